@@ -1,0 +1,33 @@
+//! The informer machinery of Kubernetes as deterministic state machines.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+#[cfg(any(test, feature = "std"))]
+extern crate std;
+
+mod random;
+mod storage;
+mod time;
+#[cfg(feature = "fixed")]
+pub use storage::Fixed;
+#[cfg(feature = "alloc")]
+pub use storage::Heap;
+pub use storage::{Full, Keyed, Mem};
+pub use time::{Instant, earliest};
+
+#[cfg(feature = "alloc")]
+mod object;
+#[cfg(feature = "alloc")]
+pub use object::{Key, Meta, MetaBuilder, NotAVersion, Object, OwnerReference, compare_versions};
+
+#[cfg(feature = "alloc")]
+mod transport;
+#[cfg(feature = "alloc")]
+pub use transport::{Head, Incoming, ListerWatcher, TransportError, TransportErrorKind, Turn};
+
+#[cfg(feature = "alloc")]
+mod wire;
+#[cfg(feature = "alloc")]
+pub use wire::{Query, Request, RequestId, Resource, Verb};

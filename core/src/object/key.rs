@@ -1,0 +1,71 @@
+use alloc::sync::Arc;
+use core::fmt;
+
+/// The name of an object within its resource: `namespace/name`, or `name` where there are no namespaces.
+///
+/// Cheap to clone: cache, queues and events share one allocation. Written as client-go's `MetaNamespaceKeyFunc` does.
+///
+/// ```
+/// use listwatch_core::Key;
+///
+/// let pod = Key::new(Some("team-0"), "web-1");
+/// assert_eq!(pod.to_string(), "team-0/web-1");
+/// assert_eq!((pod.namespace(), pod.name()), (Some("team-0"), "web-1"));
+/// assert_eq!(Key::from("node-7").namespace(), None);
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Arc<str>);
+
+impl Key {
+    /// The key of `name` in `namespace`; an empty namespace is none.
+    #[must_use]
+    pub fn new(namespace: Option<&str>, name: &str) -> Self {
+        match namespace {
+            None | Some("") => Self(name.into()),
+            Some(namespace) => Self([namespace, "/", name].concat().into()),
+        }
+    }
+
+    /// The namespace, if the object has one.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        self.0.split_once('/').map(|(namespace, _)| namespace)
+    }
+
+    /// The name without the namespace.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
+    }
+
+    /// The whole key.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Takes a key as [`Key`] displays it.
+impl From<&str> for Key {
+    fn from(key: &str) -> Self {
+        Self(key.into())
+    }
+}
+
+impl core::borrow::Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}

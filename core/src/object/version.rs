@@ -1,0 +1,60 @@
+use core::cmp::Ordering;
+use core::fmt;
+
+/// Which of two resource versions is the later one: they are decimal numbers of any length (KEP-5504).
+///
+/// Versions order the changes of one resource; the versions of two resources say nothing of each other.
+///
+/// ```
+/// use core::cmp::Ordering;
+/// use listwatch_core::compare_versions;
+///
+/// assert_eq!(compare_versions("99", "100"), Ok(Ordering::Less));
+/// assert_eq!(compare_versions("18446744073709551617", "18446744073709551616"), Ok(Ordering::Greater));
+/// assert!(compare_versions("100", "abc").is_err());
+/// ```
+///
+/// # Errors
+/// Where one of them is not a decimal number, there is no order.
+pub fn compare_versions(one: &str, other: &str) -> Result<Ordering, NotAVersion> {
+    let (one, other) = (digits(one)?, digits(other)?);
+    Ok(one.len().cmp(&other.len()).then_with(|| one.cmp(other)))
+}
+
+/// A resource version that is no decimal number, so that it can only be compared for equality.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAVersion;
+
+impl fmt::Display for NotAVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a resource version that is no decimal number has no order")
+    }
+}
+
+impl core::error::Error for NotAVersion {}
+
+/// The version without leading zeros.
+fn digits(version: &str) -> Result<&str, NotAVersion> {
+    if version.is_empty() || !version.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(NotAVersion);
+    }
+    Ok(version.trim_start_matches('0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leading_zeros_do_not_count() {
+        assert_eq!(compare_versions("007", "7"), Ok(Ordering::Equal));
+        assert_eq!(compare_versions("0", "00"), Ok(Ordering::Equal));
+    }
+
+    #[test]
+    fn what_is_no_number_has_no_order() {
+        for bad in ["", "-1", "1.0", "1 ", "v1"] {
+            assert_eq!(compare_versions(bad, "1"), Err(NotAVersion), "{bad:?}");
+        }
+    }
+}

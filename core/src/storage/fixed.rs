@@ -1,0 +1,92 @@
+//! Memory of a fixed capacity: heapless arrays, and a chain of slots for each hash bucket.
+
+use super::sealed::{Array, Index, Sealed};
+use super::{Full, Mem, Slot};
+
+/// Memory for `N` records in each container, inside the container itself: nothing is allocated, and a full container
+/// gives the item back.
+#[derive(Clone, Copy, Debug)]
+pub enum Fixed<const N: usize> {}
+
+impl<const N: usize> Sealed for Fixed<N> {}
+
+impl<const N: usize> Mem for Fixed<N> {
+    type Array<T> = heapless::Vec<T, N>;
+    type Full<T> = Full<T>;
+    type Index = Chains<N>;
+
+    fn map_full<T, U>(full: Full<T>, f: impl FnOnce(T) -> U) -> Full<U> {
+        Full(f(full.0))
+    }
+}
+
+impl<T, const N: usize> Array<T> for heapless::Vec<T, N> {
+    type Full = Full<T>;
+
+    fn as_slice(&self) -> &[T] {
+        self
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [T] {
+        self
+    }
+
+    fn try_push(&mut self, item: T) -> Result<(), Full<T>> {
+        self.push(item).map_err(Full)
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        self.pop()
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+}
+
+/// As many buckets as slots; a slot's successor in its bucket is found under the slot's own number.
+#[derive(Debug)]
+pub struct Chains<const N: usize> {
+    heads: [Option<Slot>; N],
+    next: [Option<Slot>; N],
+}
+
+impl<const N: usize> Default for Chains<N> {
+    fn default() -> Self {
+        Self { heads: [None; N], next: [None; N] }
+    }
+}
+
+impl<const N: usize> Index for Chains<N> {
+    fn find(&self, hash: u32, mut eq: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        let mut at = *self.heads.get(hash as usize % N.max(1))?;
+        while let Some(slot) = at {
+            if eq(slot) {
+                return at;
+            }
+            at = self.next[slot.index()];
+        }
+        None
+    }
+
+    fn insert(&mut self, hash: u32, slot: Slot) {
+        let head = &mut self.heads[hash as usize % N.max(1)];
+        self.next[slot.index()] = head.replace(slot);
+    }
+
+    fn remove(&mut self, hash: u32, slot: Slot) {
+        let after = self.next[slot.index()].take();
+        let mut at = &mut self.heads[hash as usize % N.max(1)];
+        while let Some(found) = *at {
+            if found == slot {
+                *at = after;
+                return;
+            }
+            at = &mut self.next[found.index()];
+        }
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}

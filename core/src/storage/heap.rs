@@ -1,0 +1,89 @@
+//! Memory that grows: a `Vec` and hashbrown's table of slots.
+
+use super::sealed::{Array, Index, Sealed};
+use super::{Mem, Slot};
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use hashbrown::HashTable;
+
+/// Memory from the global allocator; containers grow as needed and are never full.
+#[derive(Clone, Copy, Debug)]
+pub enum Heap {}
+
+/// The answer of a container that is never full: no such value exists, so `match full {}` handles it.
+#[derive(Debug)]
+pub struct NeverFull<T>(core::convert::Infallible, PhantomData<T>);
+
+impl Sealed for Heap {}
+
+impl Mem for Heap {
+    type Array<T> = Vec<T>;
+    type Full<T> = NeverFull<T>;
+    type Index = HashIndex;
+
+    fn map_full<T, U>(full: NeverFull<T>, _: impl FnOnce(T) -> U) -> NeverFull<U> {
+        match full.0 {}
+    }
+}
+
+/// The value of a `Result` that cannot be an error.
+pub(crate) fn never_full<V, T>(result: Result<V, NeverFull<T>>) -> V {
+    match result {
+        Ok(value) => value,
+        Err(full) => match full.0 {},
+    }
+}
+
+impl<T> Array<T> for Vec<T> {
+    type Full = NeverFull<T>;
+
+    fn as_slice(&self) -> &[T] {
+        self
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [T] {
+        self
+    }
+
+    fn try_push(&mut self, item: T) -> Result<(), NeverFull<T>> {
+        self.push(item);
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        self.pop()
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+}
+
+/// Keeps each slot's hash, so that growing never hashes a key again.
+#[derive(Debug, Default)]
+pub struct HashIndex(HashTable<(u32, Slot)>);
+
+/// hashbrown takes its bucket from the low bits and its tag from the high ones.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl Index for HashIndex {
+    fn find(&self, hash: u32, mut eq: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        self.0.find(spread(hash), |entry| entry.0 == hash && eq(entry.1)).map(|entry| entry.1)
+    }
+
+    fn insert(&mut self, hash: u32, slot: Slot) {
+        self.0.insert_unique(spread(hash), (hash, slot), |entry| spread(entry.0));
+    }
+
+    fn remove(&mut self, hash: u32, slot: Slot) {
+        if let Ok(entry) = self.0.find_entry(spread(hash), |entry| entry.1 == slot) {
+            entry.remove();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}

@@ -1,0 +1,87 @@
+//! Where the machines keep their records: one algorithm, two memories.
+//!
+//! Every container of this crate is a slab of records addressed by [`Slot`]. Order (queues, timers, postings) is kept
+//! in links *inside* the records, so lists, heaps and tables are index arithmetic that serves both memories, and only
+//! two things differ between them: the array under the slab and the index from a hash to a slot. [`Mem`] names the
+//! two; [`Heap`] and [`Fixed`] are its only implementations.
+
+#[cfg(feature = "fixed")]
+mod fixed;
+#[cfg(feature = "alloc")]
+mod heap;
+mod list;
+mod slab;
+mod table;
+mod timers;
+
+#[cfg(feature = "fixed")]
+pub use fixed::Fixed;
+#[cfg(feature = "alloc")]
+pub use heap::Heap;
+pub(crate) use list::{Linked, Links, List};
+pub(crate) use slab::{Slab, Slot};
+pub use table::Keyed;
+pub(crate) use table::Table;
+pub(crate) use timers::{Timed, Timers};
+
+/// A memory that containers live in: [`Heap`] or [`Fixed`]. Sealed.
+pub trait Mem: sealed::Sealed + Sized + 'static {
+    /// What a full container hands back: the item, or in memory that grows, nothing that exists.
+    type Full<T>;
+    #[doc(hidden)]
+    type Array<T>: sealed::Array<T, Full = Self::Full<T>>;
+    #[doc(hidden)]
+    type Index: sealed::Index;
+
+    #[doc(hidden)]
+    fn map_full<T, U>(full: Self::Full<T>, f: impl FnOnce(T) -> U) -> Self::Full<U>;
+}
+
+/// A fixed capacity is used up; the item comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full<T>(pub T);
+
+impl<T> core::fmt::Display for Full<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("the fixed capacity is used up")
+    }
+}
+
+impl<T: core::fmt::Debug> core::error::Error for Full<T> {}
+
+pub(crate) mod sealed {
+    use super::slab::Slot;
+
+    #[allow(missing_debug_implementations, reason = "never constructed")]
+    pub trait Sealed {}
+
+    /// The array under a slab.
+    pub trait Array<T>: Default {
+        type Full;
+
+        fn as_slice(&self) -> &[T];
+        fn as_mut_slice(&mut self) -> &mut [T];
+        fn try_push(&mut self, item: T) -> Result<(), Self::Full>;
+        fn pop(&mut self) -> Option<T>;
+        fn clear(&mut self);
+    }
+
+    /// From a hash to the slots that have it.
+    pub trait Index: Default {
+        fn find(&self, hash: u32, eq: impl FnMut(Slot) -> bool) -> Option<Slot>;
+        /// Never fails: an index has room for every slot of its array.
+        fn insert(&mut self, hash: u32, slot: Slot);
+        fn remove(&mut self, hash: u32, slot: Slot);
+        fn clear(&mut self);
+    }
+}
+
+#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+macro_rules! in_both_memories {
+    ($($name:ident),+ $(,)?) => {
+        mod on_the_heap { $(#[test] fn $name() { super::$name::<crate::storage::Heap>(); })+ }
+        mod in_fixed_memory { $(#[test] fn $name() { super::$name::<crate::storage::Fixed<64>>(); })+ }
+    };
+}
+#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+pub(crate) use in_both_memories;

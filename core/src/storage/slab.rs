@@ -1,0 +1,150 @@
+//! Records at stable addresses.
+
+use super::Mem;
+use super::sealed::Array;
+use core::num::NonZeroU32;
+use core::ops;
+
+/// The address of a record in its slab. Numbers start at one, so that an `Option<Slot>` is no larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slot(NonZeroU32);
+
+impl Slot {
+    /// The slot's place in the array.
+    pub(crate) const fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+
+    fn at(index: usize) -> Self {
+        let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
+        Self(number.expect("a container holds fewer than 2^32 records"))
+    }
+}
+
+/// An array of records in which a freed place is used again, the last freed first.
+///
+/// A record keeps its slot until it is removed. Iteration goes by slot, so it depends on the operations alone, never
+/// on hashing.
+pub(crate) struct Slab<R, M: Mem> {
+    entries: M::Array<Entry<R>>,
+    free: Option<Slot>,
+    len: usize,
+}
+
+enum Entry<R> {
+    Used(R),
+    Free { next: Option<Slot> },
+}
+
+impl<R, M: Mem> Slab<R, M> {
+    pub(crate) fn try_insert(&mut self, record: R) -> Result<Slot, M::Full<R>> {
+        let slot = match self.free {
+            Some(slot) => {
+                let entry = &mut self.entries.as_mut_slice()[slot.index()];
+                if let Entry::Free { next } = core::mem::replace(entry, Entry::Used(record)) {
+                    self.free = next;
+                }
+                slot
+            }
+            None => {
+                let index = self.entries.as_slice().len();
+                self.entries.try_push(Entry::Used(record)).map_err(|full| M::map_full(full, Entry::into_record))?;
+                Slot::at(index)
+            }
+        };
+        self.len += 1;
+        Ok(slot)
+    }
+
+    /// Takes the record out of `slot`, which must hold one.
+    pub(crate) fn remove(&mut self, slot: Slot) -> R {
+        let freed = Entry::Free { next: self.free.replace(slot) };
+        self.len -= 1;
+        core::mem::replace(&mut self.entries.as_mut_slice()[slot.index()], freed).into_record()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &R)> {
+        self.entries.as_slice().iter().enumerate().filter_map(|(index, entry)| match entry {
+            Entry::Used(record) => Some((Slot::at(index), record)),
+            Entry::Free { .. } => None,
+        })
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        self.free = None;
+        self.len = 0;
+    }
+}
+
+impl<R> Entry<R> {
+    fn into_record(self) -> R {
+        match self {
+            Self::Used(record) => record,
+            Self::Free { .. } => unreachable!("a slot is only used while it holds a record"),
+        }
+    }
+}
+
+impl<R, M: Mem> Default for Slab<R, M> {
+    fn default() -> Self {
+        Self { entries: M::Array::default(), free: None, len: 0 }
+    }
+}
+
+impl<R, M: Mem> ops::Index<Slot> for Slab<R, M> {
+    type Output = R;
+
+    fn index(&self, slot: Slot) -> &R {
+        match &self.entries.as_slice()[slot.index()] {
+            Entry::Used(record) => record,
+            Entry::Free { .. } => unreachable!("a slot is only used while it holds a record"),
+        }
+    }
+}
+
+impl<R, M: Mem> ops::IndexMut<Slot> for Slab<R, M> {
+    fn index_mut(&mut self, slot: Slot) -> &mut R {
+        match &mut self.entries.as_mut_slice()[slot.index()] {
+            Entry::Used(record) => record,
+            Entry::Free { .. } => unreachable!("a slot is only used while it holds a record"),
+        }
+    }
+}
+
+impl<R: core::fmt::Debug, M: Mem> core::fmt::Debug for Slab<R, M> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_map().entries(self.iter().map(|(slot, record)| (slot.index(), record))).finish()
+    }
+}
+
+#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+mod tests {
+    use super::*;
+
+    crate::storage::in_both_memories!(a_slot_stays_with_its_record_and_is_reused_after_it);
+
+    fn a_slot_stays_with_its_record_and_is_reused_after_it<M: Mem>() {
+        let mut slab = Slab::<&str, M>::default();
+        let a = slab.try_insert("a").ok().unwrap();
+        let b = slab.try_insert("b").ok().unwrap();
+        assert_eq!(slab.remove(a), "a");
+        assert_eq!(slab[b], "b");
+        assert_eq!(slab.try_insert("c").ok().unwrap(), a);
+        assert_eq!(slab.iter().map(|(_, r)| *r).collect::<alloc::vec::Vec<_>>(), ["c", "b"]);
+        assert_eq!(slab.len(), 2);
+    }
+
+    #[test]
+    fn a_full_slab_gives_the_record_back() {
+        let mut slab = Slab::<u8, crate::storage::Fixed<1>>::default();
+        let only = slab.try_insert(1).unwrap();
+        assert_eq!(slab.try_insert(2).unwrap_err().0, 2);
+        slab.remove(only);
+        assert!(slab.try_insert(3).is_ok());
+    }
+}

@@ -1,0 +1,138 @@
+//! Records found by their key.
+
+use super::sealed::Index;
+use super::{Mem, Slab, Slot};
+use core::borrow::Borrow;
+use core::hash::{BuildHasher, Hash};
+use core::ops;
+use foldhash::fast::FixedState;
+
+/// Something that is stored under a key it contains, so that the key is stored once.
+pub trait Keyed {
+    /// The key's type.
+    type Key: Hash + Eq;
+
+    /// The key. It must not change while the value is stored.
+    fn key(&self) -> &Self::Key;
+}
+
+/// A slab with an index over the records' keys. Hashing is seeded and never decides an order that can be seen.
+pub(crate) struct Table<R, M: Mem> {
+    records: Slab<R, M>,
+    index: M::Index,
+    hasher: FixedState,
+}
+
+impl<R: Keyed, M: Mem> Table<R, M> {
+    /// An empty table whose hashes depend on `seed`.
+    pub(crate) fn with_seed(seed: u64) -> Self {
+        Self { records: Slab::default(), index: M::Index::default(), hasher: FixedState::with_seed(seed) }
+    }
+
+    pub(crate) fn find<Q>(&self, key: &Q) -> Option<Slot>
+    where
+        R::Key: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.index.find(self.hash(key), |slot| self.records[slot].key().borrow() == key)
+    }
+
+    /// Adds a record; its key must not be in the table yet.
+    pub(crate) fn try_insert(&mut self, record: R) -> Result<Slot, M::Full<R>> {
+        debug_assert!(self.find(record.key()).is_none(), "a key is inserted once");
+        let hash = self.hash(record.key());
+        let slot = self.records.try_insert(record)?;
+        self.index.insert(hash, slot);
+        Ok(slot)
+    }
+
+    /// The slot of the record under `key`, made by `record` when there is none.
+    pub(crate) fn try_entry(&mut self, key: &R::Key, record: impl FnOnce() -> R) -> Result<Slot, M::Full<R>> {
+        let hash = self.hash(key);
+        if let Some(slot) = self.index.find(hash, |slot| self.records[slot].key() == key) {
+            return Ok(slot);
+        }
+        let slot = self.records.try_insert(record())?;
+        self.index.insert(hash, slot);
+        Ok(slot)
+    }
+
+    pub(crate) fn remove(&mut self, slot: Slot) -> R {
+        self.index.remove(self.hash(self.records[slot].key()), slot);
+        self.records.remove(slot)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// The records by slot: in order of insertion, but for places that were freed and used again.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &R)> {
+        self.records.iter()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.records.clear();
+        self.index.clear();
+    }
+
+    fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u32 {
+        let hash = self.hasher.hash_one(key);
+        (hash ^ (hash >> 32)) as u32
+    }
+}
+
+impl<R: Keyed, M: Mem> ops::Index<Slot> for Table<R, M> {
+    type Output = R;
+
+    fn index(&self, slot: Slot) -> &R {
+        &self.records[slot]
+    }
+}
+
+impl<R: Keyed, M: Mem> ops::IndexMut<Slot> for Table<R, M> {
+    /// The record, whose key must not be changed.
+    fn index_mut(&mut self, slot: Slot) -> &mut R {
+        &mut self.records[slot]
+    }
+}
+
+impl<R: core::fmt::Debug, M: Mem> core::fmt::Debug for Table<R, M> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.records.fmt(f)
+    }
+}
+
+#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+mod tests {
+    use super::*;
+
+    crate::storage::in_both_memories!(records_are_found_by_key_until_they_are_removed);
+
+    impl Keyed for (u32, &'static str) {
+        type Key = u32;
+
+        fn key(&self) -> &u32 {
+            &self.0
+        }
+    }
+
+    fn records_are_found_by_key_until_they_are_removed<M: Mem>() {
+        let mut table = Table::<(u32, &str), M>::with_seed(3);
+        for key in 0..64 {
+            assert!(table.try_insert((key, "x")).is_ok());
+        }
+        for key in (0..64).step_by(2) {
+            let slot = table.find(&key).unwrap();
+            assert_eq!(table.remove(slot).0, key);
+        }
+        assert_eq!(table.len(), 32);
+        for key in 0..64 {
+            assert_eq!(table.find(&key).is_some(), key % 2 == 1, "{key}");
+        }
+        let again = table.try_entry(&1, || unreachable!()).ok().unwrap();
+        assert_eq!(table[again], (1, "x"));
+        table.clear();
+        assert!(table.find(&1).is_none() && table.len() == 0);
+    }
+}

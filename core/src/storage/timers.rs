@@ -1,0 +1,201 @@
+//! Records by deadline: a binary heap of slots in which every record knows its place, so that leaving is cheap.
+
+use super::sealed::Array;
+use super::{Mem, Slot};
+use crate::time::Instant;
+use core::ops::IndexMut;
+
+/// A record that can wait for a deadline.
+pub(crate) trait Timed {
+    /// Where the record's own place in the heap is kept; `None` while it is not waiting.
+    fn place(&mut self) -> &mut Option<u32>;
+}
+
+/// The waiting records of one slab or table, the earliest deadline first; equal deadlines in the order they were set.
+pub(crate) struct Timers<M: Mem> {
+    waiting: M::Array<Waiting>,
+    armed: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    due: Instant,
+    number: u64,
+    slot: Slot,
+}
+
+impl<M: Mem> Timers<M> {
+    /// The earliest deadline.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.waiting.as_slice().first().map(|first| first.due)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.as_slice().len()
+    }
+
+    /// When the record at `place` is due.
+    pub(crate) fn due(&self, place: u32) -> Instant {
+        self.waiting.as_slice()[place as usize].due
+    }
+
+    /// Lets the record wait until `due`; it must not be waiting. There is room for every slot of a slab of this memory.
+    pub(crate) fn arm<S>(&mut self, records: &mut S, slot: Slot, due: Instant)
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
+        let place = self.len();
+        let waiting = Waiting { due, number: self.armed, slot };
+        self.armed += 1;
+        if self.waiting.try_push(waiting).is_err() {
+            unreachable!("as many timers as records");
+        }
+        self.up(records, place);
+    }
+
+    /// Stops the waiting of the record at `place`.
+    pub(crate) fn disarm<S>(&mut self, records: &mut S, place: u32)
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
+        let place = place as usize;
+        let last = self.len() - 1;
+        self.waiting.as_mut_slice().swap(place, last);
+        if let Some(gone) = self.waiting.pop() {
+            *records[gone.slot].place() = None;
+        }
+        if place < last {
+            self.up(records, place);
+            self.down(records, place);
+        }
+    }
+
+    /// Takes out the record with the earliest deadline, if that is not after `now`.
+    pub(crate) fn pop_due<S>(&mut self, records: &mut S, now: Instant) -> Option<Slot>
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
+        let first = *self.waiting.as_slice().first().filter(|first| first.due <= now)?;
+        self.disarm(records, 0);
+        Some(first.slot)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    fn up<S>(&mut self, records: &mut S, mut place: usize)
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
+        while place > 0 && self.before(place, (place - 1) / 2) {
+            self.swap(records, place, (place - 1) / 2);
+            place = (place - 1) / 2;
+        }
+        self.note(records, place);
+    }
+
+    fn down<S>(&mut self, records: &mut S, mut place: usize)
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
+        loop {
+            let left = 2 * place + 1;
+            if left >= self.len() {
+                break;
+            }
+            let child = if left + 1 < self.len() && self.before(left + 1, left) { left + 1 } else { left };
+            if !self.before(child, place) {
+                break;
+            }
+            self.swap(records, place, child);
+            place = child;
+        }
+        self.note(records, place);
+    }
+
+    fn before(&self, one: usize, other: usize) -> bool {
+        let waiting = self.waiting.as_slice();
+        (waiting[one].due, waiting[one].number) < (waiting[other].due, waiting[other].number)
+    }
+
+    /// Moves the record at `to` to `from`; the one that was at `from` is noted when it has arrived.
+    fn swap<S>(&mut self, records: &mut S, from: usize, to: usize)
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
+        self.waiting.as_mut_slice().swap(from, to);
+        self.note(records, from);
+    }
+
+    fn note<S>(&self, records: &mut S, place: usize)
+    where
+        S: IndexMut<Slot, Output: Timed>,
+    {
+        *records[self.waiting.as_slice()[place].slot].place() = Some(place as u32);
+    }
+}
+
+impl<M: Mem> Default for Timers<M> {
+    fn default() -> Self {
+        Self { waiting: M::Array::default(), armed: 0 }
+    }
+}
+
+impl<M: Mem> core::fmt::Debug for Timers<M> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(self.waiting.as_slice()).finish()
+    }
+}
+
+#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use crate::storage::Slab;
+    use alloc::vec::Vec;
+
+    crate::storage::in_both_memories!(deadlines_come_in_order_and_disarmed_ones_never);
+
+    struct Timer(u64, Option<u32>);
+
+    impl Timed for Timer {
+        fn place(&mut self) -> &mut Option<u32> {
+            &mut self.1
+        }
+    }
+
+    fn deadlines_come_in_order_and_disarmed_ones_never<M: Mem>() {
+        let (mut slab, mut timers, mut random) = (Slab::<Timer, M>::default(), Timers::<M>::default(), Random::new(5));
+        let mut expected = Vec::new();
+        for _ in 0..64 {
+            let due = random.next() % 20;
+            let slot = slab.try_insert(Timer(due, None)).ok().unwrap();
+            timers.arm(&mut slab, slot, Instant::from_nanos(due));
+            expected.push(due);
+        }
+        let gone: Vec<Slot> = slab.iter().map(|(slot, _)| slot).step_by(3).collect();
+        for slot in gone {
+            let place = slab[slot].1.unwrap();
+            assert_eq!(timers.due(place).as_nanos(), slab[slot].0);
+            timers.disarm(&mut slab, place);
+            let at = expected.iter().position(|due| *due == slab[slot].0).unwrap();
+            expected.remove(at);
+            assert!(slab[slot].1.is_none());
+        }
+        expected.sort_unstable();
+        let end = Instant::from_nanos(u64::MAX);
+        let order: Vec<u64> = core::iter::from_fn(|| timers.pop_due(&mut slab, end).map(|slot| slab[slot].0)).collect();
+        assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn a_deadline_that_is_now_is_due() {
+        let mut slab = Slab::<Timer, crate::storage::Heap>::default();
+        let mut timers = Timers::<crate::storage::Heap>::default();
+        let slot = slab.try_insert(Timer(7, None)).ok().unwrap();
+        timers.arm(&mut slab, slot, Instant::from_nanos(7));
+        assert_eq!(timers.pop_due(&mut slab, Instant::from_nanos(6)), None);
+        assert_eq!(timers.pop_due(&mut slab, Instant::from_nanos(7)), Some(slot));
+    }
+}

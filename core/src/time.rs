@@ -1,0 +1,90 @@
+//! Points in time, as an argument: nothing here reads a clock.
+
+use core::fmt;
+use core::time::Duration;
+
+/// A point in time: nanoseconds since an epoch that the caller chose, once for each machine.
+///
+/// Adding saturates, so a delay of [`Duration::MAX`] is a very late moment and never a panic. No duration can be
+/// subtracted: "five minutes before now" does not exist just after boot. "Never" is `None`, not a large value.
+///
+/// ```
+/// use core::time::Duration;
+/// use listwatch_core::Instant;
+///
+/// let start = Instant::from_nanos(5_000_000_000);
+/// let later = start + Duration::from_millis(250);
+/// assert_eq!(later.saturating_since(start), Duration::from_millis(250));
+/// assert_eq!(start.saturating_since(later), Duration::ZERO);
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The epoch itself.
+    pub const ZERO: Self = Self(0);
+
+    /// The moment `nanos` nanoseconds after the epoch.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the epoch.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time that passed since `earlier`; zero when `earlier` is the later one.
+    #[must_use]
+    pub const fn saturating_since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl core::ops::Add<Duration> for Instant {
+    type Output = Self;
+
+    /// The moment `delay` later, or the last one there is.
+    fn add(self, delay: Duration) -> Self {
+        let nanos = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(nanos))
+    }
+}
+
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Instant({:?})", Duration::from_nanos(self.0))
+    }
+}
+
+/// The earlier of two deadlines, where `None` is never.
+#[must_use]
+pub fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adding_saturates_instead_of_overflowing() {
+        let end = Instant::from_nanos(u64::MAX);
+        assert_eq!(end + Duration::from_secs(1), end);
+        assert_eq!(Instant::ZERO + Duration::MAX, end);
+    }
+
+    #[test]
+    fn earliest_takes_none_as_never() {
+        let soon = Instant::from_nanos(1);
+        assert_eq!(earliest(None, None), None);
+        assert_eq!(earliest(Some(soon), None), Some(soon));
+        assert_eq!(earliest(None, Some(soon)), Some(soon));
+        assert_eq!(earliest(Some(Instant::from_nanos(2)), Some(soon)), Some(soon));
+    }
+}

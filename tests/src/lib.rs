@@ -1,0 +1,3 @@
+//! What the suites and the fuzz targets share: reference models, and operations that are run against them.
+//!
+//! Depends on core alone unless the feature `suites` asks for more, so that fuzz builds stay small.

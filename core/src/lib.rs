@@ -27,7 +27,9 @@ mod transport;
 #[cfg(feature = "alloc")]
 pub use transport::{Head, Incoming, ListerWatcher, TransportError, TransportErrorKind, Turn};
 
-#[cfg(feature = "alloc")]
 mod wire;
+#[cfg(feature = "json")]
+pub use wire::{Change, Decoder, Keep, ListMeta, MetadataOnly, Raw, Status, Undecodable, WatchEvent};
+pub use wire::{CONCATENATED_JSON, Frame, Framer, Framing};
 #[cfg(feature = "alloc")]
 pub use wire::{Query, Request, RequestId, Resource, Verb};

@@ -1,5 +1,18 @@
 //! What travels: requests out, bytes in, and what the bytes say.
 
+mod framer;
+#[cfg(feature = "json")]
+mod json;
+#[cfg(feature = "alloc")]
 mod request;
+mod scan;
 
+pub use framer::{Frame, Framer, Framing};
+#[cfg(feature = "json")]
+pub use json::{Change, Decoder, Keep, ListMeta, MetadataOnly, Raw, Status, Undecodable, WatchEvent};
+#[cfg(feature = "alloc")]
 pub use request::{Query, Request, RequestId, Resource, Verb};
+
+/// The media type by which a transport says that the events of a watch are concatenated JSON values of any layout
+/// ([`Framing::Values`]), not one a line.
+pub const CONCATENATED_JSON: &str = "application/concatenated-json";

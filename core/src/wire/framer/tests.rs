@@ -1,0 +1,113 @@
+use super::*;
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+/// The frames of `body` when it arrives `chunk` bytes at a time, and whether it was complete at its end.
+fn frames(framing: Framing, limit: usize, body: &[u8], chunk: usize) -> (Vec<String>, bool) {
+    let (mut framer, mut buffer, mut seen) = (Framer::new(framing, limit), Vec::new(), Vec::new());
+    for piece in body.chunks(chunk) {
+        buffer.extend_from_slice(piece);
+        while let Some(frame) = framer.next_frame(&buffer) {
+            seen.push(show(frame));
+        }
+        let count = framer.reclaim();
+        buffer.drain(..count);
+        assert!(buffer.len() <= limit + chunk, "{} bytes kept", buffer.len());
+    }
+    (seen, framer.is_complete())
+}
+
+fn show(frame: Frame<'_>) -> String {
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    match frame {
+        Frame::Value(value) => text(value),
+        Frame::Item(item) => format!("item {}", text(item)),
+        Frame::Field { name, value } => format!("{}={}", text(name), text(value)),
+        other => format!("{other:?}"),
+    }
+}
+
+/// The frames of `body`, which are the same in whatever pieces it arrives.
+fn all(framing: Framing, limit: usize, body: &str) -> (Vec<String>, bool) {
+    let whole = frames(framing, limit, body.as_bytes(), body.len());
+    for chunk in 1..body.len().min(40) {
+        assert_eq!(frames(framing, limit, body.as_bytes(), chunk), whole, "in pieces of {chunk}");
+    }
+    whole
+}
+
+#[test]
+fn a_watch_is_divided_by_line_ends_and_an_unfinished_line_is_no_frame() {
+    let (seen, complete) = all(Framing::Lines, 100, "{\"a\":1}\n\n \r\n{\"b\":\"\\n\"}\n{\"cut");
+    assert_eq!(seen, ["{\"a\":1}", "{\"b\":\"\\n\"}"]);
+    assert!(!complete);
+    assert!(all(Framing::Lines, 100, "{}\n").1);
+}
+
+#[test]
+fn values_may_be_laid_out_in_any_way() {
+    let (seen, complete) = all(Framing::Values, 100, " {\n \"a\": \"}\"\n}{}\n\n{\"b\":[{}]}\n");
+    assert_eq!(seen, ["{\n \"a\": \"}\"\n}", "{}", "{\"b\":[{}]}"]);
+    assert!(complete);
+}
+
+#[test]
+fn a_line_among_values_that_is_none_becomes_a_frame_of_its_own() {
+    let (seen, _) = all(Framing::Values, 100, "{}\nError from server\n{\"a\":1}");
+    assert_eq!(seen, ["{}", "Error from server", "{\"a\":1}"]);
+}
+
+#[test]
+fn a_list_is_divided_into_items_wherever_its_fields_stand() {
+    let body = r#" {"items" : [ {"a":"]"} , {"b":[1]} ],"kind":"PodList","metadata":{"resourceVersion":"7"}} "#;
+    let (seen, complete) = all(Framing::List, 100, body);
+    let expected = [
+        r#"item {"a":"]"}"#,
+        r#"item {"b":[1]}"#,
+        r#"kind="PodList""#,
+        r#"metadata={"resourceVersion":"7"}"#,
+        "ListEnd",
+    ];
+    assert_eq!(seen, expected);
+    assert!(complete);
+}
+
+#[test]
+fn a_list_without_items_has_none() {
+    assert_eq!(all(Framing::List, 100, r#"{"items":null}"#).0, ["items=null", "ListEnd"]);
+    assert_eq!(all(Framing::List, 100, r#"{"items":[]}"#).0, ["ListEnd"]);
+    assert_eq!(all(Framing::List, 100, "{}").0, ["ListEnd"]);
+}
+
+#[test]
+fn a_list_that_breaks_off_is_not_complete() {
+    let body = r#"{"items":[{"a":1},{"b":2}]}"#;
+    for cut in 1..body.len() {
+        assert!(!all(Framing::List, 100, &body[..cut]).1, "{}", &body[..cut]);
+    }
+}
+
+#[test]
+fn what_is_no_list_is_said_once() {
+    assert_eq!(all(Framing::List, 100, "<html></html>").0, ["NotAList"]);
+    assert_eq!(all(Framing::List, 100, r#"[{"a":1}]"#).0, ["NotAList"]);
+    assert_eq!(all(Framing::List, 100, r#"{"items":[}"#).0, ["NotAList"]);
+}
+
+#[test]
+fn a_frame_over_the_limit_is_skipped_and_the_next_one_is_read() {
+    let long = "x".repeat(200);
+    let lines = format!("{{\"a\":\"{long}\"}}\n{{}}\n");
+    assert_eq!(all(Framing::Lines, 20, &lines).0, ["TooLong", "{}"]);
+    let values = format!("{{\"a\":\"{long}\"}}{{}}");
+    assert_eq!(all(Framing::Values, 20, &values).0, ["TooLong", "{}"]);
+    let list = format!(r#"{{"note":"{long}","items":[{{"a":"{long}"}},{{"b":2}}],"{long}":1}}"#);
+    assert_eq!(all(Framing::List, 20, &list).0, ["TooLong", "TooLong", r#"item {"b":2}"#, "TooLong", "ListEnd"]);
+}
+
+#[test]
+fn a_frame_as_long_as_the_limit_is_read() {
+    assert_eq!(all(Framing::Lines, 7, "{\"a\":1}\n").0, ["{\"a\":1}"]);
+    assert_eq!(all(Framing::Lines, 6, "{\"a\":1}\n").0, ["TooLong"]);
+}

@@ -1,0 +1,94 @@
+use super::tee::Types;
+use super::text::Text;
+use alloc::string::String;
+use serde::Deserialize;
+
+/// What a list says besides its items.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListMeta {
+    kind: String,
+    api_version: String,
+    version: String,
+    token: String,
+}
+
+impl ListMeta {
+    /// Notes a field around the items, whose value is JSON. Unknown ones, and ones that are not what they should be,
+    /// are ignored: without a version the list is refused by the reflector.
+    pub fn read_field(&mut self, name: &[u8], value: &[u8]) {
+        match name {
+            b"kind" => set(&mut self.kind, value),
+            b"apiVersion" => set(&mut self.api_version, value),
+            b"metadata" => {
+                let metadata: Metadata<'_> = serde_json::from_slice(value).unwrap_or_default();
+                self.version = metadata.resource_version.unwrap_or_default().as_str().into();
+                self.token = metadata.r#continue.unwrap_or_default().as_str().into();
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets the page before.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The version of the whole list; empty where it has none (kubectl prints such lists).
+    #[must_use]
+    pub fn resource_version(&self) -> &str {
+        &self.version
+    }
+
+    /// The token to go on with; empty on the last page.
+    #[must_use]
+    pub fn continue_token(&self) -> &str {
+        &self.token
+    }
+
+    /// What the items are, as far as the list has said so: `PodList` holds pods; `List` holds anything.
+    pub(super) fn item_types(&self) -> Types<'_> {
+        match self.kind.strip_suffix("List") {
+            None | Some("") => Types::default(),
+            Some(kind) => Types { kind, api_version: &self.api_version },
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    resource_version: Option<Text<'a>>,
+    #[serde(borrow)]
+    r#continue: Option<Text<'a>>,
+}
+
+fn set(field: &mut String, json: &[u8]) {
+    let text = serde_json::from_slice::<Text<'_>>(json).unwrap_or_default();
+    field.clear();
+    field.push_str(text.as_str());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_of_the_items_is_the_lists_without_its_ending() {
+        let mut list = ListMeta::default();
+        list.read_field(b"kind", b"\"PodList\"");
+        list.read_field(b"apiVersion", b"\"v1\"");
+        assert_eq!((list.item_types().kind, list.item_types().api_version), ("Pod", "v1"));
+        list.read_field(b"kind", b"\"List\"");
+        assert_eq!(list.item_types().kind, "");
+    }
+
+    #[test]
+    fn the_metadata_of_a_list_may_be_null_or_empty() {
+        let mut list = ListMeta::default();
+        list.read_field(b"metadata", br#"{"resourceVersion":"12","continue":"abc","remainingItemCount":3}"#);
+        assert_eq!((list.resource_version(), list.continue_token()), ("12", "abc"));
+        list.read_field(b"metadata", br#"{"resourceVersion":"","continue":null}"#);
+        assert_eq!((list.resource_version(), list.continue_token()), ("", ""));
+    }
+}

@@ -1,0 +1,105 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+use serde::Deserialize;
+
+/// `metav1.Status`: how an API server says that something went wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Status {
+    /// The HTTP status code, also where the status came inside of a stream.
+    pub code: u16,
+    /// One word for machines, such as `Expired`.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+    details: Details,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Details {
+    retry_after_seconds: u64,
+    causes: Vec<Cause>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct Cause {
+    reason: String,
+}
+
+impl Status {
+    /// The status that an answer's code alone amounts to, where the body says nothing.
+    #[must_use]
+    pub fn of_code(code: u16) -> Self {
+        Self { code, ..Self::default() }
+    }
+
+    /// Reads the body of an answer, or the object of an in-stream error, under the answer's `code`. What is no status
+    /// (an HTML page of a proxy, say) amounts to the code alone.
+    #[must_use]
+    pub fn read(code: u16, body: &[u8]) -> Self {
+        match serde_json::from_slice::<Self>(body) {
+            Ok(status) if status.code != 0 => status,
+            Ok(status) => Self { code, ..status },
+            Err(_) => Self::of_code(code),
+        }
+    }
+
+    /// Whether the version or the continue token asked for is gone: `410`, by code or by reason (client-go
+    /// `isExpiredError`).
+    #[must_use]
+    pub fn is_expired(&self) -> bool {
+        self.code == 410 || matches!(self.reason.as_str(), "Expired" | "Gone")
+    }
+
+    /// Whether the version asked for is newer than the server (client-go `isTooLargeResourceVersionError`).
+    #[must_use]
+    pub fn is_version_too_large(&self) -> bool {
+        self.details.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
+            || (self.reason == "Timeout" && self.message.contains("Too large resource version"))
+    }
+
+    /// How long the server asks to wait.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        let seconds = self.details.retry_after_seconds;
+        (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "status {}", self.code)?;
+        if !self.reason.is_empty() {
+            write!(f, " {}", self.reason)?;
+        }
+        if self.message.is_empty() { Ok(()) } else { write!(f, ": {}", self.message) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_read_as_the_server_wrote_it() {
+        let body =
+            br#"{"kind":"Status","status":"Failure","message":"Timeout: Too large resource version: 9, current: 1",
+            "reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"x"}],
+            "retryAfterSeconds":1},"code":504}"#;
+        let status = Status::read(504, body);
+        assert!(status.is_version_too_large() && !status.is_expired());
+        assert_eq!((status.code, status.retry_after()), (504, Some(Duration::from_secs(1))));
+    }
+
+    #[test]
+    fn what_is_no_status_amounts_to_its_code() {
+        assert_eq!(Status::read(502, b"<html>"), Status::of_code(502));
+        assert_eq!(Status::read(404, b"404 page not found"), Status::of_code(404));
+        assert!(Status::read(410, b"").is_expired());
+    }
+}

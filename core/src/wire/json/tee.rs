@@ -1,0 +1,276 @@
+//! Reading metadata while a type of the user's is decoded: one pass serves both.
+//!
+//! [`Tee`] stands between the JSON deserializer and the user's type. It lets everything through, and on the way notes
+//! what [`Metadata`] asks for. `managedFields` does not get through unless it was asked for, and an item of a list
+//! gets the `kind` and `apiVersion` that the list has for it.
+
+use super::metadata::{Field, Metadata};
+use super::raw;
+use super::text::Text;
+use core::fmt;
+use core::marker::PhantomData;
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Which map of the object is being read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Level {
+    Object,
+    Metadata,
+}
+
+/// What an object is, where the object itself does not say so.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Types<'a> {
+    pub(super) kind: &'a str,
+    pub(super) api_version: &'a str,
+}
+
+/// A deserializer that notes metadata on the way.
+pub(super) struct Tee<'a, D> {
+    pub(super) inner: D,
+    pub(super) level: Level,
+    pub(super) types: Types<'a>,
+    pub(super) metadata: &'a mut Metadata,
+}
+
+/// Lets the call through, with a visitor that sees maps first.
+macro_rules! watched {
+    ($($method:ident($($arg:ident: $type:ty),*)),+ $(,)?) => {
+        $(fn $method<V: Visitor<'de>>(self, $($arg: $type,)* visitor: V) -> Result<V::Value, D::Error> {
+            let (inner, visitor) = self.watch(visitor);
+            inner.$method($($arg,)* visitor)
+        })+
+    };
+}
+
+/// Lets the call through as it is: no object looks like this.
+macro_rules! passed_on {
+    ($($method:ident($($arg:ident: $type:ty),*)),+ $(,)?) => {
+        $(fn $method<V: Visitor<'de>>(self, $($arg: $type,)* visitor: V) -> Result<V::Value, D::Error> {
+            self.inner.$method($($arg,)* visitor)
+        })+
+    };
+}
+
+impl<'a, 'de, D: Deserializer<'de>> Tee<'a, D> {
+    fn watch<V>(self, visitor: V) -> (D, Watching<'a, V>) {
+        (self.inner, Watching { visitor, level: self.level, types: self.types, metadata: self.metadata })
+    }
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tee<'_, D> {
+    type Error = D::Error;
+
+    watched! {
+        deserialize_any(), deserialize_map(), deserialize_option(),
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]),
+    }
+
+    /// serde_json ignores a value without showing it, so the metadata of an object nobody looks at is read as any value.
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
+        match (name, self.level) {
+            (raw::TOKEN, Level::Object) => raw::deserialize(self.inner, self.types, self.metadata, visitor),
+            // serde_json's own token must reach serde_json.
+            ("$serde_json::private::RawValue", _) => self.inner.deserialize_newtype_struct(name, visitor),
+            _ => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    passed_on! {
+        deserialize_bool(), deserialize_i8(), deserialize_i16(), deserialize_i32(), deserialize_i64(),
+        deserialize_u8(), deserialize_u16(), deserialize_u32(), deserialize_u64(), deserialize_f32(),
+        deserialize_f64(), deserialize_char(), deserialize_str(), deserialize_string(), deserialize_bytes(),
+        deserialize_byte_buf(), deserialize_unit(), deserialize_seq(), deserialize_identifier(),
+        deserialize_unit_struct(name: &'static str), deserialize_tuple(len: usize),
+        deserialize_tuple_struct(name: &'static str, len: usize),
+        deserialize_enum(name: &'static str, variants: &'static [&'static str]),
+    }
+}
+
+/// The user's visitor, which gets maps through [`TeeMap`].
+struct Watching<'a, V> {
+    visitor: V,
+    level: Level,
+    types: Types<'a>,
+    metadata: &'a mut Metadata,
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Watching<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.visitor.expecting(f)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
+        let Watching { visitor, level, types, metadata } = self;
+        let given = match level {
+            Level::Object => Given { kind: !types.kind.is_empty(), api_version: !types.api_version.is_empty() },
+            Level::Metadata => Given::default(),
+        };
+        metadata.seen |= level == Level::Object;
+        visitor.visit_map(TeeMap { inner, level, types, metadata, given, value: Value::Plain, de: PhantomData })
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
+        self.visitor.visit_some(Tee { inner, level: self.level, types: self.types, metadata: self.metadata })
+    }
+
+    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
+        self.visitor.visit_none()
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.visitor.visit_unit()
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<V::Value, E> {
+        self.visitor.visit_bool(value)
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<V::Value, E> {
+        self.visitor.visit_i64(value)
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<V::Value, E> {
+        self.visitor.visit_u64(value)
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<V::Value, E> {
+        self.visitor.visit_f64(value)
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<V::Value, E> {
+        self.visitor.visit_str(value)
+    }
+
+    fn visit_borrowed_str<E: Error>(self, value: &'de str) -> Result<V::Value, E> {
+        self.visitor.visit_borrowed_str(value)
+    }
+
+    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {
+        self.visitor.visit_seq(seq)
+    }
+}
+
+/// A map whose entries are noted as they go by.
+struct TeeMap<'a, 'de, A> {
+    inner: A,
+    level: Level,
+    types: Types<'a>,
+    metadata: &'a mut Metadata,
+    given: Given,
+    /// What the value behind the last name is.
+    value: Value,
+    de: PhantomData<&'de ()>,
+}
+
+/// What the types still have for this object.
+#[derive(Clone, Copy, Debug, Default)]
+struct Given {
+    kind: bool,
+    api_version: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    Plain,
+    Metadata,
+    Field(Field),
+    Kind,
+    ApiVersion,
+}
+
+impl<'de, A: MapAccess<'de>> TeeMap<'_, 'de, A> {
+    /// What the value behind `name` is; `None` for one that nobody shall see.
+    fn classify(&mut self, name: &str) -> Option<Value> {
+        Some(match (self.level, name) {
+            (Level::Object, "metadata") => Value::Metadata,
+            (Level::Object, "kind") => {
+                self.given.kind = false;
+                Value::Plain
+            }
+            (Level::Object, "apiVersion") => {
+                self.given.api_version = false;
+                Value::Plain
+            }
+            (Level::Metadata, "managedFields") if !self.metadata.keep.managed_fields => return None,
+            (Level::Metadata, _) => self.metadata.field(name).map_or(Value::Plain, Value::Field),
+            _ => Value::Plain,
+        })
+    }
+
+    /// The entries that the object does not have and its list has.
+    fn given_key<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let name = if core::mem::take(&mut self.given.kind) {
+            self.value = Value::Kind;
+            "kind"
+        } else if core::mem::take(&mut self.given.api_version) {
+            self.value = Value::ApiVersion;
+            "apiVersion"
+        } else {
+            return Ok(None);
+        };
+        seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some)
+    }
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for TeeMap<'_, 'de, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        loop {
+            let Some(name) = self.inner.next_key::<Text<'de>>()? else { return self.given_key(seed) };
+            if let Some(value) = self.classify(name.as_str()) {
+                self.value = value;
+                return match name {
+                    Text::Borrowed(name) => seed.deserialize(BorrowedStrDeserializer::new(name)),
+                    Text::Owned(name) => seed.deserialize(name.into_deserializer()),
+                }
+                .map(Some);
+            }
+            self.metadata.skip_managed_fields(&mut self.inner)?;
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        match core::mem::replace(&mut self.value, Value::Plain) {
+            Value::Plain => self.inner.next_value_seed(seed),
+            Value::Metadata => self.inner.next_value_seed(MetadataSeed { seed, metadata: self.metadata }),
+            Value::Field(field) => {
+                let raw: &'de RawValue = self.inner.next_value()?;
+                self.metadata.read(field, raw.get()).map_err(A::Error::custom)?;
+                seed.deserialize(&mut serde_json::Deserializer::from_str(raw.get())).map_err(A::Error::custom)
+            }
+            Value::Kind => seed.deserialize(self.types.kind.into_deserializer()),
+            Value::ApiVersion => seed.deserialize(self.types.api_version.into_deserializer()),
+        }
+    }
+}
+
+/// Goes one level deeper, into `metadata`.
+struct MetadataSeed<'a, S> {
+    seed: S,
+    metadata: &'a mut Metadata,
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for MetadataSeed<'_, S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
+        let Self { seed, metadata } = self;
+        seed.deserialize(Tee { inner, level: Level::Metadata, types: Types::default(), metadata })
+    }
+}
+
+/// Reads the metadata of an object and nothing else.
+pub(super) fn metadata_only<'de, D: Deserializer<'de>>(inner: D, metadata: &mut Metadata) -> Result<(), D::Error> {
+    let tee = Tee { inner, level: Level::Object, types: Types::default(), metadata };
+    serde::Deserialize::deserialize(tee).map(|IgnoredAny| ())
+}

@@ -1,0 +1,141 @@
+use super::metadata::Metadata;
+use super::status::Status;
+use super::tee::{Level, Tee, Types, metadata_only};
+use super::text::Text;
+use alloc::string::String;
+use core::fmt;
+use core::marker::PhantomData;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// What happened to an object, by a watch event's `type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// It is new, or part of the initial state.
+    Added,
+    /// It was changed.
+    Modified,
+    /// It is gone; the event has its last state.
+    Deleted,
+}
+
+/// A watch event whose object is being decoded into `T`; its metadata goes elsewhere.
+pub(super) enum Parsed<T> {
+    Object(Change, T),
+    Bookmark,
+    Error(Status),
+    /// A `type` that no server has today.
+    Unknown(String),
+}
+
+/// What the `type` of an event says about its `object`.
+enum Kind {
+    Object(Change),
+    Bookmark,
+    Error,
+    Unknown(String),
+}
+
+impl Kind {
+    fn of(text: &str) -> Self {
+        match text {
+            "ADDED" => Self::Object(Change::Added),
+            "MODIFIED" => Self::Object(Change::Modified),
+            "DELETED" => Self::Object(Change::Deleted),
+            "BOOKMARK" => Self::Bookmark,
+            "ERROR" => Self::Error,
+            other => Self::Unknown(other.into()),
+        }
+    }
+}
+
+/// Reads `{"type":…,"object":…}`, in either order.
+pub(super) struct EventSeed<'a, T> {
+    pub(super) metadata: &'a mut Metadata,
+    pub(super) change: &'a mut Option<Change>,
+    pub(super) target: PhantomData<T>,
+}
+
+impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for EventSeed<'_, T> {
+    type Value = Parsed<T>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Parsed<T>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Visitor<'de> for EventSeed<'_, T> {
+    type Value = Parsed<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a watch event")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parsed<T>, A::Error> {
+        let (mut kind, mut early, mut parsed) = (None, None::<&'de RawValue>, None);
+        while let Some(name) = map.next_key::<Text<'de>>()? {
+            match name.as_str() {
+                "type" => {
+                    kind = Some(Kind::of(map.next_value::<Text<'de>>()?.as_str()));
+                    *self.change = match kind {
+                        Some(Kind::Object(change)) => Some(change),
+                        _ => None,
+                    };
+                }
+                "object" => match kind.take() {
+                    Some(kind) => parsed = Some(map.next_value_seed(ObjectSeed::new(kind, self.metadata))?),
+                    None => early = Some(map.next_value()?),
+                },
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        match (parsed, kind, early) {
+            (Some(parsed), ..) => Ok(parsed),
+            (None, Some(kind), Some(object)) => ObjectSeed::new(kind, self.metadata)
+                .deserialize(&mut serde_json::Deserializer::from_str(object.get()))
+                .map_err(A::Error::custom),
+            (None, None, _) => Err(A::Error::missing_field("type")),
+            (None, Some(_), None) => Err(A::Error::missing_field("object")),
+        }
+    }
+}
+
+/// Reads the object of an event of a known kind.
+struct ObjectSeed<'a, T> {
+    kind: Kind,
+    metadata: &'a mut Metadata,
+    target: PhantomData<T>,
+}
+
+impl<'a, T> ObjectSeed<'a, T> {
+    fn new(kind: Kind, metadata: &'a mut Metadata) -> Self {
+        Self { kind, metadata, target: PhantomData }
+    }
+}
+
+impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for ObjectSeed<'_, T> {
+    type Value = Parsed<T>;
+
+    fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<Parsed<T>, D::Error> {
+        let Self { kind, metadata, .. } = self;
+        metadata.start(matches!(kind, Kind::Bookmark));
+        Ok(match kind {
+            Kind::Object(change) => {
+                let tee = Tee { inner, level: Level::Object, types: Types::default(), metadata };
+                Parsed::Object(change, T::deserialize(tee)?)
+            }
+            Kind::Bookmark => {
+                metadata_only(inner, metadata)?;
+                Parsed::Bookmark
+            }
+            Kind::Error => Parsed::Error(Status::deserialize(inner)?),
+            Kind::Unknown(name) => {
+                IgnoredAny::deserialize(inner)?;
+                Parsed::Unknown(name)
+            }
+        })
+    }
+}

@@ -7,15 +7,24 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
+mod fifo;
 mod random;
 mod storage;
 mod time;
+pub use fifo::{Delta, DeltaFifoIn, KnownObjects, Order, Popped};
 #[cfg(feature = "fixed")]
 pub use storage::Fixed;
 #[cfg(feature = "alloc")]
 pub use storage::Heap;
 pub use storage::{Full, Keyed, Mem};
 pub use time::{Instant, earliest};
+
+/// [`DeltaFifoIn`] memory that grows.
+#[cfg(feature = "alloc")]
+pub type DeltaFifo<V> = DeltaFifoIn<V, Heap>;
+/// [`DeltaFifoIn`] memory for `N` deltas.
+#[cfg(feature = "fixed")]
+pub type FixedDeltaFifo<V, const N: usize> = DeltaFifoIn<V, Fixed<N>>;
 
 #[cfg(feature = "alloc")]
 mod object;

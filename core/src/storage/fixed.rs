@@ -18,6 +18,10 @@ impl<const N: usize> Mem for Fixed<N> {
     fn map_full<T, U>(full: Full<T>, f: impl FnOnce(T) -> U) -> Full<U> {
         Full(f(full.0))
     }
+
+    fn try_room(records: impl FnOnce() -> usize) -> Result<(), Full<()>> {
+        if records() <= N { Ok(()) } else { Err(Full(())) }
+    }
 }
 
 impl<T, const N: usize> Array<T> for heapless::Vec<T, N> {

@@ -18,6 +18,8 @@ mod timers;
 pub use fixed::Fixed;
 #[cfg(feature = "alloc")]
 pub use heap::Heap;
+#[cfg(feature = "alloc")]
+pub(crate) use heap::never_full;
 pub(crate) use list::{Linked, Links, List};
 pub(crate) use slab::{Slab, Slot};
 pub use table::Keyed;
@@ -35,6 +37,10 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
 
     #[doc(hidden)]
     fn map_full<T, U>(full: Self::Full<T>, f: impl FnOnce(T) -> U) -> Self::Full<U>;
+
+    /// Whether one container has room for that many records in all; memory that grows does not ask for the number.
+    #[doc(hidden)]
+    fn try_room(records: impl FnOnce() -> usize) -> Result<(), Self::Full<()>>;
 }
 
 /// A fixed capacity is used up; the item comes back.

@@ -2,4 +2,5 @@
 //!
 //! Every file of the folder is replayed; `LISTWATCH_TRACES=DIR` names another folder of the same layout.
 
+mod delta_fifo;
 mod files;

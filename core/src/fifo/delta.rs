@@ -1,0 +1,62 @@
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delta<V> {
+    /// The watch reported the object as new.
+    Added(V),
+    /// The watch reported a change.
+    Updated(V),
+    /// The watch reported the deletion; the object is its final state.
+    Deleted(V),
+    /// A list no longer has the object. How it ended was missed: this is the last state that was seen of it, which may
+    /// be stale (client-go `DeletedFinalStateUnknown`).
+    Tombstone(V),
+    /// A list has the object; whether it changed is not said.
+    Replaced(V),
+    /// A resync announces the object again.
+    Sync(V),
+}
+
+impl<V> Delta<V> {
+    /// The object, in the state that the delta reports.
+    #[must_use]
+    pub const fn object(&self) -> &V {
+        match self {
+            Self::Added(object)
+            | Self::Updated(object)
+            | Self::Deleted(object)
+            | Self::Tombstone(object)
+            | Self::Replaced(object)
+            | Self::Sync(object) => object,
+        }
+    }
+
+    /// The object itself.
+    #[must_use]
+    pub fn into_object(self) -> V {
+        match self {
+            Self::Added(object)
+            | Self::Updated(object)
+            | Self::Deleted(object)
+            | Self::Tombstone(object)
+            | Self::Replaced(object)
+            | Self::Sync(object) => object,
+        }
+    }
+
+    /// Whether the object is gone, seen or inferred.
+    #[must_use]
+    pub const fn is_deletion(&self) -> bool {
+        matches!(self, Self::Deleted(_) | Self::Tombstone(_))
+    }
+}
+
+/// A delta on its way to the consumer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Popped<V> {
+    /// What happened.
+    pub delta: Delta<V>,
+    /// The delta belongs to the initial list (client-go `isInInitialList`); so does its last one, which completes it.
+    pub initial: bool,
+    /// The next pop gives another delta of the same key. Always false in [`Order::Arrival`](crate::Order::Arrival).
+    pub more: bool,
+}

@@ -1,0 +1,349 @@
+//! The queue between a reflector and a cache: what happened to objects, oldest first.
+//!
+//! One structure serves both orders. Every delta is a node in the order of arrival, and every node knows the next newer
+//! one of its key, so the front of the queue is always the oldest delta of its key: popping it alone is client-go's
+//! `RealFIFO`, popping it with the rest of its key client-go's `DeltaFIFO`. A key has an entry while it has a node.
+
+mod delta;
+mod known;
+mod stage;
+#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+mod tests;
+
+pub use delta::{Delta, Popped};
+pub use known::KnownObjects;
+
+#[cfg(feature = "alloc")]
+use crate::storage::{Heap, never_full};
+use crate::storage::{Keyed, Linked, Links, List, Mem, Slab, Slot, Table};
+
+/// In which order deltas leave a [`DeltaFifo`](crate::DeltaFifo).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As they arrived, each by itself: client-go's `RealFIFO`, which its informers use.
+    #[default]
+    Arrival,
+    /// Key by key, the key that has waited longest first, with all of its deltas: client-go's `DeltaFIFO`.
+    ByKey,
+}
+
+/// A queue of deltas; use it as [`DeltaFifo`](crate::DeltaFifo) or [`FixedDeltaFifo`](crate::FixedDeltaFifo).
+///
+/// A list replaces the known state in two steps: its items are staged as they are read, which nobody sees, and the end
+/// of the list commits them, deletions included. A list that breaks off is discarded.
+///
+/// In fixed memory the capacity counts deltas, staged ones included, and the `try_…` form of each operation gives back
+/// what does not fit, with nothing changed.
+///
+/// ```
+/// use listwatch_core::{Delta, DeltaFifo, Keyed, Order};
+///
+/// #[derive(Clone, Debug, PartialEq)]
+/// struct Pod(&'static str, u64);
+///
+/// impl Keyed for Pod {
+///     type Key = &'static str;
+///     fn key(&self) -> &&'static str {
+///         &self.0
+///     }
+/// }
+///
+/// let mut fifo = DeltaFifo::new(Order::Arrival);
+/// fifo.stage(Pod("a", 1));
+/// fifo.stage(Pod("b", 2));
+/// assert!(fifo.pop().is_none(), "a list that is being read is invisible");
+/// fifo.commit_stage(&());
+/// fifo.delete(Pod("b", 3), &());
+///
+/// let a = fifo.pop().unwrap();
+/// assert_eq!((a.delta, a.initial), (Delta::Replaced(Pod("a", 1)), true));
+/// assert!(!fifo.has_synced());
+/// assert_eq!(fifo.pop().unwrap().delta, Delta::Replaced(Pod("b", 2)));
+/// assert!(fifo.has_synced());
+/// assert_eq!(fifo.pop().unwrap().delta, Delta::Deleted(Pod("b", 3)));
+/// ```
+pub struct DeltaFifoIn<V: Keyed, M: Mem> {
+    order: Order,
+    nodes: Slab<Node<V>, M>,
+    keys: Table<Entry<V::Key>, M>,
+    queued: List<Queued>,
+    staged: List<Queued>,
+    /// The next delta of the key that is being popped.
+    rest: Option<Slot>,
+    /// An item of the staged list had no readable key.
+    unreadable: bool,
+    populated: bool,
+    /// How many pops complete the initial list.
+    initial: usize,
+    closed: bool,
+}
+
+struct Node<V> {
+    /// `None` for a staged item that only says that its key is in the list.
+    delta: Option<Delta<V>>,
+    entry: Slot,
+    links: Links,
+    /// While queued: the next newer delta of the key. While staged: the item that was staged under the key before.
+    chain: Option<Slot>,
+}
+
+struct Entry<K> {
+    key: K,
+    newest: Option<Slot>,
+    staged: Option<Slot>,
+}
+
+enum Queued {}
+
+impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(order: Order) -> Self {
+        Self::with_seed(order, 0)
+    }
+
+    /// An empty queue whose hashes depend on `seed`, for keys that an adversary may choose. No order depends on it.
+    #[must_use]
+    pub fn with_seed(order: Order, seed: u64) -> Self {
+        Self {
+            order,
+            nodes: Slab::default(),
+            keys: Table::with_seed(seed),
+            queued: List::default(),
+            staged: List::default(),
+            rest: None,
+            unreadable: false,
+            populated: false,
+            initial: 0,
+            closed: false,
+        }
+    }
+
+    /// Queues an object that the watch reported as new.
+    ///
+    /// # Errors
+    /// The object, where fixed memory is full.
+    pub fn try_add(&mut self, object: V) -> Result<(), M::Full<V>> {
+        self.try_queue(Delta::Added(object))?;
+        self.populated = true;
+        Ok(())
+    }
+
+    /// Queues an object that the watch reported as changed.
+    ///
+    /// # Errors
+    /// The object, where fixed memory is full.
+    pub fn try_update(&mut self, object: V) -> Result<(), M::Full<V>> {
+        self.try_queue(Delta::Updated(object))?;
+        self.populated = true;
+        Ok(())
+    }
+
+    /// Queues an object that the watch reported as deleted, in its final state.
+    ///
+    /// By key, an object that is neither queued nor known is ignored, and of two deletions in a row one stays: the one
+    /// that was seen rather than inferred, else the first. In arrival order every deletion is queued.
+    ///
+    /// # Errors
+    /// The object, where fixed memory is full.
+    pub fn try_delete(&mut self, object: V, known: &impl KnownObjects<V>) -> Result<(), M::Full<V>> {
+        let newest = self.newest_queued(object.key());
+        match self.order {
+            Order::ByKey if newest.is_none() && !known.is_known(object.key()) => {}
+            Order::ByKey if newest.is_some_and(|slot| self.is_deletion(slot)) => {
+                let newest = newest.map(|slot| &mut self.nodes[slot].delta);
+                if let Some(tombstone @ Some(Delta::Tombstone(_))) = newest {
+                    *tombstone = Some(Delta::Deleted(object));
+                }
+            }
+            Order::Arrival | Order::ByKey => self.try_queue(Delta::Deleted(object))?,
+        }
+        self.populated = true;
+        Ok(())
+    }
+
+    /// Queues each known object that has no delta waiting, as [`Delta::Sync`]. An object with a delta waiting is left
+    /// out, so that a resync never puts an older state behind a newer one.
+    ///
+    /// # Errors
+    /// Where fixed memory has no room for all of them.
+    pub fn try_resync(&mut self, known: &impl KnownObjects<V>) -> Result<(), M::Full<()>> {
+        M::try_room(|| {
+            self.nodes.len() + known.known().filter(|object| self.newest_queued(object.key()).is_none()).count()
+        })?;
+        for object in known.known() {
+            if self.newest_queued(object.key()).is_none() {
+                self.try_queue(Delta::Sync(object.clone())).map_err(|full| M::map_full(full, drop))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the oldest delta; by key, first the others of the key that is being popped, oldest first.
+    ///
+    /// `None` while nothing is queued. What is queued when the fifo is closed is still delivered, so `None` from a
+    /// [closed](Self::is_closed) one is the end.
+    pub fn pop(&mut self) -> Option<Popped<V>> {
+        let slot = self.rest.or(self.queued.front())?;
+        self.queued.unlink(&mut self.nodes, slot);
+        let node = self.nodes.remove(slot);
+        self.rest = node.chain.filter(|_| self.order == Order::ByKey);
+        if self.keys[node.entry].newest == Some(slot) {
+            self.keys[node.entry].newest = None;
+            self.forget_if_unused(node.entry);
+        }
+        let (initial, more) = (!self.has_synced(), self.rest.is_some());
+        if !more {
+            self.initial = self.initial.saturating_sub(1);
+        }
+        let delta = node.delta.expect("what is queued is a delta");
+        Some(Popped { delta, initial, more })
+    }
+
+    /// Whether the initial state has been popped: the first list, or none where a watch event came before any list.
+    /// Once true, it stays true.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.populated && self.initial == 0
+    }
+
+    /// The newest object under `key` that is staged or else queued, whatever its delta says. A listed object that is
+    /// the same can be staged as a clone of this handle, so that it is held in memory once.
+    #[must_use]
+    pub fn newest(&self, key: &V::Key) -> Option<&V> {
+        let entry = &self.keys[self.keys.find(key)?];
+        let [staged, queued] = [entry.staged, entry.newest].map(|slot| self.nodes[slot?].delta.as_ref());
+        staged.or(queued).map(Delta::object)
+    }
+
+    /// The number of deltas that wait; staged ones do not count.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.queued.len()
+    }
+
+    /// Whether no delta waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queued.is_empty()
+    }
+
+    /// Says that nothing more is to come; see [`pop`](Self::pop). What comes nevertheless is queued, as in client-go.
+    pub fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Whether [`close`](Self::close) was called.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    fn newest_queued(&self, key: &V::Key) -> Option<Slot> {
+        self.keys[self.keys.find(key)?].newest
+    }
+
+    fn is_deletion(&self, slot: Slot) -> bool {
+        self.nodes[slot].delta.as_ref().is_some_and(Delta::is_deletion)
+    }
+
+    fn try_queue(&mut self, delta: Delta<V>) -> Result<(), M::Full<V>> {
+        let slot = self.try_insert(delta)?;
+        self.attach(slot);
+        self.queued.push_back(&mut self.nodes, slot);
+        Ok(())
+    }
+
+    /// A node that is in no list yet.
+    fn try_insert(&mut self, delta: Delta<V>) -> Result<Slot, M::Full<V>> {
+        let entry = match self.try_entry(delta.object().key()) {
+            Ok(entry) => entry,
+            Err(full) => return Err(M::map_full(full, |()| delta.into_object())),
+        };
+        self.try_node(entry, Some(delta)).map_err(|full| {
+            M::map_full(full, |delta| delta.map(Delta::into_object).expect("the delta that was to be inserted"))
+        })
+    }
+
+    fn try_entry(&mut self, key: &V::Key) -> Result<Slot, M::Full<()>> {
+        let entry = || Entry { key: key.clone(), newest: None, staged: None };
+        self.keys.try_entry(key, entry).map_err(|full| M::map_full(full, drop))
+    }
+
+    fn try_node(&mut self, entry: Slot, delta: Option<Delta<V>>) -> Result<Slot, M::Full<Option<Delta<V>>>> {
+        self.nodes.try_insert(Node { delta, entry, links: Links::default(), chain: None }).map_err(|full| {
+            self.forget_if_unused(entry);
+            M::map_full(full, |node| node.delta)
+        })
+    }
+
+    /// Makes a node the newest of its key.
+    fn attach(&mut self, slot: Slot) {
+        let entry = self.nodes[slot].entry;
+        self.nodes[slot].chain = None;
+        if let Some(before) = self.keys[entry].newest.replace(slot) {
+            self.nodes[before].chain = Some(slot);
+        }
+    }
+
+    fn forget_if_unused(&mut self, entry: Slot) {
+        if self.keys[entry].newest.is_none() && self.keys[entry].staged.is_none() {
+            self.keys.remove(entry);
+        }
+    }
+}
+
+/// Memory that grows: the operations that are never full.
+#[cfg(feature = "alloc")]
+impl<V: Keyed<Key: Clone> + Clone> DeltaFifoIn<V, Heap> {
+    /// As [`try_add`](Self::try_add).
+    pub fn add(&mut self, object: V) {
+        never_full(self.try_add(object));
+    }
+
+    /// As [`try_update`](Self::try_update).
+    pub fn update(&mut self, object: V) {
+        never_full(self.try_update(object));
+    }
+
+    /// As [`try_delete`](Self::try_delete).
+    pub fn delete(&mut self, object: V, known: &impl KnownObjects<V>) {
+        never_full(self.try_delete(object, known));
+    }
+
+    /// As [`try_resync`](Self::try_resync).
+    pub fn resync(&mut self, known: &impl KnownObjects<V>) {
+        never_full(self.try_resync(known));
+    }
+}
+
+impl<V> Linked<Queued> for Node<V> {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+
+    fn next(&self) -> Option<Slot> {
+        self.links.next
+    }
+}
+
+impl<K: core::hash::Hash + Eq> Keyed for Entry<K> {
+    type Key = K;
+
+    fn key(&self) -> &K {
+        &self.key
+    }
+}
+
+impl<V: Keyed, M: Mem> core::fmt::Debug for DeltaFifoIn<V, M> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("DeltaFifo")
+            .field("order", &self.order)
+            .field("queued", &self.queued.len())
+            .field("staged", &self.staged.len())
+            .field("populated", &self.populated)
+            .field("initial", &self.initial)
+            .field("closed", &self.closed)
+            .finish_non_exhaustive()
+    }
+}

@@ -8,6 +8,12 @@ extern crate alloc;
 extern crate std;
 
 mod fifo;
+#[cfg(feature = "json")]
+mod reflector;
+#[cfg(feature = "json")]
+pub use reflector::{
+    Action, Backoff, During, Failed, Failure, Input, Phase, Reaction, Reflector, ReflectorConfig, Step,
+};
 mod random;
 mod storage;
 mod time;
@@ -37,8 +43,8 @@ mod transport;
 pub use transport::{Head, Incoming, ListerWatcher, TransportError, TransportErrorKind, Turn};
 
 mod wire;
+pub use wire::{CONCATENATED_JSON, Frame, Framer, Framing};
 #[cfg(feature = "json")]
 pub use wire::{Change, Decoder, Keep, ListMeta, MetadataOnly, Raw, Status, Undecodable, WatchEvent};
-pub use wire::{CONCATENATED_JSON, Frame, Framer, Framing};
 #[cfg(feature = "alloc")]
 pub use wire::{Query, Request, RequestId, Resource, Verb};

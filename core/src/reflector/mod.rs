@@ -8,7 +8,7 @@ pub use failure::{During, Failure, Reaction};
 
 use crate::time::{Instant, earliest};
 use crate::transport::Head;
-use crate::wire::{Request, RequestId, Resource, Status, Verb};
+use crate::wire::{Query, Request, RequestId, Resource, Verb};
 use alloc::sync::Arc;
 use backoff::Delays;
 use core::time::Duration;
@@ -78,10 +78,10 @@ pub enum Input<'a> {
     ListEnd(RequestId, &'a str, &'a str),
     /// A bookmark: its version, and whether it completes the initial events.
     Bookmark(RequestId, &'a str, bool),
-    /// The answer is over: as it should be, or not. After an error inside of a stream the transport still has it open.
+    /// The answer is over: as it should be, or not.
     Closed(RequestId, Result<(), Failure>),
-    /// An error that came inside of a stream that is still open.
-    StreamError(RequestId, Status),
+    /// The answer is of no more use, though the transport still has it open: an error came inside of a stream.
+    Broken(RequestId, Failure),
     /// Time has passed.
     Timeout,
 }
@@ -213,9 +213,9 @@ impl Reflector {
             Input::Object(id, version) if self.is_open(id) => self.on_object(version),
             Input::ListEnd(id, version, token) if self.is_open(id) => self.on_list_end(version, token),
             Input::Bookmark(id, version, initial_end) if self.is_open(id) => self.on_bookmark(version, initial_end),
-            Input::StreamError(id, status) if self.is_open(id) => self.on_stream_error(status),
+            Input::Broken(id, failure) if self.is_open(id) => self.on_broken(failure),
             Input::Closed(id, Ok(())) if self.is_open(id) => self.on_end(),
-            Input::Closed(id, Err(failure)) if self.is_open(id) => self.on_broken(failure),
+            Input::Closed(id, Err(failure)) if self.is_open(id) => self.on_closed(failure),
             _ => Step::Nothing,
         }
     }
@@ -246,6 +246,18 @@ impl Reflector {
     #[must_use]
     pub fn poll_failed(&mut self) -> Option<Failed> {
         self.failed.take()
+    }
+
+    /// What the request `id` asked for, if it is the open one.
+    #[must_use]
+    pub fn open_query(&self, id: RequestId) -> Option<Query> {
+        match self.state {
+            _ if !self.is_open(id) => None,
+            State::Listing { .. } => Some(Query::List),
+            State::WatchListing => Some(Query::WatchList),
+            State::Watching => Some(Query::Watch),
+            State::Idle | State::Stopped | State::Waiting { .. } => None,
+        }
     }
 
     /// What the reflector is doing.
@@ -350,9 +362,9 @@ impl Reflector {
         }
     }
 
-    fn on_stream_error(&mut self, status: Status) -> Step {
+    fn on_broken(&mut self, failure: Failure) -> Step {
         self.abandon();
-        self.on_failure(Failure::Status(status.into()), None)
+        self.on_failure(failure, None)
     }
 
     fn on_end(&mut self) -> Step {
@@ -372,7 +384,7 @@ impl Reflector {
         }
     }
 
-    fn on_broken(&mut self, failure: Failure) -> Step {
+    fn on_closed(&mut self, failure: Failure) -> Step {
         let asked = self.open.take().and_then(|open| open.retry_after);
         self.on_failure(failure, asked)
     }

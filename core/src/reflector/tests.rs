@@ -1,0 +1,298 @@
+use super::*;
+use crate::transport::TransportErrorKind;
+use crate::wire::Status;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+/// A reflector of pods and the requests it has made, for tests that read like the log of a conversation.
+struct Talk {
+    reflector: Reflector,
+    now: Instant,
+    id: RequestId,
+    aborted: Vec<RequestId>,
+}
+
+fn talk(config: ReflectorConfig) -> Talk {
+    let reflector = Reflector::new(Resource::new("/pods"), config);
+    Talk { reflector, now: Instant::ZERO, id: RequestId(0), aborted: Vec::new() }
+}
+
+/// Lists in pages of 2, without watch-list and without timeouts.
+fn lists() -> Talk {
+    talk(ReflectorConfig { page_size: Some(2), watch_list: false, watch_timeout: None, ..ReflectorConfig::default() })
+}
+
+/// Streams first.
+fn streams() -> Talk {
+    talk(ReflectorConfig { watch_timeout: None, ..ReflectorConfig::default() })
+}
+
+fn status(code: u16) -> Failure {
+    Failure::Status(Status::of_code(code).into())
+}
+
+impl Talk {
+    fn says(&mut self, input: impl FnOnce(RequestId) -> Input<'static>) -> Step {
+        let input = input(self.id);
+        self.reflector.handle(self.now, input)
+    }
+
+    /// What is asked for next, without the path.
+    fn asks(&mut self) -> Option<String> {
+        loop {
+            match self.reflector.poll_action()? {
+                Action::Abort(id) => self.aborted.push(id),
+                Action::Open(id, request) => {
+                    self.id = id;
+                    return Some(request.to_string().replace("/pods", "").replace("&allowWatchBookmarks=true", ""));
+                }
+            }
+        }
+    }
+
+    /// Waits for the back-off; says how long it was.
+    fn waits(&mut self) -> Duration {
+        assert_eq!(self.asks(), None, "nothing is asked while backing off");
+        assert_eq!(self.reflector.phase(), Phase::BackingOff);
+        let before = self.now;
+        self.now = self.reflector.poll_timeout().unwrap();
+        assert_eq!(self.says(|_| Input::Timeout), Step::Nothing);
+        self.now.saturating_since(before)
+    }
+
+    /// Lists one page that ends at version 5.
+    fn synced(mut self) -> Self {
+        let _ = self.reflector.handle(self.now, Input::Start);
+        assert_eq!(self.asks().as_deref(), Some("?limit=2"));
+        assert_eq!(self.says(|id| Input::Object(id, "")), Step::Stage);
+        assert_eq!(self.says(|id| Input::ListEnd(id, "5", "")), Step::Commit);
+        assert_eq!(self.asks().as_deref(), Some("?watch=1&resourceVersion=5"));
+        self
+    }
+
+    fn fails(&mut self, failure: Failure) -> Step {
+        self.says(|id| Input::Closed(id, Err(failure)))
+    }
+}
+
+#[test]
+fn a_list_is_read_page_by_page_and_becomes_visible_at_its_end() {
+    let mut talk = lists();
+    assert_eq!(talk.says(|_| Input::Start), Step::Nothing);
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
+    assert_eq!(talk.says(|id| Input::Object(id, "")), Step::Stage);
+    assert_eq!(talk.says(|id| Input::ListEnd(id, "5", "t1")), Step::Nothing);
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2&continue=t1"));
+    assert_eq!(talk.says(|id| Input::Object(id, "")), Step::Stage);
+    assert_eq!(talk.says(|id| Input::ListEnd(id, "5", "")), Step::Commit);
+    assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=5"));
+    assert_eq!(talk.reflector.phase(), Phase::Watching);
+}
+
+/// F3: the version is that of the last accepted event, not the largest one.
+#[test]
+fn a_watch_that_ends_goes_on_at_once_from_the_last_event_or_bookmark() {
+    let mut talk = lists().synced();
+    assert_eq!(talk.says(|id| Input::Object(id, "9")), Step::Apply);
+    assert_eq!(talk.says(|id| Input::Object(id, "7")), Step::Apply);
+    assert_eq!(talk.says(|id| Input::Closed(id, Ok(()))), Step::Nothing);
+    assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=7"));
+    assert_eq!(talk.says(|id| Input::Bookmark(id, "20", false)), Step::Nothing);
+    assert_eq!(talk.says(|id| Input::Closed(id, Ok(()))), Step::Nothing);
+    assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=20"));
+}
+
+#[test]
+fn a_410_inside_of_a_watch_ends_the_request_and_leads_to_a_relist() {
+    let mut talk = lists().synced();
+    let watch = talk.id;
+    assert_eq!(talk.says(|id| Input::Broken(id, status(410))), Step::Nothing);
+    talk.waits();
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
+    assert_eq!(talk.aborted, [watch]);
+    let failed = talk.reflector.poll_failed().unwrap();
+    assert_eq!((failed.during, failed.reaction, failed.attempts), (During::Watch, Reaction::Relist, 1));
+}
+
+#[test]
+fn a_410_at_the_start_of_a_watch_leads_to_a_relist() {
+    let mut talk = lists().synced();
+    assert_eq!(talk.fails(status(410)), Step::Nothing);
+    talk.waits();
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
+    assert!(talk.aborted.is_empty(), "the answer was over by itself");
+}
+
+#[test]
+fn a_410_on_a_page_restarts_the_list_unpaged_and_forgets_what_was_read() {
+    let mut talk = lists();
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    assert_eq!(talk.says(|id| Input::Object(id, "")), Step::Stage);
+    assert_eq!(talk.says(|id| Input::ListEnd(id, "5", "t1")), Step::Nothing);
+    let _ = talk.asks();
+    assert_eq!(talk.fails(status(410)), Step::Discard);
+    assert_eq!(talk.asks().as_deref(), Some(""), "at once, without a limit and without a token");
+    assert_eq!(talk.says(|id| Input::ListEnd(id, "6", "")), Step::Commit);
+}
+
+#[test]
+fn a_410_on_the_first_page_waits_and_lists_again() {
+    let mut talk = lists();
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    assert_eq!(talk.fails(status(410)), Step::Discard);
+    talk.waits();
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
+}
+
+#[test]
+fn a_broken_or_refused_watch_goes_on_from_its_version_after_a_growing_delay() {
+    let mut talk = lists().synced();
+    let mut least = Duration::from_millis(800);
+    for kind in [TransportErrorKind::Reset, TransportErrorKind::Refused, TransportErrorKind::Timeout] {
+        assert_eq!(talk.fails(kind.into()), Step::Nothing);
+        let waited = talk.waits();
+        assert!(waited >= least && waited < least * 2, "{waited:?}");
+        assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=5"));
+        least *= 2;
+    }
+}
+
+/// F13 differs on purpose: not the time alone, but an event, resets the back-off.
+#[test]
+fn only_a_watch_that_brought_something_resets_the_delay() {
+    let mut talk = lists().synced();
+    for _ in 0..5 {
+        let _ = talk.fails(status(500));
+        talk.waits();
+        let _ = talk.asks();
+    }
+    let _ = talk.says(|id| Input::Object(id, "6"));
+    let _ = talk.fails(status(500));
+    assert!(talk.waits() < Duration::from_millis(1600));
+}
+
+#[test]
+fn a_watch_that_ends_at_once_and_without_an_event_is_a_failure() {
+    let mut talk = lists().synced();
+    assert_eq!(talk.says(|id| Input::Closed(id, Ok(()))), Step::Nothing);
+    talk.waits();
+    assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=5"));
+    talk.now = talk.now + VERY_SHORT;
+    assert_eq!(talk.says(|id| Input::Closed(id, Ok(()))), Step::Nothing);
+    assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=5"), "one that lived for a while is none");
+}
+
+#[test]
+fn a_list_that_breaks_off_is_forgotten() {
+    let mut talk = lists();
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    assert_eq!(talk.says(|id| Input::Object(id, "")), Step::Stage);
+    assert_eq!(talk.fails(Failure::Truncated), Step::Discard);
+    talk.waits();
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
+}
+
+#[test]
+fn the_server_is_given_the_time_it_asks_for() {
+    let mut talk = lists().synced();
+    let head = Head { status: 429, retry_after: Some(Duration::from_secs(90)), content_type: None };
+    let _ = talk.reflector.handle(talk.now, Input::Head(talk.id, &head));
+    let _ = talk.fails(status(429));
+    assert_eq!(talk.waits(), Duration::from_secs(90));
+}
+
+/// F7: what is streamed is staged until the bookmark that ends it; F8: then the same stream goes on.
+#[test]
+fn a_watch_list_is_staged_up_to_its_bookmark_and_then_watched() {
+    let mut talk = streams();
+    let _ = talk.says(|_| Input::Start);
+    let first = talk.asks().unwrap();
+    assert_eq!(first, "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
+    assert_eq!(talk.says(|id| Input::Object(id, "3")), Step::Stage);
+    assert_eq!(talk.says(|id| Input::Bookmark(id, "3", false)), Step::Nothing);
+    assert_eq!(talk.says(|id| Input::Bookmark(id, "8", true)), Step::Commit);
+    assert_eq!(talk.says(|id| Input::Object(id, "9")), Step::Apply);
+    assert_eq!(talk.says(|id| Input::Closed(id, Ok(()))), Step::Nothing);
+    assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=9"));
+}
+
+#[test]
+fn a_server_that_knows_no_watch_list_is_listed_and_never_asked_again() {
+    let mut talk = streams();
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    assert_eq!(talk.fails(status(422)), Step::Discard);
+    assert_eq!(talk.asks().as_deref(), Some("?limit=500"));
+    assert_eq!(talk.says(|id| Input::ListEnd(id, "5", "")), Step::Commit);
+    let _ = talk.asks();
+    let _ = talk.fails(status(410));
+    talk.waits();
+    assert_eq!(talk.asks().as_deref(), Some("?limit=500"));
+}
+
+#[test]
+fn a_stream_that_ends_before_its_bookmark_is_forgotten_and_begun_again() {
+    let mut talk = streams();
+    let _ = talk.says(|_| Input::Start);
+    let first = talk.asks();
+    assert_eq!(talk.says(|id| Input::Object(id, "3")), Step::Stage);
+    assert_eq!(talk.says(|id| Input::Closed(id, Ok(()))), Step::Discard);
+    talk.waits();
+    assert_eq!(talk.asks(), first);
+}
+
+#[test]
+fn input_under_an_old_id_is_dropped() {
+    let mut talk = lists().synced();
+    let old = talk.id;
+    let _ = talk.fails(status(500));
+    talk.waits();
+    let _ = talk.asks();
+    for input in [Input::Object(old, "99"), Input::Broken(old, status(410)), Input::Closed(old, Ok(()))] {
+        assert_eq!(talk.reflector.handle(talk.now, input), Step::Nothing);
+    }
+    assert_eq!((talk.reflector.phase(), talk.reflector.last_version()), (Phase::Watching, Some("5")));
+}
+
+#[test]
+fn a_watch_that_outlives_its_timeout_is_given_up() {
+    let seconds = Duration::from_secs;
+    let config =
+        ReflectorConfig { watch_list: false, watch_timeout: Some((seconds(300), seconds(600))), ..Default::default() };
+    let mut talk = talk(config);
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    let _ = talk.says(|id| Input::ListEnd(id, "5", ""));
+    let _ = talk.asks();
+    let watch = talk.id;
+    talk.now = talk.reflector.poll_timeout().unwrap();
+    assert!(talk.now >= Instant::ZERO + seconds(330) && talk.now < Instant::ZERO + seconds(630), "{:?}", talk.now);
+    let _ = talk.says(|_| Input::Timeout);
+    talk.waits();
+    assert_eq!(talk.asks().as_deref().map(|asked| asked.contains("resourceVersion=5")), Some(true));
+    assert_eq!(talk.aborted, [watch]);
+}
+
+#[test]
+fn a_stopped_reflector_asks_for_nothing_and_can_start_again() {
+    let mut talk = lists().synced();
+    let watch = talk.id;
+    assert_eq!(talk.says(|_| Input::Stop), Step::Nothing);
+    assert_eq!((talk.asks(), talk.reflector.poll_timeout()), (None, None));
+    assert_eq!(talk.aborted, [watch]);
+    let _ = talk.says(|_| Input::Start);
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
+}
+
+#[test]
+fn time_that_goes_back_is_clamped() {
+    let mut talk = lists().synced();
+    talk.now = Instant::from_nanos(1_000_000_000_000);
+    let _ = talk.fails(status(500));
+    talk.now = Instant::ZERO;
+    assert_eq!(talk.says(|_| Input::Timeout), Step::Nothing);
+    assert!(talk.reflector.poll_timeout().unwrap() > Instant::from_nanos(1_000_000_000_000));
+}

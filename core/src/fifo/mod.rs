@@ -4,6 +4,7 @@
 //! one of its key, so the front of the queue is always the oldest delta of its key: popping it alone is client-go's
 //! `RealFIFO`, popping it with the rest of its key client-go's `DeltaFIFO`. A key has an entry while it has a node.
 
+mod check;
 mod delta;
 mod known;
 mod stage;

@@ -14,10 +14,12 @@ mod reflector;
 pub use reflector::{
     Action, Backoff, During, Failed, Failure, Input, Phase, Reaction, Reflector, ReflectorConfig, Step,
 };
+mod indexer;
 mod random;
 mod storage;
 mod time;
 pub use fifo::{Delta, DeltaFifoIn, KnownObjects, Order, Popped};
+pub use indexer::{IndexId, IndexerIn};
 #[cfg(feature = "fixed")]
 pub use storage::Fixed;
 #[cfg(feature = "alloc")]
@@ -31,6 +33,13 @@ pub type DeltaFifo<V> = DeltaFifoIn<V, Heap>;
 /// [`DeltaFifoIn`] memory for `N` deltas.
 #[cfg(feature = "fixed")]
 pub type FixedDeltaFifo<V, const N: usize> = DeltaFifoIn<V, Fixed<N>>;
+
+/// [`IndexerIn`] memory that grows.
+#[cfg(feature = "alloc")]
+pub type Indexer<V> = IndexerIn<V, Heap>;
+/// [`IndexerIn`] memory for `N` objects.
+#[cfg(feature = "fixed")]
+pub type FixedIndexer<V, const N: usize> = IndexerIn<V, Fixed<N>>;
 
 #[cfg(feature = "alloc")]
 mod object;

@@ -185,7 +185,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// `None` while nothing is queued. What is queued when the fifo is closed is still delivered, so `None` from a
     /// [closed](Self::is_closed) one is the end.
     pub fn pop(&mut self) -> Option<Popped<V>> {
-        let slot = self.rest.or(self.queued.front())?;
+        let slot = self.rest.or_else(|| self.queued.front())?;
         self.queued.unlink(&mut self.nodes, slot);
         let node = self.nodes.remove(slot);
         self.rest = node.chain.filter(|_| self.order == Order::ByKey);

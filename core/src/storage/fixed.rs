@@ -1,6 +1,6 @@
 //! Memory of a fixed capacity: heapless arrays, and a chain of slots for each hash bucket.
 
-use super::sealed::{Array, Index, Sealed};
+use super::sealed::{Array, Index, Sealed, Text};
 use super::{Full, Mem, Slot};
 
 /// Memory for `N` records in each container, inside the container itself: nothing is allocated, and a full container
@@ -8,12 +8,17 @@ use super::{Full, Mem, Slot};
 #[derive(Clone, Copy, Debug)]
 pub enum Fixed<const N: usize> {}
 
+/// As long as the longest namespace or label value, 63 bytes, asks for.
+const LONGEST_TEXT: usize = 64;
+
 impl<const N: usize> Sealed for Fixed<N> {}
 
 impl<const N: usize> Mem for Fixed<N> {
     type Array<T> = heapless::Vec<T, N>;
     type Full<T> = Full<T>;
     type Index = Chains<N>;
+    type IndexFn<V> = fn(&V, &mut dyn FnMut(&str));
+    type Text = heapless::String<LONGEST_TEXT>;
 
     fn map_full<T, U>(full: Full<T>, f: impl FnOnce(T) -> U) -> Full<U> {
         Full(f(full.0))
@@ -45,6 +50,22 @@ impl<T, const N: usize> Array<T> for heapless::Vec<T, N> {
 
     fn clear(&mut self) {
         self.clear();
+    }
+}
+
+impl<const N: usize> Text for heapless::String<N> {
+    fn fits(text: &str) -> bool {
+        text.len() <= N
+    }
+
+    fn copy(text: &str) -> Self {
+        let mut copy = Self::new();
+        for char in text.chars() {
+            if copy.push(char).is_err() {
+                break;
+            }
+        }
+        copy
     }
 }
 

@@ -1,7 +1,8 @@
 //! Memory that grows: a `Vec` and hashbrown's table of slots.
 
-use super::sealed::{Array, Index, Sealed};
+use super::sealed::{Array, Index, Sealed, Text};
 use super::{Mem, Slot};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use hashbrown::HashTable;
@@ -20,6 +21,8 @@ impl Mem for Heap {
     type Array<T> = Vec<T>;
     type Full<T> = NeverFull<T>;
     type Index = HashIndex;
+    type IndexFn<V> = Box<dyn Fn(&V, &mut dyn FnMut(&str)) + Send + Sync>;
+    type Text = Box<str>;
 
     fn map_full<T, U>(full: NeverFull<T>, _: impl FnOnce(T) -> U) -> NeverFull<U> {
         match full.0 {}
@@ -60,6 +63,16 @@ impl<T> Array<T> for Vec<T> {
 
     fn clear(&mut self) {
         self.clear();
+    }
+}
+
+impl Text for Box<str> {
+    fn fits(_: &str) -> bool {
+        true
+    }
+
+    fn copy(text: &str) -> Self {
+        text.into()
     }
 }
 

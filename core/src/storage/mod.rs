@@ -3,7 +3,8 @@
 //! Every container of this crate is a slab of records addressed by [`Slot`]. Order (queues, timers, postings) is kept
 //! in links *inside* the records, so lists, heaps and tables are index arithmetic that serves both memories, and only
 //! two things differ between them: the array under the slab and the index from a hash to a slot. [`Mem`] names the
-//! two; [`Heap`] and [`Fixed`] are its only implementations.
+//! two, and what a record has to own besides: a short text, a function. [`Heap`] and [`Fixed`] are its only
+//! implementations.
 
 #[cfg(feature = "fixed")]
 mod fixed;
@@ -34,6 +35,10 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     type Array<T>: sealed::Array<T, Full = Self::Full<T>>;
     #[doc(hidden)]
     type Index: sealed::Index;
+    #[doc(hidden)]
+    type Text: sealed::Text;
+    /// A function that emits the index values of an object: on the heap a boxed closure, in fixed memory a `fn`.
+    type IndexFn<V>: Fn(&V, &mut dyn FnMut(&str));
 
     #[doc(hidden)]
     fn map_full<T, U>(full: Self::Full<T>, f: impl FnOnce(T) -> U) -> Self::Full<U>;
@@ -79,6 +84,13 @@ pub(crate) mod sealed {
         fn insert(&mut self, hash: u32, slot: Slot);
         fn remove(&mut self, hash: u32, slot: Slot);
         fn clear(&mut self);
+    }
+
+    /// A copy of a short text.
+    pub trait Text: Sized + core::ops::Deref<Target = str> {
+        fn fits(text: &str) -> bool;
+        /// The part of `text` that fits.
+        fn copy(text: &str) -> Self;
     }
 }
 

@@ -74,6 +74,14 @@ impl<R, M: Mem> Slab<R, M> {
         })
     }
 
+    /// The record behind `after`, or the first, in the order of [`iter`](Self::iter): a walk that borrows nothing.
+    pub(crate) fn next_used(&self, after: Option<Slot>) -> Option<Slot> {
+        let start = after.map_or(0, |slot| slot.index() + 1);
+        let used = |entry: &Entry<R>| matches!(entry, Entry::Used(_));
+        let index = start + self.entries.as_slice().get(start..)?.iter().position(used)?;
+        Some(Slot::at(index))
+    }
+
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.free = None;
@@ -137,6 +145,8 @@ mod tests {
         assert_eq!(slab.try_insert("c").ok().unwrap(), a);
         assert_eq!(slab.iter().map(|(_, r)| *r).collect::<alloc::vec::Vec<_>>(), ["c", "b"]);
         assert_eq!(slab.len(), 2);
+        slab.remove(a);
+        assert_eq!((slab.next_used(None), slab.next_used(Some(b))), (Some(b), None));
     }
 
     #[test]

@@ -37,6 +37,11 @@ impl<R: Keyed, M: Mem> Table<R, M> {
         self.index.find(self.hash(key), |slot| self.records[slot].key().borrow() == key)
     }
 
+    /// The record whose key hashes as `key` does and is equal by `eq`: for keys that cannot be borrowed in one piece.
+    pub(crate) fn find_by(&self, key: &impl Hash, eq: impl Fn(&R::Key) -> bool) -> Option<Slot> {
+        self.index.find(self.hash(key), |slot| eq(self.records[slot].key()))
+    }
+
     /// Adds a record; its key must not be in the table yet.
     pub(crate) fn try_insert(&mut self, record: R) -> Result<Slot, M::Full<R>> {
         debug_assert!(self.find(record.key()).is_none(), "a key is inserted once");
@@ -69,6 +74,11 @@ impl<R: Keyed, M: Mem> Table<R, M> {
     /// The records by slot: in order of insertion, but for places that were freed and used again.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &R)> {
         self.records.iter()
+    }
+
+    /// The record behind `after`, or the first, in the order of [`iter`](Self::iter).
+    pub(crate) fn next_used(&self, after: Option<Slot>) -> Option<Slot> {
+        self.records.next_used(after)
     }
 
     pub(crate) fn clear(&mut self) {

@@ -4,3 +4,4 @@
 
 mod delta_fifo;
 mod files;
+mod indexer;

@@ -1,0 +1,214 @@
+//! Which objects have which index values.
+//!
+//! A posting says that one object has one value. It is in the list of its value and in the chain of its object, so a
+//! query walks the objects of a value, and an update the values of an object.
+
+use crate::storage::sealed::Text;
+use crate::storage::{Keyed, Linked, Links, List, Mem, Slab, Slot, Table};
+use core::hash::{Hash, Hasher};
+
+/// The postings of all indexes, which are told apart by number.
+pub(super) struct Postings<M: Mem> {
+    pub(super) values: Table<Value<M>, M>,
+    pub(super) postings: Slab<Posting, M>,
+    /// Numbers the updates, for the marks.
+    update: u64,
+}
+
+pub(super) struct Value<M: Mem> {
+    pub(super) key: ValueKey<M>,
+    /// In the order in which the objects came to have the value.
+    pub(super) postings: List<OfValue>,
+    mark: Mark,
+}
+
+/// A value in one index.
+pub(super) struct ValueKey<M: Mem> {
+    pub(super) index: u32,
+    pub(super) text: M::Text,
+}
+
+pub(super) struct Posting {
+    pub(super) object: Slot,
+    pub(super) value: Slot,
+    links: Links,
+    /// The next posting of the object.
+    pub(super) chain: Option<Slot>,
+}
+
+pub(super) enum OfValue {}
+
+/// What the update of that number found out about a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Untouched,
+    /// The object had the value before.
+    Old(u64),
+    /// The object has a posting for it that stays.
+    Kept(u64),
+}
+
+/// Calls its argument with each value of an object, and the index it is in.
+pub(super) trait Emit: Fn(&mut dyn FnMut(u32, &str)) {}
+
+impl<F: Fn(&mut dyn FnMut(u32, &str))> Emit for F {}
+
+impl<M: Mem> Postings<M> {
+    pub(super) fn with_seed(seed: u64) -> Self {
+        Self { values: Table::with_seed(seed), postings: Slab::default(), update: 0 }
+    }
+
+    /// Gives an object, whose chain begins at `head`, exactly the values that are emitted. What it had already keeps its
+    /// place among the objects of the value.
+    pub(super) fn try_update(
+        &mut self,
+        object: Slot,
+        head: &mut Option<Slot>,
+        emit: impl Emit,
+    ) -> Result<(), M::Full<()>> {
+        self.update += 1;
+        let (mut stale, mut at) = (0, *head);
+        while let Some(slot) = at {
+            let posting = &self.postings[slot];
+            at = posting.chain;
+            self.values[posting.value].mark = Mark::Old(self.update);
+            stale += 1;
+        }
+        self.try_reconcile(object, head, stale, emit)
+    }
+
+    /// Gives an object the values that are emitted besides those it has, which are of other indexes.
+    pub(super) fn try_add(
+        &mut self,
+        object: Slot,
+        head: &mut Option<Slot>,
+        emit: impl Emit,
+    ) -> Result<(), M::Full<()>> {
+        self.update += 1;
+        self.try_reconcile(object, head, 0, emit)
+    }
+
+    /// Drops those postings of an object whose value does not pass.
+    pub(super) fn retain(&mut self, head: &mut Option<Slot>, keep: impl Fn(&Value<M>) -> bool) {
+        let mut at = head.take();
+        while let Some(slot) = at {
+            let Posting { value, chain, .. } = self.postings[slot];
+            at = chain;
+            if keep(&self.values[value]) {
+                self.postings[slot].chain = head.replace(slot);
+            } else {
+                self.values[value].postings.unlink(&mut self.postings, slot);
+                self.postings.remove(slot);
+                self.forget_if_unused(value);
+            }
+        }
+    }
+
+    /// The objects that have a value.
+    pub(super) fn objects(&self, index: u32, text: &str) -> impl Iterator<Item = Slot> {
+        let first = self.find(index, text).and_then(|value| self.values[value].postings.front());
+        let postings = core::iter::successors(first, |slot| self.postings[*slot].next());
+        postings.map(|slot| self.postings[slot].object)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.values.clear();
+        self.postings.clear();
+    }
+
+    /// Looks first, so that an object whose values are the same, which is the usual one, costs nothing more, and one
+    /// that does not fit changes nothing.
+    fn try_reconcile(
+        &mut self,
+        object: Slot,
+        head: &mut Option<Slot>,
+        mut stale: usize,
+        emit: impl Emit,
+    ) -> Result<(), M::Full<()>> {
+        let (update, mut missing, mut fits) = (self.update, 0, true);
+        emit(&mut |index, text| match self.find(index, text).map(|value| &mut self.values[value].mark) {
+            Some(Mark::Kept(at)) if *at == update => {}
+            Some(mark) if *mark == Mark::Old(update) => {
+                *mark = Mark::Kept(update);
+                stale -= 1;
+            }
+            Some(_) | None => {
+                missing += 1;
+                fits &= M::Text::fits(text);
+            }
+        });
+        M::try_room(|| if fits { self.postings.len() - stale + missing } else { usize::MAX })?;
+        if stale > 0 {
+            self.retain(head, |value| value.mark == Mark::Kept(update));
+        }
+        if missing > 0 {
+            emit(&mut |index, text| self.add(object, head, index, text));
+        }
+        Ok(())
+    }
+
+    /// There is room, unless an index function emits more than it did a moment ago: then the surplus is dropped.
+    fn add(&mut self, object: Slot, head: &mut Option<Slot>, index: u32, text: &str) {
+        let Some(value) = self.find(index, text).or_else(|| self.new_value(index, text)) else { return };
+        let kept = Mark::Kept(self.update);
+        if core::mem::replace(&mut self.values[value].mark, kept) == kept {
+            return;
+        }
+        let posting = Posting { object, value, links: Links::default(), chain: *head };
+        match self.postings.try_insert(posting) {
+            Ok(slot) => {
+                self.values[value].postings.push_back(&mut self.postings, slot);
+                *head = Some(slot);
+            }
+            Err(_) => self.forget_if_unused(value),
+        }
+    }
+
+    fn find(&self, index: u32, text: &str) -> Option<Slot> {
+        self.values.find_by(&(index, text), |key| key.index == index && &*key.text == text)
+    }
+
+    fn new_value(&mut self, index: u32, text: &str) -> Option<Slot> {
+        let key = ValueKey { index, text: M::Text::copy(text) };
+        self.values.try_insert(Value { key, postings: List::default(), mark: Mark::Untouched }).ok()
+    }
+
+    fn forget_if_unused(&mut self, value: Slot) {
+        if self.values[value].postings.is_empty() {
+            self.values.remove(value);
+        }
+    }
+}
+
+impl Linked<OfValue> for Posting {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+
+    fn next(&self) -> Option<Slot> {
+        self.links.next
+    }
+}
+
+impl<M: Mem> Keyed for Value<M> {
+    type Key = ValueKey<M>;
+
+    fn key(&self) -> &ValueKey<M> {
+        &self.key
+    }
+}
+
+/// As the pair of number and text, by which a value is looked up.
+impl<M: Mem> Hash for ValueKey<M> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.index, &*self.text).hash(state);
+    }
+}
+
+impl<M: Mem> PartialEq for ValueKey<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.index == other.index && *self.text == *other.text
+    }
+}
+
+impl<M: Mem> Eq for ValueKey<M> {}

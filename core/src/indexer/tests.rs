@@ -1,0 +1,234 @@
+use super::*;
+use crate::storage::Fixed;
+use alloc::vec::Vec;
+
+crate::storage::in_both_memories!(
+    an_update_moves_the_object_between_values,
+    a_value_that_no_object_has_is_gone,
+    an_object_may_have_no_value_and_a_value_twice,
+    a_new_index_holds_the_present_objects,
+    a_removed_index_finds_nothing_and_the_others_stay,
+    an_update_that_leaves_a_value_leaves_the_place,
+    a_cleared_store_keeps_its_indexes,
+    the_known_objects_are_the_stored_ones,
+);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Pod {
+    name: &'static str,
+    node: &'static str,
+    labels: &'static [&'static str],
+}
+
+impl Keyed for Pod {
+    type Key = &'static str;
+
+    fn key(&self) -> &&'static str {
+        &self.name
+    }
+}
+
+fn pod(name: &'static str, node: &'static str, labels: &'static [&'static str]) -> Pod {
+    Pod { name, node, labels }
+}
+
+fn by_node(pod: &Pod, emit: &mut dyn FnMut(&str)) {
+    emit(pod.node);
+}
+
+fn by_label(pod: &Pod, emit: &mut dyn FnMut(&str)) {
+    pod.labels.iter().for_each(|label| emit(label));
+}
+
+/// How each memory stores an index function.
+trait Function: Mem {
+    fn function(function: fn(&Pod, &mut dyn FnMut(&str))) -> Self::IndexFn<Pod>;
+}
+
+impl Function for Heap {
+    fn function(function: fn(&Pod, &mut dyn FnMut(&str))) -> Self::IndexFn<Pod> {
+        Box::new(function)
+    }
+}
+
+impl<const N: usize> Function for Fixed<N> {
+    fn function(function: fn(&Pod, &mut dyn FnMut(&str))) -> Self::IndexFn<Pod> {
+        function
+    }
+}
+
+struct Pods<M: Mem> {
+    store: IndexerIn<Pod, M>,
+    node: IndexId,
+    label: IndexId,
+}
+
+impl<M: Function> Pods<M> {
+    fn new() -> Self {
+        let mut store = IndexerIn::new();
+        let [node, label] = [by_node, by_label].map(|f: fn(&Pod, &mut dyn FnMut(&str))| add_index(&mut store, f));
+        Self { store, node, label }
+    }
+
+    fn insert(&mut self, pod: Pod) -> Option<Pod> {
+        let old = self.store.try_insert(pod).ok().unwrap();
+        self.store.check();
+        old
+    }
+
+    fn on(&self, node: &str) -> Vec<&str> {
+        self.store.index_keys(self.node, node).copied().collect()
+    }
+
+    fn labelled(&self, label: &str) -> Vec<&str> {
+        self.store.index_keys(self.label, label).copied().collect()
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        self.store.index_values(self.label).collect()
+    }
+}
+
+fn add_index<M: Function>(store: &mut IndexerIn<Pod, M>, function: fn(&Pod, &mut dyn FnMut(&str))) -> IndexId {
+    store.try_add_index(M::function(function)).ok().unwrap()
+}
+
+/// S1, S2
+fn an_update_moves_the_object_between_values<M: Function>() {
+    let mut pods = Pods::<M>::new();
+    assert_eq!(pods.insert(pod("a", "n1", &["x", "y"])), None);
+    let old = pods.insert(pod("a", "n2", &["y", "z"]));
+    assert_eq!(old, Some(pod("a", "n1", &["x", "y"])));
+    assert_eq!((pods.on("n1"), pods.on("n2")), (Vec::new(), ["a"].to_vec()));
+    assert_eq!(["x", "y", "z"].map(|label| pods.labelled(label).len()), [0, 1, 1]);
+    assert_eq!(pods.store.object("a"), Some(&pod("a", "n2", &["y", "z"])));
+}
+
+/// S3 (kubernetes#84959)
+fn a_value_that_no_object_has_is_gone<M: Function>() {
+    let mut pods = Pods::<M>::new();
+    pods.insert(pod("a", "n1", &["x", "shared"]));
+    pods.insert(pod("b", "n1", &["shared"]));
+    pods.insert(pod("a", "n1", &["shared"]));
+    assert_eq!(pods.labels(), ["shared"]);
+    assert_eq!(pods.store.remove("a").unwrap().name, "a");
+    assert_eq!(pods.labels(), ["shared"]);
+    assert_eq!(pods.store.remove("a"), None);
+    pods.store.remove("b");
+    pods.store.check();
+    assert!(pods.labels().is_empty());
+}
+
+/// S5
+fn an_object_may_have_no_value_and_a_value_twice<M: Function>() {
+    let mut pods = Pods::<M>::new();
+    pods.insert(pod("a", "n1", &[]));
+    pods.insert(pod("b", "n1", &["x", "x"]));
+    pods.insert(pod("c", "n1", &["x"]));
+    pods.insert(pod("c", "n1", &["x", "y", "x", "y"]));
+    assert_eq!((pods.labelled("x"), pods.labelled("y")), (["b", "c"].to_vec(), ["c"].to_vec()));
+    assert_eq!(pods.on("n1"), ["a", "b", "c"]);
+}
+
+/// S7
+fn a_new_index_holds_the_present_objects<M: Function>() {
+    let mut pods = Pods::<M>::new();
+    pods.insert(pod("a", "n1", &["x"]));
+    pods.insert(pod("b", "n2", &["x"]));
+    let again = add_index(&mut pods.store, by_label);
+    pods.store.check();
+    assert_eq!(pods.store.by_index(again, "x").count(), 2);
+    assert_eq!(pods.store.by_index(again, "n1").count(), 0, "a value belongs to its index");
+}
+
+fn a_removed_index_finds_nothing_and_the_others_stay<M: Function>() {
+    let mut pods = Pods::<M>::new();
+    pods.insert(pod("a", "n1", &["x"]));
+    pods.store.remove_index(pods.label);
+    pods.store.check();
+    assert_eq!((pods.labelled("x").len(), pods.labels().len(), pods.on("n1")), (0, 0, ["a"].to_vec()));
+    let other = add_index(&mut pods.store, by_label);
+    assert_eq!((pods.labelled("x").len(), pods.store.by_index(other, "x").count()), (0, 1), "no id is used again");
+}
+
+/// The order that is promised.
+fn an_update_that_leaves_a_value_leaves_the_place<M: Function>() {
+    let mut pods = Pods::<M>::new();
+    for name in ["a", "b", "c"] {
+        pods.insert(pod(name, "n1", &["x"]));
+    }
+    pods.insert(pod("a", "n1", &["x", "y"]));
+    assert_eq!((pods.on("n1"), pods.labelled("x")), (["a", "b", "c"].to_vec(), ["a", "b", "c"].to_vec()));
+    pods.insert(pod("a", "n2", &["x"]));
+    pods.insert(pod("a", "n1", &["x"]));
+    assert_eq!((pods.on("n1"), pods.labelled("x")), (["b", "c", "a"].to_vec(), ["a", "b", "c"].to_vec()));
+    assert_eq!(pods.store.iter().map(|pod| pod.name).collect::<Vec<_>>(), ["a", "b", "c"]);
+}
+
+fn a_cleared_store_keeps_its_indexes<M: Function>() {
+    let mut pods = Pods::<M>::new();
+    pods.insert(pod("a", "n1", &["x"]));
+    pods.store.clear();
+    pods.store.check();
+    assert!(pods.store.is_empty() && pods.labels().is_empty());
+    pods.insert(pod("a", "n1", &["x"]));
+    assert_eq!(pods.labelled("x"), ["a"]);
+}
+
+fn the_known_objects_are_the_stored_ones<M: Function>() {
+    let mut pods = Pods::<M>::new();
+    pods.insert(pod("a", "n1", &[]));
+    pods.insert(pod("b", "n1", &[]));
+    assert_eq!(pods.store.known().map(|pod| pod.name).collect::<Vec<_>>(), ["a", "b"]);
+    assert!(pods.store.is_known(&"b") && !pods.store.is_known(&"c"));
+}
+
+/// S9
+#[test]
+fn a_replace_drops_what_it_does_not_have() {
+    let mut pods = Pods::<Heap>::new();
+    for name in ["a", "b", "c"] {
+        pods.insert(pod(name, "n1", &["x"]));
+    }
+    pods.store.replace([pod("d", "n2", &[]), pod("b", "n1", &["z"]), pod("b", "n1", &["y"])]);
+    pods.store.check();
+    assert_eq!(pods.store.iter().map(|pod| pod.name).collect::<Vec<_>>(), ["b", "d"]);
+    assert_eq!((pods.labels(), pods.on("n1")), (["y"].to_vec(), ["b"].to_vec()));
+    pods.store.replace([]);
+    pods.store.check();
+    assert!(pods.store.is_empty());
+}
+
+/// A label's name is only known at run time.
+#[test]
+fn an_index_function_on_the_heap_may_capture() {
+    let mut store = IndexerIn::<Pod, Heap>::new();
+    let wanted = alloc::string::String::from("x");
+    let only = store.add_index(move |pod, emit| pod.labels.iter().filter(|l| **l == wanted).for_each(|l| emit(l)));
+    store.insert(pod("a", "n1", &["x", "y"]));
+    assert_eq!(store.index_values(only).collect::<Vec<_>>(), ["x"]);
+}
+
+#[test]
+fn what_does_not_fit_changes_nothing() {
+    let mut pods = Pods::<Fixed<4>>::new();
+    pods.insert(pod("a", "n1", &["x"]));
+    assert!(pods.store.try_insert(pod("b", "n1", &["x", "y"])).is_err(), "two and three are more than four");
+    pods.store.check();
+    assert_eq!((pods.store.len(), pods.labels()), (1, ["x"].to_vec()));
+    pods.insert(pod("b", "n1", &["x"]));
+    assert_eq!(pods.insert(pod("b", "n2", &["z"])).unwrap().node, "n1", "the places of the old values are free");
+    assert!(pods.store.try_insert(pod("b", "n2", &["z", "y"])).is_err());
+    assert!(pods.store.try_add_index(by_node).is_err());
+    pods.store.check();
+    assert_eq!(pods.store.object("b").unwrap().labels, ["z"]);
+}
+
+#[test]
+fn a_text_longer_than_fixed_memory_takes_is_refused() {
+    const LONG: &str = "0123456789012345678901234567890123456789012345678901234567890123+";
+    let mut pods = Pods::<Fixed<8>>::new();
+    assert!(pods.store.try_insert(pod("a", &LONG[..64], &[])).is_ok());
+    assert_eq!(pods.store.try_insert(pod("b", LONG, &[])).unwrap_err().0.name, "b");
+    pods.store.check();
+}

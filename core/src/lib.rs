@@ -40,6 +40,12 @@ pub type Indexer<V> = IndexerIn<V, Heap>;
 /// [`IndexerIn`] memory for `N` objects.
 #[cfg(feature = "fixed")]
 pub type FixedIndexer<V, const N: usize> = IndexerIn<V, Fixed<N>>;
+mod queue;
+#[cfg(feature = "fixed")]
+pub use queue::FixedWorkQueue;
+#[cfg(feature = "alloc")]
+pub use queue::WorkQueue;
+pub use queue::{Added, ExponentialBackoff, Job, QueueStats, RateLimiter, WorkQueueIn};
 
 #[cfg(feature = "alloc")]
 mod object;

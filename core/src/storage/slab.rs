@@ -63,6 +63,14 @@ impl<R, M: Mem> Slab<R, M> {
         core::mem::replace(&mut self.entries.as_mut_slice()[slot.index()], freed).into_record()
     }
 
+    /// The record in `slot`, if there is one.
+    pub(crate) fn get(&self, slot: Slot) -> Option<&R> {
+        match self.entries.as_slice().get(slot.index())? {
+            Entry::Used(record) => Some(record),
+            Entry::Free { .. } => None,
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }

@@ -62,6 +62,11 @@ impl<R: Keyed, M: Mem> Table<R, M> {
         Ok(slot)
     }
 
+    /// The record in `slot`, if there is one.
+    pub(crate) fn get(&self, slot: Slot) -> Option<&R> {
+        self.records.get(slot)
+    }
+
     pub(crate) fn remove(&mut self, slot: Slot) -> R {
         self.index.remove(self.hash(self.records[slot].key()), slot);
         self.records.remove(slot)

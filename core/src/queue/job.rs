@@ -1,0 +1,51 @@
+use crate::storage::Slot;
+
+/// The right to work on one key, until it is given back.
+///
+/// It cannot be copied, so no key is given back twice:
+///
+/// ```compile_fail,E0382
+/// # use listwatch_core::WorkQueue;
+/// # let mut queue = WorkQueue::<u32>::default();
+/// # queue.add(7);
+/// let job = queue.poll_job().unwrap();
+/// queue.done(job);
+/// queue.done(job);
+/// ```
+///
+/// It belongs to the queue that it came from. Another queue ignores it where it can tell.
+#[derive(Debug)]
+#[must_use = "the key stays with its worker until the job is done"]
+pub struct Job {
+    pub(super) slot: Slot,
+    pub(super) number: u32,
+}
+
+/// What became of an addition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Added {
+    /// The key is ready for a worker.
+    Queued,
+    /// A worker has the key; it is ready again when that job is done.
+    Deferred,
+    /// The key waits until its delay is over.
+    Delayed,
+    /// Nothing changed: the key was ready or deferred already, or delayed to no later time.
+    Merged,
+    /// Nothing changed: the queue is shutting down.
+    Closed,
+}
+
+/// What a queue has counted since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueStats {
+    /// Keys that are ready or deferred now: client-go's `workqueue_depth`, which is more than its `Len`.
+    pub depth: usize,
+    /// Times that a key became ready or deferred, by its delay's end too: `workqueue_adds_total`.
+    pub adds: u64,
+    /// Additions that were merged into an earlier one.
+    pub merged: u64,
+    /// Additions with a delay, the rate limiter's or another: `workqueue_retries_total`.
+    pub retries: u64,
+}

@@ -1,0 +1,77 @@
+//! How long a key that failed has to wait, in integer arithmetic.
+
+use crate::time::Instant;
+use core::time::Duration;
+
+/// How long a key waits before it is tried again: client-go's `TypedRateLimiter`, without its bookkeeping.
+///
+/// The queue counts each key's failures, so a limiter keeps only what concerns all keys.
+pub trait RateLimiter {
+    /// The delay of a key that fails at `now` and has failed `failures` times before since it was last forgotten.
+    fn delay(&mut self, now: Instant, failures: u32) -> Duration;
+}
+
+/// `base` for the first failure, and for each further one twice as long as before, up to `max`.
+///
+/// client-go's `ItemExponentialFailureRateLimiter`, with the defaults of its controllers: 5 ms and 1000 s.
+///
+/// ```
+/// use core::time::Duration;
+/// use listwatch_core::{ExponentialBackoff, Instant, RateLimiter};
+///
+/// let mut limiter = ExponentialBackoff::new(Duration::from_millis(5), Duration::from_secs(1000));
+/// assert_eq!(limiter.delay(Instant::ZERO, 0), Duration::from_millis(5));
+/// assert_eq!(limiter.delay(Instant::ZERO, 3), Duration::from_millis(40));
+/// assert_eq!(limiter.delay(Instant::ZERO, 1_000_000), Duration::from_secs(1000));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExponentialBackoff {
+    base_nanos: u64,
+    max_nanos: u64,
+}
+
+impl ExponentialBackoff {
+    /// Delays from `base` to `max`; more than 584 years count as that.
+    #[must_use]
+    pub fn new(base: Duration, max: Duration) -> Self {
+        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        Self { base_nanos: nanos(base), max_nanos: nanos(max) }
+    }
+}
+
+impl Default for ExponentialBackoff {
+    fn default() -> Self {
+        Self::new(Duration::from_millis(5), Duration::from_secs(1000))
+    }
+}
+
+impl RateLimiter for ExponentialBackoff {
+    fn delay(&mut self, _: Instant, failures: u32) -> Duration {
+        let factor = 1_u64.checked_shl(failures).unwrap_or(u64::MAX);
+        Duration::from_nanos(self.base_nanos.saturating_mul(factor).min(self.max_nanos))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// W12: `min(max, base · 2^failures)`, for every number of failures.
+    #[test]
+    fn the_delay_doubles_until_the_cap_and_never_overflows() {
+        for (base, max) in [(1, u64::MAX), (5_000_000, 1_000_000_000_000), (60_000_000_000, u64::MAX), (7, 3)] {
+            let mut limiter = ExponentialBackoff::new(Duration::from_nanos(base), Duration::from_nanos(max));
+            for failures in (0..200).chain([1_000, u32::MAX]) {
+                let exact = u128::from(base).saturating_mul(1_u128.checked_shl(failures).unwrap_or(u128::MAX));
+                let delay = limiter.delay(Instant::ZERO, failures);
+                assert_eq!(delay.as_nanos(), exact.min(u128::from(max)), "{base} ns, {failures} failures");
+            }
+        }
+    }
+
+    #[test]
+    fn a_base_of_zero_never_delays() {
+        let mut limiter = ExponentialBackoff::new(Duration::ZERO, Duration::MAX);
+        assert!([0, 1, 63, 64, u32::MAX].iter().all(|n| limiter.delay(Instant::ZERO, *n).is_zero()));
+    }
+}

@@ -1,0 +1,18 @@
+//! The work queue: which key is worked on next, and never by two workers at once.
+
+mod job;
+mod limiter;
+mod record;
+mod work_queue;
+
+pub use job::{Added, Job, QueueStats};
+pub use limiter::{ExponentialBackoff, RateLimiter};
+pub use work_queue::WorkQueueIn;
+
+/// A [`WorkQueueIn`] on the heap, which is never full.
+#[cfg(feature = "alloc")]
+pub type WorkQueue<K, L = ExponentialBackoff> = WorkQueueIn<K, L, crate::storage::Heap>;
+
+/// A [`WorkQueueIn`] with room for `N` keys in place.
+#[cfg(feature = "fixed")]
+pub type FixedWorkQueue<K, const N: usize, L = ExponentialBackoff> = WorkQueueIn<K, L, crate::storage::Fixed<N>>;

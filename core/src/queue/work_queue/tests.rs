@@ -27,6 +27,12 @@ fn add<M: Mem>(queue: &mut Queue<M>, key: u32) -> Added {
     queue.try_add(key).ok().unwrap()
 }
 
+fn add_all<M: Mem>(queue: &mut Queue<M>, keys: &[u32]) {
+    for key in keys {
+        add(queue, *key);
+    }
+}
+
 fn add_after<M: Mem>(queue: &mut Queue<M>, now: u64, key: u32, millis: u64) -> Added {
     queue.try_add_after(at(now), key, Duration::from_millis(millis)).ok().unwrap()
 }
@@ -74,7 +80,7 @@ fn a_key_added_while_it_is_worked_on_goes_behind_the_others<M: Mem>() {
     let mut queue = Queue::<M>::default();
     add(&mut queue, 1);
     let job = queue.poll_job().unwrap();
-    [1, 2, 3].map(|key| add(&mut queue, key));
+    add_all(&mut queue, &[1, 2, 3]);
     queue.done(job);
     assert_eq!(drain(&mut queue), [2, 3, 1]);
 }
@@ -156,7 +162,7 @@ fn after_shut_down_only_what_is_ready_or_deferred_comes_out<M: Mem>() {
     let mut queue = Queue::<M>::default();
     add(&mut queue, 1);
     let job = queue.poll_job().unwrap();
-    [1, 2].map(|key| add(&mut queue, key));
+    add_all(&mut queue, &[1, 2]);
     add_after(&mut queue, 0, 3, 10);
     queue.shut_down();
     assert_eq!(add(&mut queue, 4), Added::Closed);
@@ -171,7 +177,7 @@ fn after_shut_down_only_what_is_ready_or_deferred_comes_out<M: Mem>() {
 /// W7, without what client-go does not wait for.
 fn a_queue_is_drained_when_its_last_worker_is_done<M: Mem>() {
     let mut queue = Queue::<M>::default();
-    [1, 2].map(|key| add(&mut queue, key));
+    add_all(&mut queue, &[1, 2]);
     let one = queue.poll_job().unwrap();
     assert!(!queue.is_shutting_down());
     queue.shut_down();
@@ -200,7 +206,7 @@ fn a_key_takes_memory_only_while_something_is_known_of_it<M: Mem>() {
 /// W16.
 fn the_counters_are_those_of_client_go<M: Mem>() {
     let mut queue = Queue::<M>::default();
-    [1, 2, 2].map(|key| add(&mut queue, key));
+    add_all(&mut queue, &[1, 2, 2]);
     let job = queue.poll_job().unwrap();
     add(&mut queue, 1);
     add_after(&mut queue, 0, 3, 0);
@@ -215,7 +221,7 @@ fn the_counters_are_those_of_client_go<M: Mem>() {
 
 fn a_job_of_another_queue_is_ignored<M: Mem>() {
     let (mut one, mut other) = (Queue::<M>::default(), Queue::<M>::default());
-    [1, 2].map(|key| add(&mut one, key));
+    add_all(&mut one, &[1, 2]);
     let (_, foreign) = (one.poll_job().unwrap(), one.poll_job().unwrap());
     add(&mut other, 7);
     let job = other.poll_job().unwrap();

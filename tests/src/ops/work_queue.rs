@@ -1,0 +1,170 @@
+//! Operations on the work queue.
+
+use crate::models::work_queue::WorkQueueModel;
+use arbitrary::{Arbitrary, Result, Unstructured};
+use listwatch_core::{ExponentialBackoff, Fixed, Heap, Instant, Job, Mem, WorkQueueIn};
+use std::time::Duration;
+
+/// One operation. Keys are below [`Op::KEYS`], times are in milliseconds.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "each is the method of its name")]
+pub enum Op {
+    Add(u8),
+    AddAfter(u8, u64),
+    AddRateLimited(u8),
+    When(u8),
+    Forget(u8),
+    Get,
+    /// The job of this number, of those that are out.
+    Done(usize),
+    Advance(u64),
+    ShutDown,
+}
+
+impl Op {
+    /// More than the small memory has room for.
+    pub const KEYS: u8 = 5;
+}
+
+impl<'a> Arbitrary<'a> for Op {
+    fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
+        let kind = u8::arbitrary(u)? % 64;
+        let key = u8::arbitrary(u)?;
+        let millis = u64::from(key >> 4);
+        let key = key % Self::KEYS;
+        Ok(match kind {
+            0..=11 => Self::Add(key),
+            12..=19 => Self::AddAfter(key, millis),
+            20..=27 => Self::AddRateLimited(key),
+            28..=30 => Self::When(key),
+            31..=36 => Self::Forget(key),
+            37..=46 => Self::Get,
+            47..=55 => Self::Done(key.into()),
+            56..=62 => Self::Advance(millis),
+            _ => Self::ShutDown,
+        })
+    }
+}
+
+/// Runs the operations that `data` stands for.
+///
+/// # Panics
+/// Where a queue and its model differ.
+pub fn run(data: &[u8]) {
+    let mut data = Unstructured::new(data);
+    let ops: Vec<Op> = std::iter::from_fn(|| if data.is_empty() { None } else { data.arbitrary().ok() }).collect();
+    check(&ops);
+}
+
+/// Runs `ops` on a queue on the heap, and on one that has no room for all keys.
+///
+/// # Panics
+/// Where a queue and its model differ.
+pub fn check(ops: &[Op]) {
+    Pair::<Heap>::new(usize::MAX).check(ops);
+    Pair::<Fixed<3>>::new(3).check(ops);
+}
+
+const BASE: u64 = 2;
+const MAX: u64 = 20;
+
+/// A queue, its model, and the jobs that are out.
+struct Pair<M: Mem> {
+    queue: WorkQueueIn<u8, ExponentialBackoff, M>,
+    model: WorkQueueModel,
+    capacity: usize,
+    jobs: Vec<Job>,
+    now: u64,
+}
+
+impl<M: Mem> Pair<M> {
+    fn new(capacity: usize) -> Self {
+        let limiter = ExponentialBackoff::new(Duration::from_millis(BASE), Duration::from_millis(MAX));
+        let model = WorkQueueModel::new(BASE, MAX);
+        Self { queue: WorkQueueIn::new(limiter), model, capacity, jobs: Vec::new(), now: 0 }
+    }
+
+    fn check(mut self, ops: &[Op]) {
+        for (step, op) in ops.iter().enumerate() {
+            self.step(*op);
+            assert_eq!(self.queue.len(), self.model.len(), "after {:?}", &ops[..=step]);
+            assert_eq!(self.queue.stats(), self.model.stats(), "after {:?}", &ops[..=step]);
+            assert_eq!(self.queue.poll_timeout(), self.model.next_ready_at().map(at), "after {:?}", &ops[..=step]);
+            assert_eq!(self.queue.is_drained(), self.model.is_drained(), "after {:?}", &ops[..=step]);
+            assert_eq!(self.queue.is_shutting_down(), self.model.is_shutting_down(), "after {:?}", &ops[..=step]);
+            for key in 0..Op::KEYS {
+                let failures = (self.queue.num_requeues(&key), self.model.num_requeues(key));
+                assert_eq!(failures.0, failures.1, "key {key} after {:?}", &ops[..=step]);
+            }
+        }
+    }
+
+    fn step(&mut self, op: Op) {
+        let now = self.now;
+        match op {
+            Op::Add(key) => {
+                let added = self.queue.try_add(key).ok();
+                self.expect(key, added, |model| model.add(key));
+            }
+            Op::AddAfter(key, delay) => {
+                let added = self.queue.try_add_after(at(now), key, Duration::from_millis(delay)).ok();
+                self.expect(key, added, |model| model.add_after(now, key, delay));
+            }
+            Op::AddRateLimited(key) => {
+                let added = self.queue.try_add_rate_limited(at(now), key).ok();
+                self.expect(key, added, |model| model.add_rate_limited(now, key));
+            }
+            Op::When(key) => {
+                let delay = self.queue.try_when(at(now), key).ok();
+                self.expect(key, delay, |model| Duration::from_millis(model.when(key)));
+            }
+            Op::Forget(key) => {
+                self.queue.forget(&key);
+                self.model.forget(key);
+            }
+            Op::Get => self.get(),
+            Op::Done(_) if self.jobs.is_empty() => {}
+            Op::Done(number) => {
+                let job = self.jobs.remove(number % self.jobs.len());
+                self.model.done(*self.queue.key(&job));
+                self.queue.done(job);
+            }
+            Op::Advance(millis) => {
+                self.now += millis;
+                self.queue.handle_timeout(at(self.now));
+                self.model.advance(self.now);
+            }
+            Op::ShutDown => {
+                self.queue.shut_down();
+                self.model.shut_down();
+            }
+        }
+    }
+
+    /// The queue's answer must be the model's. A full queue has none, and then the model must not know the key either
+    /// and hold as many keys as the queue has room for.
+    fn expect<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        key: u8,
+        answer: Option<T>,
+        model: impl FnOnce(&mut WorkQueueModel) -> T,
+    ) {
+        match answer {
+            Some(answer) => assert_eq!(answer, model(&mut self.model), "key {key}"),
+            None => {
+                let known = self.model.known();
+                assert!(known.len() == self.capacity && !known.contains(&key), "key {key}, {known:?}");
+            }
+        }
+    }
+
+    fn get(&mut self) {
+        let job = self.queue.poll_job();
+        assert_eq!(job.as_ref().map(|job| *self.queue.key(job)), self.model.get());
+        self.jobs.extend(job);
+    }
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis)
+}

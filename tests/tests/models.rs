@@ -1,0 +1,66 @@
+//! The machines against their models: all short runs, many random ones, and those that fuzzing once found.
+
+use listwatch_tests::ops;
+use listwatch_tests::ops::work_queue::Op;
+use std::path::Path;
+
+/// Runs that are prefixes of others are checked with those.
+#[test]
+fn every_short_run_of_the_work_queue_is_the_models() {
+    let mut alphabet = vec![Op::Get, Op::Done(0), Op::Done(1), Op::Advance(2), Op::Advance(9), Op::ShutDown];
+    for key in 0..2 {
+        alphabet.extend([Op::Add(key), Op::AddAfter(key, 3), Op::AddRateLimited(key), Op::Forget(key)]);
+    }
+    every_sequence(&alphabet, 5, &mut ops::work_queue::check);
+}
+
+#[test]
+fn random_runs_of_the_work_queue_are_the_models() {
+    for seed in 0..4_000 {
+        ops::work_queue::run(&bytes(seed, 400));
+    }
+}
+
+#[test]
+fn the_seeds_of_the_work_queue_are_the_models() {
+    replay_seeds("work_queue", ops::work_queue::run);
+}
+
+/// Calls `check` with every sequence of `len` items of `alphabet`.
+fn every_sequence<T: Copy>(alphabet: &[T], len: usize, check: &mut impl FnMut(&[T])) {
+    let mut digits = vec![0; len];
+    let mut sequence = vec![alphabet[0]; len];
+    loop {
+        check(&sequence);
+        let Some(turn) = digits.iter().rposition(|digit| digit + 1 < alphabet.len()) else { return };
+        digits[turn] += 1;
+        digits[turn + 1..].fill(0);
+        for (item, digit) in sequence.iter_mut().zip(&digits) {
+            *item = alphabet[*digit];
+        }
+    }
+}
+
+/// `len` bytes that follow from `seed`, by Marsaglia's xorshift.
+fn bytes(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut byte = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..len).map(|_| byte()).collect()
+}
+
+fn replay_seeds(target: &str, run: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(target);
+    let seeds = folder.read_dir().unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut replayed = 0;
+    for seed in seeds {
+        let path = seed.expect("a readable folder").path();
+        run(&std::fs::read(&path).expect("a readable seed"));
+        replayed += 1;
+    }
+    assert!(replayed > 0, "no seeds in {}", folder.display());
+}

@@ -47,6 +47,15 @@ pub use queue::FixedWorkQueue;
 pub use queue::WorkQueue;
 pub use queue::{Added, ExponentialBackoff, Job, QueueStats, RateLimiter, WorkQueueIn};
 
+mod shared;
+#[cfg(feature = "spin")]
+pub use shared::SpinLock;
+#[cfg(feature = "std")]
+pub use shared::StdLock;
+pub use shared::{CellLock, Lock, Shared};
+#[cfg(feature = "alloc")]
+pub use shared::{Due, Get, JobGuard, SharedWorkQueue};
+
 #[cfg(feature = "alloc")]
 mod object;
 #[cfg(feature = "alloc")]

@@ -1,0 +1,158 @@
+use core::cell::RefCell;
+
+/// A kind of lock: one writer, or any number of readers.
+///
+/// The lock is held while a closure runs, so it cannot be kept across an `await`, and a lock that is no guard fits too,
+/// such as a critical section:
+///
+/// ```
+/// # mod critical_section {
+/// #     pub struct Mutex<T>(T);
+/// #     impl<T> Mutex<T> { pub fn new(value: T) -> Self { Self(value) } pub fn borrow(&self, _: ()) -> &T { &self.0 } }
+/// #     pub fn with<R>(f: impl FnOnce(()) -> R) -> R { f(()) }
+/// # }
+/// use core::cell::RefCell;
+///
+/// enum CriticalSection {}
+///
+/// impl listwatch_core::Lock for CriticalSection {
+///     type Cell<T> = critical_section::Mutex<RefCell<T>>;
+///
+///     fn new<T>(value: T) -> Self::Cell<T> {
+///         critical_section::Mutex::new(RefCell::new(value))
+///     }
+///
+///     fn with<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&mut T) -> R) -> R {
+///         critical_section::with(|section| f(&mut cell.borrow(section).borrow_mut()))
+///     }
+///
+///     fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R {
+///         critical_section::with(|section| f(&cell.borrow(section).borrow()))
+///     }
+/// }
+/// ```
+///
+/// The closure must not come back to the lock that it runs under.
+pub trait Lock {
+    /// A value behind a lock.
+    type Cell<T>;
+
+    /// Puts a lock around `value`.
+    fn new<T>(value: T) -> Self::Cell<T>;
+
+    /// Calls `f` while nobody else has the value.
+    fn with<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&mut T) -> R) -> R;
+
+    /// Calls `f` while nobody changes the value.
+    fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R;
+}
+
+/// `std`'s reader-writer lock. A panic under it does not poison it: the machines do not panic halfway.
+#[cfg(feature = "std")]
+#[derive(Clone, Copy, Debug)]
+pub enum StdLock {}
+
+#[cfg(feature = "std")]
+impl Lock for StdLock {
+    type Cell<T> = std::sync::RwLock<T>;
+
+    fn new<T>(value: T) -> Self::Cell<T> {
+        std::sync::RwLock::new(value)
+    }
+
+    fn with<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&mut T) -> R) -> R {
+        f(&mut cell.write().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R {
+        f(&cell.read().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+/// A lock that is waited for by trying again and again: the last resort, for a target with several cores and no
+/// operating system.
+///
+/// It does not know priorities. On one core, an interrupt or a task of higher priority that waits for the one it
+/// interrupted waits for ever: take a critical section there.
+#[cfg(feature = "spin")]
+#[derive(Clone, Copy, Debug)]
+pub enum SpinLock {}
+
+#[cfg(feature = "spin")]
+impl Lock for SpinLock {
+    type Cell<T> = spin::RwLock<T>;
+
+    fn new<T>(value: T) -> Self::Cell<T> {
+        spin::RwLock::new(value)
+    }
+
+    fn with<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&mut T) -> R) -> R {
+        f(&mut cell.write())
+    }
+
+    fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R {
+        f(&cell.read())
+    }
+}
+
+/// No lock but a `RefCell`, for tasks that share one thread. A closure that comes back to it panics.
+#[derive(Clone, Copy, Debug)]
+pub enum CellLock {}
+
+impl Lock for CellLock {
+    type Cell<T> = RefCell<T>;
+
+    fn new<T>(value: T) -> Self::Cell<T> {
+        RefCell::new(value)
+    }
+
+    fn with<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&mut T) -> R) -> R {
+        f(&mut cell.borrow_mut())
+    }
+
+    fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R {
+        f(&cell.borrow())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Shared;
+
+    fn a_write_is_read<L: Lock>() {
+        let number = Shared::<u32, L>::new(1);
+        assert_eq!(number.with(|n| core::mem::replace(n, 2)), 1);
+        assert_eq!(number.read(|n| *n), 2);
+    }
+
+    #[test]
+    fn a_write_is_read_behind_every_lock() {
+        a_write_is_read::<CellLock>();
+        #[cfg(feature = "std")]
+        a_write_is_read::<StdLock>();
+        #[cfg(feature = "spin")]
+        a_write_is_read::<SpinLock>();
+    }
+
+    /// Readers that kept each other out would wait here for ever.
+    #[test]
+    fn readers_do_not_keep_each_other_out() {
+        fn read_twice<L: Lock>() -> u32 {
+            let number = Shared::<u32, L>::new(1);
+            number.read(|one| number.read(|other| one + other))
+        }
+        assert_eq!(read_twice::<CellLock>(), 2);
+        #[cfg(feature = "spin")]
+        assert_eq!(read_twice::<SpinLock>(), 2);
+    }
+
+    #[cfg(feature = "std")]
+    #[test]
+    fn a_panic_under_the_lock_does_not_poison_it() {
+        let number = Shared::<u32, StdLock>::new(1);
+        let panicked = std::thread::scope(|s| s.spawn(|| number.with(|_| panic!("on purpose"))).join().is_err());
+        assert!(panicked);
+        assert_eq!(number.with(|n| *n), 1);
+    }
+}

@@ -1,0 +1,141 @@
+use crate::storage::{Heap, Linked, Links, List, Slab, Slot};
+use core::task::Waker;
+
+/// The tasks that sleep until there is something for one of them, the one that sleeps longest first.
+///
+/// A task that was woken stays in the set until it comes back or leaves, so the set knows whether a wake-up is under
+/// way. Wakers come out of every method: they are to be woken, or dropped, after the lock.
+#[derive(Default)]
+pub(crate) struct Wakers {
+    sleepers: Slab<Sleeper, Heap>,
+    asleep: List<Asleep>,
+}
+
+struct Sleeper {
+    /// None once it was woken.
+    waker: Option<Waker>,
+    links: Links,
+}
+
+/// The kind of list that holds those that were not woken.
+enum Asleep {}
+
+impl Linked<Asleep> for Sleeper {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+
+    fn next(&self) -> Option<Slot> {
+        self.links.next
+    }
+}
+
+impl Wakers {
+    /// Lets the task that keeps `place` sleep, for the first time or again. The waker that comes out is its last one.
+    #[must_use]
+    pub(crate) fn register(&mut self, place: &mut Option<Slot>, waker: &Waker) -> Option<Waker> {
+        let slot = *place.get_or_insert_with(|| {
+            let sleeper = Sleeper { waker: None, links: Links::default() };
+            crate::storage::never_full(self.sleepers.try_insert(sleeper))
+        });
+        let current = &mut self.sleepers[slot].waker;
+        if current.as_ref().is_some_and(|current| current.will_wake(waker)) {
+            return None;
+        }
+        let last = current.replace(waker.clone());
+        if last.is_none() {
+            self.asleep.push_back(&mut self.sleepers, slot);
+        }
+        last
+    }
+
+    /// Takes out the task that keeps `place`. No waker comes out of one that was woken.
+    #[must_use]
+    pub(crate) fn remove(&mut self, place: &mut Option<Slot>) -> Option<Waker> {
+        let slot = place.take()?;
+        if self.sleepers[slot].waker.is_some() {
+            self.asleep.unlink(&mut self.sleepers, slot);
+        }
+        self.sleepers.remove(slot).waker
+    }
+
+    /// Whom to wake.
+    #[must_use]
+    pub(crate) fn take_one(&mut self) -> Option<Waker> {
+        let slot = self.asleep.pop_front(&mut self.sleepers)?;
+        self.sleepers[slot].waker.take()
+    }
+
+    /// Whether a task was woken that has not come back or left since.
+    pub(crate) fn is_waking(&self) -> bool {
+        self.sleepers.len() > self.asleep.len()
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+pub(crate) mod tests {
+    use super::*;
+    use alloc::sync::Arc;
+    use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    /// A waker that counts.
+    #[derive(Default)]
+    pub(crate) struct Wakes(AtomicUsize);
+
+    impl std::task::Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    impl Wakes {
+        pub(crate) fn count(&self) -> usize {
+            self.0.load(Relaxed)
+        }
+    }
+
+    pub(crate) fn counting() -> (Arc<Wakes>, Waker) {
+        let wakes = Arc::<Wakes>::default();
+        (wakes.clone(), Waker::from(wakes))
+    }
+
+    #[test]
+    fn the_longest_asleep_is_woken_first_and_only_once() {
+        let (mut wakers, (a, b)) = (Wakers::default(), (counting(), counting()));
+        let (mut at, mut bt) = (None, None);
+        assert!(wakers.register(&mut at, &a.1).is_none() && wakers.register(&mut bt, &b.1).is_none());
+        assert!(wakers.register(&mut at, &a.1).is_none(), "the same waker again changes nothing");
+        core::iter::from_fn(|| wakers.take_one()).for_each(Waker::wake);
+        assert_eq!((a.0.count(), b.0.count()), (1, 1));
+        let _ = wakers.register(&mut bt, &b.1);
+        let _ = wakers.register(&mut at, &a.1);
+        wakers.take_one().unwrap().wake();
+        assert_eq!((a.0.count(), b.0.count()), (1, 2));
+    }
+
+    #[test]
+    fn a_wake_up_is_under_way_until_its_task_comes_back_or_leaves() {
+        let (mut wakers, (_, waker), (mut one, mut other)) = (Wakers::default(), counting(), (None, None));
+        let _ = wakers.register(&mut one, &waker);
+        let _ = wakers.register(&mut other, &waker);
+        assert!(!wakers.is_waking());
+        assert!(wakers.take_one().is_some() && wakers.is_waking());
+        let _ = wakers.register(&mut one, &waker);
+        assert!(!wakers.is_waking());
+        assert!(wakers.take_one().is_some() && wakers.is_waking());
+        assert!(wakers.remove(&mut other).is_none(), "it was woken");
+        assert!(!wakers.is_waking());
+        assert!(wakers.remove(&mut one).is_some(), "it slept");
+        assert!(wakers.take_one().is_none() && wakers.remove(&mut one).is_none());
+    }
+
+    #[test]
+    fn a_task_that_moved_is_woken_where_it_is() {
+        let (mut wakers, (old, new), mut place) = (Wakers::default(), (counting(), counting()), None);
+        let _ = wakers.register(&mut place, &old.1);
+        assert!(wakers.register(&mut place, &new.1).is_some_and(|last| last.will_wake(&old.1)));
+        wakers.take_one().unwrap().wake();
+        assert_eq!((old.0.count(), new.0.count()), (0, 1));
+        assert!(wakers.take_one().is_none());
+    }
+}

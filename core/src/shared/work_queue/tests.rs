@@ -1,0 +1,317 @@
+use super::*;
+use crate::random::Random;
+use crate::shared::StdLock;
+use crate::shared::wakers::tests::{Wakes, counting};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::task::Wake;
+
+type Queue = SharedWorkQueue<u32, StdLock>;
+
+/// A worker that waits for its next key, and is polled by hand.
+struct Worker<'a> {
+    get: Get<'a, u32, StdLock>,
+    waker: Waker,
+    wakes: Arc<Wakes>,
+    /// How often it had been woken when it was last polled, if it sleeps.
+    slept_at: Option<usize>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(get: Get<'a, u32, StdLock>) -> Self {
+        let (wakes, waker) = counting();
+        Self { get, waker, wakes, slept_at: None }
+    }
+
+    /// One that was polled in vain.
+    fn asleep(queue: &'a Queue) -> Self {
+        let mut worker = Self::new(queue.get());
+        assert!(worker.poll().is_pending());
+        worker
+    }
+
+    fn poll(&mut self) -> Poll<Option<JobGuard<'a, u32, StdLock>>> {
+        let wakes = self.wakes.count();
+        let answer = Pin::new(&mut self.get).poll(&mut Context::from_waker(&self.waker));
+        self.slept_at = answer.is_pending().then_some(wakes);
+        answer
+    }
+
+    fn take(&mut self) -> JobGuard<'a, u32, StdLock> {
+        let Poll::Ready(Some(job)) = self.poll() else { panic!("nothing is ready") };
+        job
+    }
+
+    fn is_asleep(&self) -> bool {
+        self.slept_at == Some(self.wakes.count())
+    }
+
+    fn is_woken(&self) -> bool {
+        self.slept_at.is_some() && !self.is_asleep()
+    }
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis)
+}
+
+#[test]
+fn a_burst_wakes_one_worker_who_wakes_the_next() {
+    let queue = Queue::default();
+    let mut workers = [(); 3].map(|()| Worker::asleep(&queue));
+    (1..=3).for_each(|key| _ = queue.add(key));
+    assert_eq!(workers.each_ref().map(Worker::is_woken), [true, false, false]);
+    let one = workers[0].take();
+    assert_eq!(workers.each_ref().map(Worker::is_woken), [false, true, false]);
+    let two = workers[1].take();
+    let three = workers[2].take();
+    assert_eq!([&one, &two, &three].map(|job| *job.key()), [1, 2, 3]);
+}
+
+#[test]
+fn nobody_is_woken_for_what_is_not_ready() {
+    let queue = Queue::default();
+    queue.add(1);
+    let _job = Worker::new(queue.get()).take();
+    let worker = Worker::asleep(&queue);
+    assert_eq!(queue.add(1), Added::Deferred);
+    assert_eq!(queue.add_after(at(0), 2, Duration::from_secs(1)), Added::Delayed);
+    assert!(worker.is_asleep());
+}
+
+#[test]
+fn a_key_that_is_given_back_dirty_wakes_a_worker() {
+    let queue = Queue::default();
+    queue.add(1);
+    let job = Worker::new(queue.get()).take();
+    let mut worker = Worker::asleep(&queue);
+    queue.add(1);
+    job.done();
+    assert!(worker.is_woken());
+    assert_eq!(*worker.take().key(), 1);
+}
+
+#[test]
+fn a_worker_that_leaves_passes_its_wake_up_on() {
+    let queue = Queue::default();
+    let (one, two, three) = (Worker::asleep(&queue), Worker::asleep(&queue), Worker::asleep(&queue));
+    drop(two);
+    queue.add(1);
+    assert!(one.is_woken() && three.is_asleep());
+    drop(one);
+    assert!(three.is_woken());
+}
+
+#[test]
+fn a_worker_that_comes_too_late_sleeps_again_and_can_be_woken_again() {
+    let queue = Queue::default();
+    let mut late = Worker::asleep(&queue);
+    queue.add(1);
+    let _job = Worker::new(queue.get()).take();
+    assert!(late.is_woken() && late.poll().is_pending());
+    queue.add(2);
+    assert!(late.is_woken());
+}
+
+#[test]
+fn shutting_down_wakes_everyone_and_hands_out_what_is_ready() {
+    let queue = Queue::default();
+    let mut workers = [(); 3].map(|()| Worker::asleep(&queue));
+    let (wakes, waker) = counting();
+    assert_eq!(queue.poll_due(&mut Context::from_waker(&waker), at(0)), Due::Idle);
+    queue.add(1);
+    queue.shut_down();
+    assert_eq!(wakes.count(), 1);
+    assert_eq!(queue.poll_due(&mut Context::from_waker(&waker), at(0)), Due::Closed);
+    assert!(workers.iter().all(Worker::is_woken));
+    let job = workers[0].take();
+    assert!(workers[1..].iter_mut().all(|worker| matches!(worker.poll(), Poll::Ready(None))));
+    assert!(!queue.is_drained());
+    drop(job);
+    assert!(queue.is_drained());
+}
+
+#[test]
+fn the_timer_is_woken_only_when_it_would_sleep_too_long() {
+    let queue = Queue::default();
+    let (wakes, waker) = counting();
+    let mut cx = Context::from_waker(&waker);
+    assert_eq!(queue.poll_due(&mut cx, at(0)), Due::Idle);
+    queue.add_after(at(0), 1, Duration::from_millis(20));
+    assert_eq!(wakes.count(), 1, "the first delay");
+    assert_eq!(queue.poll_due(&mut cx, at(0)), Due::At(at(20)));
+    queue.add_after(at(0), 2, Duration::from_millis(30));
+    queue.add(3);
+    assert_eq!(wakes.count(), 1, "a later delay, and none");
+    queue.add_rate_limited(at(0), 2);
+    assert_eq!(wakes.count(), 2, "an earlier delay");
+    assert_eq!(queue.poll_due(&mut cx, at(4)), Due::At(at(5)));
+}
+
+#[test]
+fn what_is_due_wakes_a_worker() {
+    let queue = Queue::default();
+    let mut worker = Worker::asleep(&queue);
+    queue.add_after(at(0), 1, Duration::from_millis(20));
+    assert!(worker.is_asleep());
+    assert_eq!(queue.poll_due(&mut Context::from_waker(Waker::noop()), at(20)), Due::Idle);
+    assert_eq!(*worker.take().key(), 1);
+}
+
+#[test]
+fn done_and_get_gives_the_key_back_even_if_it_is_never_polled() {
+    let queue = Queue::default();
+    queue.add(1);
+    let job = Worker::new(queue.get()).take();
+    queue.add(1);
+    let job = Worker::new(job.done_and_get()).take();
+    assert_eq!(*job.key(), 1);
+    drop(job.done_and_get());
+    queue.shut_down();
+    assert!(queue.is_drained());
+}
+
+#[test]
+fn a_worker_that_panics_gives_its_key_back() {
+    let queue = Queue::default();
+    queue.add(1);
+    let panicked = std::thread::scope(|scope| {
+        let work = || {
+            let _job = Worker::new(queue.get()).take();
+            panic!("on purpose");
+        };
+        scope.spawn(work).join().is_err()
+    });
+    queue.shut_down();
+    assert!(panicked && queue.is_drained());
+}
+
+/// A lock that is never waited for.
+enum Free {}
+
+impl Lock for Free {
+    type Cell<T> = std::sync::Mutex<T>;
+
+    fn new<T>(value: T) -> Self::Cell<T> {
+        std::sync::Mutex::new(value)
+    }
+
+    fn with<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&mut T) -> R) -> R {
+        f(&mut cell.try_lock().expect("the lock is free"))
+    }
+
+    fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R {
+        Self::with(cell, |value| f(value))
+    }
+}
+
+#[test]
+fn wakers_may_come_back_to_the_queue() {
+    struct Reenter(Arc<SharedWorkQueue<u32, Free>>, AtomicUsize);
+    impl Wake for Reenter {
+        fn wake(self: Arc<Self>) {
+            self.1.fetch_add(self.0.len() + 1, SeqCst);
+        }
+    }
+    let queue = Arc::<SharedWorkQueue<u32, Free>>::default();
+    let wakes = Arc::new(Reenter(queue.clone(), AtomicUsize::new(0)));
+    let waker = Waker::from(wakes.clone());
+    let mut cx = Context::from_waker(&waker);
+    let (mut one, mut two) = (queue.get(), queue.get());
+    assert!(Pin::new(&mut one).poll(&mut cx).is_pending() && Pin::new(&mut two).poll(&mut cx).is_pending());
+    assert_eq!(queue.poll_due(&mut cx, at(0)), Due::Idle);
+    queue.add(1);
+    queue.add_after(at(0), 2, Duration::from_secs(1));
+    drop(one);
+    queue.shut_down();
+    assert_eq!(wakes.1.load(SeqCst), 6, "three wake-ups that saw one key");
+}
+
+/// While a key is ready and workers sleep, one of them has been woken; so in the end nothing is left lying.
+#[test]
+fn no_wake_up_is_lost_whatever_the_workers_do() {
+    for seed in 0..300 {
+        let (queue, mut random) = (Queue::default(), Random::new(seed));
+        let mut workers: Vec<Worker<'_>> = Vec::new();
+        let mut jobs = Vec::new();
+        for _ in 0..200 {
+            match random.next() % 8 {
+                0..=2 => _ = queue.add((random.next() % 6) as u32),
+                3 if workers.len() < 4 => workers.push(Worker::new(queue.get())),
+                4 if !jobs.is_empty() => drop(jobs.swap_remove(random.next() as usize % jobs.len())),
+                5..=6 if !workers.is_empty() => {
+                    let at = random.next() as usize % workers.len();
+                    if let Poll::Ready(job) = workers[at].poll() {
+                        workers.swap_remove(at);
+                        jobs.extend(job);
+                    }
+                }
+                7 if !workers.is_empty() => drop(workers.swap_remove(random.next() as usize % workers.len())),
+                _ => {}
+            }
+            let stuck = !queue.is_empty() && workers.iter().any(Worker::is_asleep);
+            assert!(!stuck || workers.iter().any(Worker::is_woken), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn threads_work_on_every_key_and_never_two_on_one() {
+    const KEYS: u32 = 4_000;
+    let queue = Queue::default();
+    let handled: Vec<AtomicUsize> = (0..KEYS).map(|_| AtomicUsize::new(0)).collect();
+    let busy: Vec<AtomicBool> = (0..KEYS).map(|_| AtomicBool::new(false)).collect();
+    let work = || {
+        let mut next = queue.get();
+        while let Some(job) = block_on(next) {
+            let key = *job.key() as usize;
+            assert!(!busy[key].swap(true, SeqCst), "{key} is with two workers");
+            handled[key].fetch_add(1, SeqCst);
+            busy[key].store(false, SeqCst);
+            next = job.done_and_get();
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers = [scope.spawn(work), scope.spawn(work)];
+        for (key, times) in (0..).zip(&handled[..500]) {
+            queue.add(key);
+            while times.load(SeqCst) == 0 && !workers.iter().any(|worker| worker.is_finished()) {
+                std::thread::yield_now();
+            }
+        }
+        for round in 0..3 {
+            (0..KEYS).for_each(|key| _ = queue.add((key + round) % KEYS));
+        }
+        queue.shut_down();
+    });
+    assert!(queue.is_drained());
+    assert!(handled.iter().all(|times| (1..=4).contains(&times.load(SeqCst))));
+    let total: usize = handled.iter().map(|times| times.load(SeqCst)).sum();
+    assert_eq!(total as u64, queue.stats().adds);
+}
+
+#[test]
+fn what_a_worker_holds_can_move_between_threads() {
+    fn check<T: Send + Sync>() {}
+    check::<Queue>();
+    check::<Get<'_, u32, StdLock>>();
+    check::<JobGuard<'_, u32, StdLock>>();
+}
+
+fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    loop {
+        match Pin::new(&mut future).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! An answer while it is played: its parts in order, each with its delay.
+
+use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::exchange::{Exchange, Stage};
+use crate::format::{Line, Record, What};
+use crate::head::head;
+use crate::tape::Tape;
+use core::time::Duration;
+use listwatch_core::{Head, TransportError, TransportErrorKind};
+use std::io::BufRead;
+use std::vec;
+
+/// The media type of JSON values one behind the other, in any layout.
+const CONCATENATED_JSON: &str = "application/concatenated-json";
+const JSON: &str = "application/json";
+
+/// What an answer consists of.
+#[derive(Debug)]
+pub(crate) enum Part {
+    Head(Head),
+    Data(Chunk),
+    End,
+    Failed(TransportError),
+    /// The recording ends here, before the answer does.
+    Stop,
+    /// The recording cannot be read further.
+    Broken(CaptureError),
+}
+
+/// Bytes, from the front of which more and more is used up.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    bytes: Vec<u8>,
+    used: usize,
+}
+
+impl Chunk {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes, used: 0 }
+    }
+
+    /// Moves as much as fits to the front of `buf`.
+    pub(crate) fn read(&mut self, buf: &mut [u8]) -> usize {
+        let rest = &self.bytes[self.used..];
+        let len = rest.len().min(buf.len());
+        buf[..len].copy_from_slice(&rest[..len]);
+        self.used += len;
+        len
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.used == self.bytes.len()
+    }
+}
+
+/// An answer, of which one part at a time is in memory.
+pub(crate) struct Answer {
+    script: Script,
+    next: Option<(Duration, Part)>,
+}
+
+/// Where the parts come from.
+enum Script {
+    Recorded(Recorded),
+    /// The bytes of the file are the body; the head comes first.
+    File(Option<Head>),
+    Written(vec::IntoIter<Part>),
+}
+
+impl Answer {
+    /// A recorded answer. Where it has no end, it broke off if the recording goes on, and else the recording did.
+    pub(crate) fn recorded(exchange: &Exchange, goes_on: bool, skip_bad_lines: bool) -> Self {
+        Self::from(Script::Recorded(Recorded {
+            id: exchange.id,
+            asked: exchange.asked,
+            line: exchange.first + 1,
+            last: exchange.last,
+            stage: Stage::Asked,
+            at: Duration::ZERO,
+            goes_on,
+            skip_bad_lines,
+        }))
+    }
+
+    /// The file as a list.
+    pub(crate) fn list_file() -> Self {
+        Self::from(Script::File(Some(success(JSON))))
+    }
+
+    /// The file as a watch.
+    pub(crate) fn watch_log() -> Self {
+        Self::from(Script::File(Some(success(CONCATENATED_JSON))))
+    }
+
+    /// A list without items.
+    pub(crate) fn empty_list() -> Self {
+        const BODY: &[u8] = br#"{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"0"},"items":[]}"#;
+        Self::written(success(JSON), BODY)
+    }
+
+    /// What a server answers that cannot stream the initial events.
+    pub(crate) fn unsupported_watch_list() -> Self {
+        const BODY: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents is not supported","reason":"Invalid","code":422}"#;
+        Self::written(Head { status: 422, ..success(JSON) }, BODY)
+    }
+
+    fn written(head: Head, body: &[u8]) -> Self {
+        let parts = vec![Part::Head(head), Part::Data(Chunk::new(body.to_vec())), Part::End];
+        Self::from(Script::Written(parts.into_iter()))
+    }
+
+    /// The next part, and how long after the request it came.
+    pub(crate) fn peek(&mut self, tape: &mut Tape) -> &mut (Duration, Part) {
+        let script = &mut self.script;
+        self.next.get_or_insert_with(|| script.next(tape))
+    }
+
+    /// Goes on behind the part that was peeked at.
+    pub(crate) fn pop(&mut self) -> Option<Part> {
+        self.next.take().map(|(_, part)| part)
+    }
+}
+
+impl From<Script> for Answer {
+    fn from(script: Script) -> Self {
+        Self { script, next: None }
+    }
+}
+
+impl Script {
+    fn next(&mut self, tape: &mut Tape) -> (Duration, Part) {
+        match self {
+            Self::Recorded(recorded) => {
+                let part = recorded.next(tape).unwrap_or_else(Part::Broken);
+                (recorded.at, part)
+            }
+            Self::File(head) => {
+                let part = head.take().map_or_else(|| file_part(tape).unwrap_or_else(Part::Broken), Part::Head);
+                (Duration::ZERO, part)
+            }
+            Self::Written(parts) => (Duration::ZERO, parts.next().unwrap_or(Part::Stop)),
+        }
+    }
+}
+
+/// The next bytes of a file that is a body as a whole.
+fn file_part(tape: &mut Tape) -> Result<Part, CaptureError> {
+    let source = tape.at(1)?.source();
+    let bytes = match source.fill_buf() {
+        Ok([]) => return Ok(Part::End),
+        Ok(bytes) => bytes.to_vec(),
+        Err(error) => return Err(source.error(None, &error)),
+    };
+    source.consume(bytes.len());
+    Ok(Part::Data(Chunk::new(bytes)))
+}
+
+/// An answer of a capture, read record by record.
+struct Recorded {
+    id: u64,
+    /// When the request was sent, in milliseconds of the recording.
+    asked: u64,
+    /// The line to read next.
+    line: u64,
+    /// The line of the last record.
+    last: u64,
+    stage: Stage,
+    /// How long after the request the newest record came.
+    at: Duration,
+    goes_on: bool,
+    skip_bad_lines: bool,
+}
+
+impl Recorded {
+    fn next(&mut self, tape: &mut Tape) -> Result<Part, CaptureError> {
+        while self.line <= self.last {
+            let path = tape.path().clone();
+            let line = tape.at(self.line)?.next();
+            self.line += 1;
+            let part = match line {
+                Ok(Some((number, line))) => {
+                    self.part(line).map_err(|fault| CaptureError::new(&path, Some(number), fault))
+                }
+                Ok(None) => Err(CaptureError::new(&path, None, shortened())),
+                Err(error) => Err(error),
+            };
+            match part {
+                Ok(None) => {}
+                Ok(Some(part)) => return Ok(part),
+                Err(error) if self.skip_bad_lines && error.is_bad_line() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(if self.goes_on { broken_off(TransportErrorKind::Reset, "no end was recorded") } else { Part::Stop })
+    }
+
+    /// What a line brings, if it is one of this answer.
+    fn part(&mut self, line: &[u8]) -> Result<Option<Part>, Fault> {
+        if line.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        let Line::Record(Record { t, id, what }) = Line::parse(line)? else { return Ok(None) };
+        if id != self.id {
+            return Ok(None);
+        }
+        let before = self.stage;
+        self.stage = before.after(&what)?;
+        self.at = Duration::from_millis(t.saturating_sub(self.asked));
+        Ok(match what {
+            What::Request(_) => None,
+            What::Response(response) => Some(Part::Head(head(&response))),
+            What::Data(bytes) if bytes.is_empty() => None,
+            What::Data(bytes) => Some(Part::Data(Chunk::new(bytes.into_owned()))),
+            What::End(end) => Some(ending(before, &end)),
+        })
+    }
+}
+
+/// What an `end` means at this stage.
+fn ending(stage: Stage, end: &str) -> Part {
+    match (stage, end) {
+        (Stage::Answered, "eof") => Part::End,
+        (Stage::Answered, _) => broken_off(TransportErrorKind::Reset, end),
+        _ if end.to_ascii_lowercase().contains("refused") => broken_off(TransportErrorKind::Refused, end),
+        _ => broken_off(TransportErrorKind::Other, end),
+    }
+}
+
+fn broken_off(kind: TransportErrorKind, end: &str) -> Part {
+    Part::Failed(TransportError::new(kind, format!("recorded: {end}")))
+}
+
+fn shortened() -> Fault {
+    Fault::new(CaptureErrorKind::Io, "the file became shorter while it was played; play a copy")
+}
+
+fn success(content_type: &str) -> Head {
+    Head { status: 200, retry_after: None, content_type: Some(content_type.into()) }
+}

@@ -1,0 +1,83 @@
+//! What a file holds for which request.
+
+use crate::answer::Answer;
+use crate::index::Index;
+use listwatch_core::{Query, Request};
+
+/// The answers that a file has.
+pub(crate) enum Content {
+    Capture(Index),
+    /// A file without requests: its bytes are one body, for whatever resource is asked for.
+    Body {
+        list: Option<fn() -> Answer>,
+        watch: Option<fn() -> Answer>,
+    },
+}
+
+/// How a request is met.
+pub(crate) enum Reply {
+    Answered(Answer),
+    /// The connection failed when this was recorded, or the request is one that an old server does not know.
+    Refused(Answer),
+    /// Nothing is left for it.
+    Nothing,
+}
+
+impl Content {
+    /// A file of watch events: nothing was there when they began.
+    pub(crate) fn watch_log() -> Self {
+        Self::Body { list: Some(Answer::empty_list), watch: Some(Answer::watch_log) }
+    }
+
+    /// A file that is one list.
+    pub(crate) fn list() -> Self {
+        Self::Body { list: Some(Answer::list_file), watch: None }
+    }
+
+    /// The table of contents of a capture.
+    pub(crate) fn index(&self) -> Option<&Index> {
+        match self {
+            Self::Capture(index) => Some(index),
+            Self::Body { .. } => None,
+        }
+    }
+
+    /// The next answer to such a request.
+    pub(crate) fn reply(&mut self, request: &Request, skip_bad_lines: bool) -> Reply {
+        match self {
+            Self::Capture(index) => capture_reply(index, request, skip_bad_lines),
+            Self::Body { list, watch } => {
+                let answer = match request.query() {
+                    Query::List => list.take().filter(|_| request.continue_token().is_none()),
+                    Query::Watch => watch.take(),
+                    Query::WatchList => return Reply::Refused(Answer::unsupported_watch_list()),
+                };
+                answer.map_or(Reply::Nothing, |answer| Reply::Answered(answer()))
+            }
+        }
+    }
+
+    /// How many answers of this kind were not given out.
+    pub(crate) fn left(&self, query: Query) -> u64 {
+        match (self, query) {
+            (Self::Capture(index), _) => index.left(query),
+            (Self::Body { list, .. }, Query::List) => list.is_some().into(),
+            (Self::Body { watch, .. }, Query::Watch) => watch.is_some().into(),
+            (Self::Body { .. }, Query::WatchList) => 0,
+        }
+    }
+}
+
+fn capture_reply(index: &mut Index, request: &Request, skip_bad_lines: bool) -> Reply {
+    // A server that streamed the initial events before would do so again: such a recording is over.
+    let unsupported = request.query() == Query::WatchList && !index.knows(request);
+    let last = index.last();
+    match index.take(request) {
+        Some(exchange) => {
+            let answer = Answer::recorded(exchange, exchange.last < last, skip_bad_lines);
+            if exchange.is_refused() { Reply::Refused(answer) } else { Reply::Answered(answer) }
+        }
+        None if unsupported => Reply::Refused(Answer::unsupported_watch_list()),
+        None => Reply::Nothing,
+    }
+}

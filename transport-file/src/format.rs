@@ -1,0 +1,176 @@
+//! The records of a capture, version 1.
+//!
+//! ```text
+//! {"capture":1,"started":"2026-11-20T10:41:52Z"}
+//! {"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?limit=50","headers":{}}}
+//! {"t":7,"id":1,"response":{"status":200,"headers":{"content-type":"application/json"}}}
+//! {"t":8,"id":1,"data":"{\"kind\":\"PodList\",…"}      "base64" where the bytes are not UTF-8 by themselves
+//! {"t":9,"id":1,"end":"eof"}                           eof, cut, or the error
+//! ```
+
+use crate::error::{CaptureErrorKind, Fault};
+use base64::prelude::{BASE64_STANDARD, Engine};
+use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The version that is read here.
+pub(crate) const VERSION: u64 = 1;
+
+/// One line of a capture.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Line<'a> {
+    /// The version, in the first line.
+    Start(u64),
+    Record(Record<'a>),
+}
+
+/// One thing that happened.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Record<'a> {
+    /// Milliseconds since the recording began.
+    pub(crate) t: u64,
+    /// Which request this belongs to.
+    pub(crate) id: u64,
+    pub(crate) what: What<'a>,
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum What<'a> {
+    Request(RequestRecord<'a>),
+    Response(ResponseRecord<'a>),
+    Data(Cow<'a, [u8]>),
+    End(Cow<'a, str>),
+}
+
+/// What was asked. Headers and a body may be there; playback does not look at them.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RequestRecord<'a> {
+    #[serde(borrow)]
+    pub(crate) method: Cow<'a, str>,
+    /// Path and query.
+    #[serde(borrow)]
+    pub(crate) path: Cow<'a, str>,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ResponseRecord<'a> {
+    pub(crate) status: u16,
+    #[serde(borrow, default)]
+    pub(crate) headers: BTreeMap<Cow<'a, str>, Text<'a>>,
+}
+
+/// A string that is borrowed from the line where it has no escapes; serde borrows a bare `Cow` only outside `Option`.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+/// A line as it is written: which of the fields are there tells what it is.
+#[derive(Default, Serialize, Deserialize)]
+struct Fields<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capture: Option<u64>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    started: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    t: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    request: Option<RequestRecord<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    response: Option<ResponseRecord<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    data: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    base64: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    end: Option<Text<'a>>,
+}
+
+impl<'a> Line<'a> {
+    /// Reads one line.
+    pub(crate) fn parse(line: &'a [u8]) -> Result<Self, Fault> {
+        let fields: Fields<'a> = serde_json::from_slice(line).map_err(|error| malformed(&error))?;
+        if let Some(version) = fields.capture {
+            return Ok(Self::Start(version));
+        }
+        let (Some(t), Some(id)) = (fields.t, fields.id) else {
+            return Err(not_a_record("\"t\" and \"id\" are missing"));
+        };
+        Ok(Self::Record(Record { t, id, what: fields.what()? }))
+    }
+}
+
+impl<'a> Fields<'a> {
+    fn what(self) -> Result<What<'a>, Fault> {
+        match (self.request, self.response, self.data, self.base64, self.end) {
+            (Some(request), None, None, None, None) => Ok(What::Request(request)),
+            (None, Some(response), None, None, None) => Ok(What::Response(response)),
+            (None, None, Some(Text(text)), None, None) => Ok(What::Data(match text {
+                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+            })),
+            (None, None, None, Some(Text(text)), None) => match BASE64_STANDARD.decode(text.as_bytes()) {
+                Ok(bytes) => Ok(What::Data(Cow::Owned(bytes))),
+                Err(error) => Err(not_a_record(format_args!("\"base64\" is none ({error})"))),
+            },
+            (None, None, None, None, Some(Text(end))) => Ok(What::End(end)),
+            (None, None, None, None, None) => {
+                Err(not_a_record("none of \"request\", \"response\", \"data\", \"base64\" and \"end\" is there"))
+            }
+            _ => Err(not_a_record("more than one of \"request\", \"response\", \"data\", \"base64\" and \"end\"")),
+        }
+    }
+}
+
+fn not_a_record(why: impl std::fmt::Display) -> Fault {
+    Fault::of_line(CaptureErrorKind::Record, format_args!("not a record of a capture: {why}"))
+}
+
+fn malformed(error: &serde_json::Error) -> Fault {
+    let message = error.to_string();
+    // The line that serde_json counts is always the first.
+    let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
+    match error.classify() {
+        Category::Eof => {
+            Fault::of_line(CaptureErrorKind::Garbled, format_args!("the line breaks off at column {}", error.column()))
+        }
+        Category::Data => not_a_record(what),
+        Category::Syntax | Category::Io => {
+            Fault::of_line(CaptureErrorKind::Garbled, format_args!("not JSON at column {}: {what}", error.column()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(line: &str) -> Record<'_> {
+        match Line::parse(line.as_bytes()) {
+            Ok(Line::Record(record)) => record,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn text_without_escapes_is_borrowed_from_the_line() {
+        for line in [r#"{"t":1,"id":2,"data":"plain"}"#, r#"{"data":"plain","id":2,"t":1,"note":null}"#] {
+            assert!(matches!(record(line).what, What::Data(Cow::Borrowed(b"plain"))));
+        }
+        assert_eq!(record(r#"{"t":1,"id":2,"data":"\u00e4\n"}"#).what, What::Data("ä\n".as_bytes().into()));
+    }
+
+    #[test]
+    fn base64_gives_bytes_that_are_no_text() {
+        assert_eq!(record(r#"{"t":1,"id":2,"base64":"8A=="}"#).what, What::Data([0xf0][..].into()));
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let line = br#"{"t":7,"id":1,"response":{"status":200,"headers":{"content-type":"application/json"}}}"#;
+        let fields: Fields<'_> = serde_json::from_slice(line).unwrap();
+        assert_eq!(serde_json::to_vec(&fields).unwrap(), line);
+    }
+}

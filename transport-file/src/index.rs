@@ -1,0 +1,177 @@
+//! The table of contents of a capture: all that is held of it in memory.
+
+use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::exchange::{Exchange, Question, Stage, is_list_or_watch, misplaced};
+use crate::format::{Line, Record, RequestRecord, VERSION, What};
+use crate::tape::Tape;
+use listwatch_core::{Query, Request, Resource};
+use std::collections::HashMap;
+
+/// The exchanges of a capture in the order of their requests.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    exchanges: Vec<Exchange>,
+    /// Which of them were given out.
+    taken: Vec<bool>,
+    resources: Vec<Resource>,
+    /// The line of the last record.
+    last: u64,
+    bad_lines: u64,
+    fault: Option<CaptureError>,
+}
+
+impl Index {
+    /// Reads a capture through, once.
+    pub(crate) fn read(tape: &mut Tape, skip_bad_lines: bool) -> Result<Self, CaptureError> {
+        let mut reading = Reading::default();
+        let path = tape.path().clone();
+        let lines = tape.at(1)?;
+        loop {
+            let read = match lines.next() {
+                Ok(None) => break,
+                Ok(Some((number, line))) => {
+                    reading.line(number, line).map_err(|fault| CaptureError::new(&path, Some(number), fault))
+                }
+                Err(error) => Err(error),
+            };
+            match read {
+                Ok(()) => {}
+                Err(error) if error.kind() == CaptureErrorKind::Version => return Err(error),
+                Err(error) if skip_bad_lines && error.is_bad_line() => reading.index.bad_lines += 1,
+                Err(error) => {
+                    reading.index.fault = Some(error);
+                    break;
+                }
+            }
+        }
+        let mut index = reading.index;
+        index.taken = vec![false; index.exchanges.len()];
+        if index.resources.is_empty() {
+            return Err(index.fault.take().unwrap_or_else(|| CaptureError::new(&path, None, index.nothing_to_play())));
+        }
+        Ok(index)
+    }
+
+    /// The next recorded answer to such a request.
+    pub(crate) fn take(&mut self, request: &Request) -> Option<&Exchange> {
+        let question = self.question(request)?;
+        let fits = |exchange: &Exchange| exchange.question.as_ref() == Some(&question);
+        let found = (0..self.exchanges.len()).find(|&at| !self.taken[at] && fits(&self.exchanges[at]))?;
+        self.taken[found] = true;
+        Some(&self.exchanges[found])
+    }
+
+    /// Whether the server that was recorded knew such requests at all.
+    pub(crate) fn knows(&self, request: &Request) -> bool {
+        let question = self.question(request);
+        question.is_some() && self.exchanges.iter().any(|exchange| exchange.question == question)
+    }
+
+    /// The line of the last record.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// What was listed or watched, in the order of the first requests.
+    pub(crate) fn resources(&self) -> &[Resource] {
+        &self.resources
+    }
+
+    /// How many recorded answers of this kind were not given out.
+    pub(crate) fn left(&self, query: Query) -> u64 {
+        let asks = |exchange: &Exchange| exchange.question.as_ref().is_some_and(|question| question.query == query);
+        self.exchanges.iter().zip(&self.taken).filter(|(exchange, taken)| !**taken && asks(exchange)).count() as u64
+    }
+
+    /// How many recorded requests are neither lists nor watches.
+    pub(crate) fn others(&self) -> u64 {
+        self.exchanges.iter().filter(|exchange| exchange.question.is_none()).count() as u64
+    }
+
+    pub(crate) fn bad_lines(&self) -> u64 {
+        self.bad_lines
+    }
+
+    /// Why the index ends before the file does.
+    pub(crate) fn fault(&self) -> Option<&CaptureError> {
+        self.fault.as_ref()
+    }
+
+    fn question(&self, request: &Request) -> Option<Question> {
+        let resource = self.resources.iter().position(|resource| *resource == request.resource)?;
+        Some(Question { resource, query: request.query(), page: request.continue_token().map(Into::into) })
+    }
+
+    fn nothing_to_play(&self) -> Fault {
+        let (others, bad) = (self.others(), self.bad_lines);
+        let found = format!("no lists nor watches in here (other requests: {others}, bad lines: {bad})");
+        Fault::new(CaptureErrorKind::NothingToPlay, format!("{found}; record a program that lists or watches"))
+    }
+}
+
+/// An index that is being made.
+#[derive(Default)]
+struct Reading {
+    index: Index,
+    /// Where in the index each recorded id is.
+    places: HashMap<u64, usize>,
+    begun: bool,
+}
+
+impl Reading {
+    fn line(&mut self, number: u64, line: &[u8]) -> Result<(), Fault> {
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        let first = !std::mem::replace(&mut self.begun, true);
+        match Line::parse(line)? {
+            Line::Start(VERSION) if first => Ok(()),
+            Line::Start(version) if first => Err(unknown_version(version)),
+            Line::Start(_) => Err(misplaced("the version of the capture belongs in the first line")),
+            Line::Record(record) => self.record(number, &record),
+        }
+    }
+
+    fn record(&mut self, number: u64, record: &Record<'_>) -> Result<(), Fault> {
+        let known = self.places.get(&record.id).map(|&place| &mut self.index.exchanges[place]);
+        match (known, &record.what) {
+            (Some(exchange), what) => {
+                exchange.stage = exchange.stage.after(what)?;
+                exchange.answered |= exchange.stage == Stage::Answered;
+                exchange.last = number;
+            }
+            (None, What::Request(request)) => self.request(number, record, request),
+            (None, _) => return Err(misplaced(format_args!("a record for request {}, which is not there", record.id))),
+        }
+        self.index.last = number;
+        Ok(())
+    }
+
+    fn request(&mut self, number: u64, record: &Record<'_>, sent: &RequestRecord<'_>) {
+        let request = Request::parse(&sent.path);
+        let question = is_list_or_watch(&sent.method, &request).then(|| self.question(&request));
+        self.places.insert(record.id, self.index.exchanges.len());
+        self.index.exchanges.push(Exchange {
+            id: record.id,
+            asked: record.t,
+            first: number,
+            last: number,
+            stage: Stage::Asked,
+            answered: false,
+            question,
+        });
+    }
+
+    fn question(&mut self, request: &Request) -> Question {
+        if !self.index.resources.contains(&request.resource) {
+            self.index.resources.push(request.resource.clone());
+        }
+        let question = self.index.question(request);
+        question.unwrap_or_else(|| unreachable!("the resource was added above"))
+    }
+}
+
+fn unknown_version(version: u64) -> Fault {
+    let message = format!("version {version} of the capture format is unknown here; use a release that reads it");
+    Fault::new(CaptureErrorKind::Version, message)
+}

@@ -1,0 +1,190 @@
+//! The bytes of a file, unzipped where need be, and its lines.
+
+use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use flate2::bufread::MultiGzDecoder;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const BUFFER: usize = 64 * 1024;
+
+/// The bytes of a file. One that begins with the magic bytes of gzip is unzipped, all members of it.
+pub(crate) struct Source {
+    path: Arc<Path>,
+    bytes: Bytes,
+}
+
+enum Bytes {
+    Plain(BufReader<Counted>),
+    Gzip(BufReader<MultiGzDecoder<BufReader<Counted>>>),
+}
+
+/// Counts what is read from the file.
+struct Counted {
+    file: File,
+    read: u64,
+}
+
+impl Source {
+    pub(crate) fn open(path: &Arc<Path>) -> Result<Self, CaptureError> {
+        Self::try_open(path).map_err(|error| {
+            let message = format!("cannot be opened: {error}; check the path and the permissions");
+            CaptureError::new(path, None, Fault::new(CaptureErrorKind::Io, message))
+        })
+    }
+
+    fn try_open(path: &Arc<Path>) -> io::Result<Self> {
+        let mut file = BufReader::with_capacity(BUFFER, Counted { file: File::open(path)?, read: 0 });
+        let gzip = file.fill_buf()?.starts_with(&GZIP_MAGIC);
+        let bytes = if gzip {
+            Bytes::Gzip(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file)))
+        } else {
+            Bytes::Plain(file)
+        };
+        Ok(Self { path: path.clone(), bytes })
+    }
+
+    pub(crate) fn path(&self) -> &Arc<Path> {
+        &self.path
+    }
+
+    /// The size of the file, as far as it has one.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.file().get_ref().file.metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    /// How many bytes of the file were used up.
+    pub(crate) fn position(&self) -> u64 {
+        let file = self.file();
+        file.get_ref().read - file.buffer().len() as u64
+    }
+
+    /// What a failure to read means.
+    pub(crate) fn error(&self, line: Option<u64>, error: &io::Error) -> CaptureError {
+        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+        let gzip = matches!(self.bytes, Bytes::Gzip(_));
+        let fault = match error.kind() {
+            UnexpectedEof if gzip => Fault::new(
+                CaptureErrorKind::Gzip,
+                format!("the gzip data breaks off at byte {}; copy the file again", self.position()),
+            ),
+            InvalidData | InvalidInput if gzip => Fault::new(
+                CaptureErrorKind::Gzip,
+                format!("the gzip data is damaged at byte {} ({error}); copy the file again", self.position()),
+            ),
+            _ => Fault::new(CaptureErrorKind::Io, format!("cannot be read: {error}; check the path and the disk")),
+        };
+        CaptureError::new(&self.path, line, fault)
+    }
+
+    fn file(&self) -> &BufReader<Counted> {
+        match &self.bytes {
+            Bytes::Plain(file) => file,
+            Bytes::Gzip(gzip) => gzip.get_ref().get_ref(),
+        }
+    }
+
+    fn buffered(&mut self) -> &mut dyn BufRead {
+        match &mut self.bytes {
+            Bytes::Plain(file) => file,
+            Bytes::Gzip(gzip) => gzip,
+        }
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.buffered().read(buf)
+    }
+}
+
+impl BufRead for Source {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.buffered().fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.buffered().consume(amount);
+    }
+}
+
+impl Read for Counted {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buf)?;
+        self.read += read as u64;
+        Ok(read)
+    }
+}
+
+/// The lines of a file, one in memory at a time.
+pub(crate) struct Lines {
+    source: Source,
+    line: Vec<u8>,
+    number: u64,
+    limit: usize,
+}
+
+impl Lines {
+    /// From the first line on; one of more than `limit` bytes is an error.
+    pub(crate) fn new(source: Source, limit: usize) -> Self {
+        Self { source, line: Vec::new(), number: 0, limit }
+    }
+
+    /// The number of the line that was read last, from one; zero before the first.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The file, for reading it otherwise than by lines.
+    pub(crate) fn source(&mut self) -> &mut Source {
+        &mut self.source
+    }
+
+    /// How many bytes of the file were used up.
+    pub(crate) fn position(&self) -> u64 {
+        self.source.position()
+    }
+
+    /// Reads the next line and returns its number and it without its end; `None` at the end of the file. After the
+    /// error of a line that is too long, the next call reads the line behind it.
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, &[u8])>, CaptureError> {
+        self.line.clear();
+        let most = (self.limit as u64).saturating_add(1);
+        let read = (&mut self.source).take(most).read_until(b'\n', &mut self.line);
+        let read = read.map_err(|error| self.source.error(Some(self.number + 1), &error))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if self.line.last() == Some(&b'\n') {
+            self.line.pop();
+        } else if read as u64 == most {
+            return Err(self.too_long());
+        }
+        Ok(Some((self.number, &self.line)))
+    }
+
+    /// Passes over lines until the one before `number` was the last.
+    pub(crate) fn skip_to(&mut self, number: u64) -> Result<(), CaptureError> {
+        while self.number + 1 < number {
+            self.skip_line()?;
+            self.number += 1;
+        }
+        Ok(())
+    }
+
+    fn too_long(&mut self) -> CaptureError {
+        let what = format_args!("the line is longer than the limit of {} bytes", self.limit);
+        let fault = Fault::of_line(CaptureErrorKind::TooLong, what);
+        let error = CaptureError::new(self.source.path(), Some(self.number), fault);
+        self.line = Vec::new();
+        self.skip_line().err().unwrap_or(error)
+    }
+
+    fn skip_line(&mut self) -> Result<(), CaptureError> {
+        let skipped = self.source.skip_until(b'\n');
+        skipped.map(drop).map_err(|error| self.source.error(Some(self.number + 1), &error))
+    }
+}

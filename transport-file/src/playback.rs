@@ -1,0 +1,222 @@
+//! The transport that plays a recording.
+
+use crate::answer::{Answer, Part};
+use crate::config::{Chunks, PlaybackConfig};
+use crate::content::{Content, Reply};
+use crate::detect::{FileKind, detect};
+use crate::error::CaptureError;
+use crate::index::Index;
+use crate::lines::Source;
+use crate::summary::Summary;
+use crate::tape::Tape;
+use core::fmt;
+use core::task::Poll;
+use listwatch_core::{Incoming, Instant, ListerWatcher, Query, Request, RequestId, Resource, Turn};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A recording as a transport.
+///
+/// Requests are answered by kind, path and selectors in the order of the recording: the n-th list of a resource gets
+/// the n-th recorded list, its pages by their continue tokens, and the n-th watch the n-th recorded watch. What failed
+/// fails again. Each answer keeps its delays relative to its own request, measured on the caller's clock.
+///
+/// A watch-list is refused with status 422, as by an old server, where none was recorded. A request that no recorded
+/// answer is left for ends the playback: from then on there is only [`Incoming::Idle`] without a time.
+///
+/// A capture is read twice, once for a table of its requests and once to play it; of its bodies, one record at a time
+/// is in memory. A watch log and a list answer for whatever resource is asked for.
+///
+/// [The crate's own page](crate) has an example.
+pub struct Playback {
+    config: PlaybackConfig,
+    content: Content,
+    tape: Tape,
+    current: Option<Current>,
+    complete: bool,
+    error: Option<CaptureError>,
+    summary: Summary,
+}
+
+/// The request that is open.
+struct Current {
+    id: RequestId,
+    /// When the caller first looked for the answer.
+    began: Option<Instant>,
+    answer: Answer,
+}
+
+impl Playback {
+    /// Opens a recording, to be played as it was recorded.
+    ///
+    /// # Errors
+    /// See [`with_config`](Self::with_config).
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, CaptureError> {
+        Self::with_config(path, PlaybackConfig::new())
+    }
+
+    /// Opens a recording.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is of no kind that can be played, or has nothing to play before its first bad line.
+    /// What is wrong further on is told by [`error`](Self::error) when everything before it was played.
+    pub fn with_config(path: impl AsRef<Path>, config: PlaybackConfig) -> Result<Self, CaptureError> {
+        let path: Arc<Path> = path.as_ref().into();
+        let mut source = Source::open(&path)?;
+        let tape = || Tape::new(path.clone(), config.line_limit);
+        let content = match detect(&mut source)? {
+            FileKind::Capture => Content::Capture(Index::read(&mut tape(), config.skip_bad_lines)?),
+            FileKind::WatchLog => Content::watch_log(),
+            FileKind::List => Content::list(),
+        };
+        let summary = Summary { file_bytes: source.file_bytes(), ..Summary::default() };
+        Ok(Self { config, content, tape: tape(), current: None, complete: false, error: None, summary })
+    }
+
+    /// Whether the playback is over: the recording has nothing more for what was asked.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Why the playback was over before the recording was; `None` as long as it goes on.
+    #[must_use]
+    pub fn error(&self) -> Option<&CaptureError> {
+        let known = self.error.as_ref().or_else(|| self.content.index().and_then(Index::fault));
+        known.filter(|_| self.complete)
+    }
+
+    /// What was listed or watched first in the recording; `None` for a watch log and a list, which do not say.
+    #[must_use]
+    pub fn resource(&self) -> Option<&Resource> {
+        self.resources().first()
+    }
+
+    /// What was listed or watched in the recording, in the order of the first requests.
+    #[must_use]
+    pub fn resources(&self) -> &[Resource] {
+        self.content.index().map_or(&[], Index::resources)
+    }
+
+    /// What was played up to now, and what was not.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let index = self.content.index();
+        let mut summary = Summary {
+            others: index.map_or(0, Index::others),
+            bad_lines: index.map_or(0, Index::bad_lines),
+            file_bytes_played: self.tape.position(),
+            complete: self.complete,
+            ..self.summary
+        };
+        for query in [Query::List, Query::Watch, Query::WatchList] {
+            summary.tally(query).left = self.content.left(query);
+        }
+        summary
+    }
+
+    /// What comes next, if it comes now.
+    fn read(&mut self, now: Instant, buf: &mut [u8]) -> Incoming {
+        let Some(current) = &mut self.current else { return Incoming::Idle { until: None } };
+        let due = current.due(now, self.config, &mut self.tape);
+        if now < due {
+            return Incoming::Idle { until: Some(due) };
+        }
+        let (id, len) = (current.id, current.fill(now, self.config, &mut self.tape, buf));
+        if len > 0 {
+            self.summary.body_bytes += len as u64;
+            return Incoming::Data { id, len };
+        }
+        match current.answer.pop() {
+            Some(Part::Head(head)) => Incoming::Head { id, head },
+            Some(Part::End) => self.close(Incoming::End { id }),
+            Some(Part::Failed(error)) => self.close(Incoming::Failed { id, error }),
+            Some(Part::Broken(error)) => {
+                self.error = Some(error);
+                self.finish()
+            }
+            Some(Part::Data(_) | Part::Stop) | None => self.finish(),
+        }
+    }
+
+    /// Ends the current request.
+    fn close(&mut self, last: Incoming) -> Incoming {
+        self.current = None;
+        last
+    }
+
+    /// Ends the playback.
+    fn finish(&mut self) -> Incoming {
+        self.complete = true;
+        self.close(Incoming::Idle { until: None })
+    }
+}
+
+impl ListerWatcher for Playback {
+    fn open(&mut self, id: RequestId, request: &Request) {
+        self.current = None;
+        if self.complete {
+            return;
+        }
+        let tally = self.summary.tally(request.query());
+        let answer = match self.content.reply(request, self.config.skip_bad_lines) {
+            Reply::Answered(answer) => {
+                tally.answered += 1;
+                answer
+            }
+            Reply::Refused(answer) => {
+                tally.refused += 1;
+                answer
+            }
+            Reply::Nothing => {
+                self.complete = true;
+                return;
+            }
+        };
+        self.current = Some(Current { id, began: None, answer });
+    }
+
+    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        Poll::Ready(self.read(turn.now, buf))
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        self.current.take_if(|current| current.id == id);
+    }
+}
+
+impl Current {
+    /// When the next part comes.
+    fn due(&mut self, now: Instant, config: PlaybackConfig, tape: &mut Tape) -> Instant {
+        let began = *self.began.get_or_insert(now);
+        let (delay, _) = self.answer.peek(tape);
+        config.due(began, *delay)
+    }
+
+    /// Moves to the front of `buf` what is next, if it is data, and says how much that was.
+    fn fill(&mut self, now: Instant, config: PlaybackConfig, tape: &mut Tape, buf: &mut [u8]) -> usize {
+        let most = config.most().min(buf.len());
+        let mut len = 0;
+        while let (_, Part::Data(chunk)) = self.answer.peek(tape) {
+            len += chunk.read(&mut buf[len..most]);
+            if chunk.is_empty() {
+                self.answer.pop();
+            }
+            if len == most || config.chunks != Chunks::Whole || self.due(now, config, tape) > now {
+                break;
+            }
+        }
+        len
+    }
+}
+
+impl fmt::Debug for Playback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Playback")
+            .field("path", self.tape.path())
+            .field("config", &self.config)
+            .field("complete", &self.complete)
+            .field("error", &self.error)
+            .finish_non_exhaustive()
+    }
+}

@@ -67,6 +67,7 @@ pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 /// A line as it is written: which of the fields are there tells what it is.
 #[derive(Default, Serialize, Deserialize)]
+#[serde(expecting = "an object")]
 struct Fields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     capture: Option<u64>,
@@ -113,7 +114,7 @@ impl<'a> Fields<'a> {
             })),
             (None, None, None, Some(Text(text)), None) => match BASE64_STANDARD.decode(text.as_bytes()) {
                 Ok(bytes) => Ok(What::Data(Cow::Owned(bytes))),
-                Err(error) => Err(not_a_record(format_args!("\"base64\" is none ({error})"))),
+                Err(_) => Err(not_a_record("\"base64\" is none")),
             },
             (None, None, None, None, Some(Text(end))) => Ok(What::End(end)),
             (None, None, None, None, None) => {

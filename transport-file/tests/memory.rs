@@ -1,0 +1,66 @@
+//! What playing a large recording costs in memory.
+
+use core::task::{Context, Poll, Waker};
+use listwatch_core::{Incoming, Instant, ListerWatcher, Request, RequestId, Turn};
+use listwatch_transport_file::{Pace, Playback, PlaybackConfig};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+#[global_allocator]
+static ALLOCATOR: dhat::Alloc = dhat::Alloc;
+
+const BODY: usize = 50 * 1000 * 1000;
+const RECORD: usize = 100 * 1000;
+/// The buffers for reading the file, some records, and the caller's own buffer.
+const ALLOWED: usize = 1000 * 1000;
+
+fn write(name: &str, content: impl FnOnce(&mut dyn Write)) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut file = BufWriter::new(File::create(&path).unwrap());
+    content(&mut file);
+    file.flush().unwrap();
+    path
+}
+
+/// Plays the first list and returns how many bytes it has.
+fn play(path: &Path) -> usize {
+    let mut playback = Playback::with_config(path, PlaybackConfig::new().pace(Pace::Immediate)).unwrap();
+    playback.open(RequestId(1), &Request::parse("/api/v1/pods"));
+    let (mut cx, mut buf, mut bytes) = (Context::from_waker(Waker::noop()), [0; 32 * 1024], 0);
+    loop {
+        match playback.poll_read(Turn { cx: &mut cx, now: Instant::ZERO, max_wait: None }, &mut buf) {
+            Poll::Ready(Incoming::Head { .. }) => {}
+            Poll::Ready(Incoming::Data { len, .. }) => bytes += len,
+            other => {
+                assert_eq!(other, Poll::Ready(Incoming::End { id: RequestId(1) }));
+                return bytes;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_large_recording_is_played_in_little_memory() {
+    let capture = write("large-capture", |file| {
+        let data = "\\\"".repeat(RECORD);
+        writeln!(file, r#"{{"t":0,"id":1,"request":{{"method":"GET","path":"/api/v1/pods"}}}}"#).unwrap();
+        writeln!(file, r#"{{"t":0,"id":1,"response":{{"status":200}}}}"#).unwrap();
+        (0..BODY / RECORD).for_each(|_| writeln!(file, r#"{{"t":0,"id":1,"data":"{data}"}}"#).unwrap());
+        writeln!(file, r#"{{"t":0,"id":1,"end":"eof"}}"#).unwrap();
+    });
+    let list = write("large-list", |file| {
+        let item = "x".repeat(RECORD - 3);
+        write!(file, "{{\"items\":[").unwrap();
+        (0..BODY / RECORD).for_each(|_| write!(file, "\"{item}\",").unwrap());
+        write!(file, "\"\"]}}").unwrap();
+    });
+    let profiler = dhat::Profiler::builder().testing().build();
+    assert_eq!(play(&capture), BODY);
+    assert_eq!(play(&list), BODY + 14);
+    let peak = dhat::HeapStats::get().max_bytes;
+    assert!(peak < ALLOWED, "{peak} bytes");
+    drop(profiler);
+    std::fs::remove_file(capture).unwrap();
+    std::fs::remove_file(list).unwrap();
+}

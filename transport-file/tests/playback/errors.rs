@@ -1,0 +1,206 @@
+//! What is wrong with a recording, said in one line.
+
+use crate::support::{Ending, Player, data, end, exchange, file, gzip, refusal, request, response, text};
+use listwatch_transport_file::{CaptureErrorKind as Kind, Playback, PlaybackConfig};
+use std::path::Path;
+
+const PODS: &str = "/api/v1/pods";
+const WATCH: &str = "/api/v1/pods?watch=1";
+
+/// A list, then a watch with `bad` in the middle of its answer; the line is the seventh.
+fn with_bad_line(bad: &str) -> Vec<String> {
+    let mut lines = exchange(0, 1, PODS, "list").to_vec();
+    lines.extend([request(1, 2, WATCH), response(1, 2), bad.into(), data(2, 2, "watch"), end(2, 2, "eof")]);
+    lines
+}
+
+const BAD_LINES: [(Kind, &str, &str); 14] = [
+    (Kind::Garbled, r#"{"t":2,"id":2,"data":"x"#, "the line breaks off at column 23"),
+    (Kind::Garbled, "{\"t\":2,,", "not JSON at column 8: key must be a string"),
+    (Kind::Garbled, "\u{0}", "not JSON at column 1: expected value"),
+    (Kind::Record, "7", "not a record of a capture: invalid type: integer `7`, expected an object"),
+    (Kind::Record, r#"{"t":2,"data":"x"}"#, "not a record of a capture: \"t\" and \"id\" are missing"),
+    (
+        Kind::Record,
+        r#"{"t":2,"id":2,"noise":"x"}"#,
+        "not a record of a capture: none of \"request\", \"response\", \"data\", \"base64\" and \"end\" is there",
+    ),
+    (
+        Kind::Record,
+        r#"{"t":2,"id":2,"data":"x","end":"eof"}"#,
+        "not a record of a capture: more than one of \"request\", \"response\", \"data\", \"base64\" and \"end\"",
+    ),
+    (Kind::Record, r#"{"t":2,"id":2,"base64":"?"}"#, "not a record of a capture: \"base64\" is none"),
+    (Kind::Order, r#"{"t":2,"id":9,"data":"x"}"#, "a record for request 9, which is not there"),
+    (Kind::Order, r#"{"t":2,"id":1,"data":"x"}"#, "a record behind the end of its request"),
+    (Kind::Order, r#"{"t":2,"id":2,"response":{"status":200}}"#, "a second response to the same request"),
+    (Kind::Order, r#"{"t":2,"id":2,"request":{"method":"GET","path":"/"}}"#, "a second request under the same id"),
+    (Kind::Order, r#"{"capture":1}"#, "the version of the capture belongs in the first line"),
+    (Kind::Garbled, r#"{"t":2,"id":2,"data":"\ud800"}"#, "not JSON at column 29: unexpected end of hex escape"),
+];
+
+#[test]
+fn everything_before_a_bad_line_is_played_and_then_it_is_named() {
+    for (kind, line, what) in BAD_LINES {
+        let path = file(text(&with_bad_line(line)));
+        let mut player = Player::new(&path);
+        assert_eq!(player.ask(PODS).text(), "list");
+        assert_eq!(player.playback.error(), None, "not before the rest was played");
+        let cut = player.ask(WATCH);
+        assert_eq!((cut.status(), cut.text(), &cut.ending), (Some(200), "", &Ending::Over));
+        let error = player.playback.error().unwrap();
+        assert_eq!((error.kind(), error.line(), error.path()), (kind, Some(7), path.as_path()));
+        let advice = "mend or delete the line, or skip bad lines";
+        assert_eq!(error.to_string(), format!("{}:7: {what}; {advice}", path.display()));
+    }
+}
+
+#[test]
+fn bad_lines_are_counted_and_passed_over_where_that_is_asked_for() {
+    let config = PlaybackConfig::new().skip_bad_lines(true);
+    for (_, line, _) in BAD_LINES {
+        let mut player = Player::of_lines(&with_bad_line(line), config);
+        player.ask(PODS);
+        let played = player.ask(WATCH);
+        assert_eq!((played.text(), &played.ending), ("watch", &Ending::End), "{line}");
+        assert_eq!(player.ask(WATCH).ending, Ending::Over);
+        assert_eq!((player.playback.error(), player.playback.summary().bad_lines), (None, 1));
+    }
+}
+
+#[test]
+fn a_line_over_the_limit_is_an_error_and_not_memory() {
+    let long = data(2, 2, &"x".repeat(1000));
+    let lines = with_bad_line(&long);
+    let config = PlaybackConfig::new().line_limit(long.len());
+    assert_eq!(Player::of_lines(&lines, config).ask(WATCH).body.len(), 1005);
+
+    let config = config.line_limit(long.len() - 1);
+    let mut player = Player::of_lines(&lines, config);
+    assert_eq!(player.ask(WATCH).ending, Ending::Over);
+    let error = player.playback.error().unwrap();
+    assert_eq!((error.kind(), error.line()), (Kind::TooLong, Some(7)));
+    let message = format!(":7: the line is longer than the limit of {} bytes; ", long.len() - 1);
+    assert!(error.to_string().contains(&message), "{error}");
+
+    let mut player = Player::of_lines(&lines, config.skip_bad_lines(true));
+    assert_eq!(player.ask(WATCH).text(), "watch");
+    assert_eq!(player.playback.summary().bad_lines, 1);
+}
+
+#[test]
+fn a_recording_that_breaks_off_within_its_last_line_is_played_up_to_there() {
+    let lines = text(&exchange(0, 1, PODS, "list")) + &request(1, 2, WATCH)[..30];
+    let mut player = Player::new(file(lines));
+    assert_eq!(player.ask(PODS).text(), "list");
+    assert_eq!(player.ask(WATCH).ending, Ending::Over);
+    let error = player.playback.error().unwrap();
+    assert_eq!((error.kind(), error.line()), (Kind::Garbled, Some(5)));
+}
+
+#[test]
+fn a_capture_without_anything_before_its_first_bad_line_does_not_open() {
+    let (error, message) = refusal("{\"t\":0,\"id\":1,\n");
+    assert_eq!((error.kind(), error.line()), (Kind::Garbled, Some(1)));
+    assert_eq!(message, ":1: the line breaks off at column 14; mend or delete the line, or skip bad lines");
+    let (error, _) = refusal(data(0, 1, "x"));
+    assert_eq!((error.kind(), error.line()), (Kind::Order, Some(1)));
+    let (error, message) = refusal(text(&[request(0, 1, "/version"), data(0, 1, "x")]));
+    assert_eq!(error.line(), Some(2));
+    assert!(message.starts_with(":2: data before the response; "), "{message}");
+}
+
+#[test]
+fn an_unknown_version_is_refused_even_where_bad_lines_are_skipped() {
+    let capture = text(&[&[r#"{"capture":2}"#.to_owned()], &exchange(0, 1, PODS, "list")[..]].concat());
+    let (error, message) = refusal(&capture);
+    assert_eq!((error.kind(), error.line()), (Kind::Version, Some(1)));
+    assert_eq!(message, ":1: version 2 of the capture format is unknown here; use a release that reads it");
+    let skipping = Playback::with_config(file(capture), PlaybackConfig::new().skip_bad_lines(true));
+    assert_eq!(skipping.unwrap_err().kind(), Kind::Version);
+}
+
+#[test]
+fn a_capture_without_lists_and_watches_says_so() {
+    let capture = text(&[exchange(0, 1, "/version", "{}"), exchange(0, 2, "/apis", "{}")].concat());
+    for (bytes, others) in [(capture.as_str(), 2), (r#"{"capture":1}"#, 0)] {
+        let (error, message) = refusal(bytes);
+        assert_eq!((error.kind(), error.line()), (Kind::NothingToPlay, None));
+        let found = format!(": no lists nor watches in here (other requests: {others}, bad lines: 0); ");
+        assert_eq!(message, found + "record a program that lists or watches");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_or_no_file_is_named() {
+    for path in ["/nonexistent/capture.jsonl", env!("CARGO_TARGET_TMPDIR")] {
+        let error = Playback::from_file(path).unwrap_err();
+        assert_eq!((error.kind(), error.line(), error.path()), (Kind::Io, None, Path::new(path)));
+        let message = error.to_string();
+        assert!(message.starts_with(&format!("{path}: cannot be opened: ")), "{message}");
+        assert!(message.ends_with("; check the path and the permissions"), "{message}");
+    }
+}
+
+#[test]
+fn zipped_data_that_breaks_off_is_played_up_to_there() {
+    let lists: Vec<_> = (0..2000).map(|n| exchange(n, n, PODS, &format!("list {n}"))).collect();
+    let whole = gzip(text(&lists.concat()));
+    let half = whole.len() / 2;
+    let path = file(&whole[..half]);
+    let mut player = Player::new(&path);
+    let mut played = 0;
+    while player.ask(PODS).ending == Ending::End {
+        played += 1;
+    }
+    assert!(played > 100, "{played}");
+    let error = player.playback.error().unwrap();
+    assert_eq!(error.kind(), Kind::Gzip);
+    let line = error.line().unwrap();
+    assert!(line > 4 * played, "{line}");
+    let message = format!("{}:{line}: the gzip data breaks off at byte {half}; copy the file again", path.display());
+    assert_eq!(error.to_string(), message);
+}
+
+#[test]
+fn damaged_zipped_data_is_an_error_that_says_where() {
+    let lists: Vec<_> = (0..2000).map(|n| exchange(n, n, PODS, &format!("list {n}"))).collect();
+    let mut bytes = gzip(text(&lists.concat()));
+    let end = bytes.len() - 5;
+    bytes[end] ^= 1;
+    let mut player = Player::with_config(file(bytes), PlaybackConfig::new().skip_bad_lines(true));
+    while player.ask(PODS).ending == Ending::End {}
+    let error = player.playback.error().unwrap();
+    assert_eq!(error.kind(), Kind::Gzip);
+    assert!(error.to_string().contains("the gzip data is damaged at byte "), "{error}");
+
+    let (error, _) = refusal([0x1f, 0x8b, 0xff, 0xff, 0, 0]);
+    assert_eq!(error.kind(), Kind::Gzip);
+    let (error, message) = refusal([0x1f, 0x8b, 8]);
+    assert_eq!(
+        (error.kind(), message),
+        (Kind::Gzip, ": the gzip data breaks off at byte 3; copy the file again".into())
+    );
+}
+
+#[test]
+fn a_zipped_list_that_breaks_off_ends_the_playback_with_an_error() {
+    let list = format!("{{\"items\":[{}]}}", (0..50_000).map(|n| format!("{},", n * 7919)).collect::<String>());
+    let whole = gzip(list);
+    let mut player = Player::new(file(&whole[..whole.len() / 2]));
+    let played = player.ask(PODS);
+    assert!(played.body.len() > 10_000);
+    assert_eq!(played.ending, Ending::Over);
+    assert_eq!(player.playback.error().map(|error| error.kind()), Some(Kind::Gzip));
+}
+
+#[test]
+fn a_file_that_shrinks_while_it_is_played_ends_the_playback_with_an_error() {
+    let lines = exchange(0, 1, PODS, "list");
+    let path = file(text(&lines));
+    let mut player = Player::new(&path);
+    std::fs::write(&path, text(&lines[..2])).unwrap();
+    let played = player.ask(PODS);
+    assert_eq!((played.status(), played.ending), (Some(200), Ending::Over));
+    assert_eq!(player.playback.error().map(|error| error.kind()), Some(Kind::Io));
+}

@@ -1,0 +1,108 @@
+//! The kinds of files, told apart by their first bytes.
+
+use crate::support::{Ending, Player, exchange, file, gzip, refusal, text};
+use listwatch_transport_file::{CaptureErrorKind, Chunks, PlaybackConfig};
+
+const PODS: &str = "/api/v1/pods";
+const WATCH: &str = "/api/v1/pods?watch=1";
+const KUBECTL_LIST: &str = "{\n    \"apiVersion\": \"v1\",\n    \"items\": null,\n    \"kind\": \"List\",\n    \"metadata\": {\n        \"resourceVersion\": \"\"\n    }\n}\n";
+const KUBECTL_WATCH: &str =
+    "{\n    \"type\": \"ADDED\",\n    \"object\": {}\n}\n{\n    \"type\": \"DELETED\",\n    \"object\": {}\n}\n";
+
+/// The same bytes as they are, zipped, and zipped in two members.
+fn packings(bytes: &str) -> [Vec<u8>; 3] {
+    let (front, back) = bytes.as_bytes().split_at(bytes.len() / 2);
+    [bytes.into(), gzip(bytes), [gzip(front), gzip(back)].concat()]
+}
+
+#[test]
+fn a_list_is_one_answer_with_the_bytes_of_the_file() {
+    let from_server = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}"#;
+    let metadata_first = r#"{"metadata":{"resourceVersion":"7"},"kind":"PodList","items":[]}"#;
+    for list in [KUBECTL_LIST, from_server, metadata_first, r#"{"items":[],"metadata":{}}"#] {
+        for bytes in packings(list) {
+            let mut player = Player::new(file(bytes));
+            assert_eq!(player.playback.resource(), None);
+            assert_eq!(player.ask("/api/v1/pods?watch=1&sendInitialEvents=true").status(), Some(422));
+            let played = player.ask("/apis/any/v1/things?limit=5");
+            assert_eq!((played.text(), &played.ending), (list, &Ending::End));
+            assert_eq!(played.head.unwrap().content_type.as_deref(), Some("application/json"));
+            assert!(!player.playback.is_complete());
+            assert_eq!(player.ask(WATCH).ending, Ending::Over);
+            let summary = player.playback.summary();
+            assert_eq!((summary.lists.answered, summary.file_bytes_played), (1, summary.file_bytes));
+        }
+    }
+}
+
+#[test]
+fn a_watch_log_is_an_empty_list_and_a_watch_with_the_bytes_of_the_file() {
+    let lines = "{\"type\":\"ADDED\",\"object\":{}}\n{\"type\":\"DELETED\",\"object\":{}}";
+    for log in [KUBECTL_WATCH, lines, "{\"object\":{},\"type\":\"ADDED\"}\n"] {
+        for bytes in packings(log) {
+            let mut player = Player::new(file(bytes));
+            let list: serde_json::Value = serde_json::from_slice(&player.ask(PODS).body).unwrap();
+            assert_eq!(list["items"].as_array().map(Vec::len), Some(0));
+            let played = player.ask(WATCH);
+            assert_eq!((played.text(), &played.ending), (log, &Ending::End));
+            assert_eq!(played.head.unwrap().content_type.as_deref(), Some("application/concatenated-json"));
+            assert_eq!(player.ask(WATCH).ending, Ending::Over);
+        }
+    }
+}
+
+#[test]
+fn a_capture_may_begin_with_its_version_and_have_blank_lines() {
+    let lines = exchange(0, 1, PODS, "l");
+    let start = r#"{"capture":1,"started":"2026-11-20T10:41:52Z"}"#.to_owned();
+    let with_start = text(&[&[start], &lines[..]].concat());
+    for bytes in [text(&lines), with_start.replace('\n', "\r\n"), with_start.replace('\n', "\n\n")] {
+        for bytes in packings(&bytes) {
+            assert_eq!(Player::new(file(bytes)).ask(PODS).text(), "l");
+        }
+    }
+}
+
+#[test]
+fn a_byte_order_mark_and_white_space_in_front_do_no_harm() {
+    let capture = text(&exchange(0, 1, PODS, "l"));
+    assert_eq!(Player::new(file(format!("\u{feff}\n  {capture}"))).ask(PODS).text(), "l");
+    assert_eq!(Player::new(file(format!("\u{feff}{KUBECTL_LIST}"))).ask(PODS).text(), KUBECTL_LIST);
+    let blank = " \n".repeat(100_000);
+    assert_eq!(Player::new(file(format!("{blank}{KUBECTL_LIST}"))).ask(PODS).text().trim_start(), KUBECTL_LIST);
+    let mut player = Player::new(file(format!("\u{feff} {KUBECTL_WATCH}")));
+    assert_eq!(player.ask(WATCH).text().trim_start(), KUBECTL_WATCH);
+}
+
+#[test]
+fn a_list_comes_in_chunks_too() {
+    let mut player = Player::with_config(file(KUBECTL_LIST), PlaybackConfig::new().chunks(Chunks::AtMost(1)));
+    let played = player.ask(PODS);
+    assert_eq!((played.text(), played.chunks.len()), (KUBECTL_LIST, KUBECTL_LIST.len()));
+}
+
+#[test]
+fn what_cannot_be_played_is_said_with_what_can() {
+    let advice = "give a capture, the output of `kubectl get --watch --output-watch-events -o json`, or that of \
+                  `kubectl get -o json`";
+    for (bytes, found) in [
+        ("apiVersion: v1\n", "this is no JSON object: it begins with 'a'"),
+        ("\u{0}x", "this is no JSON object: it begins with the byte 0x00"),
+        ("[{}]", "this is a JSON array"),
+        ("{\"foo\":1}", "this is JSON of an unknown shape: its first key is \"foo\""),
+        ("{}", "this is JSON of an unknown shape: its first object has no key"),
+        (
+            "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"spec\":{}}",
+            "this is a single object of kind \"Pod\", and no list",
+        ),
+        ("{\"metadata\":{}}", "this is a single object, and no list"),
+    ] {
+        let (error, message) = refusal(bytes);
+        assert_eq!((error.kind(), error.line()), (CaptureErrorKind::Unrecognized, None));
+        assert_eq!(message, format!(": {found}; {advice}"));
+    }
+    for empty in ["", " \n\n", "\u{feff}"] {
+        let (error, message) = refusal(empty);
+        assert_eq!((error.kind(), message), (CaptureErrorKind::Empty, format!(": the file is empty; {advice}")));
+    }
+}

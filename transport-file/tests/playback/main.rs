@@ -1,0 +1,9 @@
+//! Playback of real and of handmade recordings, asked as a reflector asks.
+
+mod captures;
+mod chunks;
+mod errors;
+mod files;
+mod matching;
+mod support;
+mod timing;

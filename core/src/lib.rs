@@ -63,8 +63,12 @@ pub use object::{Key, Meta, MetaBuilder, NotAVersion, Object, OwnerReference, co
 
 #[cfg(feature = "alloc")]
 mod transport;
+#[cfg(feature = "embedded-io")]
+pub use transport::{Blocking, BlockingSource};
 #[cfg(feature = "alloc")]
 pub use transport::{Head, Incoming, ListerWatcher, TransportError, TransportErrorKind, Turn};
+#[cfg(feature = "stream")]
+pub use transport::{Part, StreamTransport};
 
 mod wire;
 pub use wire::{CONCATENATED_JSON, Frame, Framer, Framing};

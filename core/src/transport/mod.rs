@@ -1,4 +1,14 @@
-//! What feeds the machines: the one trait that a transport implements.
+//! What feeds the machines: the one trait that a transport implements, and adapters to it.
+
+#[cfg(feature = "embedded-io")]
+mod blocking;
+#[cfg(feature = "stream")]
+mod stream;
+
+#[cfg(feature = "embedded-io")]
+pub use blocking::{Blocking, BlockingSource};
+#[cfg(feature = "stream")]
+pub use stream::{Part, StreamTransport};
 
 use crate::time::Instant;
 use crate::wire::{Request, RequestId};

@@ -1,0 +1,243 @@
+//! From a thread that blocks to a task that polls: one answer, two buffers, and back-pressure.
+
+use listwatch_core::{Head, TransportError, TransportErrorKind};
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// A pipe for one answer.
+pub(crate) fn new() -> (Sender, Receiver) {
+    let shared = Arc::new(Shared::default());
+    (Sender(shared.clone()), Receiver(shared))
+}
+
+/// What comes out of a pipe.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// The answer has begun.
+    Head(Head),
+    /// So many bytes were written to the buffer; at least one.
+    Data(usize),
+    /// There is no more, and why.
+    End(Result<(), TransportError>),
+}
+
+/// The thread's side. Dropped before the [`end`](Self::end), it reports a failure: a thread that panicked, or that
+/// could not be started, leaves nobody waiting.
+#[derive(Debug)]
+pub(crate) struct Sender(Arc<Shared>);
+
+impl Sender {
+    pub(crate) fn head(&self, head: Head) {
+        self.0.change(|state| state.head = Some(head));
+    }
+
+    /// Hands over a chunk, which is not empty, as soon as the one before was taken; a used buffer comes back. `false`
+    /// when nobody wants more.
+    pub(crate) fn data(&self, chunk: &mut Vec<u8>) -> bool {
+        let state = self.0.lock();
+        let waiting = |state: &mut State| !state.chunk.is_empty() && !state.hung_up;
+        drop(self.0.taken.wait_while(state, waiting).unwrap_or_else(PoisonError::into_inner));
+        self.0.change(|state| {
+            mem::swap(&mut state.chunk, chunk);
+            !state.hung_up
+        })
+    }
+
+    /// The last word; what comes after the first is not heard.
+    pub(crate) fn end(&self, end: Result<(), TransportError>) {
+        self.0.change(|state| {
+            if !mem::replace(&mut state.has_ended, true) {
+                state.end = Some(end);
+            }
+        });
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.end(Err(TransportError::new(TransportErrorKind::Other, "there is no thread to read it")));
+    }
+}
+
+/// The task's side. Dropped, it lets the thread go.
+#[derive(Debug)]
+pub(crate) struct Receiver(Arc<Shared>);
+
+impl Receiver {
+    /// What came next, bytes at the front of `buf`; wakes when there is more.
+    pub(crate) fn poll(&self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
+        let mut state = self.0.lock();
+        if let Some(head) = state.head.take() {
+            return Poll::Ready(Piece::Head(head));
+        }
+        if let Some(len) = state.copy(buf) {
+            if state.chunk.is_empty() {
+                self.0.taken.notify_one();
+            }
+            return Poll::Ready(Piece::Data(len));
+        }
+        if let Some(end) = state.end.take() {
+            return Poll::Ready(Piece::End(end));
+        }
+        match &mut state.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.hung_up = true;
+        let waker = state.waker.take();
+        drop(state);
+        drop(waker);
+        self.0.taken.notify_one();
+    }
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// The chunk was taken, or nobody is going to.
+    taken: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    head: Option<Head>,
+    chunk: Vec<u8>,
+    /// How much of the chunk was delivered.
+    delivered: usize,
+    has_ended: bool,
+    /// Until it is told.
+    end: Option<Result<(), TransportError>>,
+    waker: Option<Waker>,
+    hung_up: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and wakes the task once the lock is free again.
+    fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let mut state = self.lock();
+        let result = change(&mut state);
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        result
+    }
+}
+
+impl State {
+    /// Delivers from the chunk; `None` when it is empty.
+    fn copy(&mut self, buf: &mut [u8]) -> Option<usize> {
+        let left = &self.chunk[self.delivered..];
+        let len = left.len().min(buf.len());
+        buf[..len].copy_from_slice(&left[..len]);
+        self.delivered += len;
+        if self.delivered == self.chunk.len() {
+            self.chunk.clear();
+            self.delivered = 0;
+        }
+        Some(len).filter(|len| *len > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::task::Wake;
+    use std::thread;
+    use std::time::Duration;
+
+    struct Bell(mpsc::Sender<()>);
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.0.send(()).unwrap();
+        }
+    }
+
+    #[test]
+    fn whoever_found_nothing_is_woken_by_each_kind_of_piece() {
+        let (sender, receiver) = new();
+        let (bell, rung) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Bell(bell)));
+        let mut buf = [0; 4];
+        let mut next = || {
+            let piece = receiver.poll(&Context::from_waker(&waker), &mut buf);
+            assert_eq!(piece.is_ready(), rung.try_recv().is_ok(), "{piece:?}");
+            piece
+        };
+        assert_eq!(next(), Poll::Pending);
+        sender.head(Head::default());
+        assert_eq!(next(), Poll::Ready(Piece::Head(Head::default())));
+        assert_eq!(next(), Poll::Pending);
+        assert!(sender.data(&mut b"abc".to_vec()));
+        assert_eq!(next(), Poll::Ready(Piece::Data(3)));
+        assert_eq!(next(), Poll::Pending);
+        sender.end(Ok(()));
+        assert_eq!(next(), Poll::Ready(Piece::End(Ok(()))));
+    }
+
+    #[test]
+    fn a_chunk_waits_until_the_one_before_was_taken_whole() {
+        let (sender, receiver) = new();
+        let (handed_over, seen) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            for chunk in ["abcdef", "g"] {
+                assert!(sender.data(&mut chunk.into()));
+                handed_over.send(chunk).unwrap();
+            }
+        });
+        let (cx, mut buf) = (Context::from_waker(Waker::noop()), [0; 4]);
+        let quiet = Duration::from_millis(50);
+        assert_eq!(seen.recv(), Ok("abcdef"));
+        assert_eq!(receiver.poll(&cx, &mut buf), Poll::Ready(Piece::Data(4)));
+        assert_eq!(seen.recv_timeout(quiet), Err(mpsc::RecvTimeoutError::Timeout));
+        assert_eq!(receiver.poll(&cx, &mut buf), Poll::Ready(Piece::Data(2)));
+        assert_eq!(seen.recv(), Ok("g"));
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_waits_is_let_go_when_nobody_wants_more() {
+        let (sender, receiver) = new();
+        let thread = thread::spawn(move || {
+            assert!(sender.data(&mut b"a".to_vec()));
+            sender.data(&mut b"b".to_vec())
+        });
+        drop(receiver);
+        assert!(!thread.join().unwrap_or(false));
+    }
+
+    #[test]
+    fn a_thread_that_panicked_is_a_failure_behind_what_it_delivered() {
+        let (sender, receiver) = new();
+        sender.data(&mut b"a".to_vec());
+        drop(sender);
+        let (cx, mut buf) = (Context::from_waker(Waker::noop()), [0; 4]);
+        assert_eq!(receiver.poll(&cx, &mut buf), Poll::Ready(Piece::Data(1)));
+        assert!(matches!(receiver.poll(&cx, &mut buf), Poll::Ready(Piece::End(Err(_)))));
+    }
+
+    #[test]
+    fn only_the_first_end_counts() {
+        let (sender, receiver) = new();
+        sender.end(Ok(()));
+        let cx = Context::from_waker(Waker::noop());
+        assert_eq!(receiver.poll(&cx, &mut [0; 4]), Poll::Ready(Piece::End(Ok(()))));
+        drop(sender);
+        assert_eq!(receiver.poll(&cx, &mut [0; 4]), Poll::Pending);
+    }
+}

@@ -1,0 +1,304 @@
+//! The transport against a server that a test writes out byte by byte.
+#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
+
+use listwatch_core::{Head, Incoming, Instant, ListerWatcher, Request, RequestId, TransportErrorKind, Turn};
+use listwatch_transport_http::HttpTransport;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+const ID: RequestId = RequestId(7);
+const CHUNKED: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+
+#[test]
+fn a_request_asks_for_what_it_says_and_for_nothing_else() {
+    let (heads, asked) = mpsc::channel();
+    let mut client = Client::of(move |mut connection, head| {
+        heads.send(head).unwrap();
+        send(&mut connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}");
+    });
+    client.open("/api/v1/pods?watch=1&resourceVersion=5");
+    assert_eq!(client.drain(), (200, "{}".to_owned(), Ok(())));
+    let head = asked.recv().unwrap().to_ascii_lowercase();
+    let mut lines: Vec<&str> = head.lines().collect();
+    lines.sort_unstable();
+    let host = format!("host: {}", client.address);
+    let agent = concat!("user-agent: listwatch/", env!("CARGO_PKG_VERSION"));
+    let target = "get /api/v1/pods?watch=1&allowwatchbookmarks=true&resourceversion=5 http/1.1";
+    assert_eq!(lines, ["", "accept: application/json", target, &host, agent]);
+}
+
+#[test]
+fn an_event_arrives_when_its_bytes_do() {
+    let (go_on, told) = mpsc::channel();
+    let mut client = Client::of(move |mut connection, _| {
+        send(&mut connection, CHUNKED);
+        for event in ["5\r\nfirst\r\n", "6\r\nsec", "ond\r\n", "0\r\n\r\n"] {
+            told.recv().unwrap();
+            send(&mut connection, event);
+        }
+    });
+    client.open("/api/v1/pods?watch=1");
+    assert!(matches!(client.next(), Incoming::Head { head: Head { status: 200, .. }, .. }));
+    for event in ["first", "sec", "ond"] {
+        go_on.send(()).unwrap();
+        assert_eq!(client.next(), Incoming::Data { id: ID, len: event.len() });
+        assert_eq!(&client.buf[..event.len()], event.as_bytes());
+    }
+    go_on.send(()).unwrap();
+    assert_eq!(client.next(), Incoming::End { id: ID });
+    assert_eq!(client.next(), Incoming::Idle { until: None });
+}
+
+#[test]
+fn a_refusal_comes_with_its_body_and_its_wait() {
+    let mut client = Client::of(|mut connection, _| {
+        let head = "HTTP/1.1 429 Too Many Requests\r\nretry-after: 3\r\ncontent-type: Application/JSON;q=1\r\n";
+        send(&mut connection, &format!("{head}content-length: 17\r\n\r\n{{\"kind\":\"Status\"}}"));
+    });
+    client.open("/api/v1/pods");
+    let head =
+        Head { status: 429, retry_after: Some(Duration::from_secs(3)), content_type: Some("application/json".into()) };
+    assert_eq!(client.next(), Incoming::Head { id: ID, head });
+    assert_eq!(client.next(), Incoming::Data { id: ID, len: 17 });
+    assert_eq!(client.next(), Incoming::End { id: ID });
+}
+
+#[test]
+fn a_wait_until_a_date_counts_from_the_date_of_the_answer() {
+    let mut client = Client::of(|mut connection, _| {
+        let dates = "date: Fri, 20 Nov 2026 10:43:37 GMT\r\nretry-after: Fri, 20 Nov 2026 10:44:37 GMT\r\n";
+        send(&mut connection, &format!("HTTP/1.1 503 Busy\r\n{dates}content-length: 0\r\n\r\n"));
+    });
+    client.open("/api/v1/pods");
+    let Incoming::Head { head, .. } = client.next() else { panic!("no head") };
+    assert_eq!((head.status, head.retry_after), (503, Some(Duration::from_secs(60))));
+    assert_eq!(client.next(), Incoming::End { id: ID });
+}
+
+#[test]
+fn a_redirect_is_reported_and_not_followed() {
+    let mut client = Client::of(|mut connection, _| {
+        send(&mut connection, "HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n");
+    });
+    client.open("/api/v1/pods");
+    assert_eq!(client.drain(), (302, String::new(), Ok(())));
+}
+
+#[test]
+fn a_server_that_is_not_there_refuses() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let mut client = Client::at(address);
+    client.open("/api/v1/pods");
+    assert_eq!(client.failure(), TransportErrorKind::Refused);
+    assert_eq!(client.next(), Incoming::Idle { until: None });
+}
+
+#[test]
+fn a_server_that_hangs_up_without_an_answer_broke_the_connection() {
+    let mut client = Client::of(|connection, _| drop(connection));
+    client.open("/api/v1/pods");
+    assert_eq!(client.failure(), TransportErrorKind::Reset);
+}
+
+#[test]
+fn a_name_that_leads_nowhere_is_told_apart() {
+    let mut client = Client::at("no..such..name".to_owned());
+    client.open("/api/v1/pods");
+    assert_eq!(client.failure(), TransportErrorKind::Dns);
+}
+
+#[test]
+fn an_address_that_is_none_fails_without_being_quoted() {
+    let mut client = Client::at("user:secret@ nowhere".to_owned());
+    client.open("/api/v1/pods");
+    let Incoming::Failed { error, .. } = client.next() else { panic!("no failure") };
+    assert!(!error.to_string().contains("secret"), "{error}");
+}
+
+#[test]
+fn what_is_not_http_is_a_protocol_error() {
+    let mut client = Client::of(|mut connection, _| send(&mut connection, "SSH-2.0-OpenSSH_9.2\r\n\r\n"));
+    client.open("/api/v1/pods");
+    assert_eq!(client.failure(), TransportErrorKind::Protocol);
+}
+
+#[test]
+fn a_body_that_broke_off_fails_and_does_not_end() {
+    let bodies = [
+        ("transfer-encoding: chunked", "5\r\nfirst\r\n"),
+        ("transfer-encoding: chunked", "9\r\nfirst"),
+        ("content-length: 9", "first"),
+    ];
+    for (framing, body) in bodies {
+        let mut client = Client::of(move |mut connection, _| {
+            send(&mut connection, &format!("HTTP/1.1 200 OK\r\n{framing}\r\n\r\n{body}"));
+        });
+        client.open("/api/v1/pods");
+        assert_eq!(client.drain(), (200, "first".to_owned(), Err(TransportErrorKind::Reset)), "{framing}, {body}");
+        assert_eq!(client.next(), Incoming::Idle { until: None });
+    }
+}
+
+/// Three ways to be rid of a watch that says nothing.
+#[test]
+fn the_server_sees_within_100_milliseconds_that_a_request_was_given_up() {
+    let give_up: [fn(&mut Option<Client>); 3] = [
+        |client| client.as_mut().unwrap().transport.abort(ID),
+        |client| {
+            client.as_mut().unwrap().open("/api/v1/nodes");
+        },
+        |client| *client = None,
+    ];
+    for give_up in give_up {
+        let (closed, seen) = mpsc::channel();
+        let mut client = Client::of(move |mut connection, _| {
+            send(&mut connection, CHUNKED);
+            assert!(matches!(connection.read(&mut [0; 1]), Ok(0) | Err(_)));
+            closed.send(()).unwrap();
+        });
+        client.open("/api/v1/pods?watch=1");
+        client.next();
+        assert_eq!(client.poll(), Poll::Pending);
+        client.transport.abort(RequestId(6));
+        assert_eq!(seen.recv_timeout(Duration::from_millis(50)), Err(RecvTimeoutError::Timeout));
+        let mut client = Some(client);
+        give_up(&mut client);
+        assert_eq!(seen.recv_timeout(Duration::from_millis(100)), Ok(()));
+    }
+}
+
+#[test]
+fn nothing_comes_of_an_aborted_request() {
+    let mut client = Client::of(|mut connection, _| send(&mut connection, CHUNKED));
+    client.open("/api/v1/pods?watch=1");
+    client.transport.abort(ID);
+    assert_eq!(client.next(), Incoming::Idle { until: None });
+}
+
+#[test]
+fn a_server_is_held_back_while_nobody_polls() {
+    const TOTAL: usize = 64 << 20;
+    let (progress, sent) = mpsc::channel();
+    let mut client = Client::of(move |mut connection, _| {
+        send(&mut connection, &format!("HTTP/1.1 200 OK\r\ncontent-length: {TOTAL}\r\n\r\n"));
+        connection.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        let (zeros, mut total) = (vec![b'x'; 64 << 10], 0);
+        while total < TOTAL {
+            match connection.write(&zeros[..zeros.len().min(TOTAL - total)]) {
+                Ok(len) => total += len,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => progress.send(total).unwrap(),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    client.open("/api/v1/pods");
+    client.next();
+    let held_back_at = sent.recv_timeout(Duration::from_secs(10)).unwrap();
+    assert!(held_back_at < TOTAL / 2, "{held_back_at} bytes went nowhere");
+    let mut total = 0;
+    while let Incoming::Data { len, .. } = client.next() {
+        total += len;
+    }
+    assert_eq!(total, TOTAL);
+}
+
+/// The transport, and a waker that can be waited for.
+struct Client {
+    address: String,
+    transport: HttpTransport,
+    waker: Waker,
+    woken: Receiver<()>,
+    buf: Vec<u8>,
+}
+
+impl Client {
+    /// Of a server that answers each connection by `serve`, which gets the head of the request too.
+    fn of(serve: impl Fn(TcpStream, String) + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        thread::spawn(move || {
+            for connection in listener.incoming() {
+                let mut connection = connection.unwrap();
+                let head = request_head(&mut connection);
+                serve(connection, head);
+            }
+        });
+        Self::at(address)
+    }
+
+    fn at(address: String) -> Self {
+        let (bell, woken) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Bell(Mutex::new(bell))));
+        let transport = HttpTransport::new(&format!("http://{address}/"));
+        Self { address, transport, waker, woken, buf: vec![0; 4096] }
+    }
+
+    fn open(&mut self, target: &str) {
+        self.transport.open(ID, &Request::parse(target));
+    }
+
+    fn poll(&mut self) -> Poll<Incoming> {
+        let mut cx = Context::from_waker(&self.waker);
+        let turn = Turn { cx: &mut cx, now: Instant::ZERO, max_wait: Some(Duration::ZERO) };
+        self.transport.poll_read(turn, &mut self.buf)
+    }
+
+    fn next(&mut self) -> Incoming {
+        loop {
+            if let Poll::Ready(incoming) = self.poll() {
+                return incoming;
+            }
+            self.woken.recv_timeout(Duration::from_secs(10)).expect("woken");
+        }
+    }
+
+    /// Status, body, and how it ended.
+    fn drain(&mut self) -> (u16, String, Result<(), TransportErrorKind>) {
+        let (mut status, mut body) = (0, Vec::new());
+        let end = loop {
+            match self.next() {
+                Incoming::Head { head, .. } => status = head.status,
+                Incoming::Data { len, .. } => body.extend_from_slice(&self.buf[..len]),
+                Incoming::End { .. } => break Ok(()),
+                Incoming::Failed { error, .. } => break Err(error.kind),
+                Incoming::Idle { .. } => panic!("nothing is open"),
+            }
+        };
+        (status, String::from_utf8(body).unwrap(), end)
+    }
+
+    fn failure(&mut self) -> TransportErrorKind {
+        match self.next() {
+            Incoming::Failed { id: ID, error } => error.kind,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+struct Bell(Mutex<Sender<()>>);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        // Once the test is over, nobody listens.
+        let _ = self.0.lock().unwrap().send(());
+    }
+}
+
+fn request_head(connection: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        connection.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).unwrap()
+}
+
+fn send(connection: &mut TcpStream, text: &str) {
+    connection.write_all(text.as_bytes()).unwrap();
+}

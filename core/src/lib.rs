@@ -1,4 +1,44 @@
-//! The informer machinery of Kubernetes as deterministic state machines.
+//! The informer machinery of Kubernetes as deterministic state machines: reflector, delta FIFO, indexer, informer and
+//! work queue, without I/O, clock, executor or randomness of their own.
+//!
+//! ```text
+//!  socket / file / flash        this crate, all of it deterministic                       your code
+//!  ─────────────────────   ──────────────────────────────────────────────────────────   ─────────────
+//!  ListerWatcher ─bytes─▶ Framer ─frame─▶ Decoder ─event─▶ Reflector ─step─▶ DeltaFifo
+//!        ▲                                                    │                 │ pop
+//!        └────────── Action::{Open, Abort} ◀──────────────────┘                 ▼
+//!                                                  Indexer (cache + indexes) ──▶ Event ──▶ handler
+//!                                                        ▲                                   │ key
+//!                                                        └── read ── worker ◀── WorkQueue ◀──┘
+//! ```
+//!
+//! [`Informer`] is all but the two ends of it, [`Driver`] connects it to a transport. Each machine can be used alone.
+//!
+//! # The contract
+//!
+//! 1. `now` is an argument: an [`Instant`] since an epoch of the caller's choice. The seed of a jitter is configuration.
+//! 2. Mutate, then drain: after a `handle`, call the `poll_…`s until they have nothing. Late draining is slower, not
+//!    wrong.
+//! 3. What can be produced now, a poll returns now. Nothing else changes before an input or `poll_timeout`.
+//! 4. `now == poll_timeout` is due. After it was handled, the next deadline is later, or there is none.
+//! 5. Late, repeated and needless timeouts are legal; a `now` that goes back is clamped.
+//! 6. Every request has a [`RequestId`]; input under an old one is dropped.
+//! 7. Every buffer has a limit; at the limit [`Informer::wants_input`] is false, and nothing is lost.
+//! 8. A failure is a state and an event. `Err` is for capacity, where the item comes back, and for misuse.
+//! 9. The same configuration and inputs give the same outputs: no order comes from hashing.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `std` (default) | `json`; a lock of the standard library's |
+//! | `json` | the decoder, and what stands on it: reflector, informer, driver. Needs an allocator, not `std` |
+//! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
+//! | `fixed` | the machines in memory of a fixed size, without an allocator: `FixedWorkQueue` and so on |
+//! | `stream`, `embedded-io` | adapters from a `futures_core::Stream`, or a blocking `embedded_io::Read`, to a transport |
+//! | `spin` | a spin lock |
+//!
+//! Features only add: none changes what another one does.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -7,59 +47,29 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
-mod fifo;
-#[cfg(feature = "json")]
-mod reflector;
-#[cfg(feature = "json")]
-pub use reflector::{
-    Action, Backoff, During, Failed, Failure, Input, Phase, Reaction, Reflector, ReflectorConfig, Step,
-};
-mod indexer;
-mod random;
-mod storage;
 mod time;
-pub use fifo::{Delta, DeltaFifoIn, KnownObjects, Order, Popped};
-pub use indexer::{IndexId, IndexerIn};
+pub use time::{Instant, earliest};
+
+mod random;
+
+mod storage;
 #[cfg(feature = "fixed")]
 pub use storage::Fixed;
 #[cfg(feature = "alloc")]
 pub use storage::Heap;
 pub use storage::{Full, Keyed, Mem};
-pub use time::{Instant, earliest};
-
-/// [`DeltaFifoIn`] memory that grows.
-#[cfg(feature = "alloc")]
-pub type DeltaFifo<V> = DeltaFifoIn<V, Heap>;
-/// [`DeltaFifoIn`] memory for `N` deltas.
-#[cfg(feature = "fixed")]
-pub type FixedDeltaFifo<V, const N: usize> = DeltaFifoIn<V, Fixed<N>>;
-
-/// [`IndexerIn`] memory that grows.
-#[cfg(feature = "alloc")]
-pub type Indexer<V> = IndexerIn<V, Heap>;
-/// [`IndexerIn`] memory for `N` objects.
-#[cfg(feature = "fixed")]
-pub type FixedIndexer<V, const N: usize> = IndexerIn<V, Fixed<N>>;
-mod queue;
-#[cfg(feature = "fixed")]
-pub use queue::FixedWorkQueue;
-#[cfg(feature = "alloc")]
-pub use queue::WorkQueue;
-pub use queue::{Added, ExponentialBackoff, Job, QueueStats, RateLimiter, WorkQueueIn};
-
-mod shared;
-#[cfg(feature = "spin")]
-pub use shared::SpinLock;
-#[cfg(feature = "std")]
-pub use shared::StdLock;
-pub use shared::{CellLock, Lock, Shared};
-#[cfg(feature = "alloc")]
-pub use shared::{Due, Get, JobGuard, SharedWorkQueue};
 
 #[cfg(feature = "alloc")]
 mod object;
 #[cfg(feature = "alloc")]
 pub use object::{Key, Meta, MetaBuilder, NotAVersion, Object, OwnerReference, compare_versions};
+
+mod wire;
+pub use wire::{CONCATENATED_JSON, Frame, Framer, Framing};
+#[cfg(feature = "json")]
+pub use wire::{Change, Decoder, Keep, ListMeta, MetadataOnly, Raw, Status, Undecodable, WatchEvent};
+#[cfg(feature = "alloc")]
+pub use wire::{Query, Request, RequestId, Resource, Verb};
 
 #[cfg(feature = "alloc")]
 mod transport;
@@ -70,9 +80,49 @@ pub use transport::{Head, Incoming, ListerWatcher, TransportError, TransportErro
 #[cfg(feature = "stream")]
 pub use transport::{Part, StreamTransport};
 
-mod wire;
-pub use wire::{CONCATENATED_JSON, Frame, Framer, Framing};
-#[cfg(feature = "json")]
-pub use wire::{Change, Decoder, Keep, ListMeta, MetadataOnly, Raw, Status, Undecodable, WatchEvent};
+mod fifo;
 #[cfg(feature = "alloc")]
-pub use wire::{Query, Request, RequestId, Resource, Verb};
+pub use fifo::DeltaFifo;
+#[cfg(feature = "fixed")]
+pub use fifo::FixedDeltaFifo;
+pub use fifo::{Delta, DeltaFifoIn, KnownObjects, Order, Popped};
+
+mod indexer;
+#[cfg(feature = "fixed")]
+pub use indexer::FixedIndexer;
+#[cfg(feature = "alloc")]
+pub use indexer::{Cache, Indexer};
+pub use indexer::{IndexId, IndexerIn};
+
+mod queue;
+#[cfg(feature = "fixed")]
+pub use queue::FixedWorkQueue;
+#[cfg(feature = "alloc")]
+pub use queue::WorkQueue;
+pub use queue::{Added, ExponentialBackoff, Job, QueueStats, RateLimiter, WorkQueueIn};
+
+#[cfg(feature = "json")]
+mod reflector;
+#[cfg(feature = "json")]
+pub use reflector::{
+    Action, Backoff, During, Failed, Failure, Input, Phase, Reaction, Reflector, ReflectorConfig, Step,
+};
+
+#[cfg(feature = "json")]
+mod informer;
+#[cfg(feature = "json")]
+pub use informer::{Event, Informer, InformerConfig};
+
+#[cfg(feature = "json")]
+mod driver;
+#[cfg(feature = "json")]
+pub use driver::{Driver, Pumped};
+
+mod shared;
+#[cfg(feature = "spin")]
+pub use shared::SpinLock;
+#[cfg(feature = "std")]
+pub use shared::StdLock;
+pub use shared::{CellLock, Lock, Shared};
+#[cfg(feature = "alloc")]
+pub use shared::{Due, Get, JobGuard, SharedWorkQueue};

@@ -18,6 +18,14 @@ pub use known::KnownObjects;
 use crate::storage::{Heap, never_full};
 use crate::storage::{Keyed, Linked, Links, List, Mem, Slab, Slot, Table};
 
+/// [`DeltaFifoIn`] memory that grows.
+#[cfg(feature = "alloc")]
+pub type DeltaFifo<V> = DeltaFifoIn<V, Heap>;
+
+/// [`DeltaFifoIn`] memory for `N` deltas.
+#[cfg(feature = "fixed")]
+pub type FixedDeltaFifo<V, const N: usize> = DeltaFifoIn<V, crate::storage::Fixed<N>>;
+
 /// In which order deltas leave a [`DeltaFifo`](crate::DeltaFifo).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {

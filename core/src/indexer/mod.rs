@@ -1,9 +1,14 @@
 //! The cache: objects by key and by whatever index functions say of them.
 
+#[cfg(feature = "alloc")]
+mod cache;
 mod check;
 mod postings;
 #[cfg(all(test, feature = "alloc", feature = "fixed"))]
 mod tests;
+
+#[cfg(feature = "alloc")]
+pub use cache::Cache;
 
 use crate::fifo::KnownObjects;
 #[cfg(feature = "alloc")]
@@ -14,6 +19,14 @@ use alloc::boxed::Box;
 use core::borrow::Borrow;
 use core::hash::Hash;
 use postings::{Emit, Postings};
+
+/// [`IndexerIn`] memory that grows.
+#[cfg(feature = "alloc")]
+pub type Indexer<V> = IndexerIn<V, Heap>;
+
+/// [`IndexerIn`] memory for `N` objects.
+#[cfg(feature = "fixed")]
+pub type FixedIndexer<V, const N: usize> = IndexerIn<V, crate::storage::Fixed<N>>;
 
 /// A store of objects with any number of indexes; use it as [`Indexer`](crate::Indexer) or
 /// [`FixedIndexer`](crate::FixedIndexer).

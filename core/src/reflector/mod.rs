@@ -88,7 +88,6 @@ pub enum Input<'a> {
 
 /// What is to be done with what came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
 pub enum Step {
     /// Nothing: it is old, or it was for the reflector alone.
     Nothing,
@@ -203,6 +202,7 @@ impl Reflector {
     }
 
     /// Takes what came in at `now`.
+    #[must_use]
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Step {
         self.now = self.now.max(now);
         match input {

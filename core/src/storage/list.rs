@@ -30,10 +30,6 @@ impl<L> List<L> {
         self.head
     }
 
-    pub(crate) fn back(&self) -> Option<Slot> {
-        self.tail
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -143,7 +139,7 @@ mod tests {
         slots[3..].iter().for_each(|slot| other.push_back(&mut slab, *slot));
         list.unlink(&mut slab, slots[1]);
         list.append(&mut slab, &mut other);
-        assert_eq!((list.len(), other.len(), list.back()), (4, 0, Some(slots[4])));
+        assert_eq!((list.len(), other.len()), (4, 0));
         assert_eq!(drain(&mut list, &mut slab), [0, 2, 3, 4]);
         list.append(&mut slab, &mut other);
         assert!(list.is_empty());

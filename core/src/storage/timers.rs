@@ -80,10 +80,6 @@ impl<M: Mem> Timers<M> {
         Some(first.slot)
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.waiting.clear();
-    }
-
     fn up<S>(&mut self, records: &mut S, mut place: usize)
     where
         S: IndexMut<Slot, Output: Timed>,

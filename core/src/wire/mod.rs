@@ -1,5 +1,7 @@
 //! What travels: requests out, bytes in, and what the bytes say.
 
+#[cfg(feature = "json")]
+mod buffer;
 mod framer;
 #[cfg(feature = "json")]
 mod json;
@@ -7,6 +9,8 @@ mod json;
 mod request;
 mod scan;
 
+#[cfg(feature = "json")]
+pub(crate) use buffer::Buffer;
 pub use framer::{Frame, Framer, Framing};
 #[cfg(feature = "json")]
 pub use json::{Change, Decoder, Keep, ListMeta, MetadataOnly, Raw, Status, Undecodable, WatchEvent};

@@ -1,0 +1,63 @@
+use crate::object::{Key, Object};
+use crate::reflector::Failed;
+use crate::wire::Undecodable;
+use alloc::sync::Arc;
+
+/// What an [`Informer`](crate::Informer) tells. The cache is as new as the event when it is told.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event<T> {
+    /// An object is there that was not in the cache.
+    Added {
+        /// The object.
+        object: Arc<Object<T>>,
+        /// It was there from the start: it is part of the first list.
+        initial: bool,
+    },
+    /// An object that was in the cache was reported again, changed or not.
+    Updated {
+        /// What the cache had.
+        old: Arc<Object<T>>,
+        /// What it has now.
+        new: Arc<Object<T>>,
+    },
+    /// An object was deleted and another one created under its name (client-go reports an update).
+    Recreated {
+        /// The one that is gone.
+        old: Arc<Object<T>>,
+        /// The one that is there now.
+        new: Arc<Object<T>>,
+    },
+    /// An object is gone from the cache.
+    Deleted {
+        /// Its final state, or where that was missed, the last one that was seen.
+        object: Arc<Object<T>>,
+        /// Whether the deletion was seen; otherwise a list no longer had the object (client-go
+        /// `DeletedFinalStateUnknown`).
+        certain: bool,
+    },
+    /// Everything that was there at the start has been told.
+    Synced,
+    /// An object could not be decoded. The cache keeps what it last knew of it.
+    Undecodable(Undecodable),
+    /// A request failed. The reflector goes on as the reaction says.
+    Failed(Failed),
+}
+
+impl<T> Event<T> {
+    /// The object that the event is about.
+    #[must_use]
+    pub fn object(&self) -> Option<&Arc<Object<T>>> {
+        match self {
+            Self::Added { object, .. } | Self::Deleted { object, .. } => Some(object),
+            Self::Updated { new, .. } | Self::Recreated { new, .. } => Some(new),
+            Self::Synced | Self::Undecodable(_) | Self::Failed(_) => None,
+        }
+    }
+
+    /// The key to enqueue for this event.
+    #[must_use]
+    pub fn key(&self) -> Option<&Key> {
+        self.object().map(|object| object.meta.key())
+    }
+}

@@ -1,0 +1,158 @@
+//! From the bytes of an answer to its parts: items, events, the end.
+
+use crate::object::Object;
+use crate::transport::Head;
+use crate::wire::{
+    Buffer, CONCATENATED_JSON, Decoder, Frame, Framer, Framing, Keep, ListMeta, Query, RequestId, Status, Undecodable,
+    WatchEvent,
+};
+use alloc::format;
+use serde::de::DeserializeOwned;
+
+/// Reads one answer after the other.
+#[derive(Debug)]
+pub(super) struct Intake {
+    buffer: Buffer,
+    framer: Framer,
+    decoder: Decoder,
+    frame_limit: usize,
+    id: RequestId,
+    body: Body,
+    list: ListMeta,
+    complete: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Body {
+    /// No answer has begun.
+    None,
+    List,
+    Watch,
+    /// The body of an answer with a status that is no success.
+    Status(u16),
+}
+
+/// A part of an answer.
+pub(super) enum Part<T> {
+    Item(Result<Object<T>, Undecodable>),
+    Event(Result<WatchEvent<T>, Undecodable>),
+    /// The body is no list.
+    NotAList,
+}
+
+/// What an answer was, when it is over.
+pub(super) enum Answer {
+    /// A list, or a page, with all its brackets.
+    List(ListMeta),
+    /// A list that broke off.
+    HalfAList,
+    Watch,
+    Refusal(Status),
+    Nothing,
+}
+
+/// How much of the body of a refusal is read.
+const STATUS_LIMIT: usize = 64 * 1024;
+
+impl Intake {
+    pub(super) fn new(keep: Keep, frame_limit: usize) -> Self {
+        Self {
+            buffer: Buffer::default(),
+            framer: Framer::new(Framing::Lines, frame_limit),
+            decoder: Decoder::new(keep),
+            frame_limit,
+            id: RequestId::default(),
+            body: Body::None,
+            list: ListMeta::default(),
+            complete: false,
+        }
+    }
+
+    /// Room for more bytes of the answer.
+    pub(super) fn space(&mut self) -> &mut [u8] {
+        self.buffer.space()
+    }
+
+    /// An answer to `query` begins; what was there of another one is forgotten.
+    pub(super) fn start(&mut self, id: RequestId, query: Query, head: &Head) {
+        let framing = match query {
+            Query::List => Framing::List,
+            Query::Watch | Query::WatchList if head.content_type.as_deref() == Some(CONCATENATED_JSON) => {
+                Framing::Values
+            }
+            Query::Watch | Query::WatchList => Framing::Lines,
+        };
+        self.body = match (head.status, query) {
+            (200, Query::List) => Body::List,
+            (200, _) => Body::Watch,
+            (status, _) => Body::Status(status),
+        };
+        self.id = id;
+        self.framer = Framer::new(framing, self.frame_limit);
+        self.buffer.clear();
+        self.list.clear();
+        self.complete = false;
+    }
+
+    /// `len` bytes of the answer `id` were written to the room.
+    pub(super) fn take(&mut self, id: RequestId, len: usize) {
+        if id != self.id || self.body == Body::None {
+            return;
+        }
+        self.buffer.commit(len);
+        if let Body::Status(_) = self.body
+            && self.buffer.filled().len() > STATUS_LIMIT
+        {
+            self.buffer.clear();
+        }
+    }
+
+    /// There will be no answer to `id`.
+    pub(super) fn forget(&mut self, id: RequestId) {
+        self.id = id;
+        self.body = Body::None;
+    }
+
+    /// The request whose answer is being read.
+    pub(super) fn id(&self) -> RequestId {
+        self.id
+    }
+
+    /// The next part that has arrived.
+    pub(super) fn next_part<T: DeserializeOwned>(&mut self) -> Option<Part<T>> {
+        if !matches!(self.body, Body::List | Body::Watch) {
+            return None;
+        }
+        loop {
+            let Some(frame) = self.framer.next_frame(self.buffer.filled()) else {
+                self.buffer.consume(self.framer.reclaim());
+                return None;
+            };
+            match frame {
+                Frame::Item(item) => return Some(Part::Item(self.decoder.item(item, &self.list))),
+                Frame::Value(event) => return Some(Part::Event(self.decoder.watch_event(event))),
+                Frame::Field { name, value } => self.list.read_field(name, value),
+                Frame::ListEnd => self.complete = true,
+                Frame::NotAList => return Some(Part::NotAList),
+                Frame::TooLong if self.body == Body::List => return Some(Part::Item(Err(self.too_long()))),
+                Frame::TooLong => return Some(Part::Event(Err(self.too_long()))),
+            }
+        }
+    }
+
+    /// The answer is over: what it was.
+    pub(super) fn finish(&mut self) -> Answer {
+        match core::mem::replace(&mut self.body, Body::None) {
+            Body::None => Answer::Nothing,
+            Body::List if self.complete => Answer::List(core::mem::take(&mut self.list)),
+            Body::List => Answer::HalfAList,
+            Body::Watch => Answer::Watch,
+            Body::Status(code) => Answer::Refusal(Status::read(code, self.buffer.filled())),
+        }
+    }
+
+    fn too_long(&self) -> Undecodable {
+        let error = format!("longer than the limit of {} bytes", self.frame_limit).into();
+        Undecodable { key: None, version: None, change: None, error }
+    }
+}

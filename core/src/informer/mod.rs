@@ -1,0 +1,382 @@
+//! Reflector, queue and cache as one machine: bytes go in, notifications come out.
+
+mod event;
+mod intake;
+
+pub use event::Event;
+
+use crate::fifo::{Delta, DeltaFifo, Order, Popped};
+use crate::indexer::{Cache, Indexer};
+use crate::object::Object;
+use crate::reflector::{Action, Failure, Input, Phase, Reflector, ReflectorConfig, Step};
+use crate::time::Instant;
+use crate::transport::{Incoming, TransportError, TransportErrorKind};
+use crate::wire::{Change, Keep, RequestId, Resource, Undecodable, WatchEvent};
+use alloc::sync::Arc;
+use intake::{Answer, Intake, Part};
+use serde::de::DeserializeOwned;
+
+/// Keeps a cache of one resource and tells every change of it.
+///
+/// Bytes that a transport brings go in by [`handle`](Self::handle); what the transport is to do comes out of
+/// [`poll_action`](Self::poll_action), and what happened to the objects out of [`poll_event`](Self::poll_event), which
+/// brings the cache up to date first. A [`Driver`](crate::Driver) connects all this to a
+/// [`ListerWatcher`](crate::ListerWatcher).
+///
+/// For each key the events come in the form (Added (Updated | Recreated)* Deleted)*.
+///
+/// The cache `C` is an [`Indexer`] inside of the informer, or something that shares one ([`Cache`]).
+#[derive(Debug)]
+pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
+    reflector: Reflector,
+    intake: Intake,
+    fifo: DeltaFifo<Arc<Object<T>>>,
+    cache: C,
+    queue_limit: usize,
+    /// The answer is over, but not all of it has been read.
+    closing: Option<Result<(), TransportError>>,
+    undecodable: Option<Undecodable>,
+    told_synced: bool,
+    now: Instant,
+}
+
+/// How an [`Informer`] goes about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InformerConfig {
+    /// How the resource is followed.
+    pub reflector: ReflectorConfig,
+    /// In which order notifications come.
+    pub order: Order,
+    /// What decoding keeps beyond what the machines need.
+    pub keep: Keep,
+    /// How many bytes one object may have at most; a larger one is skipped and reported.
+    pub frame_limit: usize,
+    /// How many deltas may wait before nothing more is read. A list is staged whatever its size.
+    pub queue_limit: usize,
+}
+
+impl Default for InformerConfig {
+    fn default() -> Self {
+        Self {
+            reflector: ReflectorConfig::default(),
+            order: Order::Arrival,
+            keep: Keep::default(),
+            frame_limit: 8 << 20,
+            queue_limit: 10_000,
+        }
+    }
+}
+
+impl<T: DeserializeOwned> Informer<T> {
+    /// An informer of `resource` with a cache of its own. It does nothing before [`start`](Informer::start).
+    #[must_use]
+    pub fn new(resource: Resource, config: InformerConfig) -> Self {
+        Self::with_cache(resource, config, Indexer::default())
+    }
+}
+
+impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
+    /// An informer of `resource` that keeps `cache` up to date, which it alone may write to.
+    #[must_use]
+    pub fn with_cache(resource: Resource, config: InformerConfig, cache: C) -> Self {
+        Self {
+            reflector: Reflector::new(resource, config.reflector),
+            intake: Intake::new(config.keep, config.frame_limit),
+            fifo: DeltaFifo::with_seed(config.order, config.reflector.seed),
+            cache,
+            queue_limit: config.queue_limit,
+            closing: None,
+            undecodable: None,
+            told_synced: false,
+            now: Instant::ZERO,
+        }
+    }
+
+    /// Begins to follow the resource.
+    pub fn start(&mut self, now: Instant) {
+        self.steer(now, Input::Start);
+    }
+
+    /// Ends what is open. What is queued can still be told; the cache stays as it is.
+    pub fn stop(&mut self, now: Instant) {
+        self.steer(now, Input::Stop);
+    }
+
+    /// Room for the bytes that come next; [`Incoming::Data`] says how many were written to its front.
+    pub fn space(&mut self) -> &mut [u8] {
+        self.intake.space()
+    }
+
+    /// Whether more may be read. Where not, events are to be taken first.
+    #[must_use]
+    pub fn wants_input(&self) -> bool {
+        self.undecodable.is_none() && self.fifo.len() < self.queue_limit
+    }
+
+    /// Takes what the transport brought.
+    pub fn handle(&mut self, now: Instant, incoming: Incoming) {
+        match incoming {
+            Incoming::Head { id, head } => {
+                if let Some(query) = self.reflector.open_query(id) {
+                    self.closing = None;
+                    self.intake.start(id, query, &head);
+                    self.steer(now, Input::Head(id, &head));
+                }
+            }
+            Incoming::Data { id, len } => self.intake.take(id, len),
+            Incoming::End { id } => self.on_closed(id, Ok(())),
+            Incoming::Failed { id, error } => self.on_closed(id, Err(error)),
+            Incoming::Idle { .. } => {}
+        }
+        self.advance(now);
+    }
+
+    /// Lets time pass. To be called when [`poll_timeout`](Self::poll_timeout) has come; earlier and later are allowed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.poll_timeout().is_some_and(|due| due <= now) {
+            self.steer(now, Input::Timeout);
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is due.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.reflector.poll_timeout()
+    }
+
+    /// What the transport is to do next.
+    #[must_use]
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.reflector.poll_action()
+    }
+
+    /// What happened next. The cache has it already.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<Event<T>> {
+        loop {
+            if let Some(event) = self.notice() {
+                return Some(event);
+            }
+            let popped = self.fifo.pop()?;
+            let event = self.apply(popped);
+            self.advance(self.now);
+            if event.is_some() {
+                return event;
+            }
+        }
+    }
+
+    /// The cache.
+    #[must_use]
+    pub fn cache(&self) -> &C {
+        &self.cache
+    }
+
+    /// The cache, to add indexes to.
+    pub fn cache_mut(&mut self) -> &mut C {
+        &mut self.cache
+    }
+
+    /// Whether everything that was there at the start has been told and is in the cache.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.fifo.has_synced()
+    }
+
+    /// What the informer is doing.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.reflector.phase()
+    }
+
+    /// The version up to which everything was received; the cache may be behind by what is queued.
+    #[must_use]
+    pub fn received_version(&self) -> Option<&str> {
+        self.reflector.last_version()
+    }
+
+    /// How many deltas wait to be told.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.fifo.len()
+    }
+
+    /// Whatever is not about one object.
+    fn notice(&mut self) -> Option<Event<T>> {
+        if let Some(undecodable) = self.undecodable.take() {
+            self.advance(self.now);
+            return Some(Event::Undecodable(undecodable));
+        }
+        if let Some(failed) = self.reflector.poll_failed() {
+            return Some(Event::Failed(failed));
+        }
+        let synced = !self.told_synced && self.fifo.has_synced();
+        self.told_synced |= synced;
+        synced.then_some(Event::Synced)
+    }
+
+    fn on_closed(&mut self, id: RequestId, result: Result<(), TransportError>) {
+        if self.reflector.open_query(id).is_some() {
+            if self.intake.id() != id {
+                self.intake.forget(id);
+            }
+            self.closing = Some(result);
+        }
+    }
+
+    /// Reads on for as long as there is room for what comes out.
+    fn advance(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        while self.wants_input() {
+            match self.intake.next_part() {
+                Some(Part::Item(item)) => self.on_item(item),
+                Some(Part::Event(event)) => self.on_event(event),
+                Some(Part::NotAList) => self.on_broken(Failure::NotAList),
+                None => return self.on_all_read(),
+            }
+        }
+    }
+
+    fn on_item(&mut self, item: Result<Object<T>, Undecodable>) {
+        let id = self.intake.id();
+        if self.place(id, "") != Step::Stage {
+            return;
+        }
+        match item {
+            Ok(object) => {
+                let object = self.shared(object);
+                self.fifo.stage(object);
+            }
+            Err(undecodable) => {
+                match &undecodable.key {
+                    Some(key) => self.fifo.stage_present(key),
+                    None => self.fifo.stage_unreadable(),
+                }
+                self.undecodable = Some(undecodable);
+            }
+        }
+    }
+
+    fn on_event(&mut self, event: Result<WatchEvent<T>, Undecodable>) {
+        let id = self.intake.id();
+        match event {
+            Ok(WatchEvent::Object(change, object)) => {
+                let step = self.place(id, object.meta.resource_version());
+                self.on_change(step, change, object);
+            }
+            Ok(WatchEvent::Bookmark { version, initial_events_end }) => {
+                self.steer(self.now, Input::Bookmark(id, &version, initial_events_end));
+            }
+            Ok(WatchEvent::Error(status)) => self.on_broken(Failure::Status(status.into())),
+            Err(undecodable) => {
+                let version = undecodable.version.as_deref().unwrap_or_default();
+                let step = self.place(id, version);
+                self.on_undecodable(step, undecodable);
+            }
+        }
+    }
+
+    fn on_change(&mut self, step: Step, change: Change, object: Object<T>) {
+        let object = match step {
+            Step::Stage if change == Change::Deleted => return self.fifo.unstage(object.meta.key()),
+            Step::Stage => self.shared(object),
+            Step::Apply => Arc::new(object),
+            Step::Nothing | Step::Commit | Step::Discard => return,
+        };
+        match (step, change) {
+            (Step::Stage, _) => self.fifo.restage(object),
+            (_, Change::Added) => self.fifo.add(object),
+            (_, Change::Modified) => self.fifo.update(object),
+            (_, Change::Deleted) => self.cache.read(|cache| self.fifo.delete(object, cache)),
+        }
+    }
+
+    /// An object that cannot be decoded keeps its last good state, unless it is gone.
+    fn on_undecodable(&mut self, step: Step, undecodable: Undecodable) {
+        let deleted = undecodable.change == Some(Change::Deleted);
+        match (step, &undecodable.key) {
+            (Step::Stage, Some(key)) if deleted => self.fifo.unstage(key),
+            (Step::Stage, Some(key)) => self.fifo.stage_present(key),
+            (Step::Stage, None) => self.fifo.stage_unreadable(),
+            (Step::Apply, Some(key)) if deleted => {
+                if let Some(last) = self.newest(key) {
+                    self.cache.read(|cache| self.fifo.delete(last, cache));
+                }
+            }
+            _ => {}
+        }
+        self.undecodable = Some(undecodable);
+    }
+
+    /// The answer is of no more use.
+    fn on_broken(&mut self, failure: Failure) {
+        let id = self.intake.id();
+        self.intake.finish();
+        self.closing = None;
+        self.steer(self.now, Input::Broken(id, failure));
+    }
+
+    fn on_all_read(&mut self) {
+        let Some(result) = self.closing.take() else { return };
+        let (id, now) = (self.intake.id(), self.now);
+        let closed = result.map_err(Failure::Transport);
+        match self.intake.finish() {
+            // A list that has all its brackets is complete, however the connection ended.
+            Answer::List(list) => self.steer(now, Input::ListEnd(id, list.resource_version(), list.continue_token())),
+            Answer::HalfAList => self.steer(now, Input::Closed(id, closed.and(Err(Failure::Truncated)))),
+            Answer::Watch => self.steer(now, Input::Closed(id, closed)),
+            Answer::Refusal(status) => self.steer(now, Input::Closed(id, Err(Failure::Status(status.into())))),
+            Answer::Nothing => self.steer(now, Input::Closed(id, closed.and(Err(no_answer())))),
+        }
+    }
+
+    /// Asks the reflector where an object of this version belongs.
+    fn place(&mut self, id: RequestId, version: &str) -> Step {
+        self.reflector.handle(self.now, Input::Object(id, version))
+    }
+
+    /// Passes any other input to the reflector, and does with the staged list what it says.
+    fn steer(&mut self, now: Instant, input: Input<'_>) {
+        self.now = self.now.max(now);
+        match self.reflector.handle(self.now, input) {
+            Step::Commit => self.cache.read(|cache| self.fifo.commit_stage(cache)),
+            Step::Discard => self.fifo.discard_stage(),
+            Step::Nothing | Step::Stage | Step::Apply => {}
+        }
+    }
+
+    /// The object as it is held already, if it has not changed: a relist costs memory for what changed only.
+    fn shared(&self, object: Object<T>) -> Arc<Object<T>> {
+        let same = |held: &Arc<Object<T>>| {
+            held.meta.uid() == object.meta.uid() && held.meta.resource_version() == object.meta.resource_version()
+        };
+        self.newest(object.meta.key()).filter(same).unwrap_or_else(|| Arc::new(object))
+    }
+
+    /// The newest state of an object, queued or in the cache.
+    fn newest(&self, key: &crate::Key) -> Option<Arc<Object<T>>> {
+        self.fifo.newest(key).cloned().or_else(|| self.cache.read(|cache| cache.object(key).cloned()))
+    }
+
+    /// Brings the cache up to date with a delta, and tells what that amounts to.
+    fn apply(&mut self, popped: Popped<Arc<Object<T>>>) -> Option<Event<T>> {
+        let (certain, initial) = (!matches!(popped.delta, Delta::Tombstone(_)), popped.initial);
+        if popped.delta.is_deletion() {
+            let object = popped.delta.into_object();
+            let known = self.cache.write(|cache| cache.remove(object.meta.key()));
+            return known.map(|_| Event::Deleted { object, certain });
+        }
+        let new = popped.delta.into_object();
+        let old = self.cache.write(|cache| cache.insert(Arc::clone(&new)));
+        Some(match old {
+            None => Event::Added { object: new, initial },
+            Some(old) if old.meta.uid() != new.meta.uid() => Event::Recreated { old, new },
+            Some(old) => Event::Updated { old, new },
+        })
+    }
+}
+
+fn no_answer() -> Failure {
+    Failure::Transport(TransportError::new(TransportErrorKind::Protocol, "the answer ended before it began"))
+}

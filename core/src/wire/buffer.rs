@@ -1,0 +1,96 @@
+use alloc::vec::Vec;
+
+/// The bytes of a body that are not consumed yet.
+///
+/// Writing is in two steps, so that a transport can write in place: [`space`](Self::space), then
+/// [`commit`](Self::commit).
+#[derive(Debug, Default)]
+pub(crate) struct Buffer {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+/// How much room there is for a read, at least.
+const READ: usize = 16 * 1024;
+/// A buffer that was larger than this for one large frame is given back after it.
+const KEEP: usize = 64 * READ;
+
+impl Buffer {
+    /// Room for more bytes.
+    pub(crate) fn space(&mut self) -> &mut [u8] {
+        if self.bytes.len() - self.end < READ {
+            self.make_room();
+        }
+        &mut self.bytes[self.end..]
+    }
+
+    /// Takes in the first `len` bytes of the room.
+    pub(crate) fn commit(&mut self, len: usize) {
+        self.end = (self.end + len).min(self.bytes.len());
+    }
+
+    /// The bytes that are not consumed.
+    pub(crate) fn filled(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// Consumes the first `len` of them.
+    pub(crate) fn consume(&mut self, len: usize) {
+        self.start += len;
+        if self.start >= self.end {
+            self.clear();
+        }
+    }
+
+    /// Consumes everything.
+    pub(crate) fn clear(&mut self) {
+        (self.start, self.end) = (0, 0);
+        if self.bytes.len() > KEEP {
+            self.bytes = Vec::new();
+        }
+    }
+
+    fn make_room(&mut self) {
+        self.bytes.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        if self.bytes.len() - self.end < READ {
+            let len = (self.end + READ).max(self.bytes.len() * 2);
+            self.bytes.resize(len, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_out_as_they_went_in_whatever_is_consumed_between() {
+        let (mut buffer, mut written, mut read) = (Buffer::default(), Vec::new(), Vec::new());
+        for n in 0..500_u32 {
+            let piece: Vec<u8> = (0..n * 7 % 3000).map(|i| (i + n) as u8).collect();
+            buffer.space()[..piece.len()].copy_from_slice(&piece);
+            buffer.commit(piece.len());
+            written.extend_from_slice(&piece);
+            let len = buffer.filled().len() * (n as usize % 4) / 3;
+            let len = len.min(buffer.filled().len());
+            read.extend_from_slice(&buffer.filled()[..len]);
+            buffer.consume(len);
+        }
+        read.extend_from_slice(buffer.filled());
+        assert_eq!(read, written);
+    }
+
+    #[test]
+    fn room_for_one_large_frame_is_given_back() {
+        let mut buffer = Buffer::default();
+        for _ in 0..200 {
+            buffer.space();
+            buffer.commit(READ);
+        }
+        assert!(buffer.bytes.len() >= 200 * READ);
+        buffer.consume(200 * READ);
+        assert!(buffer.bytes.is_empty());
+    }
+}

@@ -1,0 +1,240 @@
+//! The only place that reads a clock or waits for time.
+
+use core::fmt;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use listwatch_core::Instant;
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Where a program's time comes from: the machine's clock, that clock made faster, or nothing but the wish to go on.
+///
+/// Everything that waits asks the same clock, so a recording played at a hundred times the speed backs off a hundred
+/// times faster too. Under [`Clock::simulated`] nothing waits at all: when every task sleeps, time jumps to the first
+/// that is to wake.
+///
+/// ```
+/// use core::time::Duration;
+/// use listwatch_runtime_smol::{Clock, Executor, run};
+///
+/// let clock = Clock::simulated();
+/// let start = clock.now();
+/// run(&clock, &Executor::new(), clock.sleep(Duration::from_secs(86_400)));
+/// assert_eq!(clock.now().saturating_since(start), Duration::from_secs(86_400));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Clock(Arc<Kind>);
+
+#[derive(Debug)]
+enum Kind {
+    Real { start: std::time::Instant, speed: NonZeroU32 },
+    Simulated(Mutex<Simulated>),
+}
+
+/// Time that passes when nothing else is left to do.
+#[derive(Default)]
+struct Simulated {
+    now: Instant,
+    sleepers: BTreeMap<(Instant, u64), Waker>,
+    last: u64,
+}
+
+impl Clock {
+    /// The machine's clock.
+    #[must_use]
+    pub fn real() -> Self {
+        Self::scaled(NonZeroU32::MIN)
+    }
+
+    /// The machine's clock, `speed` times as fast.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
+    pub fn scaled(speed: NonZeroU32) -> Self {
+        Self(Arc::new(Kind::Real { start: std::time::Instant::now(), speed }))
+    }
+
+    /// A clock that never makes anybody wait; see [`run`](crate::run).
+    #[must_use]
+    pub fn simulated() -> Self {
+        Self(Arc::new(Kind::Simulated(Mutex::default())))
+    }
+
+    /// The time since the clock was made.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        match &*self.0 {
+            Kind::Real { start, speed } => Instant::ZERO + start.elapsed().saturating_mul(speed.get()),
+            Kind::Simulated(time) => lock(time).now,
+        }
+    }
+
+    /// Waits until `at`.
+    #[must_use]
+    pub fn sleep_until(&self, at: Instant) -> Sleep {
+        Sleep { clock: self.clone(), at, timer: Timer::None }
+    }
+
+    /// Waits for `delay`.
+    #[must_use]
+    pub fn sleep(&self, delay: Duration) -> Sleep {
+        self.sleep_until(self.now() + delay)
+    }
+
+    /// Whether time has to be advanced by whoever polls the tasks.
+    pub(crate) fn is_simulated(&self) -> bool {
+        matches!(*self.0, Kind::Simulated(_))
+    }
+
+    /// Jumps to the first moment that anybody waits for, and wakes the one who does. False when nobody waits.
+    pub(crate) fn advance(&self) -> bool {
+        let Kind::Simulated(time) = &*self.0 else { return false };
+        let first = {
+            let mut time = lock(time);
+            let first = time.sleepers.pop_first();
+            if let Some(((at, _), _)) = &first {
+                time.now = time.now.max(*at);
+            }
+            first
+        };
+        first.map(|(_, waker)| waker.wake()).is_some()
+    }
+}
+
+/// Waits for a moment; see [`Clock::sleep_until`].
+#[derive(Debug)]
+#[must_use = "a future does nothing unless it is polled"]
+pub struct Sleep {
+    clock: Clock,
+    at: Instant,
+    timer: Timer,
+}
+
+#[derive(Debug)]
+enum Timer {
+    None,
+    Real(smol::Timer),
+    /// The sleeper's number.
+    Simulated(u64),
+}
+
+impl Sleep {
+    /// The moment that is waited for.
+    #[must_use]
+    pub fn at(&self) -> Instant {
+        self.at
+    }
+
+    fn poll_real(&mut self, start: std::time::Instant, speed: NonZeroU32, cx: &mut Context<'_>) -> Poll<()> {
+        let after = self.at.saturating_since(Instant::ZERO) / speed.get();
+        if matches!(self.timer, Timer::None) {
+            let at = start.checked_add(after);
+            self.timer = Timer::Real(at.map_or_else(smol::Timer::never, smol::Timer::at));
+        }
+        // The clock decides, not the timer: one that fires early by a rounding is armed again.
+        while let Timer::Real(timer) = &mut self.timer {
+            if Pin::new(&mut *timer).poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if self.clock.now() >= self.at {
+                break;
+            }
+            timer.set_after(Duration::from_micros(50));
+        }
+        Poll::Ready(())
+    }
+
+    fn poll_simulated(&mut self, time: &Mutex<Simulated>, cx: &Context<'_>) -> Poll<()> {
+        let mut time = lock(time);
+        let number = match self.timer {
+            Timer::Simulated(number) => number,
+            Timer::None | Timer::Real(_) => {
+                time.last += 1;
+                time.last
+            }
+        };
+        self.timer = Timer::Simulated(number);
+        time.sleepers.insert((self.at, number), cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.clock.now() >= self.at {
+            return Poll::Ready(());
+        }
+        let clock = self.clock.clone();
+        match &*clock.0 {
+            Kind::Real { start, speed } => self.poll_real(*start, *speed, cx),
+            Kind::Simulated(time) => self.poll_simulated(time, cx),
+        }
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let (Kind::Simulated(time), Timer::Simulated(number)) = (&*self.clock.0, &self.timer) {
+            lock(time).sleepers.remove(&(self.at, *number));
+        }
+    }
+}
+
+impl fmt::Debug for Simulated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulated").field("now", &self.now).field("sleepers", &self.sleepers.len()).finish()
+    }
+}
+
+fn lock(time: &Mutex<Simulated>) -> MutexGuard<'_, Simulated> {
+    time.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Executor, run};
+    use std::cell::RefCell;
+
+    #[test]
+    fn sleepers_wake_in_order_of_their_time_and_nobody_waits() {
+        let (clock, executor, order) = (Clock::simulated(), Executor::new(), RefCell::new(Vec::new()));
+        let sleeper = async |seconds: u64| {
+            clock.sleep(Duration::from_secs(seconds)).await;
+            order.borrow_mut().push((seconds, clock.now()));
+        };
+        run(&clock, &executor, async {
+            smol::future::zip(sleeper(3600), smol::future::zip(sleeper(60), sleeper(7))).await;
+        });
+        let expected = [7, 60, 3600].map(|seconds| (seconds, Instant::ZERO + Duration::from_secs(seconds)));
+        assert_eq!(*order.borrow(), expected);
+    }
+
+    #[test]
+    fn a_sleep_that_is_dropped_is_not_waited_for() {
+        let clock = Clock::simulated();
+        run(&clock, &Executor::new(), async {
+            let long = async {
+                clock.sleep(Duration::from_secs(1000)).await;
+            };
+            smol::future::or(long, clock.sleep(Duration::from_secs(1))).await;
+            clock.sleep(Duration::from_secs(1)).await;
+        });
+        assert_eq!(clock.now(), Instant::ZERO + Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_fast_clock_sleeps_less_and_never_wakes_early() {
+        let clock = Clock::scaled(NonZeroU32::new(1000).unwrap());
+        run(&clock, &Executor::new(), async {
+            for _ in 0..20 {
+                let at = clock.now() + Duration::from_millis(1500);
+                clock.sleep_until(at).await;
+                assert!(clock.now() >= at);
+            }
+        });
+    }
+}

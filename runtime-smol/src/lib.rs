@@ -1,0 +1,21 @@
+//! Informers, work queues and workers on smol.
+//!
+//! This is the crate to depend on: it brings core and the transports with it. It reads the clock, spawns and sleeps;
+//! what is done when is decided in core.
+
+mod clock;
+mod events;
+mod run;
+mod workers;
+
+pub use async_executor::Executor;
+pub use clock::{Clock, Sleep};
+pub use events::Events;
+pub use run::run;
+pub use workers::{Outcome, Workers};
+
+pub use listwatch_core::*;
+#[cfg(feature = "file")]
+pub use listwatch_transport_file as file;
+#[cfg(feature = "http")]
+pub use listwatch_transport_http as http;

@@ -1,0 +1,63 @@
+//! The cache at the end against the list that was recorded last, object by object.
+
+use crate::expected::{captures, truth};
+use crate::play::{Case, Drain, Speed, play};
+use listwatch_core::{Order, Raw};
+use listwatch_transport_file::Chunks;
+use serde_json::Value;
+
+const CASE: Case =
+    Case { chunks: Chunks::Recorded, drain: Drain::EveryEvent, speed: Speed::One, order: Order::Arrival };
+
+fn name(object: &Value) -> (String, String) {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    (text("namespace"), text("name"))
+}
+
+fn sorted(mut objects: Vec<Value>) -> Vec<Value> {
+    objects.sort_by_key(name);
+    objects
+}
+
+#[test]
+fn decoded_objects_are_the_servers_own_whether_they_came_by_list_or_by_watch() {
+    for capture in captures() {
+        let expected = sorted(truth(&capture.path));
+        let values = play::<Value>(&capture.path, CASE).objects;
+        let raws = play::<Raw>(&capture.path, CASE).objects;
+        let values = sorted(values.iter().map(|object| object.value.clone()).collect());
+        let raws = sorted(raws.iter().map(|object| object.value.decode().unwrap()).collect());
+        assert_eq!(values.len(), expected.len(), "{}", capture.name);
+        for ((value, raw), expected) in values.iter().zip(&raws).zip(&expected) {
+            assert_eq!(value, expected, "{}", capture.name);
+            assert_eq!(raw, expected, "{}", capture.name);
+        }
+    }
+}
+
+#[test]
+fn metadata_is_what_the_object_says() {
+    for capture in captures() {
+        for object in play::<Value>(&capture.path, CASE).objects {
+            let (meta, json) = (&object.meta, &object.value["metadata"]);
+            assert_eq!(
+                (meta.namespace().unwrap_or_default(), meta.name()),
+                (text(json, "namespace"), text(json, "name"))
+            );
+            assert_eq!((meta.uid(), meta.resource_version()), (text(json, "uid"), text(json, "resourceVersion")));
+            assert_eq!(meta.generation(), json["generation"].as_i64().unwrap_or(0));
+            let labels = json["labels"].as_object().map(|labels| labels.len()).unwrap_or(0);
+            assert_eq!(meta.labels().count(), labels);
+            assert!(meta.labels().all(|(label, value)| json["labels"][label] == value));
+            let owners = json["ownerReferences"].as_array().cloned().unwrap_or_default();
+            assert_eq!(
+                meta.owner_references().map(|owner| owner.uid.to_owned()).collect::<Vec<_>>(),
+                owners.iter().map(|owner| text(owner, "uid").to_owned()).collect::<Vec<_>>()
+            );
+        }
+    }
+}
+
+fn text<'a>(json: &'a Value, field: &str) -> &'a str {
+    json[field].as_str().unwrap_or_default()
+}

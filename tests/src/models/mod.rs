@@ -1,3 +1,5 @@
 //! Reference models: the slow and obvious way to do what a machine does.
 
+pub mod delta_fifo;
+pub mod indexer;
 pub mod work_queue;

@@ -1,0 +1,187 @@
+//! Operations on the indexer.
+
+use crate::models::indexer::{IndexerModel, Pod, VALUES};
+use arbitrary::{Arbitrary, Result, Unstructured};
+use listwatch_core::{Fixed, Heap, IndexId, IndexerIn, Mem};
+
+/// One operation. Keys are below [`Op::KEYS`]; the values are sets of bits, below 8.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "each is the method of its name")]
+pub enum Op {
+    Insert(u8, [u8; 2]),
+    Remove(u8),
+    /// The keys of a set of bits, all with the same values. Memory of a fixed size has no such operation.
+    Replace(u8, [u8; 2]),
+    Clear,
+    /// Adds the index of this number, or removes it.
+    ToggleIndex(bool),
+}
+
+impl Op {
+    /// The number of keys: more than the small memory has room for.
+    pub const KEYS: u8 = 5;
+}
+
+impl<'a> Arbitrary<'a> for Op {
+    fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
+        let (kind, byte) = (u8::arbitrary(u)?, u8::arbitrary(u)?);
+        let (key, values) = (kind / 16 % Self::KEYS, [byte & 7, byte >> 3 & 7]);
+        Ok(match kind % 16 {
+            0..=9 => Self::Insert(key, values),
+            10..=11 => Self::Remove(key),
+            12 => Self::Replace(kind >> 4, values),
+            13 if byte < 32 => Self::Clear,
+            _ => Self::ToggleIndex(byte < 128),
+        })
+    }
+}
+
+/// Runs the operations that `data` stands for.
+///
+/// # Panics
+/// Where a store and its model differ.
+pub fn run(data: &[u8]) {
+    let mut data = Unstructured::new(data);
+    let ops: Vec<Op> = std::iter::from_fn(|| if data.is_empty() { None } else { data.arbitrary().ok() }).collect();
+    check(&ops);
+}
+
+/// Runs `ops` on a store on the heap, and on one that has no room for all keys.
+///
+/// # Panics
+/// Where a store and its model differ.
+pub fn check(ops: &[Op]) {
+    Pair::<Heap>::new().check(ops);
+    Pair::<Fixed<4>>::new().check(ops);
+}
+
+/// What differs between the memories.
+trait Memory: Mem {
+    const CAPACITY: usize;
+    fn index_fn(function: fn(&Pod, &mut dyn FnMut(&str))) -> Self::IndexFn<Pod>;
+    /// Whether there is such an operation.
+    fn replace(pods: &mut IndexerIn<Pod, Self>, items: &[Pod]) -> bool;
+}
+
+impl Memory for Heap {
+    const CAPACITY: usize = usize::MAX;
+
+    fn index_fn(function: fn(&Pod, &mut dyn FnMut(&str))) -> Self::IndexFn<Pod> {
+        Box::new(function)
+    }
+
+    fn replace(pods: &mut IndexerIn<Pod, Self>, items: &[Pod]) -> bool {
+        pods.replace(items.iter().copied());
+        true
+    }
+}
+
+impl<const N: usize> Memory for Fixed<N> {
+    const CAPACITY: usize = N;
+
+    fn index_fn(function: fn(&Pod, &mut dyn FnMut(&str))) -> Self::IndexFn<Pod> {
+        function
+    }
+
+    fn replace(_: &mut IndexerIn<Pod, Self>, _: &[Pod]) -> bool {
+        false
+    }
+}
+
+fn first(pod: &Pod, emit: &mut dyn FnMut(&str)) {
+    pod.values(0).for_each(emit);
+}
+
+/// Emits each value twice.
+fn second(pod: &Pod, emit: &mut dyn FnMut(&str)) {
+    pod.values(1).chain(pod.values(1)).for_each(emit);
+}
+
+/// A store and its model, at first with the first index.
+struct Pair<M: Mem> {
+    store: IndexerIn<Pod, M>,
+    model: IndexerModel,
+    indexes: [Option<IndexId>; 2],
+    version: u32,
+}
+
+impl<M: Memory> Pair<M> {
+    fn new() -> Self {
+        let mut pair = Self { store: IndexerIn::new(), model: IndexerModel::default(), indexes: [None; 2], version: 0 };
+        pair.toggle_index(0);
+        pair
+    }
+
+    fn check(mut self, ops: &[Op]) {
+        for (step, op) in ops.iter().enumerate() {
+            self.version += 1;
+            self.step(*op);
+            self.compare(&ops[..=step]);
+        }
+    }
+
+    fn step(&mut self, op: Op) {
+        match op {
+            Op::Insert(key, values) => self.insert(Pod { key, version: self.version, values }),
+            Op::Remove(key) => assert_eq!(self.store.remove(&key), self.model.remove(key)),
+            Op::Replace(keys, values) => {
+                let keys = (0..Op::KEYS).filter(|key| keys >> key & 1 == 1);
+                let pods: Vec<Pod> = keys.map(|key| Pod { key, version: self.version, values }).collect();
+                if M::replace(&mut self.store, &pods) {
+                    self.model.replace(&pods);
+                }
+            }
+            Op::Clear => {
+                self.store.clear();
+                self.model.clear();
+            }
+            Op::ToggleIndex(second) => self.toggle_index(second.into()),
+        }
+    }
+
+    /// A refused object must not have had room: neither itself, nor its values as they were emitted.
+    fn insert(&mut self, pod: Pod) {
+        match self.store.try_insert(pod) {
+            Ok(old) => assert_eq!(old, self.model.insert(pod)),
+            Err(_) => {
+                let emitted: usize =
+                    (0..2).filter(|index| self.indexes[*index].is_some()).map(|index| emits(pod, index)).sum();
+                let full = self.model.object(pod.key).is_none() && self.model.len() == M::CAPACITY;
+                assert!(full || self.model.pairs_without(pod.key) + emitted > M::CAPACITY);
+            }
+        }
+    }
+
+    fn toggle_index(&mut self, index: usize) {
+        if let Some(id) = self.indexes[index].take() {
+            self.store.remove_index(id);
+            self.model.remove_index(index);
+            assert!(VALUES.iter().all(|value| self.store.by_index(id, value).next().is_none()));
+        } else if let Ok(id) = self.store.try_add_index(M::index_fn([first, second][index])) {
+            let order: Vec<u8> = self.store.iter().map(|pod| pod.key).collect();
+            self.model.add_index(index, &order);
+            self.indexes[index] = Some(id);
+        }
+    }
+
+    fn compare(&self, ops: &[Op]) {
+        self.store.check();
+        assert_eq!(self.store.len(), self.model.len(), "after {ops:?}");
+        for key in 0..Op::KEYS {
+            assert_eq!(self.store.object(&key), self.model.object(key), "after {ops:?}");
+        }
+        for (index, id) in self.indexes.iter().enumerate().filter_map(|(index, id)| Some((index, (*id)?))) {
+            for value in VALUES {
+                let keys: Vec<u8> = self.store.index_keys(id, value).copied().collect();
+                assert_eq!(keys, self.model.keys(index, value), "{value} of index {index} after {ops:?}");
+                let listed = self.store.index_values(id).filter(|listed| *listed == value).count();
+                assert_eq!(listed, usize::from(!keys.is_empty()), "{value} of index {index} after {ops:?}");
+            }
+        }
+    }
+}
+
+/// How many values are emitted for a pod.
+fn emits(pod: Pod, index: usize) -> usize {
+    pod.values(index).count() * (index + 1)
+}

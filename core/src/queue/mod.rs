@@ -13,6 +13,20 @@ pub use work_queue::WorkQueueIn;
 #[cfg(feature = "alloc")]
 pub type WorkQueue<K, L = ExponentialBackoff> = WorkQueueIn<K, L, crate::storage::Heap>;
 
-/// A [`WorkQueueIn`] with room for `N` keys in place.
+/// A [`WorkQueueIn`] with room for `N` keys in place; nothing is allocated.
+///
+/// ```
+/// use listwatch_core::{Added, FixedWorkQueue, Full};
+///
+/// let mut queue = FixedWorkQueue::<u16, 2>::default();
+/// assert_eq!(queue.try_add(1), Ok(Added::Queued));
+/// assert_eq!(queue.try_add(2), Ok(Added::Queued));
+/// assert_eq!(queue.try_add(3), Err(Full(3)));
+/// assert_eq!(queue.try_add(1), Ok(Added::Merged));
+///
+/// let job = queue.poll_job().unwrap();
+/// queue.done(job);
+/// assert_eq!(queue.try_add(3), Ok(Added::Queued));
+/// ```
 #[cfg(feature = "fixed")]
 pub type FixedWorkQueue<K, const N: usize, L = ExponentialBackoff> = WorkQueueIn<K, L, crate::storage::Fixed<N>>;

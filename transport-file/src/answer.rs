@@ -6,12 +6,10 @@ use crate::format::{Line, Record, What};
 use crate::head::head;
 use crate::tape::Tape;
 use core::time::Duration;
-use listwatch_core::{Head, TransportError, TransportErrorKind};
+use listwatch_core::{CONCATENATED_JSON, Head, TransportError, TransportErrorKind};
 use std::io::BufRead;
 use std::vec;
 
-/// The media type of JSON values one behind the other, in any layout.
-const CONCATENATED_JSON: &str = "application/concatenated-json";
 const JSON: &str = "application/json";
 
 /// What an answer consists of.

@@ -19,6 +19,8 @@ pub(crate) struct Exchange {
     pub(crate) stage: Stage,
     /// Whether there is a response.
     pub(crate) answered: bool,
+    /// Whether it was given out.
+    pub(crate) taken: bool,
     /// What it asked; `None` for what is neither a list nor a watch.
     pub(crate) question: Option<Question>,
 }

@@ -114,7 +114,7 @@ impl<'a> Fields<'a> {
             })),
             (None, None, None, Some(Text(text)), None) => match BASE64_STANDARD.decode(text.as_bytes()) {
                 Ok(bytes) => Ok(What::Data(Cow::Owned(bytes))),
-                Err(_) => Err(not_a_record("\"base64\" is none")),
+                Err(_) => Err(not_a_record("\"base64\" holds no base64")),
             },
             (None, None, None, None, Some(Text(end))) => Ok(What::End(end)),
             (None, None, None, None, None) => {

@@ -11,8 +11,6 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     exchanges: Vec<Exchange>,
-    /// Which of them were given out.
-    taken: Vec<bool>,
     resources: Vec<Resource>,
     /// The line of the last record.
     last: u64,
@@ -36,7 +34,6 @@ impl Index {
             };
             match read {
                 Ok(()) => {}
-                Err(error) if error.kind() == CaptureErrorKind::Version => return Err(error),
                 Err(error) if skip_bad_lines && error.is_bad_line() => reading.index.bad_lines += 1,
                 Err(error) => {
                     reading.index.fault = Some(error);
@@ -45,7 +42,6 @@ impl Index {
             }
         }
         let mut index = reading.index;
-        index.taken = vec![false; index.exchanges.len()];
         if index.resources.is_empty() {
             return Err(index.fault.take().unwrap_or_else(|| CaptureError::new(&path, None, index.nothing_to_play())));
         }
@@ -55,10 +51,10 @@ impl Index {
     /// The next recorded answer to such a request.
     pub(crate) fn take(&mut self, request: &Request) -> Option<&Exchange> {
         let question = self.question(request)?;
-        let fits = |exchange: &Exchange| exchange.question.as_ref() == Some(&question);
-        let found = (0..self.exchanges.len()).find(|&at| !self.taken[at] && fits(&self.exchanges[at]))?;
-        self.taken[found] = true;
-        Some(&self.exchanges[found])
+        let fits = |exchange: &&mut Exchange| !exchange.taken && exchange.question.as_ref() == Some(&question);
+        let found = self.exchanges.iter_mut().find(fits)?;
+        found.taken = true;
+        Some(found)
     }
 
     /// Whether the server that was recorded knew such requests at all.
@@ -79,8 +75,8 @@ impl Index {
 
     /// How many recorded answers of this kind were not given out.
     pub(crate) fn left(&self, query: Query) -> u64 {
-        let asks = |exchange: &Exchange| exchange.question.as_ref().is_some_and(|question| question.query == query);
-        self.exchanges.iter().zip(&self.taken).filter(|(exchange, taken)| !**taken && asks(exchange)).count() as u64
+        let left = self.exchanges.iter().filter(|exchange| !exchange.taken);
+        left.filter_map(|exchange| exchange.question.as_ref()).filter(|question| question.query == query).count() as u64
     }
 
     /// How many recorded requests are neither lists nor watches.
@@ -158,6 +154,7 @@ impl Reading {
             last: number,
             stage: Stage::Asked,
             answered: false,
+            taken: false,
             question,
         });
     }

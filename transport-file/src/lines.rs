@@ -13,6 +13,7 @@ const BUFFER: usize = 64 * 1024;
 /// The bytes of a file. One that begins with the magic bytes of gzip is unzipped, all members of it.
 pub(crate) struct Source {
     path: Arc<Path>,
+    len: u64,
     bytes: Bytes,
 }
 
@@ -29,30 +30,30 @@ struct Counted {
 
 impl Source {
     pub(crate) fn open(path: &Arc<Path>) -> Result<Self, CaptureError> {
-        Self::try_open(path).map_err(|error| {
-            let message = format!("cannot be opened: {error}; check the path and the permissions");
-            CaptureError::new(path, None, Fault::new(CaptureErrorKind::Io, message))
-        })
-    }
-
-    fn try_open(path: &Arc<Path>) -> io::Result<Self> {
-        let mut file = BufReader::with_capacity(BUFFER, Counted { file: File::open(path)?, read: 0 });
-        let gzip = file.fill_buf()?.starts_with(&GZIP_MAGIC);
-        let bytes = if gzip {
+        let error = |message| CaptureError::new(path, None, Fault::new(CaptureErrorKind::Io, message));
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
+        let (metadata, file) =
+            opened.map_err(|cause| error(format!("cannot be opened: {cause}; check the path and the permissions")))?;
+        if !metadata.is_file() {
+            return Err(error("is no regular file, and is read more than once; save it to one first".into()));
+        }
+        let mut file = BufReader::with_capacity(BUFFER, Counted { file, read: 0 });
+        let gzip = file.fill_buf().map(|bytes| bytes.starts_with(&GZIP_MAGIC));
+        let bytes = if gzip.map_err(|cause| error(unreadable(&cause)))? {
             Bytes::Gzip(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file)))
         } else {
             Bytes::Plain(file)
         };
-        Ok(Self { path: path.clone(), bytes })
+        Ok(Self { path: path.clone(), len: metadata.len(), bytes })
     }
 
     pub(crate) fn path(&self) -> &Arc<Path> {
         &self.path
     }
 
-    /// The size of the file, as far as it has one.
+    /// The size of the file.
     pub(crate) fn file_bytes(&self) -> u64 {
-        self.file().get_ref().file.metadata().map_or(0, |metadata| metadata.len())
+        self.len
     }
 
     /// How many bytes of the file were used up.
@@ -74,7 +75,7 @@ impl Source {
                 CaptureErrorKind::Gzip,
                 format!("the gzip data is damaged at byte {} ({error}); copy the file again", self.position()),
             ),
-            _ => Fault::new(CaptureErrorKind::Io, format!("cannot be read: {error}; check the path and the disk")),
+            _ => Fault::new(CaptureErrorKind::Io, unreadable(error)),
         };
         CaptureError::new(&self.path, line, fault)
     }
@@ -92,6 +93,10 @@ impl Source {
             Bytes::Gzip(gzip) => gzip,
         }
     }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("cannot be read: {error}; check the disk")
 }
 
 impl Read for Source {

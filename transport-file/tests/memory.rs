@@ -1,5 +1,7 @@
 //! What playing a large recording costs in memory.
 
+#![cfg(test)]
+
 use core::task::{Context, Poll, Waker};
 use listwatch_core::{Incoming, Instant, ListerWatcher, Request, RequestId, Turn};
 use listwatch_transport_file::{Pace, Playback, PlaybackConfig};

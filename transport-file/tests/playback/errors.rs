@@ -30,7 +30,7 @@ const BAD_LINES: [(Kind, &str, &str); 14] = [
         r#"{"t":2,"id":2,"data":"x","end":"eof"}"#,
         "not a record of a capture: more than one of \"request\", \"response\", \"data\", \"base64\" and \"end\"",
     ),
-    (Kind::Record, r#"{"t":2,"id":2,"base64":"?"}"#, "not a record of a capture: \"base64\" is none"),
+    (Kind::Record, r#"{"t":2,"id":2,"base64":"?"}"#, "not a record of a capture: \"base64\" holds no base64"),
     (Kind::Order, r#"{"t":2,"id":9,"data":"x"}"#, "a record for request 9, which is not there"),
     (Kind::Order, r#"{"t":2,"id":1,"data":"x"}"#, "a record behind the end of its request"),
     (Kind::Order, r#"{"t":2,"id":2,"response":{"status":200}}"#, "a second response to the same request"),
@@ -132,13 +132,15 @@ fn a_capture_without_lists_and_watches_says_so() {
 }
 
 #[test]
-fn a_file_that_is_not_there_or_no_file_is_named() {
-    for path in ["/nonexistent/capture.jsonl", env!("CARGO_TARGET_TMPDIR")] {
+fn what_is_not_there_or_no_regular_file_is_named() {
+    for (path, from, to) in [
+        ("/nonexistent/capture.jsonl", "cannot be opened: ", "; check the path and the permissions"),
+        (env!("CARGO_TARGET_TMPDIR"), "is no regular file", "; save it to one first"),
+    ] {
         let error = Playback::from_file(path).unwrap_err();
         assert_eq!((error.kind(), error.line(), error.path()), (Kind::Io, None, Path::new(path)));
         let message = error.to_string();
-        assert!(message.starts_with(&format!("{path}: cannot be opened: ")), "{message}");
-        assert!(message.ends_with("; check the path and the permissions"), "{message}");
+        assert!(message.starts_with(&format!("{path}: {from}")) && message.ends_with(to), "{message}");
     }
 }
 
@@ -176,6 +178,9 @@ fn damaged_zipped_data_is_an_error_that_says_where() {
 
     let (error, _) = refusal([0x1f, 0x8b, 0xff, 0xff, 0, 0]);
     assert_eq!(error.kind(), Kind::Gzip);
+    let numbers: String = (0..9999).map(|n| format!("{},", n * 7919)).collect();
+    let before_its_kind_shows = &gzip(format!("{{\"metadata\":\"{numbers}\"}}"))[..5000];
+    assert_eq!(refusal(before_its_kind_shows).0.kind(), Kind::Gzip);
     let (error, message) = refusal([0x1f, 0x8b, 8]);
     assert_eq!(
         (error.kind(), message),

@@ -1,7 +1,7 @@
 //! The kinds of files, told apart by their first bytes.
 
 use crate::support::{Ending, Player, exchange, file, gzip, refusal, text};
-use listwatch_transport_file::{CaptureErrorKind, Chunks, PlaybackConfig};
+use listwatch_transport_file::{CaptureErrorKind, Chunks, Playback, PlaybackConfig};
 
 const PODS: &str = "/api/v1/pods";
 const WATCH: &str = "/api/v1/pods?watch=1";
@@ -105,4 +105,10 @@ fn what_cannot_be_played_is_said_with_what_can() {
         let (error, message) = refusal(empty);
         assert_eq!((error.kind(), message), (CaptureErrorKind::Empty, format!(": the file is empty; {advice}")));
     }
+}
+
+#[test]
+fn a_playback_may_go_to_another_thread() {
+    fn is_send<T: Send + 'static>() {}
+    is_send::<Playback>();
 }

@@ -1,5 +1,7 @@
 //! Playback of real and of handmade recordings, asked as a reflector asks.
 
+#![cfg(test)]
+
 mod captures;
 mod chunks;
 mod errors;

@@ -48,7 +48,8 @@ impl Content {
             Self::Capture(index) => capture_reply(index, request, skip_bad_lines),
             Self::Body { list, watch } => {
                 let answer = match request.query() {
-                    Query::List => list.take().filter(|_| request.continue_token().is_none()),
+                    Query::List if request.continue_token().is_some() => None,
+                    Query::List => list.take(),
                     Query::Watch => watch.take(),
                     Query::WatchList => return Reply::Refused(Answer::unsupported_watch_list()),
                 };

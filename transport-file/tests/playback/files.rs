@@ -36,6 +36,17 @@ fn a_list_is_one_answer_with_the_bytes_of_the_file() {
 }
 
 #[test]
+fn a_saved_page_has_no_next_one() {
+    let page = r#"{"kind":"PodList","metadata":{"continue":"x"},"items":[]}"#;
+    let mut player = Player::new(file(page));
+    assert_eq!(player.ask("/api/v1/pods?limit=5&continue=x").ending, Ending::Over);
+    assert_eq!(player.playback.summary().lists.left, 1);
+    let mut player = Player::new(file(page));
+    assert_eq!(player.ask("/api/v1/pods?limit=5").text(), page);
+    assert_eq!(player.ask("/api/v1/pods?limit=5&continue=x").ending, Ending::Over);
+}
+
+#[test]
 fn a_watch_log_is_an_empty_list_and_a_watch_with_the_bytes_of_the_file() {
     let lines = "{\"type\":\"ADDED\",\"object\":{}}\n{\"type\":\"DELETED\",\"object\":{}}";
     for log in [KUBECTL_WATCH, lines, "{\"object\":{},\"type\":\"ADDED\"}\n"] {

@@ -1,0 +1,90 @@
+//! Notifications and the cache, on standard output.
+
+use crate::args::{Format, Print};
+use listwatch_runtime_smol::{Event, Indexer, Keyed, Object};
+use serde_json::{Map, Value, json};
+use std::io::{BufWriter, StdoutLock, Write};
+use std::sync::Arc;
+
+/// Prints what was asked for, and nothing else.
+pub(crate) struct Printer {
+    out: BufWriter<StdoutLock<'static>>,
+    print: Print,
+    format: Format,
+}
+
+impl Printer {
+    pub(crate) fn new(print: Print, format: Format) -> Self {
+        Self { out: BufWriter::with_capacity(64 * 1024, std::io::stdout().lock()), print, format }
+    }
+
+    /// Prints a notification: in JSON, one line with the fields of client-go's handlers.
+    pub(crate) fn event<T>(&mut self, event: &Event<T>) -> std::io::Result<()> {
+        let Some(object) = event.object().filter(|_| self.print == Print::Events) else { return Ok(()) };
+        match self.format {
+            Format::Json => writeln!(self.out, "{}", Value::Object(notification(event, object))),
+            Format::Table => {
+                writeln!(self.out, "{:10} {:60} {}", verb(event), object.key(), object.meta.resource_version())
+            }
+        }
+    }
+
+    /// Prints the cache: in JSON, one line with its sorted entries.
+    pub(crate) fn store<T>(&mut self, store: &Indexer<Arc<Object<T>>>) -> std::io::Result<()> {
+        if self.print == Print::Nothing {
+            return Ok(());
+        }
+        let mut objects: Vec<&Arc<Object<T>>> = store.iter().collect();
+        objects.sort_by_cached_key(|object| object.key().clone());
+        match (self.format, self.print) {
+            (Format::Json, _) => {
+                let entry = |object: &&Arc<Object<T>>| format!("{} {}", object.key(), object.meta.resource_version());
+                writeln!(self.out, "{}", json!({ "store": objects.iter().map(entry).collect::<Vec<_>>() }))?;
+            }
+            (Format::Table, Print::Store) => {
+                writeln!(self.out, "{:24} {:48} VERSION", "NAMESPACE", "NAME")?;
+                for object in objects {
+                    let (meta, namespace) = (&object.meta, object.meta.namespace().unwrap_or("-"));
+                    writeln!(self.out, "{namespace:24} {:48} {}", meta.name(), meta.resource_version())?;
+                }
+            }
+            (Format::Table, Print::Events | Print::Nothing) => {}
+        }
+        self.out.flush()
+    }
+}
+
+fn verb<T>(event: &Event<T>) -> &'static str {
+    match event {
+        Event::Added { .. } => "added",
+        Event::Updated { .. } => "updated",
+        Event::Recreated { .. } => "recreated",
+        Event::Deleted { certain: true, .. } => "deleted",
+        Event::Deleted { certain: false, .. } => "vanished",
+        _ => "",
+    }
+}
+
+/// client-go knows no recreation: it is an update there.
+fn notification<T>(event: &Event<T>, object: &Arc<Object<T>>) -> Map<String, Value> {
+    let mut fields = Map::new();
+    let mut put = |name: &str, value: Value| fields.insert(name.into(), value);
+    put("key", object.key().as_str().into());
+    put("rv", object.meta.resource_version().into());
+    match event {
+        Event::Added { initial, .. } => {
+            put("event", "add".into());
+            put("initial", (*initial).into());
+        }
+        Event::Deleted { certain, .. } => {
+            put("event", "delete".into());
+            put("final_state_unknown", (!certain).into());
+        }
+        Event::Updated { old, .. } | Event::Recreated { old, .. } => {
+            put("event", "update".into());
+            put("old_rv", old.meta.resource_version().into());
+        }
+        _ => {}
+    }
+    fields
+}

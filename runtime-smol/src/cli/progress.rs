@@ -1,0 +1,31 @@
+//! How far a playback has come, for people who watch.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar on standard error; nothing where that is no terminal.
+pub(crate) struct Progress(ProgressBar);
+
+const TEMPLATE: &str = "{wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {msg}";
+
+impl Progress {
+    pub(crate) fn new(total: u64) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_style(style);
+        Self(bar)
+    }
+
+    /// Whether anybody sees it.
+    pub(crate) fn is_visible(&self) -> bool {
+        !self.0.is_hidden()
+    }
+
+    pub(crate) fn show(&self, position: u64, events: u64) {
+        self.0.set_position(position);
+        self.0.set_message(format!("{events} events"));
+    }
+
+    pub(crate) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}

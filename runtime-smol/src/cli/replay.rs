@@ -1,0 +1,192 @@
+//! `listwatch replay`: a recording through the whole machine.
+
+use crate::args::{IndexBy, Kind, ReplayOptions, Speed};
+use crate::printer::Printer;
+use crate::progress::Progress;
+use crate::summary::{Counts, Report};
+use listwatch_runtime_smol::file::{CaptureError, Pace, Playback, PlaybackConfig};
+use listwatch_runtime_smol::{
+    Clock, Driver, Event, Events, Executor, IndexId, Indexer, Informer, InformerConfig, Key, MetadataOnly, Object,
+    Outcome, Raw, Resource, Shared, SharedWorkQueue, StdLock, WorkQueue, Workers, run,
+};
+use serde::de::DeserializeOwned;
+use smol::stream::StreamExt;
+use std::fmt;
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Why a recording was not played to its end.
+#[derive(Debug)]
+pub(crate) enum ReplayError {
+    Capture(CaptureError),
+    Output(std::io::Error),
+}
+
+/// A cache that workers read while the informer writes.
+type SharedCache<T> = Arc<Shared<Indexer<Arc<Object<T>>>, StdLock>>;
+
+/// How many events are taken before the workers get their turn.
+const TURN: u64 = 64;
+
+/// Plays a recording as the options say.
+///
+/// # Errors
+/// Where it cannot be played to its end, or nothing can be printed.
+pub(crate) fn replay(options: &ReplayOptions) -> Result<(), ReplayError> {
+    match options.kind {
+        Kind::Raw => Replay::<Raw>::new(options)?.play(),
+        Kind::Meta => Replay::<MetadataOnly>::new(options)?.play(),
+        Kind::Value => Replay::<serde_json::Value>::new(options)?.play(),
+    }
+}
+
+struct Replay<'a, T> {
+    options: &'a ReplayOptions,
+    clock: Clock,
+    cache: SharedCache<T>,
+    indexes: Vec<(String, IndexId)>,
+    queue: Arc<SharedWorkQueue<Key, StdLock>>,
+    reconciles: Arc<AtomicU64>,
+    events: Events<T, Playback, SharedCache<T>>,
+    printer: Printer,
+    progress: Progress,
+    counts: Counts,
+}
+
+impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
+    fn new(options: &'a ReplayOptions) -> Result<Self, ReplayError> {
+        let (clock, pace) = match options.speed {
+            Speed::Times(speed) => (Clock::scaled(speed), Pace::Recorded),
+            Speed::Max => (Clock::simulated(), Pace::Immediate),
+        };
+        let playback = open(options, pace)?;
+        let mut indexer = Indexer::default();
+        let indexes = options.indexes.iter().map(|by| (by.to_string(), add_index(&mut indexer, by.clone()))).collect();
+        let cache: SharedCache<T> = Arc::new(Shared::new(indexer));
+        let resource = playback.resource().cloned().unwrap_or_else(|| Resource::new("/recording"));
+        let informer = Informer::with_cache(resource, config(options), Arc::clone(&cache));
+        let progress = Progress::new(playback.summary().file_bytes);
+        let events = Events::start(Driver::new(informer, playback), clock.clone());
+        Ok(Self {
+            options,
+            clock,
+            cache,
+            indexes,
+            queue: Arc::new(SharedWorkQueue::new(WorkQueue::default())),
+            reconciles: Arc::default(),
+            events: events.until(|driver| driver.transport().is_complete()),
+            printer: Printer::new(options.print, options.format),
+            progress,
+            counts: Counts::default(),
+        })
+    }
+
+    fn play(mut self) -> Result<(), ReplayError> {
+        let time = Clock::real();
+        let executor = Executor::new();
+        let workers = self.spawn_workers(&executor);
+        let clock = self.clock.clone();
+        let told = run(&clock, &executor, async {
+            let told = self.tell_all().await;
+            self.queue.shut_down();
+            workers.ended().await;
+            told
+        });
+        self.progress.finish();
+        told.and_then(|()| self.cache.read(|cache| self.printer.store(cache))).map_err(ReplayError::Output)?;
+        let error = self.events.driver().transport().error().cloned();
+        self.report(&time);
+        error.map_or(Ok(()), |error| Err(ReplayError::Capture(error)))
+    }
+
+    /// Takes every event, and puts its key into the work queue.
+    async fn tell_all(&mut self) -> std::io::Result<()> {
+        while let Some(event) = self.events.next().await {
+            self.counts.note(&event);
+            self.printer.event(&event)?;
+            if let Event::Undecodable(undecodable) = &event {
+                eprintln!("listwatch: {}: {undecodable}", self.options.file.display());
+            }
+            if let Some(key) = event.key() {
+                self.queue.add(key.clone());
+            }
+            if self.counts.events % TURN == 0 {
+                self.show_progress();
+                smol::future::yield_now().await;
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn_workers(&self, executor: &Executor<'static>) -> Workers {
+        let (cache, reconciles) = (Arc::clone(&self.cache), Arc::clone(&self.reconciles));
+        Workers::spawn(executor, &self.queue, &self.clock, self.options.workers, move |key: Key| {
+            let (cache, reconciles) = (Arc::clone(&cache), Arc::clone(&reconciles));
+            async move {
+                // What every controller begins with: the newest state, or that there is none any more.
+                let _newest = cache.read(|cache| cache.object(&key).cloned());
+                reconciles.fetch_add(1, Ordering::Relaxed);
+                Outcome::Done
+            }
+        })
+    }
+
+    fn show_progress(&self) {
+        if self.progress.is_visible() {
+            self.progress.show(self.events.driver().transport().summary().file_bytes_played, self.counts.events);
+        }
+    }
+
+    /// Tells people what it amounted to: beside what was printed for programs, never in it.
+    fn report(self, time: &Clock) {
+        let values = |cache: &Indexer<_>, id| cache.index_values(id).count();
+        let report = Report {
+            file: self.options.file.display().to_string(),
+            playback: self.events.driver().transport().summary(),
+            objects: self.cache.read(|cache| cache.len()),
+            indexes: self
+                .cache
+                .read(|cache| self.indexes.iter().map(|(name, id)| (name.clone(), values(cache, *id))).collect()),
+            queue: self.queue.stats(),
+            reconciles: self.reconciles.load(Ordering::Relaxed),
+            elapsed: std::time::Duration::from_nanos(time.now().as_nanos()),
+            counts: self.counts,
+        };
+        match self.options.print {
+            crate::args::Print::Nothing => print!("{report}"),
+            _ if std::io::stderr().is_terminal() => eprint!("{report}"),
+            _ => {}
+        }
+    }
+}
+
+fn open(options: &ReplayOptions, pace: Pace) -> Result<Playback, ReplayError> {
+    let config = PlaybackConfig::new().pace(pace).chunks(options.chunks).skip_bad_lines(options.skip_bad_lines);
+    Playback::with_config(&options.file, config).map_err(ReplayError::Capture)
+}
+
+/// A recording has whatever timeouts its own client asked for.
+fn config(options: &ReplayOptions) -> InformerConfig {
+    let mut config = InformerConfig::default();
+    config.reflector.watch_timeout = None;
+    config.order = options.order;
+    config
+}
+
+fn add_index<T: 'static>(indexer: &mut Indexer<Arc<Object<T>>>, by: IndexBy) -> IndexId {
+    indexer.add_index(move |object: &Arc<Object<T>>, emit: &mut dyn FnMut(&str)| match &by {
+        IndexBy::Namespace => emit(object.meta.namespace().unwrap_or_default()),
+        IndexBy::Owner => object.meta.owner_references().for_each(|owner| emit(owner.uid)),
+        IndexBy::Label(name) => object.meta.label(name).into_iter().for_each(emit),
+    })
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Capture(error) => error.fmt(f),
+            Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
+        }
+    }
+}

@@ -44,7 +44,7 @@ pub struct QueueStats {
     pub depth: usize,
     /// Times that a key became ready or deferred, by its delay's end too: `workqueue_adds_total`.
     pub adds: u64,
-    /// Additions that were merged into an earlier one.
+    /// Additions, ends of delays among them, that changed nothing: [`Added::Merged`].
     pub merged: u64,
     /// Additions with a delay, the rate limiter's or another: `workqueue_retries_total`.
     pub retries: u64,

@@ -170,6 +170,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     }
 
     /// Hands out the key that has been ready longest, if there is one: client-go's `Get`, which would wait.
+    #[must_use = "the key stays with its worker until the job is done"]
     pub fn poll_job(&mut self) -> Option<Job> {
         let slot = self.ready.pop_front(&mut self.records)?;
         self.job = self.job.wrapping_add(1);

@@ -20,6 +20,7 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter> JobGuard<'a, K, Lk, L> {
     }
 
     /// The key to work on.
+    #[must_use]
     pub fn key(&self) -> &K {
         &self.key
     }

@@ -92,6 +92,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
     }
 
     /// See [`WorkQueue::num_requeues`].
+    #[must_use]
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.state.read(|state| state.queue.num_requeues(key))
     }
@@ -120,16 +121,19 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
     }
 
     /// See [`WorkQueue::len`].
+    #[must_use]
     pub fn len(&self) -> usize {
         self.state.read(|state| state.queue.len())
     }
 
     /// See [`WorkQueue::is_empty`].
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.state.read(|state| state.queue.is_empty())
     }
 
     /// See [`WorkQueue::stats`].
+    #[must_use]
     pub fn stats(&self) -> QueueStats {
         self.state.read(|state| state.queue.stats())
     }
@@ -147,11 +151,13 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
     }
 
     /// See [`WorkQueue::is_shutting_down`].
+    #[must_use]
     pub fn is_shutting_down(&self) -> bool {
         self.state.read(|state| state.queue.is_shutting_down())
     }
 
     /// See [`WorkQueue::is_drained`].
+    #[must_use]
     pub fn is_drained(&self) -> bool {
         self.state.read(|state| state.queue.is_drained())
     }

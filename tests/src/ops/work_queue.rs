@@ -18,6 +18,8 @@ pub enum Op {
     /// The job of this number, of those that are out.
     Done(usize),
     Advance(u64),
+    /// The clock that the queue sees goes back that far, until it is advanced; the queue must not.
+    GoBack(u64),
     ShutDown,
 }
 
@@ -40,7 +42,8 @@ impl<'a> Arbitrary<'a> for Op {
             31..=36 => Self::Forget(key),
             37..=46 => Self::Get,
             47..=55 => Self::Done(key.into()),
-            56..=62 => Self::Advance(millis),
+            56..=60 => Self::Advance(millis),
+            61..=62 => Self::GoBack(millis),
             _ => Self::ShutDown,
         })
     }
@@ -75,13 +78,15 @@ struct Pair<M: Mem> {
     capacity: usize,
     jobs: Vec<Job>,
     now: u64,
+    /// What the queue is told.
+    clock: Instant,
 }
 
 impl<M: Mem> Pair<M> {
     fn new(capacity: usize) -> Self {
         let limiter = ExponentialBackoff::new(Duration::from_millis(BASE), Duration::from_millis(MAX));
         let model = WorkQueueModel::new(BASE, MAX);
-        Self { queue: WorkQueueIn::new(limiter), model, capacity, jobs: Vec::new(), now: 0 }
+        Self { queue: WorkQueueIn::new(limiter), model, capacity, jobs: Vec::new(), now: 0, clock: at(0) }
     }
 
     fn check(mut self, ops: &[Op]) {
@@ -100,22 +105,22 @@ impl<M: Mem> Pair<M> {
     }
 
     fn step(&mut self, op: Op) {
-        let now = self.now;
+        let (now, clock) = (self.now, self.clock);
         match op {
             Op::Add(key) => {
                 let added = self.queue.try_add(key).ok();
                 self.expect(key, added, |model| model.add(key));
             }
             Op::AddAfter(key, delay) => {
-                let added = self.queue.try_add_after(at(now), key, Duration::from_millis(delay)).ok();
+                let added = self.queue.try_add_after(clock, key, Duration::from_millis(delay)).ok();
                 self.expect(key, added, |model| model.add_after(now, key, delay));
             }
             Op::AddRateLimited(key) => {
-                let added = self.queue.try_add_rate_limited(at(now), key).ok();
+                let added = self.queue.try_add_rate_limited(clock, key).ok();
                 self.expect(key, added, |model| model.add_rate_limited(now, key));
             }
             Op::When(key) => {
-                let delay = self.queue.try_when(at(now), key).ok();
+                let delay = self.queue.try_when(clock, key).ok();
                 self.expect(key, delay, |model| Duration::from_millis(model.when(key)));
             }
             Op::Forget(key) => {
@@ -131,8 +136,13 @@ impl<M: Mem> Pair<M> {
             }
             Op::Advance(millis) => {
                 self.now += millis;
-                self.queue.handle_timeout(at(self.now));
+                self.clock = at(self.now);
+                self.queue.handle_timeout(self.clock);
                 self.model.advance(self.now);
+            }
+            Op::GoBack(millis) => {
+                self.clock = at(now.saturating_sub(millis));
+                self.queue.handle_timeout(self.clock);
             }
             Op::ShutDown => {
                 self.queue.shut_down();

@@ -118,7 +118,7 @@ impl Lock for CellLock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Shared;
+    use crate::shared::Shared;
 
     fn a_write_is_read<L: Lock>() {
         let number = Shared::<u32, L>::new(1);

@@ -355,7 +355,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     }
 
     /// The newest state of an object, queued or in the cache.
-    fn newest(&self, key: &crate::Key) -> Option<Arc<Object<T>>> {
+    fn newest(&self, key: &crate::object::Key) -> Option<Arc<Object<T>>> {
         self.fifo.newest(key).cloned().or_else(|| self.cache.read(|cache| cache.object(key).cloned()))
     }
 

@@ -17,12 +17,23 @@ const MODULES: &[(&str, &[&str])] = &[
     ("wire", &["time", "random", "storage", "object"]),
     ("transport", &["time", "random", "storage", "object", "wire"]),
     ("fifo", &["time", "random", "storage", "object"]),
-    ("indexer", &["time", "random", "storage", "object"]),
+    ("indexer", &["time", "random", "storage", "object", "fifo::KnownObjects"]),
     ("queue", &["time", "random", "storage", "object"]),
-    ("reflector", &["time", "random", "object", "wire", "transport::TransportError", "transport::TransportErrorKind"]),
+    (
+        "reflector",
+        &[
+            "time",
+            "random",
+            "object",
+            "wire",
+            "transport::Head",
+            "transport::TransportError",
+            "transport::TransportErrorKind",
+        ],
+    ),
     ("informer", &["time", "storage", "object", "wire", "transport", "fifo", "indexer", "reflector"]),
-    ("driver", &["time", "transport", "informer"]),
-    ("shared", &["time", "storage", "object", "indexer", "queue"]),
+    ("driver", &["time", "object", "transport", "indexer", "reflector::Action", "informer"]),
+    ("shared", &["time", "random", "storage", "object", "indexer", "queue"]),
 ];
 
 /// The packages, the folder of each, and which of the others each may depend on.

@@ -30,7 +30,7 @@ fn item<T: DeserializeOwned>(frame: &str) -> Object<T> {
     Decoder::default().item::<T>(frame.as_bytes(), &list).unwrap()
 }
 
-fn assert_metadata(meta: &crate::Meta) {
+fn assert_metadata(meta: &crate::object::Meta) {
     assert_eq!((meta.key().as_str(), meta.uid(), meta.resource_version()), ("team-0/web-1", "u-1", "7"));
     assert_eq!(meta.labels().collect::<Vec<_>>(), [("app", "web"), ("größe", "ä")]);
     assert_eq!(meta.owner_references().map(|owner| owner.name).collect::<Vec<_>>(), ["web"]);

@@ -205,6 +205,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         if !more {
             self.initial = self.initial.saturating_sub(1);
         }
+        self.release_if_empty();
         let delta = node.delta.expect("what is queued is a delta");
         Some(Popped { delta, initial, more })
     }
@@ -292,6 +293,14 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.nodes[slot].chain = None;
         if let Some(before) = self.keys[entry].newest.replace(slot) {
             self.nodes[before].chain = Some(slot);
+        }
+    }
+
+    /// An initial list makes a queue as large as it will ever be.
+    fn release_if_empty(&mut self) {
+        if self.nodes.len() == 0 {
+            self.nodes.release();
+            self.keys.release();
         }
     }
 

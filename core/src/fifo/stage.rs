@@ -98,6 +98,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
                 self.forget_if_unused(entry);
             }
         }
+        self.release_if_empty();
         self.unreadable = false;
     }
 

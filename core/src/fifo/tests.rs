@@ -21,6 +21,7 @@ crate::storage::in_both_memories!(
     by_arrival_a_key_listed_twice_is_delivered_twice,
     a_resync_leaves_out_what_is_queued,
     a_list_that_breaks_off_is_never_seen,
+    a_queued_key_that_the_list_has_is_not_deleted,
     a_key_that_is_present_is_not_deleted,
     an_unreadable_item_forbids_inferring_deletions,
     a_streamed_list_shows_the_last_state_of_each_key,
@@ -325,6 +326,15 @@ fn a_list_that_breaks_off_is_never_seen<M: Mem>() {
         });
         fifo.replace([], &known([Pod('c', 0)]));
         assert_eq!(fifo.drain(), [Updated(Pod('a', 1)), Tombstone(Pod('a', 1)), Tombstone(Pod('c', 0))], "{order:?}");
+    }
+}
+
+fn a_queued_key_that_the_list_has_is_not_deleted<M: Mem>() {
+    for order in BOTH {
+        let mut fifo = Fifo::<M>::new(order);
+        fifo.update(Pod('a', 1));
+        fifo.replace([Pod('a', 2)], &known([]));
+        assert_eq!(fifo.drain(), [Updated(Pod('a', 1)), Replaced(Pod('a', 2))], "{order:?}");
     }
 }
 

@@ -225,6 +225,19 @@ fn what_does_not_fit_changes_nothing() {
 }
 
 #[test]
+fn an_index_that_does_not_fit_leaves_nothing_behind() {
+    let mut store = IndexerIn::<Pod, Fixed<3>>::new();
+    for pod in [pod("a", "n1", &["x"]), pod("b", "n1", &["x", "y", "z"])] {
+        assert!(store.try_insert(pod).is_ok());
+    }
+    assert!(store.try_add_index(by_label).is_err(), "the second object has one value too many");
+    store.check();
+    let by_node = store.try_add_index(by_node).ok().unwrap();
+    assert_eq!(store.by_index(by_node, "n1").count(), 2);
+    store.check();
+}
+
+#[test]
 fn a_text_longer_than_fixed_memory_takes_is_refused() {
     const LONG: &str = "0123456789012345678901234567890123456789012345678901234567890123+";
     let mut pods = Pods::<Fixed<8>>::new();

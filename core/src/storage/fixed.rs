@@ -51,6 +51,10 @@ impl<T, const N: usize> Array<T> for heapless::Vec<T, N> {
     fn clear(&mut self) {
         self.clear();
     }
+
+    fn release(&mut self) -> bool {
+        false
+    }
 }
 
 impl<const N: usize> Text for heapless::String<N> {
@@ -114,4 +118,6 @@ impl<const N: usize> Index for Chains<N> {
     fn clear(&mut self) {
         *self = Self::default();
     }
+
+    fn release(&mut self) {}
 }

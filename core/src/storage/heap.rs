@@ -11,6 +11,9 @@ use hashbrown::HashTable;
 #[derive(Clone, Copy, Debug)]
 pub enum Heap {}
 
+/// The number of records for which an empty container keeps its memory.
+const KEPT: usize = 1024;
+
 /// The answer of a container that is never full: no such value exists, so `match full {}` handles it.
 #[derive(Debug)]
 pub struct NeverFull<T>(core::convert::Infallible, PhantomData<T>);
@@ -64,6 +67,14 @@ impl<T> Array<T> for Vec<T> {
     fn clear(&mut self) {
         self.clear();
     }
+
+    fn release(&mut self) -> bool {
+        let release = self.capacity() > KEPT;
+        if release {
+            *self = Self::new();
+        }
+        release
+    }
 }
 
 impl Text for Box<str> {
@@ -102,5 +113,11 @@ impl Index for HashIndex {
 
     fn clear(&mut self) {
         self.0.clear();
+    }
+
+    fn release(&mut self) {
+        if self.0.capacity() > KEPT {
+            self.0 = HashTable::new();
+        }
     }
 }

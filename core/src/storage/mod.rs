@@ -75,6 +75,8 @@ pub(crate) mod sealed {
         fn try_push(&mut self, item: T) -> Result<(), Self::Full>;
         fn pop(&mut self) -> Option<T>;
         fn clear(&mut self);
+        /// Clears an array that holds much memory and gives it back; says whether it did.
+        fn release(&mut self) -> bool;
     }
 
     /// From a hash to the slots that have it.
@@ -84,6 +86,8 @@ pub(crate) mod sealed {
         fn insert(&mut self, hash: u32, slot: Slot);
         fn remove(&mut self, hash: u32, slot: Slot);
         fn clear(&mut self);
+        /// As [`Array::release`].
+        fn release(&mut self);
     }
 
     /// A copy of a short text.

@@ -90,6 +90,14 @@ impl<R, M: Mem> Slab<R, M> {
         Some(Slot::at(index))
     }
 
+    /// Gives back the memory of an empty slab that was large once.
+    pub(crate) fn release(&mut self) {
+        debug_assert_eq!(self.len, 0, "no record has a slot");
+        if self.entries.release() {
+            self.free = None;
+        }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         self.free = None;
@@ -155,6 +163,19 @@ mod tests {
         assert_eq!(slab.len(), 2);
         slab.remove(a);
         assert_eq!((slab.next_used(None), slab.next_used(Some(b))), (Some(b), None));
+    }
+
+    #[test]
+    fn a_large_slab_that_is_empty_gives_its_memory_back() {
+        let mut slab = Slab::<u64, crate::storage::Heap>::default();
+        for size in [10, 5000] {
+            let slots: alloc::vec::Vec<Slot> = (0..size).map(|n| slab.try_insert(n).ok().unwrap()).collect();
+            slots.into_iter().for_each(|slot| drop(slab.remove(slot)));
+            slab.release();
+        }
+        assert_eq!(slab.entries.capacity(), 0);
+        let first = slab.try_insert(1).ok().unwrap();
+        assert_eq!((first.index(), slab[first]), (0, 1));
     }
 
     #[test]

@@ -86,6 +86,12 @@ impl<R: Keyed, M: Mem> Table<R, M> {
         self.records.next_used(after)
     }
 
+    /// Gives back the memory of an empty table that was large once.
+    pub(crate) fn release(&mut self) {
+        self.records.release();
+        self.index.release();
+    }
+
     pub(crate) fn clear(&mut self) {
         self.records.clear();
         self.index.clear();

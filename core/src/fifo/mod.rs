@@ -156,16 +156,14 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// # Errors
     /// The object, where fixed memory is full.
     pub fn try_delete(&mut self, object: V, known: &impl KnownObjects<V>) -> Result<(), M::Full<V>> {
-        let newest = self.newest_queued(object.key());
-        match self.order {
-            Order::ByKey if newest.is_none() && !known.is_known(object.key()) => {}
-            Order::ByKey if newest.is_some_and(|slot| self.is_deletion(slot)) => {
-                let newest = newest.map(|slot| &mut self.nodes[slot].delta);
-                if let Some(tombstone @ Some(Delta::Tombstone(_))) = newest {
-                    *tombstone = Some(Delta::Deleted(object));
+        match (self.order, self.newest_queued(object.key())) {
+            (Order::ByKey, None) if !known.is_known(object.key()) => {}
+            (Order::ByKey, Some(newest)) if self.is_deletion(newest) => {
+                if let Some(tombstone @ Delta::Tombstone(_)) = &mut self.nodes[newest].delta {
+                    *tombstone = Delta::Deleted(object);
                 }
             }
-            Order::Arrival | Order::ByKey => self.try_queue(Delta::Deleted(object))?,
+            (Order::Arrival | Order::ByKey, _) => self.try_queue(Delta::Deleted(object))?,
         }
         self.populated = true;
         Ok(())

@@ -74,8 +74,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         let mut deletions = List::default();
         if !self.unreadable {
             M::try_room(|| self.nodes.len() + self.count_missing(known))?;
-            self.bury_queued(&mut deletions)?;
-            self.bury_known(known, &mut deletions)?;
+            self.try_bury_queued(&mut deletions)?;
+            self.try_bury_known(known, &mut deletions)?;
         }
         self.attach_staged();
         let [first, last] = match self.order {
@@ -112,26 +112,25 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.staged.push_back(&mut self.nodes, slot);
     }
 
-    /// Whether the list shows that the object of a queued delta is gone, and no deletion of it is queued.
-    fn is_missing(&self, entry: Slot) -> bool {
+    /// The newest queued object of a key that the list does not have, unless its deletion is queued.
+    fn missing(&self, entry: Slot) -> Option<&V> {
         let entry = &self.keys[entry];
-        entry.staged.is_none() && entry.newest.is_some_and(|newest| !self.is_deletion(newest))
+        let newest = self.nodes[entry.newest?].delta.as_ref()?;
+        (entry.staged.is_none() && !newest.is_deletion()).then(|| newest.object())
     }
 
     fn count_missing(&self, known: &impl KnownObjects<V>) -> usize {
-        let queued = self.keys.iter().filter(|(entry, _)| self.is_missing(*entry)).count();
+        let queued = self.keys.iter().filter(|(entry, _)| self.missing(*entry).is_some()).count();
         queued + known.known().filter(|object| self.keys.find(object.key()).is_none()).count()
     }
 
     /// Tombstones for the queued keys that the list does not have.
-    fn bury_queued(&mut self, deletions: &mut List<Queued>) -> Result<(), M::Full<()>> {
+    fn try_bury_queued(&mut self, deletions: &mut List<Queued>) -> Result<(), M::Full<()>> {
         let mut at = self.queued.front();
         while let Some(slot) = at {
             let node = &self.nodes[slot];
             at = node.next();
-            if self.is_missing(node.entry) {
-                let newest = self.keys[node.entry].newest.and_then(|newest| self.nodes[newest].delta.as_ref());
-                let last_known = newest.map(|delta| delta.object().clone());
+            if let Some(last_known) = self.missing(node.entry).cloned() {
                 self.try_bury(last_known, deletions)?;
             }
         }
@@ -139,17 +138,20 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     /// Tombstones for the known objects that neither the list nor the queue has.
-    fn bury_known(&mut self, known: &impl KnownObjects<V>, deletions: &mut List<Queued>) -> Result<(), M::Full<()>> {
+    fn try_bury_known(
+        &mut self,
+        known: &impl KnownObjects<V>,
+        deletions: &mut List<Queued>,
+    ) -> Result<(), M::Full<()>> {
         for object in known.known() {
             if self.keys.find(object.key()).is_none() {
-                self.try_bury(Some(object.clone()), deletions)?;
+                self.try_bury(object.clone(), deletions)?;
             }
         }
         Ok(())
     }
 
-    fn try_bury(&mut self, last_known: Option<V>, deletions: &mut List<Queued>) -> Result<(), M::Full<()>> {
-        let Some(last_known) = last_known else { return Ok(()) };
+    fn try_bury(&mut self, last_known: V, deletions: &mut List<Queued>) -> Result<(), M::Full<()>> {
         let slot = self.try_insert(Delta::Tombstone(last_known)).map_err(|full| M::map_full(full, drop))?;
         self.attach(slot);
         deletions.push_back(&mut self.nodes, slot);

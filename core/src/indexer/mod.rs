@@ -74,7 +74,7 @@ pub struct IndexerIn<V: Keyed, M: Mem> {
     generation: u32,
 }
 
-/// An index of one indexer; an indexer does not know the indexes of another.
+/// An index of the indexer that gave the id; to another it means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexId(u32);
 

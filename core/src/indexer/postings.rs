@@ -169,7 +169,7 @@ impl<M: Mem> Postings<M> {
     }
 
     fn new_value(&mut self, index: u32, text: &str) -> Option<Slot> {
-        let key = ValueKey { index, text: M::Text::copy(text) };
+        let key = ValueKey { index, text: M::Text::try_copy(text)? };
         self.values.try_insert(Value { key, postings: List::default(), mark: Mark::Untouched }).ok()
     }
 

@@ -62,14 +62,8 @@ impl<const N: usize> Text for heapless::String<N> {
         text.len() <= N
     }
 
-    fn copy(text: &str) -> Self {
-        let mut copy = Self::new();
-        for char in text.chars() {
-            if copy.push(char).is_err() {
-                break;
-            }
-        }
-        copy
+    fn try_copy(text: &str) -> Option<Self> {
+        Self::try_from(text).ok()
     }
 }
 

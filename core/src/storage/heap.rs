@@ -82,8 +82,8 @@ impl Text for Box<str> {
         true
     }
 
-    fn copy(text: &str) -> Self {
-        text.into()
+    fn try_copy(text: &str) -> Option<Self> {
+        Some(text.into())
     }
 }
 

@@ -93,8 +93,8 @@ pub(crate) mod sealed {
     /// A copy of a short text.
     pub trait Text: Sized + core::ops::Deref<Target = str> {
         fn fits(text: &str) -> bool;
-        /// The part of `text` that fits.
-        fn copy(text: &str) -> Self;
+        /// `None` where it does not fit.
+        fn try_copy(text: &str) -> Option<Self>;
     }
 }
 

@@ -170,7 +170,9 @@ mod tests {
         let mut slab = Slab::<u64, crate::storage::Heap>::default();
         for size in [10, 5000] {
             let slots: alloc::vec::Vec<Slot> = (0..size).map(|n| slab.try_insert(n).ok().unwrap()).collect();
-            slots.into_iter().for_each(|slot| drop(slab.remove(slot)));
+            for slot in slots {
+                slab.remove(slot);
+            }
             slab.release();
         }
         assert_eq!(slab.entries.capacity(), 0);

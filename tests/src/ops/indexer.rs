@@ -55,10 +55,12 @@ pub fn check(ops: &[Op]) {
     Pair::<Fixed<4>>::new().check(ops);
 }
 
+type IndexFn = fn(&Pod, &mut dyn FnMut(&str));
+
 /// What differs between the memories.
 trait Memory: Mem {
     const CAPACITY: usize;
-    fn index_fn(function: fn(&Pod, &mut dyn FnMut(&str))) -> Self::IndexFn<Pod>;
+    fn index_fn(function: IndexFn) -> Self::IndexFn<Pod>;
     /// Whether there is such an operation.
     fn replace(pods: &mut IndexerIn<Pod, Self>, items: &[Pod]) -> bool;
 }
@@ -66,7 +68,7 @@ trait Memory: Mem {
 impl Memory for Heap {
     const CAPACITY: usize = usize::MAX;
 
-    fn index_fn(function: fn(&Pod, &mut dyn FnMut(&str))) -> Self::IndexFn<Pod> {
+    fn index_fn(function: IndexFn) -> Self::IndexFn<Pod> {
         Box::new(function)
     }
 
@@ -79,7 +81,7 @@ impl Memory for Heap {
 impl<const N: usize> Memory for Fixed<N> {
     const CAPACITY: usize = N;
 
-    fn index_fn(function: fn(&Pod, &mut dyn FnMut(&str))) -> Self::IndexFn<Pod> {
+    fn index_fn(function: IndexFn) -> Self::IndexFn<Pod> {
         function
     }
 

@@ -71,13 +71,11 @@ impl Clock {
     }
 
     /// Waits until `at`.
-    #[must_use]
     pub fn sleep_until(&self, at: Instant) -> Sleep {
         Sleep { clock: self.clone(), at, timer: Timer::None }
     }
 
     /// Waits for `delay`.
-    #[must_use]
     pub fn sleep(&self, delay: Duration) -> Sleep {
         self.sleep_until(self.now() + delay)
     }

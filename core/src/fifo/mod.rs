@@ -8,7 +8,8 @@ mod check;
 mod delta;
 mod known;
 mod stage;
-#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+#[cfg(test)]
+#[cfg(all(feature = "alloc", feature = "fixed"))]
 mod tests;
 
 pub use delta::{Delta, Popped};

@@ -4,7 +4,8 @@
 mod cache;
 mod check;
 mod postings;
-#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+#[cfg(test)]
+#[cfg(all(feature = "alloc", feature = "fixed"))]
 mod tests;
 
 #[cfg(feature = "alloc")]

@@ -40,19 +40,22 @@ fn by_label(pod: &Pod, emit: &mut dyn FnMut(&str)) {
     pod.labels.iter().for_each(|label| emit(label));
 }
 
+/// What the values of a pod are.
+type Values = fn(&Pod, &mut dyn FnMut(&str));
+
 /// How each memory stores an index function.
 trait Function: Mem {
-    fn function(function: fn(&Pod, &mut dyn FnMut(&str))) -> Self::IndexFn<Pod>;
+    fn function(function: Values) -> Self::IndexFn<Pod>;
 }
 
 impl Function for Heap {
-    fn function(function: fn(&Pod, &mut dyn FnMut(&str))) -> Self::IndexFn<Pod> {
+    fn function(function: Values) -> Self::IndexFn<Pod> {
         Box::new(function)
     }
 }
 
 impl<const N: usize> Function for Fixed<N> {
-    fn function(function: fn(&Pod, &mut dyn FnMut(&str))) -> Self::IndexFn<Pod> {
+    fn function(function: Values) -> Self::IndexFn<Pod> {
         function
     }
 }
@@ -66,7 +69,7 @@ struct Pods<M: Mem> {
 impl<M: Function> Pods<M> {
     fn new() -> Self {
         let mut store = IndexerIn::new();
-        let [node, label] = [by_node, by_label].map(|f: fn(&Pod, &mut dyn FnMut(&str))| add_index(&mut store, f));
+        let [node, label] = [by_node, by_label].map(|f: Values| add_index(&mut store, f));
         Self { store, node, label }
     }
 
@@ -89,7 +92,7 @@ impl<M: Function> Pods<M> {
     }
 }
 
-fn add_index<M: Function>(store: &mut IndexerIn<Pod, M>, function: fn(&Pod, &mut dyn FnMut(&str))) -> IndexId {
+fn add_index<M: Function>(store: &mut IndexerIn<Pod, M>, function: Values) -> IndexId {
     store.try_add_index(M::function(function)).ok().unwrap()
 }
 

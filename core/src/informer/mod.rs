@@ -327,7 +327,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             Answer::HalfAList => self.steer(now, Input::Closed(id, closed.and(Err(Failure::Truncated)))),
             Answer::Watch => self.steer(now, Input::Closed(id, closed)),
             Answer::Refusal(status) => self.steer(now, Input::Closed(id, Err(Failure::Status(status.into())))),
-            Answer::Nothing => self.steer(now, Input::Closed(id, closed.and(Err(no_answer())))),
+            Answer::Nothing => self.steer(now, Input::Closed(id, closed.and_then(|()| Err(no_answer())))),
         }
     }
 

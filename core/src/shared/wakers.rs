@@ -72,7 +72,8 @@ impl Wakers {
     }
 }
 
-#[cfg(all(test, feature = "std"))]
+#[cfg(test)]
+#[cfg(feature = "std")]
 pub(crate) mod tests {
     use super::*;
     use alloc::sync::Arc;

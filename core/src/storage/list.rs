@@ -106,7 +106,8 @@ impl<L> core::fmt::Debug for List<L> {
     }
 }
 
-#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+#[cfg(test)]
+#[cfg(all(feature = "alloc", feature = "fixed"))]
 mod tests {
     use super::*;
     use crate::storage::{Mem, Slab};

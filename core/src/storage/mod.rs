@@ -98,12 +98,14 @@ pub(crate) mod sealed {
     }
 }
 
-#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+#[cfg(test)]
+#[cfg(all(feature = "alloc", feature = "fixed"))]
 macro_rules! in_both_memories {
     ($($name:ident),+ $(,)?) => {
         mod on_the_heap { $(#[test] fn $name() { super::$name::<crate::storage::Heap>(); })+ }
         mod in_fixed_memory { $(#[test] fn $name() { super::$name::<crate::storage::Fixed<64>>(); })+ }
     };
 }
-#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+#[cfg(test)]
+#[cfg(all(feature = "alloc", feature = "fixed"))]
 pub(crate) use in_both_memories;

@@ -146,7 +146,8 @@ impl<R: core::fmt::Debug, M: Mem> core::fmt::Debug for Slab<R, M> {
     }
 }
 
-#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+#[cfg(test)]
+#[cfg(all(feature = "alloc", feature = "fixed"))]
 mod tests {
     use super::*;
 

@@ -144,7 +144,8 @@ impl<M: Mem> core::fmt::Debug for Timers<M> {
     }
 }
 
-#[cfg(all(test, feature = "alloc", feature = "fixed"))]
+#[cfg(test)]
+#[cfg(all(feature = "alloc", feature = "fixed"))]
 mod tests {
     use super::*;
     use crate::random::Random;

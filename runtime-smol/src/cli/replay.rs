@@ -111,7 +111,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             if let Some(key) = event.key() {
                 self.queue.add(key.clone());
             }
-            if self.counts.events % TURN == 0 {
+            if self.counts.events.is_multiple_of(TURN) {
                 self.show_progress();
                 smol::future::yield_now().await;
             }

@@ -171,7 +171,7 @@ impl Decoder {
     }
 
     /// `reread` says whether the metadata at hand is all of the object's.
-    fn undecodable(&mut self, reread: bool, change: Option<Change>, error: String) -> Undecodable {
+    fn undecodable(&self, reread: bool, change: Option<Change>, error: String) -> Undecodable {
         let builder = &self.metadata.builder;
         let version = Some(builder.resource_version()).filter(|version| reread && !version.is_empty());
         Undecodable {

@@ -61,6 +61,10 @@ impl<'de> Visitor<'de> for RawVisitor {
         f.write_str("an object, read by listwatch's decoder")
     }
 
+    fn visit_str<E: Error>(self, text: &str) -> Result<Raw, E> {
+        Ok(Raw(text.into()))
+    }
+
     fn visit_string<E: Error>(self, text: String) -> Result<Raw, E> {
         Ok(Raw(text.into_boxed_str()))
     }

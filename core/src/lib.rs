@@ -57,7 +57,7 @@ mod storage;
 pub use storage::Fixed;
 #[cfg(feature = "alloc")]
 pub use storage::Heap;
-pub use storage::{Full, Keyed, Mem};
+pub use storage::{Full, Keyed, KnownObjects, Mem};
 
 #[cfg(feature = "alloc")]
 mod object;
@@ -85,7 +85,7 @@ mod fifo;
 pub use fifo::DeltaFifo;
 #[cfg(feature = "fixed")]
 pub use fifo::FixedDeltaFifo;
-pub use fifo::{Delta, DeltaFifoIn, KnownObjects, Order, Popped};
+pub use fifo::{Delta, DeltaFifoIn, Order, Popped};
 
 mod indexer;
 #[cfg(feature = "fixed")]

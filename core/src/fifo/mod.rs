@@ -6,18 +6,16 @@
 
 mod check;
 mod delta;
-mod known;
 mod stage;
 #[cfg(test)]
 #[cfg(all(feature = "alloc", feature = "fixed"))]
 mod tests;
 
 pub use delta::{Delta, Popped};
-pub use known::KnownObjects;
 
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, Linked, Links, List, Mem, Slab, Slot, Table};
+use crate::storage::{Keyed, KnownObjects, Linked, Links, List, Mem, Slab, Slot, Table};
 
 /// [`DeltaFifoIn`] memory that grows.
 #[cfg(feature = "alloc")]

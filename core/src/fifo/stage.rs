@@ -1,9 +1,9 @@
 //! Replacing the known state by a list, in two steps: stage its items, then commit or discard them.
 
-use super::{Delta, DeltaFifoIn, KnownObjects, Order, Queued};
+use super::{Delta, DeltaFifoIn, Order, Queued};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, Linked, List, Mem, Slot};
+use crate::storage::{Keyed, KnownObjects, Linked, List, Mem, Slot};
 
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Stages an item of a list that is being read. A key that the list has twice is staged twice, as client-go does.

@@ -11,10 +11,9 @@ mod tests;
 #[cfg(feature = "alloc")]
 pub use cache::Cache;
 
-use crate::fifo::KnownObjects;
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, Mem, Slab, Slot, Table};
+use crate::storage::{Keyed, KnownObjects, Mem, Slab, Slot, Table};
 #[cfg(feature = "alloc")]
 use alloc::boxed::Box;
 use core::borrow::Borrow;

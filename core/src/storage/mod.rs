@@ -10,6 +10,7 @@
 mod fixed;
 #[cfg(feature = "alloc")]
 mod heap;
+mod known;
 mod list;
 mod slab;
 mod table;
@@ -21,6 +22,7 @@ pub use fixed::Fixed;
 pub use heap::Heap;
 #[cfg(feature = "alloc")]
 pub(crate) use heap::never_full;
+pub use known::KnownObjects;
 pub(crate) use list::{Linked, Links, List};
 pub(crate) use slab::{Slab, Slot};
 pub use table::Keyed;

@@ -1,4 +1,4 @@
-use crate::storage::Keyed;
+use super::Keyed;
 
 /// What the consumer of a [`DeltaFifo`](crate::DeltaFifo) knows: the objects of its cache (client-go `KnownObjects`).
 ///

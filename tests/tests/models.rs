@@ -26,6 +26,56 @@ fn the_seeds_of_the_work_queue_are_the_models() {
     replay_seeds("work_queue", ops::work_queue::run);
 }
 
+/// Runs that are prefixes of others are checked with those.
+#[test]
+fn every_short_run_of_the_delta_fifo_is_the_models() {
+    use ops::delta_fifo::Op::{
+        Add, CommitStage, Delete, DiscardStage, Pop, Restage, Resync, Stage, StagePresent, StageUnreadable, Unstage,
+        Update,
+    };
+    let alphabet = [
+        Add(0),
+        Update(1),
+        Delete(0),
+        Delete(1),
+        Stage(0),
+        Stage(1),
+        Restage(0),
+        StagePresent(0),
+        Unstage(0),
+        StageUnreadable,
+        CommitStage,
+        DiscardStage,
+        Resync,
+        Pop,
+    ];
+    every_sequence(&alphabet, 5, &mut ops::delta_fifo::check);
+}
+
+#[test]
+fn random_runs_of_the_delta_fifo_are_the_models() {
+    for seed in 0..4_000 {
+        ops::delta_fifo::run(&bytes(seed, 200));
+    }
+}
+
+#[test]
+fn random_runs_of_the_indexer_are_the_models() {
+    for seed in 0..4_000 {
+        ops::indexer::run(&bytes(seed, 200));
+    }
+}
+
+#[test]
+fn the_seeds_of_the_delta_fifo_are_the_models() {
+    replay_seeds("delta_fifo", ops::delta_fifo::run);
+}
+
+#[test]
+fn the_seeds_of_the_indexer_are_the_models() {
+    replay_seeds("indexer", ops::indexer::run);
+}
+
 /// Calls `check` with every sequence of `len` items of `alphabet`.
 fn every_sequence<T: Copy>(alphabet: &[T], len: usize, check: &mut impl FnMut(&[T])) {
     let mut digits = vec![0; len];

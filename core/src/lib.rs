@@ -41,6 +41,10 @@
 //! Features only add: none changes what another one does.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, reason = "clippy allows it in `#[test]` functions, not in what they call")
+)]
 
 #[cfg(feature = "alloc")]
 extern crate alloc;

@@ -40,22 +40,21 @@ fn by_label(pod: &Pod, emit: &mut dyn FnMut(&str)) {
     pod.labels.iter().for_each(|label| emit(label));
 }
 
-/// What the values of a pod are.
-type Values = fn(&Pod, &mut dyn FnMut(&str));
+type IndexFn = fn(&Pod, &mut dyn FnMut(&str));
 
 /// How each memory stores an index function.
 trait Function: Mem {
-    fn function(function: Values) -> Self::IndexFn<Pod>;
+    fn function(function: IndexFn) -> Self::IndexFn<Pod>;
 }
 
 impl Function for Heap {
-    fn function(function: Values) -> Self::IndexFn<Pod> {
+    fn function(function: IndexFn) -> Self::IndexFn<Pod> {
         Box::new(function)
     }
 }
 
 impl<const N: usize> Function for Fixed<N> {
-    fn function(function: Values) -> Self::IndexFn<Pod> {
+    fn function(function: IndexFn) -> Self::IndexFn<Pod> {
         function
     }
 }
@@ -69,7 +68,7 @@ struct Pods<M: Mem> {
 impl<M: Function> Pods<M> {
     fn new() -> Self {
         let mut store = IndexerIn::new();
-        let [node, label] = [by_node, by_label].map(|f: Values| add_index(&mut store, f));
+        let [node, label] = [by_node, by_label].map(|f: IndexFn| add_index(&mut store, f));
         Self { store, node, label }
     }
 
@@ -92,7 +91,7 @@ impl<M: Function> Pods<M> {
     }
 }
 
-fn add_index<M: Function>(store: &mut IndexerIn<Pod, M>, function: Values) -> IndexId {
+fn add_index<M: Function>(store: &mut IndexerIn<Pod, M>, function: IndexFn) -> IndexId {
     store.try_add_index(M::function(function)).ok().unwrap()
 }
 

@@ -204,12 +204,13 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
 
     /// Whatever is not about one object.
     fn notice(&mut self) -> Option<Event<T>> {
+        // Nothing is read while an undecodable object waits to be told, so a failure is the older of the two.
+        if let Some(failed) = self.reflector.poll_failed() {
+            return Some(Event::Failed(failed));
+        }
         if let Some(undecodable) = self.undecodable.take() {
             self.advance(self.now);
             return Some(Event::Undecodable(undecodable));
-        }
-        if let Some(failed) = self.reflector.poll_failed() {
-            return Some(Event::Failed(failed));
         }
         let synced = !self.told_synced && self.fifo.has_synced();
         self.told_synced |= synced;
@@ -380,3 +381,6 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
 fn no_answer() -> Failure {
     Failure::Transport(TransportError::new(TransportErrorKind::Protocol, "the answer ended before it began"))
 }
+
+#[cfg(test)]
+mod tests;

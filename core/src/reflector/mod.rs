@@ -1,10 +1,14 @@
 //! Keeping up with one resource of one server: list, watch, resume, relist.
 
 mod backoff;
+mod config;
 mod failure;
+mod messages;
 
 pub use backoff::Backoff;
+pub use config::ReflectorConfig;
 pub use failure::{During, Failure, Reaction};
+pub use messages::{Action, Failed, Input, Phase, Step};
 
 use crate::time::{Instant, earliest};
 use crate::transport::Head;
@@ -44,100 +48,6 @@ pub struct Reflector {
     now: Instant,
 }
 
-/// How a [`Reflector`] goes about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReflectorConfig {
-    /// How many objects a page of a list has at most; `None` for no pages. client-go's is 500.
-    pub page_size: Option<u32>,
-    /// Whether the initial state is asked for as a stream first (watch-list), with a list where the server refuses.
-    pub watch_list: bool,
-    /// Between which durations the time is drawn after which a watch is ended by the server; `None` to leave it to the
-    /// server. client-go's are five and ten minutes.
-    pub watch_timeout: Option<(Duration, Duration)>,
-    /// How much longer than its timeout a watch may live before it is given up.
-    pub watch_margin: Duration,
-    /// The delays after failures.
-    pub backoff: Backoff,
-    /// Where the jitter begins; to be drawn at random in production.
-    pub seed: u64,
-}
-
-/// What comes in.
-#[derive(Debug)]
-pub enum Input<'a> {
-    /// Begin, if idle or stopped.
-    Start,
-    /// End what is open and do nothing more.
-    Stop,
-    /// An answer has begun.
-    Head(RequestId, &'a Head),
-    /// An item of a list, or an event of a watch with its object's version.
-    Object(RequestId, &'a str),
-    /// A list, or a page, is complete: its version, and the token to go on with, or an empty one.
-    ListEnd(RequestId, &'a str, &'a str),
-    /// A bookmark: its version, and whether it completes the initial events.
-    Bookmark(RequestId, &'a str, bool),
-    /// The answer is over: as it should be, or not.
-    Closed(RequestId, Result<(), Failure>),
-    /// The answer is of no more use, though the transport still has it open: an error came inside of a stream.
-    Broken(RequestId, Failure),
-    /// Time has passed.
-    Timeout,
-}
-
-/// What is to be done with what came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Nothing: it is old, or it was for the reflector alone.
-    Nothing,
-    /// The object belongs to a state that is not complete yet.
-    Stage,
-    /// The object's change is to be applied.
-    Apply,
-    /// The staged state is complete and becomes visible.
-    Commit,
-    /// The staged state broke off and is forgotten.
-    Discard,
-}
-
-/// What the transport is to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Start this request.
-    Open(RequestId, Request),
-    /// End that one.
-    Abort(RequestId),
-}
-
-/// A failure, and what was made of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
-    /// What was being done.
-    pub during: During,
-    /// What happened.
-    pub failure: Failure,
-    /// What follows.
-    pub reaction: Reaction,
-    /// How many attempts in a row have failed, this one included; zero where the reaction needs no back-off.
-    pub attempts: u32,
-}
-
-/// What a [`Reflector`] is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Phase {
-    /// Not started.
-    Idle,
-    /// Reading the whole state, by list or by watch-list.
-    Listing,
-    /// Following the changes.
-    Watching,
-    /// Waiting after a failure.
-    BackingOff,
-    /// Stopped.
-    Stopped,
-}
-
 #[derive(Clone, Debug, PartialEq)]
 enum State {
     Idle,
@@ -168,19 +78,6 @@ struct Open {
 
 /// A watch that lived this long works, even if nothing happened (client-go's limit of a very short watch).
 const VERY_SHORT: Duration = Duration::from_secs(1);
-
-impl Default for ReflectorConfig {
-    fn default() -> Self {
-        Self {
-            page_size: Some(500),
-            watch_list: true,
-            watch_timeout: Some((Duration::from_secs(300), Duration::from_secs(600))),
-            watch_margin: Duration::from_secs(30),
-            backoff: Backoff::default(),
-            seed: 0,
-        }
-    }
-}
 
 impl Reflector {
     /// An idle reflector of `resource`.

@@ -1,0 +1,314 @@
+use super::*;
+use crate::transport::Head;
+use crate::wire::RequestId;
+use core::time::Duration;
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+struct Pod {
+    n: u32,
+}
+
+/// An informer and the server it talks to, by hand.
+struct Talk {
+    informer: Informer<Pod>,
+    now: Instant,
+    id: RequestId,
+}
+
+fn talk(configure: impl FnOnce(&mut InformerConfig)) -> Talk {
+    let mut config = InformerConfig::default();
+    config.reflector.watch_list = false;
+    config.reflector.watch_timeout = None;
+    configure(&mut config);
+    let mut informer = Informer::new(Resource::new("/pods"), config);
+    informer.start(Instant::ZERO);
+    Talk { informer, now: Instant::ZERO, id: RequestId(0) }
+}
+
+fn pod(name: &str, uid: &str, version: u32, n: &str) -> String {
+    format!(r#"{{"metadata":{{"name":"{name}","uid":"{uid}","resourceVersion":"{version}"}},"n":{n}}}"#)
+}
+
+fn list(version: u32, items: &[String]) -> String {
+    format!(r#"{{"metadata":{{"resourceVersion":"{version}"}},"items":[{}]}}"#, items.join(","))
+}
+
+fn event(kind: &str, object: &str) -> String {
+    format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n")
+}
+
+impl Talk {
+    /// The next request; waits for a back-off.
+    fn asked(&mut self) -> String {
+        loop {
+            match self.informer.poll_action() {
+                Some(Action::Open(id, request)) => {
+                    self.id = id;
+                    return request.to_string();
+                }
+                Some(Action::Abort(_)) => {}
+                None => {
+                    self.now = self.informer.poll_timeout().expect("something is asked, or waited for");
+                    self.informer.handle_timeout(self.now);
+                }
+            }
+        }
+    }
+
+    fn head(&mut self, status: u16) {
+        let head = Head { status, ..Head::default() };
+        self.informer.handle(self.now, Incoming::Head { id: self.id, head });
+    }
+
+    fn sends(&mut self, body: &str) {
+        for chunk in body.as_bytes().chunks(1000) {
+            self.informer.space()[..chunk.len()].copy_from_slice(chunk);
+            self.informer.handle(self.now, Incoming::Data { id: self.id, len: chunk.len() });
+        }
+    }
+
+    fn ends(&mut self) {
+        self.informer.handle(self.now, Incoming::End { id: self.id });
+    }
+
+    fn breaks(&mut self) {
+        let error = TransportError::new(TransportErrorKind::Reset, "");
+        self.informer.handle(self.now, Incoming::Failed { id: self.id, error });
+    }
+
+    fn answers(&mut self, body: &str) {
+        let _ = self.asked();
+        self.head(200);
+        self.sends(body);
+        self.ends();
+    }
+
+    /// Answers a list and opens the watch after it.
+    fn watching(mut self, items: &[String]) -> Self {
+        self.answers(&list(1, items));
+        assert!(self.asked().contains("watch=1"));
+        self.head(200);
+        let _ = self.told();
+        self
+    }
+
+    fn told(&mut self) -> Vec<String> {
+        let mut told = Vec::new();
+        while let Some(event) = self.informer.poll_event() {
+            told.push(show(&event));
+        }
+        told
+    }
+
+    fn cache(&self) -> Vec<String> {
+        self.informer.cache().iter().map(|pod| format!("{}@{}", pod.meta.key(), pod.meta.resource_version())).collect()
+    }
+}
+
+fn show(event: &Event<Pod>) -> String {
+    let key = |object: &Arc<Object<Pod>>| format!("{}@{}", object.meta.key(), object.meta.resource_version());
+    match event {
+        Event::Added { object, initial: true } => format!("initial {}", key(object)),
+        Event::Added { object, .. } => format!("added {}", key(object)),
+        Event::Updated { old, new } => format!("updated {} {}", key(old), key(new)),
+        Event::Recreated { old, new } => format!("recreated {} {}", key(old), key(new)),
+        Event::Deleted { object, certain: true } => format!("deleted {}", key(object)),
+        Event::Deleted { object, .. } => format!("vanished {}", key(object)),
+        Event::Synced => "synced".to_string(),
+        Event::Undecodable(undecodable) => format!("undecodable {:?}", undecodable.key),
+        Event::Failed(failed) => format!("failed {:?} {:?}", failed.during, failed.reaction),
+    }
+}
+
+#[test]
+fn a_list_and_its_watch_are_told_and_cached() {
+    let mut talk = talk(|_| {});
+    talk.answers(&list(5, &[pod("a", "1", 3, "0"), pod("b", "2", 4, "0")]));
+    assert_eq!(talk.told(), ["initial a@3", "initial b@4", "synced"]);
+    assert_eq!(talk.asked(), "/pods?watch=1&allowWatchBookmarks=true&resourceVersion=5");
+    talk.head(200);
+    talk.sends(&event("MODIFIED", &pod("a", "1", 6, "1")));
+    talk.sends(&event("DELETED", &pod("b", "2", 7, "0")));
+    talk.sends(&event("ADDED", &pod("c", "3", 8, "0")));
+    assert_eq!(talk.told(), ["updated a@3 a@6", "deleted b@7", "added c@8"]);
+    assert_eq!(talk.cache(), ["a@6", "c@8"]);
+}
+
+#[test]
+fn an_object_with_another_uid_is_a_recreation() {
+    let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+    talk.sends(&event("MODIFIED", &pod("a", "2", 6, "0")));
+    assert_eq!(talk.told(), ["recreated a@1 a@6"]);
+}
+
+/// R1 is mended here: the queue delivers the deletion of an object that nobody knew, the informer does not.
+#[test]
+fn the_deletion_of_an_unknown_object_is_not_told() {
+    let mut talk = talk(|_| {}).watching(&[]);
+    talk.sends(&event("DELETED", &pod("a", "1", 6, "0")));
+    assert!(talk.told().is_empty());
+    assert_eq!(talk.informer.received_version(), Some("6"));
+}
+
+#[test]
+fn a_relist_tells_what_vanished_and_holds_what_stayed_only_once() {
+    let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0"), pod("b", "2", 1, "0")]);
+    let held = talk.informer.cache().object("b").cloned().unwrap();
+    talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
+    talk.answers(&list(9, &[pod("b", "2", 1, "0"), pod("c", "3", 8, "0")]));
+    assert_eq!(talk.told(), ["failed Watch Relist", "vanished a@1", "updated b@1 b@1", "added c@8"]);
+    assert!(Arc::ptr_eq(&held, talk.informer.cache().object("b").unwrap()));
+}
+
+#[test]
+fn what_cannot_be_decoded_keeps_its_last_good_state() {
+    let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+    talk.sends(&event("MODIFIED", &pod("a", "1", 6, "\"six\"")));
+    assert_eq!(talk.told(), [r#"undecodable Some("a")"#]);
+    assert_eq!(talk.cache(), ["a@1"]);
+    assert_eq!(talk.informer.received_version(), Some("6"), "the stream goes on behind it");
+}
+
+#[test]
+fn a_deletion_is_told_even_of_an_object_that_cannot_be_decoded() {
+    let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+    talk.sends(&event("DELETED", &pod("a", "1", 6, "\"six\"")));
+    assert_eq!(talk.told(), [r#"undecodable Some("a")"#, "deleted a@1"]);
+    assert!(talk.cache().is_empty());
+}
+
+#[test]
+fn an_undecodable_item_of_a_list_is_not_taken_for_deleted() {
+    let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0"), pod("b", "2", 1, "0")]);
+    talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
+    talk.answers(&list(9, &[pod("a", "1", 7, "\"seven\"")]));
+    assert_eq!(talk.told(), ["failed Watch Relist", r#"undecodable Some("a")"#, "vanished b@1"]);
+    assert_eq!(talk.cache(), ["a@1"]);
+}
+
+#[test]
+fn an_item_without_a_readable_key_may_be_any_so_nothing_is_taken_for_deleted() {
+    let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0"), pod("b", "2", 1, "0")]);
+    talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
+    talk.answers(&list(9, &[pod("a", "1", 1, "0"), "{}".to_string()]));
+    assert_eq!(talk.told(), ["failed Watch Relist", "undecodable None", "updated a@1 a@1"]);
+    assert_eq!(talk.cache(), ["a@1", "b@1"]);
+}
+
+#[test]
+fn a_list_that_breaks_off_tells_nobody_anything() {
+    let mut talk = talk(|_| {});
+    let whole = list(5, &[pod("a", "1", 3, "0"), pod("b", "2", 4, "0")]);
+    for broken in [false, true] {
+        let _ = talk.asked();
+        talk.head(200);
+        talk.sends(&whole[..whole.len() - 3]);
+        if broken {
+            talk.breaks();
+        } else {
+            talk.ends();
+        }
+        assert_eq!(talk.told(), ["failed List Relist"]);
+    }
+    talk.answers(&whole);
+    assert_eq!(talk.told(), ["initial a@3", "initial b@4", "synced"]);
+}
+
+#[test]
+fn a_list_with_all_its_brackets_is_whole_however_the_connection_ends() {
+    let mut talk = talk(|_| {});
+    let _ = talk.asked();
+    talk.head(200);
+    talk.sends(&list(5, &[pod("a", "1", 3, "0")]));
+    talk.breaks();
+    assert_eq!(talk.told(), ["initial a@3", "synced"]);
+}
+
+#[test]
+fn an_answer_that_is_no_list_is_a_failure() {
+    let mut talk = talk(|_| {});
+    talk.answers("<html>Please log in</html>");
+    assert_eq!(talk.told(), ["failed List Relist"]);
+    assert!(talk.asked().starts_with("/pods?limit"));
+}
+
+#[test]
+fn a_line_that_is_cut_off_is_dropped_and_comes_again() {
+    let mut talk = talk(|_| {}).watching(&[]);
+    let line = event("ADDED", &pod("a", "1", 6, "0"));
+    talk.sends(&event("ADDED", &pod("b", "1", 5, "0")));
+    talk.sends(&line[..line.len() - 1]);
+    talk.breaks();
+    assert_eq!(talk.told(), ["failed Watch Rewatch", "added b@5"]);
+    assert!(talk.asked().ends_with("resourceVersion=5"));
+}
+
+#[test]
+fn a_full_queue_stops_the_reading_and_loses_nothing() {
+    let mut talk = talk(|config| config.queue_limit = 2).watching(&[]);
+    let lines: String = (0..9).map(|n| event("ADDED", &pod(&format!("p{n}"), "1", n + 2, "0"))).collect();
+    talk.sends(&lines);
+    talk.ends();
+    assert_eq!((talk.informer.queued(), talk.informer.wants_input()), (2, false));
+    assert_eq!(talk.informer.phase(), Phase::Watching);
+    assert!(talk.informer.poll_action().is_none(), "the answer is over when all of it has been read");
+    let told = talk.told();
+    assert_eq!((told.len(), told.last().map(String::as_str)), (9, Some("added p8@10")));
+    assert!(talk.asked().ends_with("resourceVersion=10"));
+}
+
+#[test]
+fn an_object_over_the_limit_is_skipped_and_reported() {
+    let mut talk = talk(|config| config.frame_limit = 200).watching(&[pod("a", "1", 1, "0")]);
+    talk.sends(&event("MODIFIED", &pod("a", "1", 6, &format!("\"{}\"", "x".repeat(5000)))));
+    talk.sends(&event("ADDED", &pod("b", "2", 7, "0")));
+    assert_eq!(talk.told(), ["undecodable None", "added b@7"]);
+}
+
+#[test]
+fn a_refusal_is_read_to_its_end() {
+    let mut talk = talk(|_| {});
+    let _ = talk.asked();
+    talk.head(403);
+    talk.sends(r#"{"kind":"Status","reason":"Forbidden","message":"pods is forbidden","code":403}"#);
+    assert!(talk.told().is_empty());
+    talk.ends();
+    let Some(Event::Failed(failed)) = talk.informer.poll_event() else { panic!("no failure") };
+    assert_eq!(failed.failure.to_string(), "status 403 Forbidden: pods is forbidden");
+}
+
+#[test]
+fn a_watch_list_is_told_when_it_is_complete_with_what_changed_meanwhile() {
+    let mut talk = talk(|config| config.reflector.watch_list = true);
+    assert!(talk.asked().contains("sendInitialEvents=true"));
+    talk.head(200);
+    talk.sends(&event("ADDED", &pod("a", "1", 1, "0")));
+    talk.sends(&event("ADDED", &pod("b", "2", 2, "0")));
+    talk.sends(&event("MODIFIED", &pod("a", "1", 3, "0")));
+    talk.sends(&event("DELETED", &pod("b", "2", 4, "0")));
+    assert!(talk.told().is_empty());
+    let end = r#"{"metadata":{"resourceVersion":"4","annotations":{"k8s.io/initial-events-end":"true"}}}"#;
+    talk.sends(&event("BOOKMARK", end));
+    assert_eq!(talk.told(), ["initial a@3", "synced"]);
+    talk.sends(&event("DELETED", &pod("a", "1", 5, "0")));
+    assert_eq!(talk.told(), ["deleted a@5"]);
+}
+
+#[test]
+fn stopping_in_the_middle_of_a_list_forgets_it_and_starting_begins_anew() {
+    let mut talk = talk(|_| {});
+    let _ = talk.asked();
+    talk.head(200);
+    talk.sends(r#"{"items":[{"metadata":{"name":"old"},"n":1},"#);
+    talk.informer.stop(talk.now);
+    talk.sends(r#"{"metadata":{"name":"older"},"n":1}]}"#);
+    talk.ends();
+    assert!(talk.told().is_empty());
+    talk.informer.start(talk.now);
+    talk.answers(&list(5, &[pod("a", "1", 3, "0")]));
+    assert_eq!(talk.told(), ["initial a@3", "synced"]);
+    assert_eq!(talk.now, Instant::ZERO + Duration::ZERO);
+}

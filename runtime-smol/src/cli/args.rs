@@ -12,23 +12,29 @@ listwatch: Kubernetes informers, and recordings of what they saw
 Usage: listwatch replay FILE [options]
 
 Plays FILE through the whole machine (reflector, queue, cache, work queue and workers) and
-says what a controller would have seen. FILE is a capture, a saved list, or the output of
-`kubectl get --watch --output-watch-events -o json`, gzipped or not.
+prints what a controller would have seen. FILE is a capture (JSON lines), a saved list
+(`kubectl get -o json`), or a watch log (`kubectl get --watch --output-watch-events -o json`),
+gzipped or not.
 
 Options:
-  --speed 1|N|max      as fast as it was recorded, N times as fast, or without waiting [max]
-  --type raw|meta|value
-                       what objects are kept as: their JSON text, their metadata alone,
-                       or parsed JSON [raw]
-  --index INDEX        index the cache: `namespace`, `label:NAME` or `owner`; may be repeated
-  --workers N          how many workers take keys from the work queue [2]
-  --order arrival|key  tell changes as they came, or key by key [arrival]
-  --chunk BYTES        let at most BYTES of an answer come at a time
-  --print events|store print every notification and the cache at the end, or that alone
-  --format table|json  print for people, or one JSON object a line [table]
-  --skip-bad-lines     count lines of FILE that are broken, and go on behind them
-  -h, --help           print this
-  -V, --version        print the version
+  --speed 1|N|max        as fast as it was recorded, N times as fast, or without waiting [max]
+  --type raw|meta|value  what objects are kept as: their JSON text, their metadata alone,
+                         or parsed JSON [raw]
+  --index INDEX          index the cache: `namespace`, `label:NAME` or `owner`; may be repeated
+  --workers N            how many workers take keys from the work queue [2]
+  --order arrival|key    tell changes as they came, or key by key [arrival]
+  --chunk BYTES          let at most BYTES of an answer come at a time
+  --print events|store   instead of the summary, print every notification and then the cache,
+                         or the cache alone
+  --format table|json    print for people, or one JSON object a line [table]
+  --skip-bad-lines       count lines of FILE that are broken, and go on behind them
+  -h, --help             print this
+  -V, --version          print the version
+
+The summary counts requests of the recording (answered; refused, as recorded or because it has
+no such request; left over, because nobody asked), events by kind (vanished: deleted unseen,
+client-go's DeletedFinalStateUnknown), and what made the reflector list or watch again. With
+--print it goes to standard error, where that is a terminal.
 
 Exit status: 0 when FILE was played to its end, 1 when it could not be, 2 for wrong usage.
 ";

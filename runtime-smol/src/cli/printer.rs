@@ -18,39 +18,57 @@ impl Printer {
         Self { out: BufWriter::with_capacity(64 * 1024, std::io::stdout().lock()), print, format }
     }
 
+    /// Prints what stands above the notifications.
+    pub(crate) fn begin(&mut self) -> std::io::Result<()> {
+        match (self.format, self.print) {
+            (Format::Table, Print::Events) => writeln!(self.out, "{:10} {:64} VERSION", "EVENT", "KEY"),
+            _ => Ok(()),
+        }
+    }
+
     /// Prints a notification: in JSON, one line with the fields of client-go's handlers.
     pub(crate) fn event<T>(&mut self, event: &Event<T>) -> std::io::Result<()> {
         let Some(object) = event.object().filter(|_| self.print == Print::Events) else { return Ok(()) };
         match self.format {
             Format::Json => writeln!(self.out, "{}", Value::Object(notification(event, object))),
             Format::Table => {
-                writeln!(self.out, "{:10} {:60} {}", verb(event), object.key(), object.meta.resource_version())
+                writeln!(self.out, "{:10} {:64} {}", verb(event), object.key(), object.meta.resource_version())
             }
         }
     }
 
-    /// Prints the cache: in JSON, one line with its sorted entries.
+    /// Shows what was printed up to now.
+    pub(crate) fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Prints the cache, sorted by key: in JSON, as one line.
     pub(crate) fn store<T>(&mut self, store: &Indexer<Arc<Object<T>>>) -> std::io::Result<()> {
         if self.print == Print::Nothing {
             return Ok(());
         }
         let mut objects: Vec<&Arc<Object<T>>> = store.iter().collect();
         objects.sort_by_cached_key(|object| object.key().clone());
-        match (self.format, self.print) {
-            (Format::Json, _) => {
+        match self.format {
+            Format::Json => {
                 let entry = |object: &&Arc<Object<T>>| format!("{} {}", object.key(), object.meta.resource_version());
                 writeln!(self.out, "{}", json!({ "store": objects.iter().map(entry).collect::<Vec<_>>() }))?;
             }
-            (Format::Table, Print::Store) => {
-                writeln!(self.out, "{:24} {:48} VERSION", "NAMESPACE", "NAME")?;
-                for object in objects {
-                    let (meta, namespace) = (&object.meta, object.meta.namespace().unwrap_or("-"));
-                    writeln!(self.out, "{namespace:24} {:48} {}", meta.name(), meta.resource_version())?;
-                }
-            }
-            (Format::Table, Print::Events | Print::Nothing) => {}
+            Format::Table => self.table(&objects)?,
         }
         self.out.flush()
+    }
+
+    fn table<T>(&mut self, objects: &[&Arc<Object<T>>]) -> std::io::Result<()> {
+        if self.print == Print::Events {
+            writeln!(self.out)?;
+        }
+        writeln!(self.out, "{:24} {:50} VERSION", "NAMESPACE", "NAME")?;
+        for object in objects {
+            let (meta, namespace) = (&object.meta, object.meta.namespace().unwrap_or("-"));
+            writeln!(self.out, "{namespace:24} {:50} {}", meta.name(), meta.resource_version())?;
+        }
+        Ok(())
     }
 }
 

@@ -8,8 +8,10 @@ pub(crate) struct Progress(ProgressBar);
 const TEMPLATE: &str = "{wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {msg}";
 
 impl Progress {
-    pub(crate) fn new(total: u64) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+    /// A bar for so many bytes; without `wanted` none.
+    pub(crate) fn new(total: u64, wanted: bool) -> Self {
+        let target = if wanted { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(total), target);
         let style = ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style);
         Self(bar)
@@ -23,6 +25,11 @@ impl Progress {
     pub(crate) fn show(&self, position: u64, events: u64) {
         self.0.set_position(position);
         self.0.set_message(format!("{events} events"));
+    }
+
+    /// Takes the bar away while something else is written to the terminal.
+    pub(crate) fn aside(&self, write: impl FnOnce()) {
+        self.0.suspend(write);
     }
 
     pub(crate) fn finish(&self) {

@@ -1,18 +1,20 @@
 //! `listwatch replay`: a recording through the whole machine.
 
-use crate::args::{IndexBy, Kind, ReplayOptions, Speed};
+use crate::args::{IndexBy, Kind, Print, ReplayOptions, Speed};
+use crate::complaint::complain;
 use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::summary::{Counts, Report};
 use listwatch_runtime_smol::file::{CaptureError, Pace, Playback, PlaybackConfig};
 use listwatch_runtime_smol::{
     Clock, Driver, Event, Events, Executor, IndexId, Indexer, Informer, InformerConfig, Key, MetadataOnly, Object,
-    Outcome, Raw, Resource, Shared, SharedWorkQueue, StdLock, WorkQueue, Workers, run,
+    Outcome, Raw, Resource, Shared, SharedWorkQueue, StdLock, Undecodable, WorkQueue, Workers, run,
 };
 use serde::de::DeserializeOwned;
 use smol::stream::StreamExt;
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,6 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(crate) enum ReplayError {
     Capture(CaptureError),
+    /// No list came whole, so there was nothing to tell; and what failed last.
+    NothingListed(PathBuf, Option<String>),
     Output(std::io::Error),
 }
 
@@ -28,6 +32,9 @@ type SharedCache<T> = Arc<Shared<Indexer<Arc<Object<T>>>, StdLock>>;
 
 /// How many events are taken before the workers get their turn.
 const TURN: u64 = 64;
+
+/// How many undecodable objects are told one by one.
+const TOLD: u64 = 10;
 
 /// Plays a recording as the options say.
 ///
@@ -65,8 +72,9 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         let indexes = options.indexes.iter().map(|by| (by.to_string(), add_index(&mut indexer, by.clone()))).collect();
         let cache: SharedCache<T> = Arc::new(Shared::new(indexer));
         let resource = playback.resource().cloned().unwrap_or_else(|| Resource::new("/recording"));
-        let informer = Informer::with_cache(resource, config(options), Arc::clone(&cache));
-        let progress = Progress::new(playback.summary().file_bytes);
+        let informer = Informer::with_cache(resource, config(options, &playback), Arc::clone(&cache));
+        let printed = options.print == Print::Events && std::io::stdout().is_terminal();
+        let progress = Progress::new(playback.summary().file_bytes, !printed);
         let events = Events::start(Driver::new(informer, playback), clock.clone());
         Ok(Self {
             options,
@@ -95,18 +103,20 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         });
         self.progress.finish();
         told.and_then(|()| self.cache.read(|cache| self.printer.store(cache))).map_err(ReplayError::Output)?;
-        let error = self.events.driver().transport().error().cloned();
-        self.report(&time);
-        error.map_or(Ok(()), |error| Err(ReplayError::Capture(error)))
+        self.complain_of_the_rest();
+        let error = self.error();
+        self.report(&time, error.is_none()).map_err(ReplayError::Output)?;
+        error.map_or(Ok(()), Err)
     }
 
     /// Takes every event, and puts its key into the work queue.
     async fn tell_all(&mut self) -> std::io::Result<()> {
-        while let Some(event) = self.events.next().await {
+        self.printer.begin()?;
+        while let Some(event) = self.next().await? {
             self.counts.note(&event);
             self.printer.event(&event)?;
             if let Event::Undecodable(undecodable) = &event {
-                eprintln!("listwatch: {}: {undecodable}", self.options.file.display());
+                self.complain_of(undecodable);
             }
             if let Some(key) = event.key() {
                 self.queue.add(key.clone());
@@ -117,6 +127,36 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             }
         }
         Ok(())
+    }
+
+    /// The next event. Nothing printed stays hidden while it is waited for.
+    async fn next(&mut self) -> std::io::Result<Option<Event<T>>> {
+        if let Some(event) = smol::future::poll_once(self.events.next()).await {
+            return Ok(event);
+        }
+        self.printer.flush()?;
+        Ok(self.events.next().await)
+    }
+
+    fn complain_of(&self, undecodable: &Undecodable) {
+        if self.counts.undecodable <= TOLD {
+            let file = self.options.file.display();
+            self.progress.aside(|| complain(format_args!("{file}: {undecodable}")));
+        }
+    }
+
+    fn complain_of_the_rest(&self) {
+        if let Some(rest) = self.counts.undecodable.checked_sub(TOLD).filter(|rest| *rest > 0) {
+            let file = self.options.file.display();
+            complain(format_args!("{file}: {rest} more objects could not be decoded"));
+        }
+    }
+
+    /// Why the recording was not played to its end, or in vain.
+    fn error(&self) -> Option<ReplayError> {
+        let in_vain = || ReplayError::NothingListed(self.options.file.clone(), self.counts.failure.clone());
+        let broken = self.events.driver().transport().error().cloned().map(ReplayError::Capture);
+        broken.or_else(|| (!self.counts.synced).then(in_vain))
     }
 
     fn spawn_workers(&self, executor: &Executor<'static>) -> Workers {
@@ -139,10 +179,11 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
     }
 
     /// Tells people what it amounted to: beside what was printed for programs, never in it.
-    fn report(self, time: &Clock) {
+    fn report(self, time: &Clock, whole: bool) -> std::io::Result<()> {
         let values = |cache: &Indexer<_>, id| cache.index_values(id).count();
         let report = Report {
             file: self.options.file.display().to_string(),
+            whole,
             playback: self.events.driver().transport().summary(),
             objects: self.cache.read(|cache| cache.len()),
             indexes: self
@@ -154,9 +195,9 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             counts: self.counts,
         };
         match self.options.print {
-            crate::args::Print::Nothing => print!("{report}"),
-            _ if std::io::stderr().is_terminal() => eprint!("{report}"),
-            _ => {}
+            Print::Nothing => write!(std::io::stdout(), "{report}"),
+            _ if std::io::stderr().is_terminal() => write!(std::io::stderr(), "{report}"),
+            _ => Ok(()),
         }
     }
 }
@@ -166,10 +207,11 @@ fn open(options: &ReplayOptions, pace: Pace) -> Result<Playback, ReplayError> {
     Playback::with_config(&options.file, config).map_err(ReplayError::Capture)
 }
 
-/// A recording has whatever timeouts its own client asked for.
-fn config(options: &ReplayOptions) -> InformerConfig {
+/// A recording has whatever timeouts its own client asked for, and watch-lists or none.
+fn config(options: &ReplayOptions, playback: &Playback) -> InformerConfig {
     let mut config = InformerConfig::default();
     config.reflector.watch_timeout = None;
+    config.reflector.watch_list = playback.summary().watch_lists.left > 0;
     config.order = options.order;
     config
 }
@@ -186,6 +228,11 @@ impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capture(error) => error.fmt(f),
+            Self::NothingListed(file, reason) => {
+                write!(f, "{}: no list in it came to its end", file.display())?;
+                reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))?;
+                f.write_str("; record or save it again, from its beginning")
+            }
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
         }
     }

@@ -1,5 +1,6 @@
 //! What a playback amounted to.
 
+use crate::reason::reason;
 use listwatch_runtime_smol::file::{Summary, Tally};
 use listwatch_runtime_smol::{Event, Failed, QueueStats, Reaction};
 use std::collections::BTreeMap;
@@ -16,6 +17,10 @@ pub(crate) struct Counts {
     deleted: u64,
     vanished: u64,
     pub(crate) undecodable: u64,
+    /// Whether a whole list came.
+    pub(crate) synced: bool,
+    /// What failed last.
+    pub(crate) failure: Option<String>,
     relists: BTreeMap<String, u64>,
     rewatches: BTreeMap<String, u64>,
 }
@@ -23,6 +28,8 @@ pub(crate) struct Counts {
 /// All that is told at the end.
 pub(crate) struct Report {
     pub(crate) file: String,
+    /// Whether there was no error.
+    pub(crate) whole: bool,
     pub(crate) playback: Summary,
     pub(crate) counts: Counts,
     pub(crate) objects: usize,
@@ -42,6 +49,7 @@ impl Counts {
             Event::Recreated { .. } => self.recreated += 1,
             Event::Deleted { certain: true, .. } => self.deleted += 1,
             Event::Deleted { certain: false, .. } => self.vanished += 1,
+            Event::Synced => self.synced = true,
             Event::Undecodable(_) => self.undecodable += 1,
             Event::Failed(failed) => self.note_failure(failed),
             _ => {}
@@ -49,81 +57,78 @@ impl Counts {
     }
 
     fn note_failure(&mut self, failed: &Failed) {
+        let reason = self.failure.insert(reason(failed)).clone();
         let counts = match failed.reaction {
             Reaction::Relist | Reaction::RelistUnpaged => &mut self.relists,
             Reaction::Rewatch => &mut self.rewatches,
             Reaction::ListInstead => return,
         };
-        *counts.entry(failed.failure.to_string()).or_default() += 1;
+        *counts.entry(reason).or_default() += 1;
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { counts, playback, queue, .. } = self;
-        writeln!(
-            f,
-            "{}: {}",
-            self.file,
-            if playback.complete { "played to its end" } else { "not played to its end" }
-        )?;
-        requests(f, playback)?;
-        writeln!(
-            f,
-            "  events       {} added, {} updated, {} recreated, {} deleted, {} vanished",
-            counts.added, counts.updated, counts.recreated, counts.deleted, counts.vanished
-        )?;
-        reasons(f, "relists", &counts.relists)?;
-        reasons(f, "rewatches", &counts.rewatches)?;
-        problem(f, "undecodable", counts.undecodable, "objects kept their last good state")?;
-        problem(f, "bad lines", playback.bad_lines, "skipped")?;
-        write!(f, "  cache        {} objects", self.objects)?;
-        for (index, values) in &self.indexes {
-            write!(f, "; {values} values of {index}")?;
-        }
-        writeln!(
-            f,
-            "\n  work queue   {} keys added, {} adds folded into a waiting key, {} reconciles, {} retries",
-            queue.adds, queue.merged, self.reconciles, queue.retries
-        )?;
-        self.throughput(f)?;
-        match peak_memory() {
-            Some(kib) => writeln!(f, "  peak memory  {:.1} MB", kib as f64 * 1024.0 / 1e6),
-            None => Ok(()),
-        }
+        let how = if self.whole { "played to its end" } else { "not played to its end" };
+        writeln!(f, "{}: {how}", self.file)?;
+        lines(f, "requests", requests(playback))?;
+        let Counts { added, updated, recreated, deleted, vanished, .. } = counts;
+        let events =
+            format!("{added} added, {updated} updated, {recreated} recreated, {deleted} deleted, {vanished} vanished");
+        lines(f, "events", [events])?;
+        lines(f, "relists", reasons(&counts.relists))?;
+        lines(f, "rewatches", reasons(&counts.rewatches))?;
+        let undecodable = format!("{} objects were not understood; the cache kept what it knew", counts.undecodable);
+        lines(f, "undecodable", (counts.undecodable > 0).then_some(undecodable))?;
+        lines(f, "bad lines", (playback.bad_lines > 0).then(|| format!("{} skipped", playback.bad_lines)))?;
+        lines(f, "cache", [format!("{} objects", self.objects)])?;
+        lines(f, "indexes", self.indexes.iter().map(|(index, values)| format!("{index}, {values} values")))?;
+        let merged = queue.merged;
+        lines(f, "work queue", [format!("{} keys added, {merged} adds folded into a waiting key", queue.adds)])?;
+        lines(f, "workers", [format!("{} reconciles, {} retries", self.reconciles, queue.retries)])?;
+        lines(f, "throughput", [self.throughput()])?;
+        let peak = peak_memory().map(|kib| format!("{:.1} MB", kib as f64 * 1024.0 / 1e6));
+        lines(f, "peak memory", [peak.unwrap_or_else(|| "not known on this system".into())])
     }
 }
 
 impl Report {
-    fn throughput(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn throughput(&self) -> String {
         let seconds = self.elapsed.as_secs_f64().max(1e-9);
         let (events, megabytes) = (self.counts.events as f64, self.playback.body_bytes as f64 / 1e6);
         let (event_rate, rate) = (events / seconds, megabytes / seconds);
-        writeln!(f, "  throughput   {event_rate:.0} events/s, {rate:.0} MB/s: {megabytes:.1} MB in {seconds:.2} s")
+        format!("{event_rate:.0} events/s, {rate:.1} MB/s ({megabytes:.1} MB in {seconds:.3} s)")
     }
 }
 
-fn requests(f: &mut fmt::Formatter<'_>, playback: &Summary) -> fmt::Result {
+/// Writes the lines of one subject, whose name stands in front of the first.
+fn lines(f: &mut fmt::Formatter<'_>, name: &str, lines: impl IntoIterator<Item = String>) -> fmt::Result {
+    let mut name = Some(name);
+    lines.into_iter().try_for_each(|line| writeln!(f, "  {:12} {line}", name.take().unwrap_or_default()))
+}
+
+fn requests(playback: &Summary) -> Vec<String> {
     let kinds = [("list", playback.lists), ("watch", playback.watches), ("watch-list", playback.watch_lists)];
-    let total = |count: fn(&Tally) -> u64| kinds.iter().map(|(_, tally)| count(tally)).sum::<u64>();
-    let detail = |count: fn(&Tally) -> u64| {
+    let shown = |name: &str, count: fn(&Tally) -> u64| {
+        let total: u64 = kinds.iter().map(|(_, tally)| count(tally)).sum();
         let some = kinds.iter().filter(|(_, tally)| count(tally) > 0);
         let some: Vec<String> = some.map(|(kind, tally)| format!("{} {kind}", count(tally))).collect();
-        if some.is_empty() { String::new() } else { format!(" ({})", some.join(", ")) }
+        if some.is_empty() { format!("{total} {name}") } else { format!("{total} {name} ({})", some.join(", ")) }
     };
-    let shown = |name: &str, count: fn(&Tally) -> u64| format!("{} {name}{}", total(count), detail(count));
-    let answered = shown("answered", |tally| tally.answered);
-    let refused = shown("refused", |tally| tally.refused);
-    writeln!(f, "  requests     {answered}, {refused}, {}", shown("left over", |tally| tally.left))
+    let others = format!("{} not played (neither list nor watch)", playback.others);
+    let mut lines = vec![
+        shown("answered", |tally| tally.answered),
+        shown("refused", |tally| tally.refused),
+        shown("left over", |tally| tally.left),
+    ];
+    lines.extend((playback.others > 0).then_some(others));
+    lines
 }
 
-fn reasons(f: &mut fmt::Formatter<'_>, name: &str, counts: &BTreeMap<String, u64>) -> fmt::Result {
-    let reasons: Vec<String> = counts.iter().map(|(reason, count)| format!("{count} after {reason}")).collect();
-    writeln!(f, "  {name:12} {}", if reasons.is_empty() { "none".into() } else { reasons.join("; ") })
-}
-
-fn problem(f: &mut fmt::Formatter<'_>, name: &str, count: u64, what: &str) -> fmt::Result {
-    if count == 0 { Ok(()) } else { writeln!(f, "  {name:12} {count} {what}") }
+fn reasons(counts: &BTreeMap<String, u64>) -> Vec<String> {
+    let reasons = counts.iter().map(|(reason, count)| format!("{count} after {reason}"));
+    if counts.is_empty() { vec!["none".into()] } else { reasons.collect() }
 }
 
 /// The most memory that this process had resident, in KiB, where the system tells.

@@ -44,7 +44,7 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
     (
         "listwatch-runtime-smol",
         "runtime-smol",
-        &["listwatch-core", "listwatch-transport-http", "listwatch-transport-file"],
+        &["listwatch-core", "listwatch-transport-http", "listwatch-transport-file", "listwatch-tests"],
     ),
     (
         "listwatch-tests",
@@ -119,10 +119,12 @@ fn a_planted_dependency_is_found() {
     assert_eq!(findings("listwatch-transport-file", "dev".into(), false, "listwatch-runtime-smol"), 1);
     assert_eq!(findings("listwatch-core", normal(), true, "listwatch-transport-http"), 1);
     assert_eq!(findings("listwatch-tests", normal(), false, "listwatch-runtime-smol"), 1, "by default core alone");
+    assert_eq!(findings("listwatch-runtime-smol", normal(), true, "listwatch-tests"), 1, "in tests alone");
     assert_eq!(findings("listwatch-unheard-of", normal(), false, "serde"), 1);
 
     assert_eq!(findings("listwatch-tests", normal(), true, "listwatch-runtime-smol"), 0);
     assert_eq!(findings("listwatch-tests", "dev".into(), false, "listwatch-runtime-smol"), 0);
+    assert_eq!(findings("listwatch-runtime-smol", "dev".into(), false, "listwatch-tests"), 0);
     assert_eq!(findings("listwatch-transport-http", normal(), false, "listwatch-core"), 0);
     assert_eq!(findings("listwatch-core", normal(), false, "serde"), 0);
 }
@@ -177,9 +179,11 @@ fn misplaced(package: &Value) -> Vec<String> {
         let on = dependency["name"].as_str().unwrap();
         let by_default = dependency["kind"].is_null() && dependency["optional"] == false;
         let is_ours = on.starts_with("listwatch");
+        // Nobody who depends on one of us gets the tests with it.
+        let private = on != "listwatch-tests" || name == "listwatch-fuzz" || dependency["kind"] == "dev";
         // The library of the tests is built into every fuzz target.
         let small = name != "listwatch-tests" || on == "listwatch-core" || !by_default;
-        !is_ours || (allowed.contains(&on) && small)
+        !is_ours || (allowed.contains(&on) && small && private)
     };
     let dependencies = package["dependencies"].as_array().unwrap();
     let found = dependencies.iter().filter(|dependency| !may_have(dependency));

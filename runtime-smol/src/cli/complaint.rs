@@ -1,0 +1,9 @@
+//! Lines on standard error.
+
+use std::fmt::Display;
+use std::io::Write;
+
+/// Says it, where anybody listens: standard error may be a pipe that was closed.
+pub(crate) fn complain(what: impl Display) {
+    let _nobody_listens = writeln!(std::io::stderr(), "listwatch: {what}");
+}

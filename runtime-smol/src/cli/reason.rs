@@ -1,0 +1,50 @@
+//! Failures in a few words, so that the same ones count as the same.
+
+use listwatch_runtime_smol::{During, Failed, Failure};
+
+/// What happened, and where: `410 Expired on a page`. What the server or the recording said in detail is left out.
+pub(crate) fn reason(failed: &Failed) -> String {
+    let place = place(failed.during);
+    match &failed.failure {
+        Failure::Status(status) => match status.reason.split_whitespace().next() {
+            Some(word) => format!("{} {word} {place}", status.code),
+            None => format!("{} {place}", status.code),
+        },
+        Failure::Transport(error) => format!("{} {place}", error.kind),
+        Failure::Truncated => format!("broken off {place}"),
+        Failure::NotAList => format!("no list {place}"),
+        Failure::Unfinished => format!("ended early {place}"),
+        Failure::VeryShort => format!("ended at once {place}"),
+        Failure::Stalled => format!("outlived its timeout {place}"),
+        other => other.to_string(),
+    }
+}
+
+fn place(during: During) -> &'static str {
+    match during {
+        During::List => "in the list",
+        During::Page => "on a page",
+        During::WatchList => "in the watch-list",
+        During::Watch => "in the watch",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use listwatch_runtime_smol::{Reaction, Status, TransportError, TransportErrorKind};
+
+    fn told(during: During, failure: Failure) -> String {
+        reason(&Failed { during, failure, reaction: Reaction::Relist, attempts: 1 })
+    }
+
+    #[test]
+    fn a_reason_is_code_word_and_place_without_the_servers_sentence() {
+        let body = br#"{"reason":"Expired","code":410,"message":"too old resource version: 1 (388)"}"#;
+        assert_eq!(told(During::Watch, Failure::Status(Status::read(410, body).into())), "410 Expired in the watch");
+        assert_eq!(told(During::Page, Failure::Status(Status::of_code(503).into())), "503 on a page");
+        let cut = TransportError::new(TransportErrorKind::Reset, "recorded: cut");
+        assert_eq!(told(During::WatchList, Failure::Transport(cut)), "connection broken in the watch-list");
+        assert_eq!(told(During::List, Failure::Truncated), "broken off in the list");
+    }
+}

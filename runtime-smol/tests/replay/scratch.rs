@@ -1,0 +1,51 @@
+//! Files that are gone when the test is over.
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A file of a test's own.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A path that nobody else has, with no file yet.
+    pub(crate) fn path() -> Self {
+        static FILES: AtomicU32 = AtomicU32::new(0);
+        let (process, number) = (std::process::id(), FILES.fetch_add(1, Ordering::Relaxed));
+        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("replay-{process}-{number}")))
+    }
+
+    pub(crate) fn new(bytes: impl AsRef<[u8]>) -> Self {
+        let scratch = Self::path();
+        std::fs::write(&scratch, bytes).unwrap();
+        scratch
+    }
+}
+
+impl AsRef<Path> for Scratch {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _never_written = std::fs::remove_file(&self.0);
+    }
+}
+
+pub(crate) fn gzip(bytes: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes.as_ref()).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub(crate) fn gunzip(path: &Path) -> String {
+    let mut text = String::new();
+    MultiGzDecoder::new(File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+    text
+}

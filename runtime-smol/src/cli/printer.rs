@@ -32,7 +32,8 @@ impl Printer {
         match self.format {
             Format::Json => writeln!(self.out, "{}", Value::Object(notification(event, object))),
             Format::Table => {
-                writeln!(self.out, "{:10} {:64} {}", verb(event), object.key(), object.meta.resource_version())
+                let (key, version) = (object.key().as_str(), object.meta.resource_version());
+                writeln!(self.out, "{:10} {key:64} {version}", verb(event))
             }
         }
     }

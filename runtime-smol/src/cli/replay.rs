@@ -194,9 +194,10 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             elapsed: std::time::Duration::from_nanos(time.now().as_nanos()),
             counts: self.counts,
         };
+        let report = report.to_string();
         match self.options.print {
-            Print::Nothing => write!(std::io::stdout(), "{report}"),
-            _ if std::io::stderr().is_terminal() => write!(std::io::stderr(), "{report}"),
+            Print::Nothing => std::io::stdout().write_all(report.as_bytes()),
+            _ if std::io::stderr().is_terminal() => std::io::stderr().write_all(report.as_bytes()),
             _ => Ok(()),
         }
     }

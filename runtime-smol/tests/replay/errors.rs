@@ -11,7 +11,7 @@ const EVENTS: &str = "--print events --format json";
 
 /// The message of a run that failed, behind the file's name.
 #[track_caller]
-fn complaint<'a>(run: &'a Run, file: impl AsRef<Path>) -> &'a str {
+fn complaint(run: &Run, file: impl AsRef<Path>) -> &str {
     let (error, file) = (run.error(1), file.as_ref().display().to_string());
     let message = error.strip_prefix(&file).unwrap_or_else(|| panic!("it does not begin with FILE: {error}"));
     assert!(message.starts_with(':') && message.contains("; "), "it does not say what to do: {message}");
@@ -119,8 +119,9 @@ fn a_garbled_line_is_named_when_all_before_it_was_played() {
 #[test]
 fn a_capture_that_breaks_off_in_its_last_line_is_played_up_to_there() {
     let (lines, _) = capture();
-    let text = lines.join("\n");
-    for bytes in [text[..text.len() - 7].as_bytes().to_vec(), gzip(&text[..text.len() - 7])] {
+    let mut text = lines.join("\n").into_bytes();
+    text.truncate(text.len() - 7);
+    for bytes in [gzip(&text), text] {
         let file = Scratch::new(bytes);
         let run = replay(&file, EVENTS);
         assert_eq!(line(&run, &file), lines.len());

@@ -118,13 +118,19 @@ fn the_store_is_a_sorted_table_with_a_header() {
     let mut lines = output.lines();
     let header = lines.next().unwrap();
     assert_eq!(header.split_whitespace().collect::<Vec<_>>(), ["NAMESPACE", "NAME", "VERSION"]);
-    let rows = rows(lines.clone());
+    let rows = rows(lines);
     assert!(rows.is_sorted());
     assert_eq!(serde_json::json!({ "store": rows }), client_go("chaos").store);
-    let columns = ["NAME", "VERSION"].map(|name| header.rfind(name).unwrap());
-    for line in lines {
-        assert!(line.len() <= WIDTH && columns.iter().all(|&at| line[at - 1..].starts_with(' ')), "{line}");
-        assert!(columns.iter().all(|&at| !line[at..].starts_with(' ')), "{line}");
+    assert_aligned(&output, ["NAME", "VERSION"]);
+}
+
+/// Fails where a line of a table does not begin a column where the header does, or is too wide.
+#[track_caller]
+fn assert_aligned<const N: usize>(table: &str, columns: [&str; N]) {
+    let columns = columns.map(|name| table.lines().next().and_then(|header| header.rfind(name)).unwrap());
+    for line in table.lines() {
+        let begins = |at: usize| line[at - 1..].starts_with(' ') && !line[at..].starts_with(' ');
+        assert!(line.len() <= WIDTH && columns.into_iter().all(begins), "{line}");
     }
 }
 
@@ -134,6 +140,7 @@ fn events_are_a_table_with_a_header_and_the_store_below_it() {
     let (events, store) = output.split_once("\n\n").unwrap();
     let mut lines = events.lines();
     assert_eq!(lines.next().unwrap().split_whitespace().collect::<Vec<_>>(), ["EVENT", "KEY", "VERSION"]);
+    assert_aligned(events, ["KEY", "VERSION"]);
     let expected = client_go("gap");
     assert_eq!(lines.clone().count(), expected.all().count());
     let vanished = expected.all().filter(|event| event["final_state_unknown"] == true).count();

@@ -2,7 +2,7 @@
 
 use crate::command::{Run, bundled, command, run};
 use crate::scratch::Scratch;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
 /// A pipe that nobody reads from any more.
@@ -46,6 +46,20 @@ fn a_reader_that_has_seen_enough_ends_the_playback() {
         assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
         assert!(head.ends_with('\n'));
     }
+}
+
+/// The recording goes on for 20 seconds after its first list.
+#[test]
+fn in_real_time_events_are_printed_when_they_happen() {
+    let mut command = command(["replay", "--speed", "4", "--print", "events", "--format", "json"]);
+    let mut child = command.arg(bundled("gap.jsonl.gz")).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut output, mut first, mut rest) =
+        (BufReader::new(child.stdout.take().unwrap()), String::new(), String::new());
+    output.read_line(&mut first).unwrap();
+    child.kill().unwrap();
+    output.read_to_string(&mut rest).unwrap();
+    child.wait().unwrap();
+    assert!(first.contains(r#""event":"add""#) && !rest.contains(r#""store":"#), "it came with all the rest: {rest}");
 }
 
 #[test]

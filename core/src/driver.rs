@@ -34,7 +34,7 @@ pub enum Pumped {
     /// Nothing to do until the transport wakes its caller, or [`Driver::poll_timeout`] has come.
     Waiting,
     /// Events are to be taken before anything more is read.
-    Full,
+    Backpressure,
 }
 
 impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Driver<T, L, C> {
@@ -69,7 +69,7 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Driver<T, 
             }
         }
         if !self.informer.wants_input() {
-            return Pumped::Full;
+            return Pumped::Backpressure;
         }
         let max_wait = self.informer.poll_timeout().map(|deadline| deadline.saturating_since(now));
         self.idle_until = None;

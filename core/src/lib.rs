@@ -17,7 +17,7 @@
 //! # The contract
 //!
 //! 1. `now` is an argument: an [`Instant`] since an epoch of the caller's choice. The seed of a jitter is configuration.
-//! 2. Mutate, then drain: after a `handle`, call the `poll_…`s until they have nothing. Late draining is slower, not
+//! 2. Mutate, then drain: after a `handle`, or after events were taken, call the `poll_…`s until they have nothing. Late draining is slower, not
 //!    wrong.
 //! 3. What can be produced now, a poll returns now. Nothing else changes before an input or `poll_timeout`.
 //! 4. `now == poll_timeout` is due. After it was handled, the next deadline is later, or there is none.
@@ -82,7 +82,7 @@ pub use transport::{Blocking, BlockingSource};
 #[cfg(feature = "alloc")]
 pub use transport::{Head, Incoming, ListerWatcher, TransportError, TransportErrorKind, Turn};
 #[cfg(feature = "stream")]
-pub use transport::{Part, StreamTransport};
+pub use transport::{StreamPart, StreamTransport};
 
 mod fifo;
 #[cfg(feature = "alloc")]
@@ -109,7 +109,7 @@ pub use queue::{Added, ExponentialBackoff, Job, QueueStats, RateLimiter, WorkQue
 mod reflector;
 #[cfg(feature = "json")]
 pub use reflector::{
-    Action, Backoff, During, Failed, Failure, Input, Phase, Reaction, Reflector, ReflectorConfig, Step,
+    Action, Answer, Backoff, During, Failure, FailureReport, Input, Phase, Reaction, Reflector, ReflectorConfig, Step,
 };
 
 #[cfg(feature = "json")]

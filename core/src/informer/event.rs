@@ -1,5 +1,5 @@
 use crate::object::{Key, Object};
-use crate::reflector::Failed;
+use crate::reflector::FailureReport;
 use crate::wire::Undecodable;
 use alloc::sync::Arc;
 
@@ -38,10 +38,11 @@ pub enum Event<T> {
     },
     /// Everything that was there at the start has been told.
     Synced,
-    /// An object could not be decoded. The cache keeps what it last knew of it.
+    /// An object could not be decoded. The cache keeps what it last knew of it, unless this is its
+    /// deletion.
     Undecodable(Undecodable),
     /// A request failed. The reflector goes on as the reaction says.
-    Failed(Failed),
+    Failed(FailureReport),
 }
 
 impl<T> Event<T> {

@@ -19,7 +19,6 @@ pub(super) struct Intake {
     id: RequestId,
     body: Body,
     list: ListMeta,
-    complete: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +40,7 @@ pub(super) enum Part<T> {
 }
 
 /// What an answer was, when it is over.
-pub(super) enum Answer {
+pub(super) enum Ending {
     /// A list, or a page, with all its brackets.
     List(ListMeta),
     /// A list that broke off.
@@ -64,7 +63,6 @@ impl Intake {
             id: RequestId::default(),
             body: Body::None,
             list: ListMeta::default(),
-            complete: false,
         }
     }
 
@@ -91,7 +89,6 @@ impl Intake {
         self.framer = Framer::new(framing, self.frame_limit);
         self.buffer.clear();
         self.list.clear();
-        self.complete = false;
     }
 
     /// `len` bytes of the answer `id` were written to the room.
@@ -132,7 +129,7 @@ impl Intake {
                 Frame::Item(item) => return Some(Part::Item(self.decoder.item(item, &self.list))),
                 Frame::Value(event) => return Some(Part::Event(self.decoder.watch_event(event))),
                 Frame::Field { name, value } => self.list.read_field(name, value),
-                Frame::ListEnd => self.complete = true,
+                Frame::ListEnd => {}
                 Frame::NotAList => return Some(Part::NotAList),
                 Frame::TooLong if self.body == Body::List => return Some(Part::Item(Err(self.too_long()))),
                 Frame::TooLong => return Some(Part::Event(Err(self.too_long()))),
@@ -141,13 +138,13 @@ impl Intake {
     }
 
     /// The answer is over: what it was.
-    pub(super) fn finish(&mut self) -> Answer {
+    pub(super) fn finish(&mut self) -> Ending {
         match core::mem::replace(&mut self.body, Body::None) {
-            Body::None => Answer::Nothing,
-            Body::List if self.complete => Answer::List(core::mem::take(&mut self.list)),
-            Body::List => Answer::HalfAList,
-            Body::Watch => Answer::Watch,
-            Body::Status(code) => Answer::Refusal(Status::read(code, self.buffer.filled())),
+            Body::None => Ending::Nothing,
+            Body::List if self.framer.is_complete() => Ending::List(core::mem::take(&mut self.list)),
+            Body::List => Ending::HalfAList,
+            Body::Watch => Ending::Watch,
+            Body::Status(code) => Ending::Refusal(Status::read(code, self.buffer.filled())),
         }
     }
 

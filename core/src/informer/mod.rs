@@ -6,14 +6,14 @@ mod intake;
 pub use event::Event;
 
 use crate::fifo::{Delta, DeltaFifo, Order, Popped};
-use crate::indexer::{Cache, Indexer};
+use crate::indexer::{Cache, IndexId, Indexer};
 use crate::object::Object;
-use crate::reflector::{Action, Failure, Input, Phase, Reflector, ReflectorConfig, Step};
+use crate::reflector::{Action, Answer, Failure, Input, Phase, Reflector, ReflectorConfig, Step};
 use crate::time::Instant;
-use crate::transport::{Incoming, TransportError, TransportErrorKind};
+use crate::transport::{Head, Incoming, TransportError, TransportErrorKind};
 use crate::wire::{Change, Keep, RequestId, Resource, Undecodable, WatchEvent};
 use alloc::sync::Arc;
-use intake::{Answer, Intake, Part};
+use intake::{Ending, Intake, Part};
 use serde::de::DeserializeOwned;
 
 /// Keeps a cache of one resource and tells every change of it.
@@ -35,6 +35,8 @@ pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
     queue_limit: usize,
     /// The answer is over, but not all of it has been read.
     closing: Option<Result<(), TransportError>>,
+    /// Reading has stopped until events are taken.
+    blocked: bool,
     undecodable: Option<Undecodable>,
     told_synced: bool,
     now: Instant,
@@ -72,7 +74,7 @@ impl<T: DeserializeOwned> Informer<T> {
     /// An informer of `resource` with a cache of its own. It does nothing before [`start`](Informer::start).
     #[must_use]
     pub fn new(resource: Resource, config: InformerConfig) -> Self {
-        Self::with_cache(resource, config, Indexer::default())
+        Self::with_cache(resource, config, Indexer::with_seed(config.reflector.seed))
     }
 }
 
@@ -85,8 +87,9 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             intake: Intake::new(config.keep, config.frame_limit),
             fifo: DeltaFifo::with_seed(config.order, config.reflector.seed),
             cache,
-            queue_limit: config.queue_limit,
+            queue_limit: config.queue_limit.max(1),
             closing: None,
+            blocked: false,
             undecodable: None,
             told_synced: false,
             now: Instant::ZERO,
@@ -101,6 +104,8 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     /// Ends what is open. What is queued can still be told; the cache stays as it is.
     pub fn stop(&mut self, now: Instant) {
         self.steer(now, Input::Stop);
+        self.intake.finish();
+        self.closing = None;
     }
 
     /// Room for the bytes that come next; [`Incoming::Data`] says how many were written to its front.
@@ -111,20 +116,17 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     /// Whether more may be read. Where not, events are to be taken first.
     #[must_use]
     pub fn wants_input(&self) -> bool {
-        self.undecodable.is_none() && self.fifo.len() < self.queue_limit
+        self.undecodable.is_none() && !self.reflector.has_failure() && self.fifo.len() < self.queue_limit
     }
 
     /// Takes what the transport brought.
     pub fn handle(&mut self, now: Instant, incoming: Incoming) {
         match incoming {
-            Incoming::Head { id, head } => {
-                if let Some(query) = self.reflector.open_query(id) {
-                    self.closing = None;
-                    self.intake.start(id, query, &head);
-                    self.steer(now, Input::Head(id, &head));
-                }
+            Incoming::Head { id, head } => self.on_head(now, id, &head),
+            Incoming::Data { id, len } => {
+                self.intake.take(id, len);
+                self.answer(now, id, Answer::Data);
             }
-            Incoming::Data { id, len } => self.intake.take(id, len),
             Incoming::End { id } => self.on_closed(id, Ok(())),
             Incoming::Failed { id, error } => self.on_closed(id, Err(error)),
             Incoming::Idle { .. } => {}
@@ -134,24 +136,28 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
 
     /// Lets time pass. To be called when [`poll_timeout`](Self::poll_timeout) has come; earlier and later are allowed.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.now = self.now.max(now);
         if self.poll_timeout().is_some_and(|due| due <= now) {
             self.steer(now, Input::Timeout);
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due.
+    /// When [`handle_timeout`](Self::handle_timeout) is due. Nothing is due while events are to be taken first: who does
+    /// not read cannot say that nothing comes.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.reflector.poll_timeout()
+        self.reflector.poll_timeout().filter(|_| self.wants_input() && self.closing.is_none())
     }
 
-    /// What the transport is to do next.
+    /// What the transport is to do next; to be asked after each input, and after events were taken.
     #[must_use]
     pub fn poll_action(&mut self) -> Option<Action> {
         self.reflector.poll_action()
     }
 
     /// What happened next. The cache has it already.
+    ///
+    /// A failure, or an object that could not be decoded, is told before the changes that wait.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<T>> {
         loop {
@@ -173,9 +179,17 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         &self.cache
     }
 
-    /// The cache, to add indexes to.
-    pub fn cache_mut(&mut self) -> &mut C {
-        &mut self.cache
+    /// Adds an index to the cache; see [`Indexer::add_index`].
+    pub fn add_index(
+        &mut self,
+        values: impl Fn(&Arc<Object<T>>, &mut dyn FnMut(&str)) + Send + Sync + 'static,
+    ) -> IndexId {
+        self.cache.write(|cache| cache.add_index(values))
+    }
+
+    /// Removes an index from the cache.
+    pub fn remove_index(&mut self, id: IndexId) {
+        self.cache.write(|cache| cache.remove_index(id));
     }
 
     /// Whether everything that was there at the start has been told and is in the cache.
@@ -205,7 +219,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     /// Whatever is not about one object.
     fn notice(&mut self) -> Option<Event<T>> {
         // Nothing is read while an undecodable object waits to be told, so a failure is the older of the two.
-        if let Some(failed) = self.reflector.poll_failed() {
+        if let Some(failed) = self.reflector.poll_failure() {
             return Some(Event::Failed(failed));
         }
         if let Some(undecodable) = self.undecodable.take() {
@@ -215,6 +229,14 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         let synced = !self.told_synced && self.fifo.has_synced();
         self.told_synced |= synced;
         synced.then_some(Event::Synced)
+    }
+
+    fn on_head(&mut self, now: Instant, id: RequestId, head: &Head) {
+        if let Some(query) = self.reflector.open_query(id) {
+            self.closing = None;
+            self.intake.start(id, query, head);
+            self.answer(now, id, Answer::Head(head));
+        }
     }
 
     fn on_closed(&mut self, id: RequestId, result: Result<(), TransportError>) {
@@ -230,6 +252,10 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         while self.wants_input() {
+            if core::mem::take(&mut self.blocked) {
+                // The server was not silent: nobody listened.
+                self.answer(self.now, self.intake.id(), Answer::Data);
+            }
             match self.intake.next_part() {
                 Some(Part::Item(item)) => self.on_item(item),
                 Some(Part::Event(event)) => self.on_event(event),
@@ -237,44 +263,32 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
                 None => return self.on_all_read(),
             }
         }
+        self.blocked = true;
     }
 
     fn on_item(&mut self, item: Result<Object<T>, Undecodable>) {
-        let id = self.intake.id();
-        if self.place(id, "") != Step::Stage {
-            return;
-        }
         match item {
-            Ok(object) => {
+            Ok(object) if self.place(object.meta.resource_version(), None) == Step::Stage => {
                 let object = self.shared(object);
                 self.fifo.stage(object);
             }
-            Err(undecodable) => {
-                match &undecodable.key {
-                    Some(key) => self.fifo.stage_present(key),
-                    None => self.fifo.stage_unreadable(),
-                }
-                self.undecodable = Some(undecodable);
-            }
+            Ok(_) => {}
+            Err(undecodable) => self.on_undecodable(undecodable),
         }
     }
 
     fn on_event(&mut self, event: Result<WatchEvent<T>, Undecodable>) {
-        let id = self.intake.id();
         match event {
             Ok(WatchEvent::Object(change, object)) => {
-                let step = self.place(id, object.meta.resource_version());
+                let step = self.place(object.meta.resource_version(), Some(change));
                 self.on_change(step, change, object);
             }
             Ok(WatchEvent::Bookmark { version, initial_events_end }) => {
-                self.steer(self.now, Input::Bookmark(id, &version, initial_events_end));
+                let bookmark = Answer::Bookmark { version: &version, initial_events_end };
+                self.answer(self.now, self.intake.id(), bookmark);
             }
-            Ok(WatchEvent::Error(status)) => self.on_broken(Failure::Status(status.into())),
-            Err(undecodable) => {
-                let version = undecodable.version.as_deref().unwrap_or_default();
-                let step = self.place(id, version);
-                self.on_undecodable(step, undecodable);
-            }
+            Ok(WatchEvent::Error(status)) => self.on_broken(Failure::StreamError(status.into())),
+            Err(undecodable) => self.on_undecodable(undecodable),
         }
     }
 
@@ -293,8 +307,14 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         }
     }
 
-    /// An object that cannot be decoded keeps its last good state, unless it is gone.
-    fn on_undecodable(&mut self, step: Step, undecodable: Undecodable) {
+    /// An object that cannot be decoded keeps its last good state, unless it is gone. In a list it counts as present,
+    /// and if it may be any object, no other one is taken for deleted.
+    fn on_undecodable(&mut self, undecodable: Undecodable) {
+        let version = undecodable.version.as_deref().unwrap_or_default();
+        let step = match &undecodable.key {
+            Some(_) => self.place(version, undecodable.change),
+            None => self.reflector.handle(self.now, Input::Answer(self.intake.id(), Answer::Unreadable)),
+        };
         let deleted = undecodable.change == Some(Change::Deleted);
         match (step, &undecodable.key) {
             (Step::Stage, Some(key)) if deleted => self.fifo.unstage(key),
@@ -305,39 +325,49 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
                     self.cache.read(|cache| self.fifo.delete(last, cache));
                 }
             }
-            _ => {}
+            (Step::Apply, _) => {}
+            (Step::Nothing | Step::Commit | Step::Discard, _) => return,
         }
         self.undecodable = Some(undecodable);
     }
 
     /// The answer is of no more use.
     fn on_broken(&mut self, failure: Failure) {
-        let id = self.intake.id();
         self.intake.finish();
         self.closing = None;
-        self.steer(self.now, Input::Broken(id, failure));
+        self.answer(self.now, self.intake.id(), Answer::Broken(failure));
     }
 
     fn on_all_read(&mut self) {
         let Some(result) = self.closing.take() else { return };
         let (id, now) = (self.intake.id(), self.now);
         let closed = result.map_err(Failure::Transport);
-        match self.intake.finish() {
+        let closed = match self.intake.finish() {
             // A list that has all its brackets is complete, however the connection ended.
-            Answer::List(list) => self.steer(now, Input::ListEnd(id, list.resource_version(), list.continue_token())),
-            Answer::HalfAList => self.steer(now, Input::Closed(id, closed.and(Err(Failure::Truncated)))),
-            Answer::Watch => self.steer(now, Input::Closed(id, closed)),
-            Answer::Refusal(status) => self.steer(now, Input::Closed(id, Err(Failure::Status(status.into())))),
-            Answer::Nothing => self.steer(now, Input::Closed(id, closed.and_then(|()| Err(no_answer())))),
-        }
+            Ending::List(list) => {
+                let (version, continue_token) = (list.resource_version(), list.continue_token());
+                return self.answer(now, id, Answer::ListEnd { version, continue_token });
+            }
+            Ending::HalfAList => closed.and(Err(Failure::Truncated)),
+            Ending::Watch => closed,
+            Ending::Refusal(status) => Err(Failure::Status(status.into())),
+            Ending::Nothing => closed.and_then(|()| Err(no_answer())),
+        };
+        self.answer(now, id, Answer::Closed(closed));
     }
 
     /// Asks the reflector where an object of this version belongs.
-    fn place(&mut self, id: RequestId, version: &str) -> Step {
-        self.reflector.handle(self.now, Input::Object(id, version))
+    fn place(&mut self, version: &str, change: Option<Change>) -> Step {
+        let object = Answer::Object { version, change };
+        self.reflector.handle(self.now, Input::Answer(self.intake.id(), object))
     }
 
-    /// Passes any other input to the reflector, and does with the staged list what it says.
+    /// Passes on what else comes of an answer.
+    fn answer(&mut self, now: Instant, id: RequestId, answer: Answer<'_>) {
+        self.steer(now, Input::Answer(id, answer));
+    }
+
+    /// Passes an input to the reflector, and does with the staged list what it says.
     fn steer(&mut self, now: Instant, input: Input<'_>) {
         self.now = self.now.max(now);
         match self.reflector.handle(self.now, input) {

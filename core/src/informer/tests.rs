@@ -16,16 +16,19 @@ struct Talk {
     informer: Informer<Pod>,
     now: Instant,
     id: RequestId,
+    /// What was told while nobody asked.
+    told: Vec<String>,
 }
 
 fn talk(configure: impl FnOnce(&mut InformerConfig)) -> Talk {
     let mut config = InformerConfig::default();
     config.reflector.watch_list = false;
     config.reflector.watch_timeout = None;
+    config.reflector.answer_timeout = None;
     configure(&mut config);
     let mut informer = Informer::new(Resource::new("/pods"), config);
     informer.start(Instant::ZERO);
-    Talk { informer, now: Instant::ZERO, id: RequestId(0) }
+    Talk { informer, now: Instant::ZERO, id: RequestId(0), told: Vec::new() }
 }
 
 fn pod(name: &str, uid: &str, version: u32, n: &str) -> String {
@@ -51,6 +54,7 @@ impl Talk {
                 }
                 Some(Action::Abort(_)) => {}
                 None => {
+                    self.told = self.told();
                     self.now = self.informer.poll_timeout().expect("something is asked, or waited for");
                     self.informer.handle_timeout(self.now);
                 }
@@ -96,7 +100,7 @@ impl Talk {
     }
 
     fn told(&mut self) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut told = core::mem::take(&mut self.told);
         while let Some(event) = self.informer.poll_event() {
             told.push(show(&event));
         }
@@ -311,4 +315,95 @@ fn stopping_in_the_middle_of_a_list_forgets_it_and_starting_begins_anew() {
     talk.answers(&list(5, &[pod("a", "1", 3, "0")]));
     assert_eq!(talk.told(), ["initial a@3", "synced"]);
     assert_eq!(talk.now, Instant::ZERO + Duration::ZERO);
+}
+
+/// A proxy's page, a status under 200, a table: nothing of it says that the objects are gone.
+#[test]
+fn a_body_that_is_no_list_leaves_the_cache_alone() {
+    let status = r#"{"kind":"Status","status":"Failure","code":500}"#;
+    let table = r#"{"kind":"Table","metadata":{"resourceVersion":"9"},"rows":[{}]}"#;
+    for body in ["{}", status, table, r#"{"items":{}}"#, r#"{"metadata":{},"it\u0065ms":[]}"#] {
+        let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+        talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
+        talk.answers(body);
+        assert_eq!(talk.told(), ["failed Watch Relist", "failed List Relist"], "{body}");
+        assert_eq!(talk.cache(), ["a@1"], "{body}");
+    }
+}
+
+#[test]
+fn a_watch_of_garbage_backs_off_and_lists_again() {
+    let mut talk = talk(|_| {}).watching(&[]);
+    talk.sends("<html>\nplease log in\n");
+    let _ = talk.told();
+    let before = talk.now;
+    talk.ends();
+    assert_eq!(talk.told(), ["failed Watch Relist"]);
+    assert!(talk.asked().starts_with("/pods?limit") && talk.now > before);
+}
+
+#[test]
+fn an_error_event_with_odd_details_is_still_an_error() {
+    for object in [r#"{"code":410,"reason":"Expired","details":null}"#, r#"{"code":"410"}"#, "null", "[]"] {
+        let mut talk = talk(|_| {}).watching(&[]);
+        talk.sends(&event("ERROR", object));
+        assert_eq!(talk.told(), ["failed Watch Relist"], "{object}");
+    }
+}
+
+#[test]
+fn a_deletion_whose_metadata_is_odd_is_not_missed() {
+    for odd in [r#""generation":"3""#, r#""labels":{"k":5}"#, r#""ownerReferences":7"#] {
+        let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+        let object = format!(r#"{{"metadata":{{{odd},"name":"a","uid":"1","resourceVersion":"6"}},"n":0}}"#);
+        talk.sends(&event("DELETED", &object));
+        assert_eq!(talk.told(), [r#"undecodable Some("a")"#, "deleted a@1"], "{odd}");
+    }
+}
+
+#[test]
+fn who_does_not_read_does_not_call_the_server_silent() {
+    let mut talk = talk(|config| {
+        config.queue_limit = 1;
+        config.reflector.watch_timeout = Some((Duration::from_secs(10), Duration::from_secs(10)));
+    })
+    .watching(&[]);
+    let lines: String = (0..3).map(|n| event("ADDED", &pod(&format!("p{n}"), "1", n + 2, "0"))).collect();
+    talk.sends(&lines);
+    assert_eq!(talk.informer.poll_timeout(), None);
+    talk.now = talk.now + Duration::from_secs(3600);
+    talk.informer.handle_timeout(talk.now);
+    assert_eq!(talk.told(), ["added p0@2", "added p1@3", "added p2@4"]);
+    assert_eq!(talk.informer.phase(), Phase::Watching);
+    assert!(talk.informer.poll_timeout().unwrap() > talk.now, "the silence begins now");
+}
+
+#[test]
+fn what_comes_after_a_stop_has_no_effect() {
+    let mut talk = talk(|_| {}).watching(&[]);
+    talk.informer.stop(talk.now);
+    talk.sends("garbage\n");
+    talk.ends();
+    assert!(talk.told().is_empty() && talk.informer.wants_input());
+}
+
+#[test]
+fn every_failure_is_told_even_if_the_next_one_comes_at_once() {
+    let mut talk = talk(|config| config.reflector.watch_list = true);
+    let _ = talk.asked();
+    talk.head(422);
+    talk.ends();
+    assert!(!talk.informer.wants_input(), "nothing more is read before the first is told");
+    assert_eq!(talk.told(), ["failed WatchList ListInstead"]);
+    let _ = talk.asked();
+    talk.head(403);
+    talk.ends();
+    assert_eq!(talk.told(), ["failed List Relist"]);
+}
+
+#[test]
+fn a_queue_of_no_length_holds_one() {
+    let mut talk = talk(|config| config.queue_limit = 0).watching(&[]);
+    talk.sends(&event("ADDED", &pod("a", "1", 2, "0")));
+    assert_eq!(talk.told(), ["added a@2"]);
 }

@@ -17,6 +17,11 @@ impl Default for Backoff {
     }
 }
 
+/// A server that asks for more is not believed.
+const MOST_ASKED: Duration = Duration::from_secs(3600);
+/// Time passes between two attempts, whatever the configuration says.
+const LEAST: Duration = Duration::from_millis(1);
+
 /// The delays of one outage: each twice the one before, and each spread over its own length again, so that clients that
 /// lost their server together do not come back together.
 #[derive(Clone, Debug)]
@@ -37,7 +42,7 @@ impl Delays {
         self.attempts = self.attempts.saturating_add(1);
         let delay = self.backoff.first.saturating_mul(factor).min(self.backoff.most);
         let spread = delay.saturating_add(self.random.below(delay));
-        spread.max(asked.unwrap_or_default())
+        spread.max(asked.unwrap_or_default().min(MOST_ASKED)).max(LEAST)
     }
 
     /// How many attempts in a row went wrong.
@@ -78,5 +83,6 @@ mod tests {
     fn what_the_server_asks_for_is_the_least() {
         let mut delays = Delays::new(Backoff::default(), 1);
         assert_eq!(delays.next(Some(Duration::from_secs(60))), Duration::from_secs(60));
+        assert_eq!(delays.next(Some(Duration::MAX)), MOST_ASKED);
     }
 }

@@ -10,19 +10,25 @@ use core::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The server said so, in its answer or inside the stream.
+    /// The server refused the request.
     Status(Arc<Status>),
+    /// The server ended a stream with an error event.
+    StreamError(Arc<Status>),
     /// The transport could not carry on.
     Transport(TransportError),
     /// A list broke off before its end.
     Truncated,
     /// What should have been a list was something else.
     NotAList,
+    /// A page of a list said to go on with the token that had led to it.
+    RepeatedPage,
     /// A watch-list stream ended before it had said that the initial events are complete.
     Unfinished,
     /// A watch ended at once, and without an event.
     VeryShort,
-    /// A watch outlived the time after which the server ends it: nobody is there any more.
+    /// A watch in which something could not be read, so that what it said is missing.
+    Unreadable,
+    /// Nothing came for so long that nobody can be there any more.
     Stalled,
 }
 
@@ -57,20 +63,21 @@ impl Failure {
     ///
     /// | during | failure | reaction |
     /// |---|---|---|
-    /// | page | 410 | list at once, unpaged |
+    /// | page | 410 | list at once, unpaged (the second time: relist after a back-off) |
     /// | list, page | anything else | relist after a back-off |
-    /// | watch-list | 400, 404, 405, 406, 415, 422 | list instead, from now on |
-    /// | watch-list | anything else | begin again after a back-off |
-    /// | watch | 400, 404, 410 | relist after a back-off |
-    /// | watch | anything else | watch on after a back-off |
+    /// | watch-list | 400, 405, 406, 415, 422 | list instead, from now on |
+    /// | watch-list | anything else | begin again after a back-off; after two failures by a list |
+    /// | watch | 400, 404, 410, version too large | relist after a back-off |
+    /// | watch | an error event that is no 429 | relist after a back-off |
+    /// | watch | something that cannot be read | relist after a back-off |
+    /// | watch | anything else | watch on after a back-off; after five refusals relist |
     #[must_use]
     pub fn reaction(&self, during: During) -> Reaction {
         match (during, self.class()) {
             (During::Page, Class::Expired) => Reaction::RelistUnpaged,
-            (During::WatchList, Class::Refused | Class::NotFound) => Reaction::ListInstead,
-            (During::Watch, Class::Expired | Class::Refused | Class::NotFound) | (During::List, _) => Reaction::Relist,
-            (During::Page | During::WatchList, _) => Reaction::Relist,
-            (During::Watch, _) => Reaction::Rewatch,
+            (During::WatchList, Class::Refused) => Reaction::ListInstead,
+            (During::Watch, Class::Other) => Reaction::Rewatch,
+            _ => Reaction::Relist,
         }
     }
 
@@ -78,19 +85,22 @@ impl Failure {
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Status(status) => status.retry_after(),
+            Self::Status(status) | Self::StreamError(status) => status.retry_after(),
             _ => None,
         }
     }
 
     fn class(&self) -> Class {
         match self {
-            Self::Status(status) if status.is_expired() => Class::Expired,
+            Self::Status(status) | Self::StreamError(status) if status.is_expired() => Class::Expired,
+            Self::Status(status) if status.is_version_too_large() => Class::Lost,
             Self::Status(status) => match status.code {
-                404 => Class::NotFound,
+                404 => Class::Lost,
                 400 | 405 | 406 | 415 | 422 => Class::Refused,
                 _ => Class::Other,
             },
+            Self::StreamError(status) if status.code != 429 => Class::Lost,
+            Self::Unreadable => Class::Lost,
             _ => Class::Other,
         }
     }
@@ -101,8 +111,8 @@ impl Failure {
 enum Class {
     /// The version or the token is gone.
     Expired,
-    /// There is no such thing.
-    NotFound,
+    /// There is nothing to go on from.
+    Lost,
     /// The server does not understand the request, and will not.
     Refused,
     Other,
@@ -117,13 +127,15 @@ impl From<TransportErrorKind> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Status(status) => status.fmt(f),
+            Self::Status(status) | Self::StreamError(status) => status.fmt(f),
             Self::Transport(error) => error.fmt(f),
             Self::Truncated => f.write_str("the list broke off before its end"),
             Self::NotAList => f.write_str("the answer is no list"),
+            Self::RepeatedPage => f.write_str("a page of the list says to go on with itself"),
             Self::Unfinished => f.write_str("the stream ended before the initial events were complete"),
             Self::VeryShort => f.write_str("the watch ended at once and without an event"),
-            Self::Stalled => f.write_str("the watch outlived its timeout"),
+            Self::Unreadable => f.write_str("something in the watch could not be read"),
+            Self::Stalled => f.write_str("nothing came for too long"),
         }
     }
 }
@@ -145,7 +157,22 @@ mod tests {
         assert_eq!(status(410).reaction(During::Page), Reaction::RelistUnpaged);
         assert_eq!(status(410).reaction(During::WatchList), Reaction::Relist);
         let by_reason = Status::read(200, br#"{"reason":"Expired","code":0}"#);
-        assert_eq!(Failure::Status(by_reason.into()).reaction(During::Watch), Reaction::Relist);
+        assert_eq!(Failure::StreamError(by_reason.into()).reaction(During::Watch), Reaction::Relist);
+    }
+
+    #[test]
+    fn a_version_that_the_server_does_not_have_leads_to_a_relist() {
+        let too_large =
+            br#"{"code":504,"reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}"#;
+        let failure = Failure::Status(Status::read(504, too_large).into());
+        assert_eq!(failure.reaction(During::Watch), Reaction::Relist);
+    }
+
+    #[test]
+    fn an_error_event_leads_to_a_relist_unless_it_only_asks_to_wait() {
+        let event = |code| Failure::StreamError(Status::of_code(code).into());
+        assert_eq!(event(500).reaction(During::Watch), Reaction::Relist);
+        assert_eq!(event(429).reaction(During::Watch), Reaction::Rewatch);
     }
 
     #[test]
@@ -161,7 +188,7 @@ mod tests {
     #[test]
     fn only_a_server_that_does_not_know_watch_list_ends_it_for_good() {
         assert_eq!(status(422).reaction(During::WatchList), Reaction::ListInstead);
-        for code in [401, 403, 429, 500, 503] {
+        for code in [401, 403, 404, 429, 500, 503] {
             assert_eq!(status(code).reaction(During::WatchList), Reaction::Relist, "{code}");
         }
     }

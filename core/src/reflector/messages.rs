@@ -2,7 +2,7 @@
 
 use super::{During, Failure, Reaction};
 use crate::transport::Head;
-use crate::wire::{Request, RequestId};
+use crate::wire::{Change, Request, RequestId};
 
 /// What comes in.
 #[derive(Debug)]
@@ -11,20 +11,46 @@ pub enum Input<'a> {
     Start,
     /// End what is open and do nothing more.
     Stop,
-    /// An answer has begun.
-    Head(RequestId, &'a Head),
-    /// An item of a list, or an event of a watch with its object's version.
-    Object(RequestId, &'a str),
-    /// A list, or a page, is complete: its version, and the token to go on with, or an empty one.
-    ListEnd(RequestId, &'a str, &'a str),
-    /// A bookmark: its version, and whether it completes the initial events.
-    Bookmark(RequestId, &'a str, bool),
-    /// The answer is over: as it should be, or not.
-    Closed(RequestId, Result<(), Failure>),
-    /// The answer is of no more use, though the transport still has it open: an error came inside of a stream.
-    Broken(RequestId, Failure),
     /// Time has passed.
     Timeout,
+    /// Something of the answer to a request. Under the id of one that is not open any more, it is dropped.
+    Answer(RequestId, Answer<'a>),
+}
+
+/// What comes of an answer.
+#[derive(Debug)]
+pub enum Answer<'a> {
+    /// It has begun.
+    Head(&'a Head),
+    /// Bytes have come.
+    Data,
+    /// An item of a list, or an event of a watch.
+    Object {
+        /// The object's version.
+        version: &'a str,
+        /// What happened to it; `None` in a list.
+        change: Option<Change>,
+    },
+    /// An item or an event of which not even the object's key can be read.
+    Unreadable,
+    /// A list, or a page of it, is complete.
+    ListEnd {
+        /// Its version; empty where it has none.
+        version: &'a str,
+        /// The token to go on with; empty on the last page.
+        continue_token: &'a str,
+    },
+    /// A bookmark.
+    Bookmark {
+        /// Its version.
+        version: &'a str,
+        /// Whether it completes the initial events.
+        initial_events_end: bool,
+    },
+    /// The answer is over: as it should be, or not.
+    Closed(Result<(), Failure>),
+    /// The answer is of no more use, though the transport still has it open.
+    Broken(Failure),
 }
 
 /// What is to be done with what came in.
@@ -53,14 +79,15 @@ pub enum Action {
 
 /// A failure, and what was made of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailureReport {
     /// What was being done.
     pub during: During,
     /// What happened.
     pub failure: Failure,
     /// What follows.
     pub reaction: Reaction,
-    /// How many attempts in a row have failed, this one included; zero where the reaction needs no back-off.
+    /// How many times in a row it had to back off since a watch last brought something; this time included, where the
+    /// reaction is one that backs off.
     pub attempts: u32,
 }
 

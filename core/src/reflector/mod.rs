@@ -4,18 +4,20 @@ mod backoff;
 mod config;
 mod failure;
 mod messages;
+mod open;
 
 pub use backoff::Backoff;
 pub use config::ReflectorConfig;
 pub use failure::{During, Failure, Reaction};
-pub use messages::{Action, Failed, Input, Phase, Step};
+pub use messages::{Action, Answer, FailureReport, Input, Phase, Step};
 
 use crate::time::{Instant, earliest};
 use crate::transport::Head;
-use crate::wire::{Query, Request, RequestId, Resource, Verb};
+use crate::wire::{Change, Query, Request, RequestId, Resource, Verb};
 use alloc::sync::Arc;
 use backoff::Delays;
 use core::time::Duration;
+use open::Open;
 
 /// Decides which request is open and what its answer is good for. It sees versions and statuses, never objects or
 /// bytes.
@@ -42,9 +44,8 @@ pub struct Reflector {
     last_id: u64,
     version: Option<Arc<str>>,
     delays: Delays,
-    /// This server was found not to know watch-list.
-    lists_only: bool,
-    failed: Option<Failed>,
+    watch_list: WatchList,
+    report: Option<FailureReport>,
     now: Instant,
 }
 
@@ -64,20 +65,21 @@ enum Then {
     Watch,
 }
 
-/// The request of the present state.
-#[derive(Debug)]
-struct Open {
-    id: RequestId,
-    since: Instant,
-    timeout: Option<Duration>,
-    retry_after: Option<Duration>,
-    sent: bool,
-    /// Something came that shows that this watch works.
-    proven: bool,
+/// What is known of the server's watch-list.
+#[derive(Clone, Copy, Debug, Default)]
+struct WatchList {
+    /// It has none, or one that does not end.
+    given_up: bool,
+    /// How many times in a row it failed.
+    failures: u32,
 }
 
-/// A watch that lived this long works, even if nothing happened (client-go's limit of a very short watch).
-const VERY_SHORT: Duration = Duration::from_secs(1);
+/// How many times in a row a watch-list may fail before a list is tried.
+const WATCH_LIST_TRIES: u32 = 2;
+/// How many times in a row a server may refuse to watch on before everything is listed again.
+const REFUSED_WATCHES: u32 = 5;
+/// The shortest timeout that is asked for: servers count in seconds.
+const SECOND: Duration = Duration::from_secs(1);
 
 impl Reflector {
     /// An idle reflector of `resource`.
@@ -92,8 +94,8 @@ impl Reflector {
             last_id: 0,
             version: None,
             delays: Delays::new(config.backoff, config.seed),
-            lists_only: false,
-            failed: None,
+            watch_list: WatchList::default(),
+            report: None,
             now: Instant::ZERO,
         }
     }
@@ -106,14 +108,8 @@ impl Reflector {
             Input::Start => self.on_start(),
             Input::Stop => self.on_stop(),
             Input::Timeout => self.on_timeout(),
-            Input::Head(id, head) if self.is_open(id) => self.on_head(head),
-            Input::Object(id, version) if self.is_open(id) => self.on_object(version),
-            Input::ListEnd(id, version, token) if self.is_open(id) => self.on_list_end(version, token),
-            Input::Bookmark(id, version, initial_end) if self.is_open(id) => self.on_bookmark(version, initial_end),
-            Input::Broken(id, failure) if self.is_open(id) => self.on_broken(failure),
-            Input::Closed(id, Ok(())) if self.is_open(id) => self.on_end(),
-            Input::Closed(id, Err(failure)) if self.is_open(id) => self.on_closed(failure),
-            _ => Step::Nothing,
+            Input::Answer(id, answer) if self.is_open(id) => self.on_answer(answer),
+            Input::Answer(..) => Step::Nothing,
         }
     }
 
@@ -141,8 +137,14 @@ impl Reflector {
 
     /// The last failure, once.
     #[must_use]
-    pub fn poll_failed(&mut self) -> Option<Failed> {
-        self.failed.take()
+    pub fn poll_failure(&mut self) -> Option<FailureReport> {
+        self.report.take()
+    }
+
+    /// Whether [`poll_failure`](Self::poll_failure) has something.
+    #[must_use]
+    pub fn has_failure(&self) -> bool {
+        self.report.is_some()
     }
 
     /// What the request `id` asked for, if it is the open one.
@@ -169,7 +171,8 @@ impl Reflector {
         }
     }
 
-    /// The version of the last event or list that was accepted: where a watch goes on. `None` before the first list.
+    /// The version of the last event or list that was accepted: where a watch goes on. `None` before the first list,
+    /// and after one that has none.
     #[must_use]
     pub fn last_version(&self) -> Option<&str> {
         self.version.as_deref()
@@ -197,8 +200,7 @@ impl Reflector {
 
     fn on_timeout(&mut self) -> Step {
         if self.stalled_at().is_some_and(|stalled| stalled <= self.now) {
-            self.abandon();
-            return self.on_failure(Failure::Stalled, None);
+            return self.on_broken(Failure::Stalled);
         }
         match self.state {
             State::Waiting { until, then } if until <= self.now => match then {
@@ -210,33 +212,75 @@ impl Reflector {
         Step::Nothing
     }
 
+    /// Something of the answer to the open request.
+    fn on_answer(&mut self, answer: Answer<'_>) -> Step {
+        let now = self.now;
+        if let Some(open) = &mut self.open {
+            open.touch(now);
+        }
+        match answer {
+            Answer::Head(head) => self.on_head(head),
+            Answer::Data => Step::Nothing,
+            Answer::Object { version, change } => self.on_object(version, change),
+            Answer::Unreadable => self.on_unreadable(),
+            Answer::ListEnd { version, continue_token } => self.on_list_end(version, continue_token),
+            Answer::Bookmark { version, initial_events_end } => self.on_bookmark(version, initial_events_end),
+            Answer::Closed(Ok(())) => self.on_end(),
+            Answer::Closed(Err(failure)) => self.on_closed(failure),
+            Answer::Broken(failure) => self.on_broken(failure),
+        }
+    }
+
     /// What a status that is no success means comes with the end of its body.
     fn on_head(&mut self, head: &Head) -> Step {
+        let watching = self.state == State::Watching;
         if let Some(open) = &mut self.open {
             open.retry_after = head.retry_after;
+            open.quiet = watching && head.status == 200;
         }
         Step::Nothing
     }
 
-    fn on_object(&mut self, version: &str) -> Step {
+    fn on_object(&mut self, version: &str, change: Option<Change>) -> Step {
         match self.state {
             State::Listing { .. } | State::WatchListing => Step::Stage,
             State::Watching => {
                 self.prove();
-                self.accept(version);
+                // A watch from no version begins with the objects as they are, in no order (F5).
+                if self.version.is_some() || change != Some(Change::Added) {
+                    self.accept(version);
+                }
                 Step::Apply
             }
             State::Idle | State::Stopped | State::Waiting { .. } => Step::Nothing,
         }
     }
 
-    fn on_list_end(&mut self, version: &str, token: &str) -> Step {
-        let State::Listing { unpaged, .. } = self.state else { return Step::Nothing };
+    /// What it said is missing, a deletion perhaps. The whole state tells, once this watch is over.
+    fn on_unreadable(&mut self) -> Step {
+        if let Some(open) = &mut self.open {
+            open.doubtful = true;
+        }
+        match self.state {
+            State::Listing { .. } | State::WatchListing => Step::Stage,
+            State::Watching => Step::Apply,
+            State::Idle | State::Stopped | State::Waiting { .. } => Step::Nothing,
+        }
+    }
+
+    fn on_list_end(&mut self, version: &str, continue_token: &str) -> Step {
+        let State::Listing { token, unpaged } = &self.state else { return Step::Nothing };
+        let unpaged = *unpaged;
+        let repeated = token.as_deref() == Some(continue_token);
         self.open = None;
-        if !token.is_empty() {
-            self.list(Some(token.into()), unpaged);
+        if repeated {
+            return self.on_failure(Failure::RepeatedPage, None);
+        }
+        if !continue_token.is_empty() {
+            self.list(Some(continue_token.into()), unpaged);
             return Step::Nothing;
         }
+        self.version = None;
         self.accept(version);
         self.watch();
         Step::Commit
@@ -245,8 +289,13 @@ impl Reflector {
     fn on_bookmark(&mut self, version: &str, initial_events_end: bool) -> Step {
         match self.state {
             State::WatchListing if initial_events_end => {
+                self.version = None;
                 self.accept(version);
                 self.state = State::Watching;
+                self.watch_list.failures = 0;
+                if let Some(open) = &mut self.open {
+                    open.quiet = true;
+                }
                 self.prove();
                 Step::Commit
             }
@@ -259,50 +308,70 @@ impl Reflector {
         }
     }
 
-    fn on_broken(&mut self, failure: Failure) -> Step {
-        self.abandon();
-        self.on_failure(failure, None)
-    }
-
     fn on_end(&mut self) -> Step {
-        let open = self.open.take();
-        match self.state {
-            State::Watching => {
-                let proven = open.is_some_and(|open| open.proven || open.since + VERY_SHORT <= self.now);
-                if !proven {
-                    return self.on_failure(Failure::VeryShort, None);
-                }
+        match (&self.state, self.open.take()) {
+            (State::Watching, Some(open)) if !open.is_sound(self.now) => {
+                self.on_failure(if open.doubtful { Failure::Unreadable } else { Failure::VeryShort }, None)
+            }
+            (State::Watching, Some(open)) if open.doubtful => self.on_failure(Failure::Unreadable, None),
+            (State::Watching, _) => {
                 self.delays.reset();
                 self.watch();
                 Step::Nothing
             }
-            State::WatchListing => self.on_failure(Failure::Unfinished, None),
+            (State::WatchListing, _) => self.on_failure(Failure::Unfinished, None),
             _ => self.on_failure(Failure::Truncated, None),
         }
     }
 
     fn on_closed(&mut self, failure: Failure) -> Step {
-        let asked = self.open.take().and_then(|open| open.retry_after);
-        self.on_failure(failure, asked)
+        let open = self.open.take();
+        self.on_failure(failure, open)
     }
 
-    /// Every failure comes here, with no request open any more.
-    fn on_failure(&mut self, failure: Failure, asked: Option<Duration>) -> Step {
+    fn on_broken(&mut self, failure: Failure) -> Step {
+        let open = self.abandon();
+        self.on_failure(failure, open)
+    }
+
+    /// Every failure comes here, with the request that was open.
+    fn on_failure(&mut self, failure: Failure, open: Option<Open>) -> Step {
         let Some(during) = self.during() else { return Step::Nothing };
-        let asked = asked.max(failure.retry_after());
-        let reaction = failure.reaction(during);
         let step = self.discard();
+        let reaction = self.reaction(&failure, during, open.as_ref().is_some_and(|open| open.doubtful));
+        let asked = open.and_then(|open| open.retry_after).max(failure.retry_after());
+        self.note_watch_list(&failure, during);
         match reaction {
             Reaction::RelistUnpaged => self.list(None, true),
             Reaction::ListInstead => {
-                self.lists_only = true;
+                self.watch_list.given_up = true;
                 self.synchronize();
             }
             Reaction::Relist => self.wait(Then::Relist, asked),
             Reaction::Rewatch => self.wait(Then::Watch, asked),
         }
-        self.failed = Some(Failed { during, failure, reaction, attempts: self.delays.attempts() });
+        self.report = Some(FailureReport { during, failure, reaction, attempts: self.delays.attempts() });
         step
+    }
+
+    /// The table's reaction, unless it was tried too often already.
+    fn reaction(&self, failure: &Failure, during: During, doubtful: bool) -> Reaction {
+        let refused_too_often = matches!(failure, Failure::Status(_)) && self.delays.attempts() >= REFUSED_WATCHES;
+        match failure.reaction(during) {
+            Reaction::RelistUnpaged if matches!(self.state, State::Listing { unpaged: true, .. }) => Reaction::Relist,
+            Reaction::Rewatch if doubtful || refused_too_often => Reaction::Relist,
+            reaction => reaction,
+        }
+    }
+
+    /// A watch-list that fails is not tried for ever, and one that does not end not again.
+    fn note_watch_list(&mut self, failure: &Failure, during: During) {
+        if during != During::WatchList {
+            return;
+        }
+        self.watch_list.failures += 1;
+        let endless = matches!(failure, Failure::Unfinished | Failure::Stalled);
+        self.watch_list.given_up |= endless && self.watch_list.failures >= WATCH_LIST_TRIES;
     }
 
     fn during(&self) -> Option<During> {
@@ -316,10 +385,12 @@ impl Reflector {
     }
 
     fn synchronize(&mut self) {
-        if self.config.watch_list && !self.lists_only {
+        let WatchList { given_up, failures } = self.watch_list;
+        if self.config.watch_list && !given_up && failures < WATCH_LIST_TRIES {
             self.state = State::WatchListing;
             self.open();
         } else {
+            self.watch_list.failures = 0;
             self.list(None, false);
         }
     }
@@ -345,9 +416,8 @@ impl Reflector {
             State::WatchListing | State::Watching => self.config.watch_timeout,
             _ => None,
         };
-        let timeout = timeout.map(|(least, most)| self.delays.between(least, most));
-        let id = RequestId(self.last_id);
-        self.open = Some(Open { id, since: self.now, timeout, retry_after: None, sent: false, proven: false });
+        let timeout = timeout.map(|(least, most)| self.delays.between(least, most).max(SECOND));
+        self.open = Some(Open::new(RequestId(self.last_id), self.now, timeout));
     }
 
     /// The request that the state stands for.
@@ -370,14 +440,15 @@ impl Reflector {
         self.open.as_ref().is_some_and(|open| open.id == id && open.sent)
     }
 
-    /// Gives the open request up, if the transport still has it.
-    fn abandon(&mut self) {
-        self.abandoned = self.open.take().filter(|open| open.sent).map(|open| open.id).or(self.abandoned);
+    /// Gives the open request up; the transport is told if it has it.
+    fn abandon(&mut self) -> Option<Open> {
+        let open = self.open.take()?;
+        self.abandoned = Some(open.id).filter(|_| open.sent).or(self.abandoned);
+        Some(open)
     }
 
     fn stalled_at(&self) -> Option<Instant> {
-        let open = self.open.as_ref()?;
-        Some(open.since + open.timeout? + self.config.watch_margin)
+        self.open.as_ref()?.stalled_at(&self.config)
     }
 
     /// Forgets a state that did not become complete.

@@ -1,3 +1,4 @@
+use super::open::VERY_SHORT;
 use super::*;
 use crate::transport::TransportErrorKind;
 use crate::wire::Status;
@@ -19,16 +20,42 @@ fn talk(config: ReflectorConfig) -> Talk {
 
 /// Lists in pages of 2, without watch-list and without timeouts.
 fn lists() -> Talk {
-    talk(ReflectorConfig { page_size: Some(2), watch_list: false, watch_timeout: None, ..ReflectorConfig::default() })
+    talk(ReflectorConfig {
+        page_size: Some(2),
+        watch_list: false,
+        watch_timeout: None,
+        answer_timeout: None,
+        ..ReflectorConfig::default()
+    })
 }
 
 /// Streams first.
 fn streams() -> Talk {
-    talk(ReflectorConfig { watch_timeout: None, ..ReflectorConfig::default() })
+    talk(ReflectorConfig { watch_timeout: None, answer_timeout: None, ..ReflectorConfig::default() })
 }
 
 fn status(code: u16) -> Failure {
     Failure::Status(Status::of_code(code).into())
+}
+
+fn object(id: RequestId, version: &'static str) -> Input<'static> {
+    Input::Answer(id, Answer::Object { version, change: Some(Change::Modified) })
+}
+
+fn list_end(id: RequestId, version: &'static str, continue_token: &'static str) -> Input<'static> {
+    Input::Answer(id, Answer::ListEnd { version, continue_token })
+}
+
+fn bookmark(id: RequestId, version: &'static str, initial_events_end: bool) -> Input<'static> {
+    Input::Answer(id, Answer::Bookmark { version, initial_events_end })
+}
+
+fn closed(id: RequestId, result: Result<(), Failure>) -> Input<'static> {
+    Input::Answer(id, Answer::Closed(result))
+}
+
+fn broken(id: RequestId, failure: Failure) -> Input<'static> {
+    Input::Answer(id, Answer::Broken(failure))
 }
 
 impl Talk {
@@ -64,14 +91,19 @@ impl Talk {
     fn synced(mut self) -> Self {
         let _ = self.reflector.handle(self.now, Input::Start);
         assert_eq!(self.asks().as_deref(), Some("?limit=2"));
-        assert_eq!(self.says(|id| Input::Object(id, "")), Step::Stage);
-        assert_eq!(self.says(|id| Input::ListEnd(id, "5", "")), Step::Commit);
+        assert_eq!(self.says(|id| object(id, "")), Step::Stage);
+        assert_eq!(self.says(|id| list_end(id, "5", "")), Step::Commit);
         assert_eq!(self.asks().as_deref(), Some("?watch=1&resourceVersion=5"));
         self
     }
 
+    fn head(&mut self, status: u16) {
+        let head = Head { status, ..Head::default() };
+        assert_eq!(self.reflector.handle(self.now, Input::Answer(self.id, Answer::Head(&head))), Step::Nothing);
+    }
+
     fn fails(&mut self, failure: Failure) -> Step {
-        self.says(|id| Input::Closed(id, Err(failure)))
+        self.says(|id| closed(id, Err(failure)))
     }
 }
 
@@ -80,11 +112,11 @@ fn a_list_is_read_page_by_page_and_becomes_visible_at_its_end() {
     let mut talk = lists();
     assert_eq!(talk.says(|_| Input::Start), Step::Nothing);
     assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
-    assert_eq!(talk.says(|id| Input::Object(id, "")), Step::Stage);
-    assert_eq!(talk.says(|id| Input::ListEnd(id, "5", "t1")), Step::Nothing);
+    assert_eq!(talk.says(|id| object(id, "")), Step::Stage);
+    assert_eq!(talk.says(|id| list_end(id, "5", "t1")), Step::Nothing);
     assert_eq!(talk.asks().as_deref(), Some("?limit=2&continue=t1"));
-    assert_eq!(talk.says(|id| Input::Object(id, "")), Step::Stage);
-    assert_eq!(talk.says(|id| Input::ListEnd(id, "5", "")), Step::Commit);
+    assert_eq!(talk.says(|id| object(id, "")), Step::Stage);
+    assert_eq!(talk.says(|id| list_end(id, "5", "")), Step::Commit);
     assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=5"));
     assert_eq!(talk.reflector.phase(), Phase::Watching);
 }
@@ -93,12 +125,12 @@ fn a_list_is_read_page_by_page_and_becomes_visible_at_its_end() {
 #[test]
 fn a_watch_that_ends_goes_on_at_once_from_the_last_event_or_bookmark() {
     let mut talk = lists().synced();
-    assert_eq!(talk.says(|id| Input::Object(id, "9")), Step::Apply);
-    assert_eq!(talk.says(|id| Input::Object(id, "7")), Step::Apply);
-    assert_eq!(talk.says(|id| Input::Closed(id, Ok(()))), Step::Nothing);
+    assert_eq!(talk.says(|id| object(id, "9")), Step::Apply);
+    assert_eq!(talk.says(|id| object(id, "7")), Step::Apply);
+    assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Nothing);
     assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=7"));
-    assert_eq!(talk.says(|id| Input::Bookmark(id, "20", false)), Step::Nothing);
-    assert_eq!(talk.says(|id| Input::Closed(id, Ok(()))), Step::Nothing);
+    assert_eq!(talk.says(|id| bookmark(id, "20", false)), Step::Nothing);
+    assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Nothing);
     assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=20"));
 }
 
@@ -106,11 +138,11 @@ fn a_watch_that_ends_goes_on_at_once_from_the_last_event_or_bookmark() {
 fn a_410_inside_of_a_watch_ends_the_request_and_leads_to_a_relist() {
     let mut talk = lists().synced();
     let watch = talk.id;
-    assert_eq!(talk.says(|id| Input::Broken(id, status(410))), Step::Nothing);
+    assert_eq!(talk.says(|id| broken(id, status(410))), Step::Nothing);
     talk.waits();
     assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
     assert_eq!(talk.aborted, [watch]);
-    let failed = talk.reflector.poll_failed().unwrap();
+    let failed = talk.reflector.poll_failure().unwrap();
     assert_eq!((failed.during, failed.reaction, failed.attempts), (During::Watch, Reaction::Relist, 1));
 }
 
@@ -128,12 +160,12 @@ fn a_410_on_a_page_restarts_the_list_unpaged_and_forgets_what_was_read() {
     let mut talk = lists();
     let _ = talk.says(|_| Input::Start);
     let _ = talk.asks();
-    assert_eq!(talk.says(|id| Input::Object(id, "")), Step::Stage);
-    assert_eq!(talk.says(|id| Input::ListEnd(id, "5", "t1")), Step::Nothing);
+    assert_eq!(talk.says(|id| object(id, "")), Step::Stage);
+    assert_eq!(talk.says(|id| list_end(id, "5", "t1")), Step::Nothing);
     let _ = talk.asks();
     assert_eq!(talk.fails(status(410)), Step::Discard);
     assert_eq!(talk.asks().as_deref(), Some(""), "at once, without a limit and without a token");
-    assert_eq!(talk.says(|id| Input::ListEnd(id, "6", "")), Step::Commit);
+    assert_eq!(talk.says(|id| list_end(id, "6", "")), Step::Commit);
 }
 
 #[test]
@@ -168,7 +200,7 @@ fn only_a_watch_that_brought_something_resets_the_delay() {
         talk.waits();
         let _ = talk.asks();
     }
-    let _ = talk.says(|id| Input::Object(id, "6"));
+    let _ = talk.says(|id| object(id, "6"));
     let _ = talk.fails(status(500));
     assert!(talk.waits() < Duration::from_millis(1600));
 }
@@ -176,11 +208,11 @@ fn only_a_watch_that_brought_something_resets_the_delay() {
 #[test]
 fn a_watch_that_ends_at_once_and_without_an_event_is_a_failure() {
     let mut talk = lists().synced();
-    assert_eq!(talk.says(|id| Input::Closed(id, Ok(()))), Step::Nothing);
+    assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Nothing);
     talk.waits();
     assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=5"));
     talk.now = talk.now + VERY_SHORT;
-    assert_eq!(talk.says(|id| Input::Closed(id, Ok(()))), Step::Nothing);
+    assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Nothing);
     assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=5"), "one that lived for a while is none");
 }
 
@@ -189,7 +221,7 @@ fn a_list_that_breaks_off_is_forgotten() {
     let mut talk = lists();
     let _ = talk.says(|_| Input::Start);
     let _ = talk.asks();
-    assert_eq!(talk.says(|id| Input::Object(id, "")), Step::Stage);
+    assert_eq!(talk.says(|id| object(id, "")), Step::Stage);
     assert_eq!(talk.fails(Failure::Truncated), Step::Discard);
     talk.waits();
     assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
@@ -199,7 +231,7 @@ fn a_list_that_breaks_off_is_forgotten() {
 fn the_server_is_given_the_time_it_asks_for() {
     let mut talk = lists().synced();
     let head = Head { status: 429, retry_after: Some(Duration::from_secs(90)), content_type: None };
-    let _ = talk.reflector.handle(talk.now, Input::Head(talk.id, &head));
+    let _ = talk.reflector.handle(talk.now, Input::Answer(talk.id, Answer::Head(&head)));
     let _ = talk.fails(status(429));
     assert_eq!(talk.waits(), Duration::from_secs(90));
 }
@@ -211,11 +243,11 @@ fn a_watch_list_is_staged_up_to_its_bookmark_and_then_watched() {
     let _ = talk.says(|_| Input::Start);
     let first = talk.asks().unwrap();
     assert_eq!(first, "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
-    assert_eq!(talk.says(|id| Input::Object(id, "3")), Step::Stage);
-    assert_eq!(talk.says(|id| Input::Bookmark(id, "3", false)), Step::Nothing);
-    assert_eq!(talk.says(|id| Input::Bookmark(id, "8", true)), Step::Commit);
-    assert_eq!(talk.says(|id| Input::Object(id, "9")), Step::Apply);
-    assert_eq!(talk.says(|id| Input::Closed(id, Ok(()))), Step::Nothing);
+    assert_eq!(talk.says(|id| object(id, "3")), Step::Stage);
+    assert_eq!(talk.says(|id| bookmark(id, "3", false)), Step::Nothing);
+    assert_eq!(talk.says(|id| bookmark(id, "8", true)), Step::Commit);
+    assert_eq!(talk.says(|id| object(id, "9")), Step::Apply);
+    assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Nothing);
     assert_eq!(talk.asks().as_deref(), Some("?watch=1&resourceVersion=9"));
 }
 
@@ -226,7 +258,7 @@ fn a_server_that_knows_no_watch_list_is_listed_and_never_asked_again() {
     let _ = talk.asks();
     assert_eq!(talk.fails(status(422)), Step::Discard);
     assert_eq!(talk.asks().as_deref(), Some("?limit=500"));
-    assert_eq!(talk.says(|id| Input::ListEnd(id, "5", "")), Step::Commit);
+    assert_eq!(talk.says(|id| list_end(id, "5", "")), Step::Commit);
     let _ = talk.asks();
     let _ = talk.fails(status(410));
     talk.waits();
@@ -238,8 +270,8 @@ fn a_stream_that_ends_before_its_bookmark_is_forgotten_and_begun_again() {
     let mut talk = streams();
     let _ = talk.says(|_| Input::Start);
     let first = talk.asks();
-    assert_eq!(talk.says(|id| Input::Object(id, "3")), Step::Stage);
-    assert_eq!(talk.says(|id| Input::Closed(id, Ok(()))), Step::Discard);
+    assert_eq!(talk.says(|id| object(id, "3")), Step::Stage);
+    assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Discard);
     talk.waits();
     assert_eq!(talk.asks(), first);
 }
@@ -251,7 +283,7 @@ fn input_under_an_old_id_is_dropped() {
     let _ = talk.fails(status(500));
     talk.waits();
     let _ = talk.asks();
-    for input in [Input::Object(old, "99"), Input::Broken(old, status(410)), Input::Closed(old, Ok(()))] {
+    for input in [object(old, "99"), broken(old, status(410)), closed(old, Ok(()))] {
         assert_eq!(talk.reflector.handle(talk.now, input), Step::Nothing);
     }
     assert_eq!((talk.reflector.phase(), talk.reflector.last_version()), (Phase::Watching, Some("5")));
@@ -265,9 +297,10 @@ fn a_watch_that_outlives_its_timeout_is_given_up() {
     let mut talk = talk(config);
     let _ = talk.says(|_| Input::Start);
     let _ = talk.asks();
-    let _ = talk.says(|id| Input::ListEnd(id, "5", ""));
+    let _ = talk.says(|id| list_end(id, "5", ""));
     let _ = talk.asks();
     let watch = talk.id;
+    talk.head(200);
     talk.now = talk.reflector.poll_timeout().unwrap();
     assert!(talk.now >= Instant::ZERO + seconds(330) && talk.now < Instant::ZERO + seconds(630), "{:?}", talk.now);
     let _ = talk.says(|_| Input::Timeout);
@@ -295,4 +328,172 @@ fn time_that_goes_back_is_clamped() {
     talk.now = Instant::ZERO;
     assert_eq!(talk.says(|_| Input::Timeout), Step::Nothing);
     assert!(talk.reflector.poll_timeout().unwrap() > Instant::from_nanos(1_000_000_000_000));
+}
+
+#[test]
+fn a_list_that_falls_silent_is_given_up_and_one_that_goes_on_is_not() {
+    let mut talk = talk(ReflectorConfig { watch_list: false, ..Default::default() });
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    talk.head(200);
+    for _ in 0..100 {
+        talk.now = talk.now + Duration::from_secs(50);
+        assert_eq!(talk.says(|id| Input::Answer(id, Answer::Data)), Step::Nothing);
+        assert_eq!(talk.says(|_| Input::Timeout), Step::Nothing);
+    }
+    talk.now = talk.now + Duration::from_secs(60);
+    assert_eq!(talk.says(|_| Input::Timeout), Step::Discard);
+    talk.waits();
+    assert_eq!(talk.aborted, [talk.id]);
+}
+
+#[test]
+fn a_watch_that_is_not_answered_is_given_up() {
+    let mut talk = talk(ReflectorConfig { watch_list: false, ..Default::default() });
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    let _ = talk.says(|id| list_end(id, "5", ""));
+    let _ = talk.asks();
+    assert_eq!(talk.reflector.poll_timeout(), Some(Instant::ZERO + Duration::from_secs(60)));
+}
+
+/// k/k #140890: an aggregated server that never sends the bookmark must not keep everybody waiting.
+#[test]
+fn a_watch_list_that_does_not_end_is_tried_twice_and_never_again() {
+    let mut talk = streams();
+    let _ = talk.says(|_| Input::Start);
+    for _ in 0..2 {
+        assert!(talk.asks().unwrap().contains("sendInitialEvents"));
+        assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Discard);
+        talk.waits();
+    }
+    for _ in 0..3 {
+        assert_eq!(talk.asks().as_deref(), Some("?limit=500"));
+        let _ = talk.fails(status(500));
+        talk.waits();
+    }
+}
+
+#[test]
+fn a_watch_list_that_fails_twice_is_followed_by_a_list_and_tried_again_later() {
+    let mut talk = streams();
+    let _ = talk.says(|_| Input::Start);
+    for code in [404, 503] {
+        assert!(talk.asks().unwrap().contains("sendInitialEvents"));
+        let _ = talk.fails(status(code));
+        talk.waits();
+    }
+    assert_eq!(talk.asks().as_deref(), Some("?limit=500"));
+    let _ = talk.fails(status(503));
+    talk.waits();
+    assert!(talk.asks().unwrap().contains("sendInitialEvents"));
+}
+
+#[test]
+fn a_server_that_ignores_unpaged_is_not_asked_in_a_loop() {
+    let mut talk = lists();
+    let _ = talk.says(|_| Input::Start);
+    for _ in 0..2 {
+        let _ = talk.asks();
+        assert_eq!(talk.says(|id| list_end(id, "5", "t1")), Step::Nothing);
+        assert!(talk.asks().unwrap().contains("continue=t1"));
+        let _ = talk.fails(status(410));
+    }
+    talk.waits();
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
+}
+
+#[test]
+fn a_page_that_leads_to_itself_is_a_failure() {
+    let mut talk = lists();
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    assert_eq!(talk.says(|id| list_end(id, "5", "t1")), Step::Nothing);
+    let _ = talk.asks();
+    assert_eq!(talk.says(|id| list_end(id, "5", "t1")), Step::Discard);
+    talk.waits();
+}
+
+#[test]
+fn a_watch_that_is_refused_again_and_again_leads_to_a_relist() {
+    let mut talk = lists().synced();
+    for _ in 0..REFUSED_WATCHES {
+        let _ = talk.fails(status(500));
+        talk.waits();
+        assert!(talk.asks().unwrap().contains("watch=1"));
+    }
+    let _ = talk.fails(status(500));
+    talk.waits();
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
+}
+
+#[test]
+fn an_outage_however_long_leads_to_no_relist() {
+    let mut talk = lists().synced();
+    for _ in 0..50 {
+        let _ = talk.fails(TransportErrorKind::Refused.into());
+        talk.waits();
+        assert!(talk.asks().unwrap().contains("resourceVersion=5"));
+    }
+}
+
+#[test]
+fn a_watch_in_which_something_was_unreadable_is_followed_by_a_relist() {
+    let mut talk = lists().synced();
+    assert_eq!(talk.says(|id| object(id, "6")), Step::Apply);
+    assert_eq!(talk.says(|id| Input::Answer(id, Answer::Unreadable)), Step::Apply);
+    assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Nothing);
+    talk.waits();
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
+}
+
+/// F5: what a watch from no version begins with comes in no order.
+#[test]
+fn without_a_version_only_a_change_gives_one() {
+    let mut talk = lists();
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    assert_eq!(talk.says(|id| list_end(id, "", "")), Step::Commit);
+    assert_eq!(talk.asks().as_deref(), Some("?watch=1"));
+    for version in ["90", "20"] {
+        let added = Answer::Object { version, change: Some(Change::Added) };
+        assert_eq!(talk.reflector.handle(talk.now, Input::Answer(talk.id, added)), Step::Apply);
+    }
+    assert_eq!(talk.reflector.last_version(), None);
+    let _ = talk.says(|id| object(id, "91"));
+    assert_eq!(talk.reflector.last_version(), Some("91"));
+}
+
+#[test]
+fn a_relist_without_a_version_leaves_no_old_one() {
+    let mut talk = lists().synced();
+    let _ = talk.fails(status(410));
+    talk.waits();
+    let _ = talk.asks();
+    assert_eq!(talk.says(|id| list_end(id, "", "")), Step::Commit);
+    assert_eq!(talk.asks().as_deref(), Some("?watch=1"));
+}
+
+/// Rule 4 of the contract, with the most impatient configuration there is.
+#[test]
+fn every_deadline_that_was_handled_is_followed_by_a_later_one() {
+    let zero = Duration::ZERO;
+    let config = ReflectorConfig {
+        watch_timeout: Some((zero, zero)),
+        watch_margin: zero,
+        answer_timeout: Some(Duration::from_nanos(1)),
+        backoff: Backoff { first: zero, most: zero },
+        ..Default::default()
+    };
+    let mut talk = talk(config);
+    let _ = talk.says(|_| Input::Start);
+    for _ in 0..100 {
+        while talk.asks().is_some() {
+            talk.head(200);
+        }
+        let deadline = talk.reflector.poll_timeout().unwrap();
+        assert!(deadline > talk.now, "{deadline:?} at {:?}", talk.now);
+        talk.now = deadline;
+        let _ = talk.says(|_| Input::Timeout);
+    }
 }

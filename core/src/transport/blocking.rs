@@ -101,8 +101,8 @@ impl<S: BlockingSource> Blocking<S> {
         }
     }
 
-    fn read(&mut self, id: RequestId, max_wait: Option<Duration>, buf: &mut [u8]) -> Incoming {
-        self.source.set_max_wait(max_wait);
+    fn read(&mut self, id: RequestId, turn: &Turn<'_, '_>, buf: &mut [u8]) -> Incoming {
+        self.source.set_max_wait(turn.max_wait);
         match self.source.read(buf) {
             Ok(0) => {
                 self.close();
@@ -110,7 +110,7 @@ impl<S: BlockingSource> Blocking<S> {
             }
             Ok(len) => Incoming::Data { id, len },
             Err(error) if matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Interrupted) => {
-                Incoming::Idle { until: None }
+                Incoming::Idle { until: Some(turn.now) }
             }
             Err(error) => {
                 self.close();
@@ -132,7 +132,7 @@ impl<S: BlockingSource> ListerWatcher for Blocking<S> {
             State::Asked(id, request) => self.request(id, &request),
             State::Answering(id) => {
                 self.state = State::Answering(id);
-                self.read(id, turn.max_wait, buf)
+                self.read(id, &turn, buf)
             }
         })
     }
@@ -244,8 +244,8 @@ mod tests {
     fn a_read_waits_no_longer_than_the_turn_and_is_then_tried_again() {
         let mut transport = opened(&[Err(ErrorKind::TimedOut), Err(ErrorKind::Interrupted), Ok(b"x")]);
         next(&mut transport);
-        assert_eq!(next(&mut transport), Incoming::Idle { until: None });
-        assert_eq!(next(&mut transport), Incoming::Idle { until: None });
+        assert_eq!(next(&mut transport), Incoming::Idle { until: Some(Instant::ZERO) });
+        assert_eq!(next(&mut transport), Incoming::Idle { until: Some(Instant::ZERO) });
         assert_eq!(next(&mut transport), Incoming::Data { id: RequestId(7), len: 1 });
         assert_eq!(transport.source.max_waits, [Some(Duration::from_millis(20)); 3]);
     }

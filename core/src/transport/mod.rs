@@ -8,7 +8,7 @@ mod stream;
 #[cfg(feature = "embedded-io")]
 pub use blocking::{Blocking, BlockingSource};
 #[cfg(feature = "stream")]
-pub use stream::{Part, StreamTransport};
+pub use stream::{StreamPart, StreamTransport};
 
 use crate::time::Instant;
 use crate::wire::{Request, RequestId};
@@ -32,8 +32,8 @@ pub trait ListerWatcher {
     /// What came in next. Bytes are written to the front of `buf`, which is never empty.
     ///
     /// * A transport with an executor behind it registers the waker of `turn.cx` and returns [`Poll::Pending`].
-    /// * A blocking one, or one on bare metal, may wait up to `turn.max_wait` and then returns [`Incoming::Idle`]
-    ///   without a time.
+    /// * A blocking one, or one on bare metal, may wait up to `turn.max_wait` and then returns [`Incoming::Idle`] until
+    ///   `turn.now`: ask again at once.
     /// * A recording never waits: it returns [`Incoming::Idle`] with the moment from which there is more.
     fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming>;
 
@@ -83,7 +83,7 @@ pub enum Incoming {
     },
     /// Nothing now; ask again at the latest when `until` has come, or after the next request.
     Idle {
-        /// When there is more; `None` if that is not known, or never.
+        /// When there may be more; `None` for never.
         until: Option<Instant>,
     },
 }

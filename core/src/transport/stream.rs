@@ -9,7 +9,7 @@ use futures_core::Stream;
 
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part<B> {
+pub enum StreamPart<B> {
     /// Status and headers. An answer without them counts as a 200.
     Head(Head),
     /// Bytes of the body, as many as came.
@@ -25,16 +25,16 @@ pub enum Part<B> {
 /// ```
 /// use core::pin::Pin;
 /// use core::task::{Context, Poll, Waker};
-/// use listwatch_core::{Incoming, Instant, ListerWatcher, Part, Request, RequestId, StreamTransport};
+/// use listwatch_core::{Incoming, Instant, ListerWatcher, StreamPart, Request, RequestId, StreamTransport};
 /// use listwatch_core::{TransportError, Turn};
 ///
 /// struct Chunks(std::vec::IntoIter<&'static str>);
 ///
 /// impl futures_core::Stream for Chunks {
-///     type Item = Result<Part<&'static str>, TransportError>;
+///     type Item = Result<StreamPart<&'static str>, TransportError>;
 ///
 ///     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-///         Poll::Ready(self.0.next().map(|chunk| Ok(Part::Data(chunk))))
+///         Poll::Ready(self.0.next().map(|chunk| Ok(StreamPart::Data(chunk))))
 ///     }
 /// }
 ///
@@ -68,7 +68,7 @@ struct Answer<S, B> {
 impl<F, S, B> StreamTransport<F, S, B>
 where
     F: FnMut(&Request) -> S,
-    S: Stream<Item = Result<Part<B>, TransportError>>,
+    S: Stream<Item = Result<StreamPart<B>, TransportError>>,
     B: AsRef<[u8]>,
 {
     /// Answers requests by this function.
@@ -80,7 +80,7 @@ where
 impl<F, S, B> ListerWatcher for StreamTransport<F, S, B>
 where
     F: FnMut(&Request) -> S,
-    S: Stream<Item = Result<Part<B>, TransportError>>,
+    S: Stream<Item = Result<StreamPart<B>, TransportError>>,
     B: AsRef<[u8]>,
 {
     fn open(&mut self, id: RequestId, request: &Request) {
@@ -103,16 +103,16 @@ where
     }
 }
 
-impl<S: Stream<Item = Result<Part<B>, TransportError>>, B: AsRef<[u8]>> Answer<S, B> {
+impl<S: Stream<Item = Result<StreamPart<B>, TransportError>>, B: AsRef<[u8]>> Answer<S, B> {
     fn poll_next(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<Incoming> {
         loop {
             if let Some(len) = self.copy(buf) {
                 return Poll::Ready(Incoming::Data { id: self.id, len });
             }
             match ready!(self.stream.as_mut().poll_next(cx)) {
-                Some(Ok(Part::Head(_))) if self.has_begun => return Poll::Ready(self.failed("a second head")),
-                Some(Ok(Part::Head(head))) => return Poll::Ready(self.begin(head)),
-                Some(Ok(Part::Data(chunk))) => {
+                Some(Ok(StreamPart::Head(_))) if self.has_begun => return Poll::Ready(self.failed("a second head")),
+                Some(Ok(StreamPart::Head(head))) => return Poll::Ready(self.begin(head)),
+                Some(Ok(StreamPart::Data(chunk))) => {
                     self.rest = Some((chunk, 0));
                     if !self.has_begun {
                         return Poll::Ready(self.begin(Head { status: 200, ..Head::default() }));
@@ -158,7 +158,7 @@ mod tests {
     use core::cell::RefCell;
     use core::task::Waker;
 
-    type Item = Result<Part<&'static str>, TransportError>;
+    type Item = Result<StreamPart<&'static str>, TransportError>;
 
     /// Gives what was put in, and waits while that is nothing; notes for what it was asked, and that it was dropped.
     struct Line(Rc<RefCell<State>>);
@@ -185,12 +185,12 @@ mod tests {
         }
     }
 
-    fn item(part: Part<&'static str>) -> Poll<Option<Item>> {
+    fn item(part: StreamPart<&'static str>) -> Poll<Option<Item>> {
         Poll::Ready(Some(Ok(part)))
     }
 
     fn answer(status: u16) -> Poll<Option<Item>> {
-        item(Part::Head(Head { status, ..Head::default() }))
+        item(StreamPart::Head(Head { status, ..Head::default() }))
     }
 
     /// A transport with request 7 open, answered by these parts.
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn chunks_of_any_size_come_whole_through_a_small_buffer() {
-        let chunks = ["abcdefghij", "", "kl"].map(|chunk| item(Part::Data(chunk)));
+        let chunks = ["abcdefghij", "", "kl"].map(|chunk| item(StreamPart::Data(chunk)));
         let (mut transport, state) =
             opened([answer(410)].into_iter().chain(chunks).chain([Poll::Ready(None)]).collect());
         let (text, others) = drained(&mut transport);
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_a_head_is_a_200() {
-        let (mut transport, _) = opened([item(Part::Data("ab"))].into());
+        let (mut transport, _) = opened([item(StreamPart::Data("ab"))].into());
         let mut buf = [0; 4];
         let head = Head { status: 200, ..Head::default() };
         assert_eq!(next(&mut transport, &mut buf), Poll::Ready(Incoming::Head { id: ID, head }));
@@ -252,7 +252,8 @@ mod tests {
     fn an_error_ends_the_answer_and_closes_the_stream() {
         let error = TransportError::new(TransportErrorKind::Reset, "cut");
         let broken = Poll::Ready(Some(Err(error.clone())));
-        let (mut transport, state) = opened([answer(200), item(Part::Data("a")), broken, item(Part::Data("b"))].into());
+        let (mut transport, state) =
+            opened([answer(200), item(StreamPart::Data("a")), broken, item(StreamPart::Data("b"))].into());
         let (text, others) = drained(&mut transport);
         assert_eq!(text, "a");
         assert_eq!(others[1..], [Incoming::Failed { id: ID, error }]);

@@ -17,8 +17,11 @@ const READ: usize = 16 * 1024;
 const KEEP: usize = 64 * READ;
 
 impl Buffer {
-    /// Room for more bytes.
+    /// Room for more bytes. It stays where it is until it is asked for again.
     pub(crate) fn space(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            self.start_over();
+        }
         if self.bytes.len() - self.end < READ {
             self.make_room();
         }
@@ -37,14 +40,15 @@ impl Buffer {
 
     /// Consumes the first `len` of them.
     pub(crate) fn consume(&mut self, len: usize) {
-        self.start += len;
-        if self.start >= self.end {
-            self.clear();
-        }
+        self.start = (self.start + len).min(self.end);
     }
 
     /// Consumes everything.
     pub(crate) fn clear(&mut self) {
+        self.start = self.end;
+    }
+
+    fn start_over(&mut self) {
         (self.start, self.end) = (0, 0);
         if self.bytes.len() > KEEP {
             self.bytes = Vec::new();
@@ -91,6 +95,17 @@ mod tests {
         }
         assert!(buffer.bytes.len() >= 200 * READ);
         buffer.consume(200 * READ);
-        assert!(buffer.bytes.is_empty());
+        assert!(buffer.space().len() < 2 * READ);
+    }
+
+    #[test]
+    fn the_room_stays_where_it_is_while_bytes_are_consumed() {
+        let mut buffer = Buffer::default();
+        buffer.space()[..3].copy_from_slice(b"old");
+        buffer.commit(3);
+        buffer.space()[..3].copy_from_slice(b"new");
+        buffer.consume(3);
+        buffer.commit(3);
+        assert_eq!(buffer.filled(), b"new");
     }
 }

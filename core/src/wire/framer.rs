@@ -69,6 +69,8 @@ pub struct Framer {
     scanned: usize,
     /// The unfinished frame is over the limit: its bytes go as they come.
     skipping: bool,
+    /// The list has said what its items are, if only that there are none.
+    items_seen: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,7 +112,7 @@ impl Framer {
             Framing::Values => State::Gap,
             Framing::List => State::ListStart,
         };
-        Self { state, scanner: Scanner::default(), limit, start: 0, scanned: 0, skipping: false }
+        Self { state, scanner: Scanner::default(), limit, start: 0, scanned: 0, skipping: false, items_seen: false }
     }
 
     /// The next frame in `buffer`, which holds everything that has arrived and was not reclaimed; `None` when more is
@@ -127,9 +129,7 @@ impl Framer {
                 State::Fields => self.on_fields(buffer),
                 State::Name => self.on_name(buffer),
                 State::Colon { name_end } => self.on_colon(buffer, name_end),
-                State::Field { name_end, value } => {
-                    self.on_value(buffer, State::Fields).map(|frame| Found::Field { frame, name_end, value })
-                }
+                State::Field { name_end, value } => self.on_field(buffer, name_end, value),
                 State::Items => self.on_items(buffer),
                 State::Item => self.on_value(buffer, State::Items).map(Found::Item),
                 State::Done | State::NotAList => {
@@ -164,13 +164,14 @@ impl Framer {
     }
 
     fn on_line(&mut self, buffer: &[u8]) -> Option<Found> {
+        if self.start == self.scanned && !self.skipping {
+            self.skip_space(buffer)?;
+        }
         let Some(length) = memchr(b'\n', &buffer[self.scanned..]) else {
             self.scanned = buffer.len();
             return None;
         };
-        let line = self.end_frame(self.scanned + length, self.scanned + length + 1);
-        let blank = !self.skipping && buffer[line.clone()].iter().all(|byte| is_space(*byte));
-        (!blank).then_some(Found::Value(line))
+        Some(Found::Value(self.end_frame(self.scanned + length, self.scanned + length + 1)))
     }
 
     fn on_gap(&mut self, buffer: &[u8]) -> Option<Found> {
@@ -209,11 +210,8 @@ impl Framer {
     fn on_fields(&mut self, buffer: &[u8]) -> Option<Found> {
         match self.skip_space(buffer)? {
             b',' => self.skip_byte(),
-            b'"' => {
-                self.scanned += 1;
-                self.state = State::Name;
-            }
-            b'}' => {
+            b'"' => self.state = State::Name,
+            b'}' if self.items_seen => {
                 self.skip_byte();
                 self.state = State::Done;
                 return Some(Found::ListEnd);
@@ -224,10 +222,10 @@ impl Framer {
     }
 
     fn on_name(&mut self, buffer: &[u8]) -> Option<Found> {
-        match memchr(b'"', &buffer[self.scanned..]) {
+        match self.scanner.end_of_value(&buffer[self.scanned..]) {
             None => self.scanned = buffer.len(),
             Some(length) => {
-                self.scanned += length + 1;
+                self.scanned += length;
                 self.state = State::Colon { name_end: self.scanned - 1 - self.start };
             }
         }
@@ -236,17 +234,32 @@ impl Framer {
 
     fn on_colon(&mut self, buffer: &[u8], name_end: usize) -> Option<Found> {
         let byte = buffer[self.scanned];
-        let is_items = || &buffer[self.start..self.start + name_end] == b"\"items";
         if byte == b':' || is_space(byte) {
             self.scanned += 1;
-        } else if byte == b'[' && !self.skipping && is_items() {
+        } else if byte == b'[' && self.is_items(buffer, name_end) {
             self.scanned += 1;
             self.start = self.scanned;
+            self.items_seen = true;
             self.state = State::Items;
         } else {
             self.state = State::Field { name_end, value: self.scanned - self.start };
         }
         None
+    }
+
+    /// A field around the items. Items that are no array but null are none; as anything else they make no list.
+    fn on_field(&mut self, buffer: &[u8], name_end: usize, value: usize) -> Option<Found> {
+        let is_items = self.is_items(buffer, name_end);
+        let frame = self.on_value(buffer, State::Fields)?;
+        if is_items && &buffer[frame.start + value..frame.end] != b"null" {
+            return self.give_up(buffer);
+        }
+        self.items_seen |= is_items;
+        Some(Found::Field { frame, name_end, value })
+    }
+
+    fn is_items(&self, buffer: &[u8], name_end: usize) -> bool {
+        !self.skipping && &buffer[self.start..self.start + name_end] == b"\"items"
     }
 
     fn on_items(&mut self, buffer: &[u8]) -> Option<Found> {

@@ -54,7 +54,7 @@ impl Scanner {
         match byte {
             b'"' => self.place = Place::String,
             b'{' | b'[' => {
-                self.depth += 1;
+                self.depth = self.depth.saturating_add(1);
                 self.place = Place::Structure;
             }
             b'}' | b']' => {

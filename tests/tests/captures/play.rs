@@ -72,6 +72,7 @@ impl<T: DeserializeOwned> Player<T> {
         let playback = Playback::with_config(path, config).unwrap();
         let mut config = InformerConfig::default();
         config.reflector.watch_timeout = None;
+        config.reflector.answer_timeout = None;
         config.order = case.order;
         let mut informer = Informer::new(playback.resource().unwrap().clone(), config);
         informer.start(Instant::ZERO);
@@ -93,7 +94,7 @@ impl<T: DeserializeOwned> Player<T> {
             match self.driver.pump(self.now, &mut cx) {
                 Pumped::Progress if self.drains() => self.drain(),
                 Pumped::Progress => {}
-                Pumped::Full => self.drain(),
+                Pumped::Backpressure => self.drain(),
                 Pumped::Waiting => {
                     self.drain();
                     self.work();

@@ -77,7 +77,6 @@ fn a_list_is_divided_into_items_wherever_its_fields_stand() {
 fn a_list_without_items_has_none() {
     assert_eq!(all(Framing::List, 100, r#"{"items":null}"#).0, ["items=null", "ListEnd"]);
     assert_eq!(all(Framing::List, 100, r#"{"items":[]}"#).0, ["ListEnd"]);
-    assert_eq!(all(Framing::List, 100, "{}").0, ["ListEnd"]);
 }
 
 #[test]
@@ -93,6 +92,10 @@ fn what_is_no_list_is_said_once() {
     assert_eq!(all(Framing::List, 100, "<html></html>").0, ["NotAList"]);
     assert_eq!(all(Framing::List, 100, r#"[{"a":1}]"#).0, ["NotAList"]);
     assert_eq!(all(Framing::List, 100, r#"{"items":[}"#).0, ["NotAList"]);
+    assert_eq!(all(Framing::List, 100, "{}").0, ["NotAList"]);
+    assert_eq!(all(Framing::List, 100, r#"{"items":{}}"#).0, ["NotAList"]);
+    assert_eq!(all(Framing::List, 100, r#"{"code":500}"#).0, ["code=500", "NotAList"]);
+    assert_eq!(all(Framing::List, 100, r#"{"it\u0065ms":[1]}"#).0, [r#"it\u0065ms=[1]"#, "NotAList"]);
 }
 
 #[test]
@@ -110,4 +113,17 @@ fn a_frame_over_the_limit_is_skipped_and_the_next_one_is_read() {
 fn a_frame_as_long_as_the_limit_is_read() {
     assert_eq!(all(Framing::Lines, 7, "{\"a\":1}\n").0, ["{\"a\":1}"]);
     assert_eq!(all(Framing::Lines, 6, "{\"a\":1}\n").0, ["TooLong"]);
+}
+
+#[test]
+fn a_name_with_escapes_does_not_end_early() {
+    let (seen, complete) = all(Framing::List, 100, r#"{"a\"b":{"x":1},"items":[{"a":1}]}"#);
+    assert_eq!(seen, [r#"a\"b={"x":1}"#, r#"item {"a":1}"#, "ListEnd"]);
+    assert!(complete);
+}
+
+#[test]
+fn blank_lines_are_nothing_however_long() {
+    let lines = format!("{}\n\n{{}}\n", " ".repeat(100));
+    assert_eq!(all(Framing::Lines, 20, &lines).0, ["{}"]);
 }

@@ -1,5 +1,6 @@
 use super::text::Text;
 use crate::object::{MetaBuilder, OwnerReference};
+use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 use serde::Deserialize;
@@ -30,8 +31,10 @@ pub(super) struct Metadata {
     pub(super) initial_events_end: bool,
     /// Whether that annotation is looked for: on bookmarks.
     pub(super) bookmark: bool,
-    /// Where in memory the text of `managedFields` was skipped.
-    pub(super) managed_fields: Option<Range<usize>>,
+    /// What cannot be read is passed over: the object is not to be decoded any more, only named.
+    pub(super) lenient: bool,
+    /// Where in memory the text of `managedFields` was skipped, its name included.
+    pub(super) managed_fields: Vec<Range<usize>>,
 }
 
 /// A field of `metadata` that is noted.
@@ -55,7 +58,8 @@ impl Metadata {
     /// Forgets the object before.
     pub(super) fn start(&mut self, bookmark: bool) {
         self.builder.clear();
-        *self = Self { builder: core::mem::take(&mut self.builder), keep: self.keep, bookmark, ..Self::default() };
+        self.managed_fields.clear();
+        (self.seen, self.initial_events_end, self.bookmark) = (false, false, bookmark);
     }
 
     pub(super) fn field(&self, name: &str) -> Option<Field> {
@@ -76,6 +80,13 @@ impl Metadata {
 
     /// Notes a field, whose value is `json`. `null` is as good as absent.
     pub(super) fn read(&mut self, field: Field, json: &str) -> Result<(), serde_json::Error> {
+        match self.try_read(field, json) {
+            Err(_) if self.lenient => Ok(()),
+            result => result,
+        }
+    }
+
+    fn try_read(&mut self, field: Field, json: &str) -> Result<(), serde_json::Error> {
         if json == "null" {
             return Ok(());
         }
@@ -95,22 +106,26 @@ impl Metadata {
                 }
             })?,
             Field::OwnerReferences => {
-                let owners: alloc::vec::Vec<Owner<'_>> = serde_json::from_str(json)?;
+                let owners: Vec<Owner<'_>> = serde_json::from_str(json)?;
                 owners.iter().for_each(|owner| builder.owner(owner.reference()));
             }
             Field::Finalizers => {
-                let finalizers: alloc::vec::Vec<Text<'_>> = serde_json::from_str(json)?;
+                let finalizers: Vec<Text<'_>> = serde_json::from_str(json)?;
                 finalizers.iter().for_each(|finalizer| builder.finalizer(finalizer.as_str()));
             }
         }
         Ok(())
     }
 
-    /// Passes over the value of `managedFields`, and notes where it was.
-    pub(super) fn skip_managed_fields<'de, A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
+    /// Passes over the value of `managedFields`, and notes where it was from its name on.
+    pub(super) fn skip_managed_fields<'de, A: MapAccess<'de>>(
+        &mut self,
+        name: &'de str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
         let skipped: &'de RawValue = map.next_value()?;
-        let range = skipped.get().as_bytes().as_ptr_range();
-        self.managed_fields = Some(range.start.addr()..range.end.addr());
+        let quote = name.as_ptr().addr() - 1;
+        self.managed_fields.push(quote..skipped.get().as_bytes().as_ptr_range().end.addr());
         Ok(())
     }
 }
@@ -142,29 +157,30 @@ impl<'de, F: FnMut(&str, &str)> Visitor<'de> for Pairs<F> {
 }
 
 /// `metav1.OwnerReference`.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
 struct Owner<'a> {
     #[serde(borrow)]
-    api_version: Text<'a>,
+    api_version: Option<Text<'a>>,
     #[serde(borrow)]
-    kind: Text<'a>,
+    kind: Option<Text<'a>>,
     #[serde(borrow)]
-    name: Text<'a>,
+    name: Option<Text<'a>>,
     #[serde(borrow)]
-    uid: Text<'a>,
+    uid: Option<Text<'a>>,
     controller: Option<bool>,
     block_owner_deletion: Option<bool>,
 }
 
 impl Owner<'_> {
     fn reference(&self) -> OwnerReference<'_> {
+        let [api_version, kind, name, uid] = [&self.api_version, &self.kind, &self.name, &self.uid]
+            .map(|text| text.as_ref().map(Text::as_str).unwrap_or_default());
         OwnerReference {
-            api_version: self.api_version.as_str(),
-            kind: self.kind.as_str(),
-            name: self.name.as_str(),
-            uid: self.uid.as_str(),
+            api_version,
+            kind,
+            name,
+            uid,
             controller: self.controller.unwrap_or(false),
             block_owner_deletion: self.block_owner_deletion.unwrap_or(false),
         }

@@ -96,6 +96,7 @@ impl Decoder {
         match self.try_watch_event(frame, &mut change) {
             Ok(event) => Ok(event),
             Err(error) => {
+                self.metadata.lenient = true;
                 let reread = self.parse_event::<MetadataOnly>(frame, &mut change);
                 Err(self.undecodable(reread.is_ok(), change, error))
             }
@@ -111,6 +112,7 @@ impl Decoder {
         match self.try_item(frame, types) {
             Ok(object) => Ok(object),
             Err(error) => {
+                self.metadata.lenient = true;
                 let reread = self.parse_item::<MetadataOnly>(frame, types);
                 Err(self.undecodable(reread.is_ok(), None, error))
             }
@@ -171,7 +173,8 @@ impl Decoder {
     }
 
     /// `reread` says whether the metadata at hand is all of the object's.
-    fn undecodable(&self, reread: bool, change: Option<Change>, error: String) -> Undecodable {
+    fn undecodable(&mut self, reread: bool, change: Option<Change>, error: String) -> Undecodable {
+        self.metadata.lenient = false;
         let builder = &self.metadata.builder;
         let version = Some(builder.resource_version()).filter(|version| reread && !version.is_empty());
         Undecodable {

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 use core::ops::Range;
-use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, IgnoredAny, Visitor};
 use serde_json::value::RawValue;
 
 /// An object's own JSON, to be decoded when somebody asks: the cheapest cache that loses nothing.
@@ -72,7 +72,7 @@ impl<'de> Visitor<'de> for RawVisitor {
 
 impl<'de> Deserialize<'de> for MetadataOnly {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
     }
 }
 
@@ -86,55 +86,63 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>, V: Visitor<'de>>(
     let text = <&'de RawValue>::deserialize(inner)?.get();
     let first = metadata_only(&mut serde_json::Deserializer::from_str(text), metadata);
     first.map_err(D::Error::custom)?;
-    let skipped = metadata.managed_fields.take().and_then(|range| {
+    let given = given(text, types).map_err(D::Error::custom)?;
+    let cuts = metadata.managed_fields.iter().filter_map(|range| {
         let base = text.as_ptr().addr();
-        Some(range.start.checked_sub(base)?..range.end.checked_sub(base)?)
+        Some(with_comma(text, range.start.checked_sub(base)?..range.end.checked_sub(base)?))
     });
-    let cut = skipped.and_then(|value| member(text, value)).unwrap_or_default();
-    visitor.visit_string(assemble(text, cut, types))
+    visitor.visit_string(assemble(text, cuts, &given))
 }
 
-/// The text of a whole member, with the one comma that goes with it, given where its value is.
-fn member(text: &str, value: Range<usize>) -> Option<Range<usize>> {
-    const NAME: &str = "\"managedFields\"";
-    let before = text.get(..value.start)?;
-    let name = before.rfind(NAME)?;
-    let left = before[..name].trim_end_matches(|c: char| c.is_ascii() && is_space(c as u8));
+/// A member of an object with the one comma that goes with it.
+fn with_comma(text: &str, member: Range<usize>) -> Range<usize> {
+    let left = text[..member.start].trim_end_matches(|c: char| c.is_ascii() && is_space(c as u8));
     if left.ends_with(',') {
-        return Some(left.len() - 1..value.end);
+        return left.len() - 1..member.end;
     }
-    let right = text.get(value.end..)?;
+    let right = &text[member.end..];
     let spaces = right.bytes().take_while(|byte| is_space(*byte)).count();
     let comma = usize::from(right[spaces..].starts_with(','));
-    Some(name..value.end + (spaces + 1) * comma)
+    member.start..member.end + (spaces + 1) * comma
 }
 
-/// The text without what is cut out, and with the types in front that it does not have itself.
-fn assemble(text: &str, cut: Range<usize>, types: Types<'_>) -> String {
-    let mut whole = String::with_capacity(text.len() - cut.len() + types.kind.len() + types.api_version.len() + 40);
-    let (open, body) = text.split_at(text.find('{').map_or(0, |at| at + 1));
-    whole.push_str(open);
-    if !types.kind.is_empty() && !has_kind(text) {
-        for (name, value) in [("kind", types.kind), ("apiVersion", types.api_version)] {
-            whole.extend(["\"", name, "\":\"", value, "\","]);
-        }
-        if body.trim_start().starts_with('}') {
-            whole.pop();
+/// The members that the types have for an object which does not have them itself, as text with commas behind them.
+fn given(text: &str, types: Types<'_>) -> Result<String, serde_json::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Own {
+        kind: Option<IgnoredAny>,
+        api_version: Option<IgnoredAny>,
+    }
+    let mut given = String::new();
+    if types.kind.is_empty() {
+        return Ok(given);
+    }
+    let own: Own = serde_json::from_str(text)?;
+    for (name, value, has) in
+        [("kind", types.kind, own.kind.is_some()), ("apiVersion", types.api_version, own.api_version.is_some())]
+    {
+        if !has && !value.is_empty() {
+            given.extend(["\"", name, "\":", &serde_json::to_string(value)?, ","]);
         }
     }
-    whole.push_str(&text[open.len()..cut.start.max(open.len())]);
-    whole.push_str(&text[cut.end.max(open.len())..]);
+    Ok(given)
+}
+
+/// The text without what is cut out, and with what is given in front.
+fn assemble(text: &str, cuts: impl Iterator<Item = Range<usize>>, given: &str) -> String {
+    let mut whole = String::with_capacity(text.len() + given.len());
+    let (open, body) = text.split_at(text.find('{').map_or(0, |at| at + 1));
+    let given = if body.trim_start().starts_with('}') { given.trim_end_matches(',') } else { given };
+    whole.extend([open, given]);
+    let mut from = open.len();
+    for cut in cuts {
+        whole.push_str(&text[from..cut.start.max(from)]);
+        from = cut.end.max(from);
+    }
+    whole.push_str(&text[from..]);
     whole.shrink_to_fit();
     whole
-}
-
-/// Whether the object names its kind itself.
-fn has_kind(text: &str) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Kind {
-        kind: Option<serde::de::IgnoredAny>,
-    }
-    serde_json::from_str(text).is_ok_and(|Kind { kind }| kind.is_some())
 }
 
 #[cfg(test)]
@@ -142,8 +150,13 @@ mod tests {
     use super::*;
 
     fn without_managed_fields(text: &str) -> String {
-        let value = text.find("[M]").map(|at| at..at + 3).unwrap();
-        assemble(text, member(text, value).unwrap(), Types::default())
+        let member = text.find("\"managedFields").unwrap()..text.find("[M]").unwrap() + 3;
+        assemble(text, [with_comma(text, member)].into_iter(), "")
+    }
+
+    fn with_types(text: &str) -> String {
+        let types = Types { kind: "P\"d", api_version: "v1" };
+        assemble(text, [].into_iter(), &given(text, types).unwrap())
     }
 
     #[test]
@@ -156,9 +169,9 @@ mod tests {
 
     #[test]
     fn types_come_first_and_only_where_they_are_missing() {
-        let types = Types { kind: "Pod", api_version: "v1" };
-        assert_eq!(assemble(r#"{"a":1}"#, 0..0, types), r#"{"kind":"Pod","apiVersion":"v1","a":1}"#);
-        assert_eq!(assemble("{ }", 0..0, types), r#"{"kind":"Pod","apiVersion":"v1" }"#);
-        assert_eq!(assemble(r#"{"kind":"X"}"#, 0..0, types), r#"{"kind":"X"}"#);
+        assert_eq!(with_types(r#"{"a":1}"#), r#"{"kind":"P\"d","apiVersion":"v1","a":1}"#);
+        assert_eq!(with_types("{ }"), r#"{"kind":"P\"d","apiVersion":"v1" }"#);
+        assert_eq!(with_types(r#"{"kind":"X"}"#), r#"{"apiVersion":"v1","kind":"X"}"#);
+        assert_eq!(with_types(r#"{"kind":"X","apiVersion":"v2"}"#), r#"{"kind":"X","apiVersion":"v2"}"#);
     }
 }

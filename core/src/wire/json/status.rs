@@ -3,32 +3,56 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny};
 
 /// `metav1.Status`: how an API server says that something went wrong.
+///
+/// It is read leniently, because much depends on its being read at all: what is not of the right type is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Status {
     /// The HTTP status code, also where the status came inside of a stream.
+    #[serde(deserialize_with = "lenient")]
     pub code: u16,
     /// One word for machines, such as `Expired`.
+    #[serde(deserialize_with = "lenient")]
     pub reason: String,
     /// A sentence for people.
+    #[serde(deserialize_with = "lenient")]
     pub message: String,
+    #[serde(deserialize_with = "lenient")]
     details: Details,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Details {
+    #[serde(deserialize_with = "lenient")]
     retry_after_seconds: u64,
+    #[serde(deserialize_with = "lenient")]
     causes: Vec<Cause>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 struct Cause {
+    #[serde(deserialize_with = "lenient")]
     reason: String,
+}
+
+/// Reads a `T`, or its default where something else stands.
+pub(super) fn lenient<'de, T: DeserializeOwned + Default, D: Deserializer<'de>>(input: D) -> Result<T, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Maybe<T> {
+        Right(T),
+        Wrong(IgnoredAny),
+    }
+    Ok(match Maybe::deserialize(input)? {
+        Maybe::Right(value) => value,
+        Maybe::Wrong(_) => T::default(),
+    })
 }
 
 impl Status {
@@ -94,6 +118,14 @@ mod tests {
         let status = Status::read(504, body);
         assert!(status.is_version_too_large() && !status.is_expired());
         assert_eq!((status.code, status.retry_after()), (504, Some(Duration::from_secs(1))));
+    }
+
+    #[test]
+    fn a_status_with_fields_of_other_types_is_still_one() {
+        let body = br#"{"code":410,"reason":"Expired","message":7,"details":null,"metadata":[]}"#;
+        assert!(Status::read(500, body).is_expired());
+        let body = br#"{"code":"x","reason":"Gone","details":{"causes":[null],"retryAfterSeconds":-1}}"#;
+        assert_eq!((Status::read(500, body).code, Status::read(500, body).is_expired()), (500, true));
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watching<'_, V> {
             Level::Object => Given { kind: !types.kind.is_empty(), api_version: !types.api_version.is_empty() },
             Level::Metadata => Given::default(),
         };
-        metadata.seen |= level == Level::Object;
+        metadata.seen |= level == Level::Metadata;
         visitor.visit_map(TeeMap { inner, level, types, metadata, given, value: Value::Plain, de: PhantomData })
     }
 
@@ -188,10 +188,14 @@ enum Value {
 }
 
 impl<'de, A: MapAccess<'de>> TeeMap<'_, 'de, A> {
-    /// What the value behind `name` is; `None` for one that nobody shall see.
-    fn classify(&mut self, name: &str) -> Option<Value> {
-        Some(match (self.level, name) {
-            (Level::Object, "metadata") => Value::Metadata,
+    /// What the value behind `name` is.
+    fn classify(&mut self, name: &str) -> Value {
+        match (self.level, name) {
+            (Level::Object, "metadata") => {
+                // Of two, the last one counts, as in every other reader of JSON.
+                self.metadata.builder.clear();
+                Value::Metadata
+            }
             (Level::Object, "kind") => {
                 self.given.kind = false;
                 Value::Plain
@@ -200,10 +204,21 @@ impl<'de, A: MapAccess<'de>> TeeMap<'_, 'de, A> {
                 self.given.api_version = false;
                 Value::Plain
             }
-            (Level::Metadata, "managedFields") if !self.metadata.keep.managed_fields => return None,
             (Level::Metadata, _) => self.metadata.field(name).map_or(Value::Plain, Value::Field),
             _ => Value::Plain,
-        })
+        }
+    }
+
+    /// Whether `name` is one that nobody shall see. Servers write it without escapes.
+    fn hides(&self, name: &Text<'de>) -> Option<&'de str> {
+        match name {
+            Text::Borrowed(name @ "managedFields")
+                if self.level == Level::Metadata && !self.metadata.keep.managed_fields =>
+            {
+                Some(name)
+            }
+            _ => None,
+        }
     }
 
     /// The entries that the object does not have and its list has.
@@ -227,15 +242,16 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for TeeMap<'_, 'de, A> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         loop {
             let Some(name) = self.inner.next_key::<Text<'de>>()? else { return self.given_key(seed) };
-            if let Some(value) = self.classify(name.as_str()) {
-                self.value = value;
-                return match name {
-                    Text::Borrowed(name) => seed.deserialize(BorrowedStrDeserializer::new(name)),
-                    Text::Owned(name) => seed.deserialize(name.into_deserializer()),
-                }
-                .map(Some);
+            if let Some(name) = self.hides(&name) {
+                self.metadata.skip_managed_fields(name, &mut self.inner)?;
+                continue;
             }
-            self.metadata.skip_managed_fields(&mut self.inner)?;
+            self.value = self.classify(name.as_str());
+            return match name {
+                Text::Borrowed(name) => seed.deserialize(BorrowedStrDeserializer::new(name)),
+                Text::Owned(name) => seed.deserialize(name.into_deserializer()),
+            }
+            .map(Some);
         }
     }
 

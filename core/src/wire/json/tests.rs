@@ -215,3 +215,35 @@ fn metadata_that_is_null_is_absent() {
     let object = decode::<MetadataOnly>(&event("ADDED", pod));
     assert_eq!((object.meta.key().as_str(), object.meta.labels().count()), ("a", 0));
 }
+
+#[test]
+fn metadata_that_the_type_takes_as_text_is_noted_all_the_same() {
+    #[derive(Deserialize)]
+    struct Mine {
+        metadata: Box<serde_json::value::RawValue>,
+    }
+    let object = decode::<Mine>(&event("ADDED", POD));
+    assert!(object.value.metadata.get().starts_with('{'));
+    assert_metadata(&object.meta);
+}
+
+#[test]
+fn of_two_metadata_the_last_one_counts() {
+    let pod = r#"{"metadata":{"name":"a","labels":{"k":"1"}},"metadata":{"name":"b","labels":{"k":"2"}}}"#;
+    let object = decode::<Value>(&event("ADDED", pod));
+    assert_eq!((object.meta.name(), object.meta.labels().collect::<Vec<_>>()), ("b", [("k", "2")].to_vec()));
+    assert_eq!(object.value["metadata"]["name"], "b");
+}
+
+#[test]
+fn raw_stays_json_whatever_managed_fields_look_like() {
+    let odd = [
+        r#"{"metadata":{"name":"a","labels":{"managedFields":"x"},"managed\u0046ields":[1]}}"#,
+        r#"{"metadata":{"managedFields":[1],"name":"a","managedFields":[2]}}"#,
+        r#"{"metadata":{"name":"a","managedFields":[1]},"metadata":{"managedFields":[2],"name":"b"}}"#,
+    ];
+    for pod in odd {
+        let raw = decode::<Raw>(&event("ADDED", pod));
+        assert_eq!(raw.value.decode::<Value>().unwrap(), decode::<Value>(&event("ADDED", pod)).value, "{pod}");
+    }
+}

@@ -1,5 +1,5 @@
 use super::metadata::Metadata;
-use super::status::Status;
+use super::status::{Status, lenient};
 use super::tee::{Level, Tee, Types, metadata_only};
 use super::text::Text;
 use alloc::string::String;
@@ -131,7 +131,7 @@ impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for ObjectSeed<'_, T> {
                 metadata_only(inner, metadata)?;
                 Parsed::Bookmark
             }
-            Kind::Error => Parsed::Error(Status::deserialize(inner)?),
+            Kind::Error => Parsed::Error(lenient(inner)?),
             Kind::Unknown(name) => {
                 IgnoredAny::deserialize(inner)?;
                 Parsed::Unknown(name)

@@ -1,16 +1,14 @@
 //! An answer while it is played: its parts in order, each with its delay.
 
+use crate::body::{Body, JSON};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::exchange::{Exchange, Stage};
 use crate::format::{Line, Record, What};
 use crate::head::head;
 use crate::tape::Tape;
 use core::time::Duration;
-use listwatch_core::{CONCATENATED_JSON, Head, TransportError, TransportErrorKind};
-use std::io::BufRead;
+use listwatch_core::{Head, TransportError, TransportErrorKind};
 use std::vec;
-
-const JSON: &str = "application/json";
 
 /// What an answer consists of.
 #[derive(Debug)]
@@ -60,8 +58,8 @@ pub(crate) struct Answer {
 /// Where the parts come from.
 enum Script {
     Recorded(Recorded),
-    /// The bytes of the file are the body; the head comes first.
-    File(Option<Head>),
+    /// The file is the body; the head comes first.
+    File(Option<Head>, Body),
     Written(vec::IntoIter<Part>),
 }
 
@@ -80,14 +78,9 @@ impl Answer {
         }))
     }
 
-    /// The file as a list.
-    pub(crate) fn list_file() -> Self {
-        Self::from(Script::File(Some(success(JSON))))
-    }
-
-    /// The file as a watch.
-    pub(crate) fn watch_log() -> Self {
-        Self::from(Script::File(Some(success(CONCATENATED_JSON))))
+    /// The file as a list or a watch.
+    pub(crate) fn file(body: Body) -> Self {
+        Self::from(Script::File(Some(success(body.content_type())), body))
     }
 
     /// A list without items.
@@ -132,8 +125,8 @@ impl Script {
                 let part = recorded.next(tape).unwrap_or_else(Part::Broken);
                 (recorded.at, part)
             }
-            Self::File(head) => {
-                let part = head.take().map_or_else(|| file_part(tape).unwrap_or_else(Part::Broken), Part::Head);
+            Self::File(head, body) => {
+                let part = head.take().map_or_else(|| file_part(body, tape), Part::Head);
                 (Duration::ZERO, part)
             }
             Self::Written(parts) => (Duration::ZERO, parts.next().unwrap_or(Part::Stop)),
@@ -142,15 +135,12 @@ impl Script {
 }
 
 /// The next bytes of a file that is a body as a whole.
-fn file_part(tape: &mut Tape) -> Result<Part, CaptureError> {
-    let source = tape.at(1)?.source();
-    let bytes = match source.fill_buf() {
-        Ok([]) => return Ok(Part::End),
-        Ok(bytes) => bytes.to_vec(),
-        Err(error) => return Err(source.error(None, &error)),
-    };
-    source.consume(bytes.len());
-    Ok(Part::Data(Chunk::new(bytes)))
+fn file_part(body: &mut Body, tape: &mut Tape) -> Part {
+    match body.next(tape) {
+        Ok(Some(bytes)) => Part::Data(Chunk::new(bytes)),
+        Ok(None) => Part::End,
+        Err(error) => Part::Broken(error),
+    }
 }
 
 /// An answer of a capture, read record by record.

@@ -67,14 +67,17 @@ impl PlaybackConfig {
         self
     }
 
-    /// Whether bad lines of a capture are counted and passed over, instead of ending the playback.
+    /// Whether bad lines of a capture or a watch log are counted and passed over, instead of ending the playback.
+    ///
+    /// In a watch log whose events take several lines, what is passed over is a whole event and counts as one. A list
+    /// has no lines to pass over.
     #[must_use]
     pub fn skip_bad_lines(mut self, skip: bool) -> Self {
         self.skip_bad_lines = skip;
         self
     }
 
-    /// How many bytes a line of a capture may have, its end not counted; 64 MiB unless set.
+    /// How many bytes a line of a capture or an event of a watch log may have, the line's end not counted; 64 MiB unless set.
     #[must_use]
     pub fn line_limit(mut self, bytes: usize) -> Self {
         self.line_limit = bytes;

@@ -1,6 +1,7 @@
 //! What a file holds for which request.
 
 use crate::answer::Answer;
+use crate::body::Body;
 use crate::index::Index;
 use listwatch_core::{Query, Request};
 
@@ -9,8 +10,8 @@ pub(crate) enum Content {
     Capture(Index),
     /// A file without requests: its bytes are one body, for whatever resource is asked for.
     Body {
-        list: Option<fn() -> Answer>,
-        watch: Option<fn() -> Answer>,
+        list: Option<Box<Answer>>,
+        watch: Option<Box<Answer>>,
     },
 }
 
@@ -25,13 +26,13 @@ pub(crate) enum Reply {
 
 impl Content {
     /// A file of watch events: nothing was there when they began.
-    pub(crate) fn watch_log() -> Self {
-        Self::Body { list: Some(Answer::empty_list), watch: Some(Answer::watch_log) }
+    pub(crate) fn watch_log(body: Body) -> Self {
+        Self::Body { list: Some(Answer::empty_list().into()), watch: Some(Answer::file(body).into()) }
     }
 
     /// A file that is one list.
     pub(crate) fn list() -> Self {
-        Self::Body { list: Some(Answer::list_file), watch: None }
+        Self::Body { list: Some(Answer::file(Body::list()).into()), watch: None }
     }
 
     /// The table of contents of a capture.
@@ -53,7 +54,7 @@ impl Content {
                     Query::Watch => watch.take(),
                     Query::WatchList => return Reply::Refused(Answer::unsupported_watch_list()),
                 };
-                answer.map_or(Reply::Nothing, |answer| Reply::Answered(answer()))
+                answer.map_or(Reply::Nothing, |answer| Reply::Answered(*answer))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What can be wrong with a recording.
 
+use serde_json::error::Category;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -26,11 +27,11 @@ pub enum CaptureErrorKind {
     Unrecognized,
     /// A capture in a version of the format that is not known here.
     Version,
-    /// A line breaks off or is not JSON.
+    /// A line breaks off or is not JSON, or the file ends within an event or a list.
     Garbled,
-    /// A line is longer than the limit.
+    /// A line, or an event of a watch log, is longer than the limit.
     TooLong,
-    /// A line is JSON, but not a record of a capture.
+    /// A line is JSON, but not a record of a capture or not an event of a watch log.
     Record,
     /// A record that its place in the capture does not allow, such as one for a request that was never made.
     Order,
@@ -95,5 +96,26 @@ impl Fault {
     /// A fault of one line, with the advice that fits all of them.
     pub(crate) fn of_line(kind: CaptureErrorKind, message: impl fmt::Display) -> Self {
         Self::new(kind, format!("{message}; mend or delete the line, or skip bad lines"))
+    }
+
+    /// JSON that `expected` cannot be read from; the line that `error` counts is told elsewhere.
+    pub(crate) fn of_json(error: &serde_json::Error, expected: &str) -> Self {
+        let message = error.to_string();
+        let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
+        let place = match error.column() {
+            0 => "the end of the line".into(),
+            column => format!("column {column}"),
+        };
+        let garbled = |message| Self::of_line(CaptureErrorKind::Garbled, message);
+        match error.classify() {
+            Category::Data => Self::of_line(CaptureErrorKind::Record, format_args!("not {expected}: {what}")),
+            Category::Eof => garbled(format_args!("the line breaks off at {place}")),
+            Category::Syntax | Category::Io => garbled(format_args!("not JSON at {place}: {what}")),
+        }
+    }
+
+    /// What is longer than the limit.
+    pub(crate) fn too_long(what: &str, limit: usize) -> Self {
+        Self::of_line(CaptureErrorKind::TooLong, format_args!("the {what} is longer than the limit of {limit} bytes"))
     }
 }

@@ -11,12 +11,12 @@
 use crate::error::{CaptureErrorKind, Fault};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::{Deserialize, Serialize};
-use serde_json::error::Category;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The version that is read here.
 pub(crate) const VERSION: u64 = 1;
+const EXPECTED: &str = "a record of a capture";
 
 /// One line of a capture.
 #[derive(Debug, PartialEq)]
@@ -92,7 +92,7 @@ struct Fields<'a> {
 impl<'a> Line<'a> {
     /// Reads one line.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, Fault> {
-        let fields: Fields<'a> = serde_json::from_slice(line).map_err(|error| malformed(&error))?;
+        let fields: Fields<'a> = serde_json::from_slice(line).map_err(|error| Fault::of_json(&error, EXPECTED))?;
         if let Some(version) = fields.capture {
             return Ok(Self::Start(version));
         }
@@ -126,22 +126,7 @@ impl<'a> Fields<'a> {
 }
 
 fn not_a_record(why: impl std::fmt::Display) -> Fault {
-    Fault::of_line(CaptureErrorKind::Record, format_args!("not a record of a capture: {why}"))
-}
-
-fn malformed(error: &serde_json::Error) -> Fault {
-    let message = error.to_string();
-    // The line that serde_json counts is always the first.
-    let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
-    match error.classify() {
-        Category::Eof => {
-            Fault::of_line(CaptureErrorKind::Garbled, format_args!("the line breaks off at column {}", error.column()))
-        }
-        Category::Data => not_a_record(what),
-        Category::Syntax | Category::Io => {
-            Fault::of_line(CaptureErrorKind::Garbled, format_args!("not JSON at column {}: {what}", error.column()))
-        }
-    }
+    Fault::of_line(CaptureErrorKind::Record, format_args!("not {EXPECTED}: {why}"))
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@
 //!   played as an empty list and one watch;
 //! * a **list**: what `kubectl get -o json` prints, or a list as the server sent it; it is played as one list.
 //!
+//! Where one of them breaks off or is garbled, everything before is played, and [`Playback::error`] names the line.
+//!
 //! ```
 //! use core::task::{Context, Poll, Waker};
 //! use listwatch_core::{Incoming, Instant, ListerWatcher, Request, RequestId, Turn};
@@ -32,18 +34,23 @@
 //! ```
 
 mod answer;
+mod body;
 mod config;
 mod content;
 mod detect;
 mod error;
+mod event;
 mod exchange;
 mod format;
 mod head;
 mod index;
 mod lines;
+mod list;
+mod outline;
 mod playback;
 mod summary;
 mod tape;
+mod values;
 
 pub use config::{Chunks, Pace, PlaybackConfig};
 pub use error::{CaptureError, CaptureErrorKind};

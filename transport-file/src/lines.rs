@@ -181,8 +181,7 @@ impl Lines {
     }
 
     fn too_long(&mut self) -> CaptureError {
-        let what = format_args!("the line is longer than the limit of {} bytes", self.limit);
-        let fault = Fault::of_line(CaptureErrorKind::TooLong, what);
+        let fault = Fault::too_long("line", self.limit);
         let error = CaptureError::new(self.source.path(), Some(self.number), fault);
         self.line = Vec::new();
         self.skip_line().err().unwrap_or(error)

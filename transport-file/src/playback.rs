@@ -1,6 +1,7 @@
 //! The transport that plays a recording.
 
 use crate::answer::{Answer, Part};
+use crate::body::Body;
 use crate::config::{Chunks, PlaybackConfig};
 use crate::content::{Content, Reply};
 use crate::detect::{FileKind, detect};
@@ -25,7 +26,8 @@ use std::sync::Arc;
 /// answer is left for ends the playback: from then on there is only [`Incoming::Idle`] without a time.
 ///
 /// A capture is read twice, once for a table of its requests and once to play it; of its bodies, one record at a time
-/// is in memory. A watch log and a list answer for whatever resource is asked for.
+/// is in memory. A watch log and a list answer for whatever resource is asked for; of a watch log
+/// one event at a time is in memory, and of a list less than an item.
 ///
 /// [The crate's own page](crate) has an example.
 pub struct Playback {
@@ -66,7 +68,7 @@ impl Playback {
         let tape = || Tape::new(path.clone(), config.line_limit);
         let content = match detect(&mut source)? {
             FileKind::Capture => Content::Capture(Index::read(&mut tape(), config.skip_bad_lines)?),
-            FileKind::WatchLog => Content::watch_log(),
+            FileKind::WatchLog => Content::watch_log(Body::watch_log(&mut tape(), config.skip_bad_lines)?),
             FileKind::List => Content::list(),
         };
         let summary = Summary { file_bytes: source.file_bytes(), ..Summary::default() };
@@ -104,7 +106,7 @@ impl Playback {
         let index = self.content.index();
         let mut summary = Summary {
             others: index.map_or(0, Index::others),
-            bad_lines: index.map_or(0, Index::bad_lines),
+            bad_lines: index.map_or_else(|| self.tape.bad_lines(), Index::bad_lines),
             file_bytes_played: self.tape.position(),
             complete: self.complete,
             ..self.summary

@@ -12,15 +12,31 @@ pub(crate) struct Tape {
     line_limit: usize,
     lines: Option<Lines>,
     furthest: u64,
+    bad_lines: u64,
 }
 
 impl Tape {
     pub(crate) fn new(path: Arc<Path>, line_limit: usize) -> Self {
-        Self { path, line_limit, lines: None, furthest: 0 }
+        Self { path, line_limit, lines: None, furthest: 0, bad_lines: 0 }
     }
 
     pub(crate) fn path(&self) -> &Arc<Path> {
         &self.path
+    }
+
+    /// How many bytes a line or an event may have.
+    pub(crate) fn line_limit(&self) -> usize {
+        self.line_limit
+    }
+
+    /// How many bad lines were passed over since the beginning.
+    pub(crate) fn bad_lines(&self) -> u64 {
+        self.bad_lines
+    }
+
+    /// Counts a bad line that is passed over.
+    pub(crate) fn pass_over(&mut self) {
+        self.bad_lines += 1;
     }
 
     /// The file such that `line` is the next one to be read.

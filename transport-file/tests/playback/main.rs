@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod bodies;
 mod captures;
 mod chunks;
 mod errors;

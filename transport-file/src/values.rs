@@ -1,0 +1,153 @@
+//! A watch log whose events are laid out anyhow, as the body of an answer.
+
+use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::event::{Flaw, check, is_beginning, line_ends};
+use crate::tape::Tape;
+use listwatch_core::{Frame, Framer, Framing};
+use memchr::memchr;
+use std::io::BufRead;
+
+/// From which length on an event that has not ended is checked from time to time, for what broke off swallows what is
+/// behind it.
+const PROBE: usize = 64 * 1024;
+
+/// A watch log of concatenated JSON: what has arrived and was not given out, which is no more than an event.
+pub(crate) struct EventValues {
+    bytes: Vec<u8>,
+    /// Where in `bytes` the next event begins.
+    start: usize,
+    /// In which line that is.
+    line: u64,
+    limit: usize,
+    skip_bad_lines: bool,
+}
+
+impl EventValues {
+    pub(crate) fn new(limit: usize, skip_bad_lines: bool) -> Self {
+        Self { bytes: Vec::new(), start: 0, line: 1, limit, skip_bad_lines }
+    }
+
+    /// The next event; `None` at the end.
+    pub(crate) fn next(&mut self, tape: &mut Tape) -> Result<Option<Vec<u8>>, CaptureError> {
+        while self.skip_space(tape)? {
+            let whole = self.find_end(tape)?;
+            let rest = self.rest();
+            let text = whole.map_or(rest, |len| &rest[..len]);
+            let Flaw { lines_before, fault } = match self.judge(text, whole.is_some()) {
+                Ok(()) => {
+                    let event = [text, b"\n"].concat();
+                    self.advance(event.len() - 1);
+                    return Ok(Some(event));
+                }
+                Err(flaw) => flaw,
+            };
+            if !self.skip_bad_lines {
+                return Err(CaptureError::new(tape.path(), Some(self.line + lines_before), fault));
+            }
+            tape.pass_over();
+            match whole {
+                Some(len) if fault.kind != CaptureErrorKind::Garbled => self.advance(len),
+                _ => self.skip_to_event(tape)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is wrong with an event, or with the beginning of one that does not end.
+    fn judge(&self, text: &[u8], whole: bool) -> Result<(), Flaw> {
+        let too_long = text.len() > self.limit;
+        if !whole && !too_long && is_beginning(text) {
+            let what = format!("the file ends within the event that begins in line {}", self.line);
+            let fault = Fault::new(CaptureErrorKind::Garbled, what + "; mend or delete it, or skip bad lines");
+            return Err(Flaw { lines_before: line_ends(&text[..text.len() - 1]), fault });
+        }
+        if too_long && (whole || is_beginning(text)) {
+            return Err(Flaw { lines_before: 0, fault: Fault::too_long("event", self.limit) });
+        }
+        check(text)
+    }
+
+    /// The length of the event; `None` if it is garbled or too long, or the file ends before it does.
+    fn find_end(&mut self, tape: &mut Tape) -> Result<Option<usize>, CaptureError> {
+        let (mut framer, mut probe) = (Framer::new(Framing::Values, usize::MAX), PROBE);
+        loop {
+            let len = self.rest().len();
+            if let Some(Frame::Value(value)) = framer.next_frame(self.rest()) {
+                return Ok(Some(value.len()));
+            }
+            if len > self.limit || (len > probe && !is_beginning(self.rest())) {
+                return Ok(None);
+            }
+            if len > probe {
+                probe = len * 2;
+            }
+            if !self.fill(tape)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Goes on to what is no white space; `false` at the end of the file.
+    fn skip_space(&mut self, tape: &mut Tape) -> Result<bool, CaptureError> {
+        loop {
+            let blank = self.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            self.advance(blank);
+            if !self.rest().is_empty() {
+                return Ok(true);
+            }
+            if !self.fill(tape)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Goes on to the next line that an event begins in, which is not indented as those within an event are.
+    fn skip_to_event(&mut self, tape: &mut Tape) -> Result<(), CaptureError> {
+        loop {
+            self.skip_line(tape)?;
+            if self.rest().is_empty() && !self.fill(tape)? {
+                return Ok(());
+            }
+            if self.rest().first() == Some(&b'{') {
+                return Ok(());
+            }
+        }
+    }
+
+    fn skip_line(&mut self, tape: &mut Tape) -> Result<(), CaptureError> {
+        loop {
+            if let Some(end) = memchr(b'\n', self.rest()) {
+                self.advance(end + 1);
+                return Ok(());
+            }
+            self.advance(self.rest().len());
+            if !self.fill(tape)? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn rest(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    fn advance(&mut self, len: usize) {
+        self.line += line_ends(&self.rest()[..len]);
+        self.start += len;
+    }
+
+    /// Reads more; `false` at the end of the file.
+    fn fill(&mut self, tape: &mut Tape) -> Result<bool, CaptureError> {
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        let source = tape.at(1)?.source();
+        let read = match source.fill_buf() {
+            Ok(bytes) => bytes,
+            Err(error) => return Err(source.error(Some(self.line), &error)),
+        };
+        self.bytes.extend_from_slice(read);
+        let len = read.len();
+        source.consume(len);
+        Ok(len > 0)
+    }
+}

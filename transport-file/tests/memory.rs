@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
+const PODS: &str = "/api/v1/pods";
+const WATCH: &str = "/api/v1/pods?watch=1";
 const BODY: usize = 50 * 1000 * 1000;
 const RECORD: usize = 100 * 1000;
 /// The buffers for reading the file, some records, and the caller's own buffer.
@@ -25,10 +27,10 @@ fn write(name: &str, content: impl FnOnce(&mut dyn Write)) -> PathBuf {
     path
 }
 
-/// Plays the first list and returns how many bytes it has.
-fn play(path: &Path) -> usize {
+/// Plays the first answer to `target` and returns how many bytes it has.
+fn play(path: &Path, target: &str) -> usize {
     let mut playback = Playback::with_config(path, PlaybackConfig::new().pace(Pace::Immediate)).unwrap();
-    playback.open(RequestId(1), &Request::parse("/api/v1/pods"));
+    playback.open(RequestId(1), &Request::parse(target));
     let (mut cx, mut buf, mut bytes) = (Context::from_waker(Waker::noop()), [0; 32 * 1024], 0);
     loop {
         match playback.poll_read(Turn { cx: &mut cx, now: Instant::ZERO, max_wait: None }, &mut buf) {
@@ -57,12 +59,23 @@ fn a_large_recording_is_played_in_little_memory() {
         (0..BODY / RECORD).for_each(|_| write!(file, "\"{item}\",").unwrap());
         write!(file, "\"\"]}}").unwrap();
     });
+    let [lines, values] = ["", "\n"].map(|space| {
+        write(&format!("large-watch-log-{}", space.len()), |file| {
+            let text = "x".repeat(RECORD - 29 - space.len());
+            (0..BODY / RECORD).for_each(|_| {
+                writeln!(file, "{{{space}\"type\":\"ADDED\",\"object\":\"{text}\"}}").unwrap();
+            });
+        })
+    });
     let profiler = dhat::Profiler::builder().testing().build();
-    assert_eq!(play(&capture), BODY);
-    assert_eq!(play(&list), BODY + 14);
+    assert_eq!(play(&capture, PODS), BODY);
+    assert_eq!(play(&list, PODS), BODY + 14);
+    assert_eq!(play(&lines, WATCH), BODY);
+    assert_eq!(play(&values, WATCH), BODY);
     let peak = dhat::HeapStats::get().max_bytes;
     assert!(peak < ALLOWED, "{peak} bytes");
     drop(profiler);
-    std::fs::remove_file(capture).unwrap();
-    std::fs::remove_file(list).unwrap();
+    for path in [capture, list, lines, values] {
+        std::fs::remove_file(path).unwrap();
+    }
 }

@@ -26,8 +26,8 @@ use std::sync::Arc;
 /// answer is left for ends the playback: from then on there is only [`Incoming::Idle`] without a time.
 ///
 /// A capture is read twice, once for a table of its requests and once to play it; of its bodies, one record at a time
-/// is in memory. A watch log and a list answer for whatever resource is asked for; of a watch log
-/// one event at a time is in memory, and of a list less than an item.
+/// is in memory. A watch log and a list answer for whatever resource is asked for; of a watch log one event at a time is
+/// in memory, and of a list only a buffer.
 ///
 /// [The crate's own page](crate) has an example.
 pub struct Playback {

@@ -1,12 +1,12 @@
 //! Failures in a few words, so that the same ones count as the same.
 
-use listwatch_runtime_smol::{During, Failed, Failure};
+use listwatch_runtime_smol::{During, Failure, FailureReport};
 
 /// What happened, and where: `410 Expired on a page`. What the server or the recording said in detail is left out.
-pub(crate) fn reason(failed: &Failed) -> String {
+pub(crate) fn reason(failed: &FailureReport) -> String {
     let place = place(failed.during);
     match &failed.failure {
-        Failure::Status(status) => match status.reason.split_whitespace().next() {
+        Failure::Status(status) | Failure::StreamError(status) => match status.reason.split_whitespace().next() {
             Some(word) => format!("{} {word} {place}", status.code),
             None => format!("{} {place}", status.code),
         },
@@ -15,7 +15,9 @@ pub(crate) fn reason(failed: &Failed) -> String {
         Failure::NotAList => format!("no list {place}"),
         Failure::Unfinished => format!("ended early {place}"),
         Failure::VeryShort => format!("ended at once {place}"),
-        Failure::Stalled => format!("outlived its timeout {place}"),
+        Failure::RepeatedPage => format!("going round {place}"),
+        Failure::Unreadable => format!("something unreadable {place}"),
+        Failure::Stalled => format!("silent for too long {place}"),
         other => other.to_string(),
     }
 }
@@ -35,7 +37,7 @@ mod tests {
     use listwatch_runtime_smol::{Reaction, Status, TransportError, TransportErrorKind};
 
     fn told(during: During, failure: Failure) -> String {
-        reason(&Failed { during, failure, reaction: Reaction::Relist, attempts: 1 })
+        reason(&FailureReport { during, failure, reaction: Reaction::Relist, attempts: 1 })
     }
 
     #[test]

@@ -212,6 +212,7 @@ fn open(options: &ReplayOptions, pace: Pace) -> Result<Playback, ReplayError> {
 fn config(options: &ReplayOptions, playback: &Playback) -> InformerConfig {
     let mut config = InformerConfig::default();
     config.reflector.watch_timeout = None;
+    config.reflector.answer_timeout = None;
     config.reflector.watch_list = playback.summary().watch_lists.left > 0;
     config.order = options.order;
     config

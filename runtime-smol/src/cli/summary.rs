@@ -2,7 +2,7 @@
 
 use crate::reason::reason;
 use listwatch_runtime_smol::file::{Summary, Tally};
-use listwatch_runtime_smol::{Event, Failed, QueueStats, Reaction};
+use listwatch_runtime_smol::{Event, FailureReport, QueueStats, Reaction};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl Counts {
         }
     }
 
-    fn note_failure(&mut self, failed: &Failed) {
+    fn note_failure(&mut self, failed: &FailureReport) {
         let reason = self.failure.insert(reason(failed)).clone();
         let counts = match failed.reaction {
             Reaction::Relist | Reaction::RelistUnpaged => &mut self.relists,

@@ -10,6 +10,22 @@ use std::sync::Arc;
 /// What an informer tells, as a stream: the driver of core, with a clock to wait by.
 ///
 /// It ends only where [`until`](Self::until) says so; a server's changes have no end.
+///
+/// ```no_run
+/// use listwatch_runtime_smol::http::HttpTransport;
+/// use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Raw, Resource, run};
+/// use smol::stream::StreamExt;
+///
+/// let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
+/// let transport = HttpTransport::new("http://127.0.0.1:8001"); // beside `kubectl proxy`
+/// let clock = Clock::real();
+/// let mut events = Events::start(Driver::new(informer, transport), clock.clone());
+/// run(&clock, &Executor::new(), async {
+///     while let Some(event) = events.next().await {
+///         println!("{:?}", event.key());
+///     }
+/// });
+/// ```
 pub struct Events<T, L, C> {
     driver: Driver<T, L, C>,
     clock: Clock,

@@ -19,6 +19,23 @@ pub enum Outcome {
 }
 
 /// Tasks that take keys out of a work queue, and one that follows its delays.
+///
+/// ```
+/// use listwatch_runtime_smol::{Clock, Executor, Outcome, SharedWorkQueue, StdLock, WorkQueue, Workers, run};
+/// use std::sync::Arc;
+///
+/// let (clock, executor) = (Clock::simulated(), Executor::new());
+/// let queue = Arc::new(SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default()));
+/// let workers = Workers::spawn(&executor, &queue, &clock, 2, |key: u32| async move {
+///     println!("reconciling {key}");
+///     Outcome::Done
+/// });
+/// queue.add(7);
+/// queue.add(8);
+/// queue.shut_down();
+/// run(&clock, &executor, workers.ended());
+/// assert!(queue.is_drained());
+/// ```
 #[derive(Debug)]
 #[must_use = "dropping the workers ends them"]
 pub struct Workers {

@@ -25,6 +25,31 @@ use serde::de::DeserializeOwned;
 ///
 /// For each key the events come in the form (Added (Updated | Recreated)* Deleted)*.
 ///
+/// ```
+/// use listwatch_core::{Action, Event, Head, Incoming, Informer, InformerConfig, Instant, MetadataOnly, Resource};
+///
+/// let mut config = InformerConfig::default();
+/// config.reflector.watch_list = false;
+/// let mut informer = Informer::<MetadataOnly>::new(Resource::new("/api/v1/pods"), config);
+/// let now = Instant::ZERO;
+/// informer.start(now);
+///
+/// // What a transport does: it sends the request, and brings the answer in pieces.
+/// let Some(Action::Open(id, request)) = informer.poll_action() else { unreachable!() };
+/// assert_eq!(request.to_string(), "/api/v1/pods?limit=500");
+/// informer.handle(now, Incoming::Head { id, head: Head { status: 200, ..Head::default() } });
+/// let list = br#"{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"web-1","resourceVersion":"5"}}]}"#;
+/// informer.space()[..list.len()].copy_from_slice(list);
+/// informer.handle(now, Incoming::Data { id, len: list.len() });
+/// informer.handle(now, Incoming::End { id });
+///
+/// // The change is in the cache before it is told; then the informer asks for what comes next.
+/// let Some(Event::Added { object, initial: true }) = informer.poll_event() else { unreachable!() };
+/// assert_eq!(informer.cache().object("web-1"), Some(&object));
+/// assert_eq!(informer.poll_event(), Some(Event::Synced));
+/// assert!(matches!(informer.poll_action(), Some(Action::Open(_, watch)) if watch.to_string().contains("watch=1")));
+/// ```
+///
 /// The cache `C` is an [`Indexer`] inside of the informer, or something that shares one ([`Cache`]).
 #[derive(Debug)]
 pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {

@@ -103,7 +103,10 @@ mod queue;
 pub use queue::FixedWorkQueue;
 #[cfg(feature = "alloc")]
 pub use queue::WorkQueue;
-pub use queue::{Added, ExponentialBackoff, Job, QueueStats, RateLimiter, WorkQueueIn};
+pub use queue::{
+    Added, DefaultControllerRateLimiter, ExponentialBackoff, FastSlow, Job, MaxOf, MaxWait, QueueStats, RateLimiter,
+    TokenBucket, WorkQueueIn,
+};
 
 #[cfg(feature = "json")]
 mod reflector;

@@ -6,7 +6,9 @@ mod record;
 mod work_queue;
 
 pub use job::{Added, Job, QueueStats};
-pub use limiter::{ExponentialBackoff, RateLimiter};
+pub use limiter::{
+    DefaultControllerRateLimiter, ExponentialBackoff, FastSlow, MaxOf, MaxWait, RateLimiter, TokenBucket,
+};
 pub use work_queue::WorkQueueIn;
 
 /// A [`WorkQueueIn`] on the heap, which is never full.

@@ -128,7 +128,11 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     pub fn try_add_rate_limited(&mut self, now: Instant, key: K) -> Result<Added, M::Full<K>> {
         let slot = self.try_record(key)?;
         let delay = self.count_failure(now, slot);
-        Ok(if self.shutting_down { Added::Closed } else { self.delay(now, slot, delay) })
+        let added = if self.shutting_down { Added::Closed } else { self.delay(now, slot, delay) };
+        if matches!(added, Added::Merged | Added::Closed) {
+            self.limiter.give_back();
+        }
+        Ok(added)
     }
 
     /// Counts a failure of the key and tells how long it should wait, without adding it: the `When` of client-go's

@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::ExponentialBackoff;
+use crate::queue::{ExponentialBackoff, TokenBucket};
 use crate::storage::{Fixed, Full, Heap};
 use alloc::vec::Vec;
 
@@ -14,6 +14,7 @@ crate::storage::in_both_memories!(
     the_longest_delay_does_not_overflow,
     a_time_that_goes_back_is_clamped,
     failures_are_counted_until_they_are_forgotten,
+    an_addition_that_changes_nothing_takes_no_token,
     after_shut_down_only_what_is_ready_or_deferred_comes_out,
     a_queue_is_drained_when_its_last_worker_is_done,
     a_key_takes_memory_only_while_something_is_known_of_it,
@@ -155,6 +156,22 @@ fn failures_are_counted_until_they_are_forgotten<M: Mem>() {
     queue.forget(&1);
     assert_eq!((queue.num_requeues(&1), queue.poll_timeout()), (0, Some(at(80))));
     assert_eq!(queue.try_when(at(0), 1).ok(), Some(Duration::from_millis(5)));
+}
+
+/// Not W14: client-go's bucket loses a token for each of them.
+fn an_addition_that_changes_nothing_takes_no_token<M: Mem>() {
+    let mut queue = WorkQueueIn::<u32, TokenBucket, M>::new(TokenBucket::per_second(1, 1));
+    let mut retry = |key| queue.try_add_rate_limited(at(0), key).ok().unwrap();
+    assert_eq!(
+        [1, 2, 2, 2, 3].map(&mut retry),
+        [Added::Queued, Added::Delayed, Added::Merged, Added::Merged, Added::Delayed]
+    );
+    assert_eq!(queue.poll_timeout(), Some(at(1000)));
+    queue.handle_timeout(at(1000));
+    assert_eq!(queue.poll_timeout(), Some(at(2000)), "the third token, though five were asked for");
+    queue.shut_down();
+    assert_eq!(queue.try_add_rate_limited(at(1000), 4).ok(), Some(Added::Closed));
+    assert_eq!(queue.try_when(at(1000), 5).ok(), Some(Duration::from_secs(2)));
 }
 
 /// W6, W10.

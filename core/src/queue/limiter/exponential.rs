@@ -1,15 +1,6 @@
-//! How long a key that failed has to wait, in integer arithmetic.
-
+use super::{RateLimiter, nanos};
 use crate::time::Instant;
 use core::time::Duration;
-
-/// How long a key waits before it is tried again: client-go's `TypedRateLimiter`, without its bookkeeping.
-///
-/// The queue counts each key's failures, so a limiter keeps only what concerns all keys.
-pub trait RateLimiter {
-    /// The delay of a key that fails at `now` and has failed `failures` times before since it was last forgotten.
-    fn delay(&mut self, now: Instant, failures: u32) -> Duration;
-}
 
 /// `base` for the first failure, and for each further one twice as long as before, up to `max`.
 ///
@@ -34,7 +25,6 @@ impl ExponentialBackoff {
     /// Delays from `base` to `max`; more than 584 years count as that.
     #[must_use]
     pub fn new(base: Duration, max: Duration) -> Self {
-        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         Self { base_nanos: nanos(base), max_nanos: nanos(max) }
     }
 }

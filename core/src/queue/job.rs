@@ -30,10 +30,41 @@ pub enum Added {
     Deferred,
     /// The key waits until its delay is over.
     Delayed,
-    /// Nothing changed: the key was ready or deferred already, or delayed to no later time.
+    /// Nothing changed: the key was ready or deferred already, or waits for a moment that counts.
     Merged,
+    /// The key has failed too often and waits for a change: see
+    /// [`with_park_after`](crate::WorkQueueIn::with_park_after).
+    Parked,
     /// Nothing changed: the queue is shutting down.
     Closed,
+}
+
+/// What an addition does to a key that is delayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WhileDelayed {
+    /// The key is ready at once, and once more when its delay is over, as in client-go.
+    #[default]
+    RunTwice,
+    /// The key is ready at once, and its delay is cancelled: a change may mend what failed. As in controller-runtime's
+    /// priority queue.
+    Promote,
+    /// A key that backs off, because it was added through the rate limiter, goes on doing so: changes do not make a
+    /// failing key busier. Any other delay is handled as by [`RunTwice`](Self::RunTwice).
+    KeepWaiting,
+}
+
+/// What a drained queue leaves behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Drained {
+    /// Keys that were delayed when the queue was shut down. They were dropped.
+    pub delayed: usize,
+    /// Keys that were ready, or deferred, at the deadline. They were dropped.
+    pub ready: usize,
+    /// Keys that are with workers still: more than zero only after the deadline.
+    pub running: usize,
+    /// Additions that came since the queue was shut down, and were refused.
+    pub refused: u64,
 }
 
 /// What a queue has counted since it was made.
@@ -48,4 +79,6 @@ pub struct QueueStats {
     pub merged: u64,
     /// Additions with a delay, the rate limiter's or another: `workqueue_retries_total`.
     pub retries: u64,
+    /// Keys that are parked now.
+    pub parked: usize,
 }

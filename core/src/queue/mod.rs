@@ -5,7 +5,7 @@ mod limiter;
 mod record;
 mod work_queue;
 
-pub use job::{Added, Job, QueueStats};
+pub use job::{Added, Drained, Job, QueueStats, WhileDelayed};
 pub use limiter::{
     DefaultControllerRateLimiter, ExponentialBackoff, FastSlow, MaxOf, MaxWait, RateLimiter, TokenBucket,
 };

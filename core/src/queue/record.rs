@@ -5,38 +5,54 @@ use crate::storage::{Keyed, Linked, Links, Slot, Timed};
 #[derive(Debug)]
 pub(super) struct Record<K> {
     pub(super) key: K,
+    /// The key's hash in the table of records.
+    pub(super) hash: u32,
     pub(super) phase: Phase,
     /// The place among the timers while the key is delayed, in whatever phase it is.
     pub(super) timer: Option<u32>,
+    /// Whether the delay is the rate limiter's.
+    pub(super) is_backing_off: bool,
     pub(super) failures: u32,
     links: Links,
 }
 
-/// client-go keeps a dirty and a processing set; these are the four ways to be in them.
+/// client-go keeps a dirty and a processing set; the first four are the ways to be in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// In neither.
     Idle,
     /// Dirty.
     Ready,
-    /// Processing, by the worker that holds the job of this number; dirty too if it was added since.
-    Running { job: u32, dirty: bool },
+    /// Processing, by the worker that holds the job of this number, and possibly dirty.
+    Running { job: u32, then: Then },
+    /// In neither, and kept because it failed too often.
+    Parked,
+}
+
+/// What becomes of a key when its worker is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    Rest,
+    /// It is dirty.
+    Again,
+    Park,
 }
 
 /// The kind of list that holds what is ready.
 pub(super) enum Ready {}
 
 impl<K> Record<K> {
-    pub(super) fn new(key: K) -> Self {
-        Self { key, phase: Phase::Idle, timer: None, failures: 0, links: Links::default() }
+    pub(super) fn new(key: K, hash: u32) -> Self {
+        let (phase, links) = (Phase::Idle, Links::default());
+        Self { key, hash, phase, timer: None, is_backing_off: false, failures: 0, links }
     }
 
     pub(super) fn is_run_by(&self, job: &Job) -> bool {
         matches!(self.phase, Phase::Running { job: number, .. } if number == job.number)
     }
 
-    pub(super) fn is_deferred(&self) -> bool {
-        matches!(self.phase, Phase::Running { dirty: true, .. })
+    pub(super) fn is_parked(&self) -> bool {
+        matches!(self.phase, Phase::Parked | Phase::Running { then: Then::Park, .. })
     }
 
     /// Whether nothing would be lost with this record. As in client-go, failures are kept until they are forgotten.

@@ -1,5 +1,5 @@
-use super::record::{Phase, Ready, Record};
-use super::{Added, Job, QueueStats, RateLimiter};
+use super::record::{Phase, Ready, Record, Then};
+use super::{Added, Drained, Job, QueueStats, RateLimiter, WhileDelayed};
 use crate::storage::{List, Mem, Slot, Table, Timers};
 use crate::time::Instant;
 use core::fmt;
@@ -62,10 +62,25 @@ pub struct WorkQueueIn<K, L, M: Mem> {
     running: usize,
     /// Those of the running keys that are dirty.
     deferred: usize,
-    shutting_down: bool,
+    parked: usize,
+    while_delayed: WhileDelayed,
+    park_after: u32,
+    closing: Closing,
+    /// What was dropped and refused since the queue was shut down.
+    left: Drained,
     adds: u64,
     merged: u64,
     retries: u64,
+}
+
+/// How far a queue is on its way to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    Open,
+    ShutDown,
+    DrainUntil(Instant),
+    /// The deadline of the drain is over.
+    Over,
 }
 
 impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
@@ -88,11 +103,42 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
             job: 0,
             running: 0,
             deferred: 0,
-            shutting_down: false,
+            parked: 0,
+            while_delayed: WhileDelayed::default(),
+            park_after: u32::MAX,
+            closing: Closing::Open,
+            left: Drained::default(),
             adds: 0,
             merged: 0,
             retries: 0,
         }
+    }
+
+    /// Lets an addition of a delayed key do something else than in client-go.
+    #[must_use]
+    pub fn with_while_delayed(mut self, policy: WhileDelayed) -> Self {
+        self.while_delayed = policy;
+        self
+    }
+
+    /// Parks a key that comes back through the rate limiter after `failures` failures: it is not tried again until it
+    /// is added because something changed, and its failures are forgotten then. client-go tries for ever.
+    ///
+    /// ```
+    /// use listwatch_core::{Added, Instant, WorkQueue};
+    ///
+    /// let mut queue = WorkQueue::<&str>::default().with_park_after(2);
+    /// assert_eq!(queue.add_rate_limited(Instant::ZERO, "web"), Added::Delayed);
+    /// assert_eq!(queue.add_rate_limited(Instant::ZERO, "web"), Added::Parked);
+    /// assert!(queue.parked().eq([&"web"]));
+    ///
+    /// assert_eq!(queue.add("web"), Added::Queued);
+    /// assert_eq!(queue.num_requeues(&"web"), 0);
+    /// ```
+    #[must_use]
+    pub fn with_park_after(mut self, failures: u32) -> Self {
+        self.park_after = failures;
+        self
     }
 
     /// Adds a key: client-go's `Typed.Add`.
@@ -100,11 +146,11 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     /// # Errors
     /// A full queue gives back a key that it does not know; nothing changed.
     pub fn try_add(&mut self, key: K) -> Result<Added, M::Full<K>> {
-        if self.shutting_down {
-            return Ok(Added::Closed);
+        if self.is_shutting_down() {
+            return Ok(self.refuse());
         }
         let slot = self.try_record(key)?;
-        Ok(self.mark(slot))
+        Ok(self.mark_now(slot))
     }
 
     /// Adds a key when `delay` is over, at once if that is zero: client-go's `AddAfter`.
@@ -112,11 +158,11 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     /// # Errors
     /// A full queue gives back a key that it does not know; nothing changed.
     pub fn try_add_after(&mut self, now: Instant, key: K, delay: Duration) -> Result<Added, M::Full<K>> {
-        if self.shutting_down {
-            return Ok(Added::Closed);
+        if self.is_shutting_down() {
+            return Ok(self.refuse());
         }
         let slot = self.try_record(key)?;
-        Ok(self.delay(now, slot, delay))
+        Ok(self.delay(now, slot, delay, false))
     }
 
     /// Counts a failure of the key and adds it when the rate limiter says so: client-go's `AddRateLimited`.
@@ -128,8 +174,14 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     pub fn try_add_rate_limited(&mut self, now: Instant, key: K) -> Result<Added, M::Full<K>> {
         let slot = self.try_record(key)?;
         let delay = self.count_failure(now, slot);
-        let added = if self.shutting_down { Added::Closed } else { self.delay(now, slot, delay) };
-        if matches!(added, Added::Merged | Added::Closed) {
+        let added = if self.is_shutting_down() {
+            self.refuse()
+        } else if self.records[slot].failures >= self.park_after {
+            self.park(slot)
+        } else {
+            self.delay(now, slot, delay, true)
+        };
+        if matches!(added, Added::Merged | Added::Parked | Added::Closed) {
             self.limiter.give_back();
         }
         Ok(added)
@@ -145,10 +197,11 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
         Ok(self.count_failure(now, slot))
     }
 
-    /// Sets the key's failures back to none: client-go's `Forget`. A delay of the key goes on.
+    /// Sets the key's failures back to none: client-go's `Forget`. A delay of the key goes on; it is no longer parked.
     pub fn forget(&mut self, key: &K) {
         if let Some(slot) = self.records.find(key) {
             self.records[slot].failures = 0;
+            self.unpark(slot);
             self.remove_if_blank(slot);
         }
     }
@@ -159,18 +212,26 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
         self.records.find(key).map_or(0, |slot| self.records[slot].failures)
     }
 
-    /// Adds what is due, in the order of the delays' ends; of equal ones, in the order in which they began.
+    /// Adds what is due, in the order of the delays' ends; of equal ones, in the order in which they began. At the end
+    /// of a [drain](Self::shut_down_with_drain), drops what is ready.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
         while let Some(slot) = self.delays.pop_due(&mut self.records, self.now) {
             self.mark(slot);
         }
+        if matches!(self.closing, Closing::DrainUntil(deadline) if deadline <= self.now) {
+            self.closing = Closing::Over;
+            self.drop_ready();
+        }
     }
 
-    /// When the next delay is over. What is ready is not waited for.
+    /// When the next delay, or the time to drain, is over. What is ready is not waited for.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.delays.next()
+        match self.closing {
+            Closing::DrainUntil(deadline) if !self.is_drained() => Some(deadline),
+            _ => self.delays.next(),
+        }
     }
 
     /// Hands out the key that has been ready longest, if there is one: client-go's `Get`, which would wait.
@@ -179,7 +240,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
         let slot = self.ready.pop_front(&mut self.records)?;
         self.job = self.job.wrapping_add(1);
         self.running += 1;
-        self.records[slot].phase = Phase::Running { job: self.job, dirty: false };
+        self.records[slot].phase = Phase::Running { job: self.job, then: Then::Rest };
         Some(Job { slot, number: self.job })
     }
 
@@ -195,16 +256,23 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
 
     /// Takes a job back: client-go's `Done`. A key that was added since is ready again, behind all others.
     pub fn done(&mut self, job: Job) {
-        let slot = job.slot;
-        let Some(record) = self.records.get(slot).filter(|record| record.is_run_by(&job)) else { return };
-        let deferred = record.is_deferred();
+        let Job { slot, number } = job;
+        let Some(record) = self.records.get(slot) else { return };
+        let Phase::Running { job, then } = record.phase else { return };
+        if job != number {
+            return;
+        }
         self.running -= 1;
-        self.records[slot].phase = Phase::Idle;
-        if deferred {
-            self.deferred -= 1;
-            self.push(slot);
-        } else {
-            self.remove_if_blank(slot);
+        match then {
+            Then::Rest => {
+                self.records[slot].phase = Phase::Idle;
+                self.remove_if_blank(slot);
+            }
+            Then::Again => {
+                self.deferred -= 1;
+                self.push(slot);
+            }
+            Then::Park => self.records[slot].phase = Phase::Parked,
         }
     }
 
@@ -224,24 +292,48 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     #[must_use]
     pub fn stats(&self) -> QueueStats {
         let depth = self.ready.len() + self.deferred;
-        QueueStats { depth, adds: self.adds, merged: self.merged, retries: self.retries }
+        QueueStats { depth, adds: self.adds, merged: self.merged, retries: self.retries, parked: self.parked }
+    }
+
+    /// The keys that have failed too often, in no order that means anything; see
+    /// [`with_park_after`](Self::with_park_after).
+    pub fn parked(&self) -> impl Iterator<Item = &K> {
+        self.records.iter().filter(|(_, record)| record.is_parked()).map(|(_, record)| &record.key)
     }
 
     /// Refuses all further additions and drops what is delayed: client-go's `ShutDown`.
     ///
     /// What is ready, and what was added while a worker had it, is still handed out.
     pub fn shut_down(&mut self) {
-        self.shutting_down = true;
-        let end_of_time = Instant::from_nanos(u64::MAX);
-        while let Some(slot) = self.delays.pop_due(&mut self.records, end_of_time) {
-            self.remove_if_blank(slot);
-        }
+        self.close(Closing::ShutDown);
     }
 
-    /// Whether [`shut_down`](Self::shut_down) was called.
+    /// As [`shut_down`](Self::shut_down), and what is still ready when `grace` is over is dropped too.
+    ///
+    /// The deadline is a [`poll_timeout`](Self::poll_timeout); [`drained`](Self::drained) tells when it is over and what
+    /// is left. client-go's `ShutDownWithDrain` waits without a deadline, and only for keys that are with a worker.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_core::{Instant, WorkQueue};
+    ///
+    /// let mut queue = WorkQueue::<&str>::default();
+    /// queue.add("web");
+    /// queue.shut_down_with_drain(Instant::ZERO, Duration::from_secs(30));
+    /// let job = queue.poll_job().unwrap();
+    /// assert_eq!(queue.drained(), None);
+    /// queue.done(job);
+    /// assert_eq!(queue.drained(), Some(Default::default()));
+    /// ```
+    pub fn shut_down_with_drain(&mut self, now: Instant, grace: Duration) {
+        self.now = self.now.max(now);
+        self.close(Closing::DrainUntil(self.now + grace));
+    }
+
+    /// Whether the queue is shut down, with or without a drain.
     #[must_use]
     pub fn is_shutting_down(&self) -> bool {
-        self.shutting_down
+        self.closing != Closing::Open
     }
 
     /// Whether the queue is shut down, nothing is ready and no worker has a key, so that nothing will come out again.
@@ -249,7 +341,14 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     /// Stricter than client-go's `ShutDownWithDrain`, which does not wait for keys that nobody has taken yet.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.shutting_down && self.ready.is_empty() && self.running == 0
+        self.is_shutting_down() && self.ready.is_empty() && self.running == 0
+    }
+
+    /// What was left undone, once the queue [is drained](Self::is_drained) or the time to drain is over.
+    #[must_use]
+    pub fn drained(&self) -> Option<Drained> {
+        let is_over = self.closing == Closing::Over || self.is_drained();
+        is_over.then_some(Drained { running: self.running, ..self.left })
     }
 }
 
@@ -280,31 +379,50 @@ impl<K: Hash + Eq, L: RateLimiter> WorkQueueIn<K, L, crate::storage::Heap> {
 impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     /// The key's record, a blank one if it had none: the caller leaves a mark in it.
     fn try_record(&mut self, key: K) -> Result<Slot, M::Full<K>> {
-        match self.records.find(&key) {
-            Some(slot) => Ok(slot),
-            None => self.records.try_insert(Record::new(key)).map_err(|full| M::map_full(full, |record| record.key)),
+        let hash = self.records.hash(&key);
+        if let Some(slot) = self.records.find_hashed(hash, &key) {
+            return Ok(slot);
         }
+        let record = Record::new(key, hash);
+        self.records.try_insert_hashed(hash, record).map_err(|full| M::map_full(full, |record| record.key))
+    }
+
+    /// Adds to the dirty set, as far as a delay of the key lets it.
+    fn mark_now(&mut self, slot: Slot) -> Added {
+        let record = &self.records[slot];
+        match (record.timer, self.while_delayed) {
+            (None, _) | (_, WhileDelayed::RunTwice) => {}
+            (Some(place), WhileDelayed::Promote) => self.delays.disarm(&mut self.records, place),
+            (Some(_), WhileDelayed::KeepWaiting) if !record.is_backing_off => {}
+            (Some(_), WhileDelayed::KeepWaiting) => {
+                self.merged += 1;
+                return Added::Merged;
+            }
+        }
+        self.mark(slot)
     }
 
     /// Adds to the dirty set.
     fn mark(&mut self, slot: Slot) -> Added {
-        match &mut self.records[slot].phase {
-            Phase::Ready | Phase::Running { dirty: true, .. } => {
+        match self.records[slot].phase {
+            Phase::Ready | Phase::Running { then: Then::Again, .. } => {
                 self.merged += 1;
-                Added::Merged
+                return Added::Merged;
             }
-            Phase::Running { dirty, .. } => {
-                *dirty = true;
-                self.deferred += 1;
-                self.adds += 1;
-                Added::Deferred
+            Phase::Parked | Phase::Running { then: Then::Park, .. } => {
+                self.unpark(slot);
+                self.records[slot].failures = 0;
             }
-            Phase::Idle => {
-                self.push(slot);
-                self.adds += 1;
-                Added::Queued
-            }
+            Phase::Idle | Phase::Running { then: Then::Rest, .. } => {}
         }
+        self.adds += 1;
+        if let Phase::Running { then, .. } = &mut self.records[slot].phase {
+            *then = Then::Again;
+            self.deferred += 1;
+            return Added::Deferred;
+        }
+        self.push(slot);
+        Added::Queued
     }
 
     fn push(&mut self, slot: Slot) {
@@ -312,11 +430,11 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
         self.ready.push_back(&mut self.records, slot);
     }
 
-    fn delay(&mut self, now: Instant, slot: Slot, delay: Duration) -> Added {
+    fn delay(&mut self, now: Instant, slot: Slot, delay: Duration, is_backing_off: bool) -> Added {
         self.now = self.now.max(now);
         self.retries += 1;
         if delay.is_zero() {
-            return self.mark(slot);
+            return self.mark_now(slot);
         }
         let due = self.now + delay;
         if let Some(place) = self.records[slot].timer {
@@ -327,7 +445,72 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
             self.delays.disarm(&mut self.records, place);
         }
         self.delays.arm(&mut self.records, slot, due);
+        self.records[slot].is_backing_off = is_backing_off;
         Added::Delayed
+    }
+
+    /// Keeps the key from being tried again. One that is to run again has changed since, and starts anew.
+    fn park(&mut self, slot: Slot) -> Added {
+        let record = &mut self.records[slot];
+        match &mut record.phase {
+            Phase::Ready | Phase::Running { then: Then::Again, .. } => {
+                record.failures = 0;
+                self.merged += 1;
+                return Added::Merged;
+            }
+            Phase::Parked | Phase::Running { then: Then::Park, .. } => return Added::Parked,
+            phase @ Phase::Idle => *phase = Phase::Parked,
+            Phase::Running { then, .. } => *then = Then::Park,
+        }
+        self.parked += 1;
+        if let Some(place) = record.timer {
+            self.delays.disarm(&mut self.records, place);
+        }
+        Added::Parked
+    }
+
+    fn unpark(&mut self, slot: Slot) {
+        match &mut self.records[slot].phase {
+            phase @ Phase::Parked => *phase = Phase::Idle,
+            Phase::Running { then, .. } if *then == Then::Park => *then = Then::Rest,
+            _ => return,
+        }
+        self.parked -= 1;
+    }
+
+    fn refuse(&mut self) -> Added {
+        self.left.refused += 1;
+        Added::Closed
+    }
+
+    /// Drops what is delayed. What is over stays so.
+    fn close(&mut self, closing: Closing) {
+        if self.closing != Closing::Over {
+            self.closing = closing;
+        }
+        let end_of_time = Instant::from_nanos(u64::MAX);
+        while let Some(slot) = self.delays.pop_due(&mut self.records, end_of_time) {
+            self.left.delayed += 1;
+            self.remove_if_blank(slot);
+        }
+    }
+
+    /// Drops what is ready and what would be again.
+    fn drop_ready(&mut self) {
+        self.left.ready = self.ready.len() + core::mem::take(&mut self.deferred);
+        while let Some(slot) = self.ready.pop_front(&mut self.records) {
+            self.records[slot].phase = Phase::Idle;
+            self.remove_if_blank(slot);
+        }
+        let mut at = None;
+        while let Some(slot) = self.records.next_used(at) {
+            at = Some(slot);
+            if let Phase::Running { then, .. } = &mut self.records[slot].phase
+                && *then == Then::Again
+            {
+                *then = Then::Rest;
+            }
+        }
     }
 
     fn count_failure(&mut self, now: Instant, slot: Slot) -> Duration {
@@ -339,8 +522,9 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     }
 
     fn remove_if_blank(&mut self, slot: Slot) {
-        if self.records[slot].is_blank() {
-            self.records.remove(slot);
+        let record = &self.records[slot];
+        if record.is_blank() {
+            self.records.remove_hashed(record.hash, slot);
         }
     }
 }
@@ -357,7 +541,7 @@ impl<K: fmt::Debug, L: fmt::Debug, M: Mem> fmt::Debug for WorkQueueIn<K, L, M> {
             .field("records", &self.records)
             .field("delays", &self.delays)
             .field("limiter", &self.limiter)
-            .field("shutting_down", &self.shutting_down)
+            .field("closing", &self.closing)
             .finish_non_exhaustive()
     }
 }

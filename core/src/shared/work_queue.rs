@@ -1,6 +1,6 @@
 use super::wakers::Wakers;
 use super::{Get, JobGuard, Lock, Shared};
-use crate::queue::{Added, ExponentialBackoff, Job, QueueStats, RateLimiter, WorkQueue};
+use crate::queue::{Added, Drained, ExponentialBackoff, Job, QueueStats, RateLimiter, WorkQueue};
 use crate::storage::Slot;
 use crate::time::Instant;
 use core::fmt;
@@ -112,10 +112,11 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
         let waker = cx.waker().clone();
         let (due, _last) = self.update(|state| {
             state.queue.handle_timeout(now);
-            if state.queue.is_shutting_down() {
-                return (Due::Closed, state.timer.take());
+            match state.queue.poll_timeout() {
+                Some(at) => (Due::At(at), state.timer.replace(waker)),
+                None if state.queue.is_shutting_down() => (Due::Closed, state.timer.take()),
+                None => (Due::Idle, state.timer.replace(waker)),
             }
-            (state.queue.poll_timeout().map_or(Due::Idle, Due::At), state.timer.replace(waker))
         });
         due
     }
@@ -140,14 +141,19 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
 
     /// See [`WorkQueue::shut_down`]. Everyone who waits is woken.
     pub fn shut_down(&self) {
-        let timer = self.state.with(|state| {
-            state.queue.shut_down();
-            state.timer.take()
-        });
-        timer.into_iter().for_each(Waker::wake);
-        while let Some(worker) = self.state.with(|state| state.workers.take_one()) {
-            worker.wake();
-        }
+        self.close(WorkQueue::shut_down);
+    }
+
+    /// See [`WorkQueue::shut_down_with_drain`]. Everyone who waits is woken; the task that follows the delays goes on
+    /// until the queue is drained or the deadline is over.
+    pub fn shut_down_with_drain(&self, now: Instant, grace: Duration) {
+        self.close(|queue| queue.shut_down_with_drain(now, grace));
+    }
+
+    /// See [`WorkQueue::drained`].
+    #[must_use]
+    pub fn drained(&self) -> Option<Drained> {
+        self.state.read(|state| state.queue.drained())
     }
 
     /// See [`WorkQueue::is_shutting_down`].
@@ -194,6 +200,17 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
         });
     }
 
+    fn close(&self, close: impl FnOnce(&mut WorkQueue<K, L>)) {
+        let timer = self.state.with(|state| {
+            close(&mut state.queue);
+            state.timer.take()
+        });
+        timer.into_iter().for_each(Waker::wake);
+        while let Some(worker) = self.state.with(|state| state.workers.take_one()) {
+            worker.wake();
+        }
+    }
+
     /// Changes the queue under the lock, and wakes after it whom the change concerns.
     fn update<R>(&self, change: impl FnOnce(&mut State<K, L>) -> R) -> R {
         let (answer, worker, timer) = self.state.with(|state| {
@@ -214,7 +231,9 @@ impl<K: Hash + Eq, L: RateLimiter> State<K, L> {
 
     /// The waker of the task that follows the delays, if it would sleep too long by having been told `deadline`.
     fn timer_if_before(&mut self, deadline: Option<Instant>) -> Option<Waker> {
-        let next = self.queue.poll_timeout()?;
+        let Some(next) = self.queue.poll_timeout() else {
+            return if self.queue.is_shutting_down() { self.timer.take() } else { None };
+        };
         if deadline.is_none_or(|deadline| next < deadline) { self.timer.take() } else { None }
     }
 }

@@ -44,11 +44,26 @@ impl<R: Keyed, M: Mem> Table<R, M> {
 
     /// Adds a record; its key must not be in the table yet.
     pub(crate) fn try_insert(&mut self, record: R) -> Result<Slot, M::Full<R>> {
+        self.try_insert_hashed(self.hash(record.key()), record)
+    }
+
+    /// As [`find`](Self::find), for a caller that has the key's [`hash`](Self::hash).
+    pub(crate) fn find_hashed(&self, hash: u32, key: &R::Key) -> Option<Slot> {
+        self.index.find(hash, |slot| self.records[slot].key() == key)
+    }
+
+    /// As [`try_insert`](Self::try_insert), for a caller that has the key's [`hash`](Self::hash).
+    pub(crate) fn try_insert_hashed(&mut self, hash: u32, record: R) -> Result<Slot, M::Full<R>> {
         debug_assert!(self.find(record.key()).is_none(), "a key is inserted once");
-        let hash = self.hash(record.key());
         let slot = self.records.try_insert(record)?;
         self.index.insert(hash, slot);
         Ok(slot)
+    }
+
+    /// As [`remove`](Self::remove), for a caller that has the key's [`hash`](Self::hash): the key is not read.
+    pub(crate) fn remove_hashed(&mut self, hash: u32, slot: Slot) -> R {
+        self.index.remove(hash, slot);
+        self.records.remove(slot)
     }
 
     /// The slot of the record under `key`, made by `record` when there is none.
@@ -68,8 +83,7 @@ impl<R: Keyed, M: Mem> Table<R, M> {
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) -> R {
-        self.index.remove(self.hash(self.records[slot].key()), slot);
-        self.records.remove(slot)
+        self.remove_hashed(self.hash(self.records[slot].key()), slot)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -97,7 +111,8 @@ impl<R: Keyed, M: Mem> Table<R, M> {
         self.index.clear();
     }
 
-    fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u32 {
+    /// What the index knows a key by, for callers that keep it with the record and hash each key once.
+    pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u32 {
         let hash = self.hasher.hash_one(key);
         (hash ^ (hash >> 32)) as u32
     }

@@ -44,8 +44,8 @@ fn step<M: Mem>(queue: &mut WorkQueueIn<Key, Limiter, M>, line: &Value, at: &str
 enum Limiter {
     Exponential(ExponentialBackoff),
     FastSlow(FastSlow),
-    MaxOf(Box<MaxOf<Limiter, Limiter>>),
-    MaxWait(Box<MaxWait<Limiter>>),
+    MaxOf(Box<MaxOf<Self, Self>>),
+    MaxWait(Box<MaxWait<Self>>),
 }
 
 impl Limiter {

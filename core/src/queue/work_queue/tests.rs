@@ -17,6 +17,15 @@ crate::storage::in_both_memories!(
     an_addition_that_changes_nothing_takes_no_token,
     after_shut_down_only_what_is_ready_or_deferred_comes_out,
     a_queue_is_drained_when_its_last_worker_is_done,
+    a_drain_waits_for_what_is_ready_and_running_and_tells_what_was_dropped,
+    a_drain_ends_at_its_deadline_and_drops_what_is_ready,
+    a_shut_down_ends_the_wait_of_a_drain,
+    promoting_ends_the_delay,
+    keeping_a_key_waiting_concerns_back_off_alone,
+    a_key_that_fails_too_often_is_parked_until_it_changes,
+    a_change_during_the_last_failure_keeps_a_key_from_being_parked,
+    forgetting_a_parked_key_releases_it,
+    parking_ends_the_delay,
     a_key_takes_memory_only_while_something_is_known_of_it,
     the_counters_are_those_of_client_go,
     a_job_of_another_queue_is_ignored,
@@ -207,6 +216,144 @@ fn a_queue_is_drained_when_its_last_worker_is_done<M: Mem>() {
     assert!(queue.is_drained());
 }
 
+/// Not W7: client-go does not wait for keys that nobody has taken yet.
+fn a_drain_waits_for_what_is_ready_and_running_and_tells_what_was_dropped<M: Mem>() {
+    let mut queue = Queue::<M>::default();
+    add_all(&mut queue, &[1, 2]);
+    let one = queue.poll_job().unwrap();
+    add(&mut queue, 1);
+    add_after(&mut queue, 0, 3, 10);
+    assert_eq!(queue.drained(), None);
+    queue.shut_down_with_drain(at(5), Duration::from_millis(100));
+    assert_eq!((queue.drained(), queue.poll_timeout()), (None, Some(at(105))));
+    assert_eq!([4, 1].map(|key| add(&mut queue, key)), [Added::Closed, Added::Closed]);
+    queue.done(one);
+    queue.handle_timeout(at(50));
+    let jobs = [queue.poll_job().unwrap(), queue.poll_job().unwrap()];
+    assert_eq!(jobs.each_ref().map(|job| *queue.key(job)), [2, 1]);
+    assert_eq!(queue.drained(), None, "workers have keys");
+    jobs.into_iter().for_each(|job| queue.done(job));
+    assert_eq!(queue.drained(), Some(Drained { delayed: 1, ready: 0, running: 0, refused: 2 }));
+    assert_eq!(queue.poll_timeout(), None, "nothing is left to wait for");
+}
+
+fn a_drain_ends_at_its_deadline_and_drops_what_is_ready<M: Mem>() {
+    let mut queue = Queue::<M>::default();
+    add_all(&mut queue, &[1, 2, 3]);
+    let job = queue.poll_job().unwrap();
+    add(&mut queue, 1);
+    queue.shut_down_with_drain(at(0), Duration::from_millis(100));
+    queue.handle_timeout(at(99));
+    assert_eq!((queue.len(), queue.drained()), (2, None));
+    queue.handle_timeout(at(100));
+    assert_eq!(queue.drained(), Some(Drained { delayed: 0, ready: 3, running: 1, refused: 0 }));
+    assert!(queue.poll_job().is_none() && queue.poll_timeout().is_none());
+    assert_eq!(queue.stats().depth, 0);
+    queue.done(job);
+    assert!(queue.poll_job().is_none() && queue.is_drained(), "the deferred key was dropped too");
+    assert_eq!((queue.drained().unwrap().running, queue.records.len()), (0, 0));
+    queue.shut_down_with_drain(at(200), Duration::from_millis(100));
+    assert_eq!(queue.poll_timeout(), None, "it was over already");
+}
+
+/// W6: a shut-down releases whoever waits for a drain.
+fn a_shut_down_ends_the_wait_of_a_drain<M: Mem>() {
+    let mut queue = Queue::<M>::default();
+    add_all(&mut queue, &[1]);
+    queue.shut_down_with_drain(at(0), Duration::from_millis(100));
+    queue.shut_down();
+    queue.handle_timeout(at(1000));
+    assert_eq!((queue.len(), queue.poll_timeout()), (1, None));
+}
+
+/// Not W9.
+fn promoting_ends_the_delay<M: Mem>() {
+    let mut queue = Queue::<M>::default().with_while_delayed(WhileDelayed::Promote);
+    add_after(&mut queue, 0, 1, 10);
+    assert_eq!((add(&mut queue, 1), queue.poll_timeout()), (Added::Queued, None));
+    let job = queue.poll_job().unwrap();
+    queue.try_add_rate_limited(at(0), 1).ok().unwrap();
+    assert_eq!((add_after(&mut queue, 0, 1, 0), queue.poll_timeout()), (Added::Deferred, None));
+    queue.done(job);
+    queue.handle_timeout(at(100));
+    assert_eq!(drain(&mut queue), [1]);
+    assert_eq!(queue.num_requeues(&1), 1, "only the delay is forgotten");
+}
+
+/// Not W9.
+fn keeping_a_key_waiting_concerns_back_off_alone<M: Mem>() {
+    let mut queue = Queue::<M>::default().with_while_delayed(WhileDelayed::KeepWaiting);
+    queue.try_add_rate_limited(at(0), 1).ok().unwrap();
+    assert_eq!([add(&mut queue, 1), add_after(&mut queue, 1, 1, 0)], [Added::Merged, Added::Merged]);
+    assert_eq!((queue.len(), queue.poll_timeout()), (0, Some(at(5))));
+    assert_eq!(add_after(&mut queue, 1, 1, 1), Added::Delayed, "an earlier delay counts as ever");
+    assert_eq!(add(&mut queue, 1), Added::Queued, "and is no back-off");
+    queue.handle_timeout(at(5));
+    assert_eq!((drain(&mut queue), queue.stats().merged), (alloc::vec![1], 3));
+    assert_eq!(add(&mut queue, 1), Added::Queued, "its back-off is over");
+}
+
+fn a_key_that_fails_too_often_is_parked_until_it_changes<M: Mem>() {
+    let mut queue = Queue::<M>::default().with_park_after(2);
+    let retry = |queue: &mut Queue<M>| queue.try_add_rate_limited(at(0), 1).ok().unwrap();
+    add(&mut queue, 1);
+    for (now, added) in [(1000, Added::Delayed), (2000, Added::Parked)] {
+        queue.handle_timeout(at(now));
+        let job = queue.poll_job().unwrap();
+        assert_eq!(retry(&mut queue), added);
+        queue.done(job);
+    }
+    assert_eq!((queue.poll_timeout(), queue.len(), queue.num_requeues(&1)), (None, 0, 2));
+    assert!(queue.parked().eq([&1]) && queue.stats().parked == 1);
+    assert_eq!(retry(&mut queue), Added::Parked);
+    assert_eq!(add_after(&mut queue, 2000, 1, 10), Added::Delayed);
+    assert!(queue.parked().eq([&1]), "it has not changed yet");
+    queue.handle_timeout(at(2010));
+    assert_eq!((queue.parked().count(), queue.num_requeues(&1), queue.stats().parked), (0, 0, 0));
+    assert_eq!(drain(&mut queue), [1]);
+    assert_eq!(retry(&mut queue), Added::Delayed);
+}
+
+fn a_change_during_the_last_failure_keeps_a_key_from_being_parked<M: Mem>() {
+    for change_first in [true, false] {
+        let mut queue = Queue::<M>::default().with_park_after(1);
+        add(&mut queue, 1);
+        let job = queue.poll_job().unwrap();
+        if change_first {
+            assert_eq!(add(&mut queue, 1), Added::Deferred);
+            assert_eq!(queue.try_add_rate_limited(at(0), 1).ok(), Some(Added::Merged));
+        } else {
+            assert_eq!(queue.try_add_rate_limited(at(0), 1).ok(), Some(Added::Parked));
+            assert_eq!(add(&mut queue, 1), Added::Deferred);
+        }
+        assert_eq!((queue.parked().count(), queue.stats().parked, queue.num_requeues(&1)), (0, 0, 0));
+        queue.done(job);
+        assert_eq!(drain(&mut queue), [1]);
+    }
+}
+
+fn forgetting_a_parked_key_releases_it<M: Mem>() {
+    let mut queue = Queue::<M>::default().with_park_after(1);
+    for key in [1, 2] {
+        queue.try_add_rate_limited(at(0), key).ok().unwrap();
+    }
+    queue.forget(&1);
+    assert!(queue.parked().eq([&2]) && queue.records.len() == 1 && queue.is_empty());
+    add(&mut queue, 2);
+    let job = queue.poll_job().unwrap();
+    queue.try_add_rate_limited(at(0), 2).ok().unwrap();
+    queue.forget(&2);
+    queue.done(job);
+    assert!(queue.parked().count() == 0 && queue.records.len() == 0);
+}
+
+fn parking_ends_the_delay<M: Mem>() {
+    let mut queue = Queue::<M>::default().with_park_after(1);
+    add_after(&mut queue, 0, 1, 10);
+    queue.try_add_rate_limited(at(0), 1).ok().unwrap();
+    assert_eq!((queue.poll_timeout(), queue.parked().count()), (None, 1));
+}
+
 fn a_key_takes_memory_only_while_something_is_known_of_it<M: Mem>() {
     let mut queue = Queue::<M>::default();
     add(&mut queue, 1);
@@ -229,11 +376,11 @@ fn the_counters_are_those_of_client_go<M: Mem>() {
     add_after(&mut queue, 0, 3, 0);
     add_after(&mut queue, 0, 4, 10);
     add_after(&mut queue, 0, 4, 20);
-    assert_eq!(queue.stats(), QueueStats { depth: 3, adds: 4, merged: 2, retries: 3 });
+    assert_eq!(queue.stats(), QueueStats { depth: 3, adds: 4, merged: 2, retries: 3, parked: 0 });
     assert_eq!(queue.len(), 2);
     queue.done(job);
     queue.handle_timeout(at(10));
-    assert_eq!(queue.stats(), QueueStats { depth: 4, adds: 5, merged: 2, retries: 3 });
+    assert_eq!(queue.stats(), QueueStats { depth: 4, adds: 5, merged: 2, retries: 3, parked: 0 });
 }
 
 fn a_job_of_another_queue_is_ignored<M: Mem>() {

@@ -104,8 +104,8 @@ pub use queue::FixedWorkQueue;
 #[cfg(feature = "alloc")]
 pub use queue::WorkQueue;
 pub use queue::{
-    Added, DefaultControllerRateLimiter, Drained, ExponentialBackoff, FastSlow, Job, MaxOf, MaxWait, QueueStats,
-    RateLimiter, TokenBucket, WhileDelayed, WorkQueueIn,
+    Added, DefaultControllerRateLimiter, Discipline, Drained, ExponentialBackoff, FastSlow, Fifo, Job, Lanes, MaxOf,
+    MaxWait, Priority, QueueStats, RateLimiter, TokenBucket, WhileDelayed, WorkQueueIn,
 };
 
 #[cfg(feature = "json")]

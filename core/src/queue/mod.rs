@@ -1,10 +1,12 @@
 //! The work queue: which key is worked on next, and never by two workers at once.
 
+mod discipline;
 mod job;
 mod limiter;
 mod record;
 mod work_queue;
 
+pub use discipline::{Discipline, Fifo, Lanes, Priority};
 pub use job::{Added, Drained, Job, QueueStats, WhileDelayed};
 pub use limiter::{
     DefaultControllerRateLimiter, ExponentialBackoff, FastSlow, MaxOf, MaxWait, RateLimiter, TokenBucket,
@@ -13,7 +15,7 @@ pub use work_queue::WorkQueueIn;
 
 /// A [`WorkQueueIn`] on the heap, which is never full.
 #[cfg(feature = "alloc")]
-pub type WorkQueue<K, L = ExponentialBackoff> = WorkQueueIn<K, L, crate::storage::Heap>;
+pub type WorkQueue<K, L = ExponentialBackoff, D = Fifo> = WorkQueueIn<K, L, crate::storage::Heap, D>;
 
 /// A [`WorkQueueIn`] with room for `N` keys in place; nothing is allocated.
 ///
@@ -31,4 +33,5 @@ pub type WorkQueue<K, L = ExponentialBackoff> = WorkQueueIn<K, L, crate::storage
 /// assert_eq!(queue.try_add(3), Ok(Added::Queued));
 /// ```
 #[cfg(feature = "fixed")]
-pub type FixedWorkQueue<K, const N: usize, L = ExponentialBackoff> = WorkQueueIn<K, L, crate::storage::Fixed<N>>;
+pub type FixedWorkQueue<K, const N: usize, L = ExponentialBackoff, D = Fifo> =
+    WorkQueueIn<K, L, crate::storage::Fixed<N>, D>;

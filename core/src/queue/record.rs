@@ -3,7 +3,7 @@ use crate::storage::{Keyed, Linked, Links, Slot, Timed};
 
 /// All that a queue knows of one key.
 #[derive(Debug)]
-pub(super) struct Record<K> {
+pub struct Record<K, T> {
     pub(super) key: K,
     /// The key's hash in the table of records.
     pub(super) hash: u32,
@@ -13,6 +13,8 @@ pub(super) struct Record<K> {
     /// Whether the delay is the rate limiter's.
     pub(super) is_backing_off: bool,
     pub(super) failures: u32,
+    /// The discipline's.
+    pub(super) mark: T,
     links: Links,
 }
 
@@ -39,16 +41,22 @@ pub(super) enum Then {
 }
 
 /// The kind of list that holds what is ready.
-pub(super) enum Ready {}
+#[derive(Debug)]
+pub enum Ready {}
 
-impl<K> Record<K> {
+impl<K, T: Default> Record<K, T> {
     pub(super) fn new(key: K, hash: u32) -> Self {
-        let (phase, links) = (Phase::Idle, Links::default());
-        Self { key, hash, phase, timer: None, is_backing_off: false, failures: 0, links }
+        let (phase, mark, links) = (Phase::Idle, T::default(), Links::default());
+        Self { key, hash, phase, timer: None, is_backing_off: false, failures: 0, mark, links }
     }
 
     pub(super) fn is_run_by(&self, job: &Job) -> bool {
         matches!(self.phase, Phase::Running { job: number, .. } if number == job.number)
+    }
+
+    /// Whether it will be handed out again without being added.
+    pub(super) fn is_pending(&self) -> bool {
+        self.timer.is_some() || matches!(self.phase, Phase::Ready | Phase::Running { then: Then::Again, .. })
     }
 
     pub(super) fn is_parked(&self) -> bool {
@@ -61,7 +69,7 @@ impl<K> Record<K> {
     }
 }
 
-impl<K: core::hash::Hash + Eq> Keyed for Record<K> {
+impl<K: core::hash::Hash + Eq, T> Keyed for Record<K, T> {
     type Key = K;
 
     fn key(&self) -> &K {
@@ -69,13 +77,13 @@ impl<K: core::hash::Hash + Eq> Keyed for Record<K> {
     }
 }
 
-impl<K> Timed for Record<K> {
+impl<K, T> Timed for Record<K, T> {
     fn place(&mut self) -> &mut Option<u32> {
         &mut self.timer
     }
 }
 
-impl<K> Linked<Ready> for Record<K> {
+impl<K, T> Linked<Ready> for Record<K, T> {
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }

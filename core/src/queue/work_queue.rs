@@ -1,6 +1,14 @@
-use super::record::{Phase, Ready, Record, Then};
-use super::{Added, Drained, Job, QueueStats, RateLimiter, WhileDelayed};
-use crate::storage::{List, Mem, Slot, Table, Timers};
+mod closing;
+#[cfg(feature = "alloc")]
+mod heap;
+mod priority;
+mod states;
+
+use self::closing::Closing;
+use super::discipline::Records;
+use super::record::{Phase, Then};
+use super::{Added, Discipline, Drained, Fifo, Job, QueueStats, RateLimiter, WhileDelayed};
+use crate::storage::{Mem, Table, Timers};
 use crate::time::Instant;
 use core::fmt;
 use core::hash::Hash;
@@ -22,7 +30,7 @@ use core::time::Duration;
 /// * A key that is added many times before a worker takes it is handed out once.
 /// * A key is never with two workers. One that is added while a worker has it is ready again, behind all others,
 ///   when that worker is done: no change is missed.
-/// * What is ready is handed out first come, first served.
+/// * What is ready is handed out first come, first served, unless by [`Lanes`](crate::Lanes).
 /// * A delayed key is added when its time has come and [`handle_timeout`](Self::handle_timeout) is called. Of two
 ///   delays the earlier end counts. Adding the key directly does not end its delay, so it comes out again later.
 /// * A shut-down queue takes no additions and forgets its delays; what is ready is still handed out.
@@ -50,9 +58,10 @@ use core::time::Duration;
 /// queue.handle_timeout(retry);
 /// assert_eq!(queue.len(), 1);
 /// ```
-pub struct WorkQueueIn<K, L, M: Mem> {
-    records: Table<Record<K>, M>,
-    ready: List<Ready>,
+pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
+    records: Records<K, D::Mark, M>,
+    discipline: D,
+    ready: D::Ready<M>,
     delays: Timers<M>,
     limiter: L,
     /// The latest time that was heard of.
@@ -73,16 +82,6 @@ pub struct WorkQueueIn<K, L, M: Mem> {
     retries: u64,
 }
 
-/// How far a queue is on its way to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Closing {
-    Open,
-    ShutDown,
-    DrainUntil(Instant),
-    /// The deadline of the drain is over.
-    Over,
-}
-
 impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     /// An empty queue.
     #[must_use]
@@ -94,9 +93,19 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     /// is secret. No order depends on it.
     #[must_use]
     pub fn with_seed(limiter: L, seed: u64) -> Self {
+        Self::with_discipline(limiter, Fifo, seed)
+    }
+}
+
+impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M, D> {
+    /// An empty queue that hands out what is ready in another order than the first come, first served of
+    /// [`with_seed`](WorkQueueIn::with_seed).
+    #[must_use]
+    pub fn with_discipline(limiter: L, discipline: D, seed: u64) -> Self {
         Self {
             records: Table::with_seed(seed),
-            ready: List::default(),
+            discipline,
+            ready: Default::default(),
             delays: Timers::default(),
             limiter,
             now: Instant::ZERO,
@@ -237,7 +246,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     /// Hands out the key that has been ready longest, if there is one: client-go's `Get`, which would wait.
     #[must_use = "the key stays with its worker until the job is done"]
     pub fn poll_job(&mut self) -> Option<Job> {
-        let slot = self.ready.pop_front(&mut self.records)?;
+        let slot = self.discipline.pop(&mut self.ready, &mut self.records)?;
         self.job = self.job.wrapping_add(1);
         self.running += 1;
         self.records[slot].phase = Phase::Running { job: self.job, then: Then::Rest };
@@ -279,19 +288,19 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     /// How many keys are ready: client-go's `Len`. Neither delayed nor running ones count.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ready.len()
+        D::len(&self.ready)
     }
 
     /// Whether no key is ready.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ready.is_empty()
+        self.len() == 0
     }
 
     /// The counters.
     #[must_use]
     pub fn stats(&self) -> QueueStats {
-        let depth = self.ready.len() + self.deferred;
+        let depth = self.len() + self.deferred;
         QueueStats { depth, adds: self.adds, merged: self.merged, retries: self.retries, parked: self.parked }
     }
 
@@ -300,242 +309,15 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     pub fn parked(&self) -> impl Iterator<Item = &K> {
         self.records.iter().filter(|(_, record)| record.is_parked()).map(|(_, record)| &record.key)
     }
-
-    /// Refuses all further additions and drops what is delayed: client-go's `ShutDown`.
-    ///
-    /// What is ready, and what was added while a worker had it, is still handed out.
-    pub fn shut_down(&mut self) {
-        self.close(Closing::ShutDown);
-    }
-
-    /// As [`shut_down`](Self::shut_down), and what is still ready when `grace` is over is dropped too.
-    ///
-    /// The deadline is a [`poll_timeout`](Self::poll_timeout); [`drained`](Self::drained) tells when it is over and what
-    /// is left. client-go's `ShutDownWithDrain` waits without a deadline, and only for keys that are with a worker.
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use listwatch_core::{Instant, WorkQueue};
-    ///
-    /// let mut queue = WorkQueue::<&str>::default();
-    /// queue.add("web");
-    /// queue.shut_down_with_drain(Instant::ZERO, Duration::from_secs(30));
-    /// let job = queue.poll_job().unwrap();
-    /// assert_eq!(queue.drained(), None);
-    /// queue.done(job);
-    /// assert_eq!(queue.drained(), Some(Default::default()));
-    /// ```
-    pub fn shut_down_with_drain(&mut self, now: Instant, grace: Duration) {
-        self.now = self.now.max(now);
-        self.close(Closing::DrainUntil(self.now + grace));
-    }
-
-    /// Whether the queue is shut down, with or without a drain.
-    #[must_use]
-    pub fn is_shutting_down(&self) -> bool {
-        self.closing != Closing::Open
-    }
-
-    /// Whether the queue is shut down, nothing is ready and no worker has a key, so that nothing will come out again.
-    ///
-    /// Stricter than client-go's `ShutDownWithDrain`, which does not wait for keys that nobody has taken yet.
-    #[must_use]
-    pub fn is_drained(&self) -> bool {
-        self.is_shutting_down() && self.ready.is_empty() && self.running == 0
-    }
-
-    /// What was left undone, once the queue [is drained](Self::is_drained) or the time to drain is over.
-    #[must_use]
-    pub fn drained(&self) -> Option<Drained> {
-        let is_over = self.closing == Closing::Over || self.is_drained();
-        is_over.then_some(Drained { running: self.running, ..self.left })
-    }
 }
 
-/// Memory that grows is never full, so here nothing can fail.
-#[cfg(feature = "alloc")]
-impl<K: Hash + Eq, L: RateLimiter> WorkQueueIn<K, L, crate::storage::Heap> {
-    /// See [`try_add`](Self::try_add).
-    pub fn add(&mut self, key: K) -> Added {
-        crate::storage::never_full(self.try_add(key))
-    }
-
-    /// See [`try_add_after`](Self::try_add_after).
-    pub fn add_after(&mut self, now: Instant, key: K, delay: Duration) -> Added {
-        crate::storage::never_full(self.try_add_after(now, key, delay))
-    }
-
-    /// See [`try_add_rate_limited`](Self::try_add_rate_limited).
-    pub fn add_rate_limited(&mut self, now: Instant, key: K) -> Added {
-        crate::storage::never_full(self.try_add_rate_limited(now, key))
-    }
-
-    /// See [`try_when`](Self::try_when).
-    pub fn when(&mut self, now: Instant, key: K) -> Duration {
-        crate::storage::never_full(self.try_when(now, key))
-    }
-}
-
-impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
-    /// The key's record, a blank one if it had none: the caller leaves a mark in it.
-    fn try_record(&mut self, key: K) -> Result<Slot, M::Full<K>> {
-        let hash = self.records.hash(&key);
-        if let Some(slot) = self.records.find_hashed(hash, &key) {
-            return Ok(slot);
-        }
-        let record = Record::new(key, hash);
-        self.records.try_insert_hashed(hash, record).map_err(|full| M::map_full(full, |record| record.key))
-    }
-
-    /// Adds to the dirty set, as far as a delay of the key lets it.
-    fn mark_now(&mut self, slot: Slot) -> Added {
-        let record = &self.records[slot];
-        match (record.timer, self.while_delayed) {
-            (None, _) | (_, WhileDelayed::RunTwice) => {}
-            (Some(place), WhileDelayed::Promote) => self.delays.disarm(&mut self.records, place),
-            (Some(_), WhileDelayed::KeepWaiting) if !record.is_backing_off => {}
-            (Some(_), WhileDelayed::KeepWaiting) => {
-                self.merged += 1;
-                return Added::Merged;
-            }
-        }
-        self.mark(slot)
-    }
-
-    /// Adds to the dirty set.
-    fn mark(&mut self, slot: Slot) -> Added {
-        match self.records[slot].phase {
-            Phase::Ready | Phase::Running { then: Then::Again, .. } => {
-                self.merged += 1;
-                return Added::Merged;
-            }
-            Phase::Parked | Phase::Running { then: Then::Park, .. } => {
-                self.unpark(slot);
-                self.records[slot].failures = 0;
-            }
-            Phase::Idle | Phase::Running { then: Then::Rest, .. } => {}
-        }
-        self.adds += 1;
-        if let Phase::Running { then, .. } = &mut self.records[slot].phase {
-            *then = Then::Again;
-            self.deferred += 1;
-            return Added::Deferred;
-        }
-        self.push(slot);
-        Added::Queued
-    }
-
-    fn push(&mut self, slot: Slot) {
-        self.records[slot].phase = Phase::Ready;
-        self.ready.push_back(&mut self.records, slot);
-    }
-
-    fn delay(&mut self, now: Instant, slot: Slot, delay: Duration, is_backing_off: bool) -> Added {
-        self.now = self.now.max(now);
-        self.retries += 1;
-        if delay.is_zero() {
-            return self.mark_now(slot);
-        }
-        let due = self.now + delay;
-        if let Some(place) = self.records[slot].timer {
-            if self.delays.due(place) <= due {
-                self.merged += 1;
-                return Added::Merged;
-            }
-            self.delays.disarm(&mut self.records, place);
-        }
-        self.delays.arm(&mut self.records, slot, due);
-        self.records[slot].is_backing_off = is_backing_off;
-        Added::Delayed
-    }
-
-    /// Keeps the key from being tried again. One that is to run again has changed since, and starts anew.
-    fn park(&mut self, slot: Slot) -> Added {
-        let record = &mut self.records[slot];
-        match &mut record.phase {
-            Phase::Ready | Phase::Running { then: Then::Again, .. } => {
-                record.failures = 0;
-                self.merged += 1;
-                return Added::Merged;
-            }
-            Phase::Parked | Phase::Running { then: Then::Park, .. } => return Added::Parked,
-            phase @ Phase::Idle => *phase = Phase::Parked,
-            Phase::Running { then, .. } => *then = Then::Park,
-        }
-        self.parked += 1;
-        if let Some(place) = record.timer {
-            self.delays.disarm(&mut self.records, place);
-        }
-        Added::Parked
-    }
-
-    fn unpark(&mut self, slot: Slot) {
-        match &mut self.records[slot].phase {
-            phase @ Phase::Parked => *phase = Phase::Idle,
-            Phase::Running { then, .. } if *then == Then::Park => *then = Then::Rest,
-            _ => return,
-        }
-        self.parked -= 1;
-    }
-
-    fn refuse(&mut self) -> Added {
-        self.left.refused += 1;
-        Added::Closed
-    }
-
-    /// Drops what is delayed. What is over stays so.
-    fn close(&mut self, closing: Closing) {
-        if self.closing != Closing::Over {
-            self.closing = closing;
-        }
-        let end_of_time = Instant::from_nanos(u64::MAX);
-        while let Some(slot) = self.delays.pop_due(&mut self.records, end_of_time) {
-            self.left.delayed += 1;
-            self.remove_if_blank(slot);
-        }
-    }
-
-    /// Drops what is ready and what would be again.
-    fn drop_ready(&mut self) {
-        self.left.ready = self.ready.len() + core::mem::take(&mut self.deferred);
-        while let Some(slot) = self.ready.pop_front(&mut self.records) {
-            self.records[slot].phase = Phase::Idle;
-            self.remove_if_blank(slot);
-        }
-        let mut at = None;
-        while let Some(slot) = self.records.next_used(at) {
-            at = Some(slot);
-            if let Phase::Running { then, .. } = &mut self.records[slot].phase
-                && *then == Then::Again
-            {
-                *then = Then::Rest;
-            }
-        }
-    }
-
-    fn count_failure(&mut self, now: Instant, slot: Slot) -> Duration {
-        self.now = self.now.max(now);
-        let failures = &mut self.records[slot].failures;
-        let delay = self.limiter.delay(self.now, *failures);
-        *failures = failures.saturating_add(1);
-        delay
-    }
-
-    fn remove_if_blank(&mut self, slot: Slot) {
-        let record = &self.records[slot];
-        if record.is_blank() {
-            self.records.remove_hashed(record.hash, slot);
-        }
-    }
-}
-
-impl<K: Hash + Eq, L: RateLimiter + Default, M: Mem> Default for WorkQueueIn<K, L, M> {
+impl<K: Hash + Eq, L: RateLimiter + Default, M: Mem, D: Discipline<K> + Default> Default for WorkQueueIn<K, L, M, D> {
     fn default() -> Self {
-        Self::new(L::default())
+        Self::with_discipline(L::default(), D::default(), 0)
     }
 }
 
-impl<K: fmt::Debug, L: fmt::Debug, M: Mem> fmt::Debug for WorkQueueIn<K, L, M> {
+impl<K: fmt::Debug, L: fmt::Debug, M: Mem, D: Discipline<K, Mark: fmt::Debug>> fmt::Debug for WorkQueueIn<K, L, M, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkQueue")
             .field("records", &self.records)

@@ -18,7 +18,7 @@ pub(crate) struct Links {
 }
 
 /// A doubly linked list of the kind `L` through the records of a slab or a table.
-pub(crate) struct List<L> {
+pub struct List<L> {
     head: Option<Slot>,
     tail: Option<Slot>,
     len: usize,

@@ -17,7 +17,7 @@ pub trait Keyed {
 }
 
 /// A slab with an index over the records' keys. Hashing is seeded and never decides an order that can be seen.
-pub(crate) struct Table<R, M: Mem> {
+pub struct Table<R, M: Mem> {
     records: Slab<R, M>,
     index: M::Index,
     hasher: FixedState,

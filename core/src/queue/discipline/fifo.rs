@@ -1,0 +1,33 @@
+use super::{Discipline, Records, sealed::Sealed};
+use crate::queue::record::Ready;
+use crate::storage::{List, Mem, Slot};
+use core::hash::Hash;
+
+/// First come, first served, as in client-go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fifo;
+
+impl Sealed for Fifo {}
+
+impl<K> Discipline<K> for Fifo {
+    type Mark = ();
+    type Ready<M: Mem> = List<Ready>;
+
+    fn len<M: Mem>(ready: &List<Ready>) -> usize {
+        ready.len()
+    }
+
+    fn push<M: Mem>(&self, ready: &mut List<Ready>, records: &mut Records<K, (), M>, slot: Slot)
+    where
+        K: Hash + Eq,
+    {
+        ready.push_back(records, slot);
+    }
+
+    fn pop<M: Mem>(&self, ready: &mut List<Ready>, records: &mut Records<K, (), M>) -> Option<Slot>
+    where
+        K: Hash + Eq,
+    {
+        ready.pop_front(records)
+    }
+}

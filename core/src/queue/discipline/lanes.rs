@@ -1,0 +1,250 @@
+use super::{Discipline, Records, sealed::Sealed};
+use crate::queue::record::Ready;
+use crate::storage::{Keyed, Linked, Links, List, Mem, Slot, Table};
+use core::fmt;
+use core::hash::{BuildHasher, Hash, Hasher};
+use foldhash::fast::FixedState;
+
+/// Keys by priority, and in turn between groups of keys, so that neither a busy group nor a busy priority starves the
+/// others.
+///
+/// Exactly, the next key is found so:
+///
+/// 1. Of the priorities that have ready keys, the highest is served; but each counts as one higher for every
+///    [`aging`](Self::with_aging) keys that were handed out since it was last served or empty. Of two that count the
+///    same, the one that was lower goes first. So at the default of 16, each 17th key is one of the next lower priority
+///    where both always have some.
+/// 2. Within a priority, the [groups](Self::with_groups) that have ready keys take turns, one key a turn. A group that
+///    had none joins behind the others.
+/// 3. Within a group it is first come, first served. A key that is
+///    [raised](crate::WorkQueueIn::try_add_with_priority) while it is ready joins its new priority as if it came then.
+///
+/// Without groups it is priority alone, and without priorities turns alone; without both it is [`Fifo`](super::Fifo).
+///
+/// ```
+/// use core::hash::Hash;
+/// use listwatch_core::{ExponentialBackoff, Key, Lanes, Priority, WorkQueue};
+///
+/// let by_namespace = Lanes::<Key>::default().with_groups(|key, mut group| key.namespace().hash(&mut group));
+/// let mut queue = WorkQueue::with_discipline(ExponentialBackoff::default(), by_namespace, 0);
+/// for key in ["busy/a", "busy/b", "busy/c", "calm/a"] {
+///     queue.add(Key::from(key));
+/// }
+/// queue.add_with_priority(Key::from("busy/c"), Priority::High);
+///
+/// let mut order = Vec::new();
+/// while let Some(job) = queue.poll_job() {
+///     order.push(queue.key(&job).to_string());
+///     queue.done(job);
+/// }
+/// assert_eq!(order, ["busy/c", "busy/a", "calm/a", "busy/b"]);
+/// ```
+#[derive(Clone, Copy)]
+pub struct Lanes<K> {
+    aging: u32,
+    group: fn(&K, &mut dyn Hasher),
+}
+
+/// How soon a key is worked on, compared with others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// What can wait, such as the objects of an initial list or a resync.
+    Low,
+    /// What has no other priority.
+    #[default]
+    Normal,
+    /// What should not wait for most others.
+    High,
+    /// What comes first.
+    Urgent,
+}
+
+impl<K> Lanes<K> {
+    /// Lets a priority count as one higher for every `keys` that others were handed out meanwhile; zero counts as one.
+    #[must_use]
+    pub fn with_aging(mut self, keys: u32) -> Self {
+        self.aging = keys.max(1);
+        self
+    }
+
+    /// Keys for which `group` feeds the hasher the same take turns as one.
+    #[must_use]
+    pub fn with_groups(mut self, group: fn(&K, &mut dyn Hasher)) -> Self {
+        self.group = group;
+        self
+    }
+
+    /// Takes a ready key out.
+    fn remove<M: Mem>(ready: &mut ReadyLanes<M>, records: &mut Records<K, Mark, M>, slot: Slot)
+    where
+        K: Hash + Eq,
+    {
+        let Some(lane) = records[slot].mark.lane.take() else { return };
+        ready.lanes[lane].keys.unlink(records, slot);
+        ready.len -= 1;
+        if ready.lanes[lane].keys.is_empty() {
+            let level = &mut ready.levels[ready.lanes[lane].id.0 as usize];
+            level.turns.unlink(&mut ready.lanes, lane);
+            ready.lanes.remove(lane);
+        }
+    }
+
+    /// Gives a key another priority, also if it is ready.
+    pub(in crate::queue) fn prioritize<M: Mem>(
+        &self,
+        ready: &mut ReadyLanes<M>,
+        records: &mut Records<K, Mark, M>,
+        slot: Slot,
+        priority: Priority,
+    ) where
+        K: Hash + Eq,
+    {
+        let mark = &mut records[slot].mark;
+        if mark.lane.is_none() || mark.priority == priority {
+            mark.priority = priority;
+            return;
+        }
+        Self::remove(ready, records, slot);
+        records[slot].mark.priority = priority;
+        self.push(ready, records, slot);
+    }
+}
+
+impl<K> Default for Lanes<K> {
+    fn default() -> Self {
+        Self { aging: 16, group: |_, _| {} }
+    }
+}
+
+impl<K> fmt::Debug for Lanes<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lanes").field("aging", &self.aging).finish_non_exhaustive()
+    }
+}
+
+impl<K> Sealed for Lanes<K> {}
+
+impl<K> Discipline<K> for Lanes<K> {
+    type Mark = Mark;
+    type Ready<M: Mem> = ReadyLanes<M>;
+
+    fn len<M: Mem>(ready: &ReadyLanes<M>) -> usize {
+        ready.len
+    }
+
+    fn push<M: Mem>(&self, ready: &mut ReadyLanes<M>, records: &mut Records<K, Mark, M>, slot: Slot)
+    where
+        K: Hash + Eq,
+    {
+        let record = &records[slot];
+        let mut hasher = FixedState::with_seed(0).build_hasher();
+        (self.group)(&record.key, &mut hasher);
+        let lane = ready.lane((record.mark.priority, hasher.finish()));
+        ready.lanes[lane].keys.push_back(records, slot);
+        records[slot].mark.lane = Some(lane);
+        ready.len += 1;
+    }
+
+    fn pop<M: Mem>(&self, ready: &mut ReadyLanes<M>, records: &mut Records<K, Mark, M>) -> Option<Slot>
+    where
+        K: Hash + Eq,
+    {
+        let level = ready.next_level(self.aging)?;
+        let turns = &mut ready.levels[level].turns;
+        let lane = turns.pop_front(&mut ready.lanes)?;
+        turns.push_back(&mut ready.lanes, lane);
+        let slot = ready.lanes[lane].keys.front()?;
+        Self::remove(ready, records, slot);
+        Some(slot)
+    }
+}
+
+/// What the record of a key holds.
+#[derive(Debug, Default)]
+pub struct Mark {
+    pub(in crate::queue) priority: Priority,
+    /// Where the key is while it is ready.
+    lane: Option<Slot>,
+}
+
+/// The ready keys, by priority and group. There are never more lanes than keys, so they always find room.
+#[derive(Debug)]
+pub struct ReadyLanes<M: Mem> {
+    lanes: Table<Lane, M>,
+    levels: [Level; 4],
+    len: usize,
+}
+
+/// The ready keys of one group at one priority; there is at least one.
+#[derive(Debug)]
+struct Lane {
+    id: (Priority, u64),
+    keys: List<Ready>,
+    links: Links,
+}
+
+/// The lanes of one priority in the order of their turns.
+#[derive(Debug, Default)]
+struct Level {
+    turns: List<Turn>,
+    /// How many keys others were handed out since this one was served or empty.
+    passed: u32,
+}
+
+/// The kind of list that holds the lanes of a priority.
+enum Turn {}
+
+impl<M: Mem> ReadyLanes<M> {
+    fn lane(&mut self, id: (Priority, u64)) -> Slot {
+        if let Some(lane) = self.lanes.find(&id) {
+            return lane;
+        }
+        let lane = Lane { id, keys: List::default(), links: Links::default() };
+        let Ok(lane) = self.lanes.try_insert(lane) else { unreachable!("no more lanes than keys") };
+        self.levels[id.0 as usize].turns.push_back(&mut self.lanes, lane);
+        lane
+    }
+
+    /// The number of the priority that is served next; it counts as served.
+    fn next_level(&mut self, aging: u32) -> Option<usize> {
+        let mut next = None;
+        for (level, Level { turns, passed }) in self.levels.iter_mut().enumerate() {
+            if turns.is_empty() {
+                *passed = 0;
+                continue;
+            }
+            let counts_as = level as u32 + *passed / aging;
+            *passed = passed.saturating_add(1);
+            if next.is_none_or(|(highest, _)| counts_as > highest) {
+                next = Some((counts_as, level));
+            }
+        }
+        let (_, level) = next?;
+        self.levels[level].passed = 0;
+        Some(level)
+    }
+}
+
+impl<M: Mem> Default for ReadyLanes<M> {
+    fn default() -> Self {
+        Self { lanes: Table::with_seed(0), levels: Default::default(), len: 0 }
+    }
+}
+
+impl Keyed for Lane {
+    type Key = (Priority, u64);
+
+    fn key(&self) -> &Self::Key {
+        &self.id
+    }
+}
+
+impl Linked<Turn> for Lane {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+
+    fn next(&self) -> Option<Slot> {
+        self.links.next
+    }
+}

@@ -1,0 +1,51 @@
+//! In which order ready keys are handed out.
+
+mod fifo;
+mod lanes;
+
+pub use fifo::Fifo;
+pub use lanes::{Lanes, Priority};
+
+use super::record::Record;
+use crate::storage::{Mem, Slot, Table};
+use core::hash::Hash;
+
+/// The order in which a queue hands out what is ready: [`Fifo`] or [`Lanes`]. Sealed.
+///
+/// The counterpart of client-go's `Queue[T]` interface. It is a type, so what a queue does not use costs it neither
+/// time nor memory.
+pub trait Discipline<K>: sealed::Sealed {
+    /// What a key's record holds for it.
+    #[doc(hidden)]
+    type Mark: Default;
+    /// The ready keys.
+    #[doc(hidden)]
+    type Ready<M: Mem>: Default;
+
+    #[doc(hidden)]
+    fn len<M: Mem>(ready: &Self::Ready<M>) -> usize;
+
+    /// Adds a key that is not ready yet.
+    #[doc(hidden)]
+    fn push<M: Mem>(&self, ready: &mut Self::Ready<M>, records: &mut Records<K, Self::Mark, M>, slot: Slot)
+    where
+        K: Hash + Eq;
+
+    /// Takes the next key out.
+    #[doc(hidden)]
+    fn pop<M: Mem>(&self, ready: &mut Self::Ready<M>, records: &mut Records<K, Self::Mark, M>) -> Option<Slot>
+    where
+        K: Hash + Eq;
+}
+
+/// The records of a queue whose discipline marks them.
+pub(super) type Records<K, T, M> = Table<Record<K, T>, M>;
+
+mod sealed {
+    #[allow(missing_debug_implementations, reason = "never constructed")]
+    pub trait Sealed {}
+}
+
+#[cfg(test)]
+#[cfg(all(feature = "alloc", feature = "fixed"))]
+mod tests;

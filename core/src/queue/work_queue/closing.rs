@@ -1,0 +1,106 @@
+//! The end of a queue.
+
+use super::WorkQueueIn;
+use crate::queue::record::{Phase, Then};
+use crate::queue::{Added, Discipline, Drained, RateLimiter};
+use crate::storage::Mem;
+use crate::time::Instant;
+use core::hash::Hash;
+use core::time::Duration;
+
+/// How far a queue is on its way to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closing {
+    Open,
+    ShutDown,
+    DrainUntil(Instant),
+    /// The deadline of the drain is over.
+    Over,
+}
+
+impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M, D> {
+    /// Refuses all further additions and drops what is delayed: client-go's `ShutDown`.
+    ///
+    /// What is ready, and what was added while a worker had it, is still handed out.
+    pub fn shut_down(&mut self) {
+        self.close(Closing::ShutDown);
+    }
+
+    /// As [`shut_down`](Self::shut_down), and what is still ready when `grace` is over is dropped too.
+    ///
+    /// The deadline is a [`poll_timeout`](Self::poll_timeout); [`drained`](Self::drained) tells when it is over and what
+    /// is left. client-go's `ShutDownWithDrain` waits without a deadline, and only for keys that are with a worker.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_core::{Instant, WorkQueue};
+    ///
+    /// let mut queue = WorkQueue::<&str>::default();
+    /// queue.add("web");
+    /// queue.shut_down_with_drain(Instant::ZERO, Duration::from_secs(30));
+    /// let job = queue.poll_job().unwrap();
+    /// assert_eq!(queue.drained(), None);
+    /// queue.done(job);
+    /// assert_eq!(queue.drained(), Some(Default::default()));
+    /// ```
+    pub fn shut_down_with_drain(&mut self, now: Instant, grace: Duration) {
+        self.now = self.now.max(now);
+        self.close(Closing::DrainUntil(self.now + grace));
+    }
+
+    /// Whether the queue is shut down, with or without a drain.
+    #[must_use]
+    pub fn is_shutting_down(&self) -> bool {
+        self.closing != Closing::Open
+    }
+
+    /// Whether the queue is shut down, nothing is ready and no worker has a key, so that nothing will come out again.
+    ///
+    /// Stricter than client-go's `ShutDownWithDrain`, which does not wait for keys that nobody has taken yet.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.is_shutting_down() && self.is_empty() && self.running == 0
+    }
+
+    /// What was left undone, once the queue [is drained](Self::is_drained) or the time to drain is over.
+    #[must_use]
+    pub fn drained(&self) -> Option<Drained> {
+        let is_over = self.closing == Closing::Over || self.is_drained();
+        is_over.then_some(Drained { running: self.running, ..self.left })
+    }
+
+    pub(super) fn refuse(&mut self) -> Added {
+        self.left.refused += 1;
+        Added::Closed
+    }
+
+    /// Drops what is delayed. What is over stays so.
+    fn close(&mut self, closing: Closing) {
+        if self.closing != Closing::Over {
+            self.closing = closing;
+        }
+        let end_of_time = Instant::from_nanos(u64::MAX);
+        while let Some(slot) = self.delays.pop_due(&mut self.records, end_of_time) {
+            self.left.delayed += 1;
+            self.remove_if_blank(slot);
+        }
+    }
+
+    /// Drops what is ready and what would be again.
+    pub(super) fn drop_ready(&mut self) {
+        self.left.ready = self.len() + core::mem::take(&mut self.deferred);
+        while let Some(slot) = self.discipline.pop(&mut self.ready, &mut self.records) {
+            self.records[slot].phase = Phase::Idle;
+            self.remove_if_blank(slot);
+        }
+        let mut at = None;
+        while let Some(slot) = self.records.next_used(at) {
+            at = Some(slot);
+            if let Phase::Running { then, .. } = &mut self.records[slot].phase
+                && *then == Then::Again
+            {
+                *then = Then::Rest;
+            }
+        }
+    }
+}

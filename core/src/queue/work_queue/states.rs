@@ -1,0 +1,127 @@
+//! How a key goes from one state to the next.
+
+use super::WorkQueueIn;
+use crate::queue::record::{Phase, Record, Then};
+use crate::queue::{Added, Discipline, RateLimiter, WhileDelayed};
+use crate::storage::{Mem, Slot};
+use crate::time::Instant;
+use core::hash::Hash;
+use core::time::Duration;
+
+impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M, D> {
+    /// The key's record, a blank one if it had none: the caller leaves a mark in it.
+    pub(super) fn try_record(&mut self, key: K) -> Result<Slot, M::Full<K>> {
+        let hash = self.records.hash(&key);
+        if let Some(slot) = self.records.find_hashed(hash, &key) {
+            return Ok(slot);
+        }
+        let record = Record::new(key, hash);
+        self.records.try_insert_hashed(hash, record).map_err(|full| M::map_full(full, |record| record.key))
+    }
+
+    /// Adds to the dirty set, as far as a delay of the key lets it.
+    pub(super) fn mark_now(&mut self, slot: Slot) -> Added {
+        let record = &self.records[slot];
+        match (record.timer, self.while_delayed) {
+            (None, _) | (_, WhileDelayed::RunTwice) => {}
+            (Some(place), WhileDelayed::Promote) => self.delays.disarm(&mut self.records, place),
+            (Some(_), WhileDelayed::KeepWaiting) if !record.is_backing_off => {}
+            (Some(_), WhileDelayed::KeepWaiting) => {
+                self.merged += 1;
+                return Added::Merged;
+            }
+        }
+        self.mark(slot)
+    }
+
+    /// Adds to the dirty set.
+    pub(super) fn mark(&mut self, slot: Slot) -> Added {
+        match self.records[slot].phase {
+            Phase::Ready | Phase::Running { then: Then::Again, .. } => {
+                self.merged += 1;
+                return Added::Merged;
+            }
+            Phase::Parked | Phase::Running { then: Then::Park, .. } => {
+                self.unpark(slot);
+                self.records[slot].failures = 0;
+            }
+            Phase::Idle | Phase::Running { then: Then::Rest, .. } => {}
+        }
+        self.adds += 1;
+        if let Phase::Running { then, .. } = &mut self.records[slot].phase {
+            *then = Then::Again;
+            self.deferred += 1;
+            return Added::Deferred;
+        }
+        self.push(slot);
+        Added::Queued
+    }
+
+    pub(super) fn push(&mut self, slot: Slot) {
+        self.records[slot].phase = Phase::Ready;
+        self.discipline.push(&mut self.ready, &mut self.records, slot);
+    }
+
+    pub(super) fn delay(&mut self, now: Instant, slot: Slot, delay: Duration, is_backing_off: bool) -> Added {
+        self.now = self.now.max(now);
+        self.retries += 1;
+        if delay.is_zero() {
+            return self.mark_now(slot);
+        }
+        let due = self.now + delay;
+        if let Some(place) = self.records[slot].timer {
+            if self.delays.due(place) <= due {
+                self.merged += 1;
+                return Added::Merged;
+            }
+            self.delays.disarm(&mut self.records, place);
+        }
+        self.delays.arm(&mut self.records, slot, due);
+        self.records[slot].is_backing_off = is_backing_off;
+        Added::Delayed
+    }
+
+    /// Keeps the key from being tried again. One that is to run again has changed since, and starts anew.
+    pub(super) fn park(&mut self, slot: Slot) -> Added {
+        let record = &mut self.records[slot];
+        match &mut record.phase {
+            Phase::Ready | Phase::Running { then: Then::Again, .. } => {
+                record.failures = 0;
+                self.merged += 1;
+                return Added::Merged;
+            }
+            Phase::Parked | Phase::Running { then: Then::Park, .. } => return Added::Parked,
+            phase @ Phase::Idle => *phase = Phase::Parked,
+            Phase::Running { then, .. } => *then = Then::Park,
+        }
+        self.parked += 1;
+        if let Some(place) = record.timer {
+            self.delays.disarm(&mut self.records, place);
+        }
+        Added::Parked
+    }
+
+    pub(super) fn unpark(&mut self, slot: Slot) {
+        match &mut self.records[slot].phase {
+            phase @ Phase::Parked => *phase = Phase::Idle,
+            Phase::Running { then, .. } if *then == Then::Park => *then = Then::Rest,
+            _ => return,
+        }
+        self.parked -= 1;
+    }
+
+    pub(super) fn count_failure(&mut self, now: Instant, slot: Slot) -> Duration {
+        self.now = self.now.max(now);
+        let failures = &mut self.records[slot].failures;
+        let delay = self.limiter.delay(self.now, *failures);
+        *failures = failures.saturating_add(1);
+        delay
+    }
+
+    pub(super) fn remove_if_blank(&mut self, slot: Slot) {
+        let record = &self.records[slot];
+        if record.is_blank() {
+            self.records.remove_hashed(record.hash, slot);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! From the delta FIFO into the indexer, and out of that: what one object costs. `compare` runs the same of client-go.
+
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use listwatch_core::{DeltaFifo, IndexId, Indexer, Key, MetaBuilder, Object, Order};
+use std::sync::Arc;
+
+const PODS: usize = 100_000;
+
+type Pod = Arc<Object<()>>;
+
+fn main() {
+    divan::main();
+}
+
+/// A thousand in each of a hundred namespaces, a hundred with each label.
+fn pods() -> Vec<Pod> {
+    let mut builder = MetaBuilder::default();
+    let pod = |n| {
+        builder.set_namespace(&format!("ns-{:03}", n % 100));
+        builder.set_name(&format!("pod-{n:07}"));
+        builder.label("app", &format!("a{}", n % 1000));
+        Arc::new(Object { meta: builder.build().expect("it has a name"), value: () })
+    };
+    (0..PODS).map(pod).collect()
+}
+
+/// By namespace and by label; the id is the first one's.
+fn indexer() -> (Indexer<Pod>, IndexId) {
+    let mut indexer = Indexer::new();
+    let by_namespace = indexer.add_index(|pod: &Pod, emit: &mut dyn FnMut(&str)| {
+        pod.meta.namespace().into_iter().for_each(emit);
+    });
+    indexer.add_index(|pod: &Pod, emit: &mut dyn FnMut(&str)| pod.meta.label("app").into_iter().for_each(emit));
+    (indexer, by_namespace)
+}
+
+fn full_indexer(pods: &[Pod]) -> (Indexer<Pod>, IndexId) {
+    let (mut indexer, by_namespace) = indexer();
+    pods.iter().cloned().for_each(|pod| drop(indexer.insert(pod)));
+    (indexer, by_namespace)
+}
+
+/// What an informer does with a delta.
+fn apply_all(fifo: &mut DeltaFifo<Pod>, indexer: &mut Indexer<Pod>) {
+    while let Some(popped) = fifo.pop() {
+        indexer.insert(popped.delta.into_object());
+    }
+}
+
+fn events(bencher: Bencher<'_, '_>, order: Order, burst: usize) {
+    let pods = pods();
+    let (mut indexer, _) = full_indexer(&pods);
+    let mut fifo = DeltaFifo::new(order);
+    bencher.counter(ItemsCount::new(PODS)).bench_local(|| {
+        for burst in pods.chunks(burst) {
+            burst.iter().cloned().for_each(|pod| fifo.update(pod));
+            apply_all(&mut fifo, &mut indexer);
+        }
+    });
+}
+
+#[divan::bench]
+fn event_by_arrival_one_by_one(bencher: Bencher<'_, '_>) {
+    events(bencher, Order::Arrival, 1);
+}
+
+#[divan::bench]
+fn event_by_arrival_100k_queued(bencher: Bencher<'_, '_>) {
+    events(bencher, Order::Arrival, PODS);
+}
+
+#[divan::bench]
+fn event_by_key_one_by_one(bencher: Bencher<'_, '_>) {
+    events(bencher, Order::ByKey, 1);
+}
+
+#[divan::bench]
+fn event_by_key_100k_queued(bencher: Bencher<'_, '_>) {
+    events(bencher, Order::ByKey, PODS);
+}
+
+fn list(bencher: Bencher<'_, '_>, order: Order) {
+    let pods = pods();
+    let empty = || (DeltaFifo::new(order), indexer().0);
+    bencher.counter(ItemsCount::new(PODS)).with_inputs(empty).bench_local_values(|(mut fifo, mut indexer)| {
+        pods.iter().cloned().for_each(|pod| fifo.stage(pod));
+        fifo.commit_stage(&indexer);
+        apply_all(&mut fifo, &mut indexer);
+        indexer
+    });
+}
+
+#[divan::bench]
+fn list_by_arrival(bencher: Bencher<'_, '_>) {
+    list(bencher, Order::Arrival);
+}
+
+#[divan::bench]
+fn list_by_key(bencher: Bencher<'_, '_>) {
+    list(bencher, Order::ByKey);
+}
+
+/// Each key once, in an order that no cache foresees.
+#[divan::bench]
+fn get(bencher: Bencher<'_, '_>) {
+    let pods = pods();
+    let (indexer, _) = full_indexer(&pods);
+    let keys: Vec<Key> = (0..PODS).map(|n| pods[n * 7919 % PODS].meta.key().clone()).collect();
+    bencher.counter(ItemsCount::new(PODS)).bench_local(|| {
+        for key in &keys {
+            black_box(indexer.object(key));
+        }
+    });
+}
+
+/// The thousand pods of a namespace, as a list.
+#[divan::bench]
+fn by_index(bencher: Bencher<'_, '_>) {
+    let (indexer, by_namespace) = full_indexer(&pods());
+    let hits = indexer.by_index(by_namespace, "ns-050").count();
+    bencher
+        .counter(ItemsCount::new(hits))
+        .bench_local(|| indexer.by_index(by_namespace, black_box("ns-050")).collect::<Vec<_>>());
+}

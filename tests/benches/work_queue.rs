@@ -1,0 +1,105 @@
+//! The work queue: what one key costs. `compare` runs the same of client-go.
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use listwatch_core::{Instant, SharedWorkQueue, StdLock, WorkQueue};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+const KEYS: usize = 100_000;
+
+type Queue = WorkQueue<Arc<str>>;
+
+fn main() {
+    divan::main();
+}
+
+/// As long as the keys of pods are.
+fn keys() -> Vec<Arc<str>> {
+    (0..KEYS).map(|n| format!("ns-{:03}/pod-{n:07}", n % 100).into()).collect()
+}
+
+fn add_all(queue: &mut Queue, keys: &[Arc<str>]) {
+    for key in keys {
+        queue.add(Arc::clone(key));
+    }
+}
+
+fn cycle(queue: &mut Queue, key: &Arc<str>) {
+    queue.add(Arc::clone(key));
+    let job = queue.poll_job().expect("a key was added");
+    queue.done(job);
+}
+
+#[divan::bench]
+fn add_get_done_empty(bencher: Bencher<'_, '_>) {
+    let (keys, mut queue) = (keys(), Queue::default());
+    bencher.counter(ItemsCount::new(KEYS)).bench_local(|| keys.iter().for_each(|key| cycle(&mut queue, key)));
+}
+
+/// Each key that is handed out is added again behind all others.
+#[divan::bench]
+fn add_get_done_100k_waiting(bencher: Bencher<'_, '_>) {
+    let (keys, mut queue) = (keys(), Queue::default());
+    add_all(&mut queue, &keys);
+    bencher.counter(ItemsCount::new(KEYS)).bench_local(|| {
+        for key in &keys {
+            let job = queue.poll_job().expect("all are waiting");
+            queue.done(job);
+            queue.add(Arc::clone(key));
+        }
+    });
+}
+
+fn shared_get_done(queue: &SharedWorkQueue<Arc<str>, StdLock>) {
+    match pin!(queue.get()).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(job) => drop(job),
+        Poll::Pending => unreachable!("a key is ready"),
+    }
+}
+
+/// Behind a lock, as client-go's always is.
+#[divan::bench]
+fn locked_add_get_done_empty(bencher: Bencher<'_, '_>) {
+    let (keys, queue) = (keys(), SharedWorkQueue::default());
+    bencher.counter(ItemsCount::new(KEYS)).bench_local(|| {
+        for key in &keys {
+            queue.add(Arc::clone(key));
+            shared_get_done(&queue);
+        }
+    });
+}
+
+/// Behind a lock, as client-go's always is.
+#[divan::bench]
+fn locked_add_get_done_100k_waiting(bencher: Bencher<'_, '_>) {
+    let (keys, mut queue) = (keys(), Queue::default());
+    add_all(&mut queue, &keys);
+    let queue = SharedWorkQueue::new(queue);
+    bencher.counter(ItemsCount::new(KEYS)).bench_local(|| {
+        for key in &keys {
+            shared_get_done(&queue);
+            queue.add(Arc::clone(key));
+        }
+    });
+}
+
+#[divan::bench]
+fn add_waiting(bencher: Bencher<'_, '_>) {
+    let (keys, mut queue) = (keys(), Queue::default());
+    add_all(&mut queue, &keys);
+    bencher.counter(ItemsCount::new(KEYS)).bench_local(|| add_all(&mut queue, &keys));
+}
+
+/// Into a new queue, in which all of them are delayed in the end.
+#[divan::bench]
+fn add_rate_limited(bencher: Bencher<'_, '_>) {
+    let keys = keys();
+    bencher.counter(ItemsCount::new(KEYS)).with_inputs(Queue::default).bench_local_values(|mut queue| {
+        for key in &keys {
+            queue.add_rate_limited(Instant::ZERO, Arc::clone(key));
+        }
+        queue
+    });
+}

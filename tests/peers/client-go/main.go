@@ -1,0 +1,164 @@
+// What client-go's work queue and cache take for the work of ../../benches, in nanoseconds an item: `peers wq`,
+// `peers fifo`. Each line has the name of a benchmark and the fastest of some rounds.
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+const (
+	items  = 100_000
+	rounds = 15
+)
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == "wq" {
+		wq()
+	} else if len(os.Args) == 2 && os.Args[1] == "fifo" {
+		fifo()
+	} else {
+		fmt.Fprintln(os.Stderr, "usage: peers wq|fifo")
+		os.Exit(2)
+	}
+}
+
+// measure prints what one of n items takes. What setup does is not measured.
+func measure[T any](name string, n int, setup func() T, run func(T)) {
+	fastest := time.Duration(math.MaxInt64)
+	for range rounds {
+		input := setup()
+		begun := time.Now()
+		run(input)
+		fastest = min(fastest, time.Since(begun))
+	}
+	fmt.Printf("%s\t%.2f\n", name, float64(fastest.Nanoseconds())/float64(n))
+}
+
+func wq() {
+	type queue = workqueue.TypedRateLimitingInterface[string]
+	empty := func() queue {
+		return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
+	}
+	keys := make([]string, items)
+	for n := range keys {
+		keys[n] = fmt.Sprintf("ns-%03d/pod-%07d", n%100, n)
+	}
+	addAll := func(q queue) {
+		for _, key := range keys {
+			q.Add(key)
+		}
+	}
+	full := func() queue { q := empty(); addAll(q); return q }
+
+	one := empty()
+	measure("add_get_done_empty", items, func() queue { return one }, func(q queue) {
+		for _, key := range keys {
+			q.Add(key)
+			key, _ := q.Get()
+			q.Done(key)
+		}
+	})
+	waiting := full()
+	measure("add_get_done_100k_waiting", items, func() queue { return waiting }, func(q queue) {
+		for range keys {
+			key, _ := q.Get()
+			q.Done(key)
+			q.Add(key)
+		}
+	})
+	measure("add_waiting", items, func() queue { return waiting }, addAll)
+	measure("add_rate_limited", items, empty, func(q queue) {
+		for _, key := range keys {
+			q.AddRateLimited(key)
+		}
+	})
+}
+
+func newIndexer() cache.Indexer {
+	return cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{
+		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+		"app":                func(o any) ([]string, error) { return []string{o.(*corev1.Pod).Labels["app"]}, nil },
+	})
+}
+
+func newQueue(order string, known cache.KeyListerGetter) cache.Queue {
+	if order == "by_key" {
+		return cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known})
+	}
+	return cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: known})
+}
+
+// apply does what an informer does with what a pop gives.
+func apply(queue cache.Queue, indexer cache.Indexer) {
+	queue.Pop(func(popped any, _ bool) error {
+		for _, delta := range popped.(cache.Deltas) {
+			indexer.Update(delta.Object)
+		}
+		return nil
+	})
+}
+
+func fifo() {
+	pods, list := make([]*corev1.Pod, items), make([]any, items)
+	for n := range pods {
+		pods[n] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: fmt.Sprintf("ns-%03d", n%100),
+			Name:      fmt.Sprintf("pod-%07d", n),
+			Labels:    map[string]string{"app": fmt.Sprintf("a%d", n%1000)},
+		}}
+		list[n] = pods[n]
+	}
+	type both struct {
+		queue   cache.Queue
+		indexer cache.Indexer
+	}
+	full := newIndexer()
+	full.Replace(list, "")
+	for _, order := range []string{"by_arrival", "by_key"} {
+		warm := func() both { return both{newQueue(order, full), full} }
+		measure("event_"+order+"_one_by_one", items, warm, func(b both) {
+			for _, pod := range pods {
+				b.queue.Update(pod)
+				apply(b.queue, b.indexer)
+			}
+		})
+		measure("event_"+order+"_100k_queued", items, warm, func(b both) {
+			for _, pod := range pods {
+				b.queue.Update(pod)
+			}
+			for range pods {
+				apply(b.queue, b.indexer)
+			}
+		})
+		cold := func() both { indexer := newIndexer(); return both{newQueue(order, indexer), indexer} }
+		measure("list_"+order, items, cold, func(b both) {
+			b.queue.Replace(list, "1")
+			for range list {
+				apply(b.queue, b.indexer)
+			}
+		})
+	}
+	keys := make([]string, items)
+	for n := range keys {
+		keys[n], _ = cache.MetaNamespaceKeyFunc(pods[n*7919%items])
+	}
+	indexer := func() cache.Indexer { return full }
+	measure("get", items, indexer, func(indexer cache.Indexer) {
+		for _, key := range keys {
+			indexer.GetByKey(key)
+		}
+	})
+	measure("by_index", 1000*1000, indexer, func(indexer cache.Indexer) {
+		for range 1000 {
+			indexer.ByIndex(cache.NamespaceIndex, "ns-050")
+		}
+	})
+}

@@ -66,7 +66,9 @@ pub use storage::{Full, Keyed, KnownObjects, Mem};
 #[cfg(feature = "alloc")]
 mod object;
 #[cfg(feature = "alloc")]
-pub use object::{Key, Meta, MetaBuilder, NotAVersion, Object, OwnerReference, compare_versions};
+pub use object::{
+    Key, LabelSelector, Meta, MetaBuilder, NotAVersion, Object, OwnerReference, SelectorError, compare_versions,
+};
 
 mod wire;
 pub use wire::{CONCATENATED_JSON, Frame, Framer, Framing};

@@ -4,6 +4,8 @@
 mod cache;
 mod check;
 mod postings;
+#[cfg(feature = "alloc")]
+mod select;
 #[cfg(test)]
 #[cfg(all(feature = "alloc", feature = "fixed"))]
 mod tests;
@@ -70,6 +72,8 @@ pub struct IndexerIn<V: Keyed, M: Mem> {
     indexes: Slab<Index<M::IndexFn<V>>, M>,
     /// The number of the next index; none is used again.
     next_index: u32,
+    #[cfg(feature = "alloc")]
+    by_namespace: Option<IndexId>,
     /// Changes with each replace, so that the objects that were not in it are told.
     generation: u32,
 }
@@ -105,6 +109,8 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
             postings: Postings::with_seed(seed),
             indexes: Slab::default(),
             next_index: 0,
+            #[cfg(feature = "alloc")]
+            by_namespace: None,
             generation: 0,
         }
     }
@@ -186,6 +192,10 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         if let Some(slot) = found {
             self.empty(id);
             self.indexes.remove(slot);
+            #[cfg(feature = "alloc")]
+            if self.by_namespace == Some(id) {
+                self.by_namespace = None;
+            }
         }
     }
 

@@ -1,11 +1,13 @@
-//! What the machines know of an object: its key, its metadata, its version.
+//! What the machines know of an object: its key, its metadata, its version; and how one selects by labels.
 
 mod key;
 mod meta;
+mod selector;
 mod version;
 
 pub use key::Key;
 pub use meta::{Meta, MetaBuilder, OwnerReference};
+pub use selector::{LabelSelector, SelectorError};
 pub use version::{NotAVersion, compare_versions};
 
 use crate::storage::Keyed;

@@ -1,0 +1,114 @@
+//! Reads by namespace and by label selector.
+
+use super::{IndexId, Indexer};
+use crate::object::{LabelSelector, Object};
+use alloc::sync::Arc;
+
+impl<T> Indexer<Arc<Object<T>>> {
+    /// Adds an index by namespace, which [`select_in`](Self::select_in) uses from then on. A second call gives the id of
+    /// the first one's.
+    pub fn add_namespace_index(&mut self) -> IndexId {
+        if let Some(id) = self.by_namespace {
+            return id;
+        }
+        let id = self.add_index(|object: &Arc<Object<T>>, emit: &mut dyn FnMut(&str)| {
+            object.meta.namespace().into_iter().for_each(emit);
+        });
+        self.by_namespace = Some(id);
+        id
+    }
+
+    /// The objects that a selector wants, in the order of [`iter`](Self::iter) (client-go `Lister.List`).
+    pub fn select<'a>(&'a self, selector: &'a LabelSelector) -> impl Iterator<Item = &'a Arc<Object<T>>> {
+        self.iter().filter(|object| selector.matches(|name| object.meta.label(name)))
+    }
+
+    /// The objects of a namespace that a selector wants; the namespace `""` is all of them (client-go
+    /// `ListAllByNamespace`).
+    ///
+    /// With a [namespace index](Self::add_namespace_index) only the objects of the namespace are looked at, in the order
+    /// of [`by_index`](Self::by_index); without one all are, in the order of [`iter`](Self::iter).
+    pub fn select_in<'a>(
+        &'a self,
+        namespace: &'a str,
+        selector: &'a LabelSelector,
+    ) -> impl Iterator<Item = &'a Arc<Object<T>>> {
+        let index = self.by_namespace.filter(|_| !namespace.is_empty());
+        let indexed = index.into_iter().flat_map(move |id| self.by_index(id, namespace));
+        let all = index.is_none().then(|| self.iter()).into_iter().flatten();
+        let wanted = move |object: &&Arc<Object<T>>| {
+            (namespace.is_empty() || index.is_some() || object.meta.namespace() == Some(namespace))
+                && selector.matches(|name| object.meta.label(name))
+        };
+        indexed.chain(all).filter(wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::MetaBuilder;
+    use alloc::vec::Vec;
+
+    fn pods() -> Indexer<Arc<Object<()>>> {
+        let mut pods = Indexer::new();
+        for (namespace, name, app) in [
+            ("a", "web-1", "web"),
+            ("b", "web-2", "web"),
+            ("a", "db", "db"),
+            ("", "node", "web"),
+            ("a", "web-3", "web"),
+        ] {
+            let mut builder = MetaBuilder::default();
+            builder.set_namespace(namespace);
+            builder.set_name(name);
+            builder.label("app", app);
+            pods.insert(Arc::new(Object { meta: builder.build().unwrap(), value: () }));
+        }
+        pods
+    }
+
+    fn names(pods: &Indexer<Arc<Object<()>>>, namespace: &str, selector: &str) -> Vec<alloc::string::String> {
+        let selector = LabelSelector::parse(selector).unwrap();
+        pods.select_in(namespace, &selector).map(|pod| pod.meta.name().into()).collect()
+    }
+
+    #[test]
+    fn a_selector_filters_what_is_stored() {
+        let (pods, web) = (pods(), LabelSelector::parse("app=web").unwrap());
+        let names: Vec<_> = pods.select(&web).map(|pod| pod.meta.name()).collect();
+        assert_eq!(names, ["web-1", "web-2", "node", "web-3"]);
+        assert_eq!(pods.select(&LabelSelector::default()).count(), 5);
+    }
+
+    /// S13
+    #[test]
+    fn a_namespace_is_read_with_or_without_its_index_and_none_is_all() {
+        let mut pods = pods();
+        let check = |pods: &Indexer<_>| {
+            assert_eq!(names(pods, "a", ""), ["web-1", "db", "web-3"]);
+            assert_eq!(names(pods, "a", "app=web"), ["web-1", "web-3"]);
+            assert_eq!(names(pods, "", "app=web"), ["web-1", "web-2", "node", "web-3"]);
+            assert!(names(pods, "c", "").is_empty());
+        };
+        check(&pods);
+        let id = pods.add_namespace_index();
+        assert_eq!(pods.add_namespace_index(), id);
+        assert_eq!(pods.index_values(id).collect::<Vec<_>>(), ["a", "b"]);
+        check(&pods);
+        pods.remove_index(id);
+        check(&pods);
+        assert_ne!(pods.add_namespace_index(), id);
+        check(&pods);
+    }
+
+    /// S13: the index is what is walked, which shows in the order.
+    #[test]
+    fn with_the_index_only_the_namespace_is_looked_at() {
+        let mut pods = pods();
+        pods.add_namespace_index();
+        let first = pods.remove("a/web-1").unwrap();
+        pods.insert(first);
+        assert_eq!(names(&pods, "a", ""), ["db", "web-3", "web-1"], "in the order in which they came to the namespace");
+    }
+}

@@ -1,0 +1,135 @@
+use super::*;
+
+const WEB: &[(&str, &str)] = &[("app", "web"), ("tier", "2"), ("empty", ""), ("in", "x"), ("example.com/zone", "a.b")];
+
+fn matches(selector: &str, labels: &[(&'static str, &'static str)]) -> bool {
+    let selector = LabelSelector::parse(selector).unwrap_or_else(|error| panic!("{selector}: {error}"));
+    selector.matches(|name| labels.iter().find(|(label, _)| *label == name).map(|(_, value)| *value))
+}
+
+#[test]
+fn each_requirement_holds_for_what_it_says() {
+    let held = [
+        "",
+        "  \t\r\n",
+        "app",
+        "app=web",
+        "app==web",
+        " app = web ",
+        "app!=api",
+        "app in (web)",
+        "app in (api,web)",
+        "app notin (api, db)",
+        "!zone",
+        "! zone",
+        "zone!=a",
+        "zone notin (a)",
+        "app,!zone,tier=2",
+        "example.com/zone=a.b",
+    ];
+    for selector in held {
+        assert!(matches(selector, WEB), "{selector:?}");
+    }
+    let not_held = [
+        "zone",
+        "app=api",
+        "app!=web",
+        "app in (api)",
+        "app notin (api,web)",
+        "!app",
+        "zone=a",
+        "zone in (a)",
+        "app,zone",
+        "app=Web",
+    ];
+    for selector in not_held {
+        assert!(!matches(selector, WEB), "{selector:?}");
+    }
+}
+
+#[test]
+fn an_empty_value_is_written_as_nothing() {
+    for selector in ["empty=", "empty==,app", "empty in (,)", "empty in (a,)", "empty in (,a)", "empty in (a,,b)"] {
+        assert!(matches(selector, WEB), "{selector:?}");
+        assert!(!matches(selector, &[("app", "")]), "a label that is not there has no value: {selector:?}");
+    }
+    assert!(!matches("empty!=", WEB) && matches("app!=", WEB));
+}
+
+#[test]
+fn numbers_are_compared_as_numbers() {
+    assert!(matches("tier>1,tier<10", WEB) && !matches("tier>2", WEB) && !matches("tier<2", WEB));
+    assert!(!matches("app>1", WEB) && !matches("app<1", WEB), "web is no number");
+    assert!(!matches("zone>1", WEB) && !matches("zone<1", WEB), "not there");
+    assert!(matches("size > 9223372036854775806", &[("size", "9223372036854775807")]));
+}
+
+#[test]
+fn operators_are_names_where_no_operator_can_be() {
+    assert!(matches("in", WEB) && matches("in in (x)", WEB) && matches("in=x", WEB) && matches("!notin", WEB));
+    assert!(matches("app in (in,notin,web)", WEB));
+}
+
+#[test]
+fn what_the_server_refuses_is_refused_where_it_begins() {
+    let name = "expected the name of a label";
+    let refused = [
+        (",", 0, name),
+        ("app,", 4, name),
+        ("app,,tier", 4, name),
+        ("=web", 0, name),
+        ("!", 1, name),
+        ("!!app", 1, name),
+        ("(app)", 0, name),
+        ("app web", 4, "expected '=', '!=', 'in', 'notin', '<' or '>'"),
+        ("app (web)", 4, "expected '=', '!=', 'in', 'notin', '<' or '>'"),
+        ("app !web", 4, "expected '=', '!=', 'in', 'notin', '<' or '>'"),
+        ("!app=web", 4, "expected ',' or the end"),
+        ("app=web tier", 8, "expected ',' or the end"),
+        ("app in (web))", 12, "expected ',' or the end"),
+        ("app in web", 7, "expected '('"),
+        ("app in", 6, "expected '('"),
+        ("app in ()", 8, "expected a value"),
+        ("app in (", 8, "expected a value"),
+        ("app in (=)", 8, "expected a value"),
+        ("app in (a b)", 10, "expected ',' or ')'"),
+        ("app in (a", 9, "expected ',' or ')'"),
+        ("app in (a,", 10, "expected a value"),
+        ("app==(web)", 5, "expected a value"),
+        ("app===web", 5, "expected a value"),
+        ("tier>", 5, "expected a number"),
+        ("tier> two", 6, "expected a number"),
+        ("tier>9223372036854775808", 5, "expected a number"),
+        ("app=-web", 4, "not a value of a label"),
+        ("app=größe", 4, "not a value of a label"),
+        ("app in (web,we*b)", 12, "not a value of a label"),
+        ("app_=web", 0, "not the name of a label"),
+        (" a/b/c", 1, "not the name of a label"),
+        ("/app", 0, "not the name of a label"),
+        ("Example.com/app", 0, "not the name of a label"),
+        ("a..b/app", 0, "not the name of a label"),
+        ("example.com/", 0, "not the name of a label"),
+    ];
+    for (text, offset, what) in refused {
+        assert_eq!(LabelSelector::parse(text), Err(SelectorError { offset, what }), "{text:?}");
+    }
+}
+
+#[test]
+fn names_and_values_have_at_most_63_bytes() {
+    let long = "a".repeat(64);
+    for (text, fits) in [(&long[..63], true), (&long[..], false)] {
+        assert_eq!(LabelSelector::parse(text).is_ok(), fits);
+        assert_eq!(LabelSelector::parse(&alloc::format!("app={text}")).is_ok(), fits);
+    }
+    let prefix = "a.".repeat(126);
+    assert!(LabelSelector::parse(&alloc::format!("{prefix}a/app")).is_ok());
+    assert!(LabelSelector::parse(&alloc::format!("{prefix}aa/app")).is_err(), "254 bytes");
+}
+
+/// S13
+#[test]
+fn a_selector_that_wants_everything_looks_at_no_label() {
+    assert!(LabelSelector::parse(" ").unwrap().matches(|_| unreachable!()));
+    assert!(LabelSelector::default().is_everything() && !LabelSelector::parse("app").unwrap().is_everything());
+}

@@ -1,4 +1,4 @@
-//! The grammar of `labels.Parse`, its oddities included: `in (a,)` lists the empty value, `a=` asks for it, and `in` and
+//! The grammar of `labels.Parse`, its oddities included: `in ()` lists the empty value, `a=` asks for it, and `in` and
 //! `notin` are names where no operator can be.
 
 use super::{Requirement, SelectorError, Test};
@@ -63,9 +63,6 @@ impl<'a> Parser<'a> {
     /// A list in parentheses, in which nothing between two commas is the empty value.
     fn values(&mut self) -> Result<Vec<Box<str>>, SelectorError> {
         self.expect("(", "expected '('")?;
-        if self.peek() == Token::Symbol(")") {
-            return Err(error(self.offset(), "expected a value"));
-        }
         let mut values = Vec::new();
         loop {
             values.push(match self.peek() {

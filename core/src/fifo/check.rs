@@ -16,6 +16,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             entries().all(|entry| entry.newest.or(entry.staged).is_some()),
             "a key has an entry while it has a node"
         );
+        let most = if self.coalescing { 2 * newest } else { usize::MAX };
+        assert!(self.queued.len() <= most, "coalesced, a key has two deltas at most");
         assert!(self.rest.is_none_or(|rest| self.nodes[rest].delta.is_some()), "the rest of a key is queued");
     }
 
@@ -25,7 +27,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         while let Some(slot) = at {
             let node = &self.nodes[slot];
             let entry = &self.keys[node.entry];
-            assert!(node.chain.is_none_or(|next| self.nodes[next].entry == node.entry), "a chain has one key");
+            assert!(node.chain.is_none_or(|other| self.nodes[other].entry == node.entry), "a chain has one key");
             assert!(node.delta.as_ref().is_none_or(|delta| *delta.object().key() == entry.key), "under its own key");
             named += usize::from(entry.newest == Some(slot) || entry.staged == Some(slot));
             walked += 1;

@@ -5,6 +5,7 @@
 //! `RealFIFO`, popping it with the rest of its key client-go's `DeltaFIFO`. A key has an entry while it has a node.
 
 mod check;
+mod coalesce;
 mod delta;
 mod stage;
 #[cfg(test)]
@@ -81,8 +82,11 @@ pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     /// An item of the staged list had no readable key.
     unreadable: bool,
     populated: bool,
-    /// How many pops complete the initial list.
-    initial: usize,
+    /// In arrival order: the delta whose pop completes the initial list.
+    last_initial: Option<Slot>,
+    /// By key: how many keys complete it.
+    initial_keys: usize,
+    coalescing: bool,
     closed: bool,
 }
 
@@ -91,7 +95,8 @@ struct Node<V> {
     delta: Option<Delta<V>>,
     entry: Slot,
     links: Links,
-    /// While queued: the next newer delta of the key. While staged: the item that was staged under the key before.
+    /// While queued: the next newer delta of the key; of two that are coalesced the newer one names the older one too.
+    /// While staged: the item that was staged under the key before.
     chain: Option<Slot>,
 }
 
@@ -122,7 +127,9 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             rest: None,
             unreadable: false,
             populated: false,
-            initial: 0,
+            last_initial: None,
+            initial_keys: 0,
+            coalescing: false,
             closed: false,
         }
     }
@@ -158,8 +165,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         match (self.order, self.newest_queued(object.key())) {
             (Order::ByKey, None) if !known.is_known(object.key()) => {}
             (Order::ByKey, Some(newest)) if self.is_deletion(newest) => {
-                if let Some(tombstone @ Delta::Tombstone(_)) = &mut self.nodes[newest].delta {
-                    *tombstone = Delta::Deleted(object);
+                if let Some(deletion) = &mut self.nodes[newest].delta {
+                    deletion.merge_deletion(Delta::Deleted(object));
                 }
             }
             (Order::Arrival | Order::ByKey, _) => self.try_queue(Delta::Deleted(object))?,
@@ -194,13 +201,18 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.queued.unlink(&mut self.nodes, slot);
         let node = self.nodes.remove(slot);
         self.rest = node.chain.filter(|_| self.order == Order::ByKey);
-        if self.keys[node.entry].newest == Some(slot) {
-            self.keys[node.entry].newest = None;
-            self.forget_if_unused(node.entry);
+        match node.chain {
+            Some(newer) if self.coalescing => self.nodes[newer].chain = None,
+            Some(_) => {}
+            None => {
+                self.keys[node.entry].newest = None;
+                self.forget_if_unused(node.entry);
+            }
         }
         let (initial, more) = (!self.has_synced(), self.rest.is_some());
+        self.last_initial = self.last_initial.filter(|last| *last != slot);
         if !more {
-            self.initial = self.initial.saturating_sub(1);
+            self.initial_keys = self.initial_keys.saturating_sub(1);
         }
         self.release_if_empty();
         let delta = node.delta.expect("what is queued is a delta");
@@ -211,7 +223,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Once true, it stays true.
     #[must_use]
     pub fn has_synced(&self) -> bool {
-        self.populated && self.initial == 0
+        self.populated && self.last_initial.is_none() && self.initial_keys == 0
     }
 
     /// The newest object under `key` that is staged or else queued, whatever its delta says. A listed object that is
@@ -254,7 +266,15 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.nodes[slot].delta.as_ref().is_some_and(Delta::is_deletion)
     }
 
-    fn try_queue(&mut self, delta: Delta<V>) -> Result<(), M::Full<V>> {
+    fn try_queue(&mut self, mut delta: Delta<V>) -> Result<(), M::Full<V>> {
+        if self.coalescing
+            && let Some(newest) = self.newest_queued(delta.object().key())
+        {
+            match self.coalesce(newest, delta) {
+                Some(own) => delta = own,
+                None => return Ok(()),
+            }
+        }
         let slot = self.try_insert(delta)?;
         self.attach(slot);
         self.queued.push_back(&mut self.nodes, slot);
@@ -290,6 +310,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.nodes[slot].chain = None;
         if let Some(before) = self.keys[entry].newest.replace(slot) {
             self.nodes[before].chain = Some(slot);
+            self.nodes[slot].chain = Some(before).filter(|_| self.coalescing);
         }
     }
 
@@ -357,7 +378,7 @@ impl<V: Keyed, M: Mem> core::fmt::Debug for DeltaFifoIn<V, M> {
             .field("queued", &self.queued.len())
             .field("staged", &self.staged.len())
             .field("populated", &self.populated)
-            .field("initial", &self.initial)
+            .field("coalescing", &self.coalescing)
             .field("closed", &self.closed)
             .finish_non_exhaustive()
     }

@@ -120,19 +120,20 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     fn count_missing(&self, known: &impl KnownObjects<V>) -> usize {
-        let queued = self.keys.iter().filter(|(entry, _)| self.missing(*entry).is_some()).count();
-        queued + known.known().filter(|object| self.keys.find(object.key()).is_none()).count()
+        let queued = || self.keys.iter().filter(|(entry, _)| self.missing(*entry).is_some()).count();
+        (if self.coalescing { 0 } else { queued() })
+            + known.known().filter(|object| self.keys.find(object.key()).is_none()).count()
     }
 
     /// Tombstones for the queued keys that the list does not have.
     fn try_bury_queued(&mut self, deletions: &mut List<Queued>) -> Result<(), M::Full<()>> {
         let mut at = self.queued.front();
         while let Some(slot) = at {
-            let node = &self.nodes[slot];
-            at = node.next();
-            if let Some(last_known) = self.missing(node.entry).cloned() {
+            let entry = self.nodes[slot].entry;
+            if let Some(last_known) = self.missing(entry).cloned() {
                 self.try_bury(last_known, deletions)?;
             }
+            at = self.nodes[slot].next();
         }
         Ok(())
     }
@@ -152,6 +153,13 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     fn try_bury(&mut self, last_known: V, deletions: &mut List<Queued>) -> Result<(), M::Full<()>> {
+        if self.coalescing
+            && let Some(newest) = self.newest_queued(last_known.key())
+        {
+            let own = self.coalesce(newest, Delta::Tombstone(last_known));
+            debug_assert!(own.is_none(), "a deletion of what is queued takes its place");
+            return Ok(());
+        }
         let slot = self.try_insert(Delta::Tombstone(last_known)).map_err(|full| M::map_full(full, drop))?;
         self.attach(slot);
         deletions.push_back(&mut self.nodes, slot);
@@ -165,6 +173,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             at = self.nodes[slot].next();
             let entry = self.nodes[slot].entry;
             self.keys[entry].staged = None;
+            self.coalesce_staged(slot);
             if self.nodes[slot].delta.is_some() {
                 self.attach(slot);
             } else {
@@ -175,13 +184,23 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         }
     }
 
-    /// The first list decides how many pops make up the initial state: of deltas, or by key of keys.
+    /// Leaves a key alone where the item could be put into a queued delta.
+    fn coalesce_staged(&mut self, slot: Slot) {
+        if self.coalescing
+            && let Some(newest) = self.keys[self.nodes[slot].entry].newest
+            && let Some(item) = self.nodes[slot].delta.take()
+        {
+            self.nodes[slot].delta = self.coalesce(newest, item);
+        }
+    }
+
+    /// The first list decides what makes up the initial state: all deltas that now wait, or by key all keys.
     fn note_initial(&mut self) {
         if !core::mem::replace(&mut self.populated, true) {
-            self.initial = match self.order {
-                Order::Arrival => self.queued.len(),
-                Order::ByKey => self.keys.len(),
-            };
+            match self.order {
+                Order::Arrival => self.last_initial = self.queued.back(),
+                Order::ByKey => self.initial_keys = self.keys.len(),
+            }
         }
     }
 }

@@ -49,7 +49,9 @@ fn each_requirement_holds_for_what_it_says() {
 
 #[test]
 fn an_empty_value_is_written_as_nothing() {
-    for selector in ["empty=", "empty==,app", "empty in ()", "empty in (,)", "empty in (a,)", "empty in (,a)", "empty in (a,,b)"] {
+    for selector in
+        ["empty=", "empty==,app", "empty in ()", "empty in (,)", "empty in (a,)", "empty in (,a)", "empty in (a,,b)"]
+    {
         assert!(matches(selector, WEB), "{selector:?}");
         assert!(!matches(selector, &[("app", "")]), "a label that is not there has no value: {selector:?}");
     }

@@ -1,0 +1,89 @@
+//! Coalescing: a consumer that falls behind loses steps, never the end state.
+//!
+//! With it a key has at most two deltas: `[X]`, or `[deletion, X]` where the object is there again. A newer state takes
+//! the place of an older one, so the order between keys is that of their first deltas.
+
+use super::{Delta, DeltaFifoIn};
+use crate::storage::{Keyed, Mem, Slot};
+
+impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
+    /// The same queue, but with at most two deltas a key, so that the number of keys bounds it.
+    ///
+    /// Of the states of an object that wait only the newest stays, under the name of the oldest: an object that was
+    /// added and then changed is added. A deletion stays before the object that came after it, so that a consumer sees
+    /// that it is another one; but one that came and went while its predecessor's deletion waited is never told.
+    ///
+    /// ```
+    /// # use listwatch_core::{Delta, DeltaFifo, Keyed, Order};
+    /// # #[derive(Clone, Debug, PartialEq)]
+    /// # struct Pod(&'static str, u64);
+    /// # impl Keyed for Pod {
+    /// #     type Key = &'static str;
+    /// #     fn key(&self) -> &&'static str {
+    /// #         &self.0
+    /// #     }
+    /// # }
+    /// let mut fifo = DeltaFifo::new(Order::Arrival).coalescing();
+    /// for version in 1..1000 {
+    ///     fifo.update(Pod("a", version));
+    /// }
+    /// fifo.delete(Pod("a", 1000), &());
+    /// fifo.add(Pod("a", 1001));
+    /// assert_eq!(fifo.pop().unwrap().delta, Delta::Deleted(Pod("a", 1000)));
+    /// assert_eq!(fifo.pop().unwrap().delta, Delta::Added(Pod("a", 1001)));
+    /// assert!(fifo.is_empty());
+    /// ```
+    #[must_use]
+    pub fn coalescing(mut self) -> Self {
+        debug_assert!(self.is_empty(), "what is queued stays as it is");
+        self.coalescing = true;
+        self
+    }
+
+    /// Puts a delta into the newest queued one of its key; gives it back where it needs a place of its own.
+    pub(super) fn coalesce(&mut self, newest: Slot, delta: Delta<V>) -> Option<Delta<V>> {
+        let node = &mut self.nodes[newest];
+        let (Some(held), before) = (&mut node.delta, node.chain) else { return Some(delta) };
+        match (held.is_deletion(), delta.is_deletion()) {
+            (true, false) => return Some(delta),
+            (true, true) => held.merge_deletion(delta),
+            (false, false) => held.merge_state(delta),
+            (false, true) => match before {
+                Some(deletion) => self.withdraw(newest, deletion),
+                None => *held = delta,
+            },
+        }
+        None
+    }
+
+    /// Forgets an object that came and went after the deletion that waits before it.
+    fn withdraw(&mut self, newest: Slot, deletion: Slot) {
+        if self.last_initial == Some(newest) {
+            self.last_initial = self.nodes[newest].links.prev;
+        }
+        self.queued.unlink(&mut self.nodes, newest);
+        let entry = self.nodes.remove(newest).entry;
+        self.keys[entry].newest = Some(deletion);
+        self.nodes[deletion].chain = None;
+    }
+}
+
+impl<V> Delta<V> {
+    /// Of two deletions in a row one stays: the one that was seen rather than inferred, else the first.
+    pub(super) fn merge_deletion(&mut self, newer: Self) {
+        if let Self::Tombstone(_) = self {
+            *self = newer;
+        }
+    }
+
+    /// Takes over a newer state of an object that is there.
+    fn merge_state(&mut self, newer: Self) {
+        let of_kind = match self {
+            Self::Added(_) => Self::Added,
+            Self::Updated(_) => Self::Updated,
+            Self::Replaced(_) => Self::Replaced,
+            Self::Sync(_) | Self::Deleted(_) | Self::Tombstone(_) => return *self = newer,
+        };
+        *self = of_kind(newer.into_object());
+    }
+}

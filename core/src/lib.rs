@@ -36,6 +36,7 @@
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
 //! | `fixed` | the machines in memory of a fixed size, without an allocator: `FixedWorkQueue` and so on |
 //! | `stream`, `embedded-io` | adapters from a `futures_core::Stream`, or a blocking `embedded_io::Read`, to a transport |
+//! | `critical-section` | a lock on critical sections, for bare metal |
 //! | `spin` | a spin lock |
 //!
 //! Features only add: none changes what another one does.
@@ -128,6 +129,8 @@ mod driver;
 pub use driver::{Driver, Pumped};
 
 mod shared;
+#[cfg(feature = "critical-section")]
+pub use shared::CriticalSectionLock;
 #[cfg(feature = "spin")]
 pub use shared::SpinLock;
 #[cfg(feature = "std")]

@@ -2,34 +2,34 @@ use core::cell::RefCell;
 
 /// A kind of lock: one writer, or any number of readers.
 ///
-/// The lock is held while a closure runs, so it cannot be kept across an `await`, and a lock that is no guard fits too,
-/// such as a critical section:
+/// The lock is held while a closure runs, so it cannot be kept across an `await`, and a lock that has no guard fits too,
+/// such as a critical section. Any other is a few lines:
 ///
 /// ```
-/// # mod critical_section {
-/// #     pub struct Mutex<T>(T);
-/// #     impl<T> Mutex<T> { pub fn new(value: T) -> Self { Self(value) } pub fn borrow(&self, _: ()) -> &T { &self.0 } }
-/// #     pub fn with<R>(f: impl FnOnce(()) -> R) -> R { f(()) }
-/// # }
-/// use core::cell::RefCell;
+/// use listwatch_core::{Lock, Shared};
+/// use std::sync::Mutex;
 ///
-/// enum CriticalSection {}
+/// enum MutexLock {}
 ///
-/// impl listwatch_core::Lock for CriticalSection {
-///     type Cell<T> = critical_section::Mutex<RefCell<T>>;
+/// impl Lock for MutexLock {
+///     type Cell<T> = Mutex<T>;
 ///
-///     fn new<T>(value: T) -> Self::Cell<T> {
-///         critical_section::Mutex::new(RefCell::new(value))
+///     fn new<T>(value: T) -> Mutex<T> {
+///         Mutex::new(value)
 ///     }
 ///
-///     fn with<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&mut T) -> R) -> R {
-///         critical_section::with(|section| f(&mut cell.borrow(section).borrow_mut()))
+///     fn with<T, R>(cell: &Mutex<T>, f: impl FnOnce(&mut T) -> R) -> R {
+///         f(&mut cell.lock().unwrap())
 ///     }
 ///
-///     fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R {
-///         critical_section::with(|section| f(&cell.borrow(section).borrow()))
+///     fn read<T, R>(cell: &Mutex<T>, f: impl FnOnce(&T) -> R) -> R {
+///         f(&cell.lock().unwrap())
 ///     }
 /// }
+///
+/// let number = Shared::<u32, MutexLock>::new(1);
+/// number.with(|n| *n += 1);
+/// assert_eq!(number.read(|n| *n), 2);
 /// ```
 ///
 /// The closure must not come back to the lock that it runs under.
@@ -69,11 +69,36 @@ impl Lock for StdLock {
     }
 }
 
+/// A critical section: nothing else runs until the closure returns. What that takes, such as turning interrupts off, is
+/// up to the target: its crate implements [`critical_section`].
+///
+/// Readers keep each other out as well as writers. A closure that comes back to a value that it changes panics.
+#[cfg(feature = "critical-section")]
+#[derive(Clone, Copy, Debug)]
+pub enum CriticalSectionLock {}
+
+#[cfg(feature = "critical-section")]
+impl Lock for CriticalSectionLock {
+    type Cell<T> = critical_section::Mutex<RefCell<T>>;
+
+    fn new<T>(value: T) -> Self::Cell<T> {
+        critical_section::Mutex::new(RefCell::new(value))
+    }
+
+    fn with<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&mut T) -> R) -> R {
+        critical_section::with(|section| f(&mut cell.borrow_ref_mut(section)))
+    }
+
+    fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R {
+        critical_section::with(|section| f(&cell.borrow_ref(section)))
+    }
+}
+
 /// A lock that is waited for by trying again and again: the last resort, for a target with several cores and no
 /// operating system.
 ///
 /// It does not know priorities. On one core, an interrupt or a task of higher priority that waits for the one it
-/// interrupted waits for ever: take a critical section there.
+/// interrupted waits for ever: take a critical section there (feature `critical-section`).
 #[cfg(feature = "spin")]
 #[derive(Clone, Copy, Debug)]
 pub enum SpinLock {}
@@ -131,6 +156,8 @@ mod tests {
         a_write_is_read::<CellLock>();
         #[cfg(feature = "std")]
         a_write_is_read::<StdLock>();
+        #[cfg(feature = "critical-section")]
+        a_write_is_read::<CriticalSectionLock>();
         #[cfg(feature = "spin")]
         a_write_is_read::<SpinLock>();
     }
@@ -143,8 +170,23 @@ mod tests {
             number.read(|one| number.read(|other| one + other))
         }
         assert_eq!(read_twice::<CellLock>(), 2);
+        #[cfg(feature = "critical-section")]
+        assert_eq!(read_twice::<CriticalSectionLock>(), 2);
         #[cfg(feature = "spin")]
         assert_eq!(read_twice::<SpinLock>(), 2);
+    }
+
+    /// Every one of the additions reads and writes: one that another thread comes between is lost.
+    #[cfg(feature = "critical-section")]
+    #[test]
+    fn a_critical_section_keeps_other_threads_out() {
+        let number = Shared::<u32, CriticalSectionLock>::new(0);
+        std::thread::scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|| (0..1_000).for_each(|_| number.with(|n| *n = core::hint::black_box(*n) + 1)));
+            }
+        });
+        assert_eq!(number.read(|n| *n), 4_000);
     }
 
     #[cfg(feature = "std")]

@@ -16,6 +16,8 @@ mod work_queue;
 pub use get::Get;
 #[cfg(feature = "alloc")]
 pub use job_guard::JobGuard;
+#[cfg(feature = "critical-section")]
+pub use lock::CriticalSectionLock;
 #[cfg(feature = "spin")]
 pub use lock::SpinLock;
 #[cfg(feature = "std")]

@@ -1,4 +1,4 @@
-//! The machines against their models: all short runs, many random ones, and those that fuzzing once found.
+//! The machines against their models and rules: all short runs, many random ones, and those that fuzzing once found.
 
 use listwatch_tests::ops;
 use listwatch_tests::ops::work_queue::Op;
@@ -74,6 +74,33 @@ fn the_seeds_of_the_delta_fifo_are_the_models() {
 #[test]
 fn the_seeds_of_the_indexer_are_the_models() {
     replay_seeds("indexer", ops::indexer::run);
+}
+
+#[test]
+fn the_seeds_of_the_framer_are_the_models() {
+    replay_seeds("framer", ops::framer::run);
+}
+
+#[test]
+fn the_seeds_of_the_decoder_keep_its_rules() {
+    replay_seeds("decoder", ops::decoder::run);
+}
+
+#[test]
+fn random_runs_of_the_informer_keep_its_rules() {
+    for seed in 0..4_000 {
+        ops::informer::run(&bytes(seed, 300));
+    }
+}
+
+#[test]
+fn the_seeds_of_the_informer_keep_its_rules() {
+    replay_seeds("informer", ops::informer::run);
+}
+
+#[test]
+fn the_seeds_of_the_captures_keep_the_rules_of_a_transport() {
+    replay_seeds("capture", ops::capture::run);
 }
 
 /// Calls `check` with every sequence of `len` items of `alphabet`.

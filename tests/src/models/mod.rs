@@ -1,5 +1,7 @@
 //! Reference models: the slow and obvious way to do what a machine does.
 
+pub mod api_server;
 pub mod delta_fifo;
+pub mod framer;
 pub mod indexer;
 pub mod work_queue;

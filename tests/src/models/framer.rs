@@ -1,0 +1,87 @@
+//! A body divided with all of it at hand.
+
+use listwatch_core::{Frame, Framing};
+use serde_json::Deserializer;
+use serde_json::value::RawValue;
+
+/// The frames of `body`, and whether it may end where it does; `None` for values and lists that are not well-formed,
+/// about which nothing is promised but that they do no harm.
+#[must_use]
+pub fn divide(framing: Framing, limit: usize, body: &[u8]) -> Option<(Vec<Frame<'_>>, bool)> {
+    match framing {
+        Framing::Lines => Some((lines(limit, body), matches!(body, [] | [.., b'\n']))),
+        Framing::Values => Some((values(limit, str::from_utf8(body).ok()?)?, true)),
+        Framing::List => Some((list(limit, str::from_utf8(body).ok()?)?, true)),
+    }
+}
+
+fn lines(limit: usize, body: &[u8]) -> Vec<Frame<'_>> {
+    let ended = body.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+    let blank = |line: &[u8]| line.iter().all(|byte| b" \t\r".contains(byte));
+    ended.filter(|line| !blank(line)).map(|line| limited(limit, line.len(), Frame::Value(line))).collect()
+}
+
+fn values(limit: usize, body: &str) -> Option<Vec<Frame<'_>>> {
+    let texts = Deserializer::from_str(body).into_iter().map(|text| text.map(RawValue::get));
+    let texts: Vec<&str> = texts.collect::<Result<_, _>>().ok()?;
+    let structured = texts.iter().all(|text| text.starts_with(['{', '[']));
+    structured.then(|| texts.iter().map(|text| limited(limit, text.len(), Frame::Value(text.as_bytes()))).collect())
+}
+
+/// A field is as long as its name, its value and what is between them.
+fn list(limit: usize, body: &str) -> Option<Vec<Frame<'_>>> {
+    serde_json::from_str::<&RawValue>(body).ok().filter(|list| list.get().starts_with('{'))?;
+    let (mut text, mut frames) = (Text(body), Vec::new());
+    text.pass('{');
+    while !text.pass('}') {
+        text.pass(',');
+        text.skip_space();
+        let start = text.0.len();
+        let name = text.value()?.trim_matches('"');
+        text.pass(':');
+        text.skip_space();
+        let before_value = start - text.0.len();
+        if name == "items" && before_value <= limit && text.pass('[') {
+            while !text.pass(']') {
+                text.pass(',');
+                let item = text.value()?;
+                frames.push(limited(limit, item.len(), Frame::Item(item.as_bytes())));
+            }
+        } else {
+            let value = text.value()?;
+            let field = Frame::Field { name: name.as_bytes(), value: value.as_bytes() };
+            frames.push(limited(limit, before_value + value.len(), field));
+        }
+    }
+    frames.push(Frame::ListEnd);
+    Some(frames)
+}
+
+fn limited(limit: usize, len: usize, frame: Frame<'_>) -> Frame<'_> {
+    if len > limit { Frame::TooLong } else { frame }
+}
+
+/// The rest of a text that is known to be JSON.
+struct Text<'b>(&'b str);
+
+impl<'b> Text<'b> {
+    fn skip_space(&mut self) {
+        self.0 = self.0.trim_start_matches([' ', '\t', '\n', '\r']);
+    }
+
+    /// Goes on behind `mark`, if that is what comes next.
+    fn pass(&mut self, mark: char) -> bool {
+        self.skip_space();
+        let rest = self.0.strip_prefix(mark);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    /// Goes on behind a value.
+    fn value(&mut self) -> Option<&'b str> {
+        let mut values = Deserializer::from_str(self.0).into_iter::<&'b RawValue>();
+        let value = values.next()?.ok()?;
+        self.0 = &self.0[values.byte_offset()..];
+        Some(value.get())
+    }
+}

@@ -1,0 +1,79 @@
+//! A frame, decoded into one type after the other.
+
+use listwatch_core::{Change, Decoder, Keep, ListMeta, MetadataOnly, Object, Raw, Undecodable, WatchEvent};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Decodes the frame that `data` holds behind one byte, as an event or as an item of a list.
+///
+/// # Panics
+/// Where the types do not agree on the metadata, or the text of an object is not its value.
+pub fn run(data: &[u8]) {
+    let Some((&header, frame)) = data.split_first() else { return };
+    let bit = |number: u8| header >> number & 1 == 1;
+    let mut keep = Keep::default();
+    (keep.annotations, keep.finalizers, keep.managed_fields) = (bit(0), bit(1), bit(2));
+    let list = bit(3).then(|| list(bit(4), bit(5)));
+    Frame { frame, list, decoder: Decoder::new(keep) }.check();
+}
+
+/// A list that says what its items are, or not.
+fn list(kind: bool, api_version: bool) -> ListMeta {
+    let mut list = ListMeta::default();
+    list.read_field(b"kind", if kind { b"\"PodList\"" } else { b"\"List\"" });
+    if api_version {
+        list.read_field(b"apiVersion", b"\"v1\"");
+    }
+    list
+}
+
+struct Frame<'a> {
+    frame: &'a [u8],
+    /// The list that it is an item of; otherwise it is an event.
+    list: Option<ListMeta>,
+    decoder: Decoder,
+}
+
+impl Frame<'_> {
+    /// All by the same decoder, which must not keep anything of the frame before.
+    fn check(&mut self) {
+        let (metadata, raw, value) = (self.decode::<MetadataOnly>(), self.decode::<Raw>(), self.decode::<Value>());
+        if let (Ok(WatchEvent::Object(_, raw)), Ok(WatchEvent::Object(_, value))) = (&raw, &value) {
+            let text = raw.value.as_str();
+            let decoded = raw.value.decode::<Value>().unwrap_or_else(|error| panic!("{error}: {text}"));
+            assert_eq!(decoded, value.value, "{text}");
+        }
+        let metadata = readable(metadata);
+        assert_eq!(readable(raw), metadata);
+        match (readable(value), metadata) {
+            // A value may be out of the range of its type; then what is known of the object is told.
+            (Err(parts), Ok(WatchEvent::Object(change, object))) => {
+                let version = Some(object.meta.resource_version()).filter(|version| !version.is_empty());
+                assert_eq!((parts.key.as_ref(), parts.version.as_deref()), (Some(object.meta.key()), version));
+                assert_eq!(parts.change, Some(change).filter(|_| self.list.is_none()));
+            }
+            (value, metadata) => assert_eq!(value, metadata),
+        }
+    }
+
+    fn decode<T: DeserializeOwned>(&mut self) -> Result<WatchEvent<T>, Undecodable> {
+        match &self.list {
+            Some(list) => self.decoder.item(self.frame, list).map(|object| WatchEvent::Object(Change::Added, object)),
+            None => self.decoder.watch_event(self.frame),
+        }
+    }
+}
+
+/// What every type must agree on.
+fn readable<T>(decoded: Result<WatchEvent<T>, Undecodable>) -> Result<WatchEvent<()>, Undecodable> {
+    match decoded {
+        Ok(WatchEvent::Object(change, object)) => {
+            Ok(WatchEvent::Object(change, Object { meta: object.meta, value: () }))
+        }
+        Ok(WatchEvent::Bookmark { version, initial_events_end }) => {
+            Ok(WatchEvent::Bookmark { version, initial_events_end })
+        }
+        Ok(WatchEvent::Error(status)) => Ok(WatchEvent::Error(status)),
+        Err(undecodable) => Err(Undecodable { error: "".into(), ..undecodable }),
+    }
+}

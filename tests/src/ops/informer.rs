@@ -1,0 +1,368 @@
+//! Operations on an informer, on the server that it follows, and on what is between them.
+
+use crate::models::api_server::{ApiServer, Health};
+use arbitrary::{Arbitrary, Result, Unstructured};
+use listwatch_core::{
+    Action, Event, Head, Incoming, Informer, InformerConfig, Instant, Key, Object, Order, RequestId, Resource,
+    TransportError, TransportErrorKind,
+};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// One operation. Keys are below [`Op::KEYS`].
+#[derive(Clone, Copy, Debug)]
+pub enum Op {
+    /// An object is created or changed.
+    Apply(u8, Health),
+    /// An object is deleted.
+    Delete(u8),
+    /// An object is deleted, and another one created under its name.
+    Recreate(u8),
+    /// The server forgets the past.
+    Compact,
+    /// The server says how far the watch has come.
+    Bookmark,
+    /// The server ends the watch by an error in the stream.
+    Break(u16),
+    /// The server refuses the open request, if it has not begun to answer it.
+    Refuse(u16),
+    /// Up to so many bytes of the answer arrive, and before the first the head.
+    Deliver(usize),
+    /// The answer ends here, as it should or not.
+    Close(bool),
+    /// Something arrives under the number of an earlier request.
+    Stray,
+    /// Time passes.
+    Advance(Duration),
+    /// The clock that the informer sees goes back, until time passes.
+    GoBack(Duration),
+    /// So many events are taken.
+    Take(usize),
+    /// The informer's requests are sent; they are sent after every operation unless this is left to it.
+    Send,
+    /// The informer is stopped.
+    Stop,
+    /// The informer is started.
+    Start,
+}
+
+impl Op {
+    /// The number of keys.
+    pub const KEYS: u8 = 4;
+}
+
+/// What a server may answer.
+const STATUSES: [u16; 8] = [410, 429, 500, 503, 401, 403, 404, 422];
+
+impl<'a> Arbitrary<'a> for Op {
+    fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
+        let (kind, byte) = (u8::arbitrary(u)?, u8::arbitrary(u)?);
+        let (key, high) = (byte % Self::KEYS, usize::from(byte / Self::KEYS));
+        let health = [Health::Bad, Health::Unreadable].get(high).copied().unwrap_or_default();
+        let status = STATUSES[usize::from(byte) % STATUSES.len()];
+        let time = Duration::from_millis(250) * u32::from(byte % 32);
+        Ok(match kind % 64 {
+            0..=11 => Self::Apply(key, health),
+            12..=16 => Self::Delete(key),
+            17..=19 => Self::Recreate(key),
+            20..=21 => Self::Compact,
+            22..=25 => Self::Bookmark,
+            26 => Self::Break(status),
+            27..=28 => Self::Refuse(status),
+            29..=42 => Self::Deliver(if byte < 128 { byte.into() } else { usize::MAX }),
+            43..=45 => Self::Close(byte < 128),
+            46 => Self::Stray,
+            47..=50 => Self::Advance(time),
+            51 => Self::GoBack(time),
+            52..=57 => Self::Take(if byte < 128 { byte.into() } else { usize::MAX }),
+            58..=60 => Self::Send,
+            61 => Self::Stop,
+            _ => Self::Start,
+        })
+    }
+}
+
+/// How an informer is set up, its server, and who drives it.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub struct Setup {
+    by_key: bool,
+    watch_list: bool,
+    server_knows_watch_list: bool,
+    pages_of: u8,
+    queue_limit: u8,
+    /// Requests are sent only by [`Op::Send`].
+    sends_late: bool,
+}
+
+/// Runs the operations that `data` stands for.
+///
+/// # Panics
+/// Where an informer breaks one of its rules.
+pub fn run(data: &[u8]) {
+    let mut data = Unstructured::new(data);
+    let Ok(setup) = data.arbitrary() else { return };
+    let ops: Vec<Op> = std::iter::from_fn(|| if data.is_empty() { None } else { data.arbitrary().ok() }).collect();
+    check(setup, &ops);
+}
+
+/// Runs `ops`. Then the server is healthy, everything arrives, and the cache must be what the server has.
+///
+/// # Panics
+/// Where an informer breaks one of its rules.
+pub fn check(setup: Setup, ops: &[Op]) {
+    let mut run = Run::new(setup);
+    for op in ops {
+        run.step(*op);
+        run.check();
+    }
+    run.settle();
+}
+
+/// What objects are decoded into: not all of them can be.
+#[derive(Debug, Deserialize)]
+struct Thing {
+    #[serde(rename = "spec")]
+    _spec: u32,
+}
+
+/// The uid and the version of an object.
+type State = (u32, u32);
+
+struct Run {
+    informer: Informer<Thing>,
+    server: ApiServer,
+    setup: Setup,
+    now: Instant,
+    /// What the informer is told.
+    clock: Instant,
+    open: Option<Open>,
+    /// What the events amount to.
+    told: BTreeMap<String, State>,
+    synced: bool,
+    received: u32,
+    /// There were objects of which not even the key could be read: they, and deletions, may have been missed.
+    blind: bool,
+}
+
+/// A request that was sent.
+#[derive(Clone, Copy)]
+struct Open {
+    id: RequestId,
+    begun: bool,
+}
+
+impl Run {
+    fn new(setup: Setup) -> Self {
+        let mut config = InformerConfig::default();
+        config.order = if setup.by_key { Order::ByKey } else { Order::Arrival };
+        config.queue_limit = usize::from(setup.queue_limit % 4) + 1;
+        config.reflector.watch_list = setup.watch_list;
+        config.reflector.page_size = Some(u32::from(setup.pages_of % 4)).filter(|size| *size > 0);
+        config.reflector.watch_timeout = Some((Duration::from_secs(5), Duration::from_secs(10)));
+        config.reflector.watch_margin = Duration::from_secs(1);
+        Self {
+            informer: Informer::new(Resource::new("/api/v1/things"), config),
+            server: ApiServer::new(setup.server_knows_watch_list),
+            setup,
+            now: Instant::ZERO,
+            clock: Instant::ZERO,
+            open: None,
+            told: BTreeMap::new(),
+            synced: false,
+            received: 0,
+            blind: false,
+        }
+    }
+
+    fn step(&mut self, op: Op) {
+        match op {
+            Op::Apply(key, health) => {
+                self.blind |= health == Health::Unreadable;
+                self.server.apply(key, health);
+            }
+            Op::Delete(key) => self.server.delete(key),
+            Op::Recreate(key) => {
+                self.server.delete(key);
+                self.server.apply(key, Health::Good);
+            }
+            Op::Compact => self.server.compact(),
+            Op::Bookmark => self.server.bookmark(),
+            Op::Break(status) => self.server.break_watch(status),
+            Op::Refuse(status) => {
+                if self.open.is_some_and(|open| !open.begun) {
+                    self.server.refuse(status);
+                }
+            }
+            Op::Deliver(most) => self.deliver(most),
+            Op::Close(properly) => self.close(properly),
+            Op::Stray => self.stray(),
+            Op::Advance(time) => self.advance(self.now + time),
+            Op::GoBack(time) => {
+                self.clock = Instant::from_nanos(self.now.as_nanos().saturating_sub(time.as_nanos() as u64));
+                self.informer.handle_timeout(self.clock);
+            }
+            Op::Take(most) => _ = (0..most).take_while(|_| self.take()).count(),
+            Op::Send => self.send(),
+            Op::Stop => self.informer.stop(self.clock),
+            Op::Start => self.informer.start(self.clock),
+        }
+        if !self.setup.sends_late {
+            self.send();
+        }
+    }
+
+    /// What holds between any two operations.
+    fn check(&mut self) {
+        // One event is one delta; a list may bring all keys, and the deletions of all.
+        let most = usize::from(self.setup.queue_limit % 4) + 1 + 2 * usize::from(Op::KEYS);
+        assert!(self.informer.queued() <= most, "{} deltas are queued", self.informer.queued());
+        let received = self.informer.received_version().map_or(0, number);
+        assert!(self.received <= received, "the version went back to {received}");
+        self.received = received;
+        self.check_cache();
+    }
+
+    /// The cache is what the events amount to.
+    fn check_cache(&self) {
+        let cached: BTreeMap<String, State> =
+            self.informer.cache().iter().map(|object| (object.meta.key().to_string(), state(object))).collect();
+        assert_eq!(cached, self.told);
+    }
+
+    /// As a driver does, nothing is brought that the informer does not want.
+    fn deliver(&mut self, most: usize) {
+        let Some(open) = self.open.as_mut().filter(|_| self.informer.wants_input()) else { return };
+        let (id, status) = (open.id, self.server.status());
+        if !std::mem::replace(&mut open.begun, true) {
+            let retry_after = (status == 503).then_some(Duration::from_secs(1));
+            let head = Head { status, retry_after, content_type: None };
+            self.informer.handle(self.clock, Incoming::Head { id, head });
+        }
+        let space = self.informer.space();
+        let most = most.min(space.len());
+        let len = self.server.read(&mut space[..most]);
+        if len > 0 {
+            self.informer.handle(self.clock, Incoming::Data { id, len });
+        }
+    }
+
+    fn close(&mut self, properly: bool) {
+        let Some(Open { id, .. }) = self.open.take_if(|_| self.informer.wants_input()) else { return };
+        let error = TransportError::new(TransportErrorKind::Reset, "");
+        let closed = if properly { Incoming::End { id } } else { Incoming::Failed { id, error } };
+        self.informer.handle(self.clock, closed);
+    }
+
+    /// What comes under an old number changes nothing.
+    fn stray(&mut self) {
+        let Some(open) = self.open.filter(|open| open.id.0 > 1 && self.informer.wants_input()) else { return };
+        let id = RequestId(open.id.0 - 1);
+        let seen = |informer: &Informer<Thing>| {
+            let version = informer.received_version().map(str::to_owned);
+            (informer.phase(), version, informer.poll_timeout(), informer.queued(), informer.wants_input())
+        };
+        let before = seen(&self.informer);
+        let head = Head { status: 200, ..Head::default() };
+        self.informer.handle(self.clock, Incoming::Head { id, head });
+        self.informer.handle(self.clock, Incoming::Data { id, len: 1 });
+        self.informer.handle(self.clock, Incoming::End { id });
+        assert_eq!(seen(&self.informer), before);
+    }
+
+    fn advance(&mut self, now: Instant) {
+        (self.now, self.clock) = (now, now);
+        self.informer.handle_timeout(now);
+        assert!(self.informer.poll_timeout().is_none_or(|deadline| deadline > now), "a deadline is left behind");
+    }
+
+    /// Passes the requests on: at most one at a time.
+    fn send(&mut self) {
+        while let Some(action) = self.informer.poll_action() {
+            match action {
+                Action::Open(id, request) => {
+                    assert!(self.open.is_none(), "{id:?} while another request is open");
+                    self.server.open(&request);
+                    self.open = Some(Open { id, begun: false });
+                }
+                Action::Abort(id) => _ = self.open.take_if(|open| open.id == id),
+            }
+        }
+    }
+
+    fn take(&mut self) -> bool {
+        let Some(event) = self.informer.poll_event() else { return false };
+        self.note(event);
+        self.check_cache();
+        true
+    }
+
+    /// (Added (Updated | Recreated)* Deleted)*, and no version goes back.
+    fn note(&mut self, event: Event<Thing>) {
+        match event {
+            Event::Added { object, initial } => {
+                assert!(!(initial && self.synced), "an object of the first list after all of them");
+                assert_eq!(self.told.insert(name(&object), state(&object)), None);
+            }
+            Event::Updated { old, new } => {
+                assert_eq!(self.told.insert(name(&new), state(&new)), Some(state(&old)));
+                assert!(old.meta.uid() == new.meta.uid() && state(&old) <= state(&new), "{old:?}, then {new:?}");
+            }
+            Event::Recreated { old, new } => {
+                assert_eq!(self.told.insert(name(&new), state(&new)), Some(state(&old)));
+                assert!(state(&old).0 < state(&new).0, "{old:?}, then {new:?}");
+            }
+            Event::Deleted { object, .. } => assert!(self.told.remove(&name(&object)).is_some(), "{object:?}"),
+            Event::Synced => {
+                assert!(!self.synced && self.informer.has_synced());
+                self.synced = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// All objects are well, and everything arrives.
+    fn settle(&mut self) {
+        self.setup.sends_late = false;
+        let broken: Vec<u8> = self.server.objects().keys().copied().collect();
+        broken.into_iter().for_each(|key| self.server.apply(key, Health::Good));
+        if self.blind {
+            self.step(Op::Stop);
+        }
+        self.step(Op::Start);
+        for _ in 0..1_000 {
+            self.step(Op::Take(usize::MAX));
+            self.step(Op::Deliver(usize::MAX));
+            self.check();
+            let told = self.take();
+            match self.open {
+                None => self.advance(self.informer.poll_timeout().unwrap_or(self.now)),
+                Some(_) if !self.server.is_silent() => {}
+                Some(_) if !self.server.is_watched() => self.step(Op::Close(true)),
+                Some(_) if self.server.has_initial_events() => self.step(Op::Bookmark),
+                Some(_) if told => {}
+                Some(_) => return self.check_settled(),
+            }
+        }
+        panic!("the informer does not catch up: {:?}", self.informer);
+    }
+
+    fn check_settled(&self) {
+        let objects = self.server.objects().iter();
+        let stored = objects.map(|(key, stored)| (key.to_string(), (stored.uid, stored.version))).collect();
+        assert_eq!(self.told, stored);
+        assert!(self.synced);
+    }
+}
+
+fn name<T>(object: &Object<T>) -> String {
+    Key::as_str(object.meta.key()).to_owned()
+}
+
+fn state<T>(object: &Object<T>) -> State {
+    (number(object.meta.uid()), number(object.meta.resource_version()))
+}
+
+fn number(text: &str) -> u32 {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}

@@ -107,8 +107,8 @@ pub use queue::FixedWorkQueue;
 #[cfg(feature = "alloc")]
 pub use queue::WorkQueue;
 pub use queue::{
-    Added, DefaultControllerRateLimiter, Discipline, Drained, ExponentialBackoff, FastSlow, Fifo, Job, Lanes, MaxOf,
-    MaxWait, Priority, QueueStats, RateLimiter, TokenBucket, WhileDelayed, WorkQueueIn,
+    Added, DefaultControllerRateLimiter, Discipline, Drained, Durations, ExponentialBackoff, FastSlow, Fifo, Job,
+    Lanes, MaxOf, MaxWait, Priority, QueueMetrics, QueueStats, RateLimiter, TokenBucket, WhileDelayed, WorkQueueIn,
 };
 
 #[cfg(feature = "json")]

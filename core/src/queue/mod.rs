@@ -3,6 +3,7 @@
 mod discipline;
 mod job;
 mod limiter;
+mod metrics;
 mod record;
 mod work_queue;
 
@@ -11,6 +12,7 @@ pub use job::{Added, Drained, Job, QueueStats, WhileDelayed};
 pub use limiter::{
     DefaultControllerRateLimiter, ExponentialBackoff, FastSlow, MaxOf, MaxWait, RateLimiter, TokenBucket,
 };
+pub use metrics::{Durations, QueueMetrics};
 pub use work_queue::WorkQueueIn;
 
 /// A [`WorkQueueIn`] on the heap, which is never full.

@@ -6,8 +6,9 @@ mod states;
 
 use self::closing::Closing;
 use super::discipline::Records;
+use super::metrics::Stopwatch;
 use super::record::{Phase, Then};
-use super::{Added, Discipline, Drained, Fifo, Job, QueueStats, RateLimiter, WhileDelayed};
+use super::{Added, Discipline, Drained, Fifo, Job, QueueMetrics, QueueStats, RateLimiter, WhileDelayed};
 use crate::storage::{Mem, Table, Timers};
 use crate::time::Instant;
 use core::fmt;
@@ -77,6 +78,7 @@ pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
     closing: Closing,
     /// What was dropped and refused since the queue was shut down.
     left: Drained,
+    stopwatch: Option<Stopwatch<M>>,
     adds: u64,
     merged: u64,
     retries: u64,
@@ -117,6 +119,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             park_after: u32::MAX,
             closing: Closing::Open,
             left: Drained::default(),
+            stopwatch: None,
             adds: 0,
             merged: 0,
             retries: 0,
@@ -147,6 +150,29 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     #[must_use]
     pub fn with_park_after(mut self, failures: u32) -> Self {
         self.park_after = failures;
+        self
+    }
+
+    /// Takes the times that [`metrics`](Self::metrics) tells.
+    ///
+    /// A queue reads no clock: an addition or a job happens at the latest `now` that the queue was told, so call
+    /// [`handle_timeout`](Self::handle_timeout) before them, as often as the times are to be exact.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_core::{Instant, WorkQueue};
+    ///
+    /// let mut queue = WorkQueue::<&str>::default().with_metrics();
+    /// queue.add("web");
+    /// let later = Instant::ZERO + Duration::from_millis(20);
+    /// queue.handle_timeout(later);
+    /// let job = queue.poll_job().unwrap();
+    /// assert_eq!(queue.metrics(later).unwrap().latency.total, Duration::from_millis(20));
+    /// # queue.done(job);
+    /// ```
+    #[must_use]
+    pub fn with_metrics(mut self) -> Self {
+        self.stopwatch = Some(Stopwatch::default());
         self
     }
 
@@ -250,6 +276,9 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.job = self.job.wrapping_add(1);
         self.running += 1;
         self.records[slot].phase = Phase::Running { job: self.job, then: Then::Rest };
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.started(slot, self.now);
+        }
         Some(Job { slot, number: self.job })
     }
 
@@ -272,6 +301,9 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             return;
         }
         self.running -= 1;
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.done(slot, self.now);
+        }
         match then {
             Then::Rest => {
                 self.records[slot].phase = Phase::Idle;
@@ -302,6 +334,19 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     pub fn stats(&self) -> QueueStats {
         let depth = self.len() + self.deferred;
         QueueStats { depth, adds: self.adds, merged: self.merged, retries: self.retries, parked: self.parked }
+    }
+
+    /// How long keys waited and were worked on until `now`; `None` without [`with_metrics`](Self::with_metrics). It looks
+    /// at each key that the queue knows.
+    #[must_use]
+    pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
+        let Stopwatch { latency, work, .. } = self.stopwatch.as_ref()?;
+        let mut metrics = QueueMetrics { latency: *latency, work: *work, ..QueueMetrics::default() };
+        for running in self.running_times(self.now.max(now)) {
+            metrics.unfinished = metrics.unfinished.saturating_add(running);
+            metrics.longest_running = metrics.longest_running.max(running);
+        }
+        Some(metrics)
     }
 
     /// The keys that have failed too often, in no order that means anything; see

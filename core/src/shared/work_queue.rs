@@ -1,8 +1,9 @@
 use super::wakers::Wakers;
 use super::{Get, JobGuard, Lock, Shared};
-use crate::queue::{Added, Drained, ExponentialBackoff, Job, QueueStats, RateLimiter, WorkQueue};
+use crate::queue::{Added, Drained, ExponentialBackoff, Job, QueueMetrics, QueueStats, RateLimiter, WorkQueue};
 use crate::storage::Slot;
 use crate::time::Instant;
+use alloc::vec::Vec;
 use core::fmt;
 use core::hash::Hash;
 use core::task::{Context, Poll, Waker};
@@ -137,6 +138,21 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
     #[must_use]
     pub fn stats(&self) -> QueueStats {
         self.state.read(|state| state.queue.stats())
+    }
+
+    /// See [`WorkQueue::metrics`]. An addition or a job happens when the delays were last followed, at the latest.
+    #[must_use]
+    pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
+        self.state.read(|state| state.queue.metrics(now))
+    }
+
+    /// The keys that have failed too often; see [`WorkQueue::with_park_after`].
+    #[must_use]
+    pub fn parked(&self) -> Vec<K>
+    where
+        K: Clone,
+    {
+        self.state.read(|state| state.queue.parked().cloned().collect())
     }
 
     /// See [`WorkQueue::shut_down`]. Everyone who waits is woken.

@@ -48,6 +48,9 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             Phase::Idle | Phase::Running { then: Then::Rest, .. } => {}
         }
         self.adds += 1;
+        if let Some(stopwatch) = &mut self.stopwatch {
+            stopwatch.added(slot, self.now);
+        }
         if let Phase::Running { then, .. } = &mut self.records[slot].phase {
             *then = Then::Again;
             self.deferred += 1;
@@ -116,6 +119,12 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         let delay = self.limiter.delay(self.now, *failures);
         *failures = failures.saturating_add(1);
         delay
+    }
+
+    /// For how long each key that is with a worker has been there.
+    pub(super) fn running_times(&self, now: Instant) -> impl Iterator<Item = Duration> {
+        let running = self.records.iter().filter(|(_, record)| matches!(record.phase, Phase::Running { .. }));
+        running.zip(self.stopwatch.iter().cycle()).map(move |((slot, _), stopwatch)| stopwatch.running(slot, now))
     }
 
     pub(super) fn remove_if_blank(&mut self, slot: Slot) {

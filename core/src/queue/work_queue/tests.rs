@@ -28,6 +28,8 @@ crate::storage::in_both_memories!(
     parking_ends_the_delay,
     a_key_takes_memory_only_while_something_is_known_of_it,
     the_counters_are_those_of_client_go,
+    times_run_from_the_first_addition_to_the_job_and_to_its_end,
+    what_was_there_before_the_stopwatch_counts_from_its_next_step,
     a_job_of_another_queue_is_ignored,
 );
 
@@ -381,6 +383,47 @@ fn the_counters_are_those_of_client_go<M: Mem>() {
     queue.done(job);
     queue.handle_timeout(at(10));
     assert_eq!(queue.stats(), QueueStats { depth: 4, adds: 5, merged: 2, retries: 3, parked: 0 });
+}
+
+/// W16, after client-go's `TestMetrics`: additions meanwhile count from the first of them.
+fn times_run_from_the_first_addition_to_the_job_and_to_its_end<M: Mem>() {
+    let mut queue = Queue::<M>::default().with_metrics();
+    let millis = Duration::from_millis;
+    add(&mut queue, 1);
+    queue.handle_timeout(at(50));
+    add_all(&mut queue, &[1, 2]);
+    queue.handle_timeout(at(100));
+    let (one, two) = (queue.poll_job().unwrap(), queue.poll_job().unwrap());
+    queue.handle_timeout(at(125));
+    add(&mut queue, 1);
+    queue.handle_timeout(at(150));
+    add(&mut queue, 1);
+    let metrics = queue.metrics(at(175)).unwrap();
+    assert_eq!((metrics.latency.count, metrics.latency.total), (2, millis(100 + 50)));
+    assert_eq!((metrics.unfinished, metrics.longest_running), (millis(75 + 75), millis(75)));
+    queue.done(one);
+    queue.handle_timeout(at(200));
+    let one = queue.poll_job().unwrap();
+    let metrics = queue.metrics(at(225)).unwrap();
+    assert_eq!((metrics.latency.count, metrics.latency.total), (3, millis(150 + 75)), "from the first while it ran");
+    assert_eq!((metrics.work.count, metrics.work.total), (1, millis(50)));
+    assert_eq!((metrics.unfinished, metrics.longest_running), (millis(25 + 125), millis(125)));
+    [one, two].into_iter().for_each(|job| queue.done(job));
+    assert_eq!(queue.metrics(at(300)).unwrap().unfinished, Duration::ZERO);
+    assert_eq!(Queue::<M>::default().metrics(at(0)), None);
+}
+
+fn what_was_there_before_the_stopwatch_counts_from_its_next_step<M: Mem>() {
+    let mut queue = Queue::<M>::default();
+    add_all(&mut queue, &[1, 2]);
+    let one = queue.poll_job().unwrap();
+    queue.handle_timeout(at(100));
+    let mut queue = queue.with_metrics();
+    assert_eq!(queue.metrics(at(100)).unwrap().unfinished, Duration::ZERO);
+    queue.done(one);
+    assert_eq!(drain(&mut queue), [2]);
+    let metrics = queue.metrics(at(100)).unwrap();
+    assert_eq!((metrics.latency.total, metrics.work.total), (Duration::ZERO, Duration::ZERO));
 }
 
 fn a_job_of_another_queue_is_ignored<M: Mem>() {

@@ -2,18 +2,19 @@
 
 mod event;
 mod intake;
+mod reading;
 
 pub use event::Event;
 
 use crate::fifo::{Delta, DeltaFifo, Order, Popped};
 use crate::indexer::{Cache, IndexId, Indexer};
 use crate::object::Object;
-use crate::reflector::{Action, Answer, Failure, Input, Phase, Reflector, ReflectorConfig, Step};
+use crate::reflector::{Action, Answer, Input, Phase, Reflector, ReflectorConfig};
 use crate::time::Instant;
-use crate::transport::{Head, Incoming, TransportError, TransportErrorKind};
-use crate::wire::{Change, Keep, RequestId, Resource, Undecodable, WatchEvent};
+use crate::transport::{Incoming, TransportError};
+use crate::wire::{Keep, Resource, Undecodable};
 use alloc::sync::Arc;
-use intake::{Ending, Intake, Part};
+use intake::Intake;
 use serde::de::DeserializeOwned;
 
 /// Keeps a cache of one resource and tells every change of it.
@@ -256,152 +257,6 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         synced.then_some(Event::Synced)
     }
 
-    fn on_head(&mut self, now: Instant, id: RequestId, head: &Head) {
-        if let Some(query) = self.reflector.open_query(id) {
-            self.closing = None;
-            self.intake.start(id, query, head);
-            self.answer(now, id, Answer::Head(head));
-        }
-    }
-
-    fn on_closed(&mut self, id: RequestId, result: Result<(), TransportError>) {
-        if self.reflector.open_query(id).is_some() {
-            if self.intake.id() != id {
-                self.intake.forget(id);
-            }
-            self.closing = Some(result);
-        }
-    }
-
-    /// Reads on for as long as there is room for what comes out.
-    fn advance(&mut self, now: Instant) {
-        self.now = self.now.max(now);
-        while self.wants_input() {
-            if core::mem::take(&mut self.blocked) {
-                // The server was not silent: nobody listened.
-                self.answer(self.now, self.intake.id(), Answer::Data);
-            }
-            match self.intake.next_part() {
-                Some(Part::Item(item)) => self.on_item(item),
-                Some(Part::Event(event)) => self.on_event(event),
-                Some(Part::NotAList) => self.on_broken(Failure::NotAList),
-                None => return self.on_all_read(),
-            }
-        }
-        self.blocked = true;
-    }
-
-    fn on_item(&mut self, item: Result<Object<T>, Undecodable>) {
-        match item {
-            Ok(object) if self.place(object.meta.resource_version(), None) == Step::Stage => {
-                let object = self.shared(object);
-                self.fifo.stage(object);
-            }
-            Ok(_) => {}
-            Err(undecodable) => self.on_undecodable(undecodable),
-        }
-    }
-
-    fn on_event(&mut self, event: Result<WatchEvent<T>, Undecodable>) {
-        match event {
-            Ok(WatchEvent::Object(change, object)) => {
-                let step = self.place(object.meta.resource_version(), Some(change));
-                self.on_change(step, change, object);
-            }
-            Ok(WatchEvent::Bookmark { version, initial_events_end }) => {
-                let bookmark = Answer::Bookmark { version: &version, initial_events_end };
-                self.answer(self.now, self.intake.id(), bookmark);
-            }
-            Ok(WatchEvent::Error(status)) => self.on_broken(Failure::StreamError(status.into())),
-            Err(undecodable) => self.on_undecodable(undecodable),
-        }
-    }
-
-    fn on_change(&mut self, step: Step, change: Change, object: Object<T>) {
-        let object = match step {
-            Step::Stage if change == Change::Deleted => return self.fifo.unstage(object.meta.key()),
-            Step::Stage => self.shared(object),
-            Step::Apply => Arc::new(object),
-            Step::Nothing | Step::Commit | Step::Discard => return,
-        };
-        match (step, change) {
-            (Step::Stage, _) => self.fifo.restage(object),
-            (_, Change::Added) => self.fifo.add(object),
-            (_, Change::Modified) => self.fifo.update(object),
-            (_, Change::Deleted) => self.cache.read(|cache| self.fifo.delete(object, cache)),
-        }
-    }
-
-    /// An object that cannot be decoded keeps its last good state, unless it is gone. In a list it counts as present,
-    /// and if it may be any object, no other one is taken for deleted.
-    fn on_undecodable(&mut self, undecodable: Undecodable) {
-        let version = undecodable.version.as_deref().unwrap_or_default();
-        let step = match &undecodable.key {
-            Some(_) => self.place(version, undecodable.change),
-            None => self.reflector.handle(self.now, Input::Answer(self.intake.id(), Answer::Unreadable)),
-        };
-        let deleted = undecodable.change == Some(Change::Deleted);
-        match (step, &undecodable.key) {
-            (Step::Stage, Some(key)) if deleted => self.fifo.unstage(key),
-            (Step::Stage, Some(key)) => self.fifo.stage_present(key),
-            (Step::Stage, None) => self.fifo.stage_unreadable(),
-            (Step::Apply, Some(key)) if deleted => {
-                if let Some(last) = self.newest(key) {
-                    self.cache.read(|cache| self.fifo.delete(last, cache));
-                }
-            }
-            (Step::Apply, _) => {}
-            (Step::Nothing | Step::Commit | Step::Discard, _) => return,
-        }
-        self.undecodable = Some(undecodable);
-    }
-
-    /// The answer is of no more use.
-    fn on_broken(&mut self, failure: Failure) {
-        self.intake.finish();
-        self.closing = None;
-        self.answer(self.now, self.intake.id(), Answer::Broken(failure));
-    }
-
-    fn on_all_read(&mut self) {
-        let Some(result) = self.closing.take() else { return };
-        let (id, now) = (self.intake.id(), self.now);
-        let closed = result.map_err(Failure::Transport);
-        let closed = match self.intake.finish() {
-            // A list that has all its brackets is complete, however the connection ended.
-            Ending::List(list) => {
-                let (version, continue_token) = (list.resource_version(), list.continue_token());
-                return self.answer(now, id, Answer::ListEnd { version, continue_token });
-            }
-            Ending::HalfAList => closed.and(Err(Failure::Truncated)),
-            Ending::Watch => closed,
-            Ending::Refusal(status) => Err(Failure::Status(status.into())),
-            Ending::Nothing => closed.and_then(|()| Err(no_answer())),
-        };
-        self.answer(now, id, Answer::Closed(closed));
-    }
-
-    /// Asks the reflector where an object of this version belongs.
-    fn place(&mut self, version: &str, change: Option<Change>) -> Step {
-        let object = Answer::Object { version, change };
-        self.reflector.handle(self.now, Input::Answer(self.intake.id(), object))
-    }
-
-    /// Passes on what else comes of an answer.
-    fn answer(&mut self, now: Instant, id: RequestId, answer: Answer<'_>) {
-        self.steer(now, Input::Answer(id, answer));
-    }
-
-    /// Passes an input to the reflector, and does with the staged list what it says.
-    fn steer(&mut self, now: Instant, input: Input<'_>) {
-        self.now = self.now.max(now);
-        match self.reflector.handle(self.now, input) {
-            Step::Commit => self.cache.read(|cache| self.fifo.commit_stage(cache)),
-            Step::Discard => self.fifo.discard_stage(),
-            Step::Nothing | Step::Stage | Step::Apply => {}
-        }
-    }
-
     /// The object as it is held already, if it has not changed: a relist costs memory for what changed only.
     fn shared(&self, object: Object<T>) -> Arc<Object<T>> {
         let same = |held: &Arc<Object<T>>| {
@@ -431,10 +286,6 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             Some(old) => Event::Updated { old, new },
         })
     }
-}
-
-fn no_answer() -> Failure {
-    Failure::Transport(TransportError::new(TransportErrorKind::Protocol, "the answer ended before it began"))
 }
 
 #[cfg(test)]

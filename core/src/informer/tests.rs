@@ -1,5 +1,5 @@
 use super::*;
-use crate::transport::Head;
+use crate::transport::{Head, TransportErrorKind};
 use crate::wire::RequestId;
 use core::time::Duration;
 use std::format;

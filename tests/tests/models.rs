@@ -26,18 +26,22 @@ fn the_seeds_of_the_work_queue_are_the_models() {
     replay_seeds("work_queue", ops::work_queue::run);
 }
 
-/// Runs that are prefixes of others are checked with those.
+/// A watch with a relist now and then.
 #[test]
-fn every_short_run_of_the_delta_fifo_is_the_models() {
+fn every_short_run_of_a_watched_delta_fifo_is_the_models() {
+    use ops::delta_fifo::Op::{Add, CommitStage, Delete, Pop, Resync, Stage, Update};
+    let alphabet = [Add(0), Update(1), Delete(0), Delete(1), Stage(0), Stage(1), CommitStage, Resync, Pop];
+    every_sequence(&alphabet, 6, &mut ops::delta_fifo::check);
+}
+
+/// All that can happen to a list while it is read.
+#[test]
+fn every_short_run_of_a_staging_delta_fifo_is_the_models() {
     use ops::delta_fifo::Op::{
-        Add, CommitStage, Delete, DiscardStage, Pop, Restage, Resync, Stage, StagePresent, StageUnreadable, Unstage,
-        Update,
+        CommitStage, DiscardStage, Pop, Restage, Stage, StagePresent, StageUnreadable, Unstage, Update,
     };
     let alphabet = [
-        Add(0),
-        Update(1),
-        Delete(0),
-        Delete(1),
+        Update(0),
         Stage(0),
         Stage(1),
         Restage(0),
@@ -46,10 +50,17 @@ fn every_short_run_of_the_delta_fifo_is_the_models() {
         StageUnreadable,
         CommitStage,
         DiscardStage,
-        Resync,
         Pop,
     ];
-    every_sequence(&alphabet, 5, &mut ops::delta_fifo::check);
+    every_sequence(&alphabet, 6, &mut ops::delta_fifo::check);
+}
+
+/// What one queue tells step by step, and the other coalesced, comes to the same.
+#[test]
+fn coalescing_loses_steps_but_neither_the_end_nor_that_an_object_was_deleted() {
+    use ops::delta_fifo::Op::{Add, CommitStage, Delete, Pop, Resync, Stage, Update};
+    let alphabet = [Add(0), Add(1), Update(0), Delete(0), Delete(1), Stage(1), CommitStage, Resync, Pop];
+    every_sequence(&alphabet, 6, &mut ops::delta_fifo::check_folding);
 }
 
 #[test]

@@ -48,6 +48,7 @@ impl Known {
 #[derive(Debug)]
 pub struct DeltaFifoModel {
     order: Order,
+    coalescing: bool,
     units: Vec<Vec<Delta<Pod>>>,
     /// A key without an object is only present.
     staged: Vec<(u8, Option<Pod>)>,
@@ -59,8 +60,16 @@ pub struct DeltaFifoModel {
 impl DeltaFifoModel {
     /// An empty queue.
     #[must_use]
-    pub fn new(order: Order) -> Self {
-        Self { order, units: Vec::new(), staged: Vec::new(), unreadable: false, populated: false, initial: 0 }
+    pub fn new(order: Order, coalescing: bool) -> Self {
+        Self {
+            order,
+            coalescing,
+            units: Vec::new(),
+            staged: Vec::new(),
+            unreadable: false,
+            populated: false,
+            initial: 0,
+        }
     }
 
     /// `Add` and `Update`.
@@ -193,7 +202,15 @@ impl DeltaFifoModel {
     /// How many places the tombstones of a commit would take.
     #[must_use]
     pub fn missing(&self, known: &Known) -> usize {
-        self.missing_queued().len() + self.missing_known(known).len()
+        let queued = if self.coalescing { 0 } else { self.missing_queued().len() };
+        queued + self.missing_known(known).len()
+    }
+
+    /// How many places a delta would take.
+    #[must_use]
+    pub fn needed(&self, delta: Delta<Pod>) -> usize {
+        let waiting = self.waiting(delta.object().0);
+        if self.coalescing { coalesced(&waiting, delta).len().saturating_sub(waiting.len()) } else { 1 }
     }
 
     /// How many places a resync would take.
@@ -230,6 +247,9 @@ impl DeltaFifoModel {
     /// `queueActionLocked` with `dedupDeltas`, or `addToItems_locked`.
     fn queue(&mut self, delta: Delta<Pod>) {
         let key = delta.object().0;
+        if self.coalescing {
+            return self.queue_coalesced(delta);
+        }
         let unit = self.units.iter_mut().find(|unit| unit[0].object().0 == key);
         let Some(unit) = unit.filter(|_| self.order == Order::ByKey) else { return self.units.push(vec![delta]) };
         match unit.last_mut() {
@@ -240,5 +260,57 @@ impl DeltaFifoModel {
             }
             _ => unit.push(delta),
         }
+    }
+
+    /// The deltas of a key.
+    fn waiting(&self, key: u8) -> Vec<Delta<Pod>> {
+        self.units.iter().flatten().filter(|delta| delta.object().0 == key).copied().collect()
+    }
+
+    /// What is merged stays where it was; only what is new by itself is last, by arrival of all and by key of its key.
+    fn queue_coalesced(&mut self, delta: Delta<Pod>) {
+        let key = delta.object().0;
+        let waiting = coalesced(&self.waiting(key), delta);
+        let mut left = waiting.iter().copied();
+        for unit in self.units.iter_mut().filter(|unit| unit[0].object().0 == key) {
+            *unit = unit.iter().filter_map(|_| left.next()).collect();
+        }
+        let initial = self.units.iter().take(self.initial).filter(|unit| !unit.is_empty()).count();
+        self.initial = self.initial.min(initial);
+        self.units.retain(|unit| !unit.is_empty());
+        if let Some(own) = left.next() {
+            let unit = self.units.iter_mut().find(|unit| unit[0].object().0 == key);
+            match unit.filter(|_| self.order == Order::ByKey) {
+                Some(unit) => unit.push(own),
+                None => self.units.push(vec![own]),
+            }
+        }
+    }
+}
+
+/// The normal form of what waits of one key, already in it, and one delta more: one state, or a deletion, or a deletion
+/// and a state after it.
+fn coalesced(waiting: &[Delta<Pod>], delta: Delta<Pod>) -> Vec<Delta<Pod>> {
+    match *waiting {
+        [] => vec![delta],
+        [deletion] if deletion.is_deletion() => match (deletion, delta.is_deletion()) {
+            (_, false) => vec![deletion, delta],
+            (Delta::Tombstone(_), true) => vec![delta],
+            (_, true) => vec![deletion],
+        },
+        [_] if delta.is_deletion() => vec![delta],
+        [state] => vec![newer_state(state, delta)],
+        [deletion, _] if delta.is_deletion() => vec![deletion],
+        [deletion, state] => vec![deletion, newer_state(state, delta)],
+        _ => unreachable!("at most two"),
+    }
+}
+
+fn newer_state(state: Delta<Pod>, newer: Delta<Pod>) -> Delta<Pod> {
+    match state {
+        Delta::Added(_) => Delta::Added(*newer.object()),
+        Delta::Updated(_) => Delta::Updated(*newer.object()),
+        Delta::Replaced(_) => Delta::Replaced(*newer.object()),
+        _ => newer,
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::models::delta_fifo::{DeltaFifoModel, Known, Pod};
 use arbitrary::{Arbitrary, Result, Unstructured};
-use listwatch_core::{Delta, DeltaFifoIn, Fixed, Heap, Mem, Order};
+use listwatch_core::{Delta, DeltaFifoIn, Fixed, Heap, Mem, Order, Popped};
+use std::collections::BTreeSet;
 
 /// One operation. Keys are below [`Op::KEYS`]; versions are numbered as the operations come.
 #[derive(Clone, Copy, Debug)]
@@ -59,14 +60,29 @@ pub fn run(data: &[u8]) {
     check(&ops);
 }
 
-/// Runs `ops` in both orders on a queue on the heap, and on a small one.
+/// Runs `ops` in both orders, coalescing and not, on a queue on the heap and on a small one.
 ///
 /// # Panics
 /// Where a queue and its model differ.
 pub fn check(ops: &[Op]) {
     for order in [Order::Arrival, Order::ByKey] {
-        Pair::<Heap>::new(order, usize::MAX).check(ops);
-        Pair::<Fixed<6>>::new(order, 6).check(ops);
+        for coalescing in [false, true] {
+            Pair::<Heap>::new(order, coalescing, usize::MAX).check(ops);
+            Pair::<Fixed<6>>::new(order, coalescing, 6).check(ops);
+        }
+    }
+}
+
+/// Runs `ops` in both orders on a queue that coalesces and on one that does not: the consumer of either ends with the
+/// same objects, and has seen deletions of the same keys.
+///
+/// # Panics
+/// Where they differ.
+pub fn check_folding(ops: &[Op]) {
+    for order in [Order::Arrival, Order::ByKey] {
+        let [plain, coalesced] =
+            [false, true].map(|coalescing| Pair::<Heap>::new(order, coalescing, usize::MAX).fold(ops));
+        assert_eq!(plain, coalesced, "{order:?} after {ops:?}");
     }
 }
 
@@ -80,9 +96,29 @@ struct Pair<M: Mem> {
 }
 
 impl<M: Mem> Pair<M> {
-    fn new(order: Order, capacity: usize) -> Self {
+    fn new(order: Order, coalescing: bool, capacity: usize) -> Self {
         let known = Known([(0, Pod(0, 0))].into());
-        Self { fifo: DeltaFifoIn::new(order), model: DeltaFifoModel::new(order), known, capacity, version: 0 }
+        let fifo = if coalescing { DeltaFifoIn::new(order).coalescing() } else { DeltaFifoIn::new(order) };
+        Self { fifo, model: DeltaFifoModel::new(order, coalescing), known, capacity, version: 0 }
+    }
+
+    /// What the consumer has in the end, and the keys of which it has seen a deletion.
+    fn fold(mut self, ops: &[Op]) -> (Vec<Pod>, BTreeSet<u8>) {
+        let mut deleted = BTreeSet::new();
+        let mut see = |popped: Option<Popped<Pod>>| {
+            let delta = popped.map(|popped| popped.delta);
+            deleted.extend(delta.filter(Delta::is_deletion).map(|delta| delta.object().0));
+            delta.is_some()
+        };
+        for op in ops {
+            self.version += 1;
+            match op {
+                Op::Pop => _ = see(self.pop()),
+                _ => self.step(*op),
+            }
+        }
+        while see(self.pop()) {}
+        (self.known.0.into_values().collect(), deleted)
     }
 
     fn check(mut self, ops: &[Op]) {
@@ -109,16 +145,17 @@ impl<M: Mem> Pair<M> {
         let pod = |key| Pod(key, version);
         match op {
             Op::Add(key) => {
-                let done = fifo.try_add(pod(key)).is_ok();
-                self.expect(done, 1, |model, _| model.push(Delta::Added(pod(key))));
+                let (done, needed) = (fifo.try_add(pod(key)).is_ok(), model.needed(Delta::Added(pod(key))));
+                self.expect(done, needed, |model, _| model.push(Delta::Added(pod(key))));
             }
             Op::Update(key) => {
-                let done = fifo.try_update(pod(key)).is_ok();
-                self.expect(done, 1, |model, _| model.push(Delta::Updated(pod(key))));
+                let (done, needed) = (fifo.try_update(pod(key)).is_ok(), model.needed(Delta::Updated(pod(key))));
+                self.expect(done, needed, |model, _| model.push(Delta::Updated(pod(key))));
             }
             Op::Delete(key) => {
+                let needed = model.needed(Delta::Deleted(pod(key)));
                 let done = fifo.try_delete(pod(key), known).is_ok();
-                self.expect(done, 1, |model, known| model.delete(pod(key), known));
+                self.expect(done, needed, |model, known| model.delete(pod(key), known));
             }
             Op::Stage(key) => {
                 let done = fifo.try_stage(pod(key)).is_ok();
@@ -152,7 +189,7 @@ impl<M: Mem> Pair<M> {
                 fifo.discard_stage();
                 model.discard_stage();
             }
-            Op::Pop => self.pop(),
+            Op::Pop => _ = self.pop(),
         }
     }
 
@@ -166,11 +203,12 @@ impl<M: Mem> Pair<M> {
         }
     }
 
-    fn pop(&mut self) {
+    fn pop(&mut self) -> Option<Popped<Pod>> {
         let popped = self.fifo.pop();
         assert_eq!(popped, self.model.pop());
-        if let Some(popped) = popped {
+        if let Some(popped) = &popped {
             self.known.apply(&popped.delta);
         }
+        popped
     }
 }

@@ -26,6 +26,11 @@ crate::storage::in_both_memories!(
     an_unreadable_item_forbids_inferring_deletions,
     a_streamed_list_shows_the_last_state_of_each_key,
     the_newest_object_is_the_staged_one,
+    coalesced_the_newest_state_takes_the_oldest_place,
+    coalesced_a_deletion_stays_before_what_came_after_it,
+    coalesced_what_came_and_went_behind_a_deletion_is_never_told,
+    coalesced_a_list_is_put_into_what_is_queued,
+    coalesced_the_initial_list_ends_where_it_did,
 );
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,6 +70,10 @@ struct Fifo<M: Mem>(DeltaFifoIn<Pod, M>);
 impl<M: Mem> Fifo<M> {
     fn new(order: Order) -> Self {
         Self(DeltaFifoIn::new(order))
+    }
+
+    fn coalescing(order: Order) -> Self {
+        Self(DeltaFifoIn::new(order).coalescing())
     }
 
     fn add(&mut self, pod: Pod) {
@@ -221,7 +230,7 @@ fn by_key_deleting_what_nobody_has_is_ignored<M: Mem>() {
     assert_eq!(fifo.drain(), [Deleted(Pod('a', 1)), Added(Pod('b', 2)), Deleted(Pod('b', 3))]);
 }
 
-/// D6, D9
+/// A1 (a tombstone has its object's key), D6, D9
 fn by_key_inferred_deletions_come_last_and_count_as_initial<M: Mem>() {
     let mut fifo = Fifo::<M>::new(Order::ByKey);
     fifo.replace([Pod('c', 3), Pod('c', 4)], &known([Pod('a', 1), Pod('c', 2)]));
@@ -279,7 +288,7 @@ fn by_arrival_every_delta_is_queued<M: Mem>() {
     assert_eq!(fifo.drain(), expected);
 }
 
-/// R3
+/// R3, T7
 fn by_arrival_inferred_deletions_come_before_the_items<M: Mem>() {
     let mut fifo = Fifo::<M>::new(Order::Arrival);
     for pod in [Pod('y', 1), Pod('x', 2), Pod('y', 3)] {
@@ -394,6 +403,127 @@ fn the_newest_object_is_the_staged_one<M: Mem>() {
         fifo.stage_present('a');
         assert_eq!(fifo.0.newest(&'a'), Some(&Pod('a', 2)), "a key alone has no object");
     }
+}
+
+fn coalesced_the_newest_state_takes_the_oldest_place<M: Mem>() {
+    for order in BOTH {
+        let mut fifo = Fifo::<M>::coalescing(order);
+        fifo.add(Pod('a', 1));
+        fifo.update(Pod('b', 2));
+        fifo.update(Pod('a', 3));
+        fifo.update(Pod('b', 4));
+        assert_eq!(fifo.drain(), [Added(Pod('a', 3)), Updated(Pod('b', 4))], "{order:?}");
+        fifo.resync(&known([Pod('a', 3)]));
+        fifo.update(Pod('a', 5));
+        assert_eq!(fifo.drain(), [Updated(Pod('a', 5))], "a change is more than a resync");
+    }
+}
+
+fn coalesced_a_deletion_stays_before_what_came_after_it<M: Mem>() {
+    for order in BOTH {
+        let mut fifo = Fifo::<M>::coalescing(order);
+        fifo.update(Pod('a', 1));
+        fifo.delete(Pod('a', 2), &known([]));
+        fifo.add(Pod('a', 3));
+        fifo.update(Pod('a', 4));
+        let popped = [(); 2].map(|()| fifo.pop().map(|popped| (popped.delta, popped.more)).unwrap());
+        assert_eq!(popped, [(Deleted(Pod('a', 2)), order == Order::ByKey), (Added(Pod('a', 4)), false)]);
+        fifo.delete(Pod('a', 5), &known([Pod('a', 4)]));
+        fifo.add(Pod('a', 6));
+        assert_eq!(fifo.pop().unwrap().delta, Deleted(Pod('a', 5)));
+        fifo.delete(Pod('a', 7), &known([]));
+        assert_eq!(fifo.drain(), [Deleted(Pod('a', 7))], "what was popped is told apart from what waits");
+    }
+}
+
+/// The consumer had the first object, so that one's deletion is told.
+fn coalesced_what_came_and_went_behind_a_deletion_is_never_told<M: Mem>() {
+    for order in BOTH {
+        let all = known([Pod('a', 0)]);
+        let mut fifo = Fifo::<M>::coalescing(order);
+        fifo.delete(Pod('a', 1), &all);
+        fifo.add(Pod('b', 2));
+        fifo.add(Pod('a', 3));
+        fifo.delete(Pod('a', 4), &all);
+        fifo.delete(Pod('a', 5), &all);
+        assert_eq!(fifo.drain(), [Deleted(Pod('a', 1)), Added(Pod('b', 2))], "{order:?}");
+    }
+}
+
+fn coalesced_a_list_is_put_into_what_is_queued<M: Mem>() {
+    for order in BOTH {
+        let mut fifo = Fifo::<M>::coalescing(order);
+        for pod in [Pod('a', 1), Pod('b', 2), Pod('c', 3)] {
+            fifo.update(pod);
+        }
+        fifo.delete(Pod('c', 4), &known([]));
+        fifo.replace([Pod('c', 5), Pod('a', 6), Pod('a', 7)], &known([Pod('c', 0)]));
+        let mut deltas = fifo.drain();
+        deltas.sort_by_key(|delta| delta.object().0);
+        let expected = [Updated(Pod('a', 7)), Tombstone(Pod('b', 2)), Deleted(Pod('c', 4)), Replaced(Pod('c', 5))];
+        assert_eq!(deltas, expected, "{order:?}");
+    }
+}
+
+/// A3: the last delta of the initial list can be the one that is withdrawn.
+fn coalesced_the_initial_list_ends_where_it_did<M: Mem>() {
+    for order in BOTH {
+        let mut fifo = Fifo::<M>::coalescing(order);
+        fifo.replace([Pod('a', 1), Pod('b', 2)], &known([]));
+        fifo.delete(Pod('b', 3), &known([]));
+        fifo.add(Pod('c', 4));
+        fifo.add(Pod('b', 5));
+        fifo.delete(Pod('b', 6), &known([]));
+        let flags = [(); 3].map(|()| (fifo.pop().unwrap().initial, fifo.0.has_synced()));
+        assert_eq!(flags, [(true, false), (true, true), (false, true)], "{order:?}");
+        assert!(fifo.pop().is_none());
+    }
+}
+
+/// With a bound on the keys, a queue of fixed size takes any number of changes.
+#[test]
+fn a_coalescing_fifo_of_twice_as_many_deltas_as_keys_is_never_full() {
+    let mut fifo = DeltaFifoIn::<Pod, Fixed<4>>::new(Order::Arrival).coalescing();
+    for version in 0..100 {
+        for key in ['a', 'b'] {
+            fifo.try_add(Pod(key, version)).unwrap();
+            fifo.try_delete(Pod(key, version), &()).unwrap();
+            fifo.try_update(Pod(key, version)).unwrap();
+            fifo.check();
+        }
+    }
+    assert_eq!(fifo.len(), 4);
+}
+
+/// R7
+#[test]
+fn the_queue_keeps_no_object_alive_that_it_has_let_go() {
+    use alloc::sync::Arc;
+
+    #[derive(Clone)]
+    struct Held(Arc<u32>);
+
+    impl Keyed for Held {
+        type Key = u32;
+
+        fn key(&self) -> &u32 {
+            &self.0
+        }
+    }
+
+    let object = Held(Arc::new(1));
+    let mut fifo = DeltaFifoIn::<Held, Fixed<8>>::new(Order::Arrival);
+    fifo.try_add(object.clone()).ok().unwrap();
+    fifo.try_stage(object.clone()).ok().unwrap();
+    assert_eq!(Arc::strong_count(&object.0), 3);
+    fifo.discard_stage();
+    fifo.pop();
+    assert_eq!(Arc::strong_count(&object.0), 1);
+    let mut fifo = fifo.coalescing();
+    for _ in 0..3 {
+        fifo.try_update(object.clone()).ok().unwrap();
+    }
+    assert_eq!(Arc::strong_count(&object.0), 2);
 }
 
 #[test]

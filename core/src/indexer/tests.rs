@@ -4,6 +4,9 @@ use alloc::vec::Vec;
 
 crate::storage::in_both_memories!(
     an_update_moves_the_object_between_values,
+    what_was_indexed_is_remembered_not_computed_again,
+    a_value_finds_the_objects_and_their_keys,
+    an_update_of_many_values_is_as_exact_as_one_of_few,
     a_value_that_no_object_has_is_gone,
     an_object_may_have_no_value_and_a_value_twice,
     a_new_index_holds_the_present_objects,
@@ -106,6 +109,49 @@ fn an_update_moves_the_object_between_values<M: Function>() {
     assert_eq!(pods.store.object("a"), Some(&pod("a", "n2", &["y", "z"])));
 }
 
+/// S2: client-go computes the old values again, so an object that was changed in place stays under them for ever.
+fn what_was_indexed_is_remembered_not_computed_again<M: Function>() {
+    std::thread_local!(static MOVED: core::cell::Cell<bool> = const { core::cell::Cell::new(false) });
+
+    let mut store = IndexerIn::<Pod, M>::new();
+    let index = add_index(&mut store, |_, emit| emit(if MOVED.get() { "new" } else { "old" }));
+    MOVED.set(false);
+    assert!(store.try_insert(pod("a", "n1", &[])).is_ok());
+    MOVED.set(true);
+    assert!(store.try_insert(pod("a", "n1", &[])).is_ok());
+    assert_eq!(store.index_values(index).collect::<Vec<_>>(), ["new"]);
+    MOVED.set(false);
+    store.remove("a");
+    assert_eq!(store.index_values(index).count(), 0);
+}
+
+/// S6, but for the order, which is that of arrival; S12: what is read is what is stored, not a copy.
+fn a_value_finds_the_objects_and_their_keys<M: Function>() {
+    let mut pods = Pods::<M>::new();
+    for name in ["c", "a", "b"] {
+        pods.insert(pod(name, "n1", &["x"]));
+    }
+    assert_eq!(pods.on("n1"), ["c", "a", "b"]);
+    let [found, stored] = [pods.store.by_index(pods.node, "n1").nth(1), pods.store.object("a")].map(Option::unwrap);
+    assert!(core::ptr::eq(found, stored));
+    assert_eq!((pods.on("n2").len(), pods.labels()), (0, ["x"].to_vec()));
+}
+
+/// Few values are compared, many are looked up.
+fn an_update_of_many_values_is_as_exact_as_one_of_few<M: Function>() {
+    const LABELS: &[&str] = &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    let mut pods = Pods::<M>::new();
+    for len in [7, 8, 7, 6, 9, 9, 8, 12, 0] {
+        for from in [0, 1, 0] {
+            let labels = LABELS.get(from..len).unwrap_or_default();
+            pods.insert(pod("x", "n1", labels));
+            let mut found = pods.labels();
+            found.sort_unstable();
+            assert_eq!(found, labels);
+        }
+    }
+}
+
 /// S3 (kubernetes#84959)
 fn a_value_that_no_object_has_is_gone<M: Function>() {
     let mut pods = Pods::<M>::new();
@@ -143,6 +189,7 @@ fn a_new_index_holds_the_present_objects<M: Function>() {
     assert_eq!(pods.store.by_index(again, "n1").count(), 0, "a value belongs to its index");
 }
 
+/// S4: client-go's error about an unknown index.
 fn a_removed_index_finds_nothing_and_the_others_stay<M: Function>() {
     let mut pods = Pods::<M>::new();
     pods.insert(pod("a", "n1", &["x"]));

@@ -58,9 +58,6 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     /// Forgets an object that came and went after the deletion that waits before it.
     fn withdraw(&mut self, newest: Slot, deletion: Slot) {
-        if self.last_initial == Some(newest) {
-            self.last_initial = self.nodes[newest].links.prev;
-        }
         self.queued.unlink(&mut self.nodes, newest);
         let entry = self.nodes.remove(newest).entry;
         self.keys[entry].newest = Some(deletion);

@@ -82,10 +82,8 @@ pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     /// An item of the staged list had no readable key.
     unreadable: bool,
     populated: bool,
-    /// In arrival order: the delta whose pop completes the initial list.
-    last_initial: Option<Slot>,
-    /// By key: how many keys complete it.
-    initial_keys: usize,
+    /// How many pops complete the initial list. What coalescing withdraws came later.
+    initial: usize,
     coalescing: bool,
     closed: bool,
 }
@@ -127,8 +125,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             rest: None,
             unreadable: false,
             populated: false,
-            last_initial: None,
-            initial_keys: 0,
+            initial: 0,
             coalescing: false,
             closed: false,
         }
@@ -210,9 +207,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             }
         }
         let (initial, more) = (!self.has_synced(), self.rest.is_some());
-        self.last_initial = self.last_initial.filter(|last| *last != slot);
         if !more {
-            self.initial_keys = self.initial_keys.saturating_sub(1);
+            self.initial = self.initial.saturating_sub(1);
         }
         self.release_if_empty();
         let delta = node.delta.expect("what is queued is a delta");
@@ -223,7 +219,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Once true, it stays true.
     #[must_use]
     pub fn has_synced(&self) -> bool {
-        self.populated && self.last_initial.is_none() && self.initial_keys == 0
+        self.populated && self.initial == 0
     }
 
     /// The newest object under `key` that is staged or else queued, whatever its delta says. A listed object that is
@@ -378,6 +374,7 @@ impl<V: Keyed, M: Mem> core::fmt::Debug for DeltaFifoIn<V, M> {
             .field("queued", &self.queued.len())
             .field("staged", &self.staged.len())
             .field("populated", &self.populated)
+            .field("initial", &self.initial)
             .field("coalescing", &self.coalescing)
             .field("closed", &self.closed)
             .finish_non_exhaustive()

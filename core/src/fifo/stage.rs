@@ -194,13 +194,13 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         }
     }
 
-    /// The first list decides what makes up the initial state: all deltas that now wait, or by key all keys.
+    /// The first list decides how many pops make up the initial state: of deltas, or by key of keys.
     fn note_initial(&mut self) {
         if !core::mem::replace(&mut self.populated, true) {
-            match self.order {
-                Order::Arrival => self.last_initial = self.queued.back(),
-                Order::ByKey => self.initial_keys = self.keys.len(),
-            }
+            self.initial = match self.order {
+                Order::Arrival => self.queued.len(),
+                Order::ByKey => self.keys.len(),
+            };
         }
     }
 }

@@ -465,7 +465,7 @@ fn coalesced_a_list_is_put_into_what_is_queued<M: Mem>() {
     }
 }
 
-/// A3: the last delta of the initial list can be the one that is withdrawn.
+/// A3: what is withdrawn is not of the initial list.
 fn coalesced_the_initial_list_ends_where_it_did<M: Mem>() {
     for order in BOTH {
         let mut fifo = Fifo::<M>::coalescing(order);

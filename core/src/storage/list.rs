@@ -30,10 +30,6 @@ impl<L> List<L> {
         self.head
     }
 
-    pub(crate) fn back(&self) -> Option<Slot> {
-        self.tail
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.len
     }

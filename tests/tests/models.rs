@@ -1,7 +1,8 @@
 //! The machines against their models and rules: all short runs, many random ones, and those that fuzzing once found.
 
-use listwatch_tests::ops;
-use listwatch_tests::ops::work_queue::Op;
+use listwatch_core::WhileDelayed;
+use listwatch_tests::ops::work_queue::{Op, Setup};
+use listwatch_tests::ops::{self, work_queue};
 use std::path::Path;
 
 /// Runs that are prefixes of others are checked with those.
@@ -11,19 +12,98 @@ fn every_short_run_of_the_work_queue_is_the_models() {
     for key in 0..2 {
         alphabet.extend([Op::Add(key), Op::AddAfter(key, 3), Op::AddRateLimited(key), Op::Forget(key)]);
     }
-    every_sequence(&alphabet, 5, &mut ops::work_queue::check);
+    every_sequence(&alphabet, 5, &mut |ops| work_queue::check(Setup::default(), ops));
+}
+
+#[test]
+fn every_run_of_six_of_client_gos_operations_is_the_models() {
+    let alphabet = [
+        Op::Add(0),
+        Op::Add(1),
+        Op::AddAfter(0, 3),
+        Op::AddRateLimited(0),
+        Op::Get,
+        Op::Done(0),
+        Op::Done(1),
+        Op::Advance(2),
+        Op::Advance(9),
+    ];
+    every_sequence(&alphabet, 6, &mut |ops| work_queue::check(Setup::default(), ops));
+}
+
+#[test]
+fn every_run_of_six_with_delays_that_are_cut_short_or_kept_is_the_models() {
+    let alphabet = [
+        Op::Add(0),
+        Op::AddAfter(0, 3),
+        Op::AddRateLimited(0),
+        Op::Add(1),
+        Op::Get,
+        Op::Done(0),
+        Op::Advance(2),
+        Op::Advance(9),
+    ];
+    for while_delayed in [WhileDelayed::Promote, WhileDelayed::KeepWaiting] {
+        let setup = Setup { while_delayed, ..Setup::default() };
+        every_sequence(&alphabet, 6, &mut |ops| work_queue::check(setup, ops));
+    }
+}
+
+#[test]
+fn every_run_of_six_with_parking_is_the_models() {
+    let alphabet = [
+        Op::Add(0),
+        Op::AddAfter(0, 3),
+        Op::AddRateLimited(0),
+        Op::AddRateLimited(1),
+        Op::Forget(0),
+        Op::Get,
+        Op::Done(0),
+        Op::Advance(9),
+    ];
+    for while_delayed in [WhileDelayed::RunTwice, WhileDelayed::Promote] {
+        every_sequence(&alphabet, 6, &mut |ops| work_queue::check(Setup { while_delayed, park_after: 2 }, ops));
+    }
+}
+
+#[test]
+fn every_run_of_six_with_a_drain_is_the_models() {
+    let alphabet = [
+        Op::Add(0),
+        Op::Add(1),
+        Op::AddAfter(0, 3),
+        Op::Get,
+        Op::Done(0),
+        Op::Drain(2),
+        Op::ShutDown,
+        Op::Advance(2),
+        Op::Advance(9),
+    ];
+    every_sequence(&alphabet, 6, &mut |ops| work_queue::check(Setup::default(), ops));
 }
 
 #[test]
 fn random_runs_of_the_work_queue_are_the_models() {
     for seed in 0..4_000 {
-        ops::work_queue::run(&bytes(seed, 400));
+        work_queue::run(&bytes(seed, 400));
     }
 }
 
 #[test]
+fn random_runs_of_the_limiters_are_the_models() {
+    for seed in 0..4_000 {
+        ops::limiters::run(&bytes(seed, 200));
+    }
+}
+
+#[test]
+fn the_seeds_of_the_limiters_are_the_models() {
+    replay_seeds("limiters", ops::limiters::run);
+}
+
+#[test]
 fn the_seeds_of_the_work_queue_are_the_models() {
-    replay_seeds("work_queue", ops::work_queue::run);
+    replay_seeds("work_queue", work_queue::run);
 }
 
 /// A watch with a relist now and then.

@@ -4,4 +4,5 @@ pub mod api_server;
 pub mod delta_fifo;
 pub mod framer;
 pub mod indexer;
+pub mod limiters;
 pub mod work_queue;

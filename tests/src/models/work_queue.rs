@@ -1,6 +1,6 @@
-//! client-go's work queue, transcribed.
+//! client-go's work queue, transcribed, and what ours has besides.
 
-use listwatch_core::{Added, QueueStats};
+use listwatch_core::{Added, Drained, QueueStats, WhileDelayed};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The queue, the delaying queue and the rate limiter as client-go has them: a set for each state and a list for each
@@ -12,10 +12,18 @@ pub struct WorkQueueModel {
     processing: BTreeSet<u8>,
     /// Time, number and key, sorted.
     waiting: Vec<(u64, u64, u8)>,
+    /// Of the waiting keys, those that wait because of the limiter.
+    backing_off: BTreeSet<u8>,
+    parked: BTreeSet<u8>,
     failures: BTreeMap<u8, u32>,
     base: u64,
     max: u64,
+    while_delayed: WhileDelayed,
+    park_after: u32,
     shutting_down: bool,
+    drain_until: Option<u64>,
+    drain_is_over: bool,
+    left: Drained,
     adds: u64,
     merged: u64,
     retries: u64,
@@ -24,16 +32,23 @@ pub struct WorkQueueModel {
 impl WorkQueueModel {
     /// An empty queue with an exponential limiter.
     #[must_use]
-    pub fn new(base: u64, max: u64) -> Self {
+    pub fn new(base: u64, max: u64, while_delayed: WhileDelayed, park_after: u32) -> Self {
         Self {
             queue: VecDeque::new(),
             dirty: BTreeSet::new(),
             processing: BTreeSet::new(),
             waiting: Vec::new(),
+            backing_off: BTreeSet::new(),
+            parked: BTreeSet::new(),
             failures: BTreeMap::new(),
             base,
             max,
+            while_delayed,
+            park_after,
             shutting_down: false,
+            drain_until: None,
+            drain_is_over: false,
+            left: Drained::default(),
             adds: 0,
             merged: 0,
             retries: 0,
@@ -42,48 +57,24 @@ impl WorkQueueModel {
 
     /// `Typed.Add`.
     pub fn add(&mut self, key: u8) -> Added {
-        if self.shutting_down {
-            return Added::Closed;
-        }
-        if self.dirty.contains(&key) {
-            self.merged += 1;
-            return Added::Merged;
-        }
-        self.adds += 1;
-        self.dirty.insert(key);
-        if self.processing.contains(&key) {
-            return Added::Deferred;
-        }
-        self.queue.push_back(key);
-        Added::Queued
+        if self.shutting_down { self.refuse() } else { self.add_as_the_policy_says(key) }
     }
 
-    /// `delayingType.AddAfter`, and the `insert` of its loop.
+    /// `delayingType.AddAfter`.
     pub fn add_after(&mut self, now: u64, key: u8, delay: u64) -> Added {
-        if self.shutting_down {
-            return Added::Closed;
-        }
-        self.retries += 1;
-        if delay == 0 {
-            return self.add(key);
-        }
-        let ready_at = now + delay;
-        if let Some(known) = self.waiting.iter().position(|entry| entry.2 == key) {
-            if self.waiting[known].0 <= ready_at {
-                self.merged += 1;
-                return Added::Merged;
-            }
-            self.waiting.remove(known);
-        }
-        self.waiting.push((ready_at, self.retries, key));
-        self.waiting.sort_unstable();
-        Added::Delayed
+        if self.shutting_down { self.refuse() } else { self.wait(now, key, delay, false) }
     }
 
     /// `rateLimitingType.AddRateLimited`.
     pub fn add_rate_limited(&mut self, now: u64, key: u8) -> Added {
         let delay = self.when(key);
-        self.add_after(now, key, delay)
+        if self.shutting_down {
+            self.refuse()
+        } else if self.num_requeues(key) >= self.park_after {
+            self.park(key)
+        } else {
+            self.wait(now, key, delay, true)
+        }
     }
 
     /// `ItemExponentialFailureRateLimiter.When`.
@@ -97,6 +88,7 @@ impl WorkQueueModel {
     /// `ItemExponentialFailureRateLimiter.Forget`.
     pub fn forget(&mut self, key: u8) {
         self.failures.remove(&key);
+        self.parked.remove(&key);
     }
 
     /// `ItemExponentialFailureRateLimiter.NumRequeues`.
@@ -105,20 +97,28 @@ impl WorkQueueModel {
         self.failures.get(&key).copied().unwrap_or(0)
     }
 
-    /// What `delayingType.waitingLoop` does when the clock has moved.
+    /// What `delayingType.waitingLoop` does when the clock has moved, and then the end of a drain.
     pub fn advance(&mut self, now: u64) {
         while let Some((ready_at, _, key)) = self.waiting.first().copied()
             && ready_at <= now
         {
             self.waiting.remove(0);
-            self.add(key);
+            self.mark(key);
+        }
+        if self.drain_until.is_some_and(|deadline| deadline <= now) {
+            self.drain_until = None;
+            self.drain_is_over = true;
+            self.left.ready = self.dirty.len();
+            self.queue.clear();
+            self.dirty.clear();
         }
     }
 
-    /// When the first waiting entry is ready.
+    /// When something happens next by itself.
     #[must_use]
-    pub fn next_ready_at(&self) -> Option<u64> {
-        self.waiting.first().map(|entry| entry.0)
+    pub fn next_timeout(&self) -> Option<u64> {
+        let deadline = self.drain_until.filter(|_| !self.is_drained());
+        deadline.or_else(|| self.waiting.first().map(|entry| entry.0))
     }
 
     /// `Typed.Get`, where it would not block.
@@ -140,7 +140,29 @@ impl WorkQueueModel {
     /// `delayingType.ShutDown`.
     pub fn shut_down(&mut self) {
         self.shutting_down = true;
+        self.drain_until = None;
+        self.left.delayed += self.waiting.len();
         self.waiting.clear();
+    }
+
+    /// Shuts down, with a deadline.
+    pub fn drain(&mut self, now: u64, grace: u64) {
+        self.shut_down();
+        self.drain_until = (!self.drain_is_over).then_some(now + grace);
+    }
+
+    /// What is left undone, if nothing more is waited for.
+    #[must_use]
+    pub fn drained(&self) -> Option<Drained> {
+        let mut left = self.left;
+        left.running = self.processing.len();
+        (self.drain_is_over || self.is_drained()).then_some(left)
+    }
+
+    /// The keys that have failed too often.
+    #[must_use]
+    pub fn parked(&self) -> &BTreeSet<u8> {
+        &self.parked
     }
 
     /// `Typed.ShuttingDown`.
@@ -175,6 +197,7 @@ impl WorkQueueModel {
         stats.adds = self.adds;
         stats.merged = self.merged;
         stats.retries = self.retries;
+        stats.parked = self.parked.len();
         stats
     }
 
@@ -182,6 +205,82 @@ impl WorkQueueModel {
     #[must_use]
     pub fn known(&self) -> BTreeSet<u8> {
         let waiting = self.waiting.iter().map(|entry| &entry.2);
-        self.dirty.iter().chain(&self.processing).chain(waiting).chain(self.failures.keys()).copied().collect()
+        self.dirty
+            .iter()
+            .chain(&self.processing)
+            .chain(&self.parked)
+            .chain(waiting)
+            .chain(self.failures.keys())
+            .copied()
+            .collect()
+    }
+    /// The insertion of `Typed.Add`.
+    fn mark(&mut self, key: u8) -> Added {
+        if self.dirty.contains(&key) {
+            self.merged += 1;
+            return Added::Merged;
+        }
+        if self.parked.contains(&key) {
+            self.forget(key);
+        }
+        self.adds += 1;
+        self.dirty.insert(key);
+        if self.processing.contains(&key) {
+            return Added::Deferred;
+        }
+        self.queue.push_back(key);
+        Added::Queued
+    }
+
+    fn add_as_the_policy_says(&mut self, key: u8) -> Added {
+        let is_waiting = self.waiting.iter().any(|entry| entry.2 == key);
+        match self.while_delayed {
+            WhileDelayed::Promote => self.waiting.retain(|entry| entry.2 != key),
+            WhileDelayed::KeepWaiting if is_waiting && self.backing_off.contains(&key) => {
+                self.merged += 1;
+                return Added::Merged;
+            }
+            WhileDelayed::RunTwice | WhileDelayed::KeepWaiting => {}
+        }
+        self.mark(key)
+    }
+
+    /// `AddAfter`, and the `insert` of the waiting loop.
+    fn wait(&mut self, now: u64, key: u8, delay: u64, is_backing_off: bool) -> Added {
+        self.retries += 1;
+        if delay == 0 {
+            return self.add_as_the_policy_says(key);
+        }
+        let ready_at = now + delay;
+        if let Some(known) = self.waiting.iter().position(|entry| entry.2 == key) {
+            if self.waiting[known].0 <= ready_at {
+                self.merged += 1;
+                return Added::Merged;
+            }
+            self.waiting.remove(known);
+        }
+        self.backing_off.remove(&key);
+        if is_backing_off {
+            self.backing_off.insert(key);
+        }
+        self.waiting.push((ready_at, self.retries, key));
+        self.waiting.sort_unstable();
+        Added::Delayed
+    }
+
+    fn park(&mut self, key: u8) -> Added {
+        if self.dirty.contains(&key) {
+            self.failures.remove(&key);
+            self.merged += 1;
+            return Added::Merged;
+        }
+        self.parked.insert(key);
+        self.waiting.retain(|entry| entry.2 != key);
+        Added::Parked
+    }
+
+    fn refuse(&mut self) -> Added {
+        self.left.refused += 1;
+        Added::Closed
     }
 }

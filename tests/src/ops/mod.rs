@@ -7,4 +7,5 @@ pub mod delta_fifo;
 pub mod framer;
 pub mod indexer;
 pub mod informer;
+pub mod limiters;
 pub mod work_queue;

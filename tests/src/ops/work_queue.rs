@@ -2,7 +2,7 @@
 
 use crate::models::work_queue::WorkQueueModel;
 use arbitrary::{Arbitrary, Result, Unstructured};
-use listwatch_core::{ExponentialBackoff, Fixed, Heap, Instant, Job, Mem, WorkQueueIn};
+use listwatch_core::{ExponentialBackoff, Fixed, Heap, Instant, Job, Mem, WhileDelayed, WorkQueueIn};
 use std::time::Duration;
 
 /// One operation. Keys are below [`Op::KEYS`], times are in milliseconds.
@@ -21,6 +21,31 @@ pub enum Op {
     /// The clock that the queue sees goes back that far, until it is advanced; the queue must not.
     GoBack(u64),
     ShutDown,
+    /// With so much time for it.
+    Drain(u64),
+}
+
+/// What a queue does otherwise than client-go.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// What an addition does to a key that is delayed.
+    pub while_delayed: WhileDelayed,
+    /// After how many failures a key is parked.
+    pub park_after: u32,
+}
+
+/// As client-go.
+impl Default for Setup {
+    fn default() -> Self {
+        Self { while_delayed: WhileDelayed::RunTwice, park_after: u32::MAX }
+    }
+}
+
+impl<'a> Arbitrary<'a> for Setup {
+    fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
+        let policies = [WhileDelayed::RunTwice, WhileDelayed::Promote, WhileDelayed::KeepWaiting];
+        Ok(Self { while_delayed: *u.choose(&policies)?, park_after: *u.choose(&[u32::MAX, 1, 2, 4])? })
+    }
 }
 
 impl Op {
@@ -43,7 +68,8 @@ impl<'a> Arbitrary<'a> for Op {
             37..=46 => Self::Get,
             47..=55 => Self::Done(key.into()),
             56..=60 => Self::Advance(millis),
-            61..=62 => Self::GoBack(millis),
+            61 => Self::GoBack(millis),
+            62 => Self::Drain(millis),
             _ => Self::ShutDown,
         })
     }
@@ -55,17 +81,18 @@ impl<'a> Arbitrary<'a> for Op {
 /// Where a queue and its model differ.
 pub fn run(data: &[u8]) {
     let mut data = Unstructured::new(data);
+    let Ok(setup) = data.arbitrary() else { return };
     let ops: Vec<Op> = std::iter::from_fn(|| if data.is_empty() { None } else { data.arbitrary().ok() }).collect();
-    check(&ops);
+    check(setup, &ops);
 }
 
 /// Runs `ops` on a queue on the heap, and on one that has no room for all keys.
 ///
 /// # Panics
 /// Where a queue and its model differ.
-pub fn check(ops: &[Op]) {
-    Pair::<Heap>::new(usize::MAX).check(ops);
-    Pair::<Fixed<3>>::new(3).check(ops);
+pub fn check(setup: Setup, ops: &[Op]) {
+    Pair::<Heap>::new(setup, usize::MAX).check(ops);
+    Pair::<Fixed<3>>::new(setup, 3).check(ops);
 }
 
 const BASE: u64 = 2;
@@ -83,10 +110,12 @@ struct Pair<M: Mem> {
 }
 
 impl<M: Mem> Pair<M> {
-    fn new(capacity: usize) -> Self {
+    fn new(setup: Setup, capacity: usize) -> Self {
+        let Setup { while_delayed, park_after } = setup;
         let limiter = ExponentialBackoff::new(Duration::from_millis(BASE), Duration::from_millis(MAX));
-        let model = WorkQueueModel::new(BASE, MAX);
-        Self { queue: WorkQueueIn::new(limiter), model, capacity, jobs: Vec::new(), now: 0, clock: at(0) }
+        let queue = WorkQueueIn::new(limiter).with_while_delayed(while_delayed).with_park_after(park_after);
+        let model = WorkQueueModel::new(BASE, MAX, while_delayed, park_after);
+        Self { queue, model, capacity, jobs: Vec::new(), now: 0, clock: at(0) }
     }
 
     fn check(mut self, ops: &[Op]) {
@@ -94,9 +123,11 @@ impl<M: Mem> Pair<M> {
             self.step(*op);
             assert_eq!(self.queue.len(), self.model.len(), "after {:?}", &ops[..=step]);
             assert_eq!(self.queue.stats(), self.model.stats(), "after {:?}", &ops[..=step]);
-            assert_eq!(self.queue.poll_timeout(), self.model.next_ready_at().map(at), "after {:?}", &ops[..=step]);
+            assert_eq!(self.queue.poll_timeout(), self.model.next_timeout().map(at), "after {:?}", &ops[..=step]);
             assert_eq!(self.queue.is_drained(), self.model.is_drained(), "after {:?}", &ops[..=step]);
             assert_eq!(self.queue.is_shutting_down(), self.model.is_shutting_down(), "after {:?}", &ops[..=step]);
+            assert_eq!(self.queue.drained(), self.model.drained(), "after {:?}", &ops[..=step]);
+            assert!(self.queue.parked().all(|key| self.model.parked().contains(key)), "after {:?}", &ops[..=step]);
             for key in 0..Op::KEYS {
                 let failures = (self.queue.num_requeues(&key), self.model.num_requeues(key));
                 assert_eq!(failures.0, failures.1, "key {key} after {:?}", &ops[..=step]);
@@ -143,10 +174,15 @@ impl<M: Mem> Pair<M> {
             Op::GoBack(millis) => {
                 self.clock = at(now.saturating_sub(millis));
                 self.queue.handle_timeout(self.clock);
+                self.model.advance(now);
             }
             Op::ShutDown => {
                 self.queue.shut_down();
                 self.model.shut_down();
+            }
+            Op::Drain(grace) => {
+                self.queue.shut_down_with_drain(clock, Duration::from_millis(grace));
+                self.model.drain(now, grace);
             }
         }
     }

@@ -84,7 +84,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         Added::Delayed
     }
 
-    /// Keeps the key from being tried again. One that is to run again has changed since, and starts anew.
+    /// Keeps the key from being tried again and ends its delay. One that is to run again has changed since, and starts
+    /// anew.
     pub(super) fn park(&mut self, slot: Slot) -> Added {
         let record = &mut self.records[slot];
         match &mut record.phase {
@@ -93,11 +94,16 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
                 self.merged += 1;
                 return Added::Merged;
             }
-            Phase::Parked | Phase::Running { then: Then::Park, .. } => return Added::Parked,
-            phase @ Phase::Idle => *phase = Phase::Parked,
-            Phase::Running { then, .. } => *then = Then::Park,
+            Phase::Parked | Phase::Running { then: Then::Park, .. } => {}
+            phase @ Phase::Idle => {
+                *phase = Phase::Parked;
+                self.parked += 1;
+            }
+            Phase::Running { then, .. } => {
+                *then = Then::Park;
+                self.parked += 1;
+            }
         }
-        self.parked += 1;
         if let Some(place) = record.timer {
             self.delays.disarm(&mut self.records, place);
         }

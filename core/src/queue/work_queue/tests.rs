@@ -354,6 +354,9 @@ fn parking_ends_the_delay<M: Mem>() {
     add_after(&mut queue, 0, 1, 10);
     queue.try_add_rate_limited(at(0), 1).ok().unwrap();
     assert_eq!((queue.poll_timeout(), queue.parked().count()), (None, 1));
+    add_after(&mut queue, 0, 1, 10);
+    queue.try_add_rate_limited(at(0), 1).ok().unwrap();
+    assert_eq!((queue.poll_timeout(), queue.stats().parked), (None, 1), "also of one that was parked");
 }
 
 fn a_key_takes_memory_only_while_something_is_known_of_it<M: Mem>() {

@@ -44,6 +44,10 @@ impl<T, const N: usize> Array<T> for heapless::Vec<T, N> {
         self.push(item).map_err(Full)
     }
 
+    fn is_full(&self) -> bool {
+        self.is_full()
+    }
+
     fn pop(&mut self) -> Option<T> {
         self.pop()
     }
@@ -90,6 +94,14 @@ impl<const N: usize> Index for Chains<N> {
             at = self.next[slot.index()];
         }
         None
+    }
+
+    fn find_or_insert(&mut self, hash: u32, eq: impl FnMut(Slot) -> bool, new: Slot) -> Option<Slot> {
+        let found = self.find(hash, eq);
+        if found.is_none() {
+            self.insert(hash, new);
+        }
+        found
     }
 
     fn insert(&mut self, hash: u32, slot: Slot) {

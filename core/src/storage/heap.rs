@@ -6,6 +6,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 /// Memory from the global allocator; containers grow as needed and are never full.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +61,10 @@ impl<T> Array<T> for Vec<T> {
         Ok(())
     }
 
+    fn is_full(&self) -> bool {
+        false
+    }
+
     fn pop(&mut self) -> Option<T> {
         self.pop()
     }
@@ -101,10 +106,22 @@ impl Index for HashIndex {
         self.0.find(spread(hash), |entry| entry.0 == hash && eq(entry.1)).map(|entry| entry.1)
     }
 
+    #[inline]
+    fn find_or_insert(&mut self, hash: u32, mut eq: impl FnMut(Slot) -> bool, new: Slot) -> Option<Slot> {
+        match self.0.entry(spread(hash), |entry| entry.0 == hash && eq(entry.1), |entry| spread(entry.0)) {
+            Entry::Occupied(entry) => Some(entry.get().1),
+            Entry::Vacant(place) => {
+                place.insert((hash, new));
+                None
+            }
+        }
+    }
+
     fn insert(&mut self, hash: u32, slot: Slot) {
         self.0.insert_unique(spread(hash), (hash, slot), |entry| spread(entry.0));
     }
 
+    #[inline]
     fn remove(&mut self, hash: u32, slot: Slot) {
         if let Ok(entry) = self.0.find_entry(spread(hash), |entry| entry.1 == slot) {
             entry.remove();

@@ -38,6 +38,7 @@ impl<L> List<L> {
         self.head.is_none()
     }
 
+    #[inline]
     pub(crate) fn push_back<S>(&mut self, records: &mut S, slot: Slot)
     where
         S: IndexMut<Slot, Output: Linked<L>>,
@@ -50,6 +51,7 @@ impl<L> List<L> {
         self.len += 1;
     }
 
+    #[inline]
     pub(crate) fn pop_front<S>(&mut self, records: &mut S) -> Option<Slot>
     where
         S: IndexMut<Slot, Output: Linked<L>>,
@@ -60,6 +62,7 @@ impl<L> List<L> {
     }
 
     /// Takes `slot` out of the list, which must hold it.
+    #[inline]
     pub(crate) fn unlink<S>(&mut self, records: &mut S, slot: Slot)
     where
         S: IndexMut<Slot, Output: Linked<L>>,

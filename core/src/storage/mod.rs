@@ -75,6 +75,7 @@ pub(crate) mod sealed {
         fn as_slice(&self) -> &[T];
         fn as_mut_slice(&mut self) -> &mut [T];
         fn try_push(&mut self, item: T) -> Result<(), Self::Full>;
+        fn is_full(&self) -> bool;
         fn pop(&mut self) -> Option<T>;
         fn clear(&mut self);
         /// Clears an array that holds much memory and gives it back; says whether it did.
@@ -84,6 +85,8 @@ pub(crate) mod sealed {
     /// From a hash to the slots that have it.
     pub trait Index: Default {
         fn find(&self, hash: u32, eq: impl FnMut(Slot) -> bool) -> Option<Slot>;
+        /// The slot that has the hash and is equal by `eq`; if there is none, `new` has it from now on.
+        fn find_or_insert(&mut self, hash: u32, eq: impl FnMut(Slot) -> bool, new: Slot) -> Option<Slot>;
         /// Never fails: an index has room for every slot of its array.
         fn insert(&mut self, hash: u32, slot: Slot);
         fn remove(&mut self, hash: u32, slot: Slot);

@@ -37,6 +37,7 @@ enum Entry<R> {
 }
 
 impl<R, M: Mem> Slab<R, M> {
+    #[inline]
     pub(crate) fn try_insert(&mut self, record: R) -> Result<Slot, M::Full<R>> {
         let slot = match self.free {
             Some(slot) => {
@@ -56,14 +57,31 @@ impl<R, M: Mem> Slab<R, M> {
         Ok(slot)
     }
 
+    /// The slot that the next record gets, if there is room for one.
+    #[inline]
+    pub(crate) fn vacant(&self) -> Option<Slot> {
+        self.free.or_else(|| (!self.entries.is_full()).then(|| Slot::at(self.entries.as_slice().len())))
+    }
+
     /// Takes the record out of `slot`, which must hold one.
+    #[inline]
     pub(crate) fn remove(&mut self, slot: Slot) -> R {
         let freed = Entry::Free { next: self.free.replace(slot) };
         self.len -= 1;
         core::mem::replace(&mut self.entries.as_mut_slice()[slot.index()], freed).into_record()
     }
 
+    /// Drops the record in `slot`, which must hold one, where it is.
+    #[inline]
+    pub(crate) fn discard(&mut self, slot: Slot) {
+        let entry = &mut self.entries.as_mut_slice()[slot.index()];
+        debug_assert!(matches!(entry, Entry::Used(_)), "a slot is only used while it holds a record");
+        *entry = Entry::Free { next: self.free.replace(slot) };
+        self.len -= 1;
+    }
+
     /// The record in `slot`, if there is one.
+    #[inline]
     pub(crate) fn get(&self, slot: Slot) -> Option<&R> {
         match self.entries.as_slice().get(slot.index())? {
             Entry::Used(record) => Some(record),
@@ -106,6 +124,7 @@ impl<R, M: Mem> Slab<R, M> {
 }
 
 impl<R> Entry<R> {
+    #[inline]
     fn into_record(self) -> R {
         match self {
             Self::Used(record) => record,
@@ -123,6 +142,7 @@ impl<R, M: Mem> Default for Slab<R, M> {
 impl<R, M: Mem> ops::Index<Slot> for Slab<R, M> {
     type Output = R;
 
+    #[inline]
     fn index(&self, slot: Slot) -> &R {
         match &self.entries.as_slice()[slot.index()] {
             Entry::Used(record) => record,
@@ -132,6 +152,7 @@ impl<R, M: Mem> ops::Index<Slot> for Slab<R, M> {
 }
 
 impl<R, M: Mem> ops::IndexMut<Slot> for Slab<R, M> {
+    #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut R {
         match &mut self.entries.as_mut_slice()[slot.index()] {
             Entry::Used(record) => record,

@@ -44,26 +44,37 @@ impl<R: Keyed, M: Mem> Table<R, M> {
 
     /// Adds a record; its key must not be in the table yet.
     pub(crate) fn try_insert(&mut self, record: R) -> Result<Slot, M::Full<R>> {
-        self.try_insert_hashed(self.hash(record.key()), record)
-    }
-
-    /// As [`find`](Self::find), for a caller that has the key's [`hash`](Self::hash).
-    pub(crate) fn find_hashed(&self, hash: u32, key: &R::Key) -> Option<Slot> {
-        self.index.find(hash, |slot| self.records[slot].key() == key)
-    }
-
-    /// As [`try_insert`](Self::try_insert), for a caller that has the key's [`hash`](Self::hash).
-    pub(crate) fn try_insert_hashed(&mut self, hash: u32, record: R) -> Result<Slot, M::Full<R>> {
         debug_assert!(self.find(record.key()).is_none(), "a key is inserted once");
+        let hash = self.hash(record.key());
         let slot = self.records.try_insert(record)?;
         self.index.insert(hash, slot);
         Ok(slot)
     }
 
-    /// As [`remove`](Self::remove), for a caller that has the key's [`hash`](Self::hash): the key is not read.
-    pub(crate) fn remove_hashed(&mut self, hash: u32, slot: Slot) -> R {
+    /// As [`try_entry`](Self::try_entry), of an owned key and for a caller that has its [`hash`](Self::hash).
+    #[inline]
+    pub(crate) fn try_entry_hashed(
+        &mut self,
+        hash: u32,
+        key: R::Key,
+        record: impl FnOnce(R::Key) -> R,
+    ) -> Result<Slot, M::Full<R>> {
+        let is_it = |slot| *self.records[slot].key() == key;
+        let known = match self.records.vacant() {
+            Some(vacant) => self.index.find_or_insert(hash, is_it, vacant),
+            None => self.index.find(hash, is_it),
+        };
+        match known {
+            Some(slot) => Ok(slot),
+            None => self.records.try_insert(record(key)),
+        }
+    }
+
+    /// Drops the record in `slot`, whose key has that [`hash`](Self::hash).
+    #[inline]
+    pub(crate) fn discard_hashed(&mut self, hash: u32, slot: Slot) {
         self.index.remove(hash, slot);
-        self.records.remove(slot)
+        self.records.discard(slot);
     }
 
     /// The slot of the record under `key`, made by `record` when there is none.
@@ -78,12 +89,14 @@ impl<R: Keyed, M: Mem> Table<R, M> {
     }
 
     /// The record in `slot`, if there is one.
+    #[inline]
     pub(crate) fn get(&self, slot: Slot) -> Option<&R> {
         self.records.get(slot)
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) -> R {
-        self.remove_hashed(self.hash(self.records[slot].key()), slot)
+        self.index.remove(self.hash(self.records[slot].key()), slot);
+        self.records.remove(slot)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -112,6 +125,7 @@ impl<R: Keyed, M: Mem> Table<R, M> {
     }
 
     /// What the index knows a key by, for callers that keep it with the record and hash each key once.
+    #[inline]
     pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u32 {
         let hash = self.hasher.hash_one(key);
         (hash ^ (hash >> 32)) as u32
@@ -121,6 +135,7 @@ impl<R: Keyed, M: Mem> Table<R, M> {
 impl<R: Keyed, M: Mem> ops::Index<Slot> for Table<R, M> {
     type Output = R;
 
+    #[inline]
     fn index(&self, slot: Slot) -> &R {
         &self.records[slot]
     }
@@ -128,6 +143,7 @@ impl<R: Keyed, M: Mem> ops::Index<Slot> for Table<R, M> {
 
 impl<R: Keyed, M: Mem> ops::IndexMut<Slot> for Table<R, M> {
     /// The record, whose key must not be changed.
+    #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut R {
         &mut self.records[slot]
     }

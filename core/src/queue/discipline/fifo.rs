@@ -13,10 +13,12 @@ impl<K> Discipline<K> for Fifo {
     type Mark = ();
     type Ready<M: Mem> = List<Ready>;
 
+    #[inline]
     fn len<M: Mem>(ready: &List<Ready>) -> usize {
         ready.len()
     }
 
+    #[inline]
     fn push<M: Mem>(&self, ready: &mut List<Ready>, records: &mut Records<K, (), M>, slot: Slot)
     where
         K: Hash + Eq,
@@ -24,6 +26,7 @@ impl<K> Discipline<K> for Fifo {
         ready.push_back(records, slot);
     }
 
+    #[inline]
     fn pop<M: Mem>(&self, ready: &mut List<Ready>, records: &mut Records<K, (), M>) -> Option<Slot>
     where
         K: Hash + Eq,

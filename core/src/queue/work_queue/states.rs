@@ -10,16 +10,15 @@ use core::time::Duration;
 
 impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M, D> {
     /// The key's record, a blank one if it had none: the caller leaves a mark in it.
+    #[inline]
     pub(super) fn try_record(&mut self, key: K) -> Result<Slot, M::Full<K>> {
         let hash = self.records.hash(&key);
-        if let Some(slot) = self.records.find_hashed(hash, &key) {
-            return Ok(slot);
-        }
-        let record = Record::new(key, hash);
-        self.records.try_insert_hashed(hash, record).map_err(|full| M::map_full(full, |record| record.key))
+        let slot = self.records.try_entry_hashed(hash, key, |key| Record::new(key, hash));
+        slot.map_err(|full| M::map_full(full, |record| record.key))
     }
 
     /// Adds to the dirty set, as far as a delay of the key lets it.
+    #[inline]
     pub(super) fn mark_now(&mut self, slot: Slot) -> Added {
         let record = &self.records[slot];
         match (record.timer, self.while_delayed) {
@@ -35,6 +34,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     }
 
     /// Adds to the dirty set.
+    #[inline]
     pub(super) fn mark(&mut self, slot: Slot) -> Added {
         match self.records[slot].phase {
             Phase::Ready | Phase::Running { then: Then::Again, .. } => {
@@ -60,6 +60,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         Added::Queued
     }
 
+    #[inline]
     pub(super) fn push(&mut self, slot: Slot) {
         self.records[slot].phase = Phase::Ready;
         self.discipline.push(&mut self.ready, &mut self.records, slot);
@@ -133,10 +134,11 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         running.zip(self.stopwatch.iter().cycle()).map(move |((slot, _), stopwatch)| stopwatch.running(slot, now))
     }
 
+    #[inline]
     pub(super) fn remove_if_blank(&mut self, slot: Slot) {
         let record = &self.records[slot];
         if record.is_blank() {
-            self.records.remove_hashed(record.hash, slot);
+            self.records.discard_hashed(record.hash, slot);
         }
     }
 }

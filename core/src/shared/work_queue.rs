@@ -1,6 +1,9 @@
 use super::wakers::Wakers;
 use super::{Get, JobGuard, Lock, Shared};
-use crate::queue::{Added, Drained, ExponentialBackoff, Job, QueueMetrics, QueueStats, RateLimiter, WorkQueue};
+use crate::queue::{
+    Added, Discipline, Drained, ExponentialBackoff, Fifo, Job, Lanes, Priority, QueueMetrics, QueueStats, RateLimiter,
+    WorkQueue,
+};
 use crate::storage::Slot;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -39,12 +42,12 @@ use core::time::Duration;
 /// });
 /// assert!(queue.is_drained());
 /// ```
-pub struct SharedWorkQueue<K, Lk: Lock, L = ExponentialBackoff> {
-    state: Shared<State<K, L>, Lk>,
+pub struct SharedWorkQueue<K, Lk: Lock, L = ExponentialBackoff, D: Discipline<K> = Fifo> {
+    state: Shared<State<K, L, D>, Lk>,
 }
 
-struct State<K, L> {
-    queue: WorkQueue<K, L>,
+struct State<K, L, D: Discipline<K>> {
+    queue: WorkQueue<K, L, D>,
     workers: Wakers,
     timer: Option<Waker>,
 }
@@ -60,10 +63,10 @@ pub enum Due {
     Closed,
 }
 
-impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
+impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
     /// Shares a queue.
     #[must_use]
-    pub fn new(queue: WorkQueue<K, L>) -> Self {
+    pub fn new(queue: WorkQueue<K, L, D>) -> Self {
         Self { state: Shared::new(State { queue, workers: Wakers::default(), timer: None }) }
     }
 
@@ -100,7 +103,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
 
     /// Waits for a key that is ready and hands it out; `None` when the queue is shut down and no key is ready:
     /// client-go's `Get`.
-    pub fn get(&self) -> Get<'_, K, Lk, L> {
+    pub fn get(&self) -> Get<'_, K, Lk, L, D> {
         Get::new(self, None)
     }
 
@@ -190,7 +193,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
         waker: &Waker,
         done: Option<Job>,
         place: &mut Option<Slot>,
-    ) -> Poll<Option<JobGuard<'_, K, Lk, L>>>
+    ) -> Poll<Option<JobGuard<'_, K, Lk, L, D>>>
     where
         K: Clone,
     {
@@ -216,7 +219,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
         });
     }
 
-    fn close(&self, close: impl FnOnce(&mut WorkQueue<K, L>)) {
+    fn close(&self, close: impl FnOnce(&mut WorkQueue<K, L, D>)) {
         let timer = self.state.with(|state| {
             close(&mut state.queue);
             state.timer.take()
@@ -228,7 +231,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
     }
 
     /// Changes the queue under the lock, and wakes after it whom the change concerns.
-    fn update<R>(&self, change: impl FnOnce(&mut State<K, L>) -> R) -> R {
+    fn update<R>(&self, change: impl FnOnce(&mut State<K, L, D>) -> R) -> R {
         let (answer, worker, timer) = self.state.with(|state| {
             let deadline = state.queue.poll_timeout();
             let answer = change(state);
@@ -239,7 +242,14 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L> {
     }
 }
 
-impl<K: Hash + Eq, L: RateLimiter> State<K, L> {
+impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L, Lanes<K>> {
+    /// See [`WorkQueue::try_add_with_priority`].
+    pub fn add_with_priority(&self, key: K, priority: Priority) -> Added {
+        self.update(|state| state.queue.add_with_priority(key, priority))
+    }
+}
+
+impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> State<K, L, D> {
     /// Whom to wake for what is ready: nobody while another wake-up is under way.
     fn next_worker(&mut self) -> Option<Waker> {
         if self.queue.is_empty() || self.workers.is_waking() { None } else { self.workers.take_one() }
@@ -254,13 +264,15 @@ impl<K: Hash + Eq, L: RateLimiter> State<K, L> {
     }
 }
 
-impl<K: Hash + Eq, Lk: Lock, L: RateLimiter + Default> Default for SharedWorkQueue<K, Lk, L> {
+impl<K: Hash + Eq, Lk: Lock, L: RateLimiter + Default, D: Discipline<K> + Default> Default
+    for SharedWorkQueue<K, Lk, L, D>
+{
     fn default() -> Self {
         Self::new(WorkQueue::default())
     }
 }
 
-impl<K, Lk: Lock, L> fmt::Debug for SharedWorkQueue<K, Lk, L> {
+impl<K, Lk: Lock, L, D: Discipline<K>> fmt::Debug for SharedWorkQueue<K, Lk, L, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedWorkQueue").finish_non_exhaustive()
     }

@@ -133,6 +133,24 @@ fn shutting_down_wakes_everyone_and_hands_out_what_is_ready() {
 }
 
 #[test]
+fn a_drain_wakes_everyone_and_its_timer_sleeps_until_it_is_over() {
+    let queue = Queue::default();
+    let (wakes, waker) = counting();
+    let mut cx = Context::from_waker(&waker);
+    let mut worker = Worker::asleep(&queue);
+    assert_eq!(queue.poll_due(&mut cx, at(0)), Due::Idle);
+    queue.add(1);
+    let job = worker.take();
+    let mut sleeper = Worker::asleep(&queue);
+    queue.shut_down_with_drain(at(0), Duration::from_millis(20));
+    assert!(sleeper.is_woken() && matches!(sleeper.poll(), Poll::Ready(None)));
+    assert_eq!((wakes.count(), queue.poll_due(&mut cx, at(0))), (1, Due::At(at(20))));
+    drop(job);
+    assert_eq!(wakes.count(), 2, "nothing is left to wait for");
+    assert_eq!((queue.poll_due(&mut cx, at(1)), queue.drained()), (Due::Closed, Some(Drained::default())));
+}
+
+#[test]
 fn the_timer_is_woken_only_when_it_would_sleep_too_long() {
     let queue = Queue::default();
     let (wakes, waker) = counting();
@@ -157,6 +175,19 @@ fn what_is_due_wakes_a_worker() {
     assert!(worker.is_asleep());
     assert_eq!(queue.poll_due(&mut Context::from_waker(Waker::noop()), at(20)), Due::Idle);
     assert_eq!(*worker.take().key(), 1);
+}
+
+#[test]
+fn a_shared_queue_hands_out_by_priority_where_it_has_lanes() {
+    let queue = WorkQueue::with_discipline(ExponentialBackoff::default(), Lanes::default(), 0);
+    let queue = SharedWorkQueue::<u32, StdLock, _, _>::new(queue);
+    queue.add(1);
+    queue.add_with_priority(2, Priority::High);
+    let mut first = queue.get();
+    let Poll::Ready(Some(job)) = Pin::new(&mut first).poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("two keys are ready")
+    };
+    assert_eq!(*job.key(), 2);
 }
 
 #[test]

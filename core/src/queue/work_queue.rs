@@ -34,9 +34,11 @@ use core::time::Duration;
 /// * What is ready is handed out first come, first served, unless by [`Lanes`](crate::Lanes).
 /// * A delayed key is added when its time has come and [`handle_timeout`](Self::handle_timeout) is called. Of two
 ///   delays the earlier end counts. Adding the key directly does not end its delay, so it comes out again later.
+/// * [`with_while_delayed`](Self::with_while_delayed) and [`with_park_after`](Self::with_park_after) change what
+///   becomes of keys that are delayed or keep failing.
 /// * A shut-down queue takes no additions and forgets its delays; what is ready is still handed out.
 ///
-/// A key takes memory while it is ready, running or delayed, and while it has failures that were not
+/// A key takes memory while it is ready, running, delayed or parked, and while it has failures that were not
 /// [forgotten](Self::forget).
 ///
 /// ```

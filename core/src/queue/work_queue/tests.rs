@@ -26,6 +26,7 @@ crate::storage::in_both_memories!(
     a_change_during_the_last_failure_keeps_a_key_from_being_parked,
     forgetting_a_parked_key_releases_it,
     parking_ends_the_delay,
+    a_key_is_dropped_when_its_worker_is_done,
     a_key_takes_memory_only_while_something_is_known_of_it,
     the_counters_are_those_of_client_go,
     times_run_from_the_first_addition_to_the_job_and_to_its_end,
@@ -65,7 +66,7 @@ fn drain<M: Mem>(queue: &mut Queue<M>) -> Vec<u32> {
     keys
 }
 
-/// W2.
+/// W1, W2.
 fn a_key_added_many_times_is_handed_out_once<M: Mem>() {
     let mut queue = Queue::<M>::default();
     assert_eq!(
@@ -359,6 +360,19 @@ fn parking_ends_the_delay<M: Mem>() {
     assert_eq!((queue.poll_timeout(), queue.stats().parked), (None, 1), "also of one that was parked");
 }
 
+/// W17.
+fn a_key_is_dropped_when_its_worker_is_done<M: Mem>() {
+    let key = alloc::sync::Arc::new(7);
+    let mut queue = WorkQueueIn::<_, ExponentialBackoff, M>::default();
+    for _ in 0..3 {
+        assert!(queue.try_add(key.clone()).is_ok() && queue.try_add(key.clone()).is_ok());
+        let job = queue.poll_job().unwrap();
+        assert_eq!(alloc::sync::Arc::strong_count(&key), 2);
+        queue.done(job);
+        assert_eq!(alloc::sync::Arc::strong_count(&key), 1);
+    }
+}
+
 fn a_key_takes_memory_only_while_something_is_known_of_it<M: Mem>() {
     let mut queue = Queue::<M>::default();
     add(&mut queue, 1);
@@ -429,6 +443,7 @@ fn what_was_there_before_the_stopwatch_counts_from_its_next_step<M: Mem>() {
     assert_eq!((metrics.latency.total, metrics.work.total), (Duration::ZERO, Duration::ZERO));
 }
 
+/// Not W5: client-go would queue the key a second time. That a job is done twice does not compile.
 fn a_job_of_another_queue_is_ignored<M: Mem>() {
     let (mut one, mut other) = (Queue::<M>::default(), Queue::<M>::default());
     add_all(&mut one, &[1, 2]);

@@ -114,6 +114,7 @@ fn a_worker_that_comes_too_late_sleeps_again_and_can_be_woken_again() {
     assert!(late.is_woken());
 }
 
+/// W3.
 #[test]
 fn shutting_down_wakes_everyone_and_hands_out_what_is_ready() {
     let queue = Queue::default();

@@ -9,16 +9,22 @@ use serde_json::value::RawValue;
 #[must_use]
 pub fn divide(framing: Framing, limit: usize, body: &[u8]) -> Option<(Vec<Frame<'_>>, bool)> {
     match framing {
-        Framing::Lines => Some((lines(limit, body), matches!(body, [] | [.., b'\n']))),
+        Framing::Lines => Some(lines(limit, body)),
         Framing::Values => Some((values(limit, str::from_utf8(body).ok()?)?, true)),
-        Framing::List => Some((list(limit, str::from_utf8(body).ok()?)?, true)),
+        Framing::List => list(limit, str::from_utf8(body).ok()?),
     }
 }
 
-fn lines(limit: usize, body: &[u8]) -> Vec<Frame<'_>> {
-    let ended = body.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
-    let blank = |line: &[u8]| line.iter().all(|byte| b" \t\r".contains(byte));
-    ended.filter(|line| !blank(line)).map(|line| limited(limit, line.len(), Frame::Value(line))).collect()
+/// Space in front of a line, and lines of nothing else, are no part of it.
+fn lines(limit: usize, body: &[u8]) -> (Vec<Frame<'_>>, bool) {
+    let mut lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').map(trim_start).collect();
+    let unfinished = lines.pop().is_some_and(|rest| !rest.is_empty());
+    let frames = lines.into_iter().filter(|line| !line.is_empty());
+    (frames.map(|line| limited(limit, line.len(), Frame::Value(line))).collect(), !unfinished)
+}
+
+fn trim_start(line: &[u8]) -> &[u8] {
+    &line[line.iter().take_while(|byte| b" \t\r".contains(byte)).count()..]
 }
 
 fn values(limit: usize, body: &str) -> Option<Vec<Frame<'_>>> {
@@ -28,33 +34,48 @@ fn values(limit: usize, body: &str) -> Option<Vec<Frame<'_>>> {
     structured.then(|| texts.iter().map(|text| limited(limit, text.len(), Frame::Value(text.as_bytes()))).collect())
 }
 
-/// A field is as long as its name, its value and what is between them.
-fn list(limit: usize, body: &str) -> Option<Vec<Frame<'_>>> {
+/// A field is as long as its name, its value and what is between them. Without items, or null for them, it is no list.
+fn list(limit: usize, body: &str) -> Option<(Vec<Frame<'_>>, bool)> {
     serde_json::from_str::<&RawValue>(body).ok().filter(|list| list.get().starts_with('{'))?;
-    let (mut text, mut frames) = (Text(body), Vec::new());
+    let (mut text, mut frames, mut items_seen) = (Text(body), Vec::new(), false);
     text.pass('{');
     while !text.pass('}') {
         text.pass(',');
         text.skip_space();
         let start = text.0.len();
-        let name = text.value()?.trim_matches('"');
+        let quoted = text.value()?;
         text.pass(':');
         text.skip_space();
         let before_value = start - text.0.len();
-        if name == "items" && before_value <= limit && text.pass('[') {
-            while !text.pass(']') {
-                text.pass(',');
-                let item = text.value()?;
-                frames.push(limited(limit, item.len(), Frame::Item(item.as_bytes())));
-            }
-        } else {
-            let value = text.value()?;
-            let field = Frame::Field { name: name.as_bytes(), value: value.as_bytes() };
-            frames.push(limited(limit, before_value + value.len(), field));
+        let is_items = quoted == "\"items\"" && before_value <= limit;
+        if is_items && text.pass('[') {
+            items_seen = true;
+            items(limit, &mut text, &mut frames)?;
+            continue;
         }
+        let value = text.value()?;
+        let len = before_value + value.len();
+        if is_items && len <= limit {
+            if value != "null" {
+                frames.push(Frame::NotAList);
+                return Some((frames, false));
+            }
+            items_seen = true;
+        }
+        let name = &quoted[1..quoted.len() - 1];
+        frames.push(limited(limit, len, Frame::Field { name: name.as_bytes(), value: value.as_bytes() }));
     }
-    frames.push(Frame::ListEnd);
-    Some(frames)
+    frames.push(if items_seen { Frame::ListEnd } else { Frame::NotAList });
+    Some((frames, items_seen))
+}
+
+fn items<'b>(limit: usize, text: &mut Text<'b>, frames: &mut Vec<Frame<'b>>) -> Option<()> {
+    while !text.pass(']') {
+        text.pass(',');
+        let item = text.value()?;
+        frames.push(limited(limit, item.len(), Frame::Item(item.as_bytes())));
+    }
+    Some(())
 }
 
 fn limited(limit: usize, len: usize, frame: Frame<'_>) -> Frame<'_> {

@@ -55,6 +55,7 @@ extern crate std;
 mod time;
 pub use time::{Instant, earliest};
 
+#[cfg(any(test, feature = "json"))]
 mod random;
 
 mod storage;

@@ -55,7 +55,7 @@ impl Clock {
         Self(Arc::new(Kind::Real { start: std::time::Instant::now(), speed }))
     }
 
-    /// A clock that never makes anybody wait; see [`run`](crate::run).
+    /// A clock that never makes anybody wait; see [`run`](crate::run()).
     #[must_use]
     pub fn simulated() -> Self {
         Self(Arc::new(Kind::Simulated(Mutex::default())))

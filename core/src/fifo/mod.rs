@@ -26,7 +26,7 @@ pub type DeltaFifo<V> = DeltaFifoIn<V, Heap>;
 #[cfg(feature = "fixed")]
 pub type FixedDeltaFifo<V, const N: usize> = DeltaFifoIn<V, crate::storage::Fixed<N>>;
 
-/// In which order deltas leave a [`DeltaFifo`](crate::DeltaFifo).
+/// In which order deltas leave a [`DeltaFifo`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// As they arrived, each by itself: client-go's `RealFIFO`, which its informers use.
@@ -36,7 +36,7 @@ pub enum Order {
     ByKey,
 }
 
-/// A queue of deltas; use it as [`DeltaFifo`](crate::DeltaFifo) or [`FixedDeltaFifo`](crate::FixedDeltaFifo).
+/// A queue of deltas; use it as [`DeltaFifo`] or [`FixedDeltaFifo`].
 ///
 /// A list replaces the known state in two steps: its items are staged as they are read, which nobody sees, and the end
 /// of the list commits them, deletions included. A list that breaks off is discarded.

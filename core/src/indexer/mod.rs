@@ -30,8 +30,8 @@ pub type Indexer<V> = IndexerIn<V, Heap>;
 #[cfg(feature = "fixed")]
 pub type FixedIndexer<V, const N: usize> = IndexerIn<V, crate::storage::Fixed<N>>;
 
-/// A store of objects with any number of indexes; use it as [`Indexer`](crate::Indexer) or
-/// [`FixedIndexer`](crate::FixedIndexer).
+/// A store of objects with any number of indexes; use it as [`Indexer`] or
+/// [`FixedIndexer`].
 ///
 /// An index function emits the values of an object, any number of them; a value emitted twice counts once. Every
 /// operation leaves all indexes exact (client-go `Indexer`), and what an object is indexed under is remembered rather

@@ -247,10 +247,12 @@ impl Framer {
         None
     }
 
-    /// A field around the items. Items that are no array but null are none; as anything else they make no list.
+    /// A field around the items. Items that are no array but null are none; as anything else they make no list. A field
+    /// over the limit is skipped unread.
     fn on_field(&mut self, buffer: &[u8], name_end: usize, value: usize) -> Option<Found> {
         let is_items = self.is_items(buffer, name_end);
         let frame = self.on_value(buffer, State::Fields)?;
+        let is_items = is_items && frame.len() <= self.limit;
         if is_items && &buffer[frame.start + value..frame.end] != b"null" {
             return self.give_up(buffer);
         }

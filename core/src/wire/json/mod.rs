@@ -164,7 +164,9 @@ impl Decoder {
         let mut json = serde_json::Deserializer::from_str(utf8(frame)?);
         self.metadata.start(false);
         let tee = Tee { inner: &mut json, level: Level::Object, types, metadata: &mut self.metadata };
-        T::deserialize(tee).map_err(message)
+        let value = T::deserialize(tee).map_err(message)?;
+        json.end().map_err(message)?;
+        Ok(value)
     }
 
     fn object<T>(&mut self, value: T) -> Result<Object<T>, String> {

@@ -210,6 +210,12 @@ fn what_is_no_event_is_an_error_and_never_a_panic() {
 }
 
 #[test]
+fn an_item_with_something_behind_it_is_none() {
+    let item = br#"{"metadata":{"name":"a"}} {}"#;
+    assert!(Decoder::default().item::<Value>(item, &ListMeta::default()).is_err());
+}
+
+#[test]
 fn metadata_that_is_null_is_absent() {
     let pod = r#"{"metadata":{"name":"a","namespace":null,"labels":null,"ownerReferences":null,"uid":null}}"#;
     let object = decode::<MetadataOnly>(&event("ADDED", pod));

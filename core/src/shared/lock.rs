@@ -47,7 +47,7 @@ pub trait Lock {
     fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R;
 }
 
-/// `std`'s reader-writer lock. A panic under it does not poison it: the machines do not panic halfway.
+/// `std`'s reader-writer lock. A panic under it, in an index function say, does not poison it.
 #[cfg(feature = "std")]
 #[derive(Clone, Copy, Debug)]
 pub enum StdLock {}

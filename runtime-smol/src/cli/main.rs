@@ -2,6 +2,7 @@
 
 mod args;
 mod complaint;
+mod plain;
 mod printer;
 mod progress;
 mod reason;

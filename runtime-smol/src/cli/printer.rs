@@ -1,6 +1,7 @@
 //! Notifications and the cache, on standard output.
 
 use crate::args::{Format, Print};
+use crate::plain::plain;
 use listwatch_runtime_smol::{Event, Indexer, Keyed, Object};
 use serde_json::{Map, Value, json};
 use std::io::{BufWriter, StdoutLock, Write};
@@ -32,7 +33,7 @@ impl Printer {
         match self.format {
             Format::Json => writeln!(self.out, "{}", Value::Object(notification(event, object))),
             Format::Table => {
-                let (key, version) = (object.key().as_str(), object.meta.resource_version());
+                let (key, version) = (plain(object.key().as_str()), plain(object.meta.resource_version()));
                 writeln!(self.out, "{:10} {key:64} {version}", verb(event))
             }
         }
@@ -66,8 +67,9 @@ impl Printer {
         }
         writeln!(self.out, "{:24} {:50} VERSION", "NAMESPACE", "NAME")?;
         for object in objects {
-            let (meta, namespace) = (&object.meta, object.meta.namespace().unwrap_or("-"));
-            writeln!(self.out, "{namespace:24} {:50} {}", meta.name(), meta.resource_version())?;
+            let (namespace, name) = (object.meta.namespace().unwrap_or("-"), object.meta.name());
+            let [namespace, name, version] = [namespace, name, object.meta.resource_version()].map(plain);
+            writeln!(self.out, "{namespace:24} {name:50} {version}")?;
         }
         Ok(())
     }

@@ -1,91 +1,16 @@
 //! What the machines want to know of an answer's head.
 
 use listwatch_core::Head;
-use std::time::Duration;
 use ureq::http::Response;
-use ureq::http::header::{CONTENT_TYPE, DATE, HeaderName, RETRY_AFTER};
 
 pub(crate) fn of<B>(response: &Response<B>) -> Head {
-    let header = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
-    let media_type = |value: &str| value.split(';').next().unwrap_or(value).trim().to_ascii_lowercase();
-    Head {
-        status: response.status().as_u16(),
-        retry_after: header(RETRY_AFTER).and_then(|value| retry_after(value, header(DATE))),
-        content_type: header(CONTENT_TYPE).map(|value| media_type(value).into()),
-    }
-}
-
-/// How long to wait: seconds, or the time from the answer's own date to another. A date that has passed, by the
-/// server's clock, is no wait; without the answer's date there is nothing to compare with.
-fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
-    let value = value.trim();
-    if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let seconds = http_date(value)?.saturating_sub(http_date(answered?)?);
-    Some(Duration::from_secs(seconds))
-}
-
-/// Seconds since 1970 of a date as HTTP has them today: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).
-fn http_date(text: &str) -> Option<u64> {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let mut parts = text.trim().split(' ').skip(1);
-    let day: u64 = parts.next()?.parse().ok()?;
-    let name = parts.next()?;
-    let month = MONTHS.iter().position(|month| *month == name)? as u64;
-    let year: u64 = parts.next()?.parse().ok().filter(|year| (1970..=9999).contains(year))?;
-    let mut clock = parts.next()?.splitn(3, ':').map(str::parse::<u64>);
-    let (hour, minute, second) = (clock.next()?.ok()?, clock.next()?.ok()?, clock.next()?.ok()?);
-    let is_one = (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
-    (is_one && parts.eq(["GMT"])).then(|| days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second)
-}
-
-/// Days from the first of January 1970; `month` counts from zero, `day` from one.
-fn days(year: u64, month: u64, day: u64) -> u64 {
-    // In years that begin in March, the leap day comes last.
-    let (year, month) = if month < 2 { (year - 1, month + 10) } else { (year, month - 2) };
-    let in_year = (153 * month + 2) / 5 + day - 1;
-    year * 365 + year / 4 - year / 100 + year / 400 + in_year - 719_468
+    let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+    Head::from_headers(response.status().as_u16(), header)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const ANSWERED: Option<&str> = Some("Fri, 20 Nov 2026 10:43:37 GMT");
-
-    fn seconds(value: &str, answered: Option<&str>) -> Option<u64> {
-        retry_after(value, answered).map(|wait| wait.as_secs())
-    }
-
-    #[test]
-    fn a_wait_is_given_in_seconds_or_as_a_date() {
-        assert_eq!(seconds("7", None), Some(7));
-        assert_eq!(seconds("Fri, 20 Nov 2026 10:44:07 GMT", ANSWERED), Some(30));
-        assert_eq!(seconds("Tue, 01 Dec 2026 10:43:37 GMT", ANSWERED), Some(11 * 86_400));
-        assert_eq!(seconds("Fri, 20 Nov 2026 10:43:00 GMT", ANSWERED), Some(0));
-    }
-
-    #[test]
-    fn what_says_nothing_is_no_wait() {
-        assert_eq!(seconds("Fri, 20 Nov 2026 10:44:07 GMT", None), None);
-        for nonsense in ["", "soon", "-1", "1.5", "Fri, 20 Nov 2026 10:44 GMT", "Fri, 20 Now 2026 10:44:07 GMT"] {
-            assert_eq!(seconds(nonsense, ANSWERED), None, "{nonsense}");
-        }
-        for nonsense in ["Fri, 20 Nov 2026 10:44:07 CET", "Fri, 20 Nov 1 10:44:07 GMT", "Fri, 99 Nov 2026 10:44:07 GMT"]
-        {
-            assert_eq!(seconds(nonsense, ANSWERED), None, "{nonsense}");
-        }
-    }
-
-    #[test]
-    fn dates_count_from_1970_over_leap_years() {
-        assert_eq!(http_date("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
-        assert_eq!(http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
-        assert_eq!(http_date("Tue, 29 Feb 2000 00:00:00 GMT"), Some(951_782_400));
-        assert_eq!(http_date("Wed, 01 Mar 2000 00:00:00 GMT"), Some(951_868_800));
-        assert_eq!(http_date("Fri, 31 Dec 9999 23:59:59 GMT"), Some(253_402_300_799));
-    }
 
     #[test]
     fn a_media_type_comes_without_its_parameters() {

@@ -2,11 +2,13 @@
 
 #[cfg(feature = "embedded-io")]
 mod blocking;
+mod head;
 #[cfg(feature = "stream")]
 mod stream;
 
 #[cfg(feature = "embedded-io")]
 pub use blocking::{Blocking, BlockingSource};
+pub use head::Head;
 #[cfg(feature = "stream")]
 pub use stream::{StreamPart, StreamTransport};
 
@@ -86,17 +88,6 @@ pub enum Incoming {
         /// When there may be more; `None` for never.
         until: Option<Instant>,
     },
-}
-
-/// Status and headers of an answer, as far as the machines look at them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
-    /// The HTTP status code.
-    pub status: u16,
-    /// How long the server asks to wait; a transport turns a date into a duration by the answer's own `Date`.
-    pub retry_after: Option<Duration>,
-    /// The media type, in lower case and without parameters.
-    pub content_type: Option<Arc<str>>,
 }
 
 /// Why a transport could not carry on.

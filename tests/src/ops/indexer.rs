@@ -42,7 +42,7 @@ impl<'a> Arbitrary<'a> for Op {
 /// Where a store and its model differ.
 pub fn run(data: &[u8]) {
     let mut data = Unstructured::new(data);
-    let ops: Vec<Op> = std::iter::from_fn(|| if data.is_empty() { None } else { data.arbitrary().ok() }).collect();
+    let ops: Vec<Op> = super::rest(&mut data);
     check(&ops);
 }
 

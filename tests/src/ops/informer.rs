@@ -102,7 +102,7 @@ pub struct Setup {
 pub fn run(data: &[u8]) {
     let mut data = Unstructured::new(data);
     let Ok(setup) = data.arbitrary() else { return };
-    let ops: Vec<Op> = std::iter::from_fn(|| if data.is_empty() { None } else { data.arbitrary().ok() }).collect();
+    let ops: Vec<Op> = super::rest(&mut data);
     check(setup, &ops);
 }
 

@@ -9,3 +9,10 @@ pub mod indexer;
 pub mod informer;
 pub mod limiters;
 pub mod work_queue;
+
+use arbitrary::{Arbitrary, Unstructured};
+
+/// The operations that what is left of the bytes stands for.
+fn rest<'a, Op: Arbitrary<'a>>(data: &mut Unstructured<'a>) -> Vec<Op> {
+    core::iter::from_fn(|| if data.is_empty() { None } else { data.arbitrary().ok() }).collect()
+}

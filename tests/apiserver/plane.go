@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+// The components that run as processes of their own, so that they can be killed.
+const (
+	kubeAPIServer     = "kube-apiserver"
+	controllerManager = "kube-controller-manager"
+)
+
+// How long a start may take.
+const patience = 2 * time.Minute
+
+// A control plane and the files that it lives on.
+type plane struct {
+	dir      string
+	files    *files
+	port     int
+	etcd     *embed.Etcd
+	children map[string]*exec.Cmd
+}
+
+func newPlane(dir string) (*plane, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		return nil, fmt.Errorf("%s is not empty, or not a folder", dir)
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	files, err := writeFiles(dir, port)
+	if err != nil {
+		return nil, err
+	}
+	return &plane{dir: dir, files: files, port: port, children: map[string]*exec.Cmd{}}, nil
+}
+
+// Starts everything and waits until the server answers.
+func (p *plane) start() error {
+	if err := p.startEtcd(); err != nil {
+		return err
+	}
+	if err := p.startAPIServer(); err != nil {
+		return err
+	}
+	return p.startChild(controllerManager,
+		"--kubeconfig="+p.files.kubeconfig,
+		"--authentication-kubeconfig="+p.files.kubeconfig,
+		"--authorization-kubeconfig="+p.files.kubeconfig,
+		"--controllers=deployment-controller,replicaset-controller,namespace-controller,garbage-collector-controller",
+		"--leader-elect=false",
+		"--secure-port=0",
+	)
+}
+
+// Stops everything.
+func (p *plane) stop() {
+	for name := range p.children {
+		p.kill(name)
+	}
+	if p.etcd != nil {
+		p.etcd.Close()
+	}
+}
+
+func (p *plane) startEtcd() error {
+	config := embed.NewConfig()
+	config.Dir = filepath.Join(p.dir, "etcd")
+	config.LogLevel = "error"
+	config.LogOutputs = []string{filepath.Join(p.dir, "etcd.log")}
+	// What is stored need not outlive the machine.
+	config.UnsafeNoFsync = true
+	anyPort := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
+	config.ListenPeerUrls = []url.URL{anyPort}
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	client := url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+	config.ListenClientUrls = []url.URL{client}
+	config.AdvertiseClientUrls = []url.URL{client}
+	etcd, err := embed.StartEtcd(config)
+	if err != nil {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	p.etcd = etcd
+	select {
+	case <-etcd.Server.ReadyNotify():
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("etcd does not start; see %s", filepath.Join(p.dir, "etcd.log"))
+	}
+}
+
+// Forgets all history up to now: who watches from there is told 410.
+func (p *plane) compact() error {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{p.etcdURL()}, DialTimeout: 10 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	now, err := client.Get(ctx, "none")
+	if err != nil {
+		return err
+	}
+	_, err = client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical())
+	return err
+}
+
+func (p *plane) etcdURL() string {
+	return p.etcd.Config().AdvertiseClientUrls[0].String()
+}
+
+// Starts the API server and waits until it is ready.
+func (p *plane) startAPIServer() error {
+	err := p.startChild(kubeAPIServer,
+		"--etcd-servers="+p.etcdURL(),
+		"--etcd-compaction-interval=0",
+		"--bind-address=127.0.0.1",
+		"--secure-port="+strconv.Itoa(p.port),
+		"--tls-cert-file="+p.files.serverCertificate,
+		"--tls-private-key-file="+p.files.serverKey,
+		"--client-ca-file="+p.files.ca,
+		"--token-auth-file="+p.files.tokens,
+		"--service-account-issuer="+issuer,
+		"--service-account-key-file="+p.files.accountKey,
+		"--service-account-signing-key-file="+p.files.accountKey,
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--authorization-mode=RBAC",
+		"--disable-admission-plugins=ServiceAccount",
+		"--endpoint-reconciler-type=none",
+		"--max-requests-inflight=0",
+		"--max-mutating-requests-inflight=0",
+		"--enable-priority-and-fairness=false",
+	)
+	if err != nil {
+		return err
+	}
+	return p.awaitReady()
+}
+
+func (p *plane) awaitReady() error {
+	client, err := p.files.client()
+	if err != nil {
+		return err
+	}
+	deadline := time.Now().Add(patience)
+	for time.Now().Before(deadline) {
+		answer, err := client.Get(fmt.Sprintf("https://127.0.0.1:%d/readyz", p.port))
+		if err == nil {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return fmt.Errorf("%s does not become ready; see %s", kubeAPIServer, p.log(kubeAPIServer))
+}
+
+func (p *plane) startChild(name string, args ...string) error {
+	if p.children[name] != nil {
+		return fmt.Errorf("%s runs already", name)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(p.log(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	child := exec.Command(self, append([]string{name}, args...)...)
+	child.Dir, child.Stdout, child.Stderr = p.dir, log, log
+	child.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := child.Start(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	p.children[name] = child
+	return nil
+}
+
+// Ends a component as a crash would.
+func (p *plane) kill(name string) {
+	if child := p.children[name]; child != nil {
+		_ = child.Process.Kill()
+		_ = child.Wait()
+		delete(p.children, name)
+	}
+}
+
+func (p *plane) log(name string) string {
+	return filepath.Join(p.dir, name+".log")
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}

@@ -20,13 +20,14 @@ pub struct Resource {
     path: Arc<str>,
     labels: Option<Arc<str>>,
     fields: Option<Arc<str>>,
+    metadata_only: bool,
 }
 
 impl Resource {
     /// The collection at `path`, such as `/api/v1/pods` or `/apis/apps/v1/namespaces/web/deployments`.
     #[must_use]
     pub fn new(path: &str) -> Self {
-        Self { path: path.into(), labels: None, fields: None }
+        Self { path: path.into(), labels: None, fields: None, metadata_only: false }
     }
 
     /// Only objects that the label selector matches; an empty one is none.
@@ -40,6 +41,13 @@ impl Resource {
     #[must_use]
     pub fn with_fields(mut self, selector: &str) -> Self {
         self.fields = Some(selector.into()).filter(|_| !selector.is_empty());
+        self
+    }
+
+    /// Only the metadata of each object: the server leaves out the rest (`PartialObjectMetadata`), where it can.
+    #[must_use]
+    pub fn metadata_only(mut self) -> Self {
+        self.metadata_only = true;
         self
     }
 
@@ -59,6 +67,12 @@ impl Resource {
     #[must_use]
     pub fn fields(&self) -> Option<&str> {
         self.fields.as_deref()
+    }
+
+    /// Whether only metadata is asked for.
+    #[must_use]
+    pub fn is_metadata_only(&self) -> bool {
+        self.metadata_only
     }
 }
 
@@ -138,7 +152,30 @@ impl Request {
         }
     }
 
-    /// Reads a request target, as recorded or as received. Unknown parameters are ignored.
+    /// What to send as `Accept`. A server that cannot leave out the rest of an object sends all of it.
+    ///
+    /// ```
+    /// use listwatch_core::{Request, Resource};
+    ///
+    /// let mut request = Request::parse("/api/v1/pods?limit=500");
+    /// assert_eq!(request.accept(), "application/json");
+    /// request.resource = request.resource.metadata_only();
+    /// let (metadata, _) = request.accept().split_once(',').unwrap();
+    /// assert_eq!(metadata, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
+    /// ```
+    #[must_use]
+    pub fn accept(&self) -> &'static str {
+        match (self.resource.metadata_only, self.query()) {
+            (false, _) => "application/json",
+            (true, Query::List) => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+            (true, Query::Watch | Query::WatchList) => {
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+            }
+        }
+    }
+
+    /// Reads a request target, as recorded or as received. Unknown parameters are ignored, and headers are not part of
+    /// it.
     #[must_use]
     pub fn parse(target: &str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -149,7 +186,8 @@ impl Request {
         let shared = |name: &str| value(name).map(Arc::<str>::from);
         let number = |name: &str| value(name).and_then(|value| value.parse::<u32>().ok());
         let flag = |name: &str| matches!(value(name).as_deref(), Some("1" | "true"));
-        let resource = Resource { path: path.into(), labels: shared("labelSelector"), fields: shared("fieldSelector") };
+        let (labels, fields) = (shared("labelSelector"), shared("fieldSelector"));
+        let resource = Resource { path: path.into(), labels, fields, metadata_only: false };
         let verb = if flag("watch") {
             Verb::Watch {
                 resource_version: shared("resourceVersion"),
@@ -279,6 +317,19 @@ mod tests {
         assert_eq!(request.query(), Query::List);
         assert_eq!(Request::parse("/x?watch=true&sendInitialEvents=true").query(), Query::WatchList);
         assert_eq!(Request::parse("/x?watch=1&resourceVersion=5").query(), Query::Watch);
+    }
+
+    #[test]
+    fn metadata_only_is_asked_for_in_the_words_of_each_query() {
+        let accepted = |target: &str| {
+            let Request { resource, verb } = Request::parse(target);
+            Request { resource: resource.metadata_only(), verb }.accept()
+        };
+        assert!(accepted("/pods?limit=7").starts_with("application/json;as=PartialObjectMetadataList;"));
+        for target in ["/pods?watch=1&resourceVersion=5", "/pods?watch=1&sendInitialEvents=true"] {
+            assert!(accepted(target).starts_with("application/json;as=PartialObjectMetadata;"), "{target}");
+        }
+        assert!(accepted("/pods").ends_with(",application/json"), "whole objects are better than a 406");
     }
 
     #[test]

@@ -208,10 +208,17 @@ impl Recorded {
 fn ending(stage: Stage, end: &str) -> Part {
     match (stage, end) {
         (Stage::Answered, "eof") => Part::End,
-        (Stage::Answered, _) => broken_off(TransportErrorKind::Reset, end),
+        (Stage::Answered, _) => broken_off(kind(end).unwrap_or(TransportErrorKind::Reset), end),
         _ if end.to_ascii_lowercase().contains("refused") => broken_off(TransportErrorKind::Refused, end),
-        _ => broken_off(TransportErrorKind::Other, end),
+        _ => broken_off(kind(end).unwrap_or(TransportErrorKind::Other), end),
     }
+}
+
+/// What kind of error this is the text of.
+fn kind(end: &str) -> Option<TransportErrorKind> {
+    use TransportErrorKind::{Dns, Other, Protocol, Refused, Reset, Timeout, Tls};
+    let kinds = [Refused, Reset, Timeout, Dns, Tls, Protocol, Other];
+    kinds.into_iter().find(|kind| end.starts_with(&kind.to_string()))
 }
 
 fn broken_off(kind: TransportErrorKind, end: &str) -> Part {

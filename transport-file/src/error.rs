@@ -17,7 +17,7 @@ pub struct CaptureError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CaptureErrorKind {
-    /// The file cannot be opened or read.
+    /// The file cannot be opened, read or written.
     Io,
     /// The gzip data is damaged or breaks off.
     Gzip,
@@ -37,6 +37,8 @@ pub enum CaptureErrorKind {
     Order,
     /// A capture in which nothing was listed or watched.
     NothingToPlay,
+    /// A recording of Secrets that was not asked for as one.
+    Secrets,
 }
 
 impl CaptureError {

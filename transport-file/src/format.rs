@@ -13,6 +13,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io::Write;
 
 /// The version that is read here.
 pub(crate) const VERSION: u64 = 1;
@@ -21,8 +22,11 @@ const EXPECTED: &str = "a record of a capture";
 /// One line of a capture.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Line<'a> {
-    /// The version, in the first line.
-    Start(u64),
+    /// The first line.
+    Start {
+        version: u64,
+        started: Option<Text<'a>>,
+    },
     Record(Record<'a>),
 }
 
@@ -52,6 +56,8 @@ pub(crate) struct RequestRecord<'a> {
     /// Path and query.
     #[serde(borrow)]
     pub(crate) path: Cow<'a, str>,
+    #[serde(skip_deserializing)]
+    pub(crate) headers: BTreeMap<&'static str, &'static str>,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -94,16 +100,38 @@ impl<'a> Line<'a> {
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, Fault> {
         let fields: Fields<'a> = serde_json::from_slice(line).map_err(|error| Fault::of_json(&error, EXPECTED))?;
         if let Some(version) = fields.capture {
-            return Ok(Self::Start(version));
+            return Ok(Self::Start { version, started: fields.started });
         }
         let (Some(t), Some(id)) = (fields.t, fields.id) else {
             return Err(not_a_record("\"t\" and \"id\" are missing"));
         };
         Ok(Self::Record(Record { t, id, what: fields.what()? }))
     }
+
+    /// Writes one line, without its end.
+    pub(crate) fn write(self, out: impl Write) -> std::io::Result<()> {
+        let fields = match self {
+            Self::Start { version, started } => Fields { capture: Some(version), started, ..Fields::default() },
+            Self::Record(Record { t, id, what }) => Fields { t: Some(t), id: Some(id), ..Fields::of(what) },
+        };
+        serde_json::to_writer(out, &fields).map_err(std::io::Error::from)
+    }
 }
 
 impl<'a> Fields<'a> {
+    fn of(what: What<'a>) -> Self {
+        let fields = Self::default();
+        match what {
+            What::Request(request) => Self { request: Some(request), ..fields },
+            What::Response(response) => Self { response: Some(response), ..fields },
+            What::Data(data) => match str::from_utf8(&data) {
+                Ok(text) => Self { data: Some(Text(text.to_owned().into())), ..fields },
+                Err(_) => Self { base64: Some(Text(BASE64_STANDARD.encode(&data).into())), ..fields },
+            },
+            What::End(end) => Self { end: Some(Text(end)), ..fields },
+        }
+    }
+
     fn what(self) -> Result<What<'a>, Fault> {
         match (self.request, self.response, self.data, self.base64, self.end) {
             (Some(request), None, None, None, None) => Ok(What::Request(request)),
@@ -155,8 +183,17 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        let line = br#"{"t":7,"id":1,"response":{"status":200,"headers":{"content-type":"application/json"}}}"#;
-        let fields: Fields<'_> = serde_json::from_slice(line).unwrap();
-        assert_eq!(serde_json::to_vec(&fields).unwrap(), line);
+        for line in [
+            r#"{"capture":1,"started":"2026-11-20T10:41:52Z"}"#,
+            r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?limit=50","headers":{}}}"#,
+            r#"{"t":7,"id":1,"response":{"status":200,"headers":{"content-type":"application/json"}}}"#,
+            r#"{"t":8,"id":1,"data":"{\"kind\":\"ü\"}\n"}"#,
+            r#"{"t":8,"id":1,"base64":"8A=="}"#,
+            r#"{"t":9,"id":1,"end":"eof"}"#,
+        ] {
+            let mut written = Vec::new();
+            Line::parse(line.as_bytes()).unwrap().write(&mut written).unwrap();
+            assert_eq!(String::from_utf8(written).unwrap(), line);
+        }
     }
 }

@@ -121,9 +121,9 @@ impl Reading {
         }
         let first = !std::mem::replace(&mut self.begun, true);
         match Line::parse(line)? {
-            Line::Start(VERSION) if first => Ok(()),
-            Line::Start(version) if first => Err(unknown_version(version)),
-            Line::Start(_) => Err(misplaced("the version of the capture belongs in the first line")),
+            Line::Start { version: VERSION, .. } if first => Ok(()),
+            Line::Start { version, .. } if first => Err(unknown_version(version)),
+            Line::Start { .. } => Err(misplaced("the version of the capture belongs in the first line")),
             Line::Record(record) => self.record(number, &record),
         }
     }

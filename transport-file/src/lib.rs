@@ -1,4 +1,6 @@
-//! Playback of recorded lists and watches, as a [`ListerWatcher`](listwatch_core::ListerWatcher).
+//! Recording and playback of lists and watches, as a [`ListerWatcher`](listwatch_core::ListerWatcher).
+//!
+//! [`Recorder`] stands in front of another transport and writes down what goes through it.
 //!
 //! [`Playback::from_file`] takes what people have on their disks, gzipped or not, and tells it apart by its first bytes:
 //!
@@ -48,6 +50,8 @@ mod lines;
 mod list;
 mod outline;
 mod playback;
+mod recorder;
+mod reel;
 mod summary;
 mod tape;
 mod values;
@@ -55,4 +59,5 @@ mod values;
 pub use config::{Chunks, Pace, PlaybackConfig};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use playback::Playback;
+pub use recorder::{Recorder, RecorderConfig};
 pub use summary::{Summary, Tally};

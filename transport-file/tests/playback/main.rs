@@ -8,5 +8,6 @@ mod chunks;
 mod errors;
 mod files;
 mod matching;
+mod recording;
 mod support;
 mod timing;

@@ -1,0 +1,258 @@
+//! Recording of what another transport carries.
+
+use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::format::{Line, Record, RequestRecord, ResponseRecord, Text, VERSION, What};
+use crate::reel::Reel;
+use core::task::Poll;
+use listwatch_core::{
+    Head, Incoming, Instant, ListerWatcher, Request, RequestId, Resource, TransportError, TransportErrorKind, Turn,
+};
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// A transport that writes down what goes through it, as a capture that [`Playback`](crate::Playback) plays.
+///
+/// Neither requests nor answers are changed. What is written can be played up to the last line even if the process is
+/// killed. Of the headers only the media types and what the server said about waiting are written, so no credential is;
+/// the file can be read by its owner alone.
+///
+/// Where the file cannot be written any more, every request fails with the reason instead of going on unrecorded.
+///
+/// ```no_run
+/// use listwatch_core::{ListerWatcher, Resource};
+/// use listwatch_transport_file::{Recorder, RecorderConfig};
+///
+/// # fn record(transport: impl ListerWatcher) -> Result<(), listwatch_transport_file::CaptureError> {
+/// let pods = Resource::new("/api/v1/pods");
+/// let mut recorder = Recorder::create("pods.jsonl.gz".as_ref(), &pods, transport, RecorderConfig::new())?;
+/// // … an informer follows `pods` over `recorder` …
+/// recorder.finish()
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Recorder<L> {
+    transport: L,
+    reel: Reel,
+    /// Requests that are not written down yet: there was no time to write beside them.
+    asked: VecDeque<(RequestId, Request)>,
+    /// The request that is open, if any.
+    open: Option<RequestId>,
+    /// When the recording began.
+    began: Option<Instant>,
+    error: Option<CaptureError>,
+}
+
+/// How a recording is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecorderConfig {
+    started: Option<SystemTime>,
+    include_secrets: bool,
+}
+
+impl RecorderConfig {
+    /// A recording without a date, and not of Secrets.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The date that the recording bears.
+    #[must_use]
+    pub fn started(mut self, started: SystemTime) -> Self {
+        self.started = Some(started);
+        self
+    }
+
+    /// Whether Secrets may be recorded, with all that is in them.
+    #[must_use]
+    pub fn include_secrets(mut self, include: bool) -> Self {
+        self.include_secrets = include;
+        self
+    }
+}
+
+impl<L: ListerWatcher> Recorder<L> {
+    /// A recording of `resource` in a new file, gzipped if its name ends so.
+    ///
+    /// # Errors
+    /// Where the file is there already or cannot be made, and for Secrets unless they are included.
+    pub fn create(
+        path: &Path,
+        resource: &Resource,
+        transport: L,
+        config: RecorderConfig,
+    ) -> Result<Self, CaptureError> {
+        if is_of_secrets(resource) && !config.include_secrets {
+            let why = "this would write Secrets into a file; ask for it (include secrets) if that is meant";
+            return Err(CaptureError::new(path, None, Fault::new(CaptureErrorKind::Secrets, why)));
+        }
+        Self::on(Reel::create(path)?, transport, config)
+    }
+
+    fn on(mut reel: Reel, transport: L, config: RecorderConfig) -> Result<Self, CaptureError> {
+        let started = config.started.map(|started| humantime::format_rfc3339_seconds(started).to_string());
+        reel.write(Line::Start { version: VERSION, started: started.map(|started| Text(started.into())) })?;
+        Ok(Self { transport, reel, asked: VecDeque::new(), open: None, began: None, error: None })
+    }
+
+    /// Writes what is still to be written, and ends the file.
+    ///
+    /// # Errors
+    /// Where that cannot be, or something could not be before.
+    pub fn finish(&mut self) -> Result<(), CaptureError> {
+        let finished = self.reel.finish();
+        self.error.take().map_or(finished, Err)
+    }
+
+    /// Why nothing is recorded any more.
+    #[must_use]
+    pub fn error(&self) -> Option<&CaptureError> {
+        self.error.as_ref()
+    }
+
+    /// The transport that is recorded.
+    #[must_use]
+    pub fn transport(&self) -> &L {
+        &self.transport
+    }
+
+    fn note(&mut self, now: Instant, id: RequestId, what: What<'_>) -> Result<(), CaptureError> {
+        let t = now.saturating_since(*self.began.get_or_insert(now)).as_millis();
+        self.reel.write(Line::Record(Record { t: u64::try_from(t).unwrap_or(u64::MAX), id: id.0, what }))
+    }
+
+    fn note_requests(&mut self, now: Instant) -> Result<(), CaptureError> {
+        while let Some((id, request)) = self.asked.pop_front() {
+            let headers = [("accept", request.accept())].into();
+            let path = request.to_string().into();
+            self.note(now, id, What::Request(RequestRecord { method: "GET".into(), path, headers }))?;
+        }
+        Ok(())
+    }
+
+    fn note_incoming(&mut self, now: Instant, incoming: &Incoming, buf: &[u8]) -> Result<(), CaptureError> {
+        match incoming {
+            Incoming::Head { id, head } => self.note(now, *id, What::Response(response(head))),
+            Incoming::Data { id, len } => self.note(now, *id, What::Data(Cow::Borrowed(&buf[..*len]))),
+            Incoming::End { id } => self.note(now, *id, What::End("eof".into())),
+            Incoming::Failed { id, error } => self.note(now, *id, What::End(error.to_string().into())),
+            Incoming::Idle { .. } => self.reel.rest(now),
+        }
+    }
+
+    /// Ends what is open, and says why.
+    fn fail(&mut self, error: &CaptureError) -> Poll<Incoming> {
+        let Some(id) = self.open.take() else { return Poll::Ready(Incoming::Idle { until: None }) };
+        self.transport.abort(id);
+        let error = TransportError::new(TransportErrorKind::Other, error.to_string());
+        Poll::Ready(Incoming::Failed { id, error })
+    }
+}
+
+impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
+    fn open(&mut self, id: RequestId, request: &Request) {
+        self.open = Some(id);
+        if self.error.is_none() {
+            self.asked.push_back((id, request.clone()));
+            self.transport.open(id, request);
+        }
+    }
+
+    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        if let Some(error) = self.error.clone() {
+            return self.fail(&error);
+        }
+        let now = turn.now;
+        let polled = self.note_requests(now).map(|()| self.transport.poll_read(turn, buf));
+        let noted = polled.and_then(|polled| {
+            match &polled {
+                Poll::Ready(incoming) => self.note_incoming(now, incoming, buf)?,
+                Poll::Pending => self.reel.rest(now)?,
+            }
+            Ok(polled)
+        });
+        noted.unwrap_or_else(|error| {
+            let failed = self.fail(&error);
+            self.error = Some(error);
+            failed
+        })
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        self.asked.retain(|(asked, _)| *asked != id);
+        self.open.take_if(|open| *open == id);
+        self.transport.abort(id);
+    }
+}
+
+/// The headers that say nothing about anybody.
+fn response(head: &Head) -> ResponseRecord<'_> {
+    let media_type = head.content_type.as_deref().map(|value| ("content-type".into(), Text(value.into())));
+    let wait = head.retry_after.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0));
+    let retry_after = wait.map(|seconds| ("retry-after".into(), Text(seconds.to_string().into())));
+    ResponseRecord { status: head.status, headers: media_type.into_iter().chain(retry_after).collect() }
+}
+
+fn is_of_secrets(resource: &Resource) -> bool {
+    resource.path().trim_end_matches('/').rsplit('/').next() == Some("secrets")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Playback;
+    use core::task::{Context, Waker};
+    use std::io::Write;
+
+    /// Takes so many bytes and no more.
+    struct Disk(usize);
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_ends_the_requests_instead_of_going_on_unrecorded() {
+        let mut recorder = on_a_disk_of(9_000, "full.jsonl");
+        let Incoming::Failed { error, .. } = answer(&mut recorder, 1) else { panic!("all was recorded") };
+        assert!(error.detail.starts_with("full.jsonl: cannot be written"), "{error}");
+        assert_eq!(answer(&mut recorder, 2), Incoming::Failed { id: RequestId(2), error });
+        assert_eq!(recorder.finish().unwrap_err().kind(), CaptureErrorKind::Io);
+    }
+
+    #[test]
+    fn a_disk_that_is_full_only_at_the_end_is_told_at_the_end() {
+        let mut recorder = on_a_disk_of(9_000, "full.jsonl.gz");
+        assert_eq!(answer(&mut recorder, 1), Incoming::End { id: RequestId(1) });
+        assert_eq!(recorder.finish().unwrap_err().kind(), CaptureErrorKind::Io);
+    }
+
+    fn on_a_disk_of(bytes: usize, name: &str) -> Recorder<Playback> {
+        let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/captures/pods-rollout.jsonl.gz");
+        let reel = Reel::new(name.as_ref(), Box::new(Disk(bytes)));
+        Recorder::on(reel, Playback::from_file(capture).unwrap(), RecorderConfig::new()).unwrap()
+    }
+
+    /// How the answer to a list ends.
+    fn answer(recorder: &mut Recorder<Playback>, id: u64) -> Incoming {
+        let (mut cx, mut now, mut buf) = (Context::from_waker(Waker::noop()), Instant::ZERO, [0; 4096]);
+        recorder.open(RequestId(id), &Request::parse("/api/v1/pods?limit=50"));
+        loop {
+            match recorder.poll_read(Turn { cx: &mut cx, now, max_wait: None }, &mut buf) {
+                Poll::Ready(Incoming::Idle { until }) => now = until.unwrap(),
+                Poll::Ready(ended @ (Incoming::Failed { .. } | Incoming::End { .. })) => return ended,
+                Poll::Ready(_) => {}
+                Poll::Pending => panic!("a recording always knows"),
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The file that a recording is written to.
+
+use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::format::Line;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use listwatch_core::Instant;
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A file that lines are added to.
+pub(crate) struct Reel {
+    path: PathBuf,
+    out: Out,
+    /// What was written has not all reached the file.
+    dirty: bool,
+    /// When it last did.
+    saved: Instant,
+}
+
+enum Out {
+    Plain(BufWriter<Sink>),
+    Gzip(BufWriter<GzEncoder<Sink>>),
+}
+
+type Sink = Box<dyn Write + Send>;
+
+/// A compressed file grows with each flush, so that it is not done more often than this.
+const BETWEEN_FLUSHES: Duration = Duration::from_secs(1);
+
+impl Reel {
+    /// A new file that its owner alone can read.
+    pub(crate) fn create(path: &Path) -> Result<Self, CaptureError> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => refuse(path, "the file is there already; delete it, or give another name"),
+            _ => refuse(path, format!("cannot be made: {error}")),
+        })?;
+        Ok(Self::new(path, Box::new(file)))
+    }
+
+    /// A recording of this name that goes to `sink`.
+    pub(crate) fn new(path: &Path, sink: Sink) -> Self {
+        let gzip = path.extension().is_some_and(|extension| extension == "gz");
+        let out = match gzip {
+            true => Out::Gzip(BufWriter::new(GzEncoder::new(sink, Compression::default()))),
+            false => Out::Plain(BufWriter::new(sink)),
+        };
+        Self { path: path.into(), out, dirty: false, saved: Instant::ZERO }
+    }
+
+    /// Adds a line.
+    pub(crate) fn write(&mut self, line: Line<'_>) -> Result<(), CaptureError> {
+        self.dirty = true;
+        let out: &mut dyn Write = match &mut self.out {
+            Out::Plain(out) => out,
+            Out::Gzip(out) => out,
+        };
+        line.write(&mut *out).and_then(|()| out.write_all(b"\n")).map_err(|error| self.failed(&error))
+    }
+
+    /// There is nothing to add at the moment: what there is goes to the file.
+    pub(crate) fn rest(&mut self, now: Instant) -> Result<(), CaptureError> {
+        let due = match &self.out {
+            Out::Plain(_) => self.dirty,
+            Out::Gzip(_) => self.dirty && self.saved + BETWEEN_FLUSHES <= now,
+        };
+        if !due {
+            return Ok(());
+        }
+        (self.dirty, self.saved) = (false, now);
+        self.flush()
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(&mut self) -> Result<(), CaptureError> {
+        self.flush()?;
+        let finished = match &mut self.out {
+            Out::Plain(out) => out.flush(),
+            Out::Gzip(out) => out.get_mut().try_finish(),
+        };
+        finished.map_err(|error| self.failed(&error))
+    }
+
+    fn flush(&mut self) -> Result<(), CaptureError> {
+        let flushed = match &mut self.out {
+            Out::Plain(out) => out.flush(),
+            Out::Gzip(out) => out.flush(),
+        };
+        flushed.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &std::io::Error) -> CaptureError {
+        refuse(&self.path, format!("cannot be written: {error}; what was recorded before can be played"))
+    }
+}
+
+impl fmt::Debug for Reel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reel").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+fn refuse(path: &Path, why: impl Into<String>) -> CaptureError {
+    CaptureError::new(path, None, Fault::new(CaptureErrorKind::Io, why))
+}

@@ -1,0 +1,172 @@
+//! What is recorded, played.
+
+use crate::support::{Ending, Played, Player, bundled, end, exchange, file, request, response, text};
+use flate2::read::GzDecoder;
+use listwatch_core::{Incoming, ListerWatcher, Resource, TransportErrorKind};
+use listwatch_transport_file::{CaptureError, CaptureErrorKind, Playback, PlaybackConfig, Recorder, RecorderConfig};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+const PODS: &str = "/api/v1/pods";
+
+/// A path where no file is.
+fn no_file(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _was_not_there = std::fs::remove_file(&path);
+    path
+}
+
+fn recorder<L: ListerWatcher>(path: &Path, transport: L) -> Recorder<L> {
+    Recorder::create(path, &Resource::new(PODS), transport, RecorderConfig::new()).unwrap()
+}
+
+/// The requests of the capture `name` in their order, without those for something else.
+fn targets(name: &str) -> Vec<String> {
+    let mut lines = String::new();
+    flate2::read::MultiGzDecoder::new(std::fs::File::open(bundled(name)).unwrap()).read_to_string(&mut lines).unwrap();
+    let records = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let paths = records.filter_map(|record| Some(record["request"]["path"].as_str()?.to_owned()));
+    paths.filter(|path| path.contains("/pods?") || path.contains("/configmaps")).collect()
+}
+
+/// When the parts came, kept within `slack` milliseconds of truth: times are written in whole ones.
+fn assert_alike(recorded: &Played, played: &Played, slack: u64, what: &str) {
+    assert_eq!(recorded.head, played.head, "{what}");
+    assert!(recorded.body == played.body, "{what}");
+    assert!(recorded.took.abs_diff(played.took) <= slack, "{what}");
+    match (&recorded.ending, &played.ending) {
+        (Ending::Failed(recorded), Ending::Failed(played)) => assert_eq!(recorded.kind, played.kind, "{what}"),
+        (recorded, played) => assert_eq!(recorded, played, "{what}"),
+    }
+}
+
+#[test]
+fn a_recording_of_a_capture_plays_as_the_capture() {
+    for (name, file) in [("pods-rollout", "copy.jsonl"), ("chaos", "copy.jsonl.gz"), ("gap", "copy2.jsonl.gz")] {
+        let path = no_file(file);
+        let mut original = Player::of(recorder(&path, Playback::from_file(bundled(name)).unwrap()));
+        let targets = targets(name);
+        let recorded: Vec<Played> = targets.iter().map(|target| original.ask(target)).collect();
+        original.playback.finish().unwrap();
+        let mut copy = Player::new(&path);
+        for (target, recorded) in targets.iter().zip(&recorded) {
+            assert_alike(recorded, &copy.ask(target), 1, &format!("{name} {target}"));
+        }
+        assert_eq!(copy.playback.error(), None);
+        assert!(recorded.len() > 4 && recorded.iter().any(|played| !played.chunks.is_empty()));
+    }
+}
+
+#[test]
+fn every_kind_of_failure_is_recorded_as_what_it_is() {
+    let refused = [request(0, 1, PODS), end(1, 1, "connection refused: nobody there")];
+    let broken = [request(2, 2, PODS), response(3, 2), end(4, 2, "timed out: 30 s")];
+    let tls = [request(5, 3, PODS), end(6, 3, "TLS failed: unknown issuer")];
+    let path = no_file("failures.jsonl");
+    let lines = [&refused[..], &broken[..], &tls[..]].concat();
+    let mut original = Player::of(recorder(&path, Playback::from_file(file(text(&lines))).unwrap()));
+    let recorded: Vec<Played> = (0..3).map(|_| original.ask(PODS)).collect();
+    drop(original);
+    let kind = |played: &Played| match &played.ending {
+        Ending::Failed(error) => error.kind,
+        other => panic!("{other:?}"),
+    };
+    use TransportErrorKind::{Refused, Timeout, Tls};
+    assert_eq!(recorded.iter().map(kind).collect::<Vec<_>>(), [Refused, Timeout, Tls]);
+    let mut copy = Player::new(&path);
+    recorded.iter().for_each(|recorded| assert_alike(recorded, &copy.ask(PODS), 0, PODS));
+}
+
+#[test]
+fn what_is_recorded_can_be_played_before_the_recording_ends() {
+    for name in ["killed.jsonl", "killed.jsonl.gz"] {
+        let path = no_file(name);
+        let lines = [exchange(0, 1, PODS, "first").to_vec(), exchange(5_000, 2, PODS, "second").to_vec()].concat();
+        let mut original = Player::of(recorder(&path, Playback::from_file(file(text(&lines))).unwrap()));
+        assert_eq!(original.ask(PODS).text(), "first");
+        original.now = original.now + std::time::Duration::from_secs(5);
+        // Nothing more comes, and the process ends without a word.
+        original.open("/api/v1/nodes");
+        assert_eq!(original.poll(&mut [0; 9]), Incoming::Idle { until: None });
+        std::mem::forget(original);
+        assert_eq!(Player::new(&path).ask(PODS).text(), "first", "{name}");
+    }
+}
+
+#[test]
+fn only_harmless_headers_are_recorded_and_only_the_owner_can_read() {
+    let path = no_file("headers.jsonl");
+    let head = r#"{"t":1,"id":1,"response":{"status":429,"headers":{"content-type":"text/plain; charset=x","retry-after":"7","set-cookie":"secret"}}}"#;
+    let lines = [request(0, 1, PODS), head.to_owned(), end(2, 1, "eof")];
+    let mut original = Player::of(recorder(&path, Playback::from_file(file(text(&lines))).unwrap()));
+    original.ask(PODS);
+    original.playback.finish().unwrap();
+    let written = std::fs::read_to_string(&path).unwrap();
+    let expected = [
+        r#"{"capture":1}"#,
+        r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods","headers":{"accept":"application/json"}}}"#,
+        r#"{"t":1,"id":1,"response":{"status":429,"headers":{"content-type":"text/plain","retry-after":"7"}}}"#,
+        r#"{"t":2,"id":1,"end":"eof"}"#,
+    ];
+    assert_eq!(written.lines().collect::<Vec<_>>(), expected);
+    #[cfg(unix)]
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions()) & 0o777, 0o600);
+}
+
+#[test]
+fn a_recording_bears_its_date() {
+    let path = no_file("dated.jsonl");
+    let started = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_795_171_312);
+    let config = RecorderConfig::new().started(started);
+    let nothing = Playback::from_file(bundled("gap")).unwrap();
+    Recorder::create(&path, &Resource::new(PODS), nothing, config).unwrap().finish().unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"capture\":1,\"started\":\"2026-11-20T10:41:52Z\"}\n");
+}
+
+#[test]
+fn secrets_are_recorded_only_on_request() {
+    let create = |config| {
+        let path = no_file("secrets.jsonl");
+        let nothing = Playback::from_file(bundled("gap")).unwrap();
+        let created = Recorder::create(&path, &Resource::new("/api/v1/namespaces/a/secrets"), nothing, config);
+        (created.err().map(|error| error.kind()), path.exists())
+    };
+    assert_eq!(create(RecorderConfig::new()), (Some(CaptureErrorKind::Secrets), false));
+    assert_eq!(create(RecorderConfig::new().include_secrets(true)), (None, true));
+}
+
+#[test]
+fn a_file_that_is_there_is_not_written_over() {
+    let path = file("precious");
+    let error = refused(&path);
+    assert_eq!(
+        error.to_string(),
+        format!("{}: the file is there already; delete it, or give another name", path.display())
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+    assert!(refused("/no/such/folder/x.jsonl".as_ref()).to_string().contains("cannot be made"));
+}
+
+fn refused(path: &Path) -> CaptureError {
+    let nothing = Playback::with_config(bundled("gap"), PlaybackConfig::new()).unwrap();
+    Recorder::create(path, &Resource::new(PODS), nothing, RecorderConfig::new()).unwrap_err()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_recording_does_not_follow_a_link() {
+    let path = no_file("link.jsonl");
+    std::os::unix::fs::symlink("elsewhere", &path).unwrap();
+    assert!(refused(&path).to_string().contains("there already"));
+}
+
+#[test]
+fn a_recording_is_compressed_by_its_name() {
+    let path = no_file("small.jsonl.gz");
+    let mut original = Player::of(recorder(&path, Playback::from_file(bundled("pods-rollout")).unwrap()));
+    original.ask("/api/v1/pods?limit=50");
+    original.playback.finish().unwrap();
+    let mut text = String::new();
+    GzDecoder::new(std::fs::File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
+    assert!(text.len() as u64 > 3 * path.metadata().unwrap().len() && text.ends_with("\"end\":\"eof\"}\n"));
+}

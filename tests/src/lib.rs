@@ -2,6 +2,7 @@
 //!
 //! Depends on core alone unless the feature `capture` asks for the file transport, so that fuzz builds stay small.
 
+pub mod control_plane;
 pub mod models;
 pub mod ops;
 pub mod pods;

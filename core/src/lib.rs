@@ -77,7 +77,7 @@ pub use wire::{CONCATENATED_JSON, Frame, Framer, Framing};
 #[cfg(feature = "json")]
 pub use wire::{Change, Decoder, Keep, ListMeta, MetadataOnly, Raw, Status, Undecodable, WatchEvent};
 #[cfg(feature = "alloc")]
-pub use wire::{Query, Request, RequestId, Resource, Verb};
+pub use wire::{NotAResource, Query, Request, RequestId, Resource, Verb};
 
 #[cfg(feature = "alloc")]
 mod transport;

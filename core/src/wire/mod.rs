@@ -7,6 +7,8 @@ mod framer;
 mod json;
 #[cfg(feature = "alloc")]
 mod request;
+#[cfg(feature = "alloc")]
+mod resource;
 mod scan;
 
 #[cfg(feature = "json")]
@@ -15,7 +17,9 @@ pub use framer::{Frame, Framer, Framing};
 #[cfg(feature = "json")]
 pub use json::{Change, Decoder, Keep, ListMeta, MetadataOnly, Raw, Status, Undecodable, WatchEvent};
 #[cfg(feature = "alloc")]
-pub use request::{Query, Request, RequestId, Resource, Verb};
+pub use request::{Query, Request, RequestId, Verb};
+#[cfg(feature = "alloc")]
+pub use resource::{NotAResource, Resource};
 
 /// The media type by which a transport says that the events of a watch are concatenated JSON values of any layout
 /// ([`Framing::Values`]), not one a line.

@@ -1,3 +1,4 @@
+use super::Resource;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt::{self, Write};
@@ -6,75 +7,6 @@ use core::time::Duration;
 /// The number of a request: given out by the machine that asks, never used twice. Input under an old one is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
-
-/// A collection that can be listed and watched, and which of its objects.
-///
-/// ```
-/// use listwatch_core::Resource;
-///
-/// let pods = Resource::new("/api/v1/pods").with_labels("app=web");
-/// assert_eq!(pods.path(), "/api/v1/pods");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Resource {
-    path: Arc<str>,
-    labels: Option<Arc<str>>,
-    fields: Option<Arc<str>>,
-    metadata_only: bool,
-}
-
-impl Resource {
-    /// The collection at `path`, such as `/api/v1/pods` or `/apis/apps/v1/namespaces/web/deployments`.
-    #[must_use]
-    pub fn new(path: &str) -> Self {
-        Self { path: path.into(), labels: None, fields: None, metadata_only: false }
-    }
-
-    /// Only objects that the label selector matches; an empty one is none.
-    #[must_use]
-    pub fn with_labels(mut self, selector: &str) -> Self {
-        self.labels = Some(selector.into()).filter(|_| !selector.is_empty());
-        self
-    }
-
-    /// Only objects that the field selector matches; an empty one is none.
-    #[must_use]
-    pub fn with_fields(mut self, selector: &str) -> Self {
-        self.fields = Some(selector.into()).filter(|_| !selector.is_empty());
-        self
-    }
-
-    /// Only the metadata of each object: the server leaves out the rest (`PartialObjectMetadata`), where it can.
-    #[must_use]
-    pub fn metadata_only(mut self) -> Self {
-        self.metadata_only = true;
-        self
-    }
-
-    /// The path without a query.
-    #[must_use]
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// The label selector.
-    #[must_use]
-    pub fn labels(&self) -> Option<&str> {
-        self.labels.as_deref()
-    }
-
-    /// The field selector.
-    #[must_use]
-    pub fn fields(&self) -> Option<&str> {
-        self.fields.as_deref()
-    }
-
-    /// Whether only metadata is asked for.
-    #[must_use]
-    pub fn is_metadata_only(&self) -> bool {
-        self.metadata_only
-    }
-}
 
 /// One request of the list-watch protocol; a transport adds the server and the credentials.
 ///
@@ -165,7 +97,7 @@ impl Request {
     /// ```
     #[must_use]
     pub fn accept(&self) -> &'static str {
-        match (self.resource.metadata_only, self.query()) {
+        match (self.resource.is_metadata_only(), self.query()) {
             (false, _) => "application/json",
             (true, Query::List) => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
             (true, Query::Watch | Query::WatchList) => {
@@ -187,7 +119,9 @@ impl Request {
         let number = |name: &str| value(name).and_then(|value| value.parse::<u32>().ok());
         let flag = |name: &str| matches!(value(name).as_deref(), Some("1" | "true"));
         let (labels, fields) = (shared("labelSelector"), shared("fieldSelector"));
-        let resource = Resource { path: path.into(), labels, fields, metadata_only: false };
+        let resource = Resource::new(path)
+            .with_labels(labels.as_deref().unwrap_or_default())
+            .with_fields(fields.as_deref().unwrap_or_default());
         let verb = if flag("watch") {
             Verb::Watch {
                 resource_version: shared("resourceVersion"),

@@ -116,13 +116,14 @@ pub use queue::{
 mod reflector;
 #[cfg(feature = "json")]
 pub use reflector::{
-    Action, Answer, Backoff, During, Failure, FailureReport, Input, Phase, Reaction, Reflector, ReflectorConfig, Step,
+    Action, Answer, Backoff, Consistency, During, Failure, FailureClass, FailureReport, Input, Pace, Phase, REACTIONS,
+    Reaction, ReactionRow, Reflector, ReflectorConfig, Step,
 };
 
 #[cfg(feature = "json")]
 mod informer;
 #[cfg(feature = "json")]
-pub use informer::{Event, Informer, InformerConfig};
+pub use informer::{Event, Informer, InformerConfig, InformerStatus};
 
 #[cfg(feature = "json")]
 mod driver;

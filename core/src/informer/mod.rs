@@ -2,9 +2,12 @@
 
 mod event;
 mod intake;
+mod progress;
 mod reading;
+mod status;
 
 pub use event::Event;
+pub use status::InformerStatus;
 
 use crate::fifo::{Delta, DeltaFifo, Order, Popped};
 use crate::indexer::{Cache, IndexId, Indexer};
@@ -15,6 +18,7 @@ use crate::transport::{Incoming, TransportError};
 use crate::wire::{Keep, Resource, Undecodable};
 use alloc::sync::Arc;
 use intake::Intake;
+use progress::Progress;
 use serde::de::DeserializeOwned;
 
 /// Keeps a cache of one resource and tells every change of it.
@@ -58,7 +62,9 @@ pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
     intake: Intake,
     fifo: DeltaFifo<Arc<Object<T>>>,
     cache: C,
+    order: Order,
     queue_limit: usize,
+    progress: Progress,
     /// The answer is over, but not all of it has been read.
     closing: Option<Result<(), TransportError>>,
     /// Reading has stopped until events are taken.
@@ -113,7 +119,9 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             intake: Intake::new(config.keep, config.frame_limit),
             fifo: DeltaFifo::with_seed(config.order, config.reflector.seed),
             cache,
+            order: config.order,
             queue_limit: config.queue_limit.max(1),
+            progress: Progress::default(),
             closing: None,
             blocked: false,
             undecodable: None,
@@ -192,6 +200,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             }
             let popped = self.fifo.pop()?;
             let event = self.apply(popped);
+            self.note_applied(1);
             self.advance(self.now);
             if event.is_some() {
                 return event;

@@ -32,6 +32,11 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     /// Reads on for as long as there is room for what comes out.
     pub(super) fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
+        self.read_on();
+        self.note_applied(0);
+    }
+
+    fn read_on(&mut self) {
         while self.wants_input() {
             if core::mem::take(&mut self.blocked) {
                 // The server was not silent: nobody listened.
@@ -50,6 +55,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     fn on_item(&mut self, item: Result<Object<T>, Undecodable>) {
         match item {
             Ok(object) if self.place(object.meta.resource_version(), None) == Step::Stage => {
+                self.progress.staged += 1;
                 let object = self.shared(object);
                 self.fifo.stage(object);
             }
@@ -81,7 +87,10 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             Step::Nothing | Step::Commit | Step::Discard => return,
         };
         match (step, change) {
-            (Step::Stage, _) => self.fifo.restage(object),
+            (Step::Stage, _) => {
+                self.progress.staged += 1;
+                self.fifo.restage(object);
+            }
             (_, Change::Added) => self.fifo.add(object),
             (_, Change::Modified) => self.fifo.update(object),
             (_, Change::Deleted) => self.cache.read(|cache| self.fifo.delete(object, cache)),
@@ -154,8 +163,9 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         match self.reflector.handle(self.now, input) {
             Step::Commit => self.cache.read(|cache| self.fifo.commit_stage(cache)),
             Step::Discard => self.fifo.discard_stage(),
-            Step::Nothing | Step::Stage | Step::Apply => {}
+            Step::Nothing | Step::Stage | Step::Apply => return,
         }
+        self.progress.staged = 0;
     }
 }
 

@@ -1,7 +1,12 @@
+use super::Pace;
 use crate::random::Random;
 use core::time::Duration;
 
 /// How long to wait between attempts.
+///
+/// The n-th delay in a row lies between `first`·2ⁿ and twice that, as client-go's does, where `first`·2ⁿ is at most
+/// `most`. So an attempt is made every 30 to 60 seconds in the end, 80 an hour and never more than 120; and one that took
+/// several requests is followed by as many delays, up to ten, unless it is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The first delay.
@@ -17,13 +22,26 @@ impl Default for Backoff {
     }
 }
 
+/// What a delay depends on, beside the attempts before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    pub(super) pace: Pace,
+    /// How long the server asked to wait.
+    pub(super) asked: Duration,
+    /// How many requests the attempt took.
+    pub(super) requests: u32,
+    /// Over how much time clients that fail together are spread.
+    pub(super) spread: Duration,
+}
+
 /// A server that asks for more is not believed.
 const MOST_ASKED: Duration = Duration::from_secs(3600);
 /// Time passes between two attempts, whatever the configuration says.
 const LEAST: Duration = Duration::from_millis(1);
+/// More requests than these count as so many: a list of a hundred pages is not waited for all day.
+const MOST_REQUESTS: u32 = 10;
 
-/// The delays of one outage: each twice the one before, and each spread over its own length again, so that clients that
-/// lost their server together do not come back together.
+/// The delays of one outage: each twice the one before, and each spread over its own length again.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
     backoff: Backoff,
@@ -37,12 +55,23 @@ impl Delays {
     }
 
     /// The next delay; at least what the server asked for.
-    pub(super) fn next(&mut self, asked: Option<Duration>) -> Duration {
+    pub(super) fn next(&mut self, wait: Wait) -> Duration {
+        // The first time, what came before was no failure.
+        let requests = if self.attempts == 0 { 1 } else { wait.requests };
+        let delay = self.grown(wait.pace).saturating_mul(requests.clamp(1, MOST_REQUESTS));
+        let spread = match wait.pace {
+            Pace::Spread => self.random.below(wait.spread),
+            Pace::AtOnce | Pace::Growing | Pace::Slow => Duration::ZERO,
+        };
+        delay.max(wait.asked.min(MOST_ASKED)).saturating_add(spread).max(LEAST)
+    }
+
+    fn grown(&mut self, pace: Pace) -> Duration {
+        let Backoff { first, most } = self.backoff;
         let factor = 1_u32.checked_shl(self.attempts).unwrap_or(u32::MAX);
         self.attempts = self.attempts.saturating_add(1);
-        let delay = self.backoff.first.saturating_mul(factor).min(self.backoff.most);
-        let spread = delay.saturating_add(self.random.below(delay));
-        spread.max(asked.unwrap_or_default().min(MOST_ASKED)).max(LEAST)
+        let delay = if pace == Pace::Slow { most } else { first.saturating_mul(factor).min(most) };
+        delay.saturating_add(self.random.below(delay))
     }
 
     /// How many attempts in a row went wrong.
@@ -65,24 +94,55 @@ impl Delays {
 mod tests {
     use super::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn wait(pace: Pace) -> Wait {
+        Wait { pace, asked: Duration::ZERO, requests: 1, spread: 40 * SECOND }
+    }
+
+    fn delays() -> Delays {
+        Delays::new(Backoff::default(), 1)
+    }
+
     #[test]
     fn delays_double_up_to_the_longest_and_are_spread() {
-        let backoff = Backoff::default();
-        let mut delays = Delays::new(backoff, 1);
+        let (backoff, mut delays) = (Backoff::default(), delays());
         let mut base = backoff.first;
         for attempt in 0..40 {
-            let delay = delays.next(None);
+            let delay = delays.next(wait(Pace::Growing));
             assert!(delay >= base && delay < base * 2, "{attempt}: {delay:?}");
             base = (base * 2).min(backoff.most);
         }
         delays.reset();
-        assert!(delays.next(None) < backoff.first * 2);
+        assert!(delays.next(wait(Pace::Growing)) < backoff.first * 2);
     }
 
     #[test]
     fn what_the_server_asks_for_is_the_least() {
-        let mut delays = Delays::new(Backoff::default(), 1);
-        assert_eq!(delays.next(Some(Duration::from_secs(60))), Duration::from_secs(60));
-        assert_eq!(delays.next(Some(Duration::MAX)), MOST_ASKED);
+        let mut delays = delays();
+        let asked = |asked| Wait { asked, ..wait(Pace::Growing) };
+        assert_eq!(delays.next(asked(60 * SECOND)), 60 * SECOND);
+        assert_eq!(delays.next(asked(Duration::MAX)), MOST_ASKED);
+        let spread = delays.next(Wait { asked: 60 * SECOND, ..wait(Pace::Spread) });
+        assert!(spread > 60 * SECOND && spread < 100 * SECOND, "not everybody at the same moment: {spread:?}");
+    }
+
+    #[test]
+    fn an_attempt_of_several_requests_is_followed_by_as_many_delays() {
+        let mut delays = delays();
+        for (requests, times) in [(0, 1), (1, 1), (3, 3), (10, 10), (500, 10)] {
+            delays.attempts = 10;
+            let delay = delays.next(Wait { requests, ..wait(Pace::Growing) });
+            assert!(delay >= 30 * SECOND * times && delay < 60 * SECOND * times, "{requests}: {delay:?}");
+        }
+    }
+
+    #[test]
+    fn what_somebody_has_to_help_with_is_tried_slowly_from_the_start_and_at_least_once_a_minute() {
+        let mut delays = delays();
+        for _ in 0..40 {
+            let delay = delays.next(wait(Pace::Slow));
+            assert!(delay >= 30 * SECOND && delay < 60 * SECOND, "{delay:?}");
+        }
     }
 }

@@ -1,11 +1,14 @@
 use super::Backoff;
 use core::time::Duration;
 
-/// How a [`Reflector`](crate::Reflector) goes about it. Lists ask for the most recent state.
+/// How a [`Reflector`](crate::Reflector) goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReflectorConfig {
-    /// How many objects a page of a list has at most; `None` for no pages. client-go's is 500.
+    /// How new the state has to be that a server answers with.
+    pub consistency: Consistency,
+    /// How many objects a page of a list has at most; `None` for no pages. client-go's is 500. A list that is not to be
+    /// older than a version has no pages, as with client-go: so a server can answer it from memory.
     pub page_size: Option<u32>,
     /// Whether the initial state is asked for as a stream first (watch-list), with a list where the server refuses.
     pub watch_list: bool,
@@ -17,21 +20,48 @@ pub struct ReflectorConfig {
     /// For how long a list, the initial events of a watch-list, or a server that was asked for anything, may be silent
     /// before it is given up; `None` for ever.
     pub answer_timeout: Option<Duration>,
+    /// For how long a watch may bring neither event nor bookmark before its version counts as overdue; `None` for ever.
+    /// Servers that send bookmarks send one a minute. An overdue watch goes on, and the status says so; but one that
+    /// ends without a word, though there had been bookmarks before, is followed by a relist: the server may have been
+    /// restored from a backup, and wait for a version that it is yet to reach.
+    pub bookmark_overdue: Option<Duration>,
     /// The delays after failures.
     pub backoff: Backoff,
+    /// Up to how much more is waited, once there was a state, after a failure that other clients of the server are
+    /// likely to see at the same moment: a connection that broke, a server that is overloaded. A thousand clients that
+    /// lose their server come back one by one, over this time. Zero for a client that has no company.
+    pub reconnect_spread: Duration,
     /// Where the jitter and the hashes begin; to be drawn at random in production.
     pub seed: u64,
+}
+
+/// How new the state has to be that a server answers a list or a watch-list with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Consistency {
+    /// At first, whatever the server has at hand (`resourceVersion=0`), as with client-go: the cheapest, but after a
+    /// restart of the client it may be older than what was seen before. Then as [`NotOlderThan`](Self::NotOlderThan).
+    Any,
+    /// At first, the most recent state; then nothing older than what was seen (`resourceVersionMatch=NotOlderThan`),
+    /// which a server can answer from memory. Where it cannot, because the version is gone or is not there yet, the most
+    /// recent state once.
+    #[default]
+    NotOlderThan,
+    /// Always the most recent state.
+    MostRecent,
 }
 
 impl Default for ReflectorConfig {
     fn default() -> Self {
         Self {
+            consistency: Consistency::default(),
             page_size: Some(500),
             watch_list: true,
             watch_timeout: Some((Duration::from_secs(300), Duration::from_secs(600))),
             watch_margin: Duration::from_secs(30),
             answer_timeout: Some(Duration::from_secs(60)),
+            bookmark_overdue: Some(Duration::from_secs(180)),
             backoff: Backoff::default(),
+            reconnect_spread: Duration::from_secs(40),
             seed: 0,
         }
     }

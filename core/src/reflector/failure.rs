@@ -1,5 +1,6 @@
-//! What can go wrong, and what is done about it: one table.
+//! What can go wrong, and of what kind it is.
 
+use super::ReactionRow;
 use crate::transport::{TransportError, TransportErrorKind};
 use crate::wire::Status;
 use alloc::sync::Arc;
@@ -30,6 +31,15 @@ pub enum Failure {
     Unreadable,
     /// Nothing came for so long that nobody can be there any more.
     Stalled,
+    /// A list, or a watch-list, that is older than what was seen before.
+    BackInTime {
+        /// Its version.
+        version: Arc<str>,
+        /// The version that was seen before.
+        last: Arc<str>,
+    },
+    /// A watch that lived for long and ended without a word, where there had been bookmarks before.
+    Silent,
 }
 
 /// What was being done when it failed.
@@ -48,74 +58,153 @@ pub enum During {
 /// What is done about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reaction {
-    /// Begin again with the whole state, after a back-off.
+    /// Begin again with the whole state.
     Relist,
-    /// List again at once, without pages: the pages' version is gone.
+    /// Begin again with the whole state, this time by a list.
+    RelistByList,
+    /// List again without pages: the pages' version is gone.
     RelistUnpaged,
-    /// This server knows no watch-list: list, at once and from now on.
+    /// Begin again with the whole state, by a list from now on: this server knows no watch-list.
     ListInstead,
-    /// Watch on from the last version, after a back-off.
+    /// Watch on from the last version.
     Rewatch,
 }
 
+/// The kinds of failure that the reaction depends on; see [`REACTIONS`](crate::REACTIONS).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FailureClass {
+    /// 410, by code or by reason: the version, or the token, is gone.
+    Expired,
+    /// The version is newer than the server, in any of the three ways in which servers have said so.
+    VersionTooLarge,
+    /// The answer is older than what was seen before.
+    BackInTime,
+    /// 401.
+    Unauthorized,
+    /// 403.
+    Forbidden,
+    /// 404.
+    NotFound,
+    /// 400, 405, 406, 415, 422: the server does not understand the request.
+    Unsupported,
+    /// 429, also as an error event.
+    TooManyRequests,
+    /// 5xx.
+    ServerError,
+    /// Any other status that is no success.
+    Refused,
+    /// Any other error event in a stream.
+    StreamError,
+    /// The connection could not be made, or broke.
+    Unreachable,
+    /// No trust, or no understanding, in the TLS handshake.
+    Untrusted,
+    /// Nothing came for too long.
+    Stalled,
+    /// A stream ended before its initial events were complete.
+    Unfinished,
+    /// A list broke off, or the answer was something else.
+    Malformed,
+    /// Something in a watch could not be read, so that what it said is missing.
+    Unreadable,
+    /// A watch ended at once, and without an event.
+    VeryShort,
+    /// A watch ended without a word, where there had been bookmarks before.
+    Silent,
+}
+
+impl FailureClass {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::Expired,
+        Self::VersionTooLarge,
+        Self::BackInTime,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::Unsupported,
+        Self::TooManyRequests,
+        Self::ServerError,
+        Self::Refused,
+        Self::StreamError,
+        Self::Unreachable,
+        Self::Untrusted,
+        Self::Stalled,
+        Self::Unfinished,
+        Self::Malformed,
+        Self::Unreadable,
+        Self::VeryShort,
+        Self::Silent,
+    ];
+
+    /// Whether waiting does not help: somebody has to change the credentials, the rules, the request or the server.
+    #[must_use]
+    pub fn needs_help(self) -> bool {
+        matches!(self, Self::Unauthorized | Self::Forbidden | Self::NotFound | Self::Unsupported | Self::Untrusted)
+    }
+
+    fn of_status(status: &Status) -> Self {
+        match status.code {
+            _ if status.is_expired() => Self::Expired,
+            _ if status.is_version_too_large() => Self::VersionTooLarge,
+            401 => Self::Unauthorized,
+            403 => Self::Forbidden,
+            404 => Self::NotFound,
+            400 | 405 | 406 | 415 | 422 => Self::Unsupported,
+            429 => Self::TooManyRequests,
+            500..=599 => Self::ServerError,
+            _ => Self::Refused,
+        }
+    }
+
+    fn of_event(status: &Status) -> Self {
+        match Self::of_status(status) {
+            same @ (Self::Expired | Self::VersionTooLarge | Self::TooManyRequests) => same,
+            _ => Self::StreamError,
+        }
+    }
+}
+
 impl Failure {
-    /// The table.
-    ///
-    /// | during | failure | reaction |
-    /// |---|---|---|
-    /// | page | 410 | list at once, unpaged (the second time: relist after a back-off) |
-    /// | list, page | anything else | relist after a back-off |
-    /// | watch-list | 400, 405, 406, 415, 422 | list instead, from now on |
-    /// | watch-list | anything else | begin again after a back-off; after two failures by a list |
-    /// | watch | 400, 404, 410, version too large | relist after a back-off |
-    /// | watch | an error event that is no 429 | relist after a back-off |
-    /// | watch | something that cannot be read | relist after a back-off |
-    /// | watch | anything else | watch on after a back-off; after five refusals relist |
+    /// What kind of failure it is.
+    #[must_use]
+    pub fn class(&self) -> FailureClass {
+        match self {
+            Self::Status(status) => FailureClass::of_status(status),
+            Self::StreamError(status) => FailureClass::of_event(status),
+            Self::Transport(error) if error.kind == TransportErrorKind::Tls => FailureClass::Untrusted,
+            Self::Transport(_) => FailureClass::Unreachable,
+            Self::Truncated | Self::NotAList | Self::RepeatedPage => FailureClass::Malformed,
+            Self::Unfinished => FailureClass::Unfinished,
+            Self::VeryShort => FailureClass::VeryShort,
+            Self::Unreadable => FailureClass::Unreadable,
+            Self::Stalled => FailureClass::Stalled,
+            Self::BackInTime { .. } => FailureClass::BackInTime,
+            Self::Silent => FailureClass::Silent,
+        }
+    }
+
+    /// What follows from it the first time; see [`REACTIONS`](crate::REACTIONS).
     #[must_use]
     pub fn reaction(&self, during: During) -> Reaction {
-        match (during, self.class()) {
-            (During::Page, Class::Expired) => Reaction::RelistUnpaged,
-            (During::WatchList, Class::Refused) => Reaction::ListInstead,
-            (During::Watch, Class::Other) => Reaction::Rewatch,
-            _ => Reaction::Relist,
+        ReactionRow::of(during, self.class()).reaction
+    }
+
+    /// The status that the server answered with, if it was one.
+    #[must_use]
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Status(status) | Self::StreamError(status) => Some(status),
+            _ => None,
         }
     }
 
     /// How long the server asks to wait.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Status(status) | Self::StreamError(status) => status.retry_after(),
-            _ => None,
-        }
+        self.status()?.retry_after()
     }
-
-    fn class(&self) -> Class {
-        match self {
-            Self::Status(status) | Self::StreamError(status) if status.is_expired() => Class::Expired,
-            Self::Status(status) if status.is_version_too_large() => Class::Lost,
-            Self::Status(status) => match status.code {
-                404 => Class::Lost,
-                400 | 405 | 406 | 415 | 422 => Class::Refused,
-                _ => Class::Other,
-            },
-            Self::StreamError(status) if status.code != 429 => Class::Lost,
-            Self::Unreadable => Class::Lost,
-            _ => Class::Other,
-        }
-    }
-}
-
-/// What the table tells apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    /// The version or the token is gone.
-    Expired,
-    /// There is nothing to go on from.
-    Lost,
-    /// The server does not understand the request, and will not.
-    Refused,
-    Other,
 }
 
 impl From<TransportErrorKind> for Failure {
@@ -136,60 +225,110 @@ impl fmt::Display for Failure {
             Self::VeryShort => f.write_str("the watch ended at once and without an event"),
             Self::Unreadable => f.write_str("something in the watch could not be read"),
             Self::Stalled => f.write_str("nothing came for too long"),
+            Self::BackInTime { version, last } => {
+                write!(f, "the answer's version {version} is older than {last}, which was seen before")
+            }
+            Self::Silent => f.write_str("the watch ended without a word, not even the bookmarks that came before"),
         }
     }
 }
 
 impl core::error::Error for Failure {}
 
+impl fmt::Display for FailureClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expired => "expired",
+            Self::VersionTooLarge => "version too large",
+            Self::BackInTime => "back in time",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::NotFound => "not found",
+            Self::Unsupported => "not understood",
+            Self::TooManyRequests => "too many requests",
+            Self::ServerError => "server error",
+            Self::Refused => "refused",
+            Self::StreamError => "error event",
+            Self::Unreachable => "unreachable",
+            Self::Untrusted => "untrusted",
+            Self::Stalled => "silent for too long",
+            Self::Unfinished => "ended too early",
+            Self::Malformed => "malformed",
+            Self::Unreadable => "unreadable",
+            Self::VeryShort => "ended at once",
+            Self::Silent => "ended without a word",
+        })
+    }
+}
+
+impl fmt::Display for During {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::List => "list",
+            Self::Page => "page",
+            Self::WatchList => "watch-list",
+            Self::Watch => "watch",
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn status(code: u16) -> Failure {
-        Failure::Status(Status::of_code(code).into())
+    fn refused(code: u16, body: &str) -> Failure {
+        Failure::Status(Status::read(code, body.as_bytes()).into())
+    }
+
+    fn in_stream(body: &str) -> Failure {
+        Failure::StreamError(Status::read(200, body.as_bytes()).into())
     }
 
     #[test]
-    fn every_kind_of_410_leads_to_a_relist() {
-        assert_eq!(status(410).reaction(During::Watch), Reaction::Relist);
-        assert_eq!(status(410).reaction(During::List), Reaction::Relist);
-        assert_eq!(status(410).reaction(During::Page), Reaction::RelistUnpaged);
-        assert_eq!(status(410).reaction(During::WatchList), Reaction::Relist);
-        let by_reason = Status::read(200, br#"{"reason":"Expired","code":0}"#);
-        assert_eq!(Failure::StreamError(by_reason.into()).reaction(During::Watch), Reaction::Relist);
-    }
-
-    #[test]
-    fn a_version_that_the_server_does_not_have_leads_to_a_relist() {
-        let too_large =
-            br#"{"code":504,"reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}"#;
-        let failure = Failure::Status(Status::read(504, too_large).into());
-        assert_eq!(failure.reaction(During::Watch), Reaction::Relist);
-    }
-
-    #[test]
-    fn an_error_event_leads_to_a_relist_unless_it_only_asks_to_wait() {
-        let event = |code| Failure::StreamError(Status::of_code(code).into());
-        assert_eq!(event(500).reaction(During::Watch), Reaction::Relist);
-        assert_eq!(event(429).reaction(During::Watch), Reaction::Rewatch);
-    }
-
-    #[test]
-    fn a_watch_goes_on_after_all_that_leaves_its_version_valid() {
-        for code in [401, 403, 429, 500, 502, 503, 504] {
-            assert_eq!(status(code).reaction(During::Watch), Reaction::Rewatch, "{code}");
-        }
-        for failure in [TransportErrorKind::Refused.into(), TransportErrorKind::Reset.into(), Failure::VeryShort] {
-            assert_eq!(failure.reaction(During::Watch), Reaction::Rewatch, "{failure}");
+    fn a_410_is_known_by_its_code_and_by_both_of_its_reasons() {
+        for failure in [
+            refused(410, "<html>"),
+            refused(500, r#"{"reason":"Gone"}"#),
+            in_stream(r#"{"reason":"Expired","code":0}"#),
+            in_stream(r#"{"code":410}"#),
+        ] {
+            assert_eq!(failure.class(), FailureClass::Expired, "{failure}");
         }
     }
 
+    /// Servers before 1.18.6 had no cause of that reason, and the first ones only said so in the message.
     #[test]
-    fn only_a_server_that_does_not_know_watch_list_ends_it_for_good() {
-        assert_eq!(status(422).reaction(During::WatchList), Reaction::ListInstead);
-        for code in [401, 403, 404, 429, 500, 503] {
-            assert_eq!(status(code).reaction(During::WatchList), Reaction::Relist, "{code}");
+    fn a_version_that_is_too_large_is_known_in_all_three_encodings() {
+        for body in [
+            r#"{"code":504,"reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"x"}]}}"#,
+            r#"{"code":504,"reason":"Timeout","details":{"causes":[{"message":"Too large resource version"}]}}"#,
+            r#"{"code":504,"reason":"Timeout","message":"Timeout: Too large resource version: 9, current: 1"}"#,
+        ] {
+            assert_eq!(refused(504, body).class(), FailureClass::VersionTooLarge, "{body}");
+            assert_eq!(in_stream(body).class(), FailureClass::VersionTooLarge, "{body}");
         }
+        let other = r#"{"code":504,"reason":"Timeout","message":"Timeout: request did not complete"}"#;
+        assert_eq!(refused(504, other).class(), FailureClass::ServerError);
+    }
+
+    #[test]
+    fn every_status_has_a_class() {
+        let classes = [
+            (401, FailureClass::Unauthorized),
+            (403, FailureClass::Forbidden),
+            (404, FailureClass::NotFound),
+            (400, FailureClass::Unsupported),
+            (422, FailureClass::Unsupported),
+            (429, FailureClass::TooManyRequests),
+            (500, FailureClass::ServerError),
+            (503, FailureClass::ServerError),
+            (302, FailureClass::Refused),
+            (0, FailureClass::Refused),
+        ];
+        for (code, class) in classes {
+            assert_eq!(refused(code, "").class(), class, "{code}");
+        }
+        assert_eq!(in_stream(r#"{"code":429}"#).class(), FailureClass::TooManyRequests);
+        assert_eq!(in_stream(r#"{"code":500}"#).class(), FailureClass::StreamError);
     }
 }

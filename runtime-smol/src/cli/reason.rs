@@ -18,6 +18,8 @@ pub(crate) fn reason(failed: &FailureReport) -> String {
         Failure::RepeatedPage => format!("going round {place}"),
         Failure::Unreadable => format!("something unreadable {place}"),
         Failure::Stalled => format!("silent for too long {place}"),
+        Failure::BackInTime { .. } => format!("back in time {place}"),
+        Failure::Silent => format!("no word {place}"),
         other => other.to_string(),
     }
 }

@@ -208,11 +208,12 @@ fn open(options: &ReplayOptions, pace: Pace) -> Result<Playback, ReplayError> {
     Playback::with_config(&options.file, config).map_err(ReplayError::Capture)
 }
 
-/// A recording has whatever timeouts its own client asked for, and watch-lists or none.
+/// A recording has whatever timeouts its own client asked for, watch-lists or none, and no other clients.
 fn config(options: &ReplayOptions, playback: &Playback) -> InformerConfig {
     let mut config = InformerConfig::default();
     config.reflector.watch_timeout = None;
     config.reflector.answer_timeout = None;
+    config.reflector.reconnect_spread = std::time::Duration::ZERO;
     config.reflector.watch_list = playback.summary().watch_lists.left > 0;
     config.order = options.order;
     config

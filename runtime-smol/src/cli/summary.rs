@@ -59,7 +59,7 @@ impl Counts {
     fn note_failure(&mut self, failed: &FailureReport) {
         let reason = self.failure.insert(reason(failed)).clone();
         let counts = match failed.reaction {
-            Reaction::Relist | Reaction::RelistUnpaged => &mut self.relists,
+            Reaction::Relist | Reaction::RelistByList | Reaction::RelistUnpaged => &mut self.relists,
             Reaction::Rewatch => &mut self.rewatches,
             Reaction::ListInstead => return,
         };

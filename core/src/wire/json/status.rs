@@ -39,6 +39,8 @@ struct Details {
 struct Cause {
     #[serde(deserialize_with = "lenient")]
     reason: String,
+    #[serde(deserialize_with = "lenient")]
+    message: String,
 }
 
 /// Reads a `T`, or its default where something else stands.
@@ -83,8 +85,10 @@ impl Status {
     /// Whether the version asked for is newer than the server (client-go `isTooLargeResourceVersionError`).
     #[must_use]
     pub fn is_version_too_large(&self) -> bool {
-        self.details.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
-            || (self.reason == "Timeout" && self.message.contains("Too large resource version"))
+        let causes = &self.details.causes;
+        let said = causes.iter().map(|cause| &cause.message).chain([&self.message]);
+        causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
+            || (self.reason == "Timeout" && said.into_iter().any(|said| said.contains("Too large resource version")))
     }
 
     /// How long the server asks to wait.

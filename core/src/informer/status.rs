@@ -1,0 +1,135 @@
+//! What an informer is doing, for people.
+
+use crate::reflector::FailureClass;
+use alloc::sync::Arc;
+use core::fmt;
+use core::time::Duration;
+
+/// What an [`Informer`](crate::Informer) is doing, as of the moment for which it was asked.
+///
+/// [`Display`](fmt::Display) says it in one line:
+/// `failing for 3 min: forbidden (status 403), 4 attempts, next in 42 s; nothing listed yet`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InformerStatus {
+    /// It was not started.
+    Idle,
+    /// A list is being read.
+    Listing {
+        /// For how long.
+        elapsed: Duration,
+        /// How many items have come.
+        items: usize,
+        /// Whether there is an earlier state in the cache.
+        synced: bool,
+    },
+    /// The initial events of a watch-list are being read.
+    Streaming {
+        /// For how long.
+        elapsed: Duration,
+        /// How many items have come.
+        items: usize,
+        /// Whether there is an earlier state in the cache.
+        synced: bool,
+    },
+    /// The first state has come whole, but its events were not all taken.
+    Delivering {
+        /// How many changes wait.
+        queued: usize,
+    },
+    /// The cache follows the server.
+    Synced {
+        /// How long ago the last event or bookmark came, or the list.
+        age: Duration,
+        /// Whether that is longer ago than it should be; see
+        /// [`ReflectorConfig::bookmark_overdue`](crate::ReflectorConfig::bookmark_overdue).
+        overdue: bool,
+        /// The version up to which everything was received.
+        received: Option<Arc<str>>,
+        /// The version up to which everything was taken, and is in the cache.
+        applied: Option<Arc<str>>,
+    },
+    /// Requests fail.
+    Failing {
+        /// What kind of failure the last one was.
+        class: FailureClass,
+        /// The HTTP status, where there was one.
+        status: Option<u16>,
+        /// How many attempts in a row have failed.
+        attempts: u32,
+        /// Since when requests have failed.
+        elapsed: Duration,
+        /// How long it is to the next attempt; `None` while one is being made.
+        next_try: Option<Duration>,
+        /// Whether there is an earlier state in the cache.
+        synced: bool,
+    },
+    /// It was stopped.
+    Stopped,
+}
+
+impl InformerStatus {
+    /// Whether the cache has a state, though perhaps not the newest one.
+    #[must_use]
+    pub fn is_synced(&self) -> bool {
+        match self {
+            Self::Synced { .. } => true,
+            Self::Listing { synced, .. } | Self::Streaming { synced, .. } | Self::Failing { synced, .. } => *synced,
+            Self::Idle | Self::Delivering { .. } | Self::Stopped => false,
+        }
+    }
+}
+
+impl fmt::Display for InformerStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Idle => f.write_str("not started"),
+            Self::Stopped => f.write_str("stopped"),
+            Self::Listing { elapsed, items, synced } => {
+                let again = if *synced { " again" } else { "" };
+                write!(f, "listing{again} for {}, {items} items so far", Span(*elapsed))
+            }
+            Self::Streaming { elapsed, items, synced } => {
+                let again = if *synced { " again" } else { "" };
+                write!(f, "streaming the state{again} for {}, {items} items so far", Span(*elapsed))
+            }
+            Self::Delivering { queued } => write!(f, "listed; {queued} changes wait to be taken"),
+            Self::Synced { age, overdue, received, applied } => {
+                write!(f, "synced")?;
+                if let Some(applied) = applied.as_ref().or(received.as_ref()) {
+                    write!(f, " at version {applied}")?;
+                }
+                if let Some(received) = received.as_ref().filter(|_| applied != received) {
+                    write!(f, " of {received}")?;
+                }
+                write!(f, ", last heard of {} ago", Span(*age))?;
+                f.write_str(if *overdue { " (a bookmark is overdue)" } else { "" })
+            }
+            Self::Failing { class, status, attempts, elapsed, next_try, synced } => {
+                write!(f, "failing for {}: {class}", Span(*elapsed))?;
+                if let Some(status) = status {
+                    write!(f, " (status {status})")?;
+                }
+                write!(f, ", {attempts} attempts, ")?;
+                match next_try {
+                    Some(next) => write!(f, "next in {}", Span(*next))?,
+                    None => f.write_str("trying again now")?,
+                }
+                f.write_str(if *synced { "; the cache may be old" } else { "; nothing listed yet" })
+            }
+        }
+    }
+}
+
+/// A duration as people say it.
+struct Span(Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_secs() {
+            seconds @ 0..120 => write!(f, "{seconds} s"),
+            seconds @ 120..7_200 => write!(f, "{} min", seconds / 60),
+            seconds => write!(f, "{} h", seconds / 3_600),
+        }
+    }
+}

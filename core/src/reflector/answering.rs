@@ -1,0 +1,177 @@
+//! What an answer is good for.
+
+use super::open::Open;
+use super::{Answer, Failure, Reflector, State, Step};
+use crate::object::compare_versions;
+use crate::transport::Head;
+use crate::wire::Change;
+use core::cmp::Ordering;
+
+/// How many times in a row the most recent state has to be older than what was seen before, to be believed: then the
+/// server was restored from a backup.
+const BELIEVED: u32 = 2;
+
+impl Reflector {
+    /// Something of the answer to the open request.
+    pub(super) fn on_answer(&mut self, answer: Answer<'_>) -> Step {
+        let now = self.now;
+        if let Some(open) = &mut self.open {
+            open.touch(now);
+        }
+        match answer {
+            Answer::Head(head) => self.on_head(head),
+            Answer::Data => Step::Nothing,
+            Answer::Object { version, change } => self.on_object(version, change),
+            Answer::Unreadable => self.on_unreadable(),
+            Answer::ListEnd { version, continue_token } => self.on_list_end(version, continue_token),
+            Answer::Bookmark { version, initial_events_end } => self.on_bookmark(version, initial_events_end),
+            Answer::Closed(Ok(())) => self.on_end(),
+            Answer::Closed(Err(failure)) => self.on_closed(failure),
+            Answer::Broken(failure) => self.on_broken(failure),
+        }
+    }
+
+    /// What a status that is no success means comes with the end of its body.
+    fn on_head(&mut self, head: &Head) -> Step {
+        let (now, watching) = (self.now, self.state == State::Watching);
+        if let Some(open) = &mut self.open {
+            open.begin(now, head, watching);
+            self.refused = if open.watching.is_some() { 0 } else { self.refused };
+        }
+        Step::Nothing
+    }
+
+    fn on_object(&mut self, version: &str, change: Option<Change>) -> Step {
+        match self.state {
+            State::Listing { .. } | State::WatchListing => Step::Stage,
+            State::Watching => {
+                self.hear();
+                // A watch from no version begins with the objects as they are, in no order (F5).
+                if self.version.is_some() || change != Some(Change::Added) {
+                    self.accept(version);
+                }
+                Step::Apply
+            }
+            State::Idle | State::Stopped | State::Waiting { .. } => Step::Nothing,
+        }
+    }
+
+    /// What it said is missing, a deletion perhaps. The whole state tells, once this watch is over.
+    fn on_unreadable(&mut self) -> Step {
+        if let Some(open) = &mut self.open {
+            open.doubtful = true;
+        }
+        match self.state {
+            State::Listing { .. } | State::WatchListing => Step::Stage,
+            State::Watching => Step::Apply,
+            State::Idle | State::Stopped | State::Waiting { .. } => Step::Nothing,
+        }
+    }
+
+    fn on_list_end(&mut self, version: &str, continue_token: &str) -> Step {
+        let State::Listing { token, unpaged } = &self.state else { return Step::Nothing };
+        let unpaged = *unpaged;
+        let repeated = token.as_deref() == Some(continue_token);
+        if repeated {
+            return self.on_closed(Failure::RepeatedPage);
+        }
+        if !continue_token.is_empty() {
+            self.relist.paginated |= self.asked_version().is_some();
+            self.list(Some(continue_token.into()), unpaged);
+            return Step::Nothing;
+        }
+        if let Some(failure) = self.back_in_time(version) {
+            return self.on_closed(failure);
+        }
+        self.complete(version);
+        self.watch();
+        Step::Commit
+    }
+
+    fn on_bookmark(&mut self, version: &str, initial_events_end: bool) -> Step {
+        match self.state {
+            State::WatchListing if initial_events_end => self.on_initial_events_end(version),
+            State::Watching => {
+                self.hear();
+                self.bookmarked = true;
+                self.accept(version);
+                Step::Nothing
+            }
+            _ => Step::Nothing,
+        }
+    }
+
+    fn on_initial_events_end(&mut self, version: &str) -> Step {
+        if let Some(failure) = self.back_in_time(version) {
+            return self.on_broken(failure);
+        }
+        self.complete(version);
+        self.hear();
+        self.state = State::Watching;
+        self.watch_list.failures = 0;
+        let now = self.now;
+        if let Some(open) = &mut self.open {
+            open.watching = Some(now);
+        }
+        Step::Commit
+    }
+
+    fn on_end(&mut self) -> Step {
+        match (&self.state, self.open.take()) {
+            (State::Watching, Some(open)) => match self.ended_badly(&open) {
+                Some(failure) => self.on_failure(failure, Some(open)),
+                None => self.watch_on(&open),
+            },
+            (State::WatchListing, open) => self.on_failure(Failure::Unfinished, open),
+            (_, open) => self.on_failure(Failure::Truncated, open),
+        }
+    }
+
+    /// What is wrong with a watch that ended as it should.
+    fn ended_badly(&mut self, open: &Open) -> Option<Failure> {
+        if open.doubtful {
+            return Some(Failure::Unreadable);
+        }
+        if open.is_very_short(self.now) {
+            return Some(Failure::VeryShort);
+        }
+        let wordless = !open.proven && self.is_overdue(self.now);
+        // Asked for once: a server that is merely quiet is not listed again and again.
+        (wordless && core::mem::take(&mut self.bookmarked)).then_some(Failure::Silent)
+    }
+
+    /// Why a whole state of this version is not believed: it is older than what was seen before. The cache does not go
+    /// back because a replica lags; but if the most recent state is older, and the next time still, it is the truth.
+    fn back_in_time(&mut self, version: &str) -> Option<Failure> {
+        let last = self.version.clone()?;
+        if compare_versions(version, &last) != Ok(Ordering::Less) {
+            return None;
+        }
+        self.relist.older += u32::from(self.asked_version().is_none());
+        (self.relist.older < BELIEVED).then(|| Failure::BackInTime { version: version.into(), last })
+    }
+
+    /// The whole state is there.
+    fn complete(&mut self, version: &str) {
+        self.version = None;
+        self.accept(version);
+        self.heard = self.now;
+        self.listed = true;
+        self.refused = 0;
+        (self.relist.most_recent, self.relist.older) = (false, 0);
+    }
+
+    /// A watch brought something.
+    fn hear(&mut self) {
+        self.heard = self.now;
+        if let Some(open) = &mut self.open {
+            open.proven = true;
+        }
+    }
+
+    fn accept(&mut self, version: &str) {
+        if !version.is_empty() && self.version.as_deref() != Some(version) {
+            self.version = Some(version.into());
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What is asked for.
+
+use super::open::Open;
+use super::{Consistency, Reflector, State, WatchList};
+use crate::wire::{RequestId, Verb};
+use alloc::sync::Arc;
+use core::time::Duration;
+
+/// The shortest timeout that is asked for: servers count in seconds.
+const SECOND: Duration = Duration::from_secs(1);
+/// The version of whatever a server has at hand.
+const ANY: &str = "0";
+
+impl Reflector {
+    /// Begins to read the whole state.
+    pub(super) fn synchronize(&mut self) {
+        self.began = self.now;
+        let WatchList { given_up, skipped, .. } = self.watch_list;
+        if self.config.watch_list && !given_up && !skipped {
+            self.state = State::WatchListing;
+            self.open();
+        } else {
+            (self.watch_list.skipped, self.watch_list.failures) = (false, 0);
+            self.list(None, false);
+        }
+    }
+
+    pub(super) fn list(&mut self, token: Option<Arc<str>>, unpaged: bool) {
+        self.state = State::Listing { token, unpaged };
+        self.open();
+    }
+
+    pub(super) fn watch(&mut self) {
+        self.state = State::Watching;
+        self.open();
+    }
+
+    /// Makes the request of the state the open one.
+    fn open(&mut self) {
+        self.last_id += 1;
+        self.requests = self.requests.saturating_add(1);
+        let timeout = match self.state {
+            State::WatchListing | State::Watching => self.config.watch_timeout,
+            _ => None,
+        };
+        let timeout = timeout.map(|(least, most)| self.delays.between(least, most).max(SECOND));
+        self.open = Some(Open::new(RequestId(self.last_id), self.now, timeout));
+    }
+
+    /// The request that the state stands for.
+    pub(super) fn verb(&self, timeout: Option<Duration>) -> Option<Verb> {
+        match &self.state {
+            // A continue token fixes the version by itself.
+            State::Listing { token: Some(token), unpaged } => Some(Verb::List {
+                limit: self.config.page_size.filter(|_| !unpaged),
+                continue_token: Some(Arc::clone(token)),
+                resource_version: None,
+            }),
+            State::Listing { token: None, unpaged } => Some(Verb::List {
+                limit: self.limit().filter(|_| !unpaged),
+                continue_token: None,
+                resource_version: self.asked_version(),
+            }),
+            State::WatchListing => {
+                Some(Verb::Watch { resource_version: self.asked_version(), timeout, initial_events: true })
+            }
+            State::Watching => {
+                Some(Verb::Watch { resource_version: self.version.clone(), timeout, initial_events: false })
+            }
+            State::Idle | State::Stopped | State::Waiting { .. } => None,
+        }
+    }
+
+    /// What a whole state must not be older than; `None` for the most recent one.
+    pub(super) fn asked_version(&self) -> Option<Arc<str>> {
+        match self.config.consistency {
+            _ if self.relist.most_recent => None,
+            Consistency::MostRecent => None,
+            Consistency::NotOlderThan => self.version.clone(),
+            Consistency::Any => self.version.clone().or_else(|| Some(ANY.into())),
+        }
+    }
+
+    /// The first page's limit. With one, a server does not answer from memory what is not to be older than a version;
+    /// beside "whatever is at hand" old servers ignore it, and who does not has nothing in memory.
+    fn limit(&self) -> Option<u32> {
+        let from_memory = self.asked_version().is_some_and(|version| &*version != ANY);
+        self.config.page_size.filter(|_| !from_memory || self.relist.paginated)
+    }
+
+    /// Gives the open request up; the transport is told if it has it.
+    pub(super) fn abandon(&mut self) -> Option<Open> {
+        let open = self.open.take()?;
+        self.abandoned = Some(open.id).filter(|_| open.sent).or(self.abandoned);
+        Some(open)
+    }
+}

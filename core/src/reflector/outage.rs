@@ -1,0 +1,36 @@
+use super::{Failure, FailureClass, Reflector};
+use crate::time::Instant;
+
+/// A time in which requests fail. It is over when the server has shown that it is well.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outage {
+    /// When it began.
+    pub(crate) since: Instant,
+    /// What failed last.
+    pub(crate) class: FailureClass,
+    /// The HTTP status, where there was one.
+    pub(crate) status: Option<u16>,
+}
+
+impl Outage {
+    /// The outage that a failure begins, or goes on.
+    pub(super) fn with(before: Option<Self>, failure: &Failure, now: Instant) -> Self {
+        Self {
+            since: before.map_or(now, |before| before.since),
+            class: failure.class(),
+            status: failure.status().map(|status| status.code),
+        }
+    }
+}
+
+impl Reflector {
+    /// The outage, unless what was asked for last is being answered.
+    pub(crate) fn outage(&self) -> Option<Outage> {
+        self.outage.filter(|_| self.open.as_ref().is_none_or(|open| !open.answered))
+    }
+
+    /// How many times in a row it was waited.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.delays.attempts()
+    }
+}

@@ -1,0 +1,198 @@
+//! What is done about which failure: the one place where it is decided.
+
+use super::{During, FailureClass, Reaction};
+use core::fmt;
+
+/// One line of [`REACTIONS`].
+#[derive(Clone, Copy, Debug)]
+pub struct ReactionRow {
+    /// What was being done.
+    pub during: &'static [During],
+    /// What happened.
+    pub classes: &'static [FailureClass],
+    /// What follows.
+    pub reaction: Reaction,
+    /// After how long.
+    pub pace: Pace,
+    /// How many times in a row that follows at most, and what follows then.
+    pub limit: Option<(u32, Reaction)>,
+    /// Whether the next list or watch-list asks for the most recent state, whatever was seen.
+    pub most_recent: bool,
+}
+
+/// After how long a reaction follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pace {
+    /// At once.
+    AtOnce,
+    /// After a delay that grows.
+    Growing,
+    /// After a delay that grows, and what spreads clients that failed together
+    /// ([`ReflectorConfig::reconnect_spread`](crate::ReflectorConfig::reconnect_spread)).
+    Spread,
+    /// After a long delay from the start: somebody has to help.
+    Slow,
+}
+
+impl ReactionRow {
+    const fn new(during: &'static [During], classes: &'static [FailureClass], reaction: Reaction, pace: Pace) -> Self {
+        Self { during, classes, reaction, pace, limit: None, most_recent: false }
+    }
+
+    const fn at_most(mut self, times: u32, then: Reaction) -> Self {
+        self.limit = Some((times, then));
+        self
+    }
+
+    const fn asking_for_the_most_recent(mut self) -> Self {
+        self.most_recent = true;
+        self
+    }
+
+    /// The row of a failure.
+    #[must_use]
+    pub fn of(during: During, class: FailureClass) -> &'static Self {
+        &REACTIONS[ROWS[during as usize][class as usize]]
+    }
+
+    /// What follows, if it already followed `times` times, and after how long.
+    pub(super) fn after(&self, times: u32) -> (Reaction, Pace) {
+        match (self.limit, self.pace) {
+            // What is done at once is done at once only.
+            (Some((most, then)), AtOnce) if times >= most => (then, Growing),
+            (Some((most, then)), pace) if times >= most => (then, pace),
+            _ => (self.reaction, self.pace),
+        }
+    }
+}
+
+use During::{List, Page, Watch, WatchList};
+use FailureClass::{
+    BackInTime, Expired, Forbidden, Malformed, NotFound, Refused, ServerError, Silent, Stalled, StreamError,
+    TooManyRequests, Unauthorized, Unfinished, Unreachable, Unreadable, Unsupported, Untrusted, VersionTooLarge,
+    VeryShort,
+};
+use Pace::{AtOnce, Growing, Slow, Spread};
+use Reaction::{ListInstead, Relist, RelistByList, RelistUnpaged, Rewatch};
+
+/// The table: for everything that can fail, and every way to fail, exactly one row. It is what the reflector decides by.
+pub const REACTIONS: &[ReactionRow] = &[
+    // The pages' version is gone; a token to go on inconsistently is not used.
+    ReactionRow::new(&[Page], &[Expired], RelistUnpaged, AtOnce).at_most(1, Relist),
+    ReactionRow::new(&[List, WatchList], &[Expired, VersionTooLarge, BackInTime], Relist, Growing)
+        .asking_for_the_most_recent(),
+    ReactionRow::new(&[Page], &[VersionTooLarge, BackInTime], Relist, Growing).asking_for_the_most_recent(),
+    // Perhaps it is the version that the server does not understand.
+    ReactionRow::new(&[List, Page], &[Unsupported], Relist, Slow).asking_for_the_most_recent(),
+    ReactionRow::new(&[List, Page], &[Unauthorized, Forbidden, NotFound, Untrusted], Relist, Slow),
+    ReactionRow::new(&[List, Page], &[TooManyRequests, ServerError, Unreachable, Stalled], Relist, Spread),
+    ReactionRow::new(
+        &[List, Page],
+        &[Refused, StreamError, Unfinished, Malformed, Unreadable, VeryShort, Silent],
+        Relist,
+        Growing,
+    ),
+    ReactionRow::new(&[WatchList], &[Unsupported], ListInstead, AtOnce),
+    // k/k #140890: an aggregated server that never sends the bookmark must not keep everybody waiting.
+    ReactionRow::new(&[WatchList], &[Unfinished, Stalled], Relist, Growing).at_most(1, ListInstead),
+    ReactionRow::new(&[WatchList], &[Unauthorized, Forbidden, NotFound, Untrusted], Relist, Slow)
+        .at_most(1, RelistByList),
+    ReactionRow::new(&[WatchList], &[TooManyRequests, ServerError, Unreachable], Relist, Spread)
+        .at_most(1, RelistByList),
+    ReactionRow::new(&[WatchList], &[Refused, StreamError, Malformed, Unreadable, VeryShort, Silent], Relist, Growing)
+        .at_most(1, RelistByList),
+    // The version is not good any more, or something that it stands for was missed.
+    ReactionRow::new(
+        &[Watch],
+        &[Expired, VersionTooLarge, BackInTime, Unsupported, StreamError, Unreadable, Silent],
+        Relist,
+        Growing,
+    ),
+    ReactionRow::new(&[Watch], &[NotFound], Relist, Slow),
+    // Anything else leaves the version as good as it was. An outage, however long, leads to no relist.
+    ReactionRow::new(&[Watch], &[TooManyRequests, Unreachable, Stalled, Unfinished], Rewatch, Spread),
+    ReactionRow::new(&[Watch], &[Malformed, VeryShort], Rewatch, Growing),
+    ReactionRow::new(&[Watch], &[Untrusted], Rewatch, Slow),
+    // Perhaps this server cannot watch on from this version, and says so in a way that nobody knows.
+    ReactionRow::new(&[Watch], &[Unauthorized, Forbidden], Rewatch, Slow).at_most(5, Relist),
+    ReactionRow::new(&[Watch], &[ServerError, Refused], Rewatch, Spread).at_most(5, Relist),
+];
+
+const DURINGS: [During; 4] = [List, Page, WatchList, Watch];
+
+/// The row's place for everything that can fail, by every way to fail. That there is exactly one, the compiler checks.
+const ROWS: [[usize; FailureClass::ALL.len()]; DURINGS.len()] = {
+    let mut rows = [[usize::MAX; FailureClass::ALL.len()]; DURINGS.len()];
+    let mut row = 0;
+    while row < REACTIONS.len() {
+        let mut during = 0;
+        while during < REACTIONS[row].during.len() {
+            let mut class = 0;
+            while class < REACTIONS[row].classes.len() {
+                let place = &mut rows[REACTIONS[row].during[during] as usize][REACTIONS[row].classes[class] as usize];
+                assert!(*place == usize::MAX, "two rows for one failure");
+                *place = row;
+                class += 1;
+            }
+            during += 1;
+        }
+        row += 1;
+    }
+    let mut during = 0;
+    while during < DURINGS.len() {
+        let mut class = 0;
+        while class < FailureClass::ALL.len() {
+            assert!(rows[during][class] != usize::MAX, "a failure without a row");
+            class += 1;
+        }
+        during += 1;
+    }
+    rows
+};
+
+/// A line of a Markdown table: during, failure, reaction, delay.
+impl fmt::Display for ReactionRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("| ")?;
+        listed(f, self.during)?;
+        f.write_str(" | ")?;
+        listed(f, self.classes)?;
+        write!(f, " | {}", self.reaction)?;
+        if let Some((times, then)) = self.limit {
+            let times = if times == 1 { "once" } else { "five times" };
+            write!(f, "; after {times} {then}")?;
+        }
+        f.write_str(if self.most_recent { ", asking for the most recent state" } else { "" })?;
+        write!(f, " | {} |", self.pace)
+    }
+}
+
+fn listed<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
+    for (place, item) in items.iter().enumerate() {
+        write!(f, "{}{item}", if place == 0 { "" } else { ", " })?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Reaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Relist => "relist",
+            RelistByList => "relist by a list",
+            RelistUnpaged => "list unpaged",
+            ListInstead => "list instead, from now on",
+            Rewatch => "watch on",
+        })
+    }
+}
+
+impl fmt::Display for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AtOnce => "none",
+            Growing => "growing",
+            Spread => "growing, spread",
+            Slow => "long",
+        })
+    }
+}

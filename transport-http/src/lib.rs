@@ -1,19 +1,34 @@
-//! List and watch over HTTP/1.1, with [`ureq`].
+//! List and watch over HTTP/1.1, with [`ureq`]: clusters as kubectl knows them, credentials that expire, TLS, proxies.
 //!
 //! ```no_run
+//! # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
 //! use listwatch_core::{ListerWatcher, Request, RequestId};
-//! use listwatch_transport_http::HttpTransport;
+//! use listwatch_transport_http::Cluster;
 //!
-//! let mut transport = HttpTransport::new("http://127.0.0.1:8001"); // `kubectl proxy`
+//! let cluster = Cluster::infer()?; // $KUBECONFIG, ~/.kube/config, or the pod this runs in
+//! let mut transport = cluster.transport()?; // one for each reflector
 //! transport.open(RequestId(1), &Request::parse("/api/v1/pods?limit=500"));
+//! # Ok(())
+//! # }
 //! ```
 #![forbid(unsafe_code)]
 
-mod error;
-mod exchange;
-mod head;
-mod pipe;
-mod server;
-mod transport;
+mod cluster;
+mod config_error;
+mod options;
+pub use cluster::Cluster;
+pub use config_error::ConfigError;
+pub use options::ClusterOptions;
 
+mod transport;
 pub use transport::HttpTransport;
+
+mod auth;
+mod clock;
+mod connection;
+mod in_cluster;
+mod kubeconfig;
+mod reloaded;
+mod secret;
+mod server;
+mod settings;

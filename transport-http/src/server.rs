@@ -1,48 +1,213 @@
 //! Which server is talked to, and how.
 
+use crate::auth::{Auth, Credential};
+use crate::config_error::ConfigError;
+use crate::connection::{ProxyRule, Tls, TlsConnector};
+use crate::options::Limits;
+use crate::settings::Settings;
+use rustls::ClientConfig;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use ureq::Agent;
 use ureq::config::Config;
+use ureq::http::uri::Authority;
+use ureq::http::{Method, Request, Response, Uri};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector, SocksConnector, TcpConnector};
+use ureq::{Agent, Body};
 
-/// How much is read from a connection at once.
+/// How much is read from a connection at once. The head of an answer has to fit, and so has each header of a request.
 pub(crate) const BUFFER: usize = 16 * 1024;
 
-/// How long connecting may take, as with client-go. It is all that is limited here: nothing else can interrupt it.
-const CONNECT: Duration = Duration::from_secs(30);
-
-/// The address of an API server, and what every connection to it needs.
-#[derive(Debug)]
+/// An API server, and what every connection to it needs: one for all the transports of a cluster.
 pub(crate) struct Server {
+    /// Without a slash at its end.
     base: String,
+    authority: Authority,
     config: Config,
+    tls: Option<Tls>,
+    auth: Auth,
+    limits: Limits,
+    open: AtomicUsize,
+}
+
+/// What one request is made with.
+#[derive(Clone)]
+pub(crate) struct Session {
+    credential: Credential,
+    tls: Option<Arc<ClientConfig>>,
+}
+
+/// What is asked.
+pub(crate) struct Call<'a> {
+    pub(crate) method: Method,
+    /// Path and query.
+    pub(crate) target: &'a str,
+    /// Names and values.
+    pub(crate) headers: &'a [(&'static str, &'a str)],
+    pub(crate) body: &'a [u8],
+    /// How long the server may say nothing.
+    pub(crate) idle: Option<Duration>,
 }
 
 impl Server {
-    /// The server at `base`, such as `http://127.0.0.1:8001`, which may have a path.
-    pub(crate) fn new(base: &str) -> Self {
-        let config = Agent::config_builder()
-            // The body of a refusal says why.
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .user_agent(concat!("listwatch/", env!("CARGO_PKG_VERSION")))
-            .accept("application/json")
-            .accept_encoding("")
-            .input_buffer_size(BUFFER)
-            .output_buffer_size(BUFFER)
-            .max_idle_connections(0)
-            .timeout_connect(Some(CONNECT))
-            .build();
-        Self { base: base.trim_end_matches('/').to_owned(), config }
+    pub(crate) fn new(
+        settings: Settings,
+        limits: Limits,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        let Settings { server, place, trust, identity, proxy, login, impersonate, .. } = settings;
+        let uri = address(&server).map_err(|fault| fault.within(&place))?;
+        let proxy = ProxyRule { configured: proxy.as_ref(), env }.choose(&uri)?;
+        let tls = match uri.scheme_str() {
+            Some("https") => Some(Tls::new(trust, identity, place.clone())?),
+            _ => None,
+        };
+        let authority = uri.authority().cloned().ok_or_else(|| ConfigError::new(format!("{place}: no host")))?;
+        let auth = Auth::new(login, impersonate, limits.exec_timeout, &place)?;
+        let base = server.trim_end_matches('/').to_owned();
+        let found =
+            Self { base, authority, config: config(proxy, &limits), tls, auth, limits, open: AtomicUsize::new(0) };
+        found.check()?;
+        Ok(found)
     }
 
-    /// The address of a request target.
-    pub(crate) fn url(&self, target: impl std::fmt::Display) -> String {
-        format!("{}{target}", self.base)
+    /// Whether the certificates can be used as they are now.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        self.tls.as_ref().map_or(Ok(()), |tls| tls.config(None).map(drop))
     }
 
-    /// A client of its own, so that shutting it down ends one request and no other.
-    pub(crate) fn agent(&self) -> Agent {
-        Agent::new_with_config(self.config.clone())
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The address without a slash at its end.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// A place among the requests that may be open at once.
+    pub(crate) fn admit(self: &Arc<Self>) -> Option<Permit> {
+        if self.open.fetch_add(1, Ordering::Relaxed) < self.limits.max_requests {
+            return Some(Permit(self.clone()));
+        }
+        self.open.fetch_sub(1, Ordering::Relaxed);
+        None
+    }
+
+    /// What a request is made with now. It may read files, or run a program.
+    pub(crate) fn session(&self) -> Result<Session, ConfigError> {
+        self.session_of(self.auth.credential()?)
+    }
+
+    /// Something better than what the server did not accept, if there is any.
+    pub(crate) fn renew(&self, refused: &Session) -> Result<Option<Session>, ConfigError> {
+        let renewed = self.auth.renew(&refused.credential)?;
+        renewed.map(|credential| self.session_of(credential)).transpose()
+    }
+
+    fn session_of(&self, credential: Credential) -> Result<Session, ConfigError> {
+        let tls = self.tls.as_ref().map(|tls| tls.config(credential.identity.as_ref())).transpose()?;
+        Ok(Session { credential, tls })
+    }
+
+    /// A client with connections of its own.
+    pub(crate) fn agent(&self, session: &Session) -> Agent {
+        let name = self.tls.as_ref().and_then(Tls::server_name);
+        let tls = TlsConnector::new(session.tls.clone(), self.authority.clone(), name);
+        let connector = ().chain(SocksConnector::default()).chain(ConnectProxyConnector::default());
+        let connector = connector.chain(TcpConnector::default()).chain(tls);
+        Agent::with_parts(self.config.clone(), connector, DefaultResolver::default())
+    }
+
+    /// Asks, and waits for the head of the answer.
+    pub(crate) fn call(
+        &self,
+        agent: &Agent,
+        session: &Session,
+        call: &Call<'_>,
+    ) -> Result<Response<Body>, ureq::Error> {
+        let mut request = Request::builder().method(call.method.clone()).uri(format!("{}{}", self.base, call.target));
+        for (name, value) in call.headers {
+            request = request.header(*name, *value);
+        }
+        for (name, value) in self.auth.headers(&session.credential) {
+            request = request.header(name, value);
+        }
+        if call.body.is_empty() {
+            return agent.run(timed(agent, request.body(())?, call.idle));
+        }
+        agent.run(timed(agent, request.body(call.body)?, call.idle))
+    }
+}
+
+impl Session {
+    /// Whether a connection made for one serves the other: it shows the same certificate, and trusts the same.
+    pub(crate) fn shows_the_same_as(&self, other: &Self) -> bool {
+        match (&self.tls, &other.tls) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+}
+
+/// A request that is open.
+#[derive(Debug)]
+pub(crate) struct Permit(Arc<Server>);
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("base", &self.base).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").finish_non_exhaustive()
+    }
+}
+
+fn timed<B: ureq::AsSendBody>(agent: &Agent, request: Request<B>, idle: Option<Duration>) -> Request<B> {
+    agent.configure_request(request).timeout_per_read(idle).timeout_per_write(idle).timeout_recv_response(idle).build()
+}
+
+fn config(proxy: Option<ureq::Proxy>, limits: &Limits) -> Config {
+    Agent::config_builder()
+        // The body of a refusal says why.
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .proxy(proxy)
+        .user_agent(concat!("listwatch/", env!("CARGO_PKG_VERSION")))
+        .accept_encoding("")
+        .input_buffer_size(BUFFER)
+        .output_buffer_size(BUFFER)
+        // Otherwise a head that fills the buffer looks like a connection that was lost.
+        .max_response_header_size(BUFFER - 1)
+        .max_idle_connections(1)
+        .timeout_connect(Some(limits.connect_timeout))
+        .build()
+}
+
+/// What may be wrong with an address does not include what it is: it may hold a password.
+fn address(server: &str) -> Result<Uri, ConfigError> {
+    let fault = |what| ConfigError::new(format!("the server's address {what}: give https://HOST:PORT"));
+    let uri: Uri = server.parse().map_err(|_| fault("is not a URL"))?;
+    match (uri.scheme_str(), uri.authority()) {
+        (Some("http" | "https"), Some(authority)) if authority.as_str().contains('@') => {
+            Err(fault("holds a name or a password, which belong to the user's entry"))
+        }
+        (Some("http" | "https"), Some(authority)) if !authority.host().is_empty() => match uri.query() {
+            Some(_) => Err(fault("has a query")),
+            None => Ok(uri),
+        },
+        _ => Err(fault("is neither http nor https")),
     }
 }

@@ -1,43 +1,64 @@
 //! The transport itself.
 
-use crate::exchange::Exchange;
-use crate::pipe::Piece;
+use crate::config_error::ConfigError;
+use crate::connection::{Exchange, Line, Piece};
+use crate::options::ClusterOptions;
 use crate::server::Server;
-use listwatch_core::{Incoming, ListerWatcher, Request, RequestId, Turn};
+use listwatch_core::{Incoming, ListerWatcher, Request, RequestId, TransportError, TransportErrorKind, Turn};
+use std::sync::Arc;
 use std::task::{Poll, ready};
 
-/// A [`ListerWatcher`] over HTTP/1.1.
+/// A [`ListerWatcher`] over HTTP/1.1, with or without TLS. [`Cluster::transport`](crate::Cluster::transport) makes one.
 ///
 /// It is asynchronous: [`poll_read`](ListerWatcher::poll_read) never waits, it registers the waker and returns
 /// [`Poll::Pending`]; `turn.now` and `turn.max_wait` are not looked at. A loop without an executor brings a waker that
 /// unparks its thread.
 ///
-/// Each request has a thread and a connection of its own. The thread reads at most 16 KiB ahead of what was polled;
-/// when nobody polls, it reads nothing from the socket, and TCP holds the server back. Aborting a request, opening the
-/// next one, and dropping the transport shut the connection down at once.
+/// Each request has a thread of its own. The thread reads at most 32 KiB ahead of what was polled; when nobody polls, it
+/// reads nothing from the socket, and TCP holds the server back. One request after the other uses the same connection.
+/// Aborting a request, opening the next one before it is over, and dropping the transport shut the connection down at
+/// once; only the resolution of a name, and connecting within its time limit, are finished in the background.
 ///
-/// Redirects are reported, not followed; no proxy is used; nothing but connecting has a time limit. A body without a
-/// length and without chunks, as HTTP/1.0 has it, ends with its connection: there a broken one looks like a whole one.
+/// Lists come compressed if the server likes, watches as they are. Redirects are errors: credentials are not carried
+/// to where an answer points. A body without a length and without chunks, as HTTP/1.0 has it, ends with its connection:
+/// there a broken one looks like a whole one, unless TLS tells them apart.
 #[derive(Debug)]
 pub struct HttpTransport {
-    server: Server,
+    server: Result<Arc<Server>, ConfigError>,
+    line: Arc<Line>,
     open: Option<(RequestId, Exchange)>,
 }
 
 impl HttpTransport {
-    /// Talks to the API server at `base_url`, such as `http://127.0.0.1:8001`. It may have a path, which then precedes
-    /// that of every request.
+    /// Talks to the API server at `base_url` without credentials: what [`Cluster::at`](crate::Cluster::at) offers, with
+    /// an address that is none reported by the first request.
     #[must_use]
     pub fn new(base_url: &str) -> Self {
-        Self { server: Server::new(base_url), open: None }
+        let server = ClusterOptions::new().at(base_url).map(crate::Cluster::into_server);
+        Self { server, line: Arc::default(), open: None }
+    }
+
+    pub(crate) fn over(server: Arc<Server>) -> Self {
+        Self { server: Ok(server), line: Arc::default(), open: None }
+    }
+
+    /// Ends what is open, and its connection with it.
+    fn cut(&mut self) {
+        if self.open.take().is_some() {
+            std::mem::take(&mut self.line).cut();
+        }
     }
 }
 
 impl ListerWatcher for HttpTransport {
     fn open(&mut self, id: RequestId, request: &Request) {
         // The old connection goes before the new one comes.
-        self.open = None;
-        self.open = Some((id, Exchange::start(self.server.agent(), self.server.url(request))));
+        self.cut();
+        let exchange = match &self.server {
+            Ok(server) => Exchange::start(server, &self.line, request.clone()),
+            Err(error) => Exchange::failed(TransportError::new(TransportErrorKind::Other, error.to_string())),
+        };
+        self.open = Some((id, exchange));
     }
 
     fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
@@ -48,11 +69,22 @@ impl ListerWatcher for HttpTransport {
             Piece::Data(len) => return Poll::Ready(Incoming::Data { id, len }),
             Piece::End(end) => end,
         };
+        if end.is_err() {
+            self.cut();
+        }
         self.open = None;
         Poll::Ready(end.map_or_else(|error| Incoming::Failed { id, error }, |()| Incoming::End { id }))
     }
 
     fn abort(&mut self, id: RequestId) {
-        self.open.take_if(|(open, _)| *open == id);
+        if self.open.as_ref().is_some_and(|(open, _)| *open == id) {
+            self.cut();
+        }
+    }
+}
+
+impl Drop for HttpTransport {
+    fn drop(&mut self) {
+        self.cut();
     }
 }

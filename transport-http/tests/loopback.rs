@@ -1,7 +1,9 @@
 //! The transport against a server that a test writes out byte by byte.
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
-use listwatch_core::{Head, Incoming, Instant, ListerWatcher, Request, RequestId, TransportErrorKind, Turn};
+use listwatch_core::{
+    Head, Incoming, Instant, ListerWatcher, Request, RequestId, TransportError, TransportErrorKind, Turn,
+};
 use listwatch_transport_http::HttpTransport;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -29,7 +31,7 @@ fn a_request_asks_for_what_it_says_and_for_nothing_else() {
     let host = format!("host: {}", client.address);
     let agent = concat!("user-agent: listwatch/", env!("CARGO_PKG_VERSION"));
     let target = "get /api/v1/pods?watch=1&allowwatchbookmarks=true&resourceversion=5 http/1.1";
-    assert_eq!(lines, ["", "accept: application/json", target, &host, agent]);
+    assert_eq!(lines, ["", "accept-encoding: identity", "accept: application/json", target, &host, agent]);
 }
 
 #[test]
@@ -81,12 +83,18 @@ fn a_wait_until_a_date_counts_from_the_date_of_the_answer() {
 }
 
 #[test]
-fn a_redirect_is_reported_and_not_followed() {
+fn a_redirect_is_an_error_that_says_where_to() {
     let mut client = Client::of(|mut connection, _| {
-        send(&mut connection, "HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n");
+        send(
+            &mut connection,
+            "HTTP/1.1 302 Found\r\nlocation: https://user:hunter2@elsewhere/login?token=hunter2\r\ncontent-length: 0\r\n\r\n",
+        );
     });
     client.open("/api/v1/pods");
-    assert_eq!(client.drain(), (302, String::new(), Ok(())));
+    let error = client.error();
+    assert_eq!(error.kind, TransportErrorKind::Protocol);
+    assert!(error.detail.contains("redirected (302) to https://elsewhere/login,"), "{error}");
+    assert_eq!(client.next(), Incoming::Idle { until: None });
 }
 
 #[test]
@@ -273,8 +281,12 @@ impl Client {
     }
 
     fn failure(&mut self) -> TransportErrorKind {
+        self.error().kind
+    }
+
+    fn error(&mut self) -> TransportError {
         match self.next() {
-            Incoming::Failed { id: ID, error } => error.kind,
+            Incoming::Failed { id: ID, error } => error,
             other => panic!("{other:?}"),
         }
     }

@@ -1,0 +1,128 @@
+//! Who a request comes from.
+
+mod exec;
+mod timestamp;
+
+use crate::config_error::ConfigError;
+use crate::reloaded::Reloaded;
+use crate::secret::Secret;
+use crate::settings::Login;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use exec::Exec;
+use std::time::Duration;
+use ureq::http::{HeaderName, HeaderValue};
+
+/// How much room a header has: it is written in one piece.
+const MAX_HEADER: usize = 15 << 10;
+
+/// What says who a request comes from, and gets new credentials when the old ones are used up.
+pub(crate) struct Auth {
+    source: Source,
+    impersonate: Vec<(HeaderName, HeaderValue)>,
+}
+
+enum Source {
+    Nobody,
+    Header(HeaderValue),
+    File(Reloaded, Option<Secret>),
+    Exec(Box<Exec>),
+}
+
+/// What one request carries.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Credential {
+    authorization: Option<HeaderValue>,
+    /// A client certificate and its key, in PEM.
+    pub(crate) identity: Option<(Secret, Secret)>,
+}
+
+impl Auth {
+    pub(crate) fn new(
+        login: Login,
+        impersonate: Vec<(String, String)>,
+        limit: Duration,
+        place: &str,
+    ) -> Result<Self, ConfigError> {
+        let source = match login {
+            Login::Nobody => Source::Nobody,
+            Login::Basic(pair) => {
+                let pair = BASE64_STANDARD.encode(pair.reveal());
+                Source::Header(header("Basic ", &pair, "the password", place)?)
+            }
+            Login::Token(token) => Source::Header(bearer(&token, place)?),
+            Login::TokenFile(path, token) => Source::File(Reloaded::new("token file", path), token),
+            Login::Exec(plugin) => Source::Exec(Box::new(Exec::new(plugin, limit))),
+        };
+        let named = |(name, value): (String, String)| {
+            let name = HeaderName::try_from(name).ok();
+            let value = header("", &value, "whom to impersonate", place)?;
+            Ok((name.ok_or_else(|| ConfigError::new("impersonates with a key that no header can have"))?, value))
+        };
+        let impersonate = impersonate.into_iter().map(named).collect::<Result<_, ConfigError>>()?;
+        Ok(Self { source, impersonate })
+    }
+
+    /// What a request carries now. It may read a file, or run a program.
+    pub(crate) fn credential(&self) -> Result<Credential, ConfigError> {
+        let (authorization, identity) = match &self.source {
+            Source::Nobody => (None, None),
+            Source::Header(header) => (Some(header.clone()), None),
+            Source::File(file, token) => (Some(from_file(file, token.as_ref())?), None),
+            Source::Exec(exec) => {
+                let issued = exec.current()?;
+                let token = issued.token.as_ref().map(|token| bearer(token, exec.place())).transpose()?;
+                (token, issued.identity)
+            }
+        };
+        Ok(Credential { authorization, identity })
+    }
+
+    /// Something better than a credential that the server did not accept; `None` if there is nothing else.
+    pub(crate) fn renew(&self, refused: &Credential) -> Result<Option<Credential>, ConfigError> {
+        match &self.source {
+            Source::Nobody | Source::Header(_) => return Ok(None),
+            Source::File(file, _) => file.doubt(),
+            // Whoever was refused at the same time may have renewed it already.
+            Source::Exec(exec) if self.credential()? == *refused => exec.doubt(),
+            Source::Exec(_) => {}
+        }
+        Ok(Some(self.credential()?).filter(|renewed| renewed != refused))
+    }
+
+    /// The headers of a request.
+    pub(crate) fn headers<'a>(
+        &'a self,
+        credential: &'a Credential,
+    ) -> impl Iterator<Item = (HeaderName, &'a HeaderValue)> {
+        let authorization = credential.authorization.iter().map(|value| (ureq::http::header::AUTHORIZATION, value));
+        authorization.chain(self.impersonate.iter().map(|(name, value)| (name.clone(), value)))
+    }
+}
+
+fn from_file(file: &Reloaded, token: Option<&Secret>) -> Result<HeaderValue, ConfigError> {
+    let place = format!("token file {}", file.path().display());
+    match (file.current(), token) {
+        (Ok(content), _) => bearer(&content, &place),
+        (Err(_), Some(token)) => bearer(token, &place),
+        (Err(error), None) => Err(error),
+    }
+}
+
+fn bearer(token: &Secret, place: &str) -> Result<HeaderValue, ConfigError> {
+    match token.reveal_text() {
+        Some("") => Err(ConfigError::new(format!("{place}: the token is empty"))),
+        text => header("Bearer ", text.unwrap_or("\0"), "the token", place),
+    }
+}
+
+/// A header that is never shown.
+fn header(scheme: &str, text: &str, what: &str, place: &str) -> Result<HeaderValue, ConfigError> {
+    if text.len() > MAX_HEADER {
+        return Err(ConfigError::new(format!("{place}: {what} is longer than {MAX_HEADER} bytes")));
+    }
+    let mut value = HeaderValue::try_from(format!("{scheme}{text}"))
+        .map_err(|_| ConfigError::new(format!("{place}: {what} has characters that no header can have")))?;
+    value.set_sensitive(true);
+    Ok(value)
+}

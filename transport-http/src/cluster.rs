@@ -1,0 +1,82 @@
+use crate::config_error::ConfigError;
+use crate::options::ClusterOptions;
+use crate::server::Server;
+use crate::transport::HttpTransport;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A cluster that can be talked to: an API server, whom to trust there, and in whose name to ask.
+///
+/// A clone is the same cluster. Its transports share the configuration, the credentials and one limit on open requests.
+/// Tokens, certificates and the authority are read again when their files change, and exec plugins are run again when
+/// what they gave expires, or when the server does not accept it.
+///
+/// ```no_run
+/// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
+/// use listwatch_transport_http::Cluster;
+///
+/// let cluster = Cluster::infer()?;
+/// println!("{} in {}", cluster.server(), cluster.namespace());
+/// let transport = cluster.transport()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// What is not there: `auth-provider`, which Kubernetes has removed, and plugins that need a terminal.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    server: Arc<Server>,
+    context: Option<String>,
+    namespace: String,
+}
+
+impl Cluster {
+    pub(crate) fn new(server: Arc<Server>, context: Option<String>, namespace: String) -> Self {
+        Self { server, context, namespace }
+    }
+
+    pub(crate) fn into_server(self) -> Arc<Server> {
+        self.server
+    }
+
+    /// The cluster that kubectl would talk to: the current context of `$KUBECONFIG` (several files are merged, and what
+    /// comes first counts) or of `~/.kube/config`; without them, that of the pod this runs in.
+    pub fn infer() -> Result<Self, ConfigError> {
+        ClusterOptions::new().infer()
+    }
+
+    /// The cluster of the current context of a kubeconfig. [`ClusterOptions`] choose another one.
+    pub fn from_kubeconfig(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        ClusterOptions::new().kubeconfig(path)
+    }
+
+    /// The API server at `url`, asked by nobody in particular, such as `http://127.0.0.1:8001` beside `kubectl proxy`.
+    /// It may have a path, which then precedes that of every request.
+    pub fn at(url: &str) -> Result<Self, ConfigError> {
+        ClusterOptions::new().at(url)
+    }
+
+    /// A transport for one reflector. Fails if a certificate cannot be used any more.
+    pub fn transport(&self) -> Result<HttpTransport, ConfigError> {
+        self.server.check()?;
+        Ok(HttpTransport::over(self.server.clone()))
+    }
+
+    /// The address of the server.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        self.server.base()
+    }
+
+    /// The context, where a kubeconfig has one.
+    #[must_use]
+    pub fn context(&self) -> Option<&str> {
+        self.context.as_deref()
+    }
+
+    /// The namespace of the context, or of the pod; `default` where none is named.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+}

@@ -1,0 +1,39 @@
+use flate2::read::MultiGzDecoder;
+use listwatch_core::{TransportError, TransportErrorKind};
+use std::io::{self, ErrorKind, Read};
+use ureq::http::Response;
+use ureq::{Body, BodyReader};
+
+/// What an answer says, decompressed. Nothing is stored, so that what swells while it is decompressed costs time only.
+pub(crate) enum Content {
+    Plain(BodyReader<'static>),
+    Gzip(Box<MultiGzDecoder<BodyReader<'static>>>),
+}
+
+impl Content {
+    pub(crate) fn of(response: Response<Body>) -> Result<Self, TransportError> {
+        let encoding = response.headers().get("content-encoding").map(|value| value.as_bytes().to_ascii_lowercase());
+        let is_gzip = match encoding.as_deref() {
+            None | Some(b"" | b"identity") => false,
+            Some(b"gzip" | b"x-gzip") => true,
+            Some(_) => {
+                let detail = "the answer is compressed in a way that was not asked for";
+                return Err(TransportError::new(TransportErrorKind::Protocol, detail));
+            }
+        };
+        let reader = response.into_body().into_reader();
+        Ok(if is_gzip { Self::Gzip(Box::new(MultiGzDecoder::new(reader))) } else { Self::Plain(reader) })
+    }
+}
+
+impl Read for Content {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(reader) => reader.read(buf),
+            Self::Gzip(reader) => reader.read(buf).map_err(|error| match error.kind() {
+                ErrorKind::InvalidInput => io::Error::new(ErrorKind::InvalidData, "the answer is no proper gzip"),
+                _ => error,
+            }),
+        }
+    }
+}

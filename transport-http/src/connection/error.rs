@@ -1,0 +1,107 @@
+//! What went wrong, in the terms of the machines.
+
+use listwatch_core::{TransportError, TransportErrorKind};
+use rustls::CertificateError;
+use std::io;
+use ureq::http::{Response, Uri};
+use ureq::{Error, Timeout};
+
+/// An error of ureq's, also one that came wrapped in an [`io::Error`].
+pub(crate) fn of(error: &Error) -> TransportError {
+    let (kind, detail) = match error {
+        Error::Io(error) => return of_io(error),
+        Error::Timeout(timeout) => (TransportErrorKind::Timeout, while_doing(*timeout).to_owned()),
+        Error::HostNotFound => (TransportErrorKind::Dns, error.to_string()),
+        Error::ConnectionFailed => (TransportErrorKind::Refused, error.to_string()),
+        Error::Tls(_) | Error::TlsRequired => (TransportErrorKind::Tls, error.to_string()),
+        Error::Protocol(_) => (TransportErrorKind::Protocol, error.to_string()),
+        Error::LargeResponseHeader(_, limit) => {
+            (TransportErrorKind::Protocol, format!("the head of the answer is longer than {limit} bytes"))
+        }
+        Error::ConnectProxyFailed(reason) => (TransportErrorKind::Refused, format!("the proxy refused: {reason}")),
+        // ureq would quote it, and what was configured as an address may hold a password.
+        Error::BadUri(_) | Error::Http(_) => {
+            (TransportErrorKind::Other, "the request has no proper address".to_owned())
+        }
+        _ => (TransportErrorKind::Other, error.to_string()),
+    };
+    TransportError::new(kind, detail)
+}
+
+/// An answer that points somewhere else. What it points to may not get the credentials, and who configured the address
+/// should know.
+pub(crate) fn redirection<B>(response: &Response<B>) -> Result<(), TransportError> {
+    if !matches!(response.status().as_u16(), 301..=303 | 307 | 308) {
+        return Ok(());
+    }
+    let location = response.headers().get("location").and_then(|value| value.to_str().ok()?.parse::<Uri>().ok());
+    let target = location.map_or_else(|| "nowhere".to_owned(), |uri| without_secrets(&uri));
+    let status = response.status().as_u16();
+    Err(TransportError::new(
+        TransportErrorKind::Protocol,
+        format!(
+            "redirected ({status}) to {target}, which is not followed: configure the address of the API server itself"
+        ),
+    ))
+}
+
+/// An address without the name, the password and the query that it may have.
+fn without_secrets(uri: &Uri) -> String {
+    let scheme = uri.scheme_str().map(|scheme| format!("{scheme}://")).unwrap_or_default();
+    let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}{host}{}", uri.path())
+}
+
+fn of_io(error: &io::Error) -> TransportError {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(tls) => TransportError::new(TransportErrorKind::Tls, of_tls(tls)),
+        None => TransportError::new(kind_of(error), error.to_string()),
+    }
+}
+
+fn kind_of(error: &io::Error) -> TransportErrorKind {
+    use io::ErrorKind;
+    match error.kind() {
+        ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+            TransportErrorKind::Refused
+        }
+        ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::BrokenPipe
+        | ErrorKind::NotConnected
+        | ErrorKind::UnexpectedEof => TransportErrorKind::Reset,
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => TransportErrorKind::Timeout,
+        ErrorKind::InvalidData => TransportErrorKind::Protocol,
+        // The standard library has no kind for it.
+        _ if error.to_string().starts_with("failed to lookup address") => TransportErrorKind::Dns,
+        _ => TransportErrorKind::Other,
+    }
+}
+
+/// What TLS complains of, and what to do about what happens most.
+fn of_tls(error: &rustls::Error) -> String {
+    let advice = match error {
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "; the configured certificate authority did not issue the server's certificate"
+        }
+        rustls::Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => "; connect by a name of the certificate, or set `tls-server-name` to one",
+        rustls::Error::InvalidMessage(_) => "; is this an https address?",
+        rustls::Error::AlertReceived(_) => "; the server did not accept the client certificate, or wants one",
+        _ => "",
+    };
+    format!("{error}{advice}")
+}
+
+fn while_doing(timeout: Timeout) -> &'static str {
+    match timeout {
+        Timeout::Connect => "connecting took too long",
+        Timeout::Resolve => "resolving the server's name took too long",
+        Timeout::PerWrite | Timeout::SendRequest | Timeout::SendBody => "the request was not taken",
+        Timeout::RecvResponse => "the answer did not begin",
+        Timeout::PerRead => "nothing came",
+        _ => "it took too long",
+    }
+}

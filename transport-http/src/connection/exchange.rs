@@ -1,0 +1,122 @@
+//! One request and its answer.
+
+use super::body::Content;
+use super::pipe::{self, Piece, Receiver, Sender};
+use super::{Line, error, head};
+use crate::config_error::ConfigError;
+use crate::server::{BUFFER, Call, Permit, Server, Session};
+use listwatch_core::{Query, Request, TransportError, TransportErrorKind, Verb};
+use std::io::Read;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::thread;
+use std::time::Duration;
+use ureq::Body;
+use ureq::http::{Method, Response, StatusCode};
+
+/// Enough for TLS, and for a build without optimisation.
+const STACK: usize = 128 * 1024;
+
+/// A request under way, read by a thread of its own. Its [`Line`] is what ends it early.
+#[derive(Debug)]
+pub(crate) struct Exchange(Receiver);
+
+impl Exchange {
+    /// Sends a GET request.
+    pub(crate) fn start(server: &Arc<Server>, line: &Arc<Line>, request: Request) -> Self {
+        let Some(permit) = server.admit() else {
+            let limit = server.limits().max_requests;
+            let detail = format!("{limit} requests are open already: raise ClusterOptions::max_requests");
+            return Self::failed(TransportError::new(TransportErrorKind::Other, detail));
+        };
+        let (sender, answer) = pipe::new();
+        let job = Job { server: server.clone(), line: line.clone(), request, _permit: permit };
+        let worker = move || {
+            let end = job.receive(&sender);
+            // Who hears the end may open the next request: there has to be room for it.
+            drop(job);
+            sender.end(end);
+        };
+        // Without a thread the sender is dropped, which is reported as any other failure is.
+        drop(thread::Builder::new().name("listwatch-http".into()).stack_size(STACK).spawn(worker));
+        Self(answer)
+    }
+
+    /// One that could not be sent.
+    pub(crate) fn failed(error: TransportError) -> Self {
+        let (sender, answer) = pipe::new();
+        sender.end(Err(error));
+        Self(answer)
+    }
+
+    pub(crate) fn poll(&self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
+        self.0.poll(cx, buf)
+    }
+}
+
+/// What the thread does.
+struct Job {
+    server: Arc<Server>,
+    line: Arc<Line>,
+    request: Request,
+    _permit: Permit,
+}
+
+impl Job {
+    /// Reads the whole answer into the pipe, as fast as it is taken out there.
+    fn receive(&self, sender: &Sender) -> Result<(), TransportError> {
+        let response = self.answer()?;
+        error::redirection(&response)?;
+        sender.head(head::of(&response));
+        let mut content = Content::of(response)?;
+        let mut chunk = vec![0; BUFFER];
+        loop {
+            // Nothing is read behind an error: there ureq reports a proper end.
+            let len = content.read(&mut chunk).map_err(|cause| error::of(&cause.into()))?;
+            chunk.truncate(len);
+            if len == 0 || !sender.data(&mut chunk) {
+                return Ok(());
+            }
+            chunk.resize(BUFFER, 0);
+        }
+    }
+
+    /// The answer; to a second question if the first was not accepted, and there are better credentials.
+    fn answer(&self) -> Result<Response<Body>, TransportError> {
+        let session = self.server.session().map_err(unusable)?;
+        let response = self.ask(&session)?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(renewed) = self.server.renew(&session).map_err(unusable)?
+        {
+            return self.ask(&renewed);
+        }
+        Ok(response)
+    }
+
+    fn ask(&self, session: &Session) -> Result<Response<Body>, TransportError> {
+        let given_up = || TransportError::new(TransportErrorKind::Reset, "given up");
+        let agent = self.line.agent(&self.server, session).ok_or_else(given_up)?;
+        let encoding = if self.request.query() == Query::List { "gzip" } else { "identity" };
+        let call = Call {
+            method: Method::GET,
+            target: &self.request.to_string(),
+            headers: &[("accept", "application/json"), ("accept-encoding", encoding)],
+            body: &[],
+            idle: self.idle(),
+        };
+        self.server.call(&agent, session, &call).map_err(|cause| error::of(&cause))
+    }
+
+    /// How long the server may say nothing: it may keep a watch silent until it ends it.
+    fn idle(&self) -> Option<Duration> {
+        let limit = self.server.limits().idle_timeout?;
+        match self.request.verb {
+            Verb::List { .. } => Some(limit),
+            Verb::Watch { timeout, .. } => timeout.map(|timeout| timeout.saturating_add(limit)),
+        }
+    }
+}
+
+fn unusable(error: ConfigError) -> TransportError {
+    TransportError::new(TransportErrorKind::Other, error.to_string())
+}

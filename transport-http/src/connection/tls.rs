@@ -1,0 +1,208 @@
+//! Whom to trust, and which certificate to show.
+
+use crate::config_error::ConfigError;
+use crate::reloaded::Reloaded;
+use crate::secret::Secret;
+use crate::settings::{Material, Trust};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What TLS needs, from files that may change.
+pub(crate) struct Tls {
+    place: String,
+    authority: Option<Source>,
+    insecure: bool,
+    identity: Option<(Source, Source)>,
+    server_name: Option<ServerName<'static>>,
+    last: Mutex<Option<(Inputs, Arc<ClientConfig>)>>,
+}
+
+/// All that a configuration depends on.
+#[derive(PartialEq)]
+struct Inputs {
+    authority: Option<Secret>,
+    identity: Option<(Secret, Secret)>,
+}
+
+enum Source {
+    Data(Secret, String),
+    File(Reloaded),
+}
+
+impl Tls {
+    pub(crate) fn new(
+        trust: Trust,
+        identity: Option<(Material, Material)>,
+        place: String,
+    ) -> Result<Self, ConfigError> {
+        let named = |name: String| {
+            let fault = |_| ConfigError::new(format!("{place}: `tls-server-name` is neither a name nor an address"));
+            ServerName::try_from(name).map_err(fault)
+        };
+        Ok(Self {
+            server_name: trust.server_name.map(named).transpose()?,
+            authority: trust.authority.map(|material| Source::new("certificate authority", material)),
+            insecure: trust.insecure,
+            identity: identity.map(|(certificate, key)| {
+                (Source::new("client certificate", certificate), Source::new("client key", key))
+            }),
+            last: Mutex::new(None),
+            place,
+        })
+    }
+
+    /// The name that the server's certificate is for, if not that of its address.
+    pub(crate) fn server_name(&self) -> Option<ServerName<'static>> {
+        self.server_name.clone()
+    }
+
+    /// The configuration as it is now; the same one until something changes. A certificate that was issued goes before
+    /// the one of the configuration.
+    pub(crate) fn config(&self, issued: Option<&(Secret, Secret)>) -> Result<Arc<ClientConfig>, ConfigError> {
+        let identity = match (issued, &self.identity) {
+            (Some(issued), _) => Some(issued.clone()),
+            (None, Some((certificate, key))) => Some((certificate.current()?, key.current()?)),
+            (None, None) => None,
+        };
+        let inputs = Inputs { authority: self.authority.as_ref().map(Source::current).transpose()?, identity };
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, config)) = last.as_ref().filter(|(known, _)| *known == inputs) {
+            return Ok(config.clone());
+        }
+        let config = Arc::new(self.build(&inputs, issued.is_some())?);
+        *last = Some((inputs, config.clone()));
+        Ok(config)
+    }
+
+    fn build(&self, inputs: &Inputs, is_issued: bool) -> Result<ClientConfig, ConfigError> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| ConfigError::new(error.to_string()))?;
+        let verifier: Arc<dyn ServerCertVerifier> =
+            if self.insecure { Arc::new(AcceptAll(provider)) } else { self.verifier(inputs, provider)? };
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        let mut config = match &inputs.identity {
+            None => builder.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let (certificate_place, key_place) = self.identity_places(is_issued);
+                let chain = certificates(certificate, &certificate_place)?;
+                let key = private_key(key, &key_place)?;
+                builder.with_client_auth_cert(chain, key).map_err(|error| {
+                    ConfigError::new(format!(
+                        "the client key ({key_place}) does not fit the client certificate ({certificate_place}): {error}"
+                    ))
+                })?
+            }
+        };
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(config)
+    }
+
+    fn verifier(
+        &self,
+        inputs: &Inputs,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
+        let (certificates, place) = match (&inputs.authority, &self.authority) {
+            (Some(authority), Some(source)) => (certificates(authority, &source.place())?, source.place()),
+            _ => (rustls_native_certs::load_native_certs().certs, "the system's certificate authorities".to_owned()),
+        };
+        let mut roots = RootCertStore::empty();
+        if roots.add_parsable_certificates(certificates).0 == 0 {
+            return Err(ConfigError::new(format!("{place}: there is no certificate that could be trusted")));
+        }
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        Ok(verifier.map_err(|error| ConfigError::new(format!("{place}: {error}")))?)
+    }
+
+    fn identity_places(&self, is_issued: bool) -> (String, String) {
+        match &self.identity {
+            Some((certificate, key)) if !is_issued => (certificate.place(), key.place()),
+            _ => (self.place.clone(), self.place.clone()),
+        }
+    }
+}
+
+impl Source {
+    fn new(what: &'static str, material: Material) -> Self {
+        match material {
+            Material::Data(content, place) => Self::Data(content, place),
+            Material::File(path) => Self::File(Reloaded::new(what, path)),
+        }
+    }
+
+    fn current(&self) -> Result<Secret, ConfigError> {
+        match self {
+            Self::Data(content, _) => Ok(content.clone()),
+            Self::File(file) => file.current(),
+        }
+    }
+
+    fn place(&self) -> String {
+        match self {
+            Self::Data(_, place) => place.clone(),
+            Self::File(file) => file.path().display().to_string(),
+        }
+    }
+}
+
+fn certificates(pem: &Secret, place: &str) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.reveal()).collect();
+    let found = found.map_err(|_| ConfigError::new(format!("{place}: this is no PEM file")))?;
+    if found.is_empty() {
+        return Err(ConfigError::new(format!("{place}: there is no certificate in PEM")));
+    }
+    Ok(found)
+}
+
+fn private_key(pem: &Secret, place: &str) -> Result<PrivateKeyDer<'static>, ConfigError> {
+    PrivateKeyDer::from_pem_slice(pem.reveal())
+        .map_err(|_| ConfigError::new(format!("{place}: there is no private key in PEM, or it is encrypted")))
+}
+
+/// For `insecure-skip-tls-verify`: any certificate will do, but the server must have its key.
+#[derive(Debug)]
+struct AcceptAll(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AcceptAll {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,114 @@
+use super::yaml::{Node, Value};
+use crate::config_error::ConfigError;
+use crate::secret::Secret;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A cluster, user or context, or a part of one, and where it stands.
+pub(super) struct Entry<'a> {
+    file: &'a Path,
+    kind: &'static str,
+    name: &'a str,
+    node: &'a Node,
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn new(file: &'a Path, kind: &'static str, name: &'a str, node: &'a Node) -> Self {
+        Self { file, kind, name, node }
+    }
+
+    /// Where it stands, for an error that comes up later.
+    pub(super) fn place(&self) -> String {
+        format!("{}:{}: {} `{}`", self.file.display(), self.node.line, self.kind, self.name)
+    }
+
+    /// What is wrong with it.
+    pub(super) fn fault(&self, what: impl fmt::Display) -> ConfigError {
+        self.fault_in(self.node.line, what)
+    }
+
+    pub(super) fn fault_in(&self, line: usize, what: impl fmt::Display) -> ConfigError {
+        ConfigError::at(self.file, line, format!("{} `{}` {what}", self.kind, self.name))
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.node.entry(key).is_some()
+    }
+
+    /// A map in it.
+    pub(super) fn part(&self, key: &str) -> Option<Self> {
+        self.node.entry(key).map(|node| Entry { node, ..*self })
+    }
+
+    pub(super) fn node(&self) -> &'a Node {
+        self.node
+    }
+
+    /// A text that is not empty.
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, ConfigError> {
+        match self.node.entry(key).map(|node| (node.line, &node.value)) {
+            None => Ok(None),
+            Some((_, Value::Scalar(text, _))) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
+            Some((line, _)) => Err(self.fault_in(line, format!("has a `{key}` that is no text"))),
+        }
+    }
+
+    pub(super) fn flag(&self, key: &str) -> Result<bool, ConfigError> {
+        match self.text(key)?.map(str::to_ascii_lowercase).as_deref() {
+            None | Some("false" | "no" | "off" | "n") => Ok(false),
+            Some("true" | "yes" | "on" | "y") => Ok(true),
+            Some(_) => Err(self.fault(format!("has a `{key}` that is neither true nor false"))),
+        }
+    }
+
+    /// A path, which counts from the folder of the file.
+    pub(super) fn path(&self, key: &str) -> Result<Option<PathBuf>, ConfigError> {
+        Ok(self.text(key)?.map(|path| self.resolve(path)))
+    }
+
+    pub(super) fn resolve(&self, path: &str) -> PathBuf {
+        self.file.parent().map_or_else(|| path.into(), |folder| folder.join(path))
+    }
+
+    /// What a text in base64 stands for.
+    pub(super) fn base64(&self, key: &str) -> Result<Option<Secret>, ConfigError> {
+        let Some(text) = self.text(key)? else { return Ok(None) };
+        let packed: String = text.split_ascii_whitespace().collect();
+        match BASE64_STANDARD.decode(packed) {
+            Ok(content) => Ok(Some(Secret::new(content))),
+            Err(_) => Err(self.fault(format!("has a `{key}` that is not base64"))),
+        }
+    }
+
+    /// A list of texts.
+    pub(super) fn texts(&self, key: &str) -> Result<Vec<&'a str>, ConfigError> {
+        let Some(node) = self.node.entry(key) else { return Ok(Vec::new()) };
+        let fault = |line| self.fault_in(line, format!("has a `{key}` that is no list of texts"));
+        let Value::List(items) = &node.value else { return Err(fault(node.line)) };
+        let text = |item: &'a std::sync::Arc<Node>| match &item.value {
+            Value::Scalar(text, _) => Ok(text.as_str()),
+            _ => Err(fault(item.line)),
+        };
+        items.iter().map(text).collect()
+    }
+
+    /// The keys of a map.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let entries = match &self.node.value {
+            Value::Map(entries) => entries.as_slice(),
+            _ => &[],
+        };
+        entries.iter().map(|(key, _)| key.as_str())
+    }
+
+    /// The maps of a list.
+    pub(super) fn parts(&self, key: &str) -> Vec<Self> {
+        let items = match self.node.entry(key).map(|node| &node.value) {
+            Some(Value::List(items)) => items.as_slice(),
+            _ => &[],
+        };
+        items.iter().map(|node| Entry { node, ..*self }).collect()
+    }
+}

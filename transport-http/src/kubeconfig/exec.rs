@@ -1,0 +1,77 @@
+//! The plugin that a user's `exec` names.
+
+use super::entry::Entry;
+use super::material;
+use super::yaml::Node;
+use crate::config_error::ConfigError;
+use crate::settings::Plugin;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Map, Value};
+use std::path::MAIN_SEPARATOR;
+use std::sync::Arc;
+
+const VERSIONS: [&str; 2] = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
+
+/// How many values of a cluster's extension are handed on.
+const MAX_VALUES: usize = 100_000;
+
+pub(super) fn read(exec: &Entry<'_>, cluster: &Entry<'_>) -> Result<Plugin, ConfigError> {
+    let version = exec.text("apiVersion")?.filter(|version| VERSIONS.contains(version));
+    let version = version.ok_or_else(|| {
+        let [v1, v1beta1] = VERSIONS;
+        exec.fault(format!("has an `exec` whose `apiVersion` is neither {v1} nor {v1beta1}"))
+    })?;
+    if exec.text("interactiveMode")? == Some("Always") {
+        return Err(exec.fault("has an `exec` that needs a terminal (`interactiveMode: Always`): there is none here"));
+    }
+    let command = exec.text("command")?.ok_or_else(|| exec.fault("has an `exec` without a `command`"))?;
+    let is_path = command.contains(MAIN_SEPARATOR);
+    let cluster = if exec.flag("provideClusterInfo")? { Some(cluster_info(cluster)?) } else { None };
+    Ok(Plugin {
+        place: exec.place(),
+        api_version: version.to_owned(),
+        command: if is_path { exec.resolve(command) } else { command.into() },
+        args: exec.texts("args")?.into_iter().map(str::to_owned).collect(),
+        env: exec.parts("env").iter().map(variable).collect::<Result<_, _>>()?,
+        install_hint: exec.text("installHint")?.map(|hint| hint.trim().to_owned()),
+        cluster,
+    })
+}
+
+fn variable(entry: &Entry<'_>) -> Result<(String, String), ConfigError> {
+    let name = entry.text("name")?.filter(|name| !name.contains(['=', '\0']));
+    let name = name.ok_or_else(|| entry.fault("has an `exec` with a variable without a proper `name`"))?;
+    Ok((name.to_owned(), entry.text("value")?.unwrap_or_default().to_owned()))
+}
+
+/// What a plugin that asks for it is told of the cluster.
+fn cluster_info(cluster: &Entry<'_>) -> Result<Value, ConfigError> {
+    let mut info = Map::new();
+    for key in ["server", "tls-server-name", "proxy-url"] {
+        if let Some(text) = cluster.text(key)? {
+            info.insert(key.to_owned(), text.into());
+        }
+    }
+    if let Some(authority) = material(cluster, "certificate-authority")? {
+        let authority = BASE64_STANDARD.encode(authority.read("certificate authority")?.reveal());
+        info.insert("certificate-authority-data".to_owned(), authority.into());
+    }
+    if cluster.flag("insecure-skip-tls-verify")? {
+        info.insert("insecure-skip-tls-verify".to_owned(), true.into());
+    }
+    if let Some(config) = extension(cluster)? {
+        let too_large = || cluster.fault_in(config.line, "has an extension that is too large");
+        info.insert("config".to_owned(), config.to_json(&mut { MAX_VALUES }).ok_or_else(too_large)?);
+    }
+    Ok(Value::Object(info))
+}
+
+fn extension<'a>(cluster: &Entry<'a>) -> Result<Option<&'a Arc<Node>>, ConfigError> {
+    for extension in cluster.parts("extensions") {
+        if extension.text("name")? == Some("client.authentication.k8s.io/exec") {
+            return Ok(extension.node().entry("extension"));
+        }
+    }
+    Ok(None)
+}

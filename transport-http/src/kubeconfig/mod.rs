@@ -1,0 +1,59 @@
+//! Kubeconfig files: found, merged, and what one context of them says.
+
+mod entry;
+mod exec;
+mod files;
+mod user;
+mod yaml;
+
+pub(crate) use files::Kubeconfig;
+
+use crate::config_error::ConfigError;
+use crate::settings::{Material, Settings, Trust};
+use entry::Entry;
+
+impl Kubeconfig {
+    /// What a context says: the one of this name, or the current one.
+    pub(crate) fn settings(&self, context: Option<&str>) -> Result<Settings, ConfigError> {
+        let name = match context {
+            Some(name) => name,
+            None => self.current_context()?,
+        };
+        let context = self.context(name)?;
+        let cluster = self.cluster(&context)?;
+        let user = self.user(&context)?;
+        let server = cluster.text("server")?.ok_or_else(|| cluster.fault("has no `server`"))?.to_owned();
+        let mut settings = Settings::of_server(server, cluster.place());
+        settings.context = Some(name.to_owned());
+        if let Some(namespace) = context.text("namespace")? {
+            settings.namespace = namespace.to_owned();
+        }
+        settings.trust = trust(&cluster)?;
+        settings.proxy = cluster.text("proxy-url")?.map(|url| (url.to_owned(), cluster.place()));
+        if let Some(user) = user {
+            user::read(&user, &cluster, &mut settings)?;
+        }
+        Ok(settings)
+    }
+}
+
+fn trust(cluster: &Entry<'_>) -> Result<Trust, ConfigError> {
+    let trust = Trust {
+        authority: material(cluster, "certificate-authority")?,
+        insecure: cluster.flag("insecure-skip-tls-verify")?,
+        server_name: cluster.text("tls-server-name")?.map(str::to_owned),
+    };
+    if trust.insecure && trust.authority.is_some() {
+        return Err(cluster.fault("has a certificate authority and `insecure-skip-tls-verify`: remove one of them"));
+    }
+    Ok(trust)
+}
+
+/// A certificate or a key: `NAME-data` goes before `NAME`, as with kubectl.
+fn material(entry: &Entry<'_>, name: &str) -> Result<Option<Material>, ConfigError> {
+    let data = format!("{name}-data");
+    if let Some(content) = entry.base64(&data)? {
+        return Ok(Some(Material::Data(content, format!("{}, `{data}`", entry.place()))));
+    }
+    Ok(entry.path(name)?.map(Material::File))
+}

@@ -1,0 +1,202 @@
+//! YAML as a tree that knows its lines. A scalar stays the text that it is written as: a token of digits is no number.
+
+use saphyr_parser::{Event, Parser, ScalarStyle};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How deep values may be in each other.
+const MAX_DEPTH: usize = 64;
+
+/// A value, and where it begins.
+pub(crate) struct Node {
+    pub(crate) line: usize,
+    pub(crate) value: Value,
+}
+
+pub(crate) enum Value {
+    /// Text, and whether it stands without quotes.
+    Scalar(String, bool),
+    List(Vec<Arc<Node>>),
+    Map(Vec<(String, Arc<Node>)>),
+}
+
+/// What is wrong, and in which line.
+pub(crate) type Fault = (usize, String);
+
+/// Reads the first document; `None` where there is nothing.
+pub(crate) fn parse(text: &str) -> Result<Option<Arc<Node>>, Fault> {
+    let mut tree = Tree::default();
+    for event in Parser::new_from_str(text.trim_start_matches('\u{feff}')) {
+        let (event, span) = event.map_err(|error| (error.marker().line(), error.info().to_owned()))?;
+        tree.take(event, span.start.line())?;
+        if tree.root.is_some() {
+            break;
+        }
+    }
+    Ok(tree.root)
+}
+
+/// What is under construction.
+#[derive(Default)]
+struct Tree {
+    open: Vec<Open>,
+    anchors: HashMap<usize, Arc<Node>>,
+    root: Option<Arc<Node>>,
+}
+
+struct Open {
+    line: usize,
+    anchor: usize,
+    value: Value,
+    /// The key whose value comes next.
+    key: Option<String>,
+}
+
+impl Tree {
+    fn take(&mut self, event: Event<'_>, line: usize) -> Result<(), Fault> {
+        match event {
+            Event::Scalar(text, style, anchor, _) => {
+                let value = Value::Scalar(text.into_owned(), style == ScalarStyle::Plain);
+                self.complete(anchor, Node { line, value })
+            }
+            Event::SequenceStart(anchor, _) => self.open(line, anchor, Value::List(Vec::new())),
+            Event::MappingStart(anchor, _) => self.open(line, anchor, Value::Map(Vec::new())),
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(Open { line, anchor, value, .. }) => self.complete(anchor, Node { line, value }),
+                None => Ok(()),
+            },
+            // Shared, not copied: what refers to itself many times over costs nothing.
+            Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
+                Some(node) => self.place(node),
+                None => Err((line, "an alias refers to what contains it".to_owned())),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn open(&mut self, line: usize, anchor: usize, value: Value) -> Result<(), Fault> {
+        if self.open.len() == MAX_DEPTH {
+            return Err((line, format!("nested deeper than {MAX_DEPTH} levels")));
+        }
+        self.open.push(Open { line, anchor, value, key: None });
+        Ok(())
+    }
+
+    fn complete(&mut self, anchor: usize, node: Node) -> Result<(), Fault> {
+        let node = Arc::new(node);
+        if anchor != 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        self.place(node)
+    }
+
+    fn place(&mut self, node: Arc<Node>) -> Result<(), Fault> {
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        match (&mut open.value, open.key.take()) {
+            (Value::List(items), _) => items.push(node),
+            (Value::Map(entries), Some(key)) => entries.push((key, node)),
+            (Value::Map(entries), None) => open.key = Some(key_of(entries, &node)?),
+            (Value::Scalar(..), _) => {}
+        }
+        Ok(())
+    }
+}
+
+fn key_of(entries: &[(String, Arc<Node>)], node: &Node) -> Result<String, Fault> {
+    let Value::Scalar(key, _) = &node.value else { return Err((node.line, "a key that is no text".to_owned())) };
+    if key == "<<" {
+        return Err((node.line, "merge keys (`<<`) are not supported here: write the entries out".to_owned()));
+    }
+    if entries.iter().any(|(other, _)| other == key) {
+        return Err((node.line, format!("`{key}` is there twice")));
+    }
+    Ok(key.clone())
+}
+
+impl Node {
+    /// Whether nothing is there, which is as good as no entry.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(&self.value, Value::Scalar(text, true) if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+    }
+
+    /// The entry of a map.
+    pub(crate) fn entry(&self, key: &str) -> Option<&Arc<Self>> {
+        let Value::Map(entries) = &self.value else { return None };
+        entries.iter().find(|(name, _)| name == key).map(|(_, node)| node).filter(|node| !node.is_null())
+    }
+
+    /// The same in JSON, where plain text may be a number or a boolean. The size of what comes of it is limited,
+    /// because aliases multiply.
+    pub(crate) fn to_json(&self, budget: &mut usize) -> Option<serde_json::Value> {
+        *budget = budget.checked_sub(1)?;
+        Some(match &self.value {
+            _ if self.is_null() => serde_json::Value::Null,
+            Value::Scalar(text, true) => match serde_json::from_str(text) {
+                Ok(value @ (serde_json::Value::Bool(_) | serde_json::Value::Number(_))) => value,
+                _ => text.as_str().into(),
+            },
+            Value::Scalar(text, false) => text.as_str().into(),
+            Value::List(items) => items.iter().map(|item| item.to_json(budget)).collect::<Option<Vec<_>>>()?.into(),
+            Value::Map(entries) => {
+                let entries = entries.iter().map(|(key, node)| Some((key.clone(), node.to_json(budget)?)));
+                serde_json::Value::Object(entries.collect::<Option<_>>()?)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> serde_json::Value {
+        parse(text).unwrap().unwrap().to_json(&mut 1000).unwrap()
+    }
+
+    fn fault(text: &str) -> Fault {
+        parse(text).err().unwrap()
+    }
+
+    #[test]
+    fn block_and_flow_and_json_are_the_same() {
+        let expected = serde_json::json!({ "a": [1, "1", true, null, "x"], "b": { "c": "two\nlines\n" } });
+        assert_eq!(json("a: [1, '1', true, ~, x]\nb:\n  c: |\n    two\n    lines\n"), expected);
+        assert_eq!(json(&expected.to_string()), expected);
+    }
+
+    #[test]
+    fn a_scalar_keeps_the_text_it_was_written_as() {
+        let node = parse("token: 0123e4\n").unwrap().unwrap();
+        assert!(matches!(&node.entry("token").unwrap().value, Value::Scalar(text, true) if text == "0123e4"));
+    }
+
+    #[test]
+    fn what_is_wrong_comes_with_its_line() {
+        assert_eq!(fault("a: 1\nb: [1,\n").0, 3);
+        assert_eq!(fault("a: 1\nb: 2\na: 3\n"), (3, "`a` is there twice".to_owned()));
+        assert_eq!(fault("a: 1\n[x]: 2\n").0, 2);
+        assert_eq!(fault(&"[".repeat(100)), (1, "nested deeper than 64 levels".to_owned()));
+    }
+
+    #[test]
+    fn aliases_that_multiply_cost_nothing_until_they_are_written_out() {
+        let mut bomb = "a0: &a0 [x]\n".to_owned();
+        for level in 1..60 {
+            let below = format!("*a{}", level - 1);
+            bomb += &format!("a{level}: &a{level} [{below}, {below}, {below}]\n");
+        }
+        let node = parse(&bomb).unwrap().unwrap();
+        assert_eq!(node.to_json(&mut 1000), None);
+        assert_eq!(json("a: &x [1]\nb: *x\n"), serde_json::json!({ "a": [1], "b": [1] }));
+    }
+
+    #[test]
+    fn nothing_is_nothing() {
+        assert!(parse("").unwrap().is_none());
+        assert!(parse("# a comment\n").unwrap().is_none());
+        assert!(parse("---\n").unwrap().unwrap().is_null());
+    }
+}

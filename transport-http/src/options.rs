@@ -1,0 +1,170 @@
+use crate::cluster::Cluster;
+use crate::config_error::ConfigError;
+use crate::in_cluster;
+use crate::kubeconfig::Kubeconfig;
+use crate::server::Server;
+use crate::settings::Settings;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a cluster is found, and what limits its connections have. [`Cluster::infer`] and its neighbours use the defaults.
+///
+/// ```no_run
+/// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
+/// use listwatch_transport_http::ClusterOptions;
+///
+/// let cluster = ClusterOptions::new().context("staging").max_requests(20).infer()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ClusterOptions {
+    context: Option<String>,
+    service_account: PathBuf,
+    env: Env,
+    limits: Limits,
+}
+
+/// Reads a variable of the environment.
+type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What is limited.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    pub(crate) connect_timeout: Duration,
+    pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) exec_timeout: Duration,
+    pub(crate) max_requests: usize,
+}
+
+impl ClusterOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            context: None,
+            service_account: in_cluster::SERVICE_ACCOUNT.into(),
+            env: Arc::new(|name| std::env::var(name).ok()),
+            limits: Limits {
+                connect_timeout: Duration::from_secs(30),
+                idle_timeout: Some(Duration::from_secs(60)),
+                exec_timeout: Duration::from_secs(60),
+                max_requests: 256,
+            },
+        }
+    }
+
+    /// The context of the kubeconfig, instead of its current one.
+    #[must_use]
+    pub fn context(mut self, name: impl Into<String>) -> Self {
+        self.context = Some(name.into());
+        self
+    }
+
+    /// How long connecting may take, TLS included, but not the resolution of the server's name: 30 s.
+    #[must_use]
+    pub fn connect_timeout(mut self, limit: Duration) -> Self {
+        self.limits.connect_timeout = limit;
+        self
+    }
+
+    /// How long a server may be silent while it owes an answer: 60 s. For a watch, the time after which the server ends
+    /// it is added; `None` for no limit, which leaves it to whoever opened the request.
+    #[must_use]
+    pub fn idle_timeout(mut self, limit: Option<Duration>) -> Self {
+        self.limits.idle_timeout = limit;
+        self
+    }
+
+    /// How long an exec plugin may run: 60 s.
+    #[must_use]
+    pub fn exec_timeout(mut self, limit: Duration) -> Self {
+        self.limits.exec_timeout = limit;
+        self
+    }
+
+    /// How many requests the transports of the cluster may have open at once, each with a thread and a connection: 256.
+    /// One more fails at once.
+    #[must_use]
+    pub fn max_requests(mut self, limit: usize) -> Self {
+        self.limits.max_requests = limit;
+        self
+    }
+
+    /// Variables that stand in for those of the process: `KUBECONFIG`, `HOME`, those of a pod, and those of proxies.
+    #[must_use]
+    pub fn env(mut self, read: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.env = Arc::new(read);
+        self
+    }
+
+    /// The folder of a pod's service account, if not `/var/run/secrets/kubernetes.io/serviceaccount`.
+    #[must_use]
+    pub fn service_account(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.service_account = folder.into();
+        self
+    }
+
+    /// The cluster of `$KUBECONFIG`, of `~/.kube/config`, or of the pod that this runs in; what comes first counts.
+    pub fn infer(&self) -> Result<Cluster, ConfigError> {
+        let listed = (self.env)("KUBECONFIG").filter(|list| !list.is_empty());
+        let files: Vec<PathBuf> = match &listed {
+            Some(list) => std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty()).collect(),
+            None => self.home().map(|home| home.join(".kube/config")).into_iter().collect(),
+        };
+        if let Some(kubeconfig) = Kubeconfig::of_existing(&files)? {
+            return self.build(kubeconfig.settings(self.context.as_deref())?);
+        }
+        let env = |name: &str| (self.env)(name);
+        match in_cluster::settings(&self.service_account, &env)? {
+            Some(settings) => self.build(settings),
+            None => {
+                let tried: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+                let tried = if tried.is_empty() { "~/.kube/config".to_owned() } else { tried.join(", ") };
+                Err(ConfigError::new(format!(
+                    "no cluster is configured: there is no {tried}, and this is no pod with a service account; \
+                     set KUBECONFIG to the path of a kubeconfig"
+                )))
+            }
+        }
+    }
+
+    /// The cluster of this kubeconfig.
+    pub fn kubeconfig(&self, path: impl AsRef<Path>) -> Result<Cluster, ConfigError> {
+        self.build(Kubeconfig::of(path.as_ref())?.settings(self.context.as_deref())?)
+    }
+
+    /// The server at this address, asked by nobody in particular: what `kubectl proxy` offers, say.
+    pub fn at(&self, url: &str) -> Result<Cluster, ConfigError> {
+        self.build(Settings::of_server(url.to_owned(), "the given server".to_owned()))
+    }
+
+    fn build(&self, mut settings: Settings) -> Result<Cluster, ConfigError> {
+        let namespace = std::mem::take(&mut settings.namespace);
+        let context = settings.context.take();
+        let server = Server::new(settings, self.limits.clone(), &|name| (self.env)(name))?;
+        Ok(Cluster::new(Arc::new(server), context, namespace))
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        let set = |name: &str| (self.env)(name).filter(|value| !value.is_empty());
+        set("HOME").or_else(|| set("USERPROFILE")).map(PathBuf::from)
+    }
+}
+
+impl Default for ClusterOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for ClusterOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterOptions")
+            .field("context", &self.context)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -41,7 +41,8 @@ impl Reflector {
         self.note_health(Some(open));
         if !open.is_healthy(self.now) {
             let wait = Wait { pace: Pace::Growing, asked: Duration::ZERO, requests: 1, spread: Duration::ZERO };
-            let until = open.since() + self.delays.next(wait).min(HEALTHY);
+            let apart = self.delays.between(HEALTHY * 4 / 5, HEALTHY * 6 / 5);
+            let until = open.since() + self.delays.next(wait).min(apart);
             if until > self.now {
                 self.state = State::Waiting { until, then: Then::Watch };
                 return Step::Nothing;

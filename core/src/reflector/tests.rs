@@ -6,6 +6,9 @@ use core::time::Duration;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+mod budget;
+mod consistency;
+
 /// A reflector of pods and the requests it has made, for tests that read like the log of a conversation.
 struct Talk {
     reflector: Reflector,

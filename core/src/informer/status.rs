@@ -93,7 +93,7 @@ impl fmt::Display for InformerStatus {
                 let again = if *synced { " again" } else { "" };
                 write!(f, "streaming the state{again} for {}, {items} items so far", Span(*elapsed))
             }
-            Self::Delivering { queued } => write!(f, "listed; {queued} changes wait to be taken"),
+            Self::Delivering { queued } => write!(f, "listed; {queued} events wait to be taken"),
             Self::Synced { age, overdue, received, applied } => {
                 write!(f, "synced")?;
                 if let Some(applied) = applied.as_ref().or(received.as_ref()) {
@@ -110,7 +110,8 @@ impl fmt::Display for InformerStatus {
                 if let Some(status) = status {
                     write!(f, " (status {status})")?;
                 }
-                write!(f, ", {attempts} attempts, ")?;
+                let plural = if *attempts == 1 { "" } else { "s" };
+                write!(f, ", {attempts} attempt{plural}, ")?;
                 match next_try {
                     Some(next) => write!(f, "next in {}", Span(*next))?,
                     None => f.write_str("trying again now")?,
@@ -130,6 +131,58 @@ impl fmt::Display for Span {
             seconds @ 0..120 => write!(f, "{seconds} s"),
             seconds @ 120..7_200 => write!(f, "{} min", seconds / 60),
             seconds => write!(f, "{} h", seconds / 3_600),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_status_is_one_line_for_people() {
+        let version = |version: &str| Some(Arc::from(version));
+        let synced =
+            |applied, overdue| InformerStatus::Synced { age: 4 * SECOND, overdue, received: version("2453"), applied };
+        let failing = |status, next_try, synced| InformerStatus::Failing {
+            class: FailureClass::Forbidden,
+            status,
+            attempts: 4,
+            elapsed: 190 * SECOND,
+            next_try,
+            synced,
+        };
+        let lines = [
+            (InformerStatus::Idle, "not started"),
+            (InformerStatus::Stopped, "stopped"),
+            (InformerStatus::Delivering { queued: 12 }, "listed; 12 events wait to be taken"),
+            (
+                InformerStatus::Listing { elapsed: 3 * SECOND, items: 120, synced: false },
+                "listing for 3 s, 120 items so far",
+            ),
+            (
+                InformerStatus::Streaming { elapsed: 7200 * SECOND, items: 1, synced: true },
+                "streaming the state again for 2 h, 1 items so far",
+            ),
+            (synced(version("2453"), false), "synced at version 2453, last heard of 4 s ago"),
+            (
+                synced(version("2440"), true),
+                "synced at version 2440 of 2453, last heard of 4 s ago (a bookmark is overdue)",
+            ),
+            (
+                failing(Some(403), Some(42 * SECOND), false),
+                "failing for 3 min: forbidden (status 403), 4 attempts, next in 42 s; nothing listed yet",
+            ),
+            (
+                failing(None, None, true),
+                "failing for 3 min: forbidden, 4 attempts, trying again now; the cache may be old",
+            ),
+        ];
+        for (status, line) in lines {
+            assert_eq!(status.to_string(), line);
         }
     }
 }

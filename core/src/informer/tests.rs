@@ -1,6 +1,7 @@
 use super::*;
 use crate::transport::{Head, TransportErrorKind};
 use crate::wire::RequestId;
+use core::task::Poll;
 use core::time::Duration;
 use std::format;
 use std::string::{String, ToString};
@@ -25,6 +26,7 @@ fn talk(configure: impl FnOnce(&mut InformerConfig)) -> Talk {
     config.reflector.watch_list = false;
     config.reflector.watch_timeout = None;
     config.reflector.answer_timeout = None;
+    config.reflector.reconnect_spread = Duration::ZERO;
     configure(&mut config);
     let mut informer = Informer::new(Resource::new("/pods"), config);
     informer.start(Instant::ZERO);
@@ -105,6 +107,10 @@ impl Talk {
             told.push(show(&event));
         }
         told
+    }
+
+    fn status(&self) -> String {
+        self.informer.status(self.now).to_string()
     }
 
     fn cache(&self) -> Vec<String> {
@@ -406,4 +412,84 @@ fn a_queue_of_no_length_holds_one() {
     let mut talk = talk(|config| config.queue_limit = 0).watching(&[]);
     talk.sends(&event("ADDED", &pod("a", "1", 2, "0")));
     assert_eq!(talk.told(), ["added a@2"]);
+}
+
+#[test]
+fn the_status_says_what_is_going_on_from_the_start_to_the_stop() {
+    let mut talk = talk(|_| {});
+    let second = Duration::from_secs(1);
+    assert_eq!(talk.status(), "listing for 0 s, 0 items so far");
+    let _ = talk.asked();
+    talk.head(200);
+    talk.now = talk.now + second;
+    talk.sends(&list(7, &[pod("a", "1", 3, "0"), pod("b", "2", 4, "0")]));
+    assert_eq!(talk.status(), "listing for 1 s, 2 items so far");
+    assert_eq!(talk.informer.poll_synced(talk.now), Poll::Pending);
+    talk.ends();
+    assert_eq!(talk.status(), "listed; 2 events wait to be taken");
+    let _ = talk.told();
+    assert_eq!(talk.status(), "synced at version 7, last heard of 0 s ago");
+    assert_eq!(talk.informer.poll_synced(talk.now), Poll::Ready(Ok(())));
+    let _ = talk.asked();
+    talk.head(200);
+    talk.now = talk.now + 180 * second;
+    assert_eq!(talk.status(), "synced at version 7, last heard of 3 min ago (a bookmark is overdue)");
+    talk.sends(&event("MODIFIED", &pod("a", "1", 9, "1")));
+    assert_eq!(talk.status(), "synced at version 7 of 9, last heard of 0 s ago");
+    let _ = talk.told();
+    talk.breaks();
+    assert_eq!(talk.informer.poll_event().map(|event| show(&event)).as_deref(), Some("failed Watch Rewatch"));
+    let failing = talk.status();
+    assert!(failing.starts_with("failing for 0 s: unreachable, 1 attempt, next in "), "{failing}");
+    assert!(failing.ends_with("; the cache may be old"), "{failing}");
+    let _ = talk.asked();
+    assert!(talk.status().contains("trying again now"), "{}", talk.status());
+    talk.head(200);
+    assert!(talk.status().starts_with("synced at version 9"), "{}", talk.status());
+    talk.informer.stop(talk.now);
+    assert_eq!(talk.status(), "stopped");
+}
+
+/// controller-runtime #1653: a resource that may not be listed must not keep everybody waiting in silence.
+#[test]
+fn who_waits_for_the_first_state_is_told_when_waiting_does_not_help() {
+    for (status, told) in [(401, true), (403, true), (404, true), (500, false), (429, false)] {
+        let mut talk = talk(|_| {});
+        let _ = talk.asked();
+        talk.head(status);
+        talk.ends();
+        match talk.informer.poll_synced(talk.now) {
+            Poll::Ready(Err(InformerStatus::Failing { status: Some(said), attempts: 1, synced: false, .. })) => {
+                assert!(told && said == status, "{said}");
+            }
+            other => assert!(!told && other == Poll::Pending, "{status}: {other:?}"),
+        }
+        talk.answers(&list(7, &[]));
+        let _ = talk.told();
+        assert_eq!(talk.informer.poll_synced(talk.now), Poll::Ready(Ok(())), "it was helped");
+    }
+}
+
+/// Pain 4: the version that was applied never says too much, and does not lag for ever behind a queue that is never
+/// empty.
+#[test]
+fn the_applied_version_follows_what_was_taken() {
+    for order in [Order::Arrival, Order::ByKey] {
+        let mut talk = talk(|config| config.order = order).watching(&[]);
+        assert_eq!(talk.informer.applied_version(), Some("1"));
+        let mut taken = Vec::new();
+        for version in 2..40 {
+            talk.sends(&event("MODIFIED", &pod(&format!("pod-{version}"), "1", version, "0")));
+            // Three come, two are taken: the queue grows, and is never empty.
+            if version % 3 != 0 {
+                taken.extend(talk.informer.poll_event().and_then(|event| event.object().cloned()));
+            }
+            let applied: u32 = talk.informer.applied_version().unwrap().parse().unwrap();
+            assert!(applied as usize <= taken.len() + 1, "{applied} is in the cache, and {} changes", taken.len());
+            assert!(order == Order::ByKey || applied as usize + 25 > taken.len(), "{applied}, {}", taken.len());
+        }
+        assert!(talk.informer.queued() > 0);
+        let _ = talk.told();
+        assert_eq!(talk.informer.applied_version(), Some("39"));
+    }
 }

@@ -24,13 +24,15 @@ impl Reflector {
         let step = self.discard();
         let doubtful = open.as_ref().is_some_and(|open| open.doubtful);
         self.note_health(open.as_ref());
-        self.outage = Some(Outage::with(self.outage, &failure, self.now));
         let row = ReactionRow::of(during, if doubtful { FailureClass::Unreadable } else { failure.class() });
         let (reaction, pace) = row.after(self.times(during));
         self.count(during, reaction);
         self.relist.most_recent |= row.most_recent;
         let asked = open.and_then(|open| open.retry_after).max(failure.retry_after()).unwrap_or_default();
         self.react(reaction, pace, asked);
+        if matches!(self.state, State::Waiting { .. }) {
+            self.outage = Some(Outage::with(self.outage, &failure, self.now));
+        }
         self.report = Some(FailureReport { during, failure, reaction, attempts: self.delays.attempts() });
         step
     }

@@ -254,6 +254,7 @@ impl Reflector {
         self.abandon();
         let step = self.discard();
         self.state = State::Stopped;
+        self.outage = None;
         step
     }
 

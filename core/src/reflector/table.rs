@@ -163,7 +163,8 @@ impl fmt::Display for ReactionRow {
             write!(f, "; after {times} {then}")?;
         }
         f.write_str(if self.most_recent { ", asking for the most recent state" } else { "" })?;
-        write!(f, " | {} |", self.pace)
+        write!(f, " | {}", self.pace)?;
+        f.write_str(if self.limit.is_some() && self.pace == AtOnce { ", then growing |" } else { " |" })
     }
 }
 

@@ -1,0 +1,1 @@
+//! The rules of client-go that span more than the reflector.

@@ -83,9 +83,14 @@ impl Auth {
         match &self.source {
             Source::Nobody | Source::Header(_) => return Ok(None),
             Source::File(file, _) => file.doubt(),
-            // Whoever was refused at the same time may have renewed it already.
-            Source::Exec(exec) if self.credential()? == *refused => exec.doubt(),
-            Source::Exec(_) => {}
+            Source::Exec(exec) => {
+                // Whoever was refused at the same time may have renewed it already.
+                let current = self.credential()?;
+                if current != *refused {
+                    return Ok(Some(current));
+                }
+                exec.doubt();
+            }
         }
         Ok(Some(self.credential()?).filter(|renewed| renewed != refused))
     }

@@ -18,6 +18,7 @@ pub(crate) fn of(error: &Error) -> TransportError {
         Error::LargeResponseHeader(_, limit) => {
             (TransportErrorKind::Protocol, format!("the head of the answer is longer than {limit} bytes"))
         }
+        Error::BodyStalled => (TransportErrorKind::Protocol, "a chunk of the body has no proper length".to_owned()),
         Error::ConnectProxyFailed(reason) => (TransportErrorKind::Refused, format!("the proxy refused: {reason}")),
         // ureq would quote it, and what was configured as an address may hold a password.
         Error::BadUri(_) | Error::Http(_) => {
@@ -82,7 +83,8 @@ fn kind_of(error: &io::Error) -> TransportErrorKind {
 /// What TLS complains of, and what to do about what happens most.
 fn of_tls(error: &rustls::Error) -> String {
     let advice = match error {
-        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+        // Authorities of two clusters often have the same name.
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
             "; the configured certificate authority did not issue the server's certificate"
         }
         rustls::Error::InvalidCertificate(

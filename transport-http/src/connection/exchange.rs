@@ -4,18 +4,21 @@ use super::body::Content;
 use super::pipe::{self, Piece, Receiver, Sender};
 use super::{Line, error, head};
 use crate::config_error::ConfigError;
-use crate::server::{BUFFER, Call, Permit, Server, Session};
+use crate::server::{Call, Permit, Server, Session};
 use listwatch_core::{Query, Request, TransportError, TransportErrorKind, Verb};
 use std::io::Read;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
-use ureq::Body;
 use ureq::http::{Method, Response, StatusCode};
+use ureq::{Agent, Body};
 
-/// Enough for TLS, and for a build without optimisation.
+/// A TLS handshake takes between 32 and 48 KiB of it, optimised; what is not touched costs nothing.
 const STACK: usize = 128 * 1024;
+
+/// How much is handed over at once. There are two such buffers for each request.
+const CHUNK: usize = 8 * 1024;
 
 /// A request under way, read by a thread of its own. Its [`Line`] is what ends it early.
 #[derive(Debug)]
@@ -69,7 +72,7 @@ impl Job {
         error::redirection(&response)?;
         sender.head(head::of(&response));
         let mut content = Content::of(response)?;
-        let mut chunk = vec![0; BUFFER];
+        let mut chunk = vec![0; CHUNK];
         loop {
             // Nothing is read behind an error: there ureq reports a proper end.
             let len = content.read(&mut chunk).map_err(|cause| error::of(&cause.into()))?;
@@ -77,7 +80,7 @@ impl Job {
             if len == 0 || !sender.data(&mut chunk) {
                 return Ok(());
             }
-            chunk.resize(BUFFER, 0);
+            chunk.resize(CHUNK, 0);
         }
     }
 
@@ -93,9 +96,19 @@ impl Job {
         Ok(response)
     }
 
+    /// Asks; a second time if the connection was an old one, which the server may have closed by the time it was used.
     fn ask(&self, session: &Session) -> Result<Response<Body>, TransportError> {
-        let given_up = || TransportError::new(TransportErrorKind::Reset, "given up");
-        let agent = self.line.agent(&self.server, session).ok_or_else(given_up)?;
+        loop {
+            let given_up = || TransportError::new(TransportErrorKind::Reset, "given up");
+            let way = self.line.way(&self.server, session).ok_or_else(given_up)?;
+            match self.call(&way.agent, session).map_err(|cause| error::of(&cause)) {
+                Err(error) if way.is_old && error.kind == TransportErrorKind::Reset => self.line.renew(),
+                result => return result,
+            }
+        }
+    }
+
+    fn call(&self, agent: &Agent, session: &Session) -> Result<Response<Body>, ureq::Error> {
         let encoding = if self.request.query() == Query::List { "gzip" } else { "identity" };
         let call = Call {
             method: Method::GET,
@@ -104,7 +117,7 @@ impl Job {
             body: &[],
             idle: self.idle(),
         };
-        self.server.call(&agent, session, &call).map_err(|cause| error::of(&cause))
+        self.server.call(agent, session, &call)
     }
 
     /// How long the server may say nothing: it may keep a watch silent until it ends it.

@@ -1,5 +1,5 @@
 use crate::server::{Server, Session};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ureq::Agent;
 
 /// The connection that a transport makes its requests over, one after the other. It can be cut from any thread: then a
@@ -14,28 +14,44 @@ struct State {
     is_cut: bool,
 }
 
+/// What to send a request with.
+pub(crate) struct Way {
+    pub(crate) agent: Agent,
+    /// It was there before, and its connection may be gone.
+    pub(crate) is_old: bool,
+}
+
 impl Line {
-    /// What to send a request with; `None` once it is cut. Other certificates mean another connection.
-    pub(crate) fn agent(&self, server: &Arc<Server>, session: &Session) -> Option<Agent> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The way for a request; `None` once the line is cut. Other certificates mean another connection.
+    pub(crate) fn way(&self, server: &Arc<Server>, session: &Session) -> Option<Way> {
+        let mut state = self.lock();
         if state.is_cut {
             return None;
         }
-        match &state.agent {
-            Some((agent, connected)) if connected.shows_the_same_as(session) => Some(agent.clone()),
-            _ => {
-                let agent = server.agent(session);
-                state.agent = Some((agent.clone(), session.clone()));
-                Some(agent)
-            }
+        if let Some((agent, connected)) = &state.agent
+            && connected.shows_the_same_as(session)
+        {
+            return Some(Way { agent: agent.clone(), is_old: true });
         }
+        let agent = server.agent(session);
+        state.agent = Some((agent.clone(), session.clone()));
+        Some(Way { agent, is_old: false })
+    }
+
+    /// Makes a connection of its own for the next request.
+    pub(crate) fn renew(&self) {
+        self.lock().agent = None;
     }
 
     pub(crate) fn cut(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         state.is_cut = true;
         if let Some((agent, _)) = state.agent.take() {
             agent.shutdown();
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

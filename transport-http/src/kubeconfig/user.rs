@@ -89,7 +89,7 @@ fn header_key(key: &str) -> String {
             | b'`'
             | b'|'
             | b'~' => encoded.push(byte.into()),
-            _ => drop(write!(encoded, "%{byte:02X}")),
+            _ => drop(write!(encoded, "%{byte:02x}")),
         }
     }
     encoded

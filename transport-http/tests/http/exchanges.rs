@@ -1,34 +1,28 @@
-//! The transport against a server that a test writes out byte by byte.
-#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
+//! Plain requests, against a server that a test writes out byte by byte.
 
-use listwatch_core::{
-    Head, Incoming, Instant, ListerWatcher, Request, RequestId, TransportError, TransportErrorKind, Turn,
-};
-use listwatch_transport_http::HttpTransport;
+use crate::support::{CHUNKED, Client, EMPTY, ID, Server, send};
+use listwatch_core::{Head, Incoming, ListerWatcher, RequestId, TransportErrorKind};
 use std::io::{ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
+use std::net::TcpListener;
+use std::sync::Mutex;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::task::Poll;
 use std::time::Duration;
-
-const ID: RequestId = RequestId(7);
-const CHUNKED: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
 
 #[test]
 fn a_request_asks_for_what_it_says_and_for_nothing_else() {
     let (heads, asked) = mpsc::channel();
-    let mut client = Client::of(move |mut connection, head| {
+    let server = Server::of(move |mut connection, head| {
         heads.send(head).unwrap();
-        send(&mut connection, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}");
+        send(&mut connection, EMPTY);
     });
+    let mut client = Client::at(&server.url());
     client.open("/api/v1/pods?watch=1&resourceVersion=5");
     assert_eq!(client.drain(), (200, "{}".to_owned(), Ok(())));
     let head = asked.recv().unwrap().to_ascii_lowercase();
     let mut lines: Vec<&str> = head.lines().collect();
     lines.sort_unstable();
-    let host = format!("host: {}", client.address);
+    let host = format!("host: {}", server.address);
     let agent = concat!("user-agent: listwatch/", env!("CARGO_PKG_VERSION"));
     let target = "get /api/v1/pods?watch=1&allowwatchbookmarks=true&resourceversion=5 http/1.1";
     assert_eq!(lines, ["", "accept-encoding: identity", "accept: application/json", target, &host, agent]);
@@ -37,10 +31,11 @@ fn a_request_asks_for_what_it_says_and_for_nothing_else() {
 #[test]
 fn an_event_arrives_when_its_bytes_do() {
     let (go_on, told) = mpsc::channel();
+    let told = Mutex::new(told);
     let mut client = Client::of(move |mut connection, _| {
         send(&mut connection, CHUNKED);
         for event in ["5\r\nfirst\r\n", "6\r\nsec", "ond\r\n", "0\r\n\r\n"] {
-            told.recv().unwrap();
+            told.lock().unwrap().recv().unwrap();
             send(&mut connection, event);
         }
     });
@@ -100,7 +95,7 @@ fn a_redirect_is_an_error_that_says_where_to() {
 #[test]
 fn a_server_that_is_not_there_refuses() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let mut client = Client::at(address);
+    let mut client = Client::at(&format!("http://{address}"));
     client.open("/api/v1/pods");
     assert_eq!(client.failure(), TransportErrorKind::Refused);
     assert_eq!(client.next(), Incoming::Idle { until: None });
@@ -115,14 +110,14 @@ fn a_server_that_hangs_up_without_an_answer_broke_the_connection() {
 
 #[test]
 fn a_name_that_leads_nowhere_is_told_apart() {
-    let mut client = Client::at("no..such..name".to_owned());
+    let mut client = Client::at("http://no..such..name");
     client.open("/api/v1/pods");
     assert_eq!(client.failure(), TransportErrorKind::Dns);
 }
 
 #[test]
 fn an_address_that_is_none_fails_without_being_quoted() {
-    let mut client = Client::at("user:secret@ nowhere".to_owned());
+    let mut client = Client::at("http://user:secret@ nowhere");
     client.open("/api/v1/pods");
     let Incoming::Failed { error, .. } = client.next() else { panic!("no failure") };
     assert!(!error.to_string().contains("secret"), "{error}");
@@ -213,104 +208,4 @@ fn a_server_is_held_back_while_nobody_polls() {
         total += len;
     }
     assert_eq!(total, TOTAL);
-}
-
-/// The transport, and a waker that can be waited for.
-struct Client {
-    address: String,
-    transport: HttpTransport,
-    waker: Waker,
-    woken: Receiver<()>,
-    buf: Vec<u8>,
-}
-
-impl Client {
-    /// Of a server that answers each connection by `serve`, which gets the head of the request too.
-    fn of(serve: impl Fn(TcpStream, String) + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        thread::spawn(move || {
-            for connection in listener.incoming() {
-                let mut connection = connection.unwrap();
-                let head = request_head(&mut connection);
-                serve(connection, head);
-            }
-        });
-        Self::at(address)
-    }
-
-    fn at(address: String) -> Self {
-        let (bell, woken) = mpsc::channel();
-        let waker = Waker::from(Arc::new(Bell(Mutex::new(bell))));
-        let transport = HttpTransport::new(&format!("http://{address}/"));
-        Self { address, transport, waker, woken, buf: vec![0; 4096] }
-    }
-
-    fn open(&mut self, target: &str) {
-        self.transport.open(ID, &Request::parse(target));
-    }
-
-    fn poll(&mut self) -> Poll<Incoming> {
-        let mut cx = Context::from_waker(&self.waker);
-        let turn = Turn { cx: &mut cx, now: Instant::ZERO, max_wait: Some(Duration::ZERO) };
-        self.transport.poll_read(turn, &mut self.buf)
-    }
-
-    fn next(&mut self) -> Incoming {
-        loop {
-            if let Poll::Ready(incoming) = self.poll() {
-                return incoming;
-            }
-            self.woken.recv_timeout(Duration::from_secs(10)).expect("woken");
-        }
-    }
-
-    /// Status, body, and how it ended.
-    fn drain(&mut self) -> (u16, String, Result<(), TransportErrorKind>) {
-        let (mut status, mut body) = (0, Vec::new());
-        let end = loop {
-            match self.next() {
-                Incoming::Head { head, .. } => status = head.status,
-                Incoming::Data { len, .. } => body.extend_from_slice(&self.buf[..len]),
-                Incoming::End { .. } => break Ok(()),
-                Incoming::Failed { error, .. } => break Err(error.kind),
-                Incoming::Idle { .. } => panic!("nothing is open"),
-            }
-        };
-        (status, String::from_utf8(body).unwrap(), end)
-    }
-
-    fn failure(&mut self) -> TransportErrorKind {
-        self.error().kind
-    }
-
-    fn error(&mut self) -> TransportError {
-        match self.next() {
-            Incoming::Failed { id: ID, error } => error,
-            other => panic!("{other:?}"),
-        }
-    }
-}
-
-struct Bell(Mutex<Sender<()>>);
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        // Once the test is over, nobody listens.
-        let _ = self.0.lock().unwrap().send(());
-    }
-}
-
-fn request_head(connection: &mut TcpStream) -> String {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        connection.read_exact(&mut byte).unwrap();
-        head.push(byte[0]);
-    }
-    String::from_utf8(head).unwrap()
-}
-
-fn send(connection: &mut TcpStream, text: &str) {
-    connection.write_all(text.as_bytes()).unwrap();
 }

@@ -1,0 +1,202 @@
+//! Servers that answer what they should not: each gives one clear error, in bounded memory.
+
+use crate::support::{CHUNKED, Client, EMPTY, ID, Server, options, send};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use listwatch_core::{Incoming, TransportErrorKind};
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn compressed(body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
+#[test]
+fn a_list_may_come_compressed() {
+    let (heads, asked) = mpsc::channel();
+    let answer = compressed(&gzip(b"{\"items\":[]}"));
+    let mut client = Client::of(move |mut connection, head| {
+        heads.send(head).unwrap();
+        connection.write_all(&answer).unwrap();
+    });
+    client.open("/api/v1/pods");
+    assert_eq!(client.drain(), (200, "{\"items\":[]}".to_owned(), Ok(())));
+    assert!(asked.recv().unwrap().contains("accept-encoding: gzip\r\n"));
+}
+
+#[test]
+fn what_is_compressed_badly_fails() {
+    let whole = gzip(&[b'x'; 1000]);
+    let cases = [
+        (compressed(b"this is no gzip at all"), TransportErrorKind::Protocol),
+        (compressed(&whole[..whole.len() - 6]), TransportErrorKind::Reset),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 1\r\n\r\nx".to_vec(),
+            TransportErrorKind::Protocol,
+        ),
+    ];
+    for (answer, kind) in cases {
+        let mut client = Client::at(&Server::saying(answer).url());
+        client.open("/api/v1/pods");
+        assert_eq!(client.failure(), kind);
+    }
+}
+
+#[test]
+fn a_gzip_bomb_is_streamed_and_not_stored() {
+    const TOTAL: usize = 512 << 20;
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+    for _ in 0..TOTAL >> 20 {
+        bomb.write_all(&[b' '; 1 << 20]).unwrap();
+    }
+    let mut client = Client::at(&Server::saying(compressed(&bomb.finish().unwrap())).url());
+    client.buf = vec![0; 64 << 10];
+    client.open("/api/v1/pods");
+    client.next();
+    let (before, mut total) = (resident(), 0);
+    while let Incoming::Data { len, .. } = client.next() {
+        total += len;
+    }
+    assert_eq!(total, TOTAL);
+    let grown = resident().saturating_sub(before);
+    // Other tests run beside this one.
+    assert!(grown < TOTAL / 8, "{grown} bytes more");
+}
+
+/// Bytes of memory in use.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
+}
+
+#[test]
+fn a_page_of_html_is_delivered_with_its_status_and_type() {
+    let page = "<html>please log in</html>";
+    let answer =
+        format!("HTTP/1.1 503 Busy\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n{page}", page.len());
+    let mut client = Client::at(&Server::saying(answer).url());
+    client.open("/api/v1/pods");
+    let Incoming::Head { head, .. } = client.next() else { panic!("no head") };
+    assert_eq!((head.status, head.content_type.as_deref()), (503, Some("text/html")));
+    assert_eq!(client.drain(), (0, page.to_owned(), Ok(())));
+}
+
+#[test]
+fn headers_without_end_are_cut_short() {
+    let mut client = Client::of(|mut connection, _| {
+        send(&mut connection, "HTTP/1.1 200 OK\r\n");
+        while connection.write_all(b"x-more: and more\r\n").is_ok() {}
+    });
+    client.open("/api/v1/pods");
+    let error = client.error();
+    assert_eq!(error.kind, TransportErrorKind::Protocol, "{error}");
+}
+
+#[test]
+fn one_header_without_end_is_cut_short() {
+    let mut client = Client::of(|mut connection, _| {
+        send(&mut connection, "HTTP/1.1 200 OK\r\nx-more: ");
+        while connection.write_all(&[b'x'; 1024]).is_ok() {}
+    });
+    client.open("/api/v1/pods");
+    let error = client.error();
+    assert_eq!(error.kind, TransportErrorKind::Protocol);
+    assert_eq!(&*error.detail, "the head of the answer is longer than 16383 bytes");
+}
+
+#[test]
+fn a_chunk_without_a_proper_length_is_a_protocol_error() {
+    for chunk in ["zz\r\n", "ffffffffffffffffff\r\n", &"1".repeat(100_000)] {
+        let chunk = chunk.to_owned();
+        let mut client = Client::of(move |mut connection, _| {
+            send(&mut connection, CHUNKED);
+            drop(connection.write_all(chunk.as_bytes()));
+        });
+        client.open("/api/v1/pods?watch=1");
+        assert_eq!(client.failure(), TransportErrorKind::Protocol);
+    }
+}
+
+/// It is for the framer to find that a line is too long; here it passes through.
+#[test]
+fn a_line_without_end_passes_through_in_pieces() {
+    let mut client = Client::of(|mut connection, _| {
+        send(&mut connection, CHUNKED);
+        let chunk = format!("4000\r\n{}\r\n", "x".repeat(0x4000));
+        while connection.write_all(chunk.as_bytes()).is_ok() {}
+    });
+    client.open("/api/v1/pods?watch=1");
+    client.next();
+    let (before, mut total) = (resident(), 0);
+    while total < 64 << 20 {
+        let Incoming::Data { len, .. } = client.next() else { panic!("it broke off") };
+        total += len;
+    }
+    assert!(resident().saturating_sub(before) < total / 2);
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up() {
+    let server = Server::raw(|mut connection| drop(connection.read_to_end(&mut Vec::new())));
+    let cluster = options(&[]).idle_timeout(Some(Duration::from_millis(100))).at(&server.url()).unwrap();
+    let mut client = Client::to(&cluster);
+    client.open("/api/v1/pods");
+    assert_eq!(client.failure(), TransportErrorKind::Timeout);
+}
+
+#[test]
+fn a_list_that_stops_half_way_is_given_up_and_a_watch_is_not() {
+    let server = Server::of(|mut connection, _| {
+        send(&mut connection, CHUNKED);
+        send(&mut connection, "5\r\nfirst\r\n");
+        drop(connection.read_to_end(&mut Vec::new()));
+    });
+    let cluster = options(&[]).idle_timeout(Some(Duration::from_millis(100))).at(&server.url()).unwrap();
+    let mut list = Client::to(&cluster);
+    list.open("/api/v1/pods");
+    let error = list.error();
+    assert_eq!((error.kind, &*error.detail), (TransportErrorKind::Timeout, "nothing came"));
+
+    let mut watch = Client::to(&cluster);
+    watch.open("/api/v1/pods?watch=1&timeoutSeconds=300");
+    assert!(matches!(watch.next(), Incoming::Head { .. }));
+    assert_eq!(watch.next(), Incoming::Data { id: ID, len: 5 });
+    list.open("/api/v1/pods");
+    list.error();
+    assert!(watch.poll().is_pending());
+}
+
+#[test]
+fn one_request_after_the_other_uses_the_same_connection() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = connections.clone();
+    let server = Server::raw(move |mut connection| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        while crate::support::request_head(&mut connection).is_some() {
+            send(&mut connection, EMPTY);
+        }
+    });
+    let mut client = Client::at(&server.url());
+    for _ in 0..5 {
+        assert_eq!(client.list(), 200);
+    }
+    assert_eq!(connections.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_connection_that_the_server_closed_meanwhile_is_replaced() {
+    let server = Server::saying(EMPTY);
+    let mut client = Client::at(&server.url());
+    for _ in 0..20 {
+        assert_eq!(client.list(), 200);
+    }
+}

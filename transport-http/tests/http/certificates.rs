@@ -1,0 +1,86 @@
+//! Authorities, certificates and keys, made for a test.
+
+use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConnection, StreamOwned};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use crate::support::{Server, request_head};
+
+/// A connection as a TLS server has it.
+pub(crate) type TlsStream = StreamOwned<ServerConnection, TcpStream>;
+
+/// Somebody who vouches for others.
+pub(crate) struct Authority {
+    pub(crate) pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// A certificate and its key, in PEM.
+pub(crate) struct Identity {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+impl Authority {
+    pub(crate) fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { pem, issuer: Issuer::new(params, key) }
+    }
+
+    /// For these names and addresses.
+    pub(crate) fn issue(&self, names: &[&str]) -> Identity {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
+        Identity { certificate, key: key.serialize_pem() }
+    }
+
+    fn roots(&self) -> RootCertStore {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(self.pem.as_bytes()).unwrap()).unwrap();
+        roots
+    }
+}
+
+impl Identity {
+    /// A server that shows this, wants to be shown one of `clients` if there are any, and answers by `serve`.
+    pub(crate) fn serve(
+        &self,
+        clients: Option<&Authority>,
+        serve: impl Fn(TlsStream, String) + Send + Sync + 'static,
+    ) -> Server {
+        let config = Arc::new(self.config(clients));
+        Server::raw(move |connection| {
+            let tls = ServerConnection::new(config.clone()).unwrap();
+            let mut stream = StreamOwned::new(tls, connection);
+            if let Some(head) = request_head(&mut stream) {
+                serve(stream, head);
+            }
+        })
+    }
+
+    fn config(&self, clients: Option<&Authority>) -> ServerConfig {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider.clone());
+        let builder = builder.with_safe_default_protocol_versions().unwrap();
+        let builder = match clients {
+            None => builder.with_no_client_auth(),
+            Some(authority) => builder.with_client_cert_verifier(
+                WebPkiClientVerifier::builder_with_provider(Arc::new(authority.roots()), provider).build().unwrap(),
+            ),
+        };
+        let chain = vec![CertificateDer::from_pem_slice(self.certificate.as_bytes()).unwrap()];
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).unwrap();
+        builder.with_single_cert(chain, key).unwrap()
+    }
+}

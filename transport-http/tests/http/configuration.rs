@@ -1,0 +1,196 @@
+//! Kubeconfigs: found, merged, read, and refused.
+
+use crate::support::{SECRET, Scratch, cluster, options, refusal};
+use listwatch_transport_http::{Cluster, ConfigError};
+use std::env::join_paths;
+use std::path::Path;
+
+/// In base64.
+pub(crate) fn base64(text: &str) -> String {
+    use std::fmt::Write;
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut encoded = String::new();
+    for group in text.as_bytes().chunks(3) {
+        let bits = group.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - group.len()));
+        for place in 0..4 {
+            let index = (bits >> (18 - 6 * place) & 63) as usize;
+            let letter = if place <= group.len() { char::from(ALPHABET[index]) } else { '=' };
+            write!(encoded, "{letter}").unwrap();
+        }
+    }
+    encoded
+}
+
+fn inferred(files: &Scratch, variables: &[(&str, String)]) -> Result<Cluster, ConfigError> {
+    let variables: Vec<(String, String)> =
+        variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    let env = move |name: &str| variables.iter().find(|(set, _)| set == name).map(|(_, value)| value.clone());
+    options(&[]).env(env).service_account(files.path("account")).infer()
+}
+
+fn listed(paths: &[&Path]) -> String {
+    join_paths(paths).unwrap().into_string().unwrap()
+}
+
+const FIRST: &str = "\
+apiVersion: v1
+kind: Config
+current-context: dev
+contexts:
+- name: dev
+  context: {cluster: dev, user: me, namespace: web}
+clusters:
+- name: dev
+  cluster:
+    server: http://127.0.0.1:1/prefix/
+";
+
+const SECOND: &str = "\
+current-context: prod
+contexts:
+- context: {cluster: prod, user: me}
+  name: prod
+- context: {cluster: prod, user: me}
+  name: dev
+clusters:
+- {name: prod, cluster: {server: 'http://127.0.0.1:2'}}
+users:
+- name: me
+  user: {token: hunter2}
+";
+
+#[test]
+fn several_files_are_merged_and_what_comes_first_counts() {
+    let files = Scratch::new();
+    let (first, second) = (files.write("a/first", FIRST), files.write("b/second", SECOND));
+    let missing = files.path("missing");
+    let list = [("KUBECONFIG", listed(&[&missing, &first, &second]))];
+    let cluster = inferred(&files, &list).unwrap();
+    assert_eq!(cluster.server(), "http://127.0.0.1:1/prefix");
+    assert_eq!((cluster.context(), cluster.namespace()), (Some("dev"), "web"));
+
+    let cluster = inferred(&files, &[("KUBECONFIG", listed(&[&second, &first]))]).unwrap();
+    assert_eq!((cluster.server(), cluster.context()), ("http://127.0.0.1:2", Some("prod")));
+    assert_eq!(cluster.namespace(), "default");
+
+    let chosen = options(&[]).context("dev").kubeconfig(&second).unwrap();
+    assert_eq!((chosen.server(), chosen.context()), ("http://127.0.0.1:2", Some("dev")));
+}
+
+#[test]
+fn without_a_variable_the_file_at_home_counts() {
+    let files = Scratch::new();
+    files.write("home/.kube/config", SECOND);
+    let home = files.path("home").into_os_string().into_string().unwrap();
+    assert_eq!(inferred(&files, &[("HOME", home)]).unwrap().server(), "http://127.0.0.1:2");
+}
+
+#[test]
+fn a_pod_uses_its_service_account() {
+    let files = Scratch::new();
+    files.write("account/token", SECRET);
+    files.write("account/ca.crt", crate::certificates::Authority::new().pem);
+    files.write("account/namespace", "kube-system\n");
+    let host =
+        |host: &str| [("KUBERNETES_SERVICE_HOST", host.to_owned()), ("KUBERNETES_SERVICE_PORT", "443".to_owned())];
+    let cluster = inferred(&files, &host("10.0.0.1")).unwrap();
+    assert_eq!((cluster.server(), cluster.namespace()), ("https://10.0.0.1:443", "kube-system"));
+    assert_eq!(inferred(&files, &host("fd00::1")).unwrap().server(), "https://[fd00::1]:443");
+}
+
+#[test]
+fn where_there_is_nothing_the_error_says_what_was_tried() {
+    let files = Scratch::new();
+    let missing = files.path("nowhere/config");
+    let error = inferred(&files, &[("KUBECONFIG", listed(&[&missing]))]).unwrap_err().to_string();
+    assert!(error.contains("nowhere/config") && error.contains("set KUBECONFIG"), "{error}");
+    let pod = [("KUBERNETES_SERVICE_HOST", "10.0.0.1".to_owned()), ("KUBERNETES_SERVICE_PORT", "443".to_owned())];
+    let error = inferred(&files, &pod).unwrap_err().to_string();
+    assert!(error.contains("account/token") && error.contains("automountServiceAccountToken"), "{error}");
+    let error = options(&[]).kubeconfig(&missing).unwrap_err().to_string();
+    assert!(error.starts_with("kubeconfig ") && error.contains("nowhere/config cannot be read"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_no_kubeconfig_is_refused_with_its_line() {
+    let files = Scratch::new();
+    for (text, expected) in [
+        ("a: [1,\n", ":2: this is no YAML"),
+        ("current-context: x\nusers:\n- name: hunter2: x\n", ":3: this is no YAML"),
+        ("just text\n", ":1: this is no kubeconfig"),
+        ("", " is empty"),
+        ("kind: Config\n", "names no current context: choose one (none)"),
+        ("current-context: [x]\n", ":1: kubeconfig `` has a `current-context` that is no text"),
+        ("current-context: x\ncontexts: {}\n", ":2: `contexts` is no list"),
+        ("current-context: x\ncontexts: []\n", "has no context `x`: there are none"),
+        ("a: &a [*a]\n", ":1: "),
+    ] {
+        let message = refusal(&files.write("config", text));
+        assert!(message.contains(expected), "{text:?}: {message}");
+        assert!(message.contains("config"), "{message}");
+    }
+    let binary = files.write("config", [0xff, 0xfe, 0, 1]);
+    assert!(refusal(&binary).contains("cannot be read"), "{}", refusal(&binary));
+}
+
+#[test]
+fn an_unknown_name_is_refused_with_those_that_are_known() {
+    let files = Scratch::new();
+    let config = files.write("config", SECOND);
+    let error = options(&[]).context("stage").kubeconfig(&config).unwrap_err().to_string();
+    assert!(error.contains("no context `stage`: there are `prod`, `dev`"), "{error}");
+    let message = refusal(&files.write("config", SECOND.replace("{name: prod, cluster:", "{name: other, cluster:")));
+    assert!(message.contains(":3: context `prod` names the cluster `prod`, which is not there"), "{message}");
+    let message = refusal(&files.write("config", SECOND.replace("name: me", "name: you")));
+    assert!(message.contains(":3: context `prod` names the user `me`, who is not there"), "{message}");
+}
+
+#[test]
+fn entries_that_contradict_each_other_or_say_nothing_are_refused() {
+    let files = Scratch::new();
+    let server = "server: 'https://127.0.0.1:1'";
+    let insecure = format!("{server}, insecure-skip-tls-verify: true, certificate-authority-data: eA==");
+    for (cluster, user, expected) in [
+        ("", "", "cluster `it` has no `server`"),
+        ("server: [x]", "", "`server` that is no text"),
+        (&insecure, "", "remove one of them"),
+        ("server: 'https://x', insecure-skip-tls-verify: maybe", "", "neither true nor false"),
+        ("server: 'https://x', certificate-authority-data: '?'", "", "not base64"),
+        ("server: 'https://x', tls-server-name: 'a b', insecure-skip-tls-verify: true", "", "`tls-server-name`"),
+        ("server: 'x:6443'", "", "the server's address is neither http nor https"),
+        ("server: 'https://me:hunter2@x'", "", "a name or a password"),
+        ("server: 'https:// hunter2'", "", "is not a URL"),
+        ("server: 'https://x?token=hunter2'", "", "has a query"),
+        ("server: 'http://x', proxy-url: 'ftp://me:hunter2@x'", "", "`proxy-url` is no address of a proxy"),
+        (server, "token: hunter2, username: x", "a token and a `username`"),
+        (server, "client-certificate: x", "without a `client-key`"),
+        (server, "client-key: x", "without a `client-certificate`"),
+        (server, "auth-provider: {name: gcp, config: {access-token: hunter2}}", "exec plugin of your provider"),
+        (server, "as-groups: [x]", "without `as`"),
+        (server, "as: x, as-groups: x", "`as-groups` that is no list of texts"),
+        (server, "exec: {command: x}", "neither client.authentication.k8s.io/v1 nor"),
+        (server, "exec: {apiVersion: client.authentication.k8s.io/v1}", "without a `command`"),
+        (
+            server,
+            "exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Always}",
+            "needs a terminal",
+        ),
+        ("server: 'http://x'", "token: \"hunter2\\nhunter2\"", "characters that no header can have"),
+    ] {
+        let message = refusal(&files.kubeconfig(cluster, user));
+        assert!(message.contains(expected), "{cluster} {user}: {message}");
+        assert!(message.contains("config:"), "{message}");
+    }
+}
+
+#[test]
+fn no_credential_is_shown_by_what_can_be_printed() {
+    let files = Scratch::new();
+    let server = "server: 'http://127.0.0.1:1'";
+    for user in ["token: hunter2", "username: me, password: hunter2", "tokenFile: token, token: hunter2"] {
+        let cluster = cluster(&files.kubeconfig(server, user));
+        let shown = format!("{cluster:?} {:?} {:?}", cluster.transport().unwrap(), cluster.clone());
+        assert!(!shown.contains(SECRET), "{shown}");
+        assert!(!shown.contains(&base64("me:hunter2")), "{shown}");
+    }
+}

@@ -1,0 +1,150 @@
+//! Who a request says it comes from.
+
+use crate::configuration::base64;
+use crate::support::{Client, EMPTY, SECRET, Scratch, Server, cluster, header, options, send};
+use std::fs;
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
+
+pub(crate) const REFUSED: &str = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n";
+
+/// A server that tells the heads of requests.
+fn told() -> (Server, Receiver<String>) {
+    let (heads, asked) = mpsc::channel();
+    let server = Server::of(move |mut connection, head| {
+        heads.send(head).unwrap();
+        send(&mut connection, EMPTY);
+    });
+    (server, asked)
+}
+
+/// A server that accepts one token, which can be changed.
+pub(crate) fn guarded(token: &str) -> (Server, Arc<Mutex<String>>) {
+    let accepted = Arc::new(Mutex::new(token.to_owned()));
+    let known = accepted.clone();
+    let server = Server::of(move |mut connection, head| {
+        let expected = format!("Bearer {}", known.lock().unwrap());
+        let accepts = header(&head, "authorization") == Some(&expected);
+        send(&mut connection, if accepts { EMPTY } else { REFUSED });
+    });
+    (server, accepted)
+}
+
+fn client(files: &Scratch, server: &Server, user: &str) -> Client {
+    Client::to(&cluster(&files.kubeconfig(&format!("server: '{}'", server.url()), user)))
+}
+
+#[test]
+fn a_user_is_named_by_a_token_or_by_a_password() {
+    let (server, asked) = told();
+    let files = Scratch::new();
+    for (user, expected) in [
+        ("token: 0123", "Bearer 0123".to_owned()),
+        ("username: me, password: hunter2", format!("Basic {}", base64("me:hunter2"))),
+        ("username: me", format!("Basic {}", base64("me:"))),
+        ("token: x, exec: {apiVersion: client.authentication.k8s.io/v1, command: /no/such}", "Bearer x".to_owned()),
+    ] {
+        assert_eq!(client(&files, &server, user).list(), 200);
+        assert_eq!(header(&asked.recv().unwrap(), "authorization"), Some(&*expected), "{user}");
+    }
+    assert_eq!(client(&files, &server, "").list(), 200);
+    assert_eq!(header(&asked.recv().unwrap(), "authorization"), None);
+}
+
+#[test]
+fn a_request_can_be_made_in_anothers_name() {
+    let (server, asked) = told();
+    let user = "as: jane, as-uid: '7', as-groups: [a, b], as-user-extra: {Reason/x: [on call, tired], scopes: [view]}";
+    assert_eq!(client(&Scratch::new(), &server, user).list(), 200);
+    let head = asked.recv().unwrap();
+    let mut found: Vec<&str> = head.lines().filter(|line| line.starts_with("impersonate-")).collect();
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        [
+            "impersonate-extra-reason%2fx: on call",
+            "impersonate-extra-reason%2fx: tired",
+            "impersonate-extra-scopes: view",
+            "impersonate-group: a",
+            "impersonate-group: b",
+            "impersonate-uid: 7",
+            "impersonate-user: jane",
+        ]
+    );
+}
+
+#[test]
+fn a_token_that_was_renewed_in_its_file_is_used_without_a_failure() {
+    let (server, accepted) = guarded("first");
+    let files = Scratch::new();
+    let token = files.write("token", "first\n");
+    let mut client = client(&files, &server, "tokenFile: token");
+    assert_eq!(client.list(), 200);
+    *accepted.lock().unwrap() = "other".to_owned();
+    // Nothing shows that the file has changed, except for what is in it.
+    let times = fs::FileTimes::new().set_modified(fs::metadata(&token).unwrap().modified().unwrap());
+    fs::write(&token, "other\n").unwrap();
+    fs::File::options().write(true).open(&token).unwrap().set_times(times).unwrap();
+    assert_eq!(client.list(), 200);
+    fs::remove_file(token).unwrap();
+    assert_eq!(client.list(), 200, "the last token stays good while the file is away");
+    *accepted.lock().unwrap() = "third".to_owned();
+    assert_eq!(client.list(), 401);
+}
+
+#[test]
+fn a_token_file_goes_before_a_token_which_helps_out() {
+    let (server, _) = guarded("first");
+    let files = Scratch::new();
+    assert_eq!(client(&files, &server, "tokenFile: token, token: first").list(), 200);
+    files.write("token", "second");
+    assert_eq!(client(&files, &server, "tokenFile: token, token: first").list(), 401);
+}
+
+#[test]
+fn a_token_file_that_cannot_be_used_is_named() {
+    let (server, _) = guarded("first");
+    let files = Scratch::new();
+    let mut failing = client(&files, &server, "tokenFile: token");
+    for (content, expected) in [
+        (None, "token file "),
+        (Some(" \n".as_bytes().to_vec()), "the token is empty"),
+        (Some(b"hunter2\nhunter2".to_vec()), "characters that no header can have"),
+        (Some(vec![0xff; 10]), "characters that no header can have"),
+        (Some(vec![b'x'; 20_000]), "longer than 15360 bytes"),
+        (Some(vec![b'x'; 5 << 20]), "token file "),
+    ] {
+        let files_of_case = content.map(|content| files.write("token", content));
+        failing.open("/api/v1/pods");
+        let error = failing.error();
+        if files_of_case.is_some_and(|path| fs::metadata(path).unwrap().len() > 4 << 20) {
+            // What was read last stays good.
+            assert!(error.detail.contains("longer than"), "{error}");
+            continue;
+        }
+        assert!(error.detail.contains(expected), "{error}");
+        assert!(error.detail.contains("token"), "{error}");
+    }
+}
+
+#[test]
+fn a_pods_token_is_sent() {
+    use crate::certificates::Authority;
+    let (authority, files) = (Authority::new(), Scratch::new());
+    let (heads, asked) = mpsc::channel();
+    let server = authority.issue(&["127.0.0.1"]).serve(None, move |mut stream, head| {
+        heads.send(head).unwrap();
+        send(&mut stream, EMPTY);
+    });
+    files.write("account/token", SECRET);
+    files.write("account/ca.crt", &authority.pem);
+    let port = server.address.rsplit_once(':').unwrap().1.to_owned();
+    let env = move |name: &str| match name {
+        "KUBERNETES_SERVICE_HOST" => Some("127.0.0.1".to_owned()),
+        "KUBERNETES_SERVICE_PORT" => Some(port.clone()),
+        _ => None,
+    };
+    let cluster = options(&[]).env(env).service_account(files.path("account")).infer().unwrap();
+    assert_eq!(Client::to(&cluster).list(), 200);
+    assert_eq!(header(&asked.recv().unwrap(), "authorization"), Some("Bearer hunter2"));
+}

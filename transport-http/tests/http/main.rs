@@ -1,0 +1,13 @@
+//! The transport and the configuration of clusters, against servers on the loopback interface.
+#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
+
+mod bad_answers;
+mod certificates;
+mod configuration;
+mod credentials;
+mod exchanges;
+mod load;
+mod plugins;
+mod proxies;
+mod support;
+mod tls;

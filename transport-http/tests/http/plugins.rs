@@ -1,0 +1,181 @@
+//! Exec plugins: shell scripts of a line or two.
+#![cfg(unix)]
+
+use crate::certificates::Authority;
+use crate::credentials::guarded;
+use crate::support::{Client, EMPTY, Scratch, Server, options, send};
+use listwatch_core::{TransportError, TransportErrorKind};
+use std::fs;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+const V1: &str = "client.authentication.k8s.io/v1";
+
+/// What a plugin prints that gives this status.
+fn credential(status: &str) -> String {
+    format!("printf '%s' '{{\"apiVersion\":\"{V1}\",\"kind\":\"ExecCredential\",\"status\":{{{status}}}}}'")
+}
+
+/// A client whose user has this plugin.
+fn client(files: &Scratch, server: &str, entries: &str, script: &str) -> Client {
+    files.script("plugin", script);
+    let exec = format!("exec: {{apiVersion: {V1}, command: ./plugin, interactiveMode: Never, {entries}}}");
+    let path = files.kubeconfig(&format!("server: '{server}'"), &exec);
+    Client::to(&options(&[]).exec_timeout(Duration::from_millis(500)).kubeconfig(path).unwrap())
+}
+
+fn failure(script: &str, entries: &str) -> TransportError {
+    let files = Scratch::new();
+    let mut client = client(&files, "http://127.0.0.1:1", entries, script);
+    client.open("/api/v1/pods");
+    let error = client.error();
+    assert_eq!(error.kind, TransportErrorKind::Other);
+    assert!(error.detail.contains("user `me`: exec plugin `"), "{error}");
+    error
+}
+
+#[test]
+fn a_token_that_a_plugin_gave_is_used_until_the_server_refuses_it() {
+    let (server, accepted) = guarded("t1");
+    let files = Scratch::new();
+    let count = "echo x >> \"$0.runs\"; n=$(wc -l < \"$0.runs\" | tr -d ' ')";
+    let script = format!("{count}\n{}", credential("\"token\":\"t'$n'\""));
+    let mut client = client(&files, &server.url(), "", &script);
+    let runs = || fs::read_to_string(files.path("plugin.runs")).unwrap().lines().count();
+    assert_eq!((client.list(), client.list(), runs()), (200, 200, 1));
+    *accepted.lock().unwrap() = "t2".to_owned();
+    assert_eq!((client.list(), runs()), (200, 2));
+    *accepted.lock().unwrap() = "none".to_owned();
+    assert_eq!((client.list(), runs()), (401, 3), "asked once more, and no oftener");
+}
+
+#[test]
+fn a_token_that_has_expired_is_renewed_before_it_is_used() {
+    let (server, _) = guarded("t2");
+    let files = Scratch::new();
+    let count = "echo x >> \"$0.runs\"; n=$(wc -l < \"$0.runs\" | tr -d ' ')";
+    let expired = "\"token\":\"t'$n'\",\"expirationTimestamp\":\"2020-01-01T00:00:00Z\"";
+    let mut client = client(&files, &server.url(), "", &format!("{count}\n{}", credential(expired)));
+    // The first was refused, and renewed at once; the third run gives a token that is not known any more.
+    assert_eq!(client.list(), 200);
+    assert_eq!(fs::read_to_string(files.path("plugin.runs")).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn a_plugin_is_told_what_it_needs_to_know() {
+    let files = Scratch::new();
+    let (server, _) = guarded("x");
+    let script =
+        format!("echo \"$KUBERNETES_EXEC_INFO $1 $GREETING\" > \"$0.told\"\n{}", credential("\"token\":\"x\""));
+    files.script("plugin", &script);
+    let exec = format!(
+        "exec: {{apiVersion: {V1}, command: ./plugin, args: [login], env: [{{name: GREETING, value: hello}}], \
+         provideClusterInfo: true}}"
+    );
+    let authority = Authority::new().pem;
+    files.write("ca.crt", &authority);
+    let extension = "extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: 7, b: 'true'}}]";
+    let cluster = format!("server: '{}', certificate-authority: ca.crt, {extension}", server.url());
+    let cluster = options(&[]).kubeconfig(files.kubeconfig(&cluster, &exec)).unwrap();
+    assert_eq!(Client::to(&cluster).list(), 200);
+    let told = fs::read_to_string(files.path("plugin.told")).unwrap();
+    let info = told.strip_suffix(" login hello\n").unwrap();
+    for expected in [
+        "\"apiVersion\":\"client.authentication.k8s.io/v1\"",
+        "\"interactive\":false",
+        &format!("\"server\":\"{}\"", server.url()),
+        &format!("\"certificate-authority-data\":\"{}\"", crate::configuration::base64(&authority)),
+        "\"config\":{\"audience\":7,\"b\":\"true\"}",
+    ] {
+        assert!(info.contains(expected), "{info}");
+    }
+}
+
+#[test]
+fn a_plugin_that_is_not_there_is_explained_by_its_hint() {
+    let files = Scratch::new();
+    let exec = format!("exec: {{apiVersion: {V1}, command: ./missing, installHint: Get it from the shop.}}");
+    let path = files.kubeconfig("server: 'http://127.0.0.1:1'", &exec);
+    let mut client = Client::to(&options(&[]).kubeconfig(path).unwrap());
+    client.open("/api/v1/pods");
+    let error = client.error();
+    assert!(error.detail.contains("missing` cannot be started") && error.detail.contains("from the shop"), "{error}");
+}
+
+#[test]
+fn what_a_plugin_does_wrong_is_said_without_quoting_it() {
+    for (script, expected) in [
+        ("exit 3".to_owned(), "failed (exit status: 3)"),
+        ("exec sleep 60".to_owned(), "took longer than 500ms"),
+        ("exec >&-; exec sleep 60".to_owned(), "took longer than 500ms"),
+        ("exec yes hunter2".to_owned(), "printed more than 1048576 bytes"),
+        ("echo hunter2".to_owned(), "printed no ExecCredential: see line 1, column 1"),
+        ("echo '{\"token\":\"hunter2\"}'".to_owned(), "printed no ExecCredential"),
+        (
+            "echo '{\"apiVersion\":\"hunter2\",\"kind\":\"ExecCredential\"}'".to_owned(),
+            "other than an ExecCredential of",
+        ),
+        (credential("\"token\":[\"hunter2\"]"), "printed no ExecCredential"),
+        (credential(""), "neither a token nor a client certificate"),
+        (credential("\"clientKeyData\":\"hunter2\""), "without its key, or a key without a certificate"),
+        (credential("\"token\":\"hunter2\",\"expirationTimestamp\":\"soon\""), "no RFC 3339 date"),
+        (credential("\"token\":\"hunter2\\nhunter2\""), ""),
+    ] {
+        if expected.is_empty() {
+            let files = Scratch::new();
+            let mut client = client(&files, "http://127.0.0.1:1", "", &script);
+            client.open("/api/v1/pods");
+            let error = client.error();
+            assert!(error.detail.contains("characters that no header can have"), "{error}");
+            continue;
+        }
+        let error = failure(&script, "");
+        assert!(error.detail.contains(expected), "{script}: {error}");
+    }
+}
+
+#[test]
+fn a_client_certificate_can_come_from_a_plugin() {
+    let (authority, files) = (Authority::new(), Scratch::new());
+    let server = authority.issue(&["127.0.0.1"]).serve(Some(&authority), |mut stream, _| send(&mut stream, EMPTY));
+    files.write("ca.crt", &authority.pem);
+    let exec = format!("exec: {{apiVersion: {V1}, command: ./plugin}}");
+    let entries = format!("server: 'https://{}', certificate-authority: ca.crt", server.address);
+    let path = files.kubeconfig(&entries, &exec);
+    let give = |certificate: &str, key: &str| {
+        let data = |pem: &str| pem.replace('\n', "\\n");
+        let status = format!("\"clientCertificateData\":\"{}\",\"clientKeyData\":\"{}\"", data(certificate), data(key));
+        files.script("plugin", &credential(&status));
+    };
+    let me = authority.issue(&["me"]);
+    give(&me.certificate, &me.key);
+    assert_eq!(Client::to(&options(&[]).kubeconfig(&path).unwrap()).list(), 200);
+
+    give(&me.certificate, &authority.issue(&["other"]).key);
+    let mut mismatched = Client::to(&options(&[]).kubeconfig(&path).unwrap());
+    mismatched.open("/api/v1/pods");
+    let error = mismatched.error();
+    assert!(error.detail.contains("does not fit the client certificate"), "{error}");
+    assert!(!error.detail.contains("BEGIN"), "{error}");
+}
+
+#[test]
+fn a_plugin_runs_once_for_all_who_ask_at_the_same_time() {
+    let files = Scratch::new();
+    let server = Arc::new(Server::saying(EMPTY));
+    let script = format!("echo x >> \"$0.runs\"; sleep 0.2\n{}", credential("\"token\":\"x\""));
+    files.script("plugin", &script);
+    let exec = format!("exec: {{apiVersion: {V1}, command: ./plugin}}");
+    let cluster = options(&[]).kubeconfig(files.kubeconfig(&format!("server: '{}'", server.url()), &exec)).unwrap();
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let cluster = cluster.clone();
+            thread::spawn(move || assert_eq!(Client::to(&cluster).list(), 200))
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(fs::read_to_string(files.path("plugin.runs")).unwrap().lines().count(), 1);
+}

@@ -1,0 +1,199 @@
+//! TLS: who is trusted, who is let in, and what is said when not.
+
+use crate::certificates::{Authority, Identity, TlsStream};
+use crate::support::{CHUNKED, Client, EMPTY, ID, Scratch, Server, cluster, options, refusal, send};
+use listwatch_core::{Incoming, ListerWatcher, TransportErrorKind};
+use std::fs;
+use std::io::Read;
+use std::sync::mpsc;
+use std::time::Duration;
+
+const NO_CLIENTS: Option<&Authority> = None;
+
+fn empty(mut stream: TlsStream, _: String) {
+    send(&mut stream, EMPTY);
+}
+
+/// A client of a server, with these entries besides the address.
+fn client(files: &Scratch, server: &Server, entries: &str, user: &str) -> Client {
+    Client::to(&cluster(&files.kubeconfig(&format!("server: 'https://{}', {entries}", server.address), user)))
+}
+
+fn error(files: &Scratch, server: &Server, entries: &str, user: &str) -> (TransportErrorKind, String) {
+    let mut client = client(files, server, entries, user);
+    client.open("/api/v1/pods");
+    let error = client.error();
+    (error.kind, error.detail.to_string())
+}
+
+#[test]
+fn a_server_is_trusted_by_its_address_and_its_authority() {
+    let (authority, files) = (Authority::new(), Scratch::new());
+    let server = authority.issue(&["127.0.0.1"]).serve(NO_CLIENTS, empty);
+    files.write("pki/ca.crt", &authority.pem);
+    assert_eq!(client(&files, &server, "certificate-authority: pki/ca.crt", "").list(), 200);
+}
+
+#[test]
+fn an_event_arrives_over_tls_when_its_bytes_do_and_a_silent_watch_can_be_given_up() {
+    let (authority, files) = (Authority::new(), Scratch::new());
+    let ((go_on, told), (closed, seen)) = (mpsc::channel::<()>(), mpsc::channel());
+    let told = std::sync::Mutex::new(told);
+    let server = authority.issue(&["127.0.0.1"]).serve(NO_CLIENTS, move |mut stream, _| {
+        send(&mut stream, CHUNKED);
+        for event in ["5\r\nfirst\r\n", "6\r\nsecond\r\n"] {
+            told.lock().unwrap().recv().unwrap();
+            send(&mut stream, event);
+        }
+        assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
+        closed.send(()).unwrap();
+    });
+    files.write("ca.crt", &authority.pem);
+    let mut client = client(&files, &server, "certificate-authority: ca.crt", "");
+    client.open("/api/v1/pods?watch=1");
+    assert!(matches!(client.next(), Incoming::Head { .. }));
+    for event in ["first", "second"] {
+        go_on.send(()).unwrap();
+        assert_eq!(client.next(), Incoming::Data { id: ID, len: event.len() });
+    }
+    assert!(client.poll().is_pending());
+    client.transport.abort(ID);
+    assert_eq!(seen.recv_timeout(Duration::from_millis(100)), Ok(()));
+}
+
+#[test]
+fn a_server_of_another_authority_is_not_trusted() {
+    let (authority, other, files) = (Authority::new(), Authority::new(), Scratch::new());
+    let server = authority.issue(&["127.0.0.1"]).serve(NO_CLIENTS, empty);
+    files.write("ca.crt", &other.pem);
+    let (kind, detail) = error(&files, &server, "certificate-authority: ca.crt", "");
+    assert_eq!(kind, TransportErrorKind::Tls);
+    assert!(detail.contains("the configured certificate authority did not issue"), "{detail}");
+    assert_eq!(client(&files, &server, "insecure-skip-tls-verify: true", "").list(), 200);
+}
+
+#[test]
+fn a_server_of_another_name_is_trusted_by_the_name_that_is_configured() {
+    let (authority, files) = (Authority::new(), Scratch::new());
+    let server = authority.issue(&["kube.example"]).serve(NO_CLIENTS, empty);
+    files.write("ca.crt", &authority.pem);
+    let (kind, detail) = error(&files, &server, "certificate-authority: ca.crt", "");
+    assert_eq!(kind, TransportErrorKind::Tls);
+    assert!(detail.contains("tls-server-name"), "{detail}");
+    let named = "certificate-authority: ca.crt, tls-server-name: kube.example";
+    assert_eq!(client(&files, &server, named, "").list(), 200);
+    let (kind, _) = error(&files, &server, "certificate-authority: ca.crt, tls-server-name: other.example", "");
+    assert_eq!(kind, TransportErrorKind::Tls);
+}
+
+#[test]
+fn a_client_shows_its_certificate_from_a_file_or_from_data() {
+    let (authority, files) = (Authority::new(), Scratch::new());
+    let server = authority.issue(&["127.0.0.1"]).serve(Some(&authority), empty);
+    files.write("ca.crt", &authority.pem);
+    let me = authority.issue(&["me"]);
+    files.write("me.crt", &me.certificate);
+    files.write("me.key", &me.key);
+    let trust = "certificate-authority: ca.crt";
+    assert_eq!(client(&files, &server, trust, "client-certificate: me.crt, client-key: me.key").list(), 200);
+    let data = format!(
+        "client-certificate-data: {}, client-key-data: {}",
+        crate::configuration::base64(&me.certificate),
+        crate::configuration::base64(&me.key)
+    );
+    assert_eq!(client(&files, &server, trust, &data).list(), 200);
+
+    let (kind, detail) = error(&files, &server, trust, "");
+    assert_eq!(kind, TransportErrorKind::Tls, "{detail}");
+    assert!(detail.contains("client certificate"), "{detail}");
+}
+
+#[test]
+fn a_key_that_does_not_fit_its_certificate_is_an_error_that_names_both_files() {
+    let (authority, files) = (Authority::new(), Scratch::new());
+    files.write("ca.crt", &authority.pem);
+    let Identity { certificate, .. } = authority.issue(&["me"]);
+    files.write("me.crt", certificate);
+    files.write("other.key", authority.issue(&["other"]).key);
+    let entries = "server: 'https://127.0.0.1:1', certificate-authority: ca.crt";
+    let message = refusal(&files.kubeconfig(entries, "client-certificate: me.crt, client-key: other.key"));
+    assert!(message.contains("me.crt") && message.contains("other.key") && message.contains("fit"), "{message}");
+}
+
+#[test]
+fn files_that_hold_something_else_are_named() {
+    let (authority, files) = (Authority::new(), Scratch::new());
+    files.write("ca.crt", &authority.pem);
+    files.write("empty", "");
+    files.write("garbage", "-----BEGIN CERTIFICATE-----\nhunter2\n");
+    let me = authority.issue(&["me"]);
+    files.write("me.crt", &me.certificate);
+    files.write("me.key", &me.key);
+    let server = "server: 'https://127.0.0.1:1'";
+    let pair = "client-certificate: me.crt, client-key: me.key";
+    for (trust, user, expected) in [
+        ("missing", pair, "certificate authority"),
+        ("empty", pair, "empty: there is no certificate in PEM"),
+        ("garbage", pair, "garbage: "),
+        ("me.key", pair, "me.key: there is no certificate in PEM"),
+        ("ca.crt", "client-certificate: me.crt, client-key: missing.key", "client key"),
+        ("ca.crt", "client-certificate: me.crt, client-key: me.crt", "me.crt: there is no private key in PEM"),
+        ("ca.crt", "client-certificate: empty, client-key: me.key", "empty: there is no certificate in PEM"),
+    ] {
+        let message = refusal(&files.kubeconfig(&format!("{server}, certificate-authority: {trust}"), user));
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn an_authority_that_is_replaced_is_read_again() {
+    let (old, new, files) = (Authority::new(), Authority::new(), Scratch::new());
+    let server = new.issue(&["127.0.0.1"]).serve(NO_CLIENTS, empty);
+    let path = files.write("ca.crt", &old.pem);
+    let mut client = client(&files, &server, "certificate-authority: ca.crt", "");
+    client.open("/api/v1/pods");
+    assert_eq!(client.failure(), TransportErrorKind::Tls);
+    // Of another length, so that it shows even where files have coarse times.
+    fs::write(path, format!("{}\n\n", new.pem)).unwrap();
+    assert_eq!(client.list(), 200);
+}
+
+#[test]
+fn a_server_that_stalls_in_the_handshake_is_given_up() {
+    let server = Server::raw(|mut connection| drop(connection.read_to_end(&mut Vec::new())));
+    let cluster = options(&[]).connect_timeout(Duration::from_millis(100)).at(&format!("https://{}", server.address));
+    let mut client = Client::to(&cluster.unwrap());
+    client.open("/api/v1/pods");
+    let error = client.error();
+    assert_eq!((error.kind, &*error.detail), (TransportErrorKind::Timeout, "connecting took too long"));
+}
+
+#[test]
+fn a_handshake_can_be_given_up() {
+    let (closed, seen) = mpsc::channel();
+    let server = Server::raw(move |mut connection| {
+        let mut hello = [0; 5];
+        connection.read_exact(&mut hello).unwrap();
+        closed.send(()).unwrap();
+        drop(connection.read_to_end(&mut Vec::new()));
+        closed.send(()).unwrap();
+    });
+    let mut client = Client::at(&format!("https://{}", server.address));
+    client.open("/api/v1/pods");
+    assert_eq!(seen.recv_timeout(Duration::from_secs(10)), Ok(()));
+    client.transport.abort(ID);
+    assert_eq!(seen.recv_timeout(Duration::from_millis(100)), Ok(()));
+}
+
+#[test]
+fn a_plain_server_under_an_https_address_is_recognised() {
+    let server = Server::raw(|mut connection| {
+        send(&mut connection, "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+        drop(connection.read_to_end(&mut Vec::new()));
+    });
+    let mut client = Client::at(&format!("https://{}", server.address));
+    client.open("/api/v1/pods");
+    let error = client.error();
+    assert_eq!(error.kind, TransportErrorKind::Tls);
+    assert!(error.detail.contains("is this an https address?"), "{error}");
+}

@@ -16,8 +16,12 @@ fn main() {
 }
 
 /// As long as the keys of pods are.
+fn some_keys(number: usize) -> Vec<Arc<str>> {
+    (0..number).map(|n| format!("ns-{:03}/pod-{n:07}", n % 100).into()).collect()
+}
+
 fn keys() -> Vec<Arc<str>> {
-    (0..KEYS).map(|n| format!("ns-{:03}/pod-{n:07}", n % 100).into()).collect()
+    some_keys(KEYS)
 }
 
 fn add_all(queue: &mut Queue, keys: &[Arc<str>]) {
@@ -30,6 +34,12 @@ fn cycle(queue: &mut Queue, key: &Arc<str>) {
     queue.add(Arc::clone(key));
     let job = queue.poll_job().expect("a key was added");
     queue.done(job);
+}
+
+#[divan::bench]
+fn add_get_done_one_key(bencher: Bencher<'_, '_>) {
+    let (keys, mut queue) = (keys(), Queue::default());
+    bencher.counter(ItemsCount::new(KEYS)).bench_local(|| (0..KEYS).for_each(|_| cycle(&mut queue, &keys[0])));
 }
 
 #[divan::bench]
@@ -49,6 +59,22 @@ fn add_get_done_100k_waiting(bencher: Bencher<'_, '_>) {
             queue.done(job);
             queue.add(Arc::clone(key));
         }
+    });
+}
+
+/// None of the keys that wait is added again before it has been handed out.
+#[divan::bench]
+fn add_get_done_100k_waiting_others(bencher: Bencher<'_, '_>) {
+    let (keys, mut queue) = (some_keys(2 * KEYS), Queue::default());
+    add_all(&mut queue, &keys[..KEYS]);
+    let mut next = KEYS;
+    bencher.counter(ItemsCount::new(KEYS)).bench_local(|| {
+        for key in &keys[next..next + KEYS] {
+            let job = queue.poll_job().expect("as many are waiting as ever");
+            queue.done(job);
+            queue.add(Arc::clone(key));
+        }
+        next = KEYS - next;
     });
 }
 

@@ -16,7 +16,7 @@ pub use delta::{Delta, Popped};
 
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, KnownObjects, Linked, Links, List, Mem, Slab, Slot, Table};
+use crate::storage::{Keyed, KnownObjects, Linked, Links, List, Mem, PassingTable, Slab, Slot};
 
 /// [`DeltaFifoIn`] memory that grows.
 #[cfg(feature = "alloc")]
@@ -74,7 +74,7 @@ pub enum Order {
 pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     order: Order,
     nodes: Slab<Node<V>, M>,
-    keys: Table<Entry<V::Key>, M>,
+    keys: PassingTable<Entry<V::Key>, M>,
     queued: List<Queued>,
     staged: List<Queued>,
     /// The next delta of the key that is being popped.
@@ -119,7 +119,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         Self {
             order,
             nodes: Slab::default(),
-            keys: Table::with_seed(seed),
+            keys: PassingTable::<_, M>::with_seed(seed),
             queued: List::default(),
             staged: List::default(),
             rest: None,

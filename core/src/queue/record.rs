@@ -1,5 +1,5 @@
 use super::Job;
-use crate::storage::{Keyed, Linked, Links, Slot, Timed};
+use crate::storage::{Keyed, Linked, Links, Place, Slot, Timed};
 
 /// All that a queue knows of one key.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub struct Record<K, T> {
     pub(super) hash: u32,
     pub(super) phase: Phase,
     /// The place among the timers while the key is delayed, in whatever phase it is.
-    pub(super) timer: Option<u32>,
+    pub(super) timer: Option<Place>,
     /// Whether the delay is the rate limiter's.
     pub(super) is_backing_off: bool,
     pub(super) failures: u32,
@@ -78,7 +78,7 @@ impl<K: core::hash::Hash + Eq, T> Keyed for Record<K, T> {
 }
 
 impl<K, T> Timed for Record<K, T> {
-    fn place(&mut self) -> &mut Option<u32> {
+    fn place(&mut self) -> &mut Option<Place> {
         &mut self.timer
     }
 }

@@ -9,7 +9,7 @@ use super::discipline::Records;
 use super::metrics::Stopwatch;
 use super::record::{Phase, Then};
 use super::{Added, Discipline, Drained, Fifo, Job, QueueMetrics, QueueStats, RateLimiter, WhileDelayed};
-use crate::storage::{Mem, Table, Timers};
+use crate::storage::{Mem, Timers};
 use crate::time::Instant;
 use core::fmt;
 use core::hash::Hash;
@@ -107,7 +107,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     #[must_use]
     pub fn with_discipline(limiter: L, discipline: D, seed: u64) -> Self {
         Self {
-            records: Table::with_seed(seed),
+            records: Records::<_, _, M>::with_seed(seed),
             discipline,
             ready: Default::default(),
             delays: Timers::default(),

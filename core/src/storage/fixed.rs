@@ -18,6 +18,7 @@ impl<const N: usize> Mem for Fixed<N> {
     type Full<T> = Full<T>;
     type Index = Chains<N>;
     type IndexFn<V> = fn(&V, &mut dyn FnMut(&str));
+    type PassingIndex = Chains<N>;
     type Text = heapless::String<LONGEST_TEXT>;
 
     fn map_full<T, U>(full: Full<T>, f: impl FnOnce(T) -> U) -> Full<U> {

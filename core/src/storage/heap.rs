@@ -1,4 +1,4 @@
-//! Memory that grows: a `Vec` and hashbrown's table of slots.
+//! Memory that grows: a `Vec`, hashbrown's table of slots, and a table for keys that come and go.
 
 use super::sealed::{Array, Index, Sealed, Text};
 use super::{Mem, Slot};
@@ -26,6 +26,7 @@ impl Mem for Heap {
     type Full<T> = NeverFull<T>;
     type Index = HashIndex;
     type IndexFn<V> = Box<dyn Fn(&V, &mut dyn FnMut(&str)) + Send + Sync>;
+    type PassingIndex = super::probing::Probing;
     type Text = Box<str>;
 
     fn map_full<T, U>(full: NeverFull<T>, _: impl FnOnce(T) -> U) -> NeverFull<U> {

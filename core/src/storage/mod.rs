@@ -3,8 +3,8 @@
 //! Every container of this crate is a slab of records addressed by [`Slot`]. Order (queues, timers, postings) is kept
 //! in links *inside* the records, so lists, heaps and tables are index arithmetic that serves both memories, and only
 //! two things differ between them: the array under the slab and the index from a hash to a slot. [`Mem`] names the
-//! two, and what a record has to own besides: a short text, a function. [`Heap`] and [`Fixed`] are its only
-//! implementations.
+//! two, the index for keys that stay and for keys that come and go, and what a record has to own besides: a short text,
+//! a function. [`Heap`] and [`Fixed`] are its only implementations.
 
 #[cfg(feature = "fixed")]
 mod fixed;
@@ -12,6 +12,8 @@ mod fixed;
 mod heap;
 mod known;
 mod list;
+#[cfg(feature = "alloc")]
+mod probing;
 mod slab;
 mod table;
 mod timers;
@@ -26,8 +28,8 @@ pub use known::KnownObjects;
 pub(crate) use list::{Linked, Links, List};
 pub(crate) use slab::{Slab, Slot};
 pub use table::Keyed;
-pub(crate) use table::Table;
-pub(crate) use timers::{Timed, Timers};
+pub(crate) use table::{PassingTable, Table};
+pub(crate) use timers::{Place, Timed, Timers};
 
 /// A memory that containers live in: [`Heap`] or [`Fixed`]. Sealed.
 pub trait Mem: sealed::Sealed + Sized + 'static {
@@ -35,8 +37,12 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     type Full<T>;
     #[doc(hidden)]
     type Array<T>: sealed::Array<T, Full = Self::Full<T>>;
+    /// For keys that stay.
     #[doc(hidden)]
     type Index: sealed::Index;
+    /// For keys that come and go.
+    #[doc(hidden)]
+    type PassingIndex: sealed::Index;
     #[doc(hidden)]
     type Text: sealed::Text;
     /// A function that emits the index values of an object: on the heap a boxed closure, in fixed memory a `fn`.

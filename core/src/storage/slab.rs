@@ -15,6 +15,7 @@ impl Slot {
         self.0.get() as usize - 1
     }
 
+    #[inline]
     fn at(index: usize) -> Self {
         let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
         Self(number.expect("a container holds fewer than 2^32 records"))
@@ -39,21 +40,34 @@ enum Entry<R> {
 impl<R, M: Mem> Slab<R, M> {
     #[inline]
     pub(crate) fn try_insert(&mut self, record: R) -> Result<Slot, M::Full<R>> {
+        self.try_insert_with(|| record)
+    }
+
+    /// Inserts a record that is made where it stays: the copy of one that was just put together elsewhere waits for each
+    /// of its fields, which takes longer than all else here.
+    #[inline]
+    pub(crate) fn try_insert_with(&mut self, record: impl FnOnce() -> R) -> Result<Slot, M::Full<R>> {
         let slot = match self.free {
-            Some(slot) => {
-                let entry = &mut self.entries.as_mut_slice()[slot.index()];
-                if let Entry::Free { next } = core::mem::replace(entry, Entry::Used(record)) {
-                    self.free = next;
-                }
-                slot
-            }
-            None => {
-                let index = self.entries.as_slice().len();
-                self.entries.try_push(Entry::Used(record)).map_err(|full| M::map_full(full, Entry::into_record))?;
-                Slot::at(index)
-            }
+            Some(slot) => slot,
+            None => match self.try_grow() {
+                Ok(slot) => slot,
+                Err(full) => return Err(M::map_full(full, |()| record())),
+            },
         };
+        let entry = &mut self.entries.as_mut_slice()[slot.index()];
+        let Entry::Free { next } = *entry else { unreachable!("a free slot holds no record") };
+        *entry = Entry::Used(record());
+        self.free = next;
         self.len += 1;
+        Ok(slot)
+    }
+
+    /// Makes one more free place, where there is none.
+    #[cold]
+    #[inline(never)]
+    fn try_grow(&mut self) -> Result<Slot, M::Full<()>> {
+        let slot = Slot::at(self.entries.as_slice().len());
+        self.entries.try_push(Entry::Free { next: None }).map_err(|full| M::map_full(full, drop))?;
         Ok(slot)
     }
 

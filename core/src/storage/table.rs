@@ -17,16 +17,19 @@ pub trait Keyed {
 }
 
 /// A slab with an index over the records' keys. Hashing is seeded and never decides an order that can be seen.
-pub struct Table<R, M: Mem> {
+pub struct Table<R, M: Mem, I = <M as Mem>::Index> {
     records: Slab<R, M>,
-    index: M::Index,
+    index: I,
     hasher: FixedState,
 }
 
-impl<R: Keyed, M: Mem> Table<R, M> {
+/// A table of keys that come and go: to add and remove one costs less, to find one as much as in any other.
+pub(crate) type PassingTable<R, M> = Table<R, M, <M as Mem>::PassingIndex>;
+
+impl<R: Keyed, M: Mem, I: Index> Table<R, M, I> {
     /// An empty table whose hashes depend on `seed`.
     pub(crate) fn with_seed(seed: u64) -> Self {
-        Self { records: Slab::default(), index: M::Index::default(), hasher: FixedState::with_seed(seed) }
+        Self { records: Slab::default(), index: I::default(), hasher: FixedState::with_seed(seed) }
     }
 
     pub(crate) fn find<Q>(&self, key: &Q) -> Option<Slot>
@@ -66,7 +69,7 @@ impl<R: Keyed, M: Mem> Table<R, M> {
         };
         match known {
             Some(slot) => Ok(slot),
-            None => self.records.try_insert(record(key)),
+            None => self.records.try_insert_with(|| record(key)),
         }
     }
 
@@ -132,7 +135,7 @@ impl<R: Keyed, M: Mem> Table<R, M> {
     }
 }
 
-impl<R: Keyed, M: Mem> ops::Index<Slot> for Table<R, M> {
+impl<R: Keyed, M: Mem, I: Index> ops::Index<Slot> for Table<R, M, I> {
     type Output = R;
 
     #[inline]
@@ -141,7 +144,7 @@ impl<R: Keyed, M: Mem> ops::Index<Slot> for Table<R, M> {
     }
 }
 
-impl<R: Keyed, M: Mem> ops::IndexMut<Slot> for Table<R, M> {
+impl<R: Keyed, M: Mem, I: Index> ops::IndexMut<Slot> for Table<R, M, I> {
     /// The record, whose key must not be changed.
     #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut R {
@@ -149,7 +152,7 @@ impl<R: Keyed, M: Mem> ops::IndexMut<Slot> for Table<R, M> {
     }
 }
 
-impl<R: core::fmt::Debug, M: Mem> core::fmt::Debug for Table<R, M> {
+impl<R: core::fmt::Debug, M: Mem, I> core::fmt::Debug for Table<R, M, I> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         self.records.fmt(f)
     }

@@ -3,12 +3,28 @@
 use super::sealed::Array;
 use super::{Mem, Slot};
 use crate::time::Instant;
+use core::num::NonZeroU32;
 use core::ops::IndexMut;
 
 /// A record that can wait for a deadline.
 pub(crate) trait Timed {
     /// Where the record's own place in the heap is kept; `None` while it is not waiting.
-    fn place(&mut self) -> &mut Option<u32>;
+    fn place(&mut self) -> &mut Option<Place>;
+}
+
+/// A place among the waiting. Numbers start at one, so that an `Option<Place>` is no larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(NonZeroU32);
+
+impl Place {
+    const fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+
+    fn at(index: usize) -> Self {
+        let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
+        Self(number.expect("a container holds fewer than 2^32 records"))
+    }
 }
 
 /// The waiting records of one slab or table, the earliest deadline first; equal deadlines in the order they were set.
@@ -35,8 +51,8 @@ impl<M: Mem> Timers<M> {
     }
 
     /// When the record at `place` is due.
-    pub(crate) fn due(&self, place: u32) -> Instant {
-        self.waiting.as_slice()[place as usize].due
+    pub(crate) fn due(&self, place: Place) -> Instant {
+        self.waiting.as_slice()[place.index()].due
     }
 
     /// Lets the record wait until `due`; it must not be waiting. There is room for every slot of a slab of this memory.
@@ -54,11 +70,11 @@ impl<M: Mem> Timers<M> {
     }
 
     /// Stops the waiting of the record at `place`.
-    pub(crate) fn disarm<S>(&mut self, records: &mut S, place: u32)
+    pub(crate) fn disarm<S>(&mut self, records: &mut S, place: Place)
     where
         S: IndexMut<Slot, Output: Timed>,
     {
-        let place = place as usize;
+        let place = place.index();
         let last = self.len() - 1;
         self.waiting.as_mut_slice().swap(place, last);
         if let Some(gone) = self.waiting.pop() {
@@ -76,7 +92,7 @@ impl<M: Mem> Timers<M> {
         S: IndexMut<Slot, Output: Timed>,
     {
         let first = *self.waiting.as_slice().first().filter(|first| first.due <= now)?;
-        self.disarm(records, 0);
+        self.disarm(records, Place::at(0));
         Some(first.slot)
     }
 
@@ -128,7 +144,7 @@ impl<M: Mem> Timers<M> {
     where
         S: IndexMut<Slot, Output: Timed>,
     {
-        *records[self.waiting.as_slice()[place].slot].place() = Some(place as u32);
+        *records[self.waiting.as_slice()[place].slot].place() = Some(Place::at(place));
     }
 }
 
@@ -154,10 +170,10 @@ mod tests {
 
     crate::storage::in_both_memories!(deadlines_come_in_order_and_disarmed_ones_never);
 
-    struct Timer(u64, Option<u32>);
+    struct Timer(u64, Option<Place>);
 
     impl Timed for Timer {
-        fn place(&mut self) -> &mut Option<u32> {
+        fn place(&mut self) -> &mut Option<Place> {
             &mut self.1
         }
     }

@@ -47,10 +47,11 @@ func wq() {
 	empty := func() queue {
 		return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
 	}
-	keys := make([]string, items)
-	for n := range keys {
-		keys[n] = fmt.Sprintf("ns-%03d/pod-%07d", n%100, n)
+	all := make([]string, 2*items)
+	for n := range all {
+		all[n] = fmt.Sprintf("ns-%03d/pod-%07d", n%100, n)
 	}
+	keys := all[:items]
 	addAll := func(q queue) {
 		for _, key := range keys {
 			q.Add(key)
@@ -59,6 +60,13 @@ func wq() {
 	full := func() queue { q := empty(); addAll(q); return q }
 
 	one := empty()
+	measure("add_get_done_one_key", items, func() queue { return one }, func(q queue) {
+		for range keys {
+			q.Add(keys[0])
+			key, _ := q.Get()
+			q.Done(key)
+		}
+	})
 	measure("add_get_done_empty", items, func() queue { return one }, func(q queue) {
 		for _, key := range keys {
 			q.Add(key)
@@ -73,6 +81,15 @@ func wq() {
 			q.Done(key)
 			q.Add(key)
 		}
+	})
+	others, next := full(), items
+	measure("add_get_done_100k_waiting_others", items, func() queue { return others }, func(q queue) {
+		for _, other := range all[next : next+items] {
+			key, _ := q.Get()
+			q.Done(key)
+			q.Add(other)
+		}
+		next = items - next
 	})
 	measure("add_waiting", items, func() queue { return waiting }, addAll)
 	measure("add_rate_limited", items, empty, func(q queue) {

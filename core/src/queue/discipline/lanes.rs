@@ -1,6 +1,6 @@
 use super::{Discipline, Records, sealed::Sealed};
 use crate::queue::record::Ready;
-use crate::storage::{Keyed, Linked, Links, List, Mem, Slot, Table};
+use crate::storage::{Keyed, Linked, Links, List, Mem, PassingTable, Slot};
 use core::fmt;
 use core::hash::{BuildHasher, Hash, Hasher};
 use foldhash::fast::FixedState;
@@ -170,7 +170,7 @@ pub struct Mark {
 /// The ready keys, by priority and group. There are never more lanes than keys, so they always find room.
 #[derive(Debug)]
 pub struct ReadyLanes<M: Mem> {
-    lanes: Table<Lane, M>,
+    lanes: PassingTable<Lane, M>,
     levels: [Level; 4],
     len: usize,
 }
@@ -227,7 +227,7 @@ impl<M: Mem> ReadyLanes<M> {
 
 impl<M: Mem> Default for ReadyLanes<M> {
     fn default() -> Self {
-        Self { lanes: Table::with_seed(0), levels: Default::default(), len: 0 }
+        Self { lanes: PassingTable::<_, M>::with_seed(0), levels: Default::default(), len: 0 }
     }
 }
 

@@ -7,7 +7,7 @@ pub use fifo::Fifo;
 pub use lanes::{Lanes, Priority};
 
 use super::record::Record;
-use crate::storage::{Mem, Slot, Table};
+use crate::storage::{Mem, PassingTable, Slot};
 use core::hash::Hash;
 
 /// The order in which a queue hands out what is ready: [`Fifo`] or [`Lanes`]. Sealed.
@@ -39,7 +39,7 @@ pub trait Discipline<K>: sealed::Sealed {
 }
 
 /// The records of a queue whose discipline marks them.
-pub(super) type Records<K, T, M> = Table<Record<K, T>, M>;
+pub(super) type Records<K, T, M> = PassingTable<Record<K, T>, M>;
 
 mod sealed {
     #[allow(missing_debug_implementations, reason = "never constructed")]

@@ -1,0 +1,165 @@
+//! An index for keys that come and go: open addressing with linear probing.
+
+use super::Slot;
+use super::sealed::Index;
+use alloc::vec::Vec;
+
+/// Cells, at most half of them taken. When one is left those behind it move up, so that what is gone makes no search
+/// longer. A cell has its slot's hash, so that neither a search nor growing looks at other records.
+///
+/// It is here because of the work queue, where a key is added, and removed at once when nothing else waits. hashbrown
+/// looks at 16 places in one load, which waits until the byte that was written last has gone through to memory.
+#[derive(Debug, Default)]
+pub struct Probing {
+    /// A power of two, or none.
+    cells: Vec<Option<(u32, Slot)>>,
+    len: usize,
+}
+
+/// The fewest cells, and the most that an empty index keeps.
+const FEWEST: usize = 8;
+const KEPT: usize = 2048;
+
+impl Probing {
+    /// What turns a number into that of a cell, if there is any.
+    #[inline]
+    fn mask(&self) -> usize {
+        self.cells.len().wrapping_sub(1)
+    }
+
+    /// The cell that has the hash and passes, or the empty one where the search ended.
+    #[inline]
+    fn search(&self, hash: u32, mut eq: impl FnMut(Slot) -> bool) -> (usize, Option<Slot>) {
+        let mask = self.mask();
+        let mut at = hash as usize & mask;
+        while let Some(Some((other, slot))) = self.cells.get(at) {
+            if *other == hash && eq(*slot) {
+                return (at, Some(*slot));
+            }
+            at = (at + 1) & mask;
+        }
+        (at, None)
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.len * 2 >= self.cells.len()
+    }
+
+    /// Empties a cell and moves up what would not be found behind an empty one.
+    #[inline]
+    fn close(&mut self, mut hole: usize) {
+        let (mask, mut at) = (self.mask(), hole);
+        loop {
+            at = (at + 1) & mask;
+            let Some((hash, _)) = self.cells[at] else { break };
+            let from_its_first = at.wrapping_sub(hash as usize) & mask;
+            if from_its_first >= at.wrapping_sub(hole) & mask {
+                self.cells[hole] = self.cells[at];
+                hole = at;
+            }
+        }
+        self.cells[hole] = None;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let cells = (self.cells.len() * 2).max(FEWEST);
+        let mut grown = Vec::new();
+        grown.resize(cells, None);
+        for (hash, slot) in core::mem::replace(&mut self.cells, grown).into_iter().flatten() {
+            let (at, _) = self.search(hash, |_| false);
+            self.cells[at] = Some((hash, slot));
+        }
+    }
+}
+
+impl Index for Probing {
+    #[inline]
+    fn find(&self, hash: u32, eq: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        self.search(hash, eq).1
+    }
+
+    #[inline]
+    fn find_or_insert(&mut self, hash: u32, eq: impl FnMut(Slot) -> bool, new: Slot) -> Option<Slot> {
+        let (mut at, found) = self.search(hash, eq);
+        if found.is_none() {
+            if self.is_full() {
+                self.grow();
+                at = self.search(hash, |_| false).0;
+            }
+            self.cells[at] = Some((hash, new));
+            self.len += 1;
+        }
+        found
+    }
+
+    fn insert(&mut self, hash: u32, slot: Slot) {
+        self.find_or_insert(hash, |_| false, slot);
+    }
+
+    #[inline]
+    fn remove(&mut self, hash: u32, slot: Slot) {
+        if let (hole, Some(_)) = self.search(hash, |found| found == slot) {
+            self.close(hole);
+            self.len -= 1;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.cells.fill(None);
+        self.len = 0;
+    }
+
+    fn release(&mut self) {
+        if self.cells.len() > KEPT {
+            *self = Self::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use crate::storage::{Heap, Slab};
+
+    /// Few hashes, so that runs of taken cells are long and go over the end of the array.
+    #[test]
+    fn what_is_left_is_found_whatever_goes() {
+        let (mut slab, mut random) = (Slab::<u32, Heap>::default(), Random::new(3));
+        let mut index = Probing::default();
+        let mut known: Vec<Slot> = Vec::new();
+        for step in 0..20_000 {
+            let wanted = if step / 1_000 % 2 == 0 { 60 } else { 5 };
+            if known.len() < wanted {
+                let hash = u32::MAX - (random.next() % 20) as u32;
+                let slot = slab.try_insert(hash).unwrap_or_else(|full| panic!("{full:?}"));
+                assert_eq!(index.find_or_insert(hash, |found| found == slot, slot), None);
+                known.push(slot);
+            } else {
+                let slot = known.swap_remove(random.next() as usize % known.len());
+                index.remove(slab[slot], slot);
+                assert_eq!(index.find(slab[slot], |found| found == slot), None);
+                slab.remove(slot);
+            }
+            assert!(known.iter().all(|slot| index.find(slab[*slot], |found| found == *slot) == Some(*slot)));
+            assert_eq!(index.cells.iter().flatten().count(), known.len());
+        }
+        assert_eq!(index.cells.len(), 128, "it is as large as the most keys ask for");
+        index.remove(7, known[0]);
+        assert_eq!(index.len, known.len(), "what is not there cannot be removed");
+    }
+
+    #[test]
+    fn an_index_that_was_large_gives_its_memory_back() {
+        let mut slab = Slab::<(), Heap>::default();
+        let mut index = Probing::default();
+        for (keys, cells) in [(1_000, KEPT), (5_000, 0)] {
+            (0..keys).for_each(|n| index.insert(n, slab.try_insert(()).unwrap_or_else(|full| panic!("{full:?}"))));
+            index.clear();
+            index.release();
+            assert_eq!((index.cells.len(), index.len), (cells, 0));
+        }
+    }
+}

@@ -108,4 +108,9 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Driver<T, 
     pub fn transport(&self) -> &L {
         &self.transport
     }
+
+    /// The transport, for what it does beside carrying requests.
+    pub fn transport_mut(&mut self) -> &mut L {
+        &mut self.transport
+    }
 }

@@ -54,6 +54,11 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
         &self.driver
     }
 
+    /// The driver, to stop its informer, or to reach its transport.
+    pub fn driver_mut(&mut self) -> &mut Driver<T, L, C> {
+        &mut self.driver
+    }
+
     /// Sleeps until the driver wants to be polled again. Ready when that time has come.
     fn poll_sleep(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(at) = self.driver.poll_timeout() else {

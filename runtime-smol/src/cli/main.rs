@@ -2,18 +2,23 @@
 
 mod args;
 mod complaint;
+mod live;
 mod plain;
 mod printer;
 mod progress;
 mod reason;
 mod replay;
+mod source;
+mod stop;
 mod summary;
+mod watch;
 
 use args::Command;
 use complaint::complain;
 use replay::ReplayError;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use watch::WatchError;
 
 fn main() -> ExitCode {
     let command = match args::parse(lexopt::Parser::from_env()) {
@@ -23,22 +28,41 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    finish(match command {
-        Command::Help => print(args::HELP),
-        Command::Version => print(concat!("listwatch ", env!("CARGO_PKG_VERSION"), "\n")),
-        Command::Replay(options) => replay::replay(&options),
-    })
+    match command {
+        Command::Help => finish(print(args::HELP)),
+        Command::Version => finish(print(concat!("listwatch ", env!("CARGO_PKG_VERSION"), "\n"))),
+        Command::Replay(options) => finish(replay::replay(&options)),
+        Command::Watch(options) => finish(watch::watch(&options)),
+    }
 }
 
 fn print(text: &str) -> Result<(), ReplayError> {
     std::io::stdout().write_all(text.as_bytes()).map_err(ReplayError::Output)
 }
 
-fn finish(result: Result<(), ReplayError>) -> ExitCode {
+/// What a command can end with.
+trait Ending: std::fmt::Display {
+    /// The trouble with standard output, if it is that.
+    fn output(&self) -> Option<&std::io::Error>;
+}
+
+impl Ending for ReplayError {
+    fn output(&self) -> Option<&std::io::Error> {
+        if let Self::Output(error) = self { Some(error) } else { None }
+    }
+}
+
+impl Ending for WatchError {
+    fn output(&self) -> Option<&std::io::Error> {
+        if let Self::Output(error) = self { Some(error) } else { None }
+    }
+}
+
+fn finish(result: Result<(), impl Ending>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has seen enough.
-        Err(ReplayError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) if error.output().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
             complain(error);
             ExitCode::FAILURE

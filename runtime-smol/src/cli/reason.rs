@@ -24,7 +24,8 @@ pub(crate) fn reason(failed: &FailureReport) -> String {
     }
 }
 
-fn place(during: During) -> &'static str {
+/// What was being done.
+pub(crate) fn place(during: During) -> &'static str {
     match during {
         During::List => "in the list",
         During::Page => "on a page",

@@ -1,10 +1,12 @@
-//! What a playback amounted to.
+//! What a playback, or following a resource, amounted to.
 
 use crate::reason::reason;
+use crate::source::Requests;
 use listwatch_runtime_smol::file::{Summary, Tally};
 use listwatch_runtime_smol::{Event, FailureReport, QueueStats, Reaction};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 /// Events by kind, and failures by what they were.
@@ -40,6 +42,17 @@ pub(crate) struct Report {
     pub(crate) elapsed: Duration,
 }
 
+/// What following a resource amounted to.
+pub(crate) struct WatchReport<'a> {
+    pub(crate) resource: &'a str,
+    pub(crate) requests: Requests,
+    pub(crate) counts: &'a Counts,
+    pub(crate) objects: usize,
+    /// What the informer was doing at the end.
+    pub(crate) status: String,
+    pub(crate) recorded: Option<&'a Path>,
+}
+
 impl Counts {
     pub(crate) fn note<T>(&mut self, event: &Event<T>) {
         self.events += u64::from(event.object().is_some());
@@ -67,20 +80,26 @@ impl Counts {
     }
 }
 
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { added, updated, recreated, deleted, vanished, undecodable, .. } = self;
+        let events =
+            format!("{added} added, {updated} updated, {recreated} recreated, {deleted} deleted, {vanished} vanished");
+        lines(f, "events", [events])?;
+        lines(f, "relists", reasons(&self.relists))?;
+        lines(f, "rewatches", reasons(&self.rewatches))?;
+        let not_understood = format!("{undecodable} objects were not understood; the cache kept what it knew");
+        lines(f, "undecodable", (*undecodable > 0).then_some(not_understood))
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { counts, playback, queue, .. } = self;
         let how = if self.whole { "played to its end" } else { "not played to its end" };
         writeln!(f, "{}: {how}", self.file)?;
         lines(f, "requests", requests(playback))?;
-        let Counts { added, updated, recreated, deleted, vanished, .. } = counts;
-        let events =
-            format!("{added} added, {updated} updated, {recreated} recreated, {deleted} deleted, {vanished} vanished");
-        lines(f, "events", [events])?;
-        lines(f, "relists", reasons(&counts.relists))?;
-        lines(f, "rewatches", reasons(&counts.rewatches))?;
-        let undecodable = format!("{} objects were not understood; the cache kept what it knew", counts.undecodable);
-        lines(f, "undecodable", (counts.undecodable > 0).then_some(undecodable))?;
+        counts.fmt(f)?;
         lines(f, "bad lines", (playback.bad_lines > 0).then(|| format!("{} skipped", playback.bad_lines)))?;
         lines(f, "cache", [format!("{} objects", self.objects)])?;
         lines(f, "indexes", self.indexes.iter().map(|(index, values)| format!("{index}, {values} values")))?;
@@ -88,8 +107,19 @@ impl fmt::Display for Report {
         lines(f, "work queue", [format!("{} keys added, {merged} adds folded into a waiting key", queue.adds)])?;
         lines(f, "workers", [format!("{} reconciles, {} retries", self.reconciles, queue.retries)])?;
         lines(f, "throughput", [self.throughput()])?;
-        let peak = peak_memory().map(|kib| format!("{:.1} MB", kib as f64 * 1024.0 / 1e6));
-        lines(f, "peak memory", [peak.unwrap_or_else(|| "not known on this system".into())])
+        lines(f, "peak memory", [peak_memory_in_words()])
+    }
+}
+
+impl fmt::Display for WatchReport<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.resource, self.status)?;
+        let Requests { lists, watches, watch_lists } = self.requests;
+        lines(f, "requests", [format!("{watch_lists} watch-list, {lists} list, {watches} watch")])?;
+        self.counts.fmt(f)?;
+        lines(f, "cache", [format!("{} objects", self.objects)])?;
+        lines(f, "recorded", self.recorded.map(|file| file.display().to_string()))?;
+        lines(f, "peak memory", [peak_memory_in_words()])
     }
 }
 
@@ -129,6 +159,11 @@ fn requests(playback: &Summary) -> Vec<String> {
 fn reasons(counts: &BTreeMap<String, u64>) -> Vec<String> {
     let reasons = counts.iter().map(|(reason, count)| format!("{count} after {reason}"));
     if counts.is_empty() { vec!["none".into()] } else { reasons.collect() }
+}
+
+fn peak_memory_in_words() -> String {
+    let peak = peak_memory().map(|kib| format!("{:.1} MB", kib as f64 * 1024.0 / 1e6));
+    peak.unwrap_or_else(|| "not known on this system".into())
 }
 
 /// The most memory that this process had resident, in KiB, where the system tells.

@@ -16,6 +16,11 @@ import (
 //	start                         starts it again, and waits until it is ready
 //	compact                       forgets the history in etcd up to now
 //	token NAMESPACE NAME UID SECONDS   a token of that service account that expires after so many seconds
+//	request METHOD PATH [BODY]    asks the server as an administrator; answers with the status and, on one line, the body
+//	list PATH FILE                writes "NAMESPACE/NAME UID VERSION" of every object of a collection into FILE, sorted
+//	fill NAMESPACE COUNT          creates so many ConfigMaps
+//	churn NAMESPACE               begins to create, change and delete ConfigMaps, whatever becomes of the server
+//	rest                          ends that
 func (p *plane) obey(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -34,6 +39,20 @@ func (p *plane) obey(in io.Reader, out io.Writer) error {
 
 func (p *plane) command(words []string) (string, error) {
 	switch {
+	case len(words) >= 3 && words[0] == "request":
+		return p.admin.request(words[1], words[2], strings.Join(words[3:], " "))
+	case len(words) == 3 && words[0] == "list":
+		return "", p.admin.list(words[1], words[2])
+	case len(words) == 3 && words[0] == "fill":
+		count, err := strconv.Atoi(words[2])
+		if err != nil {
+			return "", err
+		}
+		return "", p.admin.fill(words[1], count)
+	case len(words) == 2 && words[0] == "churn":
+		return "", p.admin.churn(words[1])
+	case len(words) == 1 && words[0] == "rest":
+		return "", p.admin.rest()
 	case len(words) == 1 && words[0] == "kill":
 		p.kill(kubeAPIServer)
 		return "", nil
@@ -49,6 +68,6 @@ func (p *plane) command(words []string) (string, error) {
 		account := account{namespace: words[1], name: words[2], uid: words[3]}
 		return p.files.token(account, time.Duration(seconds)*time.Second)
 	default:
-		return "", fmt.Errorf("%q is none of: kill, start, compact, token NAMESPACE NAME UID SECONDS", strings.Join(words, " "))
+		return "", fmt.Errorf("%q is no order", strings.Join(words, " "))
 	}
 }

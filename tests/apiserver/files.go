@@ -190,8 +190,8 @@ func (f *files) client() (*http.Client, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	config := &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}
-	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
-	return &http.Client{Transport: transport, Timeout: 5 * time.Second}, nil
+	transport := &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: writers}
+	return &http.Client{Transport: transport, Timeout: time.Minute}, nil
 }
 
 // A service account, as its token names it.

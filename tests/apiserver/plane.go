@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
@@ -31,6 +31,7 @@ type plane struct {
 	dir      string
 	files    *files
 	port     int
+	admin    *admin
 	etcd     *embed.Etcd
 	children map[string]*exec.Cmd
 }
@@ -54,7 +55,12 @@ func newPlane(dir string) (*plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plane{dir: dir, files: files, port: port, children: map[string]*exec.Cmd{}}, nil
+	client, err := files.client()
+	if err != nil {
+		return nil, err
+	}
+	admin := &admin{client: client, server: fmt.Sprintf("https://127.0.0.1:%d", port)}
+	return &plane{dir: dir, files: files, port: port, admin: admin, children: map[string]*exec.Cmd{}}, nil
 }
 
 // Starts everything and waits until the server answers.
@@ -116,18 +122,10 @@ func (p *plane) startEtcd() error {
 
 // Forgets all history up to now: who watches from there is told 410.
 func (p *plane) compact() error {
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{p.etcdURL()}, DialTimeout: 10 * time.Second})
-	if err != nil {
-		return err
-	}
-	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	now, err := client.Get(ctx, "none")
-	if err != nil {
-		return err
-	}
-	_, err = client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical())
+	server := p.etcd.Server
+	_, err := server.Compact(ctx, &etcdserverpb.CompactionRequest{Revision: server.KV().Rev(), Physical: true})
 	return err
 }
 
@@ -164,18 +162,10 @@ func (p *plane) startAPIServer() error {
 }
 
 func (p *plane) awaitReady() error {
-	client, err := p.files.client()
-	if err != nil {
-		return err
-	}
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
-		answer, err := client.Get(fmt.Sprintf("https://127.0.0.1:%d/readyz", p.port))
-		if err == nil {
-			answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
-				return nil
-			}
+		if status, _, err := p.admin.ask("GET", "/readyz", ""); err == nil && status == http.StatusOK {
+			return nil
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

@@ -1,0 +1,152 @@
+//! An informer over HTTP, and what its events amount to.
+
+use crate::plane::Plane;
+use core::task::{Context, Poll, Waker};
+use listwatch_core::{
+    Driver, Event, FailureReport, Informer, InformerConfig, InformerStatus, Instant, Object, Raw, Resource,
+};
+use listwatch_transport_http::{Cluster, HttpTransport};
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+/// Keys with uid and version.
+pub(crate) type State = BTreeMap<String, (String, String)>;
+
+/// How long anything may take before it counts as not happening.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Follows a resource on the test's own thread.
+pub(crate) struct Follower<T = Raw> {
+    driver: Driver<T, HttpTransport>,
+    began: std::time::Instant,
+    /// What the events amount to.
+    told: State,
+    pub(crate) events: u64,
+    pub(crate) failures: Vec<FailureReport>,
+}
+
+struct Unpark(Thread);
+
+impl std::task::Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// As users have it, but for delays that a test would wait for.
+pub(crate) fn config(watch_list: bool) -> InformerConfig {
+    let mut config = InformerConfig::default();
+    config.reflector.watch_list = watch_list;
+    config.reflector.backoff.first = Duration::from_millis(50);
+    config.reflector.backoff.most = Duration::from_millis(500);
+    config.reflector.reconnect_spread = Duration::ZERO;
+    config
+}
+
+impl<T: DeserializeOwned> Follower<T> {
+    pub(crate) fn start(cluster: &Cluster, resource: Resource, config: InformerConfig) -> Self {
+        let mut driver = Driver::new(Informer::new(resource, config), cluster.transport().unwrap());
+        driver.informer_mut().start(Instant::ZERO);
+        Self { driver, began: now(), told: State::new(), events: 0, failures: Vec::new() }
+    }
+
+    /// What it is doing.
+    pub(crate) fn status(&self) -> InformerStatus {
+        self.driver.informer().status(self.time())
+    }
+
+    /// Follows on for this long.
+    pub(crate) fn follow_for(&mut self, time: Duration) {
+        let end = now() + time;
+        while now() < end {
+            self.step();
+        }
+    }
+
+    /// Follows on until `done`.
+    #[track_caller]
+    pub(crate) fn follow_until(&mut self, mut done: impl FnMut(&Self) -> bool) {
+        let end = now() + PATIENCE;
+        while !done(self) {
+            assert!(now() < end, "it does not happen: {}; {:?}", self.status(), self.failures.last());
+            self.step();
+        }
+    }
+
+    /// Follows on until the cache has what the server has, whose controllers may still be at work.
+    #[track_caller]
+    pub(crate) fn catch_up(&mut self, plane: &mut Plane, path: &str) {
+        let end = now() + PATIENCE;
+        loop {
+            let (truth, pause) = (plane.list(path), now() + Duration::from_secs(1));
+            while self.told != truth && now() < pause {
+                self.step();
+            }
+            if self.told == truth {
+                return assert_eq!(self.cached(), truth);
+            }
+            assert!(now() < end, "the cache is not what the server has: {}", self.status());
+        }
+    }
+
+    /// What is in the cache.
+    pub(crate) fn cached(&self) -> State {
+        self.driver.informer().cache().iter().map(|object| (key(object), state(object))).collect()
+    }
+
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<Object<T>>> {
+        self.driver.informer().cache().iter()
+    }
+
+    /// Takes what there is, or waits a little.
+    fn step(&mut self) {
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        match self.driver.poll(self.time(), &mut Context::from_waker(&waker)) {
+            Poll::Ready(event) => self.note(event),
+            Poll::Pending => {
+                let due = self.driver.poll_timeout().map(|due| due.saturating_since(self.time()));
+                thread::park_timeout(due.unwrap_or(PATIENCE).min(Duration::from_millis(20)));
+            }
+        }
+    }
+
+    /// (Added (Updated | Recreated)* Deleted)*
+    fn note(&mut self, event: Event<T>) {
+        self.events += u64::from(event.object().is_some());
+        match event {
+            Event::Added { object, .. } => assert_eq!(self.told.insert(key(&object), state(&object)), None),
+            Event::Updated { old, new } => {
+                assert!(old.meta.uid() == new.meta.uid());
+                assert_eq!(self.told.insert(key(&new), state(&new)), Some(state(&old)));
+            }
+            Event::Recreated { old, new } => {
+                assert!(old.meta.uid() != new.meta.uid());
+                assert_eq!(self.told.insert(key(&new), state(&new)), Some(state(&old)));
+            }
+            Event::Deleted { object, .. } => assert!(self.told.remove(&key(&object)).is_some(), "{}", key(&object)),
+            Event::Failed(failed) => self.failures.push(failed),
+            Event::Undecodable(undecodable) => panic!("{undecodable}"),
+            _ => {}
+        }
+    }
+
+    fn time(&self) -> Instant {
+        Instant::ZERO + self.began.elapsed()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a real server keeps real time")]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+fn key<T>(object: &Object<T>) -> String {
+    object.meta.key().to_string()
+}
+
+fn state<T>(object: &Object<T>) -> (String, String) {
+    (object.meta.uid().to_owned(), object.meta.resource_version().to_owned())
+}

@@ -1,0 +1,9 @@
+//! Informers against a real kube-apiserver: what they hold is what the server has, whatever happens in between.
+#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
+
+mod access;
+mod crashes;
+mod follower;
+mod plane;
+mod resources;
+mod size;

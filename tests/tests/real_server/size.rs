@@ -1,0 +1,24 @@
+//! A collection of a real size.
+
+use crate::follower::{Follower, config};
+use crate::plane::{admin, namespace, plane};
+use listwatch_core::{Raw, Resource};
+
+const MANY: usize = 20_000;
+
+#[test]
+fn twenty_thousand_config_maps_by_watch_list_by_pages_and_in_one_list() {
+    let Some(mut plane) = plane() else { return };
+    namespace(&mut plane, "many");
+    plane.fill("many", MANY);
+    let maps = Resource::named("v1/configmaps").unwrap().in_namespace("many");
+    let cluster = admin(&plane);
+    for (watch_list, page_size) in [(true, None), (false, Some(500)), (false, None)] {
+        let mut config = config(watch_list);
+        config.reflector.page_size = page_size;
+        let mut follower = Follower::<Raw>::start(&cluster, maps.clone(), config);
+        follower.catch_up(&mut plane, maps.path());
+        assert_eq!((follower.events, follower.cached().len()), (MANY as u64, MANY));
+        assert!(follower.failures.is_empty(), "{:?}", follower.failures);
+    }
+}

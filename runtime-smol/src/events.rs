@@ -1,4 +1,5 @@
 use crate::clock::{Clock, Sleep};
+use crate::synced::{Board, Synced};
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -29,6 +30,7 @@ use std::sync::Arc;
 pub struct Events<T, L, C> {
     driver: Driver<T, L, C>,
     clock: Clock,
+    board: Announced,
     sleep: Option<Sleep>,
     until: fn(&Driver<T, L, C>) -> bool,
 }
@@ -38,7 +40,8 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
     #[must_use]
     pub fn start(mut driver: Driver<T, L, C>, clock: Clock) -> Self {
         driver.informer_mut().start(clock.now());
-        Self { driver, clock, sleep: None, until: |_| false }
+        let board = Announced(Board::new(&clock));
+        Self { driver, clock, board, sleep: None, until: |_| false }
     }
 
     /// Ends the stream when nothing is left to tell and `ended` says that nothing more will come.
@@ -46,6 +49,38 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
     pub fn until(mut self, ended: fn(&Driver<T, L, C>) -> bool) -> Self {
         self.until = ended;
         self
+    }
+
+    /// Waits until the first state has been told and is in the cache, while these events are taken: here, or in another
+    /// task. It gives up with the reason where waiting does not help before somebody does
+    /// ([`FailureClass::needs_help`](crate::FailureClass::needs_help)), where the events are dropped before, or after a
+    /// time ([`Synced::within`]).
+    ///
+    /// ```no_run
+    /// # use listwatch_runtime_smol::http::HttpTransport;
+    /// # use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Raw, Resource, run};
+    /// # use core::time::Duration;
+    /// # use smol::stream::StreamExt;
+    /// # let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
+    /// # let transport = HttpTransport::new("http://127.0.0.1:8001");
+    /// # let (clock, executor) = (Clock::real(), Executor::new());
+    /// let events = Events::start(Driver::new(informer, transport), clock.clone());
+    /// let synced = events.synced().within(Duration::from_secs(60));
+    /// executor.spawn(events.for_each(|event| println!("{:?}", event.key()))).detach();
+    /// if let Err(error) = run(&clock, &executor, synced) {
+    ///     eprintln!("{error}"); // not synced: failing for 1 s: forbidden (status 403), 1 attempt, …
+    /// }
+    /// ```
+    pub fn synced(&self) -> Synced {
+        self.board.0.wait(&self.clock)
+    }
+
+    /// Writes down how far the informer is, until there is a first state.
+    fn announce(&self) {
+        if !self.board.0.is_settled() {
+            let (informer, now) = (self.driver.informer(), self.clock.now());
+            self.board.0.note(informer.poll_synced(now), informer.status(now), now);
+        }
     }
 
     /// The driver.
@@ -84,8 +119,12 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + U
         let this = &mut *self;
         loop {
             if let Poll::Ready(event) = this.driver.poll(this.clock.now(), cx) {
+                if matches!(event, Event::Synced | Event::Failed(_)) {
+                    this.announce();
+                }
                 return Poll::Ready(Some(event));
             }
+            this.announce();
             if (this.until)(&this.driver) {
                 return Poll::Ready(this.driver.informer_mut().poll_event());
             }
@@ -96,8 +135,100 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + U
     }
 }
 
+/// A board that says so when nobody writes on it any more.
+struct Announced(Arc<Board>);
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
 impl<T, L, C> fmt::Debug for Events<T, L, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Events").field("clock", &self.clock).field("sleep", &self.sleep).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::synced::NotSynced;
+    use crate::{
+        Clock, Driver, Events, Executor, FailureClass, Head, Incoming, Informer, InformerConfig, InformerStatus,
+        ListerWatcher, MetadataOnly, Request, RequestId, Resource, Turn, run,
+    };
+    use core::task::Poll;
+    use core::time::Duration;
+    use smol::stream::StreamExt;
+
+    /// A server that answers everything with this status, and an empty body.
+    struct Answers(u16, Vec<Incoming>);
+
+    impl ListerWatcher for Answers {
+        fn open(&mut self, id: RequestId, _: &Request) {
+            let head = Head { status: self.0, ..Head::default() };
+            self.1 = vec![Incoming::End { id }, Incoming::Head { id, head }];
+        }
+
+        fn poll_read(&mut self, _: Turn<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
+            Poll::Ready(self.1.pop().unwrap_or(Incoming::Idle { until: None }))
+        }
+
+        fn abort(&mut self, _: RequestId) {}
+    }
+
+    /// What comes of waiting for so long, while somebody else takes the events.
+    fn waits(status: u16, time: Duration) -> Result<(), NotSynced> {
+        let (clock, executor) = (Clock::simulated(), Executor::new());
+        let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
+        let events = Events::start(Driver::new(informer, Answers(status, Vec::new())), clock.clone());
+        let synced = events.synced().within(time);
+        executor.spawn(events.for_each(|_| {})).detach();
+        run(&clock, &executor, synced)
+    }
+
+    #[test]
+    fn who_waits_is_told_at_once_where_waiting_does_not_help() {
+        let reason = waits(403, Duration::from_secs(3600)).unwrap_err();
+        let said = reason.to_string();
+        let InformerStatus::Failing { class: FailureClass::Forbidden, attempts: 1, .. } = reason.0 else {
+            panic!("{said}");
+        };
+        assert!(said.starts_with("not synced: failing for 0 s: forbidden (status 403), 1 attempt, next in "), "{said}");
+    }
+
+    #[test]
+    fn who_waits_for_a_time_is_told_what_is_going_on_then() {
+        let said = waits(500, Duration::from_secs(3600)).unwrap_err().to_string();
+        assert!(said.starts_with("not synced: failing for 60 min: server error (status 500), "), "{said}");
+        assert!(said.ends_with("; nothing listed yet"), "{said}");
+    }
+
+    #[test]
+    fn who_waits_for_events_that_nobody_takes_any_more_is_told_so() {
+        let clock = Clock::simulated();
+        let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
+        let events = Events::start(Driver::new(informer, Answers(200, Vec::new())), clock.clone());
+        let synced = events.synced();
+        drop(events);
+        assert_eq!(run(&clock, &Executor::new(), synced), Err(NotSynced(InformerStatus::Stopped)));
+    }
+
+    #[cfg(feature = "file")]
+    #[test]
+    fn who_waits_for_a_state_that_comes_goes_on_when_it_is_in_the_cache() {
+        use crate::file::Playback;
+        let (clock, executor) = (Clock::simulated(), Executor::new());
+        let capture = Playback::from_file("../tests/data/captures/gap.jsonl.gz").unwrap();
+        let informer = Informer::<MetadataOnly>::new(capture.resource().unwrap().clone(), InformerConfig::default());
+        let mut events = Events::start(Driver::new(informer, capture), clock.clone());
+        let synced = events.synced();
+        run(&clock, &executor, async {
+            let taken = async { while events.next().await.is_some() {} };
+            let synced = async { assert_eq!(synced.await, Ok(())) };
+            smol::future::or(taken, synced).await;
+        });
+        assert!(!events.driver().informer().cache().is_empty());
+        assert_eq!(run(&clock, &executor, events.synced()), Ok(()), "and who asks later goes on at once");
     }
 }

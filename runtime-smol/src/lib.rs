@@ -6,12 +6,14 @@
 mod clock;
 mod events;
 mod run;
+mod synced;
 mod workers;
 
 pub use async_executor::Executor;
 pub use clock::{Clock, Sleep};
 pub use events::Events;
 pub use run::run;
+pub use synced::{NotSynced, Synced};
 pub use workers::{Outcome, Workers};
 
 pub use listwatch_core::*;

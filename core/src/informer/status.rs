@@ -78,6 +78,21 @@ impl InformerStatus {
             Self::Idle | Self::Delivering { .. } | Self::Stopped => false,
         }
     }
+
+    /// The same, as it is so much later if nothing has happened meanwhile.
+    #[must_use]
+    pub fn later(mut self, by: Duration) -> Self {
+        match &mut self {
+            Self::Listing { elapsed, .. } | Self::Streaming { elapsed, .. } => *elapsed = elapsed.saturating_add(by),
+            Self::Synced { age, .. } => *age = age.saturating_add(by),
+            Self::Failing { elapsed, next_try, .. } => {
+                *elapsed = elapsed.saturating_add(by);
+                *next_try = next_try.map(|next| next.saturating_sub(by));
+            }
+            Self::Idle | Self::Delivering { .. } | Self::Stopped => {}
+        }
+        self
+    }
 }
 
 impl fmt::Display for InformerStatus {

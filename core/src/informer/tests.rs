@@ -446,6 +446,17 @@ fn the_status_says_what_is_going_on_from_the_start_to_the_stop() {
     assert!(talk.status().contains("trying again now"), "{}", talk.status());
     talk.head(200);
     assert!(talk.status().starts_with("synced at version 9"), "{}", talk.status());
+    talk.sends(&event("ERROR", r#"{"code":410}"#));
+    let _ = talk.told();
+    assert!(talk.status().starts_with("failing for 1 s: expired (status 410), 2 attempts"), "{}", talk.status());
+    let again = list(10, &[]);
+    let _ = talk.asked();
+    talk.head(200);
+    assert_eq!(talk.status(), "listing again for 0 s, 0 items so far");
+    talk.sends(&again);
+    talk.ends();
+    let _ = talk.told();
+    assert_eq!(talk.status(), "synced at version 10, last heard of 0 s ago", "before its watch is answered");
     talk.informer.stop(talk.now);
     assert_eq!(talk.status(), "stopped");
 }

@@ -158,6 +158,9 @@ impl Reflector {
         self.heard = self.now;
         self.listed = true;
         self.refused = 0;
+        if let Some(outage) = &mut self.outage {
+            outage.interrupted = true;
+        }
         (self.relist.most_recent, self.relist.older) = (false, 0);
     }
 

@@ -10,6 +10,8 @@ pub(crate) struct Outage {
     pub(crate) class: FailureClass,
     /// The HTTP status, where there was one.
     pub(crate) status: Option<u16>,
+    /// The whole state has come since, so there may be no more of it.
+    pub(super) interrupted: bool,
 }
 
 impl Outage {
@@ -19,14 +21,16 @@ impl Outage {
             since: before.map_or(now, |before| before.since),
             class: failure.class(),
             status: failure.status().map(|status| status.code),
+            interrupted: false,
         }
     }
 }
 
 impl Reflector {
-    /// The outage, unless what was asked for last is being answered.
+    /// The outage, unless what was asked for last is being answered, or came whole.
     pub(crate) fn outage(&self) -> Option<Outage> {
-        self.outage.filter(|_| self.open.as_ref().is_none_or(|open| !open.answered))
+        let answered = self.open.as_ref().is_some_and(|open| open.answered);
+        self.outage.filter(|outage| !answered && !outage.interrupted)
     }
 
     /// How many times in a row it was waited.

@@ -1,6 +1,7 @@
 //! How far a playback has come, for people who watch.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use listwatch_runtime_smol::InformerStatus;
 
 /// A bar on standard error; nothing where that is no terminal.
 pub(crate) struct Progress(ProgressBar);
@@ -22,9 +23,9 @@ impl Progress {
         !self.0.is_hidden()
     }
 
-    pub(crate) fn show(&self, position: u64, events: u64) {
+    pub(crate) fn show(&self, position: u64, events: u64, status: &InformerStatus) {
         self.0.set_position(position);
-        self.0.set_message(format!("{events} events"));
+        self.0.set_message(format!("{events} events; {status}"));
     }
 
     /// Takes the bar away while something else is written to the terminal.

@@ -7,8 +7,9 @@ use crate::progress::Progress;
 use crate::summary::{Counts, Report};
 use listwatch_runtime_smol::file::{CaptureError, Pace, Playback, PlaybackConfig};
 use listwatch_runtime_smol::{
-    Clock, Driver, Event, Events, Executor, IndexId, Indexer, Informer, InformerConfig, Key, MetadataOnly, Object,
-    Outcome, Raw, Resource, Shared, SharedWorkQueue, StdLock, Undecodable, WorkQueue, Workers, run,
+    Clock, Driver, Event, Events, Executor, IndexId, Indexer, Informer, InformerConfig, InformerStatus, Key,
+    MetadataOnly, Object, Outcome, Raw, Resource, Shared, SharedWorkQueue, StdLock, Undecodable, WorkQueue, Workers,
+    run,
 };
 use serde::de::DeserializeOwned;
 use smol::stream::StreamExt;
@@ -174,8 +175,14 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
 
     fn show_progress(&self) {
         if self.progress.is_visible() {
-            self.progress.show(self.events.driver().transport().summary().file_bytes_played, self.counts.events);
+            let position = self.events.driver().transport().summary().file_bytes_played;
+            self.progress.show(position, self.counts.events, &self.status());
         }
+    }
+
+    /// What the informer is doing.
+    fn status(&self) -> InformerStatus {
+        self.events.driver().informer().status(self.clock.now())
     }
 
     /// Tells people what it amounted to: beside what was printed for programs, never in it.
@@ -186,6 +193,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             whole,
             playback: self.events.driver().transport().summary(),
             objects: self.cache.read(|cache| cache.len()),
+            status: self.status(),
             indexes: self
                 .cache
                 .read(|cache| self.indexes.iter().map(|(name, id)| (name.clone(), values(cache, *id))).collect()),

@@ -3,7 +3,7 @@
 use crate::reason::reason;
 use crate::source::Requests;
 use listwatch_runtime_smol::file::{Summary, Tally};
-use listwatch_runtime_smol::{Event, FailureReport, QueueStats, Reaction};
+use listwatch_runtime_smol::{Event, FailureReport, InformerStatus, QueueStats, Reaction};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -35,6 +35,8 @@ pub(crate) struct Report {
     pub(crate) playback: Summary,
     pub(crate) counts: Counts,
     pub(crate) objects: usize,
+    /// What the informer was doing when the recording was over.
+    pub(crate) status: InformerStatus,
     /// The indexes, and how many values each has.
     pub(crate) indexes: Vec<(String, usize)>,
     pub(crate) queue: QueueStats,
@@ -102,6 +104,7 @@ impl fmt::Display for Report {
         counts.fmt(f)?;
         lines(f, "bad lines", (playback.bad_lines > 0).then(|| format!("{} skipped", playback.bad_lines)))?;
         lines(f, "cache", [format!("{} objects", self.objects)])?;
+        lines(f, "status", [self.status.to_string()])?;
         lines(f, "indexes", self.indexes.iter().map(|(index, values)| format!("{index}, {values} values")))?;
         let merged = queue.merged;
         lines(f, "work queue", [format!("{} keys added, {merged} adds folded into a waiting key", queue.adds)])?;

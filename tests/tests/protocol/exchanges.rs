@@ -36,7 +36,7 @@ impl Talk {
                 talk.is_expired();
             }
             Verb::Watch { initial_events: false, resource_version, .. } => {
-                talk.is_listed(&resource_version.unwrap(), "")
+                talk.is_listed(&resource_version.unwrap(), "");
             }
             _ => {}
         }

@@ -27,10 +27,13 @@ fn a_410_is_reported_whether_it_comes_at_the_start_of_a_watch_or_inside() {
     }
 }
 
+/// How a reflector comes into a state.
+type Into = fn() -> Talk;
+
 /// F10 and F14: whatever was open is ended once, what comes of it has no effect, and nothing more is asked for.
 #[test]
 fn a_stop_ends_what_is_open_in_every_state() {
-    let into: [(&str, fn() -> Talk); 6] = [
+    let into: [(&str, Into); 6] = [
         ("idle", lists),
         ("listing", || {
             let mut talk = lists();

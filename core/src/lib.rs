@@ -88,6 +88,14 @@ pub use transport::{Head, Incoming, ListerWatcher, TransportError, TransportErro
 #[cfg(feature = "stream")]
 pub use transport::{StreamPart, StreamTransport};
 
+#[cfg(feature = "json")]
+mod client;
+#[cfg(feature = "json")]
+pub use client::{
+    Api, ApiCall, ApiClient, ApiError, ApiKind, ApiRequest, ApiResponse, ConflictRetry, Deletion, Discovery, Method,
+    ObjectList, Patch, Propagation, ResourceType, Scale, ScaleSpec, ScaleStatus,
+};
+
 mod fifo;
 #[cfg(feature = "alloc")]
 pub use fifo::DeltaFifo;

@@ -16,6 +16,8 @@ pub(crate) use buffer::Buffer;
 pub use framer::{Frame, Framer, Framing};
 #[cfg(feature = "json")]
 pub use json::{Change, Decoder, Keep, ListMeta, MetadataOnly, Raw, Status, Undecodable, WatchEvent};
+#[cfg(feature = "json")]
+pub(crate) use request::PercentEncoded;
 #[cfg(feature = "alloc")]
 pub use request::{Query, Request, RequestId, Verb};
 #[cfg(feature = "alloc")]

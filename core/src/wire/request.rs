@@ -190,7 +190,8 @@ impl QueryString<'_, '_> {
     }
 }
 
-struct PercentEncoded<'a>(&'a str);
+/// Text in a path or a query.
+pub(crate) struct PercentEncoded<'a>(pub(crate) &'a str);
 
 impl fmt::Display for PercentEncoded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

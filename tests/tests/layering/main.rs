@@ -16,6 +16,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("object", &["time", "random", "storage"]),
     ("wire", &["time", "random", "storage", "object"]),
     ("transport", &["time", "random", "storage", "object", "wire"]),
+    ("client", &["random", "wire", "transport"]),
     ("fifo", &["time", "random", "storage", "object"]),
     ("indexer", &["time", "random", "storage", "object", "fifo::KnownObjects"]),
     ("queue", &["time", "random", "storage", "object"]),

@@ -1,0 +1,99 @@
+use super::{ApiClient, ApiError, ApiRequest, ApiResponse};
+use crate::wire::{ListMeta, Status};
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// A request, and what its answer means. [`send`](Self::send) does both; who sends in another way (without blocking,
+/// say) takes the [`request`](Self::request) and lets the answer be [read](Self::read).
+#[must_use = "nothing is done before it is sent"]
+pub struct ApiCall<T> {
+    request: Result<ApiRequest, ApiError>,
+    read: fn(&[u8]) -> Result<T, String>,
+}
+
+/// A list, or a page of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectList<T> {
+    /// Version and continue token.
+    pub meta: ListMeta,
+    /// The objects.
+    pub items: Vec<T>,
+}
+
+impl<T> ApiCall<T> {
+    pub(super) fn new(request: Result<ApiRequest, ApiError>, read: fn(&[u8]) -> Result<T, String>) -> Self {
+        Self { request, read }
+    }
+
+    /// Adds a parameter, such as `labelSelector`, `limit`, `continue`, `fieldManager` or `fieldValidation`.
+    pub fn with_query(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        if let Ok(request) = &mut self.request {
+            request.query.push((name, value.into()));
+        }
+        self
+    }
+
+    /// Lets the server check everything and change nothing.
+    pub fn with_dry_run(self) -> Self {
+        self.with_query("dryRun", "All")
+    }
+
+    /// What is to be sent.
+    pub fn request(&self) -> Result<&ApiRequest, ApiError> {
+        self.request.as_ref().map_err(Clone::clone)
+    }
+
+    /// What the answer means.
+    pub fn read(&self, response: &ApiResponse) -> Result<T, ApiError> {
+        checked(response)?;
+        (self.read)(&response.body).map_err(ApiError::Unreadable)
+    }
+
+    /// Sends it, and waits for the answer.
+    pub fn send(&self, client: &(impl ApiClient + ?Sized)) -> Result<T, ApiError> {
+        let response = client.send(self.request()?)?;
+        self.read(&response)
+    }
+}
+
+impl<T> fmt::Debug for ApiCall<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ApiCall").field(&self.request).finish()
+    }
+}
+
+/// What went wrong, by the answer's status.
+pub(super) fn checked(response: &ApiResponse) -> Result<(), ApiError> {
+    if (200..300).contains(&response.status) {
+        return Ok(());
+    }
+    let status = Box::new(Status::read(response.status, &response.body));
+    Err(ApiError::Status { status, retry_after: response.retry_after })
+}
+
+pub(super) fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(body).map_err(|error| error.to_string())
+}
+
+pub(super) fn list<T: DeserializeOwned>(body: &[u8]) -> Result<ObjectList<T>, String> {
+    #[derive(Deserialize)]
+    #[serde(bound = "T: DeserializeOwned")]
+    struct List<'a, T> {
+        #[serde(borrow)]
+        metadata: Option<&'a RawValue>,
+        // Must be there, but may be null.
+        #[serde(deserialize_with = "Option::deserialize")]
+        items: Option<Vec<T>>,
+    }
+    let list: List<'_, T> = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    let mut meta = ListMeta::default();
+    if let Some(metadata) = list.metadata {
+        meta.read_field(b"metadata", metadata.get().as_bytes());
+    }
+    Ok(ObjectList { meta, items: list.items.unwrap_or_default() })
+}

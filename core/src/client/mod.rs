@@ -1,0 +1,69 @@
+//! What a controller needs to act: requests to an API server and what comes of them, as values. Sending them belongs
+//! to an [`ApiClient`], which may be HTTP, a recording, or a test's own answers.
+
+mod api;
+mod call;
+mod discovery;
+mod error;
+mod message;
+mod resource_type;
+mod retry;
+#[cfg(test)]
+mod tests;
+
+pub use api::{Api, Deletion, Patch, Propagation, Scale, ScaleSpec, ScaleStatus};
+pub use call::{ApiCall, ObjectList};
+pub use discovery::{ApiKind, Discovery};
+pub use error::ApiError;
+pub use message::{ApiRequest, ApiResponse, Method};
+pub use resource_type::ResourceType;
+pub use retry::ConflictRetry;
+
+use crate::transport::TransportError;
+
+/// Sends one request, and waits for its answer.
+///
+/// ```
+/// use listwatch_core::{Api, ApiClient, ApiRequest, ApiResponse, TransportError};
+/// use serde_json::{Value, json};
+///
+/// /// A server that knows one pod.
+/// struct OnePod;
+///
+/// impl ApiClient for OnePod {
+///     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
+///         Ok(match request.path.as_str() {
+///             "/api/v1/namespaces/web/pods/a" => ApiResponse::new(200, br#"{"metadata":{"name":"a"}}"#),
+///             _ => ApiResponse::new(404, br#"{"kind":"Status","reason":"NotFound","code":404}"#),
+///         })
+///     }
+/// }
+///
+/// let pods = Api::<Value>::new("/api/v1/namespaces/web/pods");
+/// assert_eq!(pods.get("a").send(&OnePod)?, json!({ "metadata": { "name": "a" } }));
+/// assert!(pods.get("b").send(&OnePod).is_err_and(|error| error.is_not_found()));
+/// # Ok::<(), listwatch_core::ApiError>(())
+/// ```
+pub trait ApiClient {
+    /// The answer, whatever its status. Nothing is retried, except for what cannot have reached the server's mind: a
+    /// credential that had expired, say.
+    fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError>;
+}
+
+impl<C: ApiClient + ?Sized> ApiClient for &C {
+    fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
+        (**self).send(request)
+    }
+}
+
+impl<C: ApiClient + ?Sized> ApiClient for alloc::boxed::Box<C> {
+    fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
+        (**self).send(request)
+    }
+}
+
+impl<C: ApiClient + ?Sized> ApiClient for alloc::sync::Arc<C> {
+    fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
+        (**self).send(request)
+    }
+}

@@ -1,3 +1,4 @@
+use crate::client::HttpClient;
 use crate::config_error::ConfigError;
 use crate::options::ClusterOptions;
 use crate::server::Server;
@@ -60,6 +61,12 @@ impl Cluster {
     pub fn transport(&self) -> Result<HttpTransport, ConfigError> {
         self.server.check()?;
         Ok(HttpTransport::over(self.server.clone()))
+    }
+
+    /// A client for single requests: to read, to change, to discover. Fails as [`transport`](Self::transport) does.
+    pub fn client(&self) -> Result<HttpClient, ConfigError> {
+        self.server.check()?;
+        Ok(HttpClient::over(self.server.clone()))
     }
 
     /// The address of the server.

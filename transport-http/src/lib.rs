@@ -1,4 +1,4 @@
-//! List and watch over HTTP/1.1, with [`ureq`]: clusters as kubectl knows them, credentials that expire, TLS, proxies.
+//! List, watch and single requests over HTTP/1.1, with [`ureq`]: clusters as kubectl knows them, credentials that expire, TLS, proxies.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
@@ -20,7 +20,9 @@ pub use cluster::Cluster;
 pub use config_error::ConfigError;
 pub use options::ClusterOptions;
 
+mod client;
 mod transport;
+pub use client::HttpClient;
 pub use transport::HttpTransport;
 
 mod auth;

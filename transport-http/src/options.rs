@@ -37,6 +37,7 @@ pub(crate) struct Limits {
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) exec_timeout: Duration,
     pub(crate) max_requests: usize,
+    pub(crate) max_answer: usize,
 }
 
 impl ClusterOptions {
@@ -52,6 +53,7 @@ impl ClusterOptions {
                 idle_timeout: Some(Duration::from_secs(60)),
                 exec_timeout: Duration::from_secs(60),
                 max_requests: 256,
+                max_answer: 128 << 20,
             },
         }
     }
@@ -90,6 +92,14 @@ impl ClusterOptions {
     #[must_use]
     pub fn max_requests(mut self, limit: usize) -> Self {
         self.limits.max_requests = limit;
+        self
+    }
+
+    /// How many bytes a client takes as one answer, decompressed: 128 MiB. A transport has no such limit, because it
+    /// stores nothing.
+    #[must_use]
+    pub fn max_answer(mut self, limit: usize) -> Self {
+        self.limits.max_answer = limit;
         self
     }
 

@@ -15,7 +15,7 @@ use ureq::http::uri::Authority;
 use ureq::http::{Method, Request, Response, Uri};
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector, SocksConnector, TcpConnector};
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, Proxy};
 
 /// How much is read from a connection at once. The head of an answer has to fit, and so has each header of a request.
 pub(crate) const BUFFER: usize = 16 * 1024;
@@ -25,7 +25,7 @@ pub(crate) struct Server {
     /// Without a slash at its end.
     base: String,
     authority: Authority,
-    config: Config,
+    proxy: Option<Proxy>,
     tls: Option<Tls>,
     auth: Auth,
     limits: Limits,
@@ -67,8 +67,7 @@ impl Server {
         let authority = uri.authority().cloned().ok_or_else(|| ConfigError::new(format!("{place}: no host")))?;
         let auth = Auth::new(login, impersonate, limits.exec_timeout, &place)?;
         let base = server.trim_end_matches('/').to_owned();
-        let found =
-            Self { base, authority, config: config(proxy, &limits), tls, auth, limits, open: AtomicUsize::new(0) };
+        let found = Self { base, authority, proxy, tls, auth, limits, open: AtomicUsize::new(0) };
         found.check()?;
         Ok(found)
     }
@@ -112,13 +111,32 @@ impl Server {
         Ok(Session { credential, tls })
     }
 
-    /// A client with connections of its own.
-    pub(crate) fn agent(&self, session: &Session) -> Agent {
+    /// A client with connections of its own, of which it keeps so many for the next request.
+    pub(crate) fn agent(&self, session: &Session, kept: usize) -> Agent {
         let name = self.tls.as_ref().and_then(Tls::server_name);
         let tls = TlsConnector::new(session.tls.clone(), self.authority.clone(), name);
         let connector = ().chain(SocksConnector::default()).chain(ConnectProxyConnector::default());
         let connector = connector.chain(TcpConnector::default()).chain(tls);
-        Agent::with_parts(self.config.clone(), connector, DefaultResolver::default())
+        Agent::with_parts(self.config(kept), connector, DefaultResolver::default())
+    }
+
+    fn config(&self, kept: usize) -> Config {
+        Agent::config_builder()
+            // The body of a refusal says why.
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(self.proxy.clone())
+            .user_agent(concat!("listwatch/", env!("CARGO_PKG_VERSION")))
+            .accept_encoding("")
+            .input_buffer_size(BUFFER)
+            .output_buffer_size(BUFFER)
+            // Otherwise a head that fills the buffer looks like a connection that was lost.
+            .max_response_header_size(BUFFER - 1)
+            .max_idle_connections(kept)
+            .max_idle_connections_per_host(kept)
+            .timeout_connect(Some(self.limits.connect_timeout))
+            .build()
     }
 
     /// Asks, and waits for the head of the answer.
@@ -176,24 +194,6 @@ impl fmt::Debug for Session {
 
 fn timed<B: ureq::AsSendBody>(agent: &Agent, request: Request<B>, idle: Option<Duration>) -> Request<B> {
     agent.configure_request(request).timeout_per_read(idle).timeout_per_write(idle).timeout_recv_response(idle).build()
-}
-
-fn config(proxy: Option<ureq::Proxy>, limits: &Limits) -> Config {
-    Agent::config_builder()
-        // The body of a refusal says why.
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .proxy(proxy)
-        .user_agent(concat!("listwatch/", env!("CARGO_PKG_VERSION")))
-        .accept_encoding("")
-        .input_buffer_size(BUFFER)
-        .output_buffer_size(BUFFER)
-        // Otherwise a head that fills the buffer looks like a connection that was lost.
-        .max_response_header_size(BUFFER - 1)
-        .max_idle_connections(1)
-        .timeout_connect(Some(limits.connect_timeout))
-        .build()
 }
 
 /// What may be wrong with an address does not include what it is: it may hold a password.

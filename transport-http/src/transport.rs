@@ -1,10 +1,10 @@
 //! The transport itself.
 
 use crate::config_error::ConfigError;
-use crate::connection::{Exchange, Line, Piece};
+use crate::connection::{Exchange, Line, Piece, error};
 use crate::options::ClusterOptions;
 use crate::server::Server;
-use listwatch_core::{Incoming, ListerWatcher, Request, RequestId, TransportError, TransportErrorKind, Turn};
+use listwatch_core::{Incoming, ListerWatcher, Request, RequestId, Turn};
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
@@ -35,19 +35,23 @@ impl HttpTransport {
     #[must_use]
     pub fn new(base_url: &str) -> Self {
         let server = ClusterOptions::new().at(base_url).map(crate::Cluster::into_server);
-        Self { server, line: Arc::default(), open: None }
+        Self { server, line: line(), open: None }
     }
 
     pub(crate) fn over(server: Arc<Server>) -> Self {
-        Self { server: Ok(server), line: Arc::default(), open: None }
+        Self { server: Ok(server), line: line(), open: None }
     }
 
     /// Ends what is open, and its connection with it.
     fn cut(&mut self) {
         if self.open.take().is_some() {
-            std::mem::take(&mut self.line).cut();
+            std::mem::replace(&mut self.line, line()).cut();
         }
     }
+}
+
+fn line() -> Arc<Line> {
+    Arc::new(Line::new(1))
 }
 
 impl ListerWatcher for HttpTransport {
@@ -56,7 +60,7 @@ impl ListerWatcher for HttpTransport {
         self.cut();
         let exchange = match &self.server {
             Ok(server) => Exchange::start(server, &self.line, request.clone()),
-            Err(error) => Exchange::failed(TransportError::new(TransportErrorKind::Other, error.to_string())),
+            Err(error) => Exchange::failed(error::unusable(error.clone())),
         };
         self.open = Some((id, exchange));
     }

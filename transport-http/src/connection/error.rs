@@ -1,5 +1,6 @@
 //! What went wrong, in the terms of the machines.
 
+use crate::config_error::ConfigError;
 use listwatch_core::{TransportError, TransportErrorKind};
 use rustls::CertificateError;
 use std::io;
@@ -27,6 +28,11 @@ pub(crate) fn of(error: &Error) -> TransportError {
         _ => (TransportErrorKind::Other, error.to_string()),
     };
     TransportError::new(kind, detail)
+}
+
+/// Credentials or certificates that cannot be used.
+pub(crate) fn unusable(error: ConfigError) -> TransportError {
+    TransportError::new(TransportErrorKind::Other, error.to_string())
 }
 
 /// An answer that points somewhere else. What it points to may not get the credentials, and who configured the address

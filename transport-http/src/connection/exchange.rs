@@ -3,7 +3,6 @@
 use super::body::Content;
 use super::pipe::{self, Piece, Receiver, Sender};
 use super::{Line, error, head};
-use crate::config_error::ConfigError;
 use crate::server::{Call, Permit, Server, Session};
 use listwatch_core::{Query, Request, TransportError, TransportErrorKind, Verb};
 use std::io::Read;
@@ -14,8 +13,9 @@ use std::time::Duration;
 use ureq::http::{Method, Response, StatusCode};
 use ureq::{Agent, Body};
 
-/// A TLS handshake takes between 32 and 48 KiB of it, optimised; what is not touched costs nothing.
-const STACK: usize = 128 * 1024;
+/// A TLS handshake takes up to 48 KiB of it, and up to 128 KiB where nothing is optimised; what is not touched costs
+/// nothing.
+const STACK: usize = 256 * 1024;
 
 /// How much is handed over at once. There are two such buffers for each request.
 const CHUNK: usize = 8 * 1024;
@@ -86,10 +86,10 @@ impl Job {
 
     /// The answer; to a second question if the first was not accepted, and there are better credentials.
     fn answer(&self) -> Result<Response<Body>, TransportError> {
-        let session = self.server.session().map_err(unusable)?;
+        let session = self.server.session().map_err(error::unusable)?;
         let response = self.ask(&session)?;
         if response.status() == StatusCode::UNAUTHORIZED
-            && let Some(renewed) = self.server.renew(&session).map_err(unusable)?
+            && let Some(renewed) = self.server.renew(&session).map_err(error::unusable)?
         {
             return self.ask(&renewed);
         }
@@ -128,8 +128,4 @@ impl Job {
             Verb::Watch { timeout, .. } => timeout.map(|timeout| timeout.saturating_add(limit)),
         }
     }
-}
-
-fn unusable(error: ConfigError) -> TransportError {
-    TransportError::new(TransportErrorKind::Other, error.to_string())
 }

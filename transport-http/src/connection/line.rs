@@ -2,10 +2,14 @@ use crate::server::{Server, Session};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ureq::Agent;
 
-/// The connection that a transport makes its requests over, one after the other. It can be cut from any thread: then a
-/// request under way fails at once, and none begins any more.
-#[derive(Debug, Default)]
-pub(crate) struct Line(Mutex<State>);
+/// The connections that a transport or a client makes its requests over. They can be cut from any thread: then a request
+/// under way fails at once, and none begins any more.
+#[derive(Debug)]
+pub(crate) struct Line {
+    state: Mutex<State>,
+    /// How many connections are kept for the next request.
+    kept: usize,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -22,6 +26,10 @@ pub(crate) struct Way {
 }
 
 impl Line {
+    pub(crate) fn new(kept: usize) -> Self {
+        Self { state: Mutex::default(), kept }
+    }
+
     /// The way for a request; `None` once the line is cut. Other certificates mean another connection.
     pub(crate) fn way(&self, server: &Arc<Server>, session: &Session) -> Option<Way> {
         let mut state = self.lock();
@@ -33,12 +41,12 @@ impl Line {
         {
             return Some(Way { agent: agent.clone(), is_old: true });
         }
-        let agent = server.agent(session);
+        let agent = server.agent(session, self.kept);
         state.agent = Some((agent.clone(), session.clone()));
         Some(Way { agent, is_old: false })
     }
 
-    /// Makes a connection of its own for the next request.
+    /// Forgets the connections there are.
     pub(crate) fn renew(&self) {
         self.lock().agent = None;
     }
@@ -52,6 +60,6 @@ impl Line {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,9 @@
 //! One request after another over a connection of their own, each read by a thread.
 
-mod body;
+pub(crate) mod body;
 pub(crate) mod error;
 mod exchange;
-mod head;
+pub(crate) mod head;
 mod line;
 mod pipe;
 mod proxy;

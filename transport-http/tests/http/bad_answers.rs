@@ -1,6 +1,6 @@
 //! Servers that answer what they should not: each gives one clear error, in bounded memory.
 
-use crate::support::{CHUNKED, Client, EMPTY, ID, Server, options, send};
+use crate::support::{CHUNKED, Client, ID, KEPT, Server, options, send};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_core::{Incoming, TransportErrorKind};
@@ -182,7 +182,7 @@ fn one_request_after_the_other_uses_the_same_connection() {
     let server = Server::raw(move |mut connection| {
         counted.fetch_add(1, Ordering::Relaxed);
         while crate::support::request_head(&mut connection).is_some() {
-            send(&mut connection, EMPTY);
+            send(&mut connection, KEPT);
         }
     });
     let mut client = Client::at(&server.url());
@@ -194,7 +194,7 @@ fn one_request_after_the_other_uses_the_same_connection() {
 
 #[test]
 fn a_connection_that_the_server_closed_meanwhile_is_replaced() {
-    let server = Server::saying(EMPTY);
+    let server = Server::saying(KEPT);
     let mut client = Client::at(&server.url());
     for _ in 0..20 {
         assert_eq!(client.list(), 200);

@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 
-pub(crate) const REFUSED: &str = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n";
+pub(crate) const REFUSED: &str = "HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 /// A server that tells the heads of requests.
 fn told() -> (Server, Receiver<String>) {

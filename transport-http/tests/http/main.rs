@@ -3,6 +3,7 @@
 
 mod bad_answers;
 mod certificates;
+mod client;
 mod configuration;
 mod credentials;
 mod exchanges;

@@ -93,6 +93,20 @@ fn a_plugin_is_told_what_it_needs_to_know() {
 }
 
 #[test]
+fn an_older_plugin_is_asked_in_its_own_version() {
+    let files = Scratch::new();
+    let (server, _) = guarded("x");
+    let older = "client.authentication.k8s.io/v1beta1";
+    let script = credential("\"token\":\"x\"").replace(V1, older);
+    files.script("plugin", &format!("echo \"$KUBERNETES_EXEC_INFO\" > \"$0.told\"\n{script}"));
+    let exec = format!("exec: {{apiVersion: {older}, command: ./plugin}}");
+    let path = files.kubeconfig(&format!("server: '{}'", server.url()), &exec);
+    assert_eq!(Client::to(&options(&[]).kubeconfig(path).unwrap()).list(), 200);
+    let told = fs::read_to_string(files.path("plugin.told")).unwrap();
+    assert!(told.contains(&format!("\"apiVersion\":\"{older}\"")), "{told}");
+}
+
+#[test]
 fn a_plugin_that_is_not_there_is_explained_by_its_hint() {
     let files = Scratch::new();
     let exec = format!("exec: {{apiVersion: {V1}, command: ./missing, installHint: Get it from the shop.}}");

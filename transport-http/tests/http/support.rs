@@ -16,7 +16,9 @@ use std::time::Duration;
 pub(crate) const ID: RequestId = RequestId(7);
 pub(crate) const CHUNKED: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
-pub(crate) const EMPTY: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+pub(crate) const EMPTY: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}";
+/// The same, with the promise to keep the connection.
+pub(crate) const KEPT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 
 /// What no error and no log may show.
 pub(crate) const SECRET: &str = "hunter2";

@@ -1,0 +1,160 @@
+//! Single requests.
+
+use crate::credentials::REFUSED;
+use crate::support::{EMPTY, KEPT, SECRET, Scratch, Server, cluster, header, options, request_head, send};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use listwatch_core::{Api, ApiClient, ApiError, ApiRequest, Deletion, Discovery, Method, Patch, TransportErrorKind};
+use listwatch_transport_http::HttpClient;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+fn client(server: &Server) -> HttpClient {
+    options(&[]).at(&server.url()).unwrap().client().unwrap()
+}
+
+fn pods() -> Api<Value> {
+    Api::new("/api/v1/namespaces/web/pods")
+}
+
+/// The body of a request.
+fn body(connection: &mut TcpStream, head: &str) -> String {
+    let len = header(head, "content-length").map_or(0, |len| len.parse().unwrap());
+    let mut body = vec![0; len];
+    connection.read_exact(&mut body).unwrap();
+    String::from_utf8(body).unwrap()
+}
+
+#[test]
+fn each_method_arrives_with_its_type_and_its_body() {
+    let (requests, asked) = mpsc::channel();
+    let server = Server::of(move |mut connection, head| {
+        let body = body(&mut connection, &head);
+        requests.send((head, body)).unwrap();
+        send(&mut connection, EMPTY);
+    });
+    let (client, object) = (client(&server), json!({ "a": 1 }));
+    let pods = pods();
+    let deletion = Deletion { uid: Some("u".into()), ..Deletion::default() };
+    let merge = "application/merge-patch+json";
+    let line = |method: &str, rest: &str| format!("{method} /api/v1/namespaces/web/pods{rest} HTTP/1.1");
+    pods.delete("a", &deletion).send(&client).unwrap();
+    let (head, body) = asked.recv().unwrap();
+    assert_eq!(head.lines().next().unwrap(), line("DELETE", "/a"));
+    assert!(body.contains(r#""preconditions":{"uid":"u"}"#), "{body}");
+    for (call, first, content_type) in [
+        (pods.create(&object), line("POST", ""), "application/json"),
+        (pods.status().replace("a", &object), line("PUT", "/a/status"), "application/json"),
+        (pods.patch("a", &Patch::Merge(&object)).with_dry_run(), line("PATCH", "/a?dryRun=All"), merge),
+    ] {
+        assert_eq!(call.send(&client).unwrap(), json!({}));
+        let (head, body) = asked.recv().unwrap();
+        assert_eq!((head.lines().next().unwrap(), &*body), (&*first, r#"{"a":1}"#));
+        assert_eq!(header(&head, "content-type"), Some(content_type));
+    }
+    pods.get("a").send(&client).unwrap();
+    let (head, body) = asked.recv().unwrap();
+    assert_eq!((head.lines().next().unwrap(), &*body, header(&head, "content-type")), (&*line("GET", "/a"), "", None));
+}
+
+#[test]
+fn what_the_server_says_of_a_refusal_comes_back() {
+    let status = r#"{"kind":"Status","reason":"Conflict","message":"the object has been modified","code":409}"#;
+    let head = format!("HTTP/1.1 409 Conflict\r\nretry-after: 2\r\ncontent-length: {}\r\n\r\n", status.len());
+    let client = client(&Server::saying(format!("{head}{status}")));
+    let error = pods().replace("a", &json!({})).send(&client).unwrap_err();
+    assert!(error.is_conflict());
+    assert_eq!(error.to_string(), "status 409 Conflict: the object has been modified");
+    assert_eq!(error.retry_after().unwrap().as_secs(), 2);
+}
+
+#[test]
+fn a_page_of_html_is_an_error_and_no_object() {
+    let client = client(&Server::saying("HTTP/1.1 200 OK\r\ncontent-length: 13\r\n\r\n<html></html>"));
+    assert!(matches!(pods().get("a").send(&client), Err(ApiError::Unreadable(_))));
+    assert!(matches!(Discovery::run(&client), Err(ApiError::Unreadable(_))));
+}
+
+#[test]
+fn credentials_are_not_carried_to_where_an_answer_points() {
+    let (arrived, seen) = mpsc::channel();
+    let elsewhere = Server::of(move |_, head| arrived.send(head).unwrap());
+    let answer = format!("HTTP/1.1 307 Go\r\nlocation: {}/\r\ncontent-length: 0\r\n\r\n", elsewhere.url());
+    let server = Server::saying(answer);
+    let files = Scratch::new();
+    let cluster = cluster(&files.kubeconfig(&format!("server: '{}'", server.url()), "token: hunter2"));
+    let client = cluster.client().unwrap();
+    let ApiError::Transport(error) = pods().get("a").send(&client).unwrap_err() else { panic!("no such error") };
+    assert_eq!(error.kind, TransportErrorKind::Protocol);
+    assert!(error.detail.contains("redirected (307)"), "{error}");
+    let shown = format!("{error:?} {client:?}");
+    assert!(seen.try_recv().is_err() && !shown.contains(SECRET), "{shown}");
+}
+
+#[test]
+fn a_change_is_repeated_with_a_renewed_token() {
+    let tokens = Arc::new(Mutex::new(Vec::new()));
+    let (known, files) = (tokens.clone(), Scratch::new());
+    let renewed = files.write("token", "old");
+    let server = Server::of(move |mut connection, head| {
+        let body = body(&mut connection, &head);
+        let token = header(&head, "authorization").unwrap().to_owned();
+        // By the time that it is refused, there is another.
+        std::fs::write(&renewed, "newer").unwrap();
+        let accepts = token == "Bearer newer";
+        known.lock().unwrap().push((token, body));
+        send(&mut connection, if accepts { EMPTY } else { REFUSED });
+    });
+    let cluster = cluster(&files.kubeconfig(&format!("server: '{}'", server.url()), "tokenFile: token"));
+    pods().create(&json!({ "a": 1 })).send(&cluster.client().unwrap()).unwrap();
+    let body = r#"{"a":1}"#.to_owned();
+    assert_eq!(*tokens.lock().unwrap(), [("Bearer old".to_owned(), body.clone()), ("Bearer newer".to_owned(), body)]);
+}
+
+#[test]
+fn an_answer_may_come_compressed_but_not_without_end() {
+    let compressed = |count: usize| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(b"[").unwrap();
+        for _ in 0..count {
+            encoder.write_all(&[b' '; 1 << 20]).unwrap();
+        }
+        encoder.write_all(b"]").unwrap();
+        let body = encoder.finish().unwrap();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", body.len());
+        Server::saying([head.into_bytes(), body].concat())
+    };
+    assert_eq!(pods().get("a").send(&client(&compressed(1))).unwrap(), json!([]));
+    let small = options(&[]).max_answer(1 << 20).at(&compressed(2).url()).unwrap().client().unwrap();
+    let ApiError::Transport(error) = pods().get("a").send(&small).unwrap_err() else { panic!("no such error") };
+    assert!(error.detail.contains("longer than 1048576 bytes"), "{error}");
+}
+
+#[test]
+fn many_threads_share_a_few_connections() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = connections.clone();
+    let server = Server::raw(move |mut connection| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        while request_head(&mut connection).is_some() {
+            send(&mut connection, KEPT);
+        }
+    });
+    let client = client(&server);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    assert_eq!(client.send(&ApiRequest::new(Method::Get, "/version")).unwrap().status, 200);
+                }
+            });
+        }
+    });
+    let connections = connections.load(Ordering::Relaxed);
+    assert!(connections <= 8, "{connections}");
+}

@@ -93,7 +93,7 @@ mod client;
 #[cfg(feature = "json")]
 pub use client::{
     Api, ApiCall, ApiClient, ApiError, ApiKind, ApiRequest, ApiResponse, ConflictRetry, Deletion, Discovery, Method,
-    ObjectList, Patch, Propagation, ResourceType, Scale, ScaleSpec, ScaleStatus,
+    ObjectList, Patch, Propagation, Scale, ScaleSpec, ScaleStatus,
 };
 
 mod fifo;

@@ -17,14 +17,14 @@ const KEPT: usize = 8;
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use listwatch_core::{Api, Patch, ResourceType};
+/// use listwatch_core::{Api, Patch, Resource};
 /// use listwatch_transport_http::Cluster;
 /// use serde_json::{Value, json};
 ///
 /// let cluster = Cluster::infer()?;
 /// let client = cluster.client()?;
-/// let deployments = ResourceType::parse("apps/v1/deployments").expect("group, version and name");
-/// let api = Api::<Value>::new(deployments.path(Some(cluster.namespace())));
+/// let deployments = Resource::named("apps/v1/deployments")?.in_namespace(cluster.namespace());
+/// let api = Api::<Value>::new(&deployments);
 /// let pause = json!({ "spec": { "paused": true } });
 /// api.patch("web", &Patch::Merge(&pause)).send(&client)?;
 /// # Ok(())

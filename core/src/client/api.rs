@@ -1,6 +1,6 @@
 use super::call::{self, ApiCall, ObjectList};
 use super::{ApiError, ApiRequest, Method};
-use crate::wire::PercentEncoded;
+use crate::wire::{PercentEncoded, Resource};
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 /// The requests for the objects of one collection, as values of `T`.
 ///
 /// ```
-/// use listwatch_core::{Api, Deletion, Patch};
+/// use listwatch_core::{Api, Deletion, Patch, Resource};
 /// use serde_json::{Value, json};
 ///
-/// let pods = Api::<Value>::new("/api/v1/namespaces/web/pods");
+/// let pods = Api::<Value>::new(&Resource::named("v1/pods")?.in_namespace("web"));
 /// let call = pods.patch("a", &Patch::Merge(&json!({ "metadata": { "labels": { "seen": "yes" } } })));
 /// let request = call.request()?;
 /// assert_eq!(request.to_string(), "/api/v1/namespaces/web/pods/a");
 /// assert_eq!(request.content_type, Some("application/merge-patch+json"));
 /// let deletion = Deletion { uid: Some("7c9e".into()), ..Deletion::default() };
 /// assert_eq!(pods.delete("a", &deletion).request()?.method.name(), "DELETE");
-/// # Ok::<(), listwatch_core::ApiError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Api<T> {
@@ -33,10 +33,10 @@ pub struct Api<T> {
 }
 
 impl<T> Api<T> {
-    /// The objects of the collection at `path`, such as `/api/v1/namespaces/web/pods`, or `/api/v1/nodes`.
+    /// The objects of a collection: of one namespace, where they have one. Selectors are not looked at.
     #[must_use]
-    pub fn new(path: impl Into<Arc<str>>) -> Self {
-        Self { path: path.into(), subresource: None, types: PhantomData }
+    pub fn new(resource: &Resource) -> Self {
+        Self { path: resource.path().into(), subresource: None, types: PhantomData }
     }
 
     /// The same objects, of which a change touches the status only.

@@ -1,5 +1,6 @@
 use super::call::checked;
-use super::{ApiClient, ApiError, ApiRequest, ApiResponse, Method, ResourceType};
+use super::{ApiClient, ApiError, ApiRequest, ApiResponse, Method};
+use crate::wire::Resource;
 use alloc::borrow::ToOwned;
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -21,7 +22,7 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 ///
 /// let discovery = Discovery::run(client)?;
 /// let deployments = discovery.find("deploy").expect("every server has them");
-/// assert_eq!(deployments.resource.path(None), "/apis/apps/v1/deployments");
+/// assert_eq!(deployments.resource().path(), "/apis/apps/v1/deployments");
 /// # Ok(())
 /// # }
 /// ```
@@ -35,8 +36,12 @@ pub struct Discovery {
 /// A kind that a server serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiKind {
-    /// Its name in paths.
-    pub resource: ResourceType,
+    /// The group; empty for the core group.
+    pub group: String,
+    /// The version, such as `v1`.
+    pub version: String,
+    /// Its name for many, in lower case, as paths have it.
+    pub plural: String,
     /// Its name in objects, such as `Deployment`.
     pub kind: String,
     /// Its name for one, in lower case.
@@ -127,13 +132,10 @@ impl Discovery {
         for group in list.items {
             for version in group.versions {
                 for resource in version.resources {
-                    let plural = resource.resource;
                     self.kinds.push(ApiKind {
-                        resource: ResourceType {
-                            group: group.metadata.name.clone(),
-                            version: version.version.clone(),
-                            plural,
-                        },
+                        group: group.metadata.name.clone(),
+                        version: version.version.clone(),
+                        plural: resource.resource,
                         kind: resource.response_kind.kind,
                         singular: resource.singular_resource,
                         short_names: resource.short_names,
@@ -160,7 +162,9 @@ impl Discovery {
         // What has a slash is a part of an object.
         for resource in list.resources.into_iter().filter(|resource| !resource.name.contains('/')) {
             self.kinds.push(ApiKind {
-                resource: ResourceType { group: group.to_owned(), version: version.to_owned(), plural: resource.name },
+                group: group.to_owned(),
+                version: version.to_owned(),
+                plural: resource.name,
                 kind: resource.kind,
                 singular: resource.singular_name,
                 short_names: resource.short_names,
@@ -178,8 +182,15 @@ impl Default for Discovery {
 }
 
 impl ApiKind {
+    /// All its objects.
+    #[must_use]
+    pub fn resource(&self) -> Resource {
+        let root = if self.group.is_empty() { "/api" } else { "/apis/" };
+        Resource::new(&format!("{root}{}/{}/{}", self.group, self.version, self.plural))
+    }
+
     fn is_named(&self, name: &str) -> bool {
-        [&self.resource.plural, &self.singular, &self.kind].iter().any(|own| own.eq_ignore_ascii_case(name))
+        [&self.plural, &self.singular, &self.kind].iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
     fn is_short_for(&self, name: &str) -> bool {
@@ -205,7 +216,7 @@ impl<'a> Wanted<'a> {
     }
 
     fn fits(&self, kind: &ApiKind) -> bool {
-        let ResourceType { group, version, .. } = &kind.resource;
+        let ApiKind { group, version, .. } = kind;
         if let Some(exact) = self.exact {
             return exact == (group.as_str(), version.as_str());
         }
@@ -251,12 +262,12 @@ struct GroupVersion {
 #[serde(rename_all = "camelCase")]
 struct Resources {
     group_version: String,
-    resources: Vec<Resource>,
+    resources: Vec<Listed>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Resource {
+struct Listed {
     name: String,
     singular_name: String,
     namespaced: bool,

@@ -6,7 +6,6 @@ mod call;
 mod discovery;
 mod error;
 mod message;
-mod resource_type;
 mod retry;
 #[cfg(test)]
 mod tests;
@@ -16,7 +15,6 @@ pub use call::{ApiCall, ObjectList};
 pub use discovery::{ApiKind, Discovery};
 pub use error::ApiError;
 pub use message::{ApiRequest, ApiResponse, Method};
-pub use resource_type::ResourceType;
 pub use retry::ConflictRetry;
 
 use crate::transport::TransportError;
@@ -24,7 +22,7 @@ use crate::transport::TransportError;
 /// Sends one request, and waits for its answer.
 ///
 /// ```
-/// use listwatch_core::{Api, ApiClient, ApiRequest, ApiResponse, TransportError};
+/// use listwatch_core::{Api, ApiClient, ApiRequest, ApiResponse, Resource, TransportError};
 /// use serde_json::{Value, json};
 ///
 /// /// A server that knows one pod.
@@ -39,10 +37,10 @@ use crate::transport::TransportError;
 ///     }
 /// }
 ///
-/// let pods = Api::<Value>::new("/api/v1/namespaces/web/pods");
+/// let pods = Api::<Value>::new(&Resource::named("v1/pods")?.in_namespace("web"));
 /// assert_eq!(pods.get("a").send(&OnePod)?, json!({ "metadata": { "name": "a" } }));
 /// assert!(pods.get("b").send(&OnePod).is_err_and(|error| error.is_not_found()));
-/// # Ok::<(), listwatch_core::ApiError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait ApiClient {
     /// The answer, whatever its status. Nothing is retried, except for what cannot have reached the server's mind: a

@@ -1,5 +1,6 @@
 use super::*;
 use crate::transport::TransportErrorKind;
+use crate::wire::Resource;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -27,7 +28,7 @@ impl<F: Fn(&ApiRequest) -> ApiResponse> ApiClient for Server<F> {
 }
 
 fn pods() -> Api<Value> {
-    Api::new("/api/v1/namespaces/web/pods")
+    Api::new(&Resource::new("/api/v1/namespaces/web/pods"))
 }
 
 fn shown(request: &ApiRequest) -> (String, String, String) {
@@ -113,7 +114,7 @@ fn a_scale_is_read_and_written() {
     let scale =
         r#"{"kind":"Scale","metadata":{"name":"a"},"spec":{"replicas":3},"status":{"replicas":2,"selector":"x=y"}}"#;
     let server = Server::new(|_| ApiResponse::new(200, scale));
-    let scales = Api::<Value>::new("/apis/apps/v1/namespaces/web/deployments").scale();
+    let scales = Api::<Value>::new(&Resource::new("/apis/apps/v1/namespaces/web/deployments")).scale();
     let mut found = scales.get("a").send(&server).unwrap();
     assert_eq!((found.spec.replicas, found.status.replicas, &*found.status.selector), (3, 2, "x=y"));
     found.spec.replicas = 4;
@@ -158,21 +159,6 @@ fn a_conflict_is_tried_again_four_times_and_nothing_else_is() {
     }
     assert_eq!(retry.again(&conflict), None);
     assert_eq!(ConflictRetry::with(0, Duration::from_secs(1), 1).again(&conflict), None);
-}
-
-#[test]
-fn a_resource_is_named_by_version_and_plural() {
-    for (text, path) in [
-        ("v1/pods", "/api/v1/namespaces/web/pods"),
-        ("apps/v1/deployments", "/apis/apps/v1/namespaces/web/deployments"),
-        ("cert-manager.io/v1/issuers", "/apis/cert-manager.io/v1/namespaces/web/issuers"),
-    ] {
-        let resource = ResourceType::parse(text).unwrap();
-        assert_eq!((resource.path(Some("web")), resource.to_string()), (path.to_string(), text.to_string()));
-    }
-    for text in ["", "pods", "/pods", "v1/", "a/b/c/d", "/v1/pods", "v1/Pods", "v1/po ds"] {
-        assert_eq!(ResourceType::parse(text), None, "{text}");
-    }
 }
 
 /// What a newer server says of two groups.
@@ -234,18 +220,18 @@ fn a_newer_and_an_older_server_tell_the_same() {
 #[test]
 fn a_kind_is_found_by_each_of_its_names() {
     let discovery = Discovery::run(&Server::new(aggregated)).unwrap();
-    let found = |name: &str| discovery.find(name).map(|kind| kind.resource.to_string());
+    let found = |name: &str| discovery.find(name).map(|kind| kind.resource().path().to_string());
     for name in ["deploy", "deployments", "deployment", "Deployment", "DEPLOY", "deployments.apps", "deploy.v1.apps"] {
-        assert_eq!(found(name).as_deref(), Some("apps/v1/deployments"), "{name}");
+        assert_eq!(found(name).as_deref(), Some("/apis/apps/v1/deployments"), "{name}");
     }
     for (name, expected) in [
-        ("po", "v1/pods"),
-        ("pods.v1", "v1/pods"),
-        ("v1/Pod", "v1/pods"),
-        ("ev", "v1/events"),
-        ("events.events.k8s.io", "events.k8s.io/v1/events"),
-        ("events.v1.events.k8s.io", "events.k8s.io/v1/events"),
-        ("events.k8s.io/v1/ev", "events.k8s.io/v1/events"),
+        ("po", "/api/v1/pods"),
+        ("pods.v1", "/api/v1/pods"),
+        ("v1/Pod", "/api/v1/pods"),
+        ("ev", "/api/v1/events"),
+        ("events.events.k8s.io", "/apis/events.k8s.io/v1/events"),
+        ("events.v1.events.k8s.io", "/apis/events.k8s.io/v1/events"),
+        ("events.k8s.io/v1/ev", "/apis/events.k8s.io/v1/events"),
     ] {
         assert_eq!(found(name).as_deref(), Some(expected), "{name}");
     }

@@ -113,7 +113,7 @@ impl Job {
         let call = Call {
             method: Method::GET,
             target: &self.request.to_string(),
-            headers: &[("accept", "application/json"), ("accept-encoding", encoding)],
+            headers: &[("accept", self.request.accept()), ("accept-encoding", encoding)],
             body: &[],
             idle: self.idle(),
         };

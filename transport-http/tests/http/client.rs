@@ -4,7 +4,9 @@ use crate::credentials::REFUSED;
 use crate::support::{EMPTY, KEPT, SECRET, Scratch, Server, cluster, header, options, request_head, send};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use listwatch_core::{Api, ApiClient, ApiError, ApiRequest, Deletion, Discovery, Method, Patch, TransportErrorKind};
+use listwatch_core::{
+    Api, ApiClient, ApiError, ApiRequest, Deletion, Discovery, Method, Patch, Resource, TransportErrorKind,
+};
 use listwatch_transport_http::HttpClient;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -19,7 +21,7 @@ fn client(server: &Server) -> HttpClient {
 }
 
 fn pods() -> Api<Value> {
-    Api::new("/api/v1/namespaces/web/pods")
+    Api::new(&Resource::new("/api/v1/namespaces/web/pods"))
 }
 
 /// The body of a request.

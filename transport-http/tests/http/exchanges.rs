@@ -1,7 +1,7 @@
 //! Plain requests, against a server that a test writes out byte by byte.
 
-use crate::support::{CHUNKED, Client, EMPTY, ID, Server, send};
-use listwatch_core::{Head, Incoming, ListerWatcher, RequestId, TransportErrorKind};
+use crate::support::{CHUNKED, Client, EMPTY, ID, Server, header, send};
+use listwatch_core::{Head, Incoming, ListerWatcher, Request, RequestId, Resource, TransportErrorKind, Verb};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::sync::Mutex;
@@ -26,6 +26,23 @@ fn a_request_asks_for_what_it_says_and_for_nothing_else() {
     let agent = concat!("user-agent: listwatch/", env!("CARGO_PKG_VERSION"));
     let target = "get /api/v1/pods?watch=1&allowwatchbookmarks=true&resourceversion=5 http/1.1";
     assert_eq!(lines, ["", "accept-encoding: identity", "accept: application/json", target, &host, agent]);
+}
+
+#[test]
+fn a_request_for_metadata_accepts_only_metadata() {
+    let (heads, asked) = mpsc::channel();
+    let server = Server::of(move |mut connection, head| {
+        heads.send(head).unwrap();
+        send(&mut connection, EMPTY);
+    });
+    let request = Request {
+        resource: Resource::new("/api/v1/pods").metadata_only(),
+        verb: Verb::List { limit: None, continue_token: None, resource_version: None },
+    };
+    let mut client = Client::at(&server.url());
+    client.transport.open(ID, &request);
+    assert_eq!(client.drain().0, 200);
+    assert_eq!(header(&asked.recv().unwrap(), "accept"), Some(request.accept()));
 }
 
 #[test]

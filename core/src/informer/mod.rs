@@ -67,7 +67,7 @@ pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
     progress: Progress,
     /// The answer is over, but not all of it has been read.
     closing: Option<Result<(), TransportError>>,
-    /// Reading has stopped until events are taken.
+    /// Reading had stopped until events were taken; when that was is not known before the next `now`.
     blocked: bool,
     undecodable: Option<Undecodable>,
     told_synced: bool,
@@ -155,6 +155,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
 
     /// Takes what the transport brought.
     pub fn handle(&mut self, now: Instant, incoming: Incoming) {
+        self.listen(now);
         match incoming {
             Incoming::Head { id, head } => self.on_head(now, id, &head),
             Incoming::Data { id, len } => {
@@ -171,6 +172,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     /// Lets time pass. To be called when [`poll_timeout`](Self::poll_timeout) has come; earlier and later are allowed.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
+        self.listen(now);
         if self.poll_timeout().is_some_and(|due| due <= now) {
             self.steer(now, Input::Timeout);
         }

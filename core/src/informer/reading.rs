@@ -33,15 +33,12 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     pub(super) fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         self.read_on();
+        self.blocked |= !self.wants_input();
         self.note_applied(0);
     }
 
     fn read_on(&mut self) {
         while self.wants_input() {
-            if core::mem::take(&mut self.blocked) {
-                // The server was not silent: nobody listened.
-                self.answer(self.now, self.intake.id(), Answer::Data);
-            }
             match self.intake.next_part() {
                 Some(Part::Item(item)) => self.on_item(item),
                 Some(Part::Event(event)) => self.on_event(event),
@@ -49,7 +46,14 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
                 None => return self.on_all_read(),
             }
         }
-        self.blocked = true;
+    }
+
+    /// The server was not silent while events were to be taken first: nobody listened.
+    pub(super) fn listen(&mut self, now: Instant) {
+        if self.blocked && self.wants_input() {
+            self.blocked = false;
+            self.steer(now, Input::Listening);
+        }
     }
 
     fn on_item(&mut self, item: Result<Object<T>, Undecodable>) {
@@ -160,7 +164,9 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     /// Passes an input to the reflector, and does with the staged list what it says.
     pub(super) fn steer(&mut self, now: Instant, input: Input<'_>) {
         self.now = self.now.max(now);
-        match self.reflector.handle(self.now, input) {
+        let step = self.reflector.handle(self.now, input);
+        self.blocked |= !self.wants_input();
+        match step {
             Step::Commit => self.cache.read(|cache| self.fifo.commit_stage(cache)),
             Step::Discard => self.fifo.discard_stage(),
             Step::Nothing | Step::Stage | Step::Apply => return,

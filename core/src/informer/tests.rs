@@ -380,8 +380,28 @@ fn who_does_not_read_does_not_call_the_server_silent() {
     talk.now = talk.now + Duration::from_secs(3600);
     talk.informer.handle_timeout(talk.now);
     assert_eq!(talk.told(), ["added p0@2", "added p1@3", "added p2@4"]);
+    talk.informer.handle_timeout(talk.now);
     assert_eq!(talk.informer.phase(), Phase::Watching);
     assert!(talk.informer.poll_timeout().unwrap() > talk.now, "the silence begins now");
+}
+
+/// No time was told to the informer while events waited, as under a driver that is polled only when somebody wants one.
+#[test]
+fn a_reader_that_comes_back_after_an_hour_does_not_call_the_server_silent() {
+    let mut talk = talk(|config| {
+        config.queue_limit = 1;
+        config.reflector.watch_list = true;
+        config.reflector.answer_timeout = Some(Duration::from_secs(60));
+    });
+    let _ = talk.asked();
+    talk.head(200);
+    talk.sends(&event("ADDED", r#"{"metadata":{"name":"a","resourceVersion":"1"},"n":"x"}"#));
+    assert!(!talk.informer.wants_input(), "an object that could not be decoded is to be taken first");
+    talk.now = talk.now + Duration::from_secs(3600);
+    assert_eq!(talk.told(), [r#"undecodable Some("a")"#]);
+    talk.informer.handle_timeout(talk.now);
+    assert_eq!(talk.informer.phase(), Phase::Listing);
+    assert_eq!(talk.informer.poll_timeout(), Some(talk.now + Duration::from_secs(60)), "the silence begins now");
 }
 
 #[test]

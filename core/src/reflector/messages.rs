@@ -13,6 +13,8 @@ pub enum Input<'a> {
     Stop,
     /// Time has passed.
     Timeout,
+    /// Nobody listened until now: silence begins with this.
+    Listening,
     /// Something of the answer to a request. Under the id of one that is not open any more, it is dropped.
     Answer(RequestId, Answer<'a>),
 }

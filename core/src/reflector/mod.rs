@@ -142,6 +142,7 @@ impl Reflector {
             Input::Start => self.on_start(),
             Input::Stop => self.on_stop(),
             Input::Timeout => self.on_timeout(),
+            Input::Listening => self.on_listening(),
             Input::Answer(id, answer) if self.is_open(id) => self.on_answer(answer),
             Input::Answer(..) => Step::Nothing,
         }
@@ -256,6 +257,12 @@ impl Reflector {
         self.state = State::Stopped;
         self.outage = None;
         step
+    }
+
+    fn on_listening(&mut self) -> Step {
+        let now = self.now;
+        self.open.iter_mut().for_each(|open| open.touch(now));
+        Step::Nothing
     }
 
     fn on_timeout(&mut self) -> Step {

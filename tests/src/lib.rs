@@ -6,3 +6,4 @@ pub mod control_plane;
 pub mod models;
 pub mod ops;
 pub mod pods;
+pub mod sim;

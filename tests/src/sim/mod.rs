@@ -1,0 +1,48 @@
+//! A simulated world: an API server, a network, clients and a clock, all out of one seed.
+//!
+//! Nothing here opens a socket or reads a clock. [`Server`] takes a request and the time, and gives a head and bytes;
+//! [`Connection`] brings them in pieces, late, or not at all; [`Client`] feeds an informer with them, and [`Observer`]
+//! checks after each step what has to hold; [`World`] lets time pass from one thing that happens to the next. A [`Run`]
+//! is a world in which a hundred things go wrong.
+
+mod answer;
+mod ask;
+mod client;
+mod dice;
+mod fault;
+mod log;
+mod network;
+mod object;
+mod observer;
+mod page;
+mod refusal;
+mod replica;
+mod run;
+mod script;
+mod selector;
+mod server;
+mod setup;
+mod tally;
+mod trace;
+mod watch;
+mod weather;
+mod world;
+
+pub use answer::Answer;
+pub use ask::Ask;
+pub use client::Client;
+pub use dice::Dice;
+pub use fault::Fault;
+pub use log::{Entry, Log, Write};
+pub use network::{Connection, Pieces};
+pub use object::{Health, KeyNumber, Stored};
+pub use observer::{Observer, Pod};
+pub use refusal::{Refusal, TooLarge};
+pub use replica::Replica;
+pub use run::{FAULTS, Outcome, Run};
+pub use script::{Script, Which};
+pub use selector::Selector;
+pub use server::{Server, ServerConfig, WatchLists};
+pub use tally::Tally;
+pub use trace::Trace;
+pub use world::World;

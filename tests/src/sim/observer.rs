@@ -1,0 +1,233 @@
+//! Who watches the informer: what has to hold at every step.
+
+use super::log::Log;
+use super::object::{Health, KeyNumber, Stored, key_of, value};
+use super::selector::Selector;
+use listwatch_core::{Event, Informer, Object, Phase};
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// What objects are decoded into; of metadata alone, nothing is left.
+#[derive(Debug, PartialEq, Deserialize)]
+pub struct Pod {
+    spec: Option<Spec>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Spec {
+    value: u64,
+}
+
+/// What was told of an object last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Told {
+    uid: u64,
+    revision: u64,
+    value: Option<u64>,
+}
+
+/// What the events amount to, and the rules that they and the cache keep.
+#[derive(Debug)]
+pub struct Observer {
+    told: Vec<Option<Told>>,
+    /// What was told of objects that are gone.
+    gone: Vec<Option<Told>>,
+    selector: Selector,
+    metadata_only: bool,
+    /// The most deltas that may be queued.
+    most_queued: usize,
+    synced: bool,
+    received: u64,
+    applied: u64,
+    /// The store's era in which the last list began, and that of the state in the cache.
+    listing_era: u32,
+    era: u32,
+    /// There were objects of which not even the key could be read: deletions may have been missed.
+    pub blind: bool,
+    checked: Option<(u64, u64)>,
+    changes: u64,
+}
+
+impl Observer {
+    /// Of an informer that was told nothing yet.
+    #[must_use]
+    pub fn new(keys: KeyNumber, selector: Selector, metadata_only: bool, queue_limit: usize) -> Self {
+        Self {
+            told: vec![None; keys.into()],
+            gone: vec![None; keys.into()],
+            selector,
+            metadata_only,
+            // One event is one delta; a list may bring all keys, and the deletions of all.
+            most_queued: queue_limit + 2 * usize::from(keys),
+            synced: false,
+            received: 0,
+            applied: 0,
+            listing_era: 0,
+            era: 0,
+            blind: false,
+            checked: None,
+            changes: 0,
+        }
+    }
+
+    /// A list, or a watch-list, begins.
+    pub fn note_listing(&mut self, log: &Log) {
+        self.listing_era = log.era();
+    }
+
+    /// (Added (Updated | Recreated)* Deleted)*, with nothing that goes back.
+    ///
+    /// # Panics
+    /// Where it is not so.
+    pub fn note(&mut self, event: &Event<Pod>, log: &Log) {
+        self.changes += 1;
+        match event {
+            Event::Added { object, initial } => {
+                assert!(!(*initial && self.synced), "an object of the first list after all of them");
+                let before = self.tell(object);
+                assert_eq!(before, None, "added, but it is there already: {object:?}");
+            }
+            Event::Updated { old, new } => {
+                assert_eq!(old.meta.uid(), new.meta.uid(), "updated, but it is another one");
+                self.replace(old, new, log);
+            }
+            Event::Recreated { old, new } => {
+                assert_ne!(old.meta.uid(), new.meta.uid(), "recreated, but it is the same");
+                self.replace(old, new, log);
+            }
+            Event::Deleted { object, .. } => {
+                let key = key_number(object);
+                self.gone[key] = self.told[key].take();
+                assert!(self.gone[key].is_some(), "deleted, but it was not there: {object:?}");
+            }
+            Event::Synced => assert!(!std::mem::replace(&mut self.synced, true), "synced twice"),
+            _ => {}
+        }
+    }
+
+    fn tell(&mut self, object: &Arc<Object<Pod>>) -> Option<Told> {
+        let told = told(object);
+        assert_eq!(told.value.is_none(), self.metadata_only, "{object:?}");
+        self.told[key_number(object)].replace(told)
+    }
+
+    fn replace(&mut self, old: &Arc<Object<Pod>>, new: &Arc<Object<Pod>>, log: &Log) {
+        let (before, old, new) = (self.tell(new), told(old), told(new));
+        assert_eq!(before, Some(old), "what is said to be old was not told");
+        assert!(log.era() > 0 || old.revision <= new.revision, "went back from {old:?} to {new:?}");
+    }
+
+    /// What holds between any two inputs.
+    ///
+    /// # Panics
+    /// Where it does not.
+    pub fn check(&mut self, informer: &Informer<Pod>, log: &Log) {
+        assert!(informer.queued() <= self.most_queued, "{} deltas are queued", informer.queued());
+        if informer.phase() == Phase::Watching {
+            self.era = self.listing_era;
+        }
+        self.check_versions(informer, log);
+        self.check_cache(informer);
+        self.check_truth(informer, log);
+    }
+
+    /// Versions do not go back, except where the store itself did.
+    fn check_versions(&mut self, informer: &Informer<Pod>, log: &Log) {
+        let received = informer.received_version().map_or(0, number);
+        let applied = informer.applied_version().map_or(0, number);
+        if log.era() == 0 {
+            assert!(self.received <= received, "the version went back from {} to {received}", self.received);
+            assert!(self.applied <= applied, "the applied version went back from {} to {applied}", self.applied);
+            assert!(applied <= received, "{applied} is applied, {received} received");
+        }
+        (self.received, self.applied) = (received, applied);
+    }
+
+    /// The cache is what the events amount to.
+    fn check_cache(&self, informer: &Informer<Pod>) {
+        let cache = informer.cache();
+        for object in cache.iter() {
+            let expected = self.told[key_number(object)];
+            assert_eq!(Some(told(object)), expected, "the cache has what was not told");
+        }
+        assert_eq!(cache.len(), self.told.iter().flatten().count(), "the cache lacks what was told");
+    }
+
+    /// When nothing is queued, the cache is the state of the store at the version that was applied.
+    fn check_truth(&mut self, informer: &Informer<Pod>, log: &Log) {
+        if self.blind || self.era != log.era() || informer.queued() > 0 || self.received == 0 {
+            return;
+        }
+        assert_eq!(self.received, self.applied, "nothing is queued, but not everything is applied");
+        let now = Some((self.received, self.changes));
+        if std::mem::replace(&mut self.checked, now) == now {
+            return;
+        }
+        for key in 0..log.keys() {
+            self.check_object(key, log);
+        }
+    }
+
+    fn check_object(&self, key: KeyNumber, log: &Log) {
+        let (told, at) = (self.told[usize::from(key)], self.received);
+        let truth = self.selector.of_those(key, log.state(key, at));
+        match (truth, told) {
+            (None, None) => {}
+            (Some(truth), _) if truth.health != Health::Good && !self.metadata_only => {
+                self.check_last_good(key, log, told);
+            }
+            (Some(truth), Some(told)) => {
+                assert_eq!(told, self.expected(&truth), "pod {key} is not what it was at {at}");
+            }
+            (Some(truth), None) => panic!("pod {key} is missing at {at}: {truth:?}"),
+            (None, Some(told)) => panic!("the deletion of pod {key} was missed at {at}: {told:?}"),
+        }
+    }
+
+    /// An object that cannot be decoded keeps a state that it had, unless it was gone in the meantime; but for one from
+    /// before the store was restored, perhaps.
+    fn check_last_good(&self, key: KeyNumber, log: &Log, told: Option<Told>) {
+        match (told, self.gone[usize::from(key)]) {
+            _ if log.era() > 0 => {}
+            (Some(told), _) => {
+                let is_it = |past: Stored| self.expected(&past) == told && past.health == Health::Good;
+                assert!(log.past(key, self.received).any(is_it), "pod {key} never was {told:?}");
+            }
+            (None, Some(gone)) => {
+                let is_seen = |state: &Stored| self.selector.matches(key, state);
+                let was_gone = log.was_gone(key, gone.revision, self.received, is_seen);
+                assert!(was_gone, "pod {key} is there, but cannot be decoded, and was told to be gone: {gone:?}");
+            }
+            (None, None) => {}
+        }
+    }
+
+    fn expected(&self, object: &Stored) -> Told {
+        let value = (!self.metadata_only).then(|| value(object.uid, object.node));
+        Told { uid: object.uid, revision: object.revision, value }
+    }
+
+    /// Whether the informer has everything that the store has.
+    #[must_use]
+    pub fn has_caught_up(&self, log: &Log) -> bool {
+        self.synced
+            && (0..log.keys()).all(|key| {
+                let truth = self.selector.of_those(key, log.state(key, log.revision()));
+                truth.map(|truth| self.expected(&truth)) == self.told[usize::from(key)]
+            })
+    }
+}
+
+fn key_number(object: &Object<Pod>) -> usize {
+    let name = object.meta.name();
+    key_of(name).unwrap_or_else(|| panic!("an object that no server has: {name}")).into()
+}
+
+fn told(object: &Object<Pod>) -> Told {
+    let value = object.value.spec.as_ref().map(|spec| spec.value);
+    Told { uid: number(object.meta.uid()), revision: number(object.meta.resource_version()), value }
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}

@@ -1,0 +1,170 @@
+//! One run: a seed's world, with a hundred things that go wrong, and the quiet after them.
+
+use super::client::Client;
+use super::dice::Dice;
+use super::log::Write;
+use super::object::{Health, KeyNumber};
+use super::server::Server;
+use super::setup::Setup;
+use super::tally::Tally;
+use super::trace::Trace;
+use super::weather::Weather;
+use super::world::World;
+use listwatch_core::{InformerStatus, Instant};
+use std::time::Duration;
+
+/// A run on its way.
+#[derive(Debug)]
+pub struct Run {
+    world: World,
+    setup: Setup,
+    weather: Weather,
+    dice: Dice,
+    next_change: Instant,
+    next_fault: Instant,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was met.
+    pub tally: Tally,
+    /// A hash over everything that happened.
+    pub hash: u64,
+}
+
+/// How many faults a run has at least.
+pub const FAULTS: u64 = 100;
+/// How long the informer has to come back to health, and to the state of the server.
+const QUIET: Duration = Duration::from_secs(2 * 3600);
+/// How long the run goes on when it has.
+const REST: Duration = Duration::from_secs(100);
+
+impl Run {
+    /// The run of `seed`; what goes over the wire is recorded if `captured`.
+    #[must_use]
+    pub fn new(seed: u64, captured: bool) -> Self {
+        let mut dice = Dice::new(seed);
+        let setup = Setup::draw(&mut dice);
+        let server = Server::new(setup.server);
+        let (resource, keys) = (setup.resource.clone(), setup.server.keys);
+        let client = Client::new(resource, setup.informer, keys, Dice::new(dice.throw()), Trace::new(captured));
+        let weather = Weather::new(setup.restored);
+        let world = World::new(server, vec![client]);
+        Self { world, setup, weather, dice, next_change: Instant::ZERO, next_fault: Instant::ZERO }
+    }
+
+    /// Runs to the end, and checks every step.
+    ///
+    /// # Panics
+    /// Where the informer breaks one of its rules.
+    pub fn finish(&mut self) -> Outcome {
+        for key in 0..self.setup.server.keys {
+            if self.dice.chance(60) {
+                self.write(key);
+            }
+        }
+        self.client().informer.start(Instant::ZERO);
+        while self.client().tally.delivered() < FAULTS {
+            self.go_on();
+        }
+        self.settle();
+        self.outcome()
+    }
+
+    /// What went over the wire so far.
+    #[must_use]
+    pub fn capture(&self) -> Option<&str> {
+        self.world.clients[0].trace.capture()
+    }
+
+    fn client(&mut self) -> &mut Client {
+        &mut self.world.clients[0]
+    }
+
+    fn outcome(&self) -> Outcome {
+        let client = &self.world.clients[0];
+        let seconds = self.world.now.as_nanos() / 1_000_000_000;
+        let mut tally = client.tally.clone();
+        (tally.runs, tally.seconds) = (1, seconds);
+        Outcome { tally, hash: client.trace.hash() }
+    }
+
+    /// Lets time pass up to the next change, or the next fault, and makes it.
+    fn go_on(&mut self) {
+        let next = self.next_change.min(self.next_fault);
+        self.world.advance(next);
+        if self.next_change <= next {
+            self.change();
+            self.next_change = next + self.dice.between(Duration::ZERO, self.setup.calm);
+        } else {
+            self.weather.strike(&mut self.world, &mut self.dice);
+            self.next_fault = next + self.dice.between(Duration::from_secs(1), Duration::from_secs(90));
+        }
+    }
+
+    /// Somebody writes something.
+    fn change(&mut self) {
+        for _ in 0..=self.dice.below(3) {
+            let key = self.dice.below(self.setup.server.keys.into()) as KeyNumber;
+            match self.dice.below(10) {
+                0..6 => self.write(key),
+                6..8 => self.world.server.log.delete(key),
+                8 => {
+                    self.world.server.log.delete(key);
+                    self.write(key);
+                }
+                _ => {
+                    let others = 1 + self.dice.below(3);
+                    self.world.server.log.skip(others);
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, key: KeyNumber) {
+        let health = self.setup.health[usize::from(self.dice.chance(10))];
+        self.client().observer.blind |= health.is_blinding();
+        let (app, node) = (self.dice.below(4) as u8, self.dice.below(3) as u8);
+        self.world.server.log.put(key, Write { app, node, health });
+    }
+
+    /// Nothing goes wrong any more: in the end the informer is well, and has what the server has.
+    fn settle(&mut self) {
+        self.weather.clear(&mut self.world);
+        self.heal();
+        if self.client().observer.blind {
+            let now = self.world.now;
+            self.client().restart(now);
+        }
+        let end = self.world.now + QUIET;
+        while !self.is_well() {
+            assert!(self.world.now < end, "not well after {QUIET:?}: {:?}", self.world.clients[0].informer);
+            let next = self.world.now + Duration::from_secs(10);
+            self.world.advance(next);
+        }
+        self.world.advance(self.world.now + REST);
+        assert!(self.is_caught_up(), "it was well, and is not any more");
+    }
+
+    /// What could not be decoded is written again.
+    fn heal(&mut self) {
+        let log = &mut self.world.server.log;
+        let broken: Vec<KeyNumber> = log
+            .states(log.revision())
+            .filter(|(_, object)| object.health != Health::Good)
+            .map(|(key, _)| key)
+            .collect();
+        broken.into_iter().for_each(|key| log.put(key, Write::default()));
+    }
+
+    fn is_caught_up(&self) -> bool {
+        self.world.clients[0].observer.has_caught_up(&self.world.server.log)
+    }
+
+    fn is_well(&self) -> bool {
+        let client = &self.world.clients[0];
+        let status = client.informer.status(self.world.now);
+        client.is_at_rest() && self.is_caught_up() && matches!(status, InformerStatus::Synced { .. })
+    }
+}

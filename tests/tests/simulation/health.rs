@@ -1,0 +1,149 @@
+//! A server that is sick for an hour is not asked more than it can bear.
+
+use listwatch_core::{InformerConfig, Instant, Resource};
+use listwatch_tests::sim::{
+    Client, Dice, Fault, Pieces, Server, ServerConfig, TooLarge, Trace, WatchLists, Which, World, Write,
+};
+use std::time::Duration;
+
+/// How many requests an hour a sick server gets from one client at most.
+const MOST: u64 = 150;
+const HOUR: Duration = Duration::from_secs(3600);
+/// When the server falls sick.
+const SICK: Duration = Duration::from_secs(120);
+
+/// Every state of failure: what goes wrong, with which requests.
+const STATES: [(Fault, Which); 59] = [
+    (Fault::BadRequest, Which::Any),
+    (Fault::Unauthorized, Which::Any),
+    (Fault::Forbidden, Which::Any),
+    (Fault::NotFound, Which::Any),
+    (Fault::Gone, Which::Any),
+    (Fault::Unprocessable, Which::Any),
+    (Fault::TooManyRequests, Which::Any),
+    (Fault::Throttled, Which::Any),
+    (Fault::InternalError, Which::Any),
+    (Fault::Unavailable, Which::Any),
+    (Fault::GatewayTimeout, Which::Any),
+    (Fault::Redirected, Which::Any),
+    (Fault::TooLargeByType, Which::Any),
+    (Fault::TooLargeByCause, Which::Any),
+    (Fault::TooLargeByMessage, Which::Any),
+    (Fault::HtmlOk, Which::Any),
+    (Fault::HtmlBadGateway, Which::Any),
+    (Fault::EmptyBody, Which::Any),
+    (Fault::Silence, Which::Any),
+    (Fault::ConnectionRefused, Which::Any),
+    (Fault::Untrusted, Which::Any),
+    (Fault::CutByReset, Which::Any),
+    (Fault::CutByEnd, Which::Any),
+    (Fault::CutBySilence, Which::Any),
+    (Fault::EarlyEnd, Which::Any),
+    (Fault::BadRequest, Which::Watches),
+    (Fault::Unauthorized, Which::Watches),
+    (Fault::Forbidden, Which::Watches),
+    (Fault::NotFound, Which::Watches),
+    (Fault::Gone, Which::Watches),
+    (Fault::TooManyRequests, Which::Watches),
+    (Fault::InternalError, Which::Watches),
+    (Fault::TooLargeByType, Which::Watches),
+    (Fault::HtmlOk, Which::Watches),
+    (Fault::EmptyBody, Which::Watches),
+    (Fault::Silence, Which::Watches),
+    (Fault::CutByReset, Which::Watches),
+    (Fault::CutByEnd, Which::Watches),
+    (Fault::CutBySilence, Which::Watches),
+    (Fault::StreamGone, Which::Watches),
+    (Fault::StreamError, Which::Watches),
+    (Fault::StreamThrottled, Which::Watches),
+    (Fault::EarlyEnd, Which::Watches),
+    (Fault::NoBookmarks, Which::Watches),
+    (Fault::Compacted, Which::Watches),
+    (Fault::Gone, Which::States),
+    (Fault::TooLargeByType, Which::States),
+    (Fault::Forbidden, Which::States),
+    (Fault::InternalError, Which::States),
+    (Fault::TooManyRequests, Which::States),
+    (Fault::HtmlOk, Which::States),
+    (Fault::Silence, Which::States),
+    (Fault::CutByReset, Which::States),
+    (Fault::CutByEnd, Which::States),
+    (Fault::NoInitialEnd, Which::States),
+    (Fault::Gone, Which::Pages),
+    (Fault::TooLargeByType, Which::Pages),
+    (Fault::RepeatedPage, Which::Pages),
+    (Fault::TokenExpired, Which::Pages),
+];
+
+#[test]
+fn a_server_that_is_sick_for_an_hour_gets_at_most_150_requests_from_one_client() {
+    let mut found = Vec::new();
+    println!("{:<20} {:<8} {:>12} {:>12} {:>12} {:>12}", "fault", "of", "list", "pages", "watch-list", "before sync");
+    for (fault, which) in STATES {
+        let counts = [(false, 500, SICK), (false, 1, SICK), (true, 500, SICK), (false, 1, Duration::ZERO)]
+            .map(|(watch_list, page_size, since)| requests(fault, which, watch_list, page_size, since));
+        let [list, pages, watch_list, early] = counts;
+        println!(
+            "{:<20} {:<8} {list:>12} {pages:>12} {watch_list:>12} {early:>12}",
+            format!("{fault:?}"),
+            format!("{which:?}")
+        );
+        found.extend(counts.iter().filter(|count| **count > MOST).map(|count| format!("{fault:?} {which:?}: {count}")));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// How many requests there are in an hour of it.
+fn requests(fault: Fault, which: Which, watch_list: bool, page_size: u32, since: Duration) -> u64 {
+    let mut config = InformerConfig::default();
+    config.reflector.watch_list = watch_list;
+    config.reflector.page_size = Some(page_size);
+    config.reflector.seed = 7;
+    let mut world = world(vec![client(config, 1)]);
+    let since = Instant::ZERO + since;
+    let client = &mut world.clients[0];
+    client.script.hold(fault, which, since, since + HOUR);
+    if matches!(which, Which::States | Which::Pages) {
+        // Who has a state asks for it again only if it cannot watch on.
+        client.script.hold(Fault::Compacted, Which::Watches, since, since + HOUR);
+    }
+    client.informer.start(Instant::ZERO);
+    // Somebody writes something every few seconds, or there would be nothing to be missed.
+    let write_until = |world: &mut World, until: Instant| {
+        while world.now < until {
+            world.advance((world.now + Duration::from_secs(11)).min(until));
+            world.server.log.put(1, Write::default());
+        }
+    };
+    write_until(&mut world, since);
+    world.clients[0].connection_mut().into_iter().for_each(listwatch_tests::sim::Connection::reset);
+    let before = world.clients[0].tally.requests;
+    write_until(&mut world, since + HOUR);
+    world.clients[0].tally.requests - before
+}
+
+/// A world whose server is well, with three objects.
+pub(crate) fn world(clients: Vec<Client>) -> World {
+    let mut server = Server::new(ServerConfig {
+        keys: KEYS,
+        replicas: 1,
+        watch_lists: WatchLists::Served,
+        initial: Duration::ZERO,
+        keeps_time: true,
+        refuses_watches: true,
+        waits_for_versions: true,
+        too_large: TooLarge::CauseType,
+    });
+    (0..KEYS).for_each(|key| server.log.put(key, Write::default()));
+    World::new(server, clients)
+}
+
+/// A client that is answered without delay.
+pub(crate) fn client(config: InformerConfig, seed: u64) -> Client {
+    let pieces = Some(Pieces::default());
+    let mut client = Client::new(Resource::new("/api/v1/pods"), config, KEYS, Dice::new(seed), Trace::new(false));
+    client.pieces = pieces;
+    client
+}
+
+const KEYS: u8 = 3;

@@ -1,0 +1,77 @@
+//! Clients that lose their server together do not come back together.
+
+use crate::health::{client, world};
+use listwatch_core::{InformerConfig, Instant};
+use listwatch_tests::sim::{Connection, Fault, Which, World};
+use std::time::Duration;
+
+const CLIENTS: u64 = 1_000;
+/// When the server is lost.
+const LOST: Duration = Duration::from_secs(300);
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn a_thousand_clients_come_back_over_half_a_minute_after_a_long_outage() {
+    for watch_list in [false, true] {
+        let back = outage(Duration::from_secs(90), watch_list);
+        draw("an outage of 90 s", &back);
+        check(&back);
+    }
+}
+
+#[test]
+fn a_thousand_clients_come_back_over_half_a_minute_after_a_short_outage() {
+    for watch_list in [false, true] {
+        let back = outage(Duration::from_secs(2), watch_list);
+        draw("an outage of 2 s", &back);
+        check(&back);
+    }
+}
+
+fn check(back: &[u64]) {
+    assert_eq!(back.len() as u64, CLIENTS, "somebody does not come back");
+    let (first, last) = (back.iter().min().copied().unwrap_or(0), back.iter().max().copied().unwrap_or(0));
+    assert!(last - first >= 30, "all within {} s", last - first);
+    let most = (first..=last).map(|second| back.iter().filter(|at| **at == second).count()).max().unwrap_or(0);
+    assert!(most <= 100, "{most} of them within one second");
+}
+
+/// In which second after the server's return each client has a watch again.
+fn outage(length: Duration, watch_list: bool) -> Vec<u64> {
+    let clients = (0..CLIENTS).map(|seed| {
+        let mut config = InformerConfig::default();
+        (config.reflector.watch_list, config.reflector.seed) = (watch_list, seed);
+        client(config, seed)
+    });
+    let mut world = world(clients.collect());
+    let (lost, back) = (Instant::ZERO + LOST, Instant::ZERO + LOST + length);
+    for client in &mut world.clients {
+        client.script.hold(Fault::ConnectionRefused, Which::Any, lost, back);
+        client.informer.start(Instant::ZERO);
+    }
+    world.advance(lost);
+    world.clients.iter_mut().filter_map(|client| client.connection_mut()).for_each(Connection::reset);
+    world.advance(back);
+    returns(&mut world)
+}
+
+fn returns(world: &mut World) -> Vec<u64> {
+    let mut seconds = vec![None; world.clients.len()];
+    for second in 0..300 {
+        world.advance(world.now + SECOND);
+        for (at, client) in seconds.iter_mut().zip(&world.clients) {
+            *at = at.or_else(|| client.is_at_rest().then_some(second));
+        }
+    }
+    seconds.into_iter().flatten().collect()
+}
+
+/// How many come back in each second.
+fn draw(title: &str, back: &[u64]) {
+    println!("{title}: how many of {CLIENTS} clients are back in which second");
+    let last = back.iter().max().copied().unwrap_or(0);
+    for second in 0..=last {
+        let count = back.iter().filter(|at| **at == second).count();
+        println!("{second:>4} {count:>4} {}", "#".repeat(count));
+    }
+}

@@ -1,0 +1,91 @@
+//! Thousands of worlds in which everything goes wrong.
+//!
+//! ```sh
+//! cargo test -p listwatch-tests --test simulation                       # 10,000 seeds
+//! SIM_SEED=123 cargo test -p listwatch-tests --test simulation seeds    # one of them again
+//! SIM_FIRST=10000 SIM_SEEDS=100000 cargo test -p listwatch-tests --test simulation seeds -- --nocapture
+//! ```
+#![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
+
+use listwatch_tests::sim::{FAULTS, Outcome, Run, Tally};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{env, fs, process, thread};
+
+/// How many seeds run unless it is said otherwise.
+const SEEDS: u64 = 10_000;
+/// Every so many seeds run twice, and must do the same.
+const TWICE: u64 = 16;
+
+#[test]
+fn every_seed_keeps_to_the_rules_and_everything_that_can_go_wrong_does() {
+    let (first, count) = match number("SIM_SEED") {
+        Some(seed) => (seed, 1),
+        None => (number("SIM_FIRST").unwrap_or(0), number("SIM_SEEDS").unwrap_or(SEEDS)),
+    };
+    let next = AtomicU64::new(first);
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let (mut tally, mut broken) = (Tally::default(), Vec::new());
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(&next, first + count))).collect();
+        for worker in workers {
+            let (part, failed) = worker.join().unwrap();
+            tally.add(&part);
+            broken.extend(failed);
+        }
+    });
+    println!("{tally}");
+    println!("{:.0} events per CPU second", tally.events() as f64 / cpu_seconds());
+    assert!(broken.is_empty(), "{} of {count} seeds: {broken:?}", broken.len());
+    if count >= SEEDS {
+        assert_eq!(tally.missing(), [""; 0], "never met in {count} runs");
+    }
+}
+
+/// Takes seed after seed.
+fn work(next: &AtomicU64, end: u64) -> (Tally, Vec<u64>) {
+    let (mut tally, mut broken) = (Tally::default(), Vec::new());
+    loop {
+        let seed = next.fetch_add(1, Ordering::Relaxed);
+        if seed >= end || broken.len() > 3 {
+            return (tally, broken);
+        }
+        match check(seed) {
+            Some(outcome) => tally.add(&outcome.tally),
+            None => broken.push(seed),
+        }
+    }
+}
+
+fn check(seed: u64) -> Option<Outcome> {
+    let outcome = catch_unwind(|| Run::new(seed, false).finish()).map_err(|_| explain(seed)).ok()?;
+    assert!(outcome.tally.delivered() >= FAULTS, "seed {seed}: {}", outcome.tally);
+    if seed.is_multiple_of(TWICE) {
+        let again = Run::new(seed, false).finish();
+        assert_eq!(outcome.hash, again.hash, "seed {seed} does not do the same twice");
+    }
+    Some(outcome)
+}
+
+/// Runs a seed again that failed, and writes down what went over the wire until then.
+fn explain(seed: u64) {
+    let mut run = Run::new(seed, true);
+    let _ = catch_unwind(AssertUnwindSafe(|| run.finish()));
+    let path = env::temp_dir().join(format!("listwatch-seed-{seed}-{}.jsonl", process::id()));
+    fs::write(&path, run.capture().unwrap_or_default()).unwrap();
+    println!("SIM_SEED={seed} cargo test -p listwatch-tests --test simulation seeds -- --nocapture");
+    println!("the capture of it: {}", path.display());
+}
+
+fn number(name: &str) -> Option<u64> {
+    let value = env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|error| panic!("{name}={value}: {error}")))
+}
+
+/// The CPU time of this process, in seconds.
+fn cpu_seconds() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks: f64 = fields.iter().skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
+    ticks / 100.0
+}

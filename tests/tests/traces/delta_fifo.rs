@@ -1,63 +1,24 @@
 //! `DeltaFIFO` and `RealFIFO`, each in many random histories, from both memories.
 
 use crate::files;
-use listwatch_core::{Delta, DeltaFifoIn, Fixed, Heap, Keyed, KnownObjects, Mem, Order, Popped};
+use listwatch_core::{Delta, DeltaFifoIn, Fixed, Heap, Mem, Order, Popped};
+use listwatch_tests::models::delta_fifo::{self, Known};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
-#[derive(Clone, Debug)]
-struct Pod {
-    key: String,
-    version: String,
-}
-
-impl Keyed for Pod {
-    type Key = String;
-
-    fn key(&self) -> &String {
-        &self.key
-    }
-}
+type Pod = delta_fifo::Pod<String, String>;
 
 fn pod(value: &Value) -> Pod {
-    Pod { key: text(value, "key"), version: text(value, "rv") }
+    delta_fifo::Pod(text(value, "key"), text(value, "rv"))
 }
 
 fn text(value: &Value, field: &str) -> String {
     value[field].as_str().unwrap_or_else(|| panic!("{field} of {value}")).to_owned()
 }
 
-/// What client-go's consumer had applied so far, in key order.
-#[derive(Default)]
-struct Known(BTreeMap<String, Pod>);
-
-impl KnownObjects<Pod> for Known {
-    fn known<'a>(&'a self) -> impl Iterator<Item = &'a Pod>
-    where
-        Pod: 'a,
-    {
-        self.0.values()
-    }
-
-    fn is_known(&self, key: &String) -> bool {
-        self.0.contains_key(key)
-    }
-}
-
-impl Known {
-    fn apply(&mut self, delta: &Delta<Pod>) {
-        let pod = delta.object();
-        if delta.is_deletion() {
-            self.0.remove(&pod.key);
-        } else {
-            self.0.insert(pod.key.clone(), pod.clone());
-        }
-    }
-}
-
 struct Replay<M: Mem> {
     fifo: DeltaFifoIn<Pod, M>,
-    known: Known,
+    /// What client-go's consumer had applied so far.
+    known: Known<String, String>,
 }
 
 impl<M: Mem> Replay<M> {
@@ -99,7 +60,7 @@ impl<M: Mem> Replay<M> {
             self.known.apply(&delta);
             deltas.push(shown(&delta));
             if !more {
-                return json!({ "op": "pop", "key": delta.object().key, "initial": initial, "deltas": deltas });
+                return json!({ "op": "pop", "key": delta.object().0, "initial": initial, "deltas": deltas });
             }
         }
         assert!(deltas.is_empty() && self.fifo.is_closed(), "nothing to pop");
@@ -115,7 +76,7 @@ fn shown(delta: &Delta<Pod>) -> Value {
         Delta::Replaced(_) => "Replaced",
         Delta::Sync(_) => "Sync",
     };
-    let Pod { key, version } = delta.object();
+    let delta_fifo::Pod(key, version) = delta.object();
     let object = match delta {
         Delta::Tombstone(_) => json!({ "tombstone": key, "rv": version }),
         _ => json!({ "key": key, "rv": version }),

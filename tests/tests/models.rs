@@ -1,6 +1,6 @@
 //! The machines against their models and rules: all short runs, many random ones, and those that fuzzing once found.
 
-use listwatch_core::WhileDelayed;
+use listwatch_core::{Priority, WhileDelayed};
 use listwatch_tests::ops::work_queue::{Op, Setup};
 use listwatch_tests::ops::{self, work_queue};
 use std::path::Path;
@@ -62,7 +62,30 @@ fn every_run_of_six_with_parking_is_the_models() {
         Op::Advance(9),
     ];
     for while_delayed in [WhileDelayed::RunTwice, WhileDelayed::Promote] {
-        every_sequence(&alphabet, 6, &mut |ops| work_queue::check(Setup { while_delayed, park_after: 2 }, ops));
+        every_sequence(&alphabet, 6, &mut |ops| {
+            work_queue::check(Setup { while_delayed, park_after: 2, ..Setup::default() }, ops);
+        });
+    }
+}
+
+/// The keys 0 and 2 are of one group.
+#[test]
+fn every_run_of_six_with_priorities_and_groups_is_the_models() {
+    let alphabet = [
+        Op::AddWithPriority(0, Priority::Urgent),
+        Op::AddWithPriority(1, Priority::Low),
+        Op::AddWithPriority(1, Priority::High),
+        Op::AddWithPriority(2, Priority::Low),
+        Op::Add(0),
+        Op::Add(2),
+        Op::AddAfter(1, 3),
+        Op::Get,
+        Op::Done(0),
+        Op::Advance(9),
+    ];
+    for aging in [1, 2] {
+        let setup = Setup { aging: Some(aging), ..Setup::default() };
+        every_sequence(&alphabet, 6, &mut |ops| work_queue::check(setup, ops));
     }
 }
 

@@ -2,44 +2,45 @@
 
 use listwatch_core::{Delta, Keyed, KnownObjects, Order, Popped};
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
 
 /// A key and a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pod(pub u8, pub u32);
+pub struct Pod<K = u8, V = u32>(pub K, pub V);
 
-impl Keyed for Pod {
-    type Key = u8;
+impl<K: Hash + Eq, V> Keyed for Pod<K, V> {
+    type Key = K;
 
-    fn key(&self) -> &u8 {
+    fn key(&self) -> &K {
         &self.0
     }
 }
 
 /// What the consumer has applied, in key order.
 #[derive(Clone, Debug, Default)]
-pub struct Known(pub BTreeMap<u8, Pod>);
+pub struct Known<K = u8, V = u32>(pub BTreeMap<K, Pod<K, V>>);
 
-impl KnownObjects<Pod> for Known {
-    fn known<'a>(&'a self) -> impl Iterator<Item = &'a Pod>
+impl<K: Hash + Ord, V> KnownObjects<Pod<K, V>> for Known<K, V> {
+    fn known<'a>(&'a self) -> impl Iterator<Item = &'a Pod<K, V>>
     where
-        Pod: 'a,
+        Pod<K, V>: 'a,
     {
         self.0.values()
     }
 
-    fn is_known(&self, key: &u8) -> bool {
+    fn is_known(&self, key: &K) -> bool {
         self.0.contains_key(key)
     }
 }
 
-impl Known {
+impl<K: Ord + Clone, V: Clone> Known<K, V> {
     /// Does what a consumer does.
-    pub fn apply(&mut self, delta: &Delta<Pod>) {
-        let pod = *delta.object();
+    pub fn apply(&mut self, delta: &Delta<Pod<K, V>>) {
+        let pod = delta.object();
         if delta.is_deletion() {
             self.0.remove(&pod.0);
         } else {
-            self.0.insert(pod.0, pod);
+            self.0.insert(pod.0.clone(), pod.clone());
         }
     }
 }

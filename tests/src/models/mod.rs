@@ -4,5 +4,6 @@ pub mod api_server;
 pub mod delta_fifo;
 pub mod framer;
 pub mod indexer;
+pub mod lanes;
 pub mod limiters;
 pub mod work_queue;

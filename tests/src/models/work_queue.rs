@@ -1,13 +1,18 @@
 //! client-go's work queue, transcribed, and what ours has besides.
 
-use listwatch_core::{Added, Drained, QueueStats, WhileDelayed};
+use super::lanes::{LanesModel, Ready};
+use listwatch_core::{Added, Drained, Priority, QueueStats, WhileDelayed};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The queue, the delaying queue and the rate limiter as client-go has them: a set for each state and a list for each
 /// order. Times are in milliseconds.
 #[derive(Debug)]
 pub struct WorkQueueModel {
-    queue: VecDeque<u8>,
+    queue: VecDeque<Ready>,
+    /// Which of the queue is next, if not the first.
+    lanes: Option<LanesModel>,
+    /// Of the keys of which something is known.
+    priorities: BTreeMap<u8, Priority>,
     dirty: BTreeSet<u8>,
     processing: BTreeSet<u8>,
     /// Time, number and key, sorted.
@@ -35,6 +40,8 @@ impl WorkQueueModel {
     pub fn new(base: u64, max: u64, while_delayed: WhileDelayed, park_after: u32) -> Self {
         Self {
             queue: VecDeque::new(),
+            lanes: None,
+            priorities: BTreeMap::new(),
             dirty: BTreeSet::new(),
             processing: BTreeSet::new(),
             waiting: Vec::new(),
@@ -53,6 +60,30 @@ impl WorkQueueModel {
             merged: 0,
             retries: 0,
         }
+    }
+
+    /// Hands out by priority and group.
+    #[must_use]
+    pub fn with_lanes(mut self, lanes: LanesModel) -> Self {
+        self.lanes = Some(lanes);
+        self
+    }
+
+    /// controller-runtime's `AddWithOpts`, with a priority; without lanes an addition like any other.
+    pub fn add_with_priority(&mut self, key: u8, priority: Priority) -> Added {
+        if self.shutting_down || self.lanes.is_none() {
+            return self.add(key);
+        }
+        let is_pending = self.dirty.contains(&key) || self.waiting.iter().any(|entry| entry.2 == key);
+        let priority = if is_pending { self.priority(key).max(priority) } else { priority };
+        let place = self.queue.iter().position(|(ready, before)| *ready == key && *before != priority);
+        self.priorities.insert(key, priority);
+        if let Some(place) = place {
+            self.queue.remove(place);
+            self.changed();
+            self.push(key);
+        }
+        self.add_as_the_policy_says(key)
     }
 
     /// `Typed.Add`.
@@ -110,6 +141,7 @@ impl WorkQueueModel {
             self.drain_is_over = true;
             self.left.ready = self.dirty.len();
             self.queue.clear();
+            self.changed();
             self.dirty.clear();
         }
     }
@@ -123,7 +155,12 @@ impl WorkQueueModel {
 
     /// `Typed.Get`, where it would not block.
     pub fn get(&mut self) -> Option<u8> {
-        let key = self.queue.pop_front()?;
+        let key = match &mut self.lanes {
+            Some(lanes) => lanes.next(&self.queue)?,
+            None => self.queue.front()?.0,
+        };
+        self.queue.retain(|(ready, _)| *ready != key);
+        self.changed();
         self.processing.insert(key);
         self.dirty.remove(&key);
         Some(key)
@@ -133,7 +170,7 @@ impl WorkQueueModel {
     pub fn done(&mut self, key: u8) {
         self.processing.remove(&key);
         if self.dirty.contains(&key) {
-            self.queue.push_back(key);
+            self.push(key);
         }
     }
 
@@ -214,6 +251,28 @@ impl WorkQueueModel {
             .copied()
             .collect()
     }
+
+    /// What becomes of a priority when nothing else is known of its key, after each operation.
+    pub fn forget_priorities(&mut self) {
+        let known = self.known();
+        self.priorities.retain(|key, _| known.contains(key));
+    }
+
+    fn priority(&self, key: u8) -> Priority {
+        self.priorities.get(&key).copied().unwrap_or_default()
+    }
+
+    fn push(&mut self, key: u8) {
+        self.queue.push_back((key, self.priority(key)));
+        self.changed();
+    }
+
+    fn changed(&mut self) {
+        if let Some(lanes) = &mut self.lanes {
+            lanes.follow(&self.queue);
+        }
+    }
+
     /// The insertion of `Typed.Add`.
     fn mark(&mut self, key: u8) -> Added {
         if self.dirty.contains(&key) {
@@ -228,7 +287,7 @@ impl WorkQueueModel {
         if self.processing.contains(&key) {
             return Added::Deferred;
         }
-        self.queue.push_back(key);
+        self.push(key);
         Added::Queued
     }
 

@@ -1,8 +1,12 @@
 //! Operations on the work queue.
 
+use crate::models::lanes::LanesModel;
 use crate::models::work_queue::WorkQueueModel;
 use arbitrary::{Arbitrary, Result, Unstructured};
-use listwatch_core::{ExponentialBackoff, Fixed, Heap, Instant, Job, Mem, WhileDelayed, WorkQueueIn};
+use listwatch_core::{
+    Added, Discipline, ExponentialBackoff, Fifo, Fixed, Heap, Instant, Job, Lanes, Mem, Priority, WhileDelayed,
+    WorkQueueIn,
+};
 use std::time::Duration;
 
 /// One operation. Keys are below [`Op::KEYS`], times are in milliseconds.
@@ -10,6 +14,8 @@ use std::time::Duration;
 #[allow(missing_docs, reason = "each is the method of its name")]
 pub enum Op {
     Add(u8),
+    /// Without lanes an `Add`.
+    AddWithPriority(u8, Priority),
     AddAfter(u8, u64),
     AddRateLimited(u8),
     When(u8),
@@ -32,19 +38,24 @@ pub struct Setup {
     pub while_delayed: WhileDelayed,
     /// After how many failures a key is parked.
     pub park_after: u32,
+    /// By how many keys a priority ages, if there are priorities, and groups of keys that take turns.
+    pub aging: Option<u32>,
 }
 
 /// As client-go.
 impl Default for Setup {
     fn default() -> Self {
-        Self { while_delayed: WhileDelayed::RunTwice, park_after: u32::MAX }
+        Self { while_delayed: WhileDelayed::RunTwice, park_after: u32::MAX, aging: None }
     }
 }
 
 impl<'a> Arbitrary<'a> for Setup {
     fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
         let policies = [WhileDelayed::RunTwice, WhileDelayed::Promote, WhileDelayed::KeepWaiting];
-        Ok(Self { while_delayed: *u.choose(&policies)?, park_after: *u.choose(&[u32::MAX, 1, 2, 4])? })
+        let (while_delayed, byte) = (*u.choose(&policies)?, u8::arbitrary(u)?);
+        let park_after = [u32::MAX, 1, 2, 4][usize::from(byte % 4)];
+        let aging = [None, None, Some(1), Some(3)][usize::from(byte / 4 % 4)];
+        Ok(Self { while_delayed, park_after, aging })
     }
 }
 
@@ -60,7 +71,8 @@ impl<'a> Arbitrary<'a> for Op {
         let millis = u64::from(key >> 4);
         let key = key % Self::KEYS;
         Ok(match kind {
-            0..=11 => Self::Add(key),
+            0..=8 => Self::Add(key),
+            9..=11 => Self::AddWithPriority(key, PRIORITIES[millis as usize % 4]),
             12..=19 => Self::AddAfter(key, millis),
             20..=27 => Self::AddRateLimited(key),
             28..=30 => Self::When(key),
@@ -91,16 +103,51 @@ pub fn run(data: &[u8]) {
 /// # Panics
 /// Where a queue and its model differ.
 pub fn check(setup: Setup, ops: &[Op]) {
-    Pair::<Heap>::new(setup, usize::MAX).check(ops);
-    Pair::<Fixed<3>>::new(setup, 3).check(ops);
+    match setup.aging {
+        None => check_with(setup, ops, Fifo),
+        Some(aging) => {
+            check_with(
+                setup,
+                ops,
+                Lanes::default().with_aging(aging).with_groups(|key, group| group.write_u8(key % GROUPS)),
+            );
+        }
+    }
+}
+
+fn check_with(setup: Setup, ops: &[Op], discipline: impl Prioritized) {
+    Pair::<Heap, _>::new(setup, usize::MAX, discipline).check(ops);
+    Pair::<Fixed<3>, _>::new(setup, 3, discipline).check(ops);
+}
+
+const PRIORITIES: [Priority; 4] = [Priority::Low, Priority::Normal, Priority::High, Priority::Urgent];
+const GROUPS: u8 = 2;
+
+type Queue<M, D> = WorkQueueIn<u8, ExponentialBackoff, M, D>;
+
+/// A discipline, and what it makes of an addition with a priority.
+trait Prioritized: Discipline<u8> + Copy {
+    fn try_add<M: Mem>(queue: &mut Queue<M, Self>, key: u8, priority: Priority) -> Option<Added>;
+}
+
+impl Prioritized for Fifo {
+    fn try_add<M: Mem>(queue: &mut Queue<M, Self>, key: u8, _: Priority) -> Option<Added> {
+        queue.try_add(key).ok()
+    }
+}
+
+impl Prioritized for Lanes<u8> {
+    fn try_add<M: Mem>(queue: &mut Queue<M, Self>, key: u8, priority: Priority) -> Option<Added> {
+        queue.try_add_with_priority(key, priority).ok()
+    }
 }
 
 const BASE: u64 = 2;
 const MAX: u64 = 20;
 
 /// A queue, its model, and the jobs that are out.
-struct Pair<M: Mem> {
-    queue: WorkQueueIn<u8, ExponentialBackoff, M>,
+struct Pair<M: Mem, D: Prioritized> {
+    queue: Queue<M, D>,
     model: WorkQueueModel,
     capacity: usize,
     jobs: Vec<Job>,
@@ -109,18 +156,24 @@ struct Pair<M: Mem> {
     clock: Instant,
 }
 
-impl<M: Mem> Pair<M> {
-    fn new(setup: Setup, capacity: usize) -> Self {
-        let Setup { while_delayed, park_after } = setup;
+impl<M: Mem, D: Prioritized> Pair<M, D> {
+    fn new(setup: Setup, capacity: usize, discipline: D) -> Self {
+        let Setup { while_delayed, park_after, aging } = setup;
         let limiter = ExponentialBackoff::new(Duration::from_millis(BASE), Duration::from_millis(MAX));
-        let queue = WorkQueueIn::new(limiter).with_while_delayed(while_delayed).with_park_after(park_after);
+        let queue = WorkQueueIn::with_discipline(limiter, discipline, 0);
+        let queue = queue.with_while_delayed(while_delayed).with_park_after(park_after);
         let model = WorkQueueModel::new(BASE, MAX, while_delayed, park_after);
+        let model = match aging {
+            Some(aging) => model.with_lanes(LanesModel::new(aging, GROUPS)),
+            None => model,
+        };
         Self { queue, model, capacity, jobs: Vec::new(), now: 0, clock: at(0) }
     }
 
     fn check(mut self, ops: &[Op]) {
         for (step, op) in ops.iter().enumerate() {
             self.step(*op);
+            self.model.forget_priorities();
             assert_eq!(self.queue.len(), self.model.len(), "after {:?}", &ops[..=step]);
             assert_eq!(self.queue.stats(), self.model.stats(), "after {:?}", &ops[..=step]);
             assert_eq!(self.queue.poll_timeout(), self.model.next_timeout().map(at), "after {:?}", &ops[..=step]);
@@ -141,6 +194,10 @@ impl<M: Mem> Pair<M> {
             Op::Add(key) => {
                 let added = self.queue.try_add(key).ok();
                 self.expect(key, added, |model| model.add(key));
+            }
+            Op::AddWithPriority(key, priority) => {
+                let added = D::try_add(&mut self.queue, key, priority);
+                self.expect(key, added, |model| model.add_with_priority(key, priority));
             }
             Op::AddAfter(key, delay) => {
                 let added = self.queue.try_add_after(clock, key, Duration::from_millis(delay)).ok();

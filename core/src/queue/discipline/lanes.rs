@@ -85,6 +85,9 @@ impl<K> Lanes<K> {
         if ready.lanes[lane].keys.is_empty() {
             let level = &mut ready.levels[ready.lanes[lane].id.0 as usize];
             level.turns.unlink(&mut ready.lanes, lane);
+            if level.turns.is_empty() {
+                level.passed = 0;
+            }
             ready.lanes.remove(lane);
         }
     }
@@ -210,7 +213,6 @@ impl<M: Mem> ReadyLanes<M> {
         let mut next = None;
         for (level, Level { turns, passed }) in self.levels.iter_mut().enumerate() {
             if turns.is_empty() {
-                *passed = 0;
                 continue;
             }
             let counts_as = level as u32 + *passed / aging;

@@ -10,6 +10,7 @@ crate::storage::in_both_memories!(
     a_group_that_is_added_to_for_ever_does_not_starve_another,
     higher_priorities_come_first_and_lower_ones_age,
     no_priority_starves_whatever_the_others_do,
+    a_priority_that_was_empty_between_two_keys_has_not_aged,
     a_higher_priority_raises_a_ready_key_and_a_lower_one_does_not,
     a_retry_keeps_the_priority_until_the_key_is_added_with_another,
 );
@@ -45,6 +46,17 @@ fn without_priorities_and_groups_lanes_are_a_fifo<M: Mem>() {
     let mut queue = Queue::<M>::default();
     add(&mut queue, &[3, 101, 2, 102, 1]);
     assert_eq!((queue.len(), drain(&mut queue)), (5, alloc::vec![3, 101, 2, 102, 1]));
+}
+
+/// Not even if it was empty because its last key was raised, and only until the next key was handed out.
+fn a_priority_that_was_empty_between_two_keys_has_not_aged<M: Mem>() {
+    let mut queue = Queue::<M>::with_discipline(ExponentialBackoff::default(), Lanes::default().with_aging(2), 0);
+    add_with(&mut queue, Priority::Low, &[1]);
+    add(&mut queue, &[10, 11, 12]);
+    assert_eq!([take(&mut queue), take(&mut queue)], [Some(10), Some(11)]);
+    add_with(&mut queue, Priority::High, &[1]);
+    add_with(&mut queue, Priority::Low, &[2]);
+    assert_eq!(drain(&mut queue), [1, 12, 2]);
 }
 
 fn groups_take_turns_and_a_new_one_joins_behind<M: Mem>() {

@@ -446,11 +446,14 @@ fn what_was_there_before_the_stopwatch_counts_from_its_next_step<M: Mem>() {
 /// Not W5: client-go would queue the key a second time. That a job is done twice does not compile.
 fn a_job_of_another_queue_is_ignored<M: Mem>() {
     let (mut one, mut other) = (Queue::<M>::default(), Queue::<M>::default());
+    add(&mut one, 1);
+    drain(&mut one);
     add_all(&mut one, &[1, 2]);
-    let (_, foreign) = (one.poll_job().unwrap(), one.poll_job().unwrap());
+    let (of_the_same_slot, of_another) = (one.poll_job().unwrap(), one.poll_job().unwrap());
     add(&mut other, 7);
     let job = other.poll_job().unwrap();
-    other.done(foreign);
+    other.done(of_the_same_slot);
+    other.done(of_another);
     assert_eq!(*other.key(&job), 7);
     assert_eq!(add(&mut other, 7), Added::Deferred);
 }

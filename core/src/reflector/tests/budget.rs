@@ -15,7 +15,9 @@ fn requests(seed: u64, server: Server) -> [usize; 2] {
     let mut hours = [0; 2];
     while talk.now < Instant::ZERO + 2 * HOUR {
         while let Some(asked) = talk.asks() {
-            hours[usize::from(talk.now >= Instant::ZERO + HOUR)] += 1;
+            let hour = &mut hours[usize::from(talk.now >= Instant::ZERO + HOUR)];
+            *hour += 1;
+            assert!(*hour < 10_000, "it asks without an end");
             server(&mut talk, &asked);
             let _ = talk.reflector.poll_failure();
         }

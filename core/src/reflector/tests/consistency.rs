@@ -179,6 +179,16 @@ fn the_most_recent_state_that_is_older_twice_in_a_row_is_believed() {
     }
 }
 
+/// A replica that was asked for nothing older and answers with it proves nothing about the most recent state.
+#[test]
+fn an_answer_that_is_older_than_was_asked_for_does_not_help_to_believe_the_next_one() {
+    let mut talk = asking(Consistency::NotOlderThan).listed("?limit=500");
+    let _ = talk.relists(status(410));
+    assert_eq!(talk.disbelieves("4"), "?limit=500");
+    assert_eq!(talk.disbelieves("4"), "?limit=500");
+    assert_eq!(talk.says(|id| list_end(id, "4", "")), Step::Commit);
+}
+
 #[test]
 fn answers_that_are_older_now_and_then_are_never_believed() {
     let mut talk = asking(Consistency::MostRecent).listed("?limit=500");

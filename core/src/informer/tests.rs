@@ -481,6 +481,17 @@ fn the_status_says_what_is_going_on_from_the_start_to_the_stop() {
     assert_eq!(talk.status(), "stopped");
 }
 
+#[test]
+fn an_informer_that_is_stopped_while_requests_fail_is_stopped_and_not_failing() {
+    let mut talk = talk(|_| {});
+    let _ = talk.asked();
+    talk.head(500);
+    talk.ends();
+    assert!(talk.status().starts_with("failing"), "{}", talk.status());
+    talk.informer.stop(talk.now);
+    assert_eq!(talk.status(), "stopped");
+}
+
 /// controller-runtime #1653: a resource that may not be listed must not keep everybody waiting in silence.
 #[test]
 fn who_waits_for_the_first_state_is_told_when_waiting_does_not_help() {

@@ -480,6 +480,15 @@ fn a_watch_in_which_something_was_unreadable_is_followed_by_a_relist() {
     assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
 }
 
+#[test]
+fn a_watch_in_which_something_was_unreadable_is_followed_by_a_relist_even_if_it_breaks() {
+    let mut talk = lists().synced();
+    assert_eq!(talk.says(|id| Input::Answer(id, Answer::Unreadable)), Step::Apply);
+    let _ = talk.fails(TransportErrorKind::Reset.into());
+    talk.waits();
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
+}
+
 /// F5: what a watch from no version begins with comes in no order.
 #[test]
 fn without_a_version_only_a_change_gives_one() {

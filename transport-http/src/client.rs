@@ -1,11 +1,11 @@
 use crate::connection::body::Content;
 use crate::connection::{Line, error, head};
-use crate::server::{Call, Server, Session};
+use crate::server::{Call, Server};
 use listwatch_core::{ApiClient, ApiRequest, ApiResponse, Method, TransportError, TransportErrorKind};
 use std::io::Read;
 use std::sync::Arc;
-use ureq::http::{self, Response, StatusCode};
-use ureq::{Agent, Body};
+use ureq::Body;
+use ureq::http::{self, Response};
 
 /// How many connections are kept for the next request.
 const KEPT: usize = 8;
@@ -41,34 +41,7 @@ impl HttpClient {
         Self { server, line: Arc::new(Line::new(KEPT)) }
     }
 
-    /// The answer; to a second question if the first was not accepted, and there are better credentials.
     fn answer(&self, request: &ApiRequest) -> Result<Response<Body>, TransportError> {
-        let session = self.server.session().map_err(error::unusable)?;
-        let response = self.ask(request, &session)?;
-        if response.status() == StatusCode::UNAUTHORIZED
-            && let Some(renewed) = self.server.renew(&session).map_err(error::unusable)?
-        {
-            return self.ask(request, &renewed);
-        }
-        Ok(response)
-    }
-
-    /// Asks; what only reads, a second time if the connection was an old one.
-    fn ask(&self, request: &ApiRequest, session: &Session) -> Result<Response<Body>, TransportError> {
-        let given_up = || TransportError::new(TransportErrorKind::Reset, "given up");
-        let way = self.line.way(&self.server, session).ok_or_else(given_up)?;
-        let first = self.call(&way.agent, request, session);
-        match &first {
-            Err(error) if way.is_old && error.kind == TransportErrorKind::Reset && request.method == Method::Get => {
-                self.line.renew();
-                let way = self.line.way(&self.server, session).ok_or_else(given_up)?;
-                self.call(&way.agent, request, session)
-            }
-            _ => first,
-        }
-    }
-
-    fn call(&self, agent: &Agent, request: &ApiRequest, session: &Session) -> Result<Response<Body>, TransportError> {
         let mut headers = vec![("accept", request.accept), ("accept-encoding", "gzip")];
         headers.extend(request.content_type.map(|content_type| ("content-type", content_type)));
         let call = Call {
@@ -78,7 +51,7 @@ impl HttpClient {
             body: &request.body,
             idle: self.server.limits().idle_timeout,
         };
-        self.server.call(agent, session, &call).map_err(|cause| error::of(&cause))
+        self.line.ask(&self.server, &call)
     }
 }
 

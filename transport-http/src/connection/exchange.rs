@@ -3,15 +3,15 @@
 use super::body::Content;
 use super::pipe::{self, Piece, Receiver, Sender};
 use super::{Line, error, head};
-use crate::server::{Call, Permit, Server, Session};
+use crate::server::{Call, Permit, Server};
 use listwatch_core::{Query, Request, TransportError, TransportErrorKind, Verb};
 use std::io::Read;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
-use ureq::http::{Method, Response, StatusCode};
-use ureq::{Agent, Body};
+use ureq::Body;
+use ureq::http::{Method, Response};
 
 /// A TLS handshake takes up to 48 KiB of it, and up to 128 KiB where nothing is optimised; what is not touched costs
 /// nothing.
@@ -84,31 +84,7 @@ impl Job {
         }
     }
 
-    /// The answer; to a second question if the first was not accepted, and there are better credentials.
     fn answer(&self) -> Result<Response<Body>, TransportError> {
-        let session = self.server.session().map_err(error::unusable)?;
-        let response = self.ask(&session)?;
-        if response.status() == StatusCode::UNAUTHORIZED
-            && let Some(renewed) = self.server.renew(&session).map_err(error::unusable)?
-        {
-            return self.ask(&renewed);
-        }
-        Ok(response)
-    }
-
-    /// Asks; a second time if the connection was an old one, which the server may have closed by the time it was used.
-    fn ask(&self, session: &Session) -> Result<Response<Body>, TransportError> {
-        loop {
-            let given_up = || TransportError::new(TransportErrorKind::Reset, "given up");
-            let way = self.line.way(&self.server, session).ok_or_else(given_up)?;
-            match self.call(&way.agent, session).map_err(|cause| error::of(&cause)) {
-                Err(error) if way.is_old && error.kind == TransportErrorKind::Reset => self.line.renew(),
-                result => return result,
-            }
-        }
-    }
-
-    fn call(&self, agent: &Agent, session: &Session) -> Result<Response<Body>, ureq::Error> {
         let encoding = if self.request.query() == Query::List { "gzip" } else { "identity" };
         let call = Call {
             method: Method::GET,
@@ -117,7 +93,7 @@ impl Job {
             body: &[],
             idle: self.idle(),
         };
-        self.server.call(agent, session, &call)
+        self.line.ask(&self.server, &call)
     }
 
     /// How long the server may say nothing: it may keep a watch silent until it ends it.

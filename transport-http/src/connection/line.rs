@@ -1,6 +1,9 @@
-use crate::server::{Server, Session};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use ureq::Agent;
+use super::error;
+use crate::server::{Call, Server, Session};
+use listwatch_core::{TransportError, TransportErrorKind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use ureq::http::{Method, Response, StatusCode};
+use ureq::{Agent, Body};
 
 /// The connections that a transport or a client makes its requests over. They can be cut from any thread: then a request
 /// under way fails at once, and none begins any more.
@@ -19,10 +22,10 @@ struct State {
 }
 
 /// What to send a request with.
-pub(crate) struct Way {
-    pub(crate) agent: Agent,
+struct Way {
+    agent: Agent,
     /// It was there before, and its connection may be gone.
-    pub(crate) is_old: bool,
+    is_old: bool,
 }
 
 impl Line {
@@ -30,25 +33,17 @@ impl Line {
         Self { state: Mutex::default(), kept }
     }
 
-    /// The way for a request; `None` once the line is cut. Other certificates mean another connection.
-    pub(crate) fn way(&self, server: &Arc<Server>, session: &Session) -> Option<Way> {
-        let mut state = self.lock();
-        if state.is_cut {
-            return None;
-        }
-        if let Some((agent, connected)) = &state.agent
-            && connected.shows_the_same_as(session)
+    /// Asks, and waits for the head of the answer; once more if the credentials were not accepted, and there are better
+    /// ones.
+    pub(crate) fn ask(&self, server: &Server, call: &Call<'_>) -> Result<Response<Body>, TransportError> {
+        let session = server.session().map_err(error::unusable)?;
+        let response = self.send(server, &session, call)?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(renewed) = server.renew(&session).map_err(error::unusable)?
         {
-            return Some(Way { agent: agent.clone(), is_old: true });
+            return self.send(server, &renewed, call);
         }
-        let agent = server.agent(session, self.kept);
-        state.agent = Some((agent.clone(), session.clone()));
-        Some(Way { agent, is_old: false })
-    }
-
-    /// Forgets the connections there are.
-    pub(crate) fn renew(&self) {
-        self.lock().agent = None;
+        Ok(response)
     }
 
     pub(crate) fn cut(&self) {
@@ -57,6 +52,36 @@ impl Line {
         if let Some((agent, _)) = state.agent.take() {
             agent.shutdown();
         }
+    }
+
+    /// Asks; what only reads, once more if the connection was an old one, which the server may have closed by the time
+    /// it was used.
+    fn send(&self, server: &Server, session: &Session, call: &Call<'_>) -> Result<Response<Body>, TransportError> {
+        let way = self.way(server, session)?;
+        match server.call(&way.agent, session, call).map_err(|cause| error::of(&cause)) {
+            Err(error) if way.is_old && error.kind == TransportErrorKind::Reset && call.method == Method::GET => {
+                self.lock().agent = None;
+                let way = self.way(server, session)?;
+                server.call(&way.agent, session, call).map_err(|cause| error::of(&cause))
+            }
+            result => result,
+        }
+    }
+
+    /// The way for a request, unless the line is cut. Other certificates mean another connection.
+    fn way(&self, server: &Server, session: &Session) -> Result<Way, TransportError> {
+        let mut state = self.lock();
+        if state.is_cut {
+            return Err(TransportError::new(TransportErrorKind::Reset, "given up"));
+        }
+        if let Some((agent, connected)) = &state.agent
+            && connected.shows_the_same_as(session)
+        {
+            return Ok(Way { agent: agent.clone(), is_old: true });
+        }
+        let agent = server.agent(session, self.kept);
+        state.agent = Some((agent.clone(), session.clone()));
+        Ok(Way { agent, is_old: false })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,6 +1,5 @@
 //! Reference models: the slow and obvious way to do what a machine does.
 
-pub mod api_server;
 pub mod delta_fifo;
 pub mod framer;
 pub mod indexer;

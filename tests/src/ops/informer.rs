@@ -1,12 +1,11 @@
 //! Operations on an informer, on the server that it follows, and on what is between them.
 
-use crate::models::api_server::{ApiServer, Health};
+use crate::sim::{Answer, Ask, Health, Pod, Refusal, Server, ServerConfig, TooLarge, WatchLists, Write};
 use arbitrary::{Arbitrary, Result, Unstructured};
 use listwatch_core::{
     Action, Event, Head, Incoming, Informer, InformerConfig, Instant, Key, Object, Order, RequestId, Resource,
     TransportError, TransportErrorKind,
 };
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -119,19 +118,13 @@ pub fn check(setup: Setup, ops: &[Op]) {
     run.settle();
 }
 
-/// What objects are decoded into: not all of them can be.
-#[derive(Debug, Deserialize)]
-struct Thing {
-    #[serde(rename = "spec")]
-    _spec: u32,
-}
-
 /// The uid and the version of an object.
 type State = (u32, u32);
 
 struct Run {
-    informer: Informer<Thing>,
-    server: ApiServer,
+    informer: Informer<Pod>,
+    server: Server,
+    answer: Answer,
     setup: Setup,
     now: Instant,
     /// What the informer is told.
@@ -163,7 +156,8 @@ impl Run {
         config.reflector.watch_margin = Duration::from_secs(1);
         Self {
             informer: Informer::new(Resource::new("/api/v1/things"), config),
-            server: ApiServer::new(setup.server_knows_watch_list),
+            server: Server::new(server(setup)),
+            answer: Answer::complete(Vec::new()),
             setup,
             now: Instant::ZERO,
             clock: Instant::ZERO,
@@ -179,19 +173,22 @@ impl Run {
         match op {
             Op::Apply(key, health) => {
                 self.blind |= health == Health::Unreadable;
-                self.server.apply(key, health);
+                self.server.log.put(key, Write { health, ..Write::default() });
             }
-            Op::Delete(key) => self.server.delete(key),
+            Op::Delete(key) => self.server.log.delete(key),
             Op::Recreate(key) => {
-                self.server.delete(key);
-                self.server.apply(key, Health::Good);
+                self.server.log.delete(key);
+                self.server.log.put(key, Write::default());
             }
-            Op::Compact => self.server.compact(),
-            Op::Bookmark => self.server.bookmark(),
-            Op::Break(status) => self.server.break_watch(status),
+            Op::Compact => self.server.compact(self.server.log.revision()),
+            Op::Bookmark => self.server.bookmark(self.now, &mut self.answer),
+            Op::Break(status) => {
+                self.server.advance(self.now, &mut self.answer);
+                self.answer.break_watch(&Refusal::of(status));
+            }
             Op::Refuse(status) => {
                 if self.open.is_some_and(|open| !open.begun) {
-                    self.server.refuse(status);
+                    self.answer = Refusal::of(status).into();
                 }
             }
             Op::Deliver(most) => self.deliver(most),
@@ -233,7 +230,7 @@ impl Run {
     /// As a driver does, nothing is brought that the informer does not want.
     fn deliver(&mut self, most: usize) {
         let Some(open) = self.open.as_mut().filter(|_| self.informer.wants_input()) else { return };
-        let (id, status) = (open.id, self.server.status());
+        let (id, status) = (open.id, self.answer.head().status);
         if !std::mem::replace(&mut open.begun, true) {
             let retry_after = (status == 503).then_some(Duration::from_secs(1));
             let head = Head { status, retry_after, content_type: None };
@@ -241,7 +238,8 @@ impl Run {
         }
         let space = self.informer.space();
         let most = most.min(space.len());
-        let len = self.server.read(&mut space[..most]);
+        self.server.advance(self.now, &mut self.answer);
+        let len = self.answer.read(&mut space[..most]);
         if len > 0 {
             self.informer.handle(self.clock, Incoming::Data { id, len });
         }
@@ -256,9 +254,11 @@ impl Run {
 
     /// What comes under an old number changes nothing.
     fn stray(&mut self) {
+        // The first moment after events were taken is when silence begins.
+        self.informer.handle_timeout(self.clock);
         let Some(open) = self.open.filter(|open| open.id.0 > 1 && self.informer.wants_input()) else { return };
         let id = RequestId(open.id.0 - 1);
-        let seen = |informer: &Informer<Thing>| {
+        let seen = |informer: &Informer<Pod>| {
             let version = informer.received_version().map(str::to_owned);
             (informer.phase(), version, informer.poll_timeout(), informer.queued(), informer.wants_input())
         };
@@ -282,7 +282,7 @@ impl Run {
             match action {
                 Action::Open(id, request) => {
                     assert!(self.open.is_none(), "{id:?} while another request is open");
-                    self.server.open(&request);
+                    self.answer = self.server.open(self.now, &Ask::from(&request), 0);
                     self.open = Some(Open { id, begun: false });
                 }
                 Action::Abort(id) => _ = self.open.take_if(|open| open.id == id),
@@ -298,7 +298,7 @@ impl Run {
     }
 
     /// (Added (Updated | Recreated)* Deleted)*, and no version goes back.
-    fn note(&mut self, event: Event<Thing>) {
+    fn note(&mut self, event: Event<Pod>) {
         match event {
             Event::Added { object, initial } => {
                 assert!(!(initial && self.synced), "an object of the first list after all of them");
@@ -324,8 +324,9 @@ impl Run {
     /// All objects are well, and everything arrives.
     fn settle(&mut self) {
         self.setup.sends_late = false;
-        let broken: Vec<u8> = self.server.objects().keys().copied().collect();
-        broken.into_iter().for_each(|key| self.server.apply(key, Health::Good));
+        let log = &mut self.server.log;
+        let broken: Vec<u8> = log.states(log.revision()).map(|(key, _)| key).collect();
+        broken.into_iter().for_each(|key| log.put(key, Write::default()));
         if self.blind {
             self.step(Op::Stop);
         }
@@ -335,11 +336,12 @@ impl Run {
             self.step(Op::Deliver(usize::MAX));
             self.check();
             let told = self.take();
+            let silent = self.is_silent();
             match self.open {
                 None => self.advance(self.informer.poll_timeout().unwrap_or(self.now)),
-                Some(_) if !self.server.is_silent() => {}
-                Some(_) if !self.server.is_watched() => self.step(Op::Close(true)),
-                Some(_) if self.server.has_initial_events() => self.step(Op::Bookmark),
+                Some(_) if !silent => {}
+                Some(_) if !self.answer.is_watch() => self.step(Op::Close(true)),
+                Some(_) if self.answer.has_initial_events() => self.step(Op::Bookmark),
                 Some(_) if told => {}
                 Some(_) => return self.check_settled(),
             }
@@ -347,11 +349,33 @@ impl Run {
         panic!("the informer does not catch up: {:?}", self.informer);
     }
 
+    /// Whether everything was said that there is, for ever or for now.
+    fn is_silent(&mut self) -> bool {
+        self.server.advance(self.now, &mut self.answer);
+        self.answer.unread().is_empty()
+    }
+
     fn check_settled(&self) {
-        let objects = self.server.objects().iter();
-        let stored = objects.map(|(key, stored)| (key.to_string(), (stored.uid, stored.version))).collect();
-        assert_eq!(self.told, stored);
+        let log = &self.server.log;
+        let stored = log
+            .states(log.revision())
+            .map(|(key, stored)| (format!("ns-0/pod-{key:03}"), (stored.uid as u32, stored.revision as u32)));
+        assert_eq!(self.told, stored.collect());
         assert!(self.synced);
+    }
+}
+
+/// A server that says nothing by itself.
+fn server(setup: Setup) -> ServerConfig {
+    ServerConfig {
+        keys: Op::KEYS,
+        replicas: 1,
+        watch_lists: if setup.server_knows_watch_list { WatchLists::Served } else { WatchLists::Refused },
+        initial: Duration::ZERO,
+        keeps_time: false,
+        refuses_watches: true,
+        waits_for_versions: false,
+        too_large: TooLarge::CauseType,
     }
 }
 

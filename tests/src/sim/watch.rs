@@ -33,6 +33,8 @@ pub(super) enum Initial {
     Until(Instant),
 }
 
+/// No moment that comes.
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
 /// How often a bookmark comes.
 const BOOKMARKS: Duration = Duration::from_secs(60);
 /// How long before its end a watch gets its last one.
@@ -47,8 +49,8 @@ impl Watch {
             cursor: from,
             from,
             initial: Initial::None,
-            until: Instant::from_nanos(u64::MAX),
-            bookmark: Instant::from_nanos(u64::MAX),
+            until: NEVER,
+            bookmark: NEVER,
             bookmarks: false,
         }
     }
@@ -85,7 +87,7 @@ impl Watch {
             Initial::None => self.bookmark,
         };
         let bookmark = self.bookmarks.then_some(next);
-        earliest(bookmark, Some(self.until).filter(|until| until.as_nanos() < u64::MAX))
+        earliest(bookmark, Some(self.until).filter(|until| *until < NEVER))
     }
 
     /// Says what has happened up to `applied`, and what is due; false when it is over.
@@ -105,7 +107,7 @@ impl Watch {
             }
             let last = Instant::from_nanos(self.until.as_nanos().saturating_sub(BEFORE_THE_END.as_nanos() as u64));
             let next = now + BOOKMARKS;
-            self.bookmark = if now < last { next.min(last) } else { self.until };
+            self.bookmark = if now < last { next.min(last) } else { NEVER };
         }
         now < self.until
     }

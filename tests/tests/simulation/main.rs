@@ -1,5 +1,7 @@
 //! The simulated world, seed by seed, and under single conditions.
 
+mod capture;
 mod health;
 mod herd;
 mod seeds;
+mod server;

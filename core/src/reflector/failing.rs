@@ -23,8 +23,8 @@ impl Reflector {
         let Some(during) = self.during() else { return Step::Nothing };
         let step = self.discard();
         let doubtful = open.as_ref().is_some_and(|open| open.doubtful);
-        self.note_health(open.as_ref());
         let row = ReactionRow::of(during, if doubtful { FailureClass::Unreadable } else { failure.class() });
+        self.note_health(open.as_ref(), row.reaction);
         let (reaction, pace) = row.after(self.times(during));
         self.count(during, reaction);
         self.relist.most_recent |= row.most_recent;
@@ -40,7 +40,7 @@ impl Reflector {
     /// A watch that ended as it should goes on: at once, or where watches end after moments only, as often as those
     /// that fail.
     pub(super) fn watch_on(&mut self, open: &Open) -> Step {
-        self.note_health(Some(open));
+        self.note_health(Some(open), Reaction::Rewatch);
         if !open.is_healthy(self.now) {
             let wait = Wait { pace: Pace::Growing, asked: Duration::ZERO, requests: 1, spread: Duration::ZERO };
             let apart = self.delays.between(HEALTHY * 4 / 5, HEALTHY * 6 / 5);
@@ -55,12 +55,16 @@ impl Reflector {
     }
 
     /// A watch that lived for long ends the outage: delays begin again with the first. Nothing else does, neither time
-    /// nor an event.
-    fn note_health(&mut self, open: Option<&Open>) {
-        if open.is_some_and(|open| open.is_healthy(self.now)) {
+    /// nor an event. If all has to be listed again even so, delays go on to grow: a server that forgets every version
+    /// after a minute would be asked for lists all day.
+    fn note_health(&mut self, open: Option<&Open>, reaction: Reaction) {
+        if !open.is_some_and(|open| open.is_healthy(self.now)) {
+            return;
+        }
+        (self.refused, self.outage) = (0, None);
+        if reaction == Reaction::Rewatch {
             self.delays.reset();
-            (self.requests, self.refused) = (1, 0);
-            self.outage = None;
+            self.requests = 1;
         }
     }
 

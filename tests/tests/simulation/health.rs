@@ -2,7 +2,7 @@
 
 use listwatch_core::{InformerConfig, Instant, Resource};
 use listwatch_tests::sim::{
-    Client, Dice, Fault, Pieces, Server, ServerConfig, TooLarge, Trace, WatchLists, Which, World, Write,
+    Client, Dice, Fault, Pieces, Refusal, Server, ServerConfig, TooLarge, Trace, WatchLists, Which, World, Write,
 };
 use std::time::Duration;
 
@@ -91,6 +91,31 @@ fn a_server_that_is_sick_for_an_hour_gets_at_most_150_requests_from_one_client()
         found.extend(counts.iter().filter(|count| **count > MOST).map(|count| format!("{fault:?} {which:?}: {count}")));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Each watch works for long enough to show that the server is well, and then its version is gone.
+#[test]
+fn a_server_that_forgets_versions_after_half_a_minute_gets_at_most_150_requests_an_hour() {
+    for page_size in [500, 1] {
+        let mut config = InformerConfig::default();
+        (config.reflector.watch_list, config.reflector.page_size) = (false, Some(page_size));
+        let mut world = world(vec![client(config, 1)]);
+        world.clients[0].informer.start(Instant::ZERO);
+        let mut watched = 0;
+        while world.now < Instant::ZERO + HOUR {
+            world.advance(world.now + Duration::from_secs(1));
+            watched = if world.clients[0].is_at_rest() { watched + 1 } else { 0 };
+            if watched > 31 {
+                world.server.log.put(1, Write::default());
+                world.server.compact(world.server.log.revision());
+                let gone = Refusal::expired("");
+                world.clients[0].connection_mut().into_iter().for_each(|open| open.answer_mut().break_watch(&gone));
+            }
+        }
+        let requests = world.clients[0].tally.requests;
+        println!("pages of {page_size}: {requests} requests");
+        assert!(requests <= MOST, "{requests} requests with pages of {page_size}");
+    }
 }
 
 /// How many requests there are in an hour of it.

@@ -3,6 +3,7 @@
 //! This is the crate to depend on: it brings core and the transports with it. It reads the clock, spawns and sleeps;
 //! what is done when is decided in core.
 
+mod client;
 mod clock;
 mod events;
 mod run;
@@ -10,6 +11,7 @@ mod synced;
 mod workers;
 
 pub use async_executor::Executor;
+pub use client::Client;
 pub use clock::{Clock, Sleep};
 pub use events::Events;
 pub use run::run;

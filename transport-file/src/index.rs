@@ -94,7 +94,7 @@ impl Index {
     }
 
     fn question(&self, request: &Request) -> Option<Question> {
-        let resource = self.resources.iter().position(|resource| *resource == request.resource)?;
+        let resource = self.resources.iter().position(|resource| is_same(resource, &request.resource))?;
         Some(Question { resource, query: request.query(), page: request.continue_token().map(Into::into) })
     }
 
@@ -160,7 +160,7 @@ impl Reading {
     }
 
     fn question(&mut self, request: &Request) -> Question {
-        if !self.index.resources.contains(&request.resource) {
+        if !self.index.resources.iter().any(|resource| is_same(resource, &request.resource)) {
             self.index.resources.push(request.resource.clone());
         }
         let question = self.index.question(request);
@@ -171,4 +171,8 @@ impl Reading {
 fn unknown_version(version: u64) -> Fault {
     let message = format!("version {version} of the capture format is unknown here; use a release that reads it");
     Fault::new(CaptureErrorKind::Version, message)
+}
+/// Whether the same objects are meant, in whatever form they are asked for: a recording has but one.
+fn is_same(one: &Resource, other: &Resource) -> bool {
+    (one.path(), one.labels(), one.fields()) == (other.path(), other.labels(), other.fields())
 }

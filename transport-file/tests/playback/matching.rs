@@ -161,3 +161,14 @@ fn writes_discovery_and_single_objects_are_neither_lists_nor_resources() {
     assert_eq!(player.ask(PODS).text(), "l");
     assert_eq!(player.playback.summary().others, 3);
 }
+
+#[test]
+fn a_request_for_metadata_only_gets_what_was_recorded() {
+    let mut player = player(&exchange(0, 1, PODS, "l1"));
+    let mut request = listwatch_core::Request::parse(PODS);
+    request.resource = request.resource.metadata_only();
+    listwatch_core::ListerWatcher::open(&mut player.playback, listwatch_core::RequestId(1), &request);
+    let mut buf = [0; 8];
+    assert!(matches!(player.poll(&mut buf), listwatch_core::Incoming::Head { head, .. } if head.status == 200));
+    assert!(matches!(player.poll(&mut buf), listwatch_core::Incoming::Data { len: 2, .. }));
+}

@@ -372,6 +372,7 @@ fn server(setup: Setup) -> ServerConfig {
         replicas: 1,
         watch_lists: if setup.server_knows_watch_list { WatchLists::Served } else { WatchLists::Refused },
         initial: Duration::ZERO,
+        early_bookmarks: false,
         keeps_time: false,
         refuses_watches: true,
         waits_for_versions: false,

@@ -11,8 +11,8 @@ use super::server::Server;
 use super::tally::Tally;
 use super::trace::Trace;
 use listwatch_core::{
-    Action, Event, Failure, Head, Incoming, Informer, InformerConfig, Instant, Query, Request, RequestId, Resource,
-    TransportErrorKind, earliest,
+    Action, Event, Failure, Head, Incoming, Informer, InformerConfig, Instant, Phase, Query, Request, RequestId,
+    Resource, TransportErrorKind, Verb, earliest,
 };
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ pub struct Client {
     last_id: RequestId,
     /// Who takes events does so only after this.
     pause: Option<Instant>,
+    /// How many events are taken one by one, with a pause after each.
+    sips: u64,
     /// When the server is to be asked again at the earliest, as it said.
     not_before: Instant,
     /// There were events during this pause.
@@ -67,6 +69,7 @@ impl Client {
             dice,
             last_id: RequestId::default(),
             pause: None,
+            sips: 0,
             not_before: Instant::ZERO,
             missed: false,
             unread: false,
@@ -177,6 +180,7 @@ impl Client {
         fault: Option<Fault>,
         server: &mut Server,
     ) -> Connection {
+        let fault = fault.filter(|fault| *fault != Fault::OldState || names_a_version(request));
         let replica = self.dice.below(server.replicas.len() as u64) as usize;
         let behind = server.replicas[replica].is_behind(&server.log);
         let ask = Ask::from(request);
@@ -194,6 +198,10 @@ impl Client {
         }
         if let (Some(Fault::RepeatedPage), Some(token)) = (fault, request.continue_token()) {
             answer = server.repeated_page(token);
+        }
+        if fault == Some(Fault::OldState) {
+            let back = 1 + self.dice.below(20);
+            answer = server.old_list(&ask, server.log.revision().saturating_sub(back).max(1));
         }
         if matches!(fault, Some(Fault::NoBookmarks | Fault::NoInitialEnd)) {
             answer.withhold_bookmarks();
@@ -219,6 +227,7 @@ impl Client {
                 connection.cut_after(self.dice.below(most) as usize, fault);
             }
             Fault::EarlyEnd => connection.end_at(now + self.dice.between(Duration::ZERO, Duration::from_secs(4))),
+            Fault::ShortWatch => connection.end_at(now + Duration::from_secs(2)),
             Fault::DuplicateClose => self.twice = true,
             Fault::StreamGone | Fault::StreamError | Fault::StreamThrottled => {
                 fault.refusal().iter().for_each(|refusal| connection.answer_mut().break_watch(refusal));
@@ -259,13 +268,11 @@ impl Client {
     /// Hands on one input. What is being listed is told to nobody before it is complete.
     fn feed(&mut self, now: Instant, incoming: Incoming) {
         self.tally.inputs += 1;
-        let listing = |informer: &Informer<Pod>| informer.phase() == listwatch_core::Phase::Listing;
+        let listing = |informer: &Informer<Pod>| informer.phase() == Phase::Listing;
         let (was_listing, queued) = (listing(&self.informer), self.informer.queued());
         let broken = matches!(incoming, Incoming::Failed { .. });
         self.informer.handle(now, incoming);
-        if was_listing
-            && (listing(&self.informer) || broken && self.informer.phase() == listwatch_core::Phase::BackingOff)
-        {
+        if was_listing && (listing(&self.informer) || broken && self.informer.phase() == Phase::BackingOff) {
             assert_eq!(self.informer.queued(), queued, "a list that is not complete is told");
         }
     }
@@ -279,24 +286,35 @@ impl Client {
             return;
         }
         while let Some(event) = self.informer.poll_event() {
-            self.tally.told += 1;
-            self.trace.note(&[now.as_nanos(), 6, event_number(&event)]);
-            if let Event::Failed(report) = &event {
-                self.tally.failure(report);
-                let unread = self.unread && report.failure == Failure::Stalled;
-                assert!(!unread, "a server is called silent whose answer was not read");
+            self.note(now, &event, server);
+            if self.sips > 0 {
+                self.sips -= 1;
+                self.pause = Some(now + self.dice.between(Duration::ZERO, Duration::from_secs(20)));
+                return;
             }
-            if let Event::Undecodable(undecodable) = &event {
-                let readable = undecodable.key.is_some();
-                self.tally.fault(if readable { Fault::Undecodable } else { Fault::Unreadable });
-            }
-            self.observer.note(&event, &server.log);
         }
+        assert!(self.informer.poll_event().is_none(), "there was nothing to tell, and now there is");
+    }
+
+    fn note(&mut self, now: Instant, event: &Event<Pod>, server: &Server) {
+        self.tally.told += 1;
+        self.trace.note(&[now.as_nanos(), 6, event_number(event)]);
+        if let Event::Failed(report) = event {
+            self.tally.failure(report);
+            let unread = self.unread && report.failure == Failure::Stalled;
+            assert!(!unread, "a server is called silent whose answer was not read");
+        }
+        if let Event::Undecodable(undecodable) = event {
+            let readable = undecodable.key.is_some();
+            self.observer.needs_restart |= !readable && self.informer.phase() != Phase::Watching;
+            self.tally.fault(if readable { Fault::Undecodable } else { Fault::Unreadable });
+        }
+        self.observer.note(event, &server.log);
     }
 
     /// Takes no events until then.
     pub fn pause(&mut self, until: Instant) {
-        (self.pause, self.missed) = (Some(until), false);
+        (self.pause, self.missed, self.sips) = (Some(until), false, self.dice.below(8));
     }
 
     /// The informer is stopped and started again.
@@ -344,6 +362,14 @@ impl Client {
     }
 }
 
+/// Whether a list is asked to be not older than something. One that is not is as new as can be, or nobody could tell.
+fn names_a_version(request: &Request) -> bool {
+    match &request.verb {
+        Verb::List { resource_version, .. } => resource_version.as_deref().is_some_and(|version| version != "0"),
+        Verb::Watch { .. } => false,
+    }
+}
+
 /// What an event says, as a number.
 fn event_number(event: &Event<Pod>) -> u64 {
     let kind = match event {
@@ -361,11 +387,11 @@ fn event_number(event: &Event<Pod>) -> u64 {
 }
 
 fn draw_pieces(dice: &mut Dice) -> Pieces {
-    let most = match dice.below(8) {
+    let most = match dice.below(32) {
         0 => 1,
         1 => 7,
-        2 | 3 => 64,
-        4 => 700,
+        2..6 => 64,
+        6..12 => 700,
         _ => usize::MAX,
     };
     let latency = Duration::from_micros(dice.pick(&[0, 300, 20_000, 400_000]));

@@ -72,6 +72,8 @@ pub enum Fault {
     StreamThrottled,
     /// A watch ends much too early.
     EarlyEnd,
+    /// A watch ends after two seconds.
+    ShortWatch,
     /// What a watch goes on from is gone.
     Compacted,
     /// What a continue token goes on from is gone.
@@ -84,6 +86,8 @@ pub enum Fault {
     NoBookmarks,
     /// The request is served by a replica that is behind.
     StaleReplica,
+    /// A list is older than it was asked to be.
+    OldState,
     /// The store goes back to a backup.
     Restore,
     /// An object cannot be decoded.
@@ -100,7 +104,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 47] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -134,12 +138,14 @@ impl Fault {
         Self::StreamError,
         Self::StreamThrottled,
         Self::EarlyEnd,
+        Self::ShortWatch,
         Self::Compacted,
         Self::TokenExpired,
         Self::RepeatedPage,
         Self::NoInitialEnd,
         Self::NoBookmarks,
         Self::StaleReplica,
+        Self::OldState,
         Self::Restore,
         Self::Undecodable,
         Self::Unreadable,
@@ -180,8 +186,9 @@ impl Fault {
     pub fn is_possible(self, query: Query, page: bool) -> bool {
         match self {
             Self::TokenExpired | Self::RepeatedPage => page,
+            Self::OldState => query == Query::List && !page,
             Self::NoInitialEnd => query == Query::WatchList,
-            Self::NoBookmarks | Self::Compacted => query == Query::Watch,
+            Self::NoBookmarks | Self::Compacted | Self::ShortWatch => query == Query::Watch,
             Self::EarlyEnd | Self::StreamGone | Self::StreamError | Self::StreamThrottled => query != Query::List,
             _ => true,
         }

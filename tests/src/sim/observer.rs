@@ -44,6 +44,8 @@ pub struct Observer {
     era: u32,
     /// There were objects of which not even the key could be read: deletions may have been missed.
     pub blind: bool,
+    /// One of them was part of the last list, from which no deletion was inferred: only the next tells, and none need come.
+    pub needs_restart: bool,
     checked: Option<(u64, u64)>,
     changes: u64,
 }
@@ -65,6 +67,7 @@ impl Observer {
             listing_era: 0,
             era: 0,
             blind: false,
+            needs_restart: false,
             checked: None,
             changes: 0,
         }
@@ -73,6 +76,7 @@ impl Observer {
     /// A list, or a watch-list, begins.
     pub fn note_listing(&mut self, log: &Log) {
         self.listing_era = log.era();
+        self.needs_restart = false;
     }
 
     /// (Added (Updated | Recreated)* Deleted)*, with nothing that goes back.

@@ -16,7 +16,7 @@ impl Page {
     /// The token that leads to it.
     #[must_use]
     pub(super) fn token(self) -> String {
-        let revision = self.revision.map_or("-1".to_owned(), |revision| revision.to_string());
+        let revision = self.revision.map_or_else(|| "-1".to_owned(), |revision| revision.to_string());
         format!("v1:{revision}:{}", self.first)
     }
 

@@ -131,9 +131,12 @@ impl Run {
 
     /// Nothing goes wrong any more: in the end the informer is well, and has what the server has.
     fn settle(&mut self) {
-        self.weather.clear(&mut self.world);
+        Weather::clear(&mut self.world);
         self.heal();
         if self.client().observer.blind {
+            self.hide_a_deletion();
+        }
+        if self.client().observer.needs_restart {
             let now = self.world.now;
             self.client().restart(now);
         }
@@ -145,6 +148,14 @@ impl Run {
         }
         self.world.advance(self.world.now + REST);
         assert!(self.is_caught_up(), "it was well, and is not any more");
+    }
+
+    /// An object is deleted, and nothing of the event can be read.
+    fn hide_a_deletion(&mut self) {
+        self.world.advance(self.world.now + 2 * REST);
+        self.world.server.log.put(0, Write { health: Health::Unreadable, ..Write::default() });
+        self.world.server.log.delete(0);
+        self.world.stir();
     }
 
     /// What could not be decoded is written again.

@@ -33,6 +33,8 @@ pub struct ServerConfig {
     pub watch_lists: WatchLists,
     /// How long it takes to say that the initial events of a watch-list are complete.
     pub initial: Duration,
+    /// A bookmark comes between the initial events, too.
+    pub early_bookmarks: bool,
     /// Whether it writes bookmarks, and ends watches, by itself.
     pub keeps_time: bool,
     /// A version that is gone is refused by the status of the answer, not by an event under status 200.
@@ -99,6 +101,13 @@ impl Server {
             watch.say_bookmark(answer.body());
             answer.watch = Some(watch);
         }
+    }
+
+    /// A list of how it was at `revision`, whatever was asked.
+    #[must_use]
+    pub fn old_list(&self, ask: &Ask, revision: u64) -> Answer {
+        let selector = Selector::of(&ask.request.resource).unwrap_or_default();
+        Answer::complete(self.page(ask, &selector, Page { revision: Some(revision), first: 0 }, None))
     }
 
     /// A page that says to go on with the token that led to it.
@@ -255,7 +264,7 @@ impl Server {
         };
         let mut answer = Answer::complete(Vec::new());
         let watch = Watch::new(replica, selector, ask.request.resource.is_metadata_only(), from);
-        let watch = watch.beginning_with(&self.log, ended, answer.body());
+        let watch = watch.beginning_with(&self.log, ended, self.config.early_bookmarks, answer.body());
         answer.watch = Some(self.timed(watch, now, timeout));
         answer
     }

@@ -53,6 +53,7 @@ fn server(dice: &mut Dice) -> ServerConfig {
             _ => WatchLists::Served,
         },
         initial: Duration::from_millis(dice.pick(&[0, 100, 8_000])),
+        early_bookmarks: dice.chance(30),
         keeps_time: true,
         refuses_watches: dice.chance(50),
         waits_for_versions: dice.chance(50),

@@ -83,7 +83,7 @@ impl Trace {
     /// An answer ended.
     pub fn end(&mut self, now: Instant, id: RequestId, error: Option<&TransportError>) {
         self.note(&[now.as_nanos(), id.0, 4, u64::from(error.is_some())]);
-        let end = error.map_or("eof".to_owned(), |error| format!("{}", error.kind));
+        let end = error.map_or_else(|| "eof".to_owned(), |error| error.kind.to_string());
         self.record(now, id, |out| write!(out, r#""end":"{end}""#));
     }
 

@@ -67,11 +67,15 @@ impl Watch {
         (self.bookmarks, self.initial) = (false, Initial::None);
     }
 
-    /// It begins with the state of every object, which the next bookmark ends.
-    pub(super) fn beginning_with(mut self, log: &Log, ended: Initial, out: &mut Vec<u8>) -> Self {
-        let states: Vec<_> = log.states(self.cursor).collect();
-        for (key, object) in states.iter().filter(|(key, object)| self.selector.matches(*key, object)) {
-            self.say(out, "ADDED", *key, object);
+    /// It begins with the state of every object, which the next bookmark ends; but not one that comes `early`, between
+    /// them.
+    pub(super) fn beginning_with(mut self, log: &Log, ended: Initial, early: bool, out: &mut Vec<u8>) -> Self {
+        let states = log.states(self.cursor).filter(|(key, object)| self.selector.matches(*key, object));
+        for (place, (key, object)) in states.enumerate() {
+            if early && place == 1 {
+                self.write_bookmark(out, "");
+            }
+            self.say(out, "ADDED", key, &object);
         }
         self.initial = ended;
         self
@@ -116,12 +120,15 @@ impl Watch {
     pub(super) fn say_bookmark(&mut self, out: &mut Vec<u8>) {
         let end = self.has_initial_events();
         self.initial = Initial::None;
-        let end = if end { r#""k8s.io/initial-events-end":"true""# } else { "" };
+        self.write_bookmark(out, if end { r#""k8s.io/initial-events-end":"true""# } else { "" });
+    }
+
+    fn write_bookmark(&self, out: &mut Vec<u8>, annotations: &str) {
         let version = self.cursor;
         put(
             out,
             format_args!(
-                r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"{version}","annotations":{{{end}}}}}}}}}"#
+                r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"{version}","annotations":{{{annotations}}}}}}}}}"#
             ),
         );
         out.push(b'\n');

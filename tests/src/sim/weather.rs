@@ -47,7 +47,8 @@ const TO_ANY: [Fault; 24] = [
 ];
 const CUTS: [Fault; 3] = [Fault::CutByReset, Fault::CutByEnd, Fault::CutBySilence];
 /// What ends a watch.
-const TO_WATCHES: [Fault; 6] = [
+const TO_WATCHES: [Fault; 7] = [
+    Fault::ShortWatch,
     Fault::StreamGone,
     Fault::StreamError,
     Fault::StreamThrottled,
@@ -56,7 +57,7 @@ const TO_WATCHES: [Fault; 6] = [
     Fault::EarlyEnd,
 ];
 /// What can happen to the state as a whole.
-const TO_STATES: [Fault; 3] = [Fault::NoInitialEnd, Fault::TokenExpired, Fault::RepeatedPage];
+const TO_STATES: [Fault; 4] = [Fault::NoInitialEnd, Fault::TokenExpired, Fault::RepeatedPage, Fault::OldState];
 
 impl Weather {
     pub(super) fn new(may_restore: bool) -> Self {
@@ -87,7 +88,7 @@ impl Weather {
     }
 
     /// Nothing goes wrong any more.
-    pub(super) fn clear(&mut self, world: &mut World) {
+    pub(super) fn clear(world: &mut World) {
         world.server.replicas.iter_mut().for_each(|replica| replica.freeze(false));
         world.clients[0].script.clear();
         world.clients[0].pause(world.now);

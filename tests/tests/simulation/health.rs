@@ -13,7 +13,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const SICK: Duration = Duration::from_secs(120);
 
 /// Every state of failure: what goes wrong, with which requests.
-const STATES: [(Fault, Which); 59] = [
+const STATES: [(Fault, Which); 60] = [
     (Fault::BadRequest, Which::Any),
     (Fault::Unauthorized, Which::Any),
     (Fault::Forbidden, Which::Any),
@@ -57,6 +57,7 @@ const STATES: [(Fault, Which); 59] = [
     (Fault::StreamError, Which::Watches),
     (Fault::StreamThrottled, Which::Watches),
     (Fault::EarlyEnd, Which::Watches),
+    (Fault::ShortWatch, Which::Watches),
     (Fault::NoBookmarks, Which::Watches),
     (Fault::Compacted, Which::Watches),
     (Fault::Gone, Which::States),
@@ -154,6 +155,7 @@ pub(crate) fn world(clients: Vec<Client>) -> World {
         replicas: 1,
         watch_lists: WatchLists::Served,
         initial: Duration::ZERO,
+        early_bookmarks: false,
         keeps_time: true,
         refuses_watches: true,
         waits_for_versions: true,

@@ -12,6 +12,7 @@ fn config() -> ServerConfig {
         replicas: 2,
         watch_lists: WatchLists::Served,
         initial: Duration::ZERO,
+        early_bookmarks: false,
         keeps_time: true,
         refuses_watches: true,
         waits_for_versions: false,

@@ -405,6 +405,23 @@ fn a_reader_that_comes_back_after_an_hour_does_not_call_the_server_silent() {
 }
 
 #[test]
+fn an_answer_that_came_while_a_failure_waited_to_be_taken_is_not_given_up() {
+    let mut talk = talk(|config| {
+        config.reflector.watch_list = true;
+        config.reflector.answer_timeout = Some(Duration::from_secs(60));
+    });
+    let _ = talk.asked();
+    talk.head(422);
+    talk.ends();
+    assert!(matches!(talk.informer.poll_action(), Some(Action::Open(..))), "a list is asked for at once");
+    talk.now = talk.now + Duration::from_secs(3600);
+    assert_eq!(talk.told().len(), 1);
+    talk.informer.handle_timeout(talk.now);
+    assert_eq!(talk.informer.phase(), Phase::Listing);
+    assert_eq!(talk.informer.poll_timeout(), Some(talk.now + Duration::from_secs(60)), "the silence begins now");
+}
+
+#[test]
 fn what_comes_after_a_stop_has_no_effect() {
     let mut talk = talk(|_| {}).watching(&[]);
     talk.informer.stop(talk.now);

@@ -152,6 +152,7 @@ impl Run {
 
     /// An object is deleted, and nothing of the event can be read.
     fn hide_a_deletion(&mut self) {
+        self.world.server.log.put(0, Write::default());
         self.world.advance(self.world.now + 2 * REST);
         self.world.server.log.put(0, Write { health: Health::Unreadable, ..Write::default() });
         self.world.server.log.delete(0);

@@ -69,7 +69,11 @@ impl Source {
         let fault = match error.kind() {
             UnexpectedEof if gzip => Fault::new(
                 CaptureErrorKind::Gzip,
-                format!("the gzip data breaks off at byte {}; copy the file again", self.position()),
+                format!(
+                    "the gzip data breaks off at byte {}; copy the file again, unless its recording was killed: then \
+                     nothing is missing before this place",
+                    self.position()
+                ),
             ),
             InvalidData | InvalidInput if gzip => Fault::new(
                 CaptureErrorKind::Gzip,

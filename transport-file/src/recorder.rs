@@ -6,6 +6,7 @@ use crate::reel::Reel;
 use core::task::Poll;
 use listwatch_core::{
     Head, Incoming, Instant, ListerWatcher, Request, RequestId, Resource, TransportError, TransportErrorKind, Turn,
+    earliest,
 };
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -138,8 +139,14 @@ impl<L: ListerWatcher> Recorder<L> {
             Incoming::Data { id, len } => self.note(now, *id, What::Data(Cow::Borrowed(&buf[..*len]))),
             Incoming::End { id } => self.note(now, *id, What::End("eof".into())),
             Incoming::Failed { id, error } => self.note(now, *id, What::End(error.to_string().into())),
-            Incoming::Idle { .. } => self.reel.rest(now),
+            Incoming::Idle { .. } => Ok(()),
         }
+    }
+
+    /// Nothing comes at the moment: what there is goes to the file, now or when that is due.
+    fn rest(&mut self, now: Instant, until: Option<Instant>) -> Result<Poll<Incoming>, CaptureError> {
+        let due = self.reel.rest(now)?;
+        Ok(Poll::Ready(Incoming::Idle { until: earliest(until, due) }))
     }
 
     /// Ends what is open, and says why.
@@ -166,12 +173,11 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
         }
         let now = turn.now;
         let polled = self.note_requests(now).map(|()| self.transport.poll_read(turn, buf));
-        let noted = polled.and_then(|polled| {
-            match &polled {
-                Poll::Ready(incoming) => self.note_incoming(now, incoming, buf)?,
-                Poll::Pending => self.reel.rest(now)?,
-            }
-            Ok(polled)
+        let noted = polled.and_then(|polled| match polled {
+            // The transport will wake the caller, who may come earlier.
+            Poll::Pending => self.rest(now, None),
+            Poll::Ready(Incoming::Idle { until }) => self.rest(now, until),
+            Poll::Ready(incoming) => self.note_incoming(now, &incoming, buf).map(|()| Poll::Ready(incoming)),
         });
         noted.unwrap_or_else(|error| {
             let failed = self.fail(&error);
@@ -196,7 +202,7 @@ fn response(head: &Head) -> ResponseRecord<'_> {
 }
 
 fn is_of_secrets(resource: &Resource) -> bool {
-    resource.path().trim_end_matches('/').rsplit('/').next() == Some("secrets")
+    resource.path().split(['/', '?']).any(|part| part == "secrets")
 }
 
 #[cfg(test)]

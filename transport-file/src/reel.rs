@@ -65,17 +65,18 @@ impl Reel {
         line.write(&mut *out).and_then(|()| out.write_all(b"\n")).map_err(|error| self.failed(&error))
     }
 
-    /// There is nothing to add at the moment: what there is goes to the file.
-    pub(crate) fn rest(&mut self, now: Instant) -> Result<(), CaptureError> {
+    /// There is nothing to add at the moment: what there is goes to the file. Where it is too early for that, the
+    /// moment at which this is to be called again.
+    pub(crate) fn rest(&mut self, now: Instant) -> Result<Option<Instant>, CaptureError> {
         let due = match &self.out {
-            Out::Plain(_) => self.dirty,
-            Out::Gzip(_) => self.dirty && self.saved + BETWEEN_FLUSHES <= now,
+            Out::Plain(_) => now,
+            Out::Gzip(_) => self.saved + BETWEEN_FLUSHES,
         };
-        if !due {
-            return Ok(());
+        if !self.dirty || now < due {
+            return Ok(Some(due).filter(|_| self.dirty));
         }
         (self.dirty, self.saved) = (false, now);
-        self.flush()
+        self.flush().map(|()| None)
     }
 
     /// Ends the file.

@@ -1,4 +1,6 @@
+use super::request::PercentEncoded;
 use alloc::format;
+use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -46,10 +48,16 @@ impl Resource {
         }
     }
 
-    /// Only the objects of one namespace; an empty one is all of them. Once.
+    /// Only the objects of one namespace; an empty one is all of them. Once. Whatever could mean something else in a path
+    /// is escaped, so that what is no name of a namespace is the name of none.
     #[must_use]
     pub fn in_namespace(mut self, namespace: &str) -> Self {
         if let Some((version, plural)) = self.path.rsplit_once('/').filter(|_| !namespace.is_empty()) {
+            // A segment of dots would be taken for a step.
+            let namespace = match namespace.contains(|c| c != '.') {
+                true => PercentEncoded(namespace).to_string(),
+                false => namespace.replace('.', "%2E"),
+            };
             self.path = format!("{version}/namespaces/{namespace}/{plural}").into();
         }
         self
@@ -132,7 +140,6 @@ fn is_name(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
 
     #[test]
     fn a_resource_is_named_by_group_version_and_plural() {
@@ -142,6 +149,13 @@ mod tests {
         assert_eq!(path("metrics.k8s.io/v1beta1/pods"), "/apis/metrics.k8s.io/v1beta1/pods");
         assert_eq!(Resource::named("v1/pods").unwrap().in_namespace("").path(), "/api/v1/pods");
         assert_eq!(Resource::named("v1/pods").unwrap().in_namespace("a").path(), "/api/v1/namespaces/a/pods");
+    }
+
+    #[test]
+    fn a_namespace_cannot_lead_to_another_resource() {
+        let path = |namespace| Resource::named("v1/pods").unwrap().in_namespace(namespace).path().to_string();
+        assert_eq!(path("a/secrets?x=/"), "/api/v1/namespaces/a%2Fsecrets%3Fx%3D%2F/pods");
+        assert_eq!(path(".."), "/api/v1/namespaces/%2E%2E/pods");
     }
 
     #[test]

@@ -160,8 +160,8 @@ fn zipped_data_that_breaks_off_is_played_up_to_there() {
     assert_eq!(error.kind(), Kind::Gzip);
     let line = error.line().unwrap();
     assert!(line > 4 * played, "{line}");
-    let message = format!("{}:{line}: the gzip data breaks off at byte {half}; copy the file again", path.display());
-    assert_eq!(error.to_string(), message);
+    let message = format!("{}:{line}: the gzip data breaks off at byte {half}; copy the file again, ", path.display());
+    assert!(error.to_string().starts_with(&message), "{error}");
 }
 
 #[test]
@@ -182,10 +182,8 @@ fn damaged_zipped_data_is_an_error_that_says_where() {
     let before_its_kind_shows = &gzip(format!("{{\"metadata\":\"{numbers}\"}}"))[..5000];
     assert_eq!(refusal(before_its_kind_shows).0.kind(), Kind::Gzip);
     let (error, message) = refusal([0x1f, 0x8b, 8]);
-    assert_eq!(
-        (error.kind(), message),
-        (Kind::Gzip, ": the gzip data breaks off at byte 3; copy the file again".into())
-    );
+    assert_eq!(error.kind(), Kind::Gzip);
+    assert!(message.starts_with(": the gzip data breaks off at byte 3; copy the file again, "), "{message}");
 }
 
 #[test]

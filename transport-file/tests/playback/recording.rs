@@ -1,6 +1,6 @@
 //! What is recorded, played.
 
-use crate::support::{Ending, Played, Player, bundled, end, exchange, file, request, response, text};
+use crate::support::{Ending, Played, Player, bundled, data, end, exchange, file, request, response, text};
 use flate2::read::GzDecoder;
 use listwatch_core::{Incoming, ListerWatcher, Resource, TransportErrorKind};
 use listwatch_transport_file::{CaptureError, CaptureErrorKind, Playback, PlaybackConfig, Recorder, RecorderConfig};
@@ -169,4 +169,29 @@ fn a_recording_is_compressed_by_its_name() {
     let mut text = String::new();
     GzDecoder::new(std::fs::File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
     assert!(text.len() as u64 > 3 * path.metadata().unwrap().len() && text.ends_with("\"end\":\"eof\"}\n"));
+}
+
+#[test]
+fn the_last_events_of_a_compressed_recording_do_not_wait_for_the_next_ones() {
+    let path = no_file("last.jsonl.gz");
+    let lines = [
+        request(0, 1, "/api/v1/pods?watch=1"),
+        response(0, 1),
+        data(1_500, 1, "early"),
+        data(1_700, 1, "last"),
+        data(99_000, 1, "much later"),
+    ];
+    let mut original = Player::of(recorder(&path, Playback::from_file(file(text(&lines))).unwrap()));
+    original.open("/api/v1/pods?watch=1");
+    let mut buf = [0; 64];
+    loop {
+        match original.poll(&mut buf) {
+            Incoming::Data { len, .. } if &buf[..len] == b"much later" => break,
+            Incoming::Idle { until: Some(until) } if until.saturating_since(original.now).as_secs() > 30 => break,
+            Incoming::Idle { until: Some(until) } => original.now = until,
+            _ => {}
+        }
+    }
+    std::mem::forget(original);
+    assert_eq!(Player::new(&path).ask("/api/v1/pods?watch=1").text(), "earlylast");
 }

@@ -63,8 +63,16 @@ fn without_secrets(uri: &Uri) -> String {
 fn of_io(error: &io::Error) -> TransportError {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(tls) => TransportError::new(TransportErrorKind::Tls, of_tls(tls)),
-        None => TransportError::new(kind_of(error), error.to_string()),
+        None => {
+            let kind = kind_of(error);
+            TransportError::new(kind, beyond(kind, &error.to_string()))
+        }
     }
+}
+
+/// What an error of the system's says beyond its kind: "connection refused: Connection refused" helps nobody.
+fn beyond(kind: TransportErrorKind, said: &str) -> &str {
+    if said.to_lowercase().starts_with(&kind.to_string()) { "" } else { said }
 }
 
 fn kind_of(error: &io::Error) -> TransportErrorKind {
@@ -111,5 +119,18 @@ fn while_doing(timeout: Timeout) -> &'static str {
         Timeout::RecvResponse => "the answer did not begin",
         Timeout::PerRead => "nothing came",
         _ => "it took too long",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_connection_is_said_once() {
+        let refused = io::Error::new(io::ErrorKind::ConnectionRefused, "Connection refused (os error 111)");
+        assert_eq!(of_io(&refused).to_string(), "connection refused");
+        let unreachable = io::Error::new(io::ErrorKind::HostUnreachable, "No route to host (os error 113)");
+        assert_eq!(of_io(&unreachable).to_string(), "connection refused: No route to host (os error 113)");
     }
 }

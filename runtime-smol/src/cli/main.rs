@@ -2,12 +2,14 @@
 
 mod args;
 mod complaint;
+mod error;
 mod live;
 mod plain;
 mod printer;
 mod progress;
 mod reason;
 mod replay;
+mod resource;
 mod source;
 mod stop;
 mod summary;
@@ -15,10 +17,9 @@ mod watch;
 
 use args::Command;
 use complaint::complain;
-use replay::ReplayError;
+use error::CommandError;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
-use watch::WatchError;
 
 fn main() -> ExitCode {
     let command = match args::parse(lexopt::Parser::from_env()) {
@@ -28,44 +29,23 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match command {
-        Command::Help => finish(print(args::HELP)),
-        Command::Version => finish(print(concat!("listwatch ", env!("CARGO_PKG_VERSION"), "\n"))),
-        Command::Replay(options) => finish(replay::replay(&options)),
-        Command::Watch(options) => finish(watch::watch(&options)),
-    }
-}
-
-fn print(text: &str) -> Result<(), ReplayError> {
-    std::io::stdout().write_all(text.as_bytes()).map_err(ReplayError::Output)
-}
-
-/// What a command can end with.
-trait Ending: std::fmt::Display {
-    /// The trouble with standard output, if it is that.
-    fn output(&self) -> Option<&std::io::Error>;
-}
-
-impl Ending for ReplayError {
-    fn output(&self) -> Option<&std::io::Error> {
-        if let Self::Output(error) = self { Some(error) } else { None }
-    }
-}
-
-impl Ending for WatchError {
-    fn output(&self) -> Option<&std::io::Error> {
-        if let Self::Output(error) = self { Some(error) } else { None }
-    }
-}
-
-fn finish(result: Result<(), impl Ending>) -> ExitCode {
-    match result {
+    let done = match command {
+        Command::Help => print(args::HELP),
+        Command::Version => print(concat!("listwatch ", env!("CARGO_PKG_VERSION"), "\n")),
+        Command::Replay(options) => replay::replay(&options),
+        Command::Watch(options) => watch::watch(&options),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has seen enough.
-        Err(error) if error.output().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
+        Err(CommandError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             complain(error);
             ExitCode::FAILURE
         }
     }
+}
+
+fn print(text: &str) -> Result<(), CommandError> {
+    std::io::stdout().write_all(text.as_bytes()).map_err(CommandError::Output)
 }

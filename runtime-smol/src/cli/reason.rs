@@ -24,8 +24,19 @@ pub(crate) fn reason(failed: &FailureReport) -> String {
     }
 }
 
+/// The same with what was said in detail: `403 Forbidden in the list: pods is forbidden`.
+pub(crate) fn in_full(failed: &FailureReport) -> String {
+    let detail = match &failed.failure {
+        Failure::Status(status) | Failure::StreamError(status) => &*status.message,
+        Failure::Transport(error) => &*error.detail,
+        other => return format!("{other} ({})", place(failed.during)),
+    };
+    let reason = reason(failed);
+    if detail.is_empty() { reason } else { format!("{reason}: {detail}") }
+}
+
 /// What was being done.
-pub(crate) fn place(during: During) -> &'static str {
+fn place(during: During) -> &'static str {
     match during {
         During::List => "in the list",
         During::Page => "on a page",
@@ -51,5 +62,21 @@ mod tests {
         let cut = TransportError::new(TransportErrorKind::Reset, "recorded: cut");
         assert_eq!(told(During::WatchList, Failure::Transport(cut)), "connection broken in the watch-list");
         assert_eq!(told(During::List, Failure::Truncated), "broken off in the list");
+    }
+
+    #[test]
+    fn in_full_the_detail_stands_behind_what_happened_and_where() {
+        let in_full =
+            |during, failure| in_full(&FailureReport { during, failure, reaction: Reaction::Relist, attempts: 1 });
+        let body = br#"{"reason":"Forbidden","code":403,"message":"pods is forbidden"}"#;
+        let forbidden = Failure::Status(Status::read(403, body).into());
+        assert_eq!(in_full(During::List, forbidden), "403 Forbidden in the list: pods is forbidden");
+        let unreachable = TransportError::new(TransportErrorKind::Refused, "no route to host");
+        assert_eq!(
+            in_full(During::Watch, Failure::Transport(unreachable)),
+            "connection refused in the watch: no route to host"
+        );
+        assert_eq!(in_full(During::Watch, TransportErrorKind::Reset.into()), "connection broken in the watch");
+        assert_eq!(in_full(During::List, Failure::NotAList), "the answer is no list (in the list)");
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::args::{IndexBy, Kind, Print, ReplayOptions, Speed};
 use crate::complaint::complain;
+use crate::error::CommandError;
 use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::summary::{Counts, Report};
-use listwatch_runtime_smol::file::{CaptureError, Pace, Playback, PlaybackConfig};
+use listwatch_runtime_smol::file::{Pace, Playback, PlaybackConfig};
 use listwatch_runtime_smol::{
     Clock, Driver, Event, Events, Executor, IndexId, Indexer, Informer, InformerConfig, InformerStatus, Key,
     MetadataOnly, Object, Outcome, Raw, Resource, Shared, SharedWorkQueue, StdLock, Undecodable, WorkQueue, Workers,
@@ -13,20 +14,9 @@ use listwatch_runtime_smol::{
 };
 use serde::de::DeserializeOwned;
 use smol::stream::StreamExt;
-use std::fmt;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Why a recording was not played to its end.
-#[derive(Debug)]
-pub(crate) enum ReplayError {
-    Capture(CaptureError),
-    /// No list came whole, so there was nothing to tell; and what failed last.
-    NothingListed(PathBuf, Option<String>),
-    Output(std::io::Error),
-}
 
 /// A cache that workers read while the informer writes.
 type SharedCache<T> = Arc<Shared<Indexer<Arc<Object<T>>>, StdLock>>;
@@ -41,7 +31,7 @@ const TOLD: u64 = 10;
 ///
 /// # Errors
 /// Where it cannot be played to its end, or nothing can be printed.
-pub(crate) fn replay(options: &ReplayOptions) -> Result<(), ReplayError> {
+pub(crate) fn replay(options: &ReplayOptions) -> Result<(), CommandError> {
     match options.kind {
         Kind::Raw => Replay::<Raw>::new(options)?.play(),
         Kind::Meta => Replay::<MetadataOnly>::new(options)?.play(),
@@ -63,7 +53,7 @@ struct Replay<'a, T> {
 }
 
 impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
-    fn new(options: &'a ReplayOptions) -> Result<Self, ReplayError> {
+    fn new(options: &'a ReplayOptions) -> Result<Self, CommandError> {
         let (clock, pace) = match options.speed {
             Speed::Times(speed) => (Clock::scaled(speed), Pace::Recorded),
             Speed::Max => (Clock::simulated(), Pace::Immediate),
@@ -91,7 +81,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         })
     }
 
-    fn play(mut self) -> Result<(), ReplayError> {
+    fn play(mut self) -> Result<(), CommandError> {
         let time = Clock::real();
         let executor = Executor::new();
         let workers = self.spawn_workers(&executor);
@@ -103,10 +93,10 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             told
         });
         self.progress.finish();
-        told.and_then(|()| self.cache.read(|cache| self.printer.store(cache))).map_err(ReplayError::Output)?;
+        told.and_then(|()| self.cache.read(|cache| self.printer.store(cache))).map_err(CommandError::Output)?;
         self.complain_of_the_rest();
         let error = self.error();
-        self.report(&time, error.is_none()).map_err(ReplayError::Output)?;
+        self.report(&time, error.is_none()).map_err(CommandError::Output)?;
         error.map_or(Ok(()), Err)
     }
 
@@ -154,9 +144,9 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
     }
 
     /// Why the recording was not played to its end, or in vain.
-    fn error(&self) -> Option<ReplayError> {
-        let in_vain = || ReplayError::NothingListed(self.options.file.clone(), self.counts.failure.clone());
-        let broken = self.events.driver().transport().error().cloned().map(ReplayError::Capture);
+    fn error(&self) -> Option<CommandError> {
+        let in_vain = || CommandError::NothingListed(self.options.file.clone(), self.counts.failure.clone());
+        let broken = self.events.driver().transport().error().cloned().map(CommandError::Capture);
         broken.or_else(|| (!self.counts.synced).then(in_vain))
     }
 
@@ -211,9 +201,9 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
     }
 }
 
-fn open(options: &ReplayOptions, pace: Pace) -> Result<Playback, ReplayError> {
+fn open(options: &ReplayOptions, pace: Pace) -> Result<Playback, CommandError> {
     let config = PlaybackConfig::new().pace(pace).chunks(options.chunks).skip_bad_lines(options.skip_bad_lines);
-    Playback::with_config(&options.file, config).map_err(ReplayError::Capture)
+    Playback::with_config(&options.file, config).map_err(CommandError::Capture)
 }
 
 /// A recording has whatever timeouts its own client asked for, watch-lists or none, and no other clients.
@@ -233,18 +223,4 @@ fn add_index<T: 'static>(indexer: &mut Indexer<Arc<Object<T>>>, by: IndexBy) -> 
         IndexBy::Owner => object.meta.owner_references().for_each(|owner| emit(owner.uid)),
         IndexBy::Label(name) => object.meta.label(name).into_iter().for_each(emit),
     })
-}
-
-impl fmt::Display for ReplayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Capture(error) => error.fmt(f),
-            Self::NothingListed(file, reason) => {
-                write!(f, "{}: no list in it came to its end", file.display())?;
-                reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))?;
-                f.write_str("; record or save it again, from its beginning")
-            }
-            Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
-        }
-    }
 }

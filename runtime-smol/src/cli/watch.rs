@@ -2,41 +2,26 @@
 
 use crate::args::{Kind, Print, Server, WatchOptions};
 use crate::complaint::complain;
+use crate::error::CommandError;
 use crate::live::Live;
 use crate::printer::Printer;
-use crate::reason::place;
+use crate::reason::in_full;
+use crate::resource::resource;
 use crate::source::Source;
 use crate::stop::stop;
 use crate::summary::{Counts, WatchReport};
-use listwatch_runtime_smol::file::{CaptureError, CaptureErrorKind, Recorder, RecorderConfig};
+use listwatch_runtime_smol::file::{Recorder, RecorderConfig};
 use listwatch_runtime_smol::http::{Cluster, ClusterOptions, ConfigError, HttpTransport};
 use listwatch_runtime_smol::{
-    Clock, Driver, Event, Events, Executor, FailureReport, Indexer, Informer, InformerConfig, MetadataOnly,
-    NotAResource, Object, Raw, Reaction, Resource, run,
+    Clock, Driver, Event, Events, Executor, Failure, FailureReport, Indexer, Informer, InformerConfig, MetadataOnly,
+    Object, Raw, Reaction, Resource, TransportErrorKind, run,
 };
 use serde::de::DeserializeOwned;
 use smol::stream::StreamExt;
-use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Why a resource was not followed.
-#[derive(Debug)]
-pub(crate) enum WatchError {
-    Config(ConfigError),
-    Resource(NotAResource),
-    /// The server refuses, and will until somebody changes something.
-    Refused(String),
-    /// It ended before there was a state; and what it was doing.
-    NeverSynced(String),
-    Capture(CaptureError),
-    /// A recording of Secrets that was not asked for as one.
-    Secrets,
-    Signals(std::io::Error),
-    Output(std::io::Error),
-}
 
 /// After how many events somebody who wants the end is heard.
 const TURN: u64 = 64;
@@ -47,7 +32,7 @@ const TICK: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// Where it cannot be followed, recorded or printed.
-pub(crate) fn watch(options: &WatchOptions) -> Result<(), WatchError> {
+pub(crate) fn watch(options: &WatchOptions) -> Result<(), CommandError> {
     match options.kind {
         Kind::Raw => follow::<Raw>(options),
         Kind::Meta => follow::<MetadataOnly>(options),
@@ -55,12 +40,12 @@ pub(crate) fn watch(options: &WatchOptions) -> Result<(), WatchError> {
     }
 }
 
-fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), WatchError> {
-    let cluster = cluster(options).map_err(WatchError::Config)?;
-    let resource = resource(options).map_err(WatchError::Resource)?;
-    let source = source(options, &resource, cluster.transport().map_err(WatchError::Config)?)?;
+fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), CommandError> {
+    let cluster = cluster(options)?;
+    let resource = resource(&cluster, options)?;
+    let source = source(options, &resource, cluster.transport()?)?;
     let clock = Clock::real();
-    let stop = stop(&clock, options.duration).map_err(WatchError::Signals)?;
+    let stop = stop(&clock, options.duration).map_err(CommandError::Signals)?;
     let informer = Informer::<T>::new(resource, config(options));
     let mut watch = Watch {
         options,
@@ -73,7 +58,7 @@ fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), Wat
     let followed = run(&clock, &Executor::new(), watch.follow(Box::pin(stop)));
     watch.live.finish();
     let told = followed.and_then(|()| watch.tell_the_end());
-    let finished = watch.events.driver_mut().transport_mut().finish().map_err(WatchError::Capture);
+    let finished = watch.events.driver_mut().transport_mut().finish().map_err(CommandError::Capture);
     told.and(finished)
 }
 
@@ -96,7 +81,7 @@ enum Happened<T> {
 type Stop = Pin<Box<dyn Future<Output = ()>>>;
 
 impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
-    async fn follow(&mut self, mut stop: Stop) -> Result<(), WatchError> {
+    async fn follow(&mut self, mut stop: Stop) -> Result<(), CommandError> {
         loop {
             match self.next(&mut stop).await? {
                 Happened::Event(event) => self.on_event(&event)?,
@@ -107,7 +92,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
     }
 
     /// What happens next. Nothing printed stays hidden while it is waited for.
-    async fn next(&mut self, stop: &mut Stop) -> Result<Happened<T>, WatchError> {
+    async fn next(&mut self, stop: &mut Stop) -> Result<Happened<T>, CommandError> {
         if self.counts.events.is_multiple_of(TURN) && smol::future::poll_once(&mut *stop).await.is_some() {
             return Ok(Happened::Stop);
         }
@@ -133,12 +118,12 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
         Ok(happened.await)
     }
 
-    fn on_event(&mut self, event: &Event<T>) -> Result<(), WatchError> {
+    fn on_event(&mut self, event: &Event<T>) -> Result<(), CommandError> {
         if self.counts.events == 0 && event.object().is_some() {
-            self.printer.begin().map_err(WatchError::Output)?;
+            self.printer.begin().map_err(CommandError::Output)?;
         }
         self.counts.note(event);
-        self.printer.event(event).map_err(WatchError::Output)?;
+        self.printer.event(event).map_err(CommandError::Output)?;
         match event {
             Event::Failed(failed) => self.on_failure(failed),
             Event::Undecodable(undecodable) => {
@@ -150,16 +135,18 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
     }
 
     /// People want to know at once what they have to change; and of other failures, that there are some.
-    fn on_failure(&self, failed: &FailureReport) -> Result<(), WatchError> {
+    fn on_failure(&self, failed: &FailureReport) -> Result<(), CommandError> {
         if let Some(error) = self.events.driver().transport().error() {
-            return Err(WatchError::Capture(error.clone()));
+            return Err(CommandError::Capture(error.clone()));
         }
-        let told = format!("{} {}", failed.failure, place(failed.during));
-        let hopeless = failed.failure.class().needs_help() && failed.reaction != Reaction::ListInstead;
-        if hopeless && !self.counts.synced && !self.options.keep_trying {
-            return Err(WatchError::Refused(told));
+        if failed.reaction == Reaction::ListInstead {
+            return Ok(());
         }
-        if failed.attempts.is_power_of_two() && failed.reaction != Reaction::ListInstead {
+        let told = in_full(failed);
+        if needs_help(&failed.failure) && !self.counts.synced && !self.options.keep_trying {
+            return Err(CommandError::Refused(told));
+        }
+        if failed.attempts.is_power_of_two() {
             let status = self.status();
             self.live.aside(|| complain(format_args!("{told}; {status}")));
         }
@@ -170,9 +157,9 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
         self.events.driver().informer().status(self.clock.now()).to_string()
     }
 
-    fn show(&mut self) -> Result<(), WatchError> {
+    fn show(&mut self) -> Result<(), CommandError> {
         let printer = &mut self.printer;
-        self.live.aside(|| printer.flush()).map_err(WatchError::Output)?;
+        self.live.aside(|| printer.flush()).map_err(CommandError::Output)?;
         if self.live.is_visible() {
             let objects = self.events.driver().informer().cache().len();
             self.live.show(&format!("{} objects, {} events; {}", objects, self.counts.events, self.status()));
@@ -180,10 +167,12 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
         Ok(())
     }
 
-    /// The cache, and what it all amounted to.
-    fn tell_the_end(&mut self) -> Result<(), WatchError> {
+    /// The cache, if there was ever a state, and what it all amounted to.
+    fn tell_the_end(&mut self) -> Result<(), CommandError> {
         let cache = self.events.driver().informer().cache();
-        self.printer.store(cache).map_err(WatchError::Output)?;
+        if self.counts.synced {
+            self.printer.store(cache).map_err(CommandError::Output)?;
+        }
         let report = WatchReport {
             resource: &self.options.resource,
             requests: self.events.driver().transport().requests,
@@ -197,9 +186,15 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
             _ if std::io::stderr().is_terminal() => write!(std::io::stderr(), "{report}"),
             _ => Ok(()),
         };
-        written.map_err(WatchError::Output)?;
-        if self.counts.synced { Ok(()) } else { Err(WatchError::NeverSynced(self.status())) }
+        written.map_err(CommandError::Output)?;
+        if self.counts.synced { Ok(()) } else { Err(CommandError::NeverSynced(self.status())) }
     }
+}
+
+/// Whether waiting does not help: the server refuses, or there are no credentials to ask it with.
+fn needs_help(failure: &Failure) -> bool {
+    let unasked = matches!(failure, Failure::Transport(error) if error.kind == TransportErrorKind::Other);
+    unasked || failure.class().needs_help()
 }
 
 fn cluster(options: &WatchOptions) -> Result<Cluster, ConfigError> {
@@ -212,21 +207,10 @@ fn cluster(options: &WatchOptions) -> Result<Cluster, ConfigError> {
     }
 }
 
-fn resource(options: &WatchOptions) -> Result<Resource, NotAResource> {
-    let resource = Resource::named(&options.resource)?
-        .in_namespace(options.namespace.as_deref().unwrap_or_default())
-        .with_labels(options.labels.as_deref().unwrap_or_default())
-        .with_fields(options.fields.as_deref().unwrap_or_default());
-    Ok(if options.kind == Kind::Meta { resource.metadata_only() } else { resource })
-}
-
-fn source(options: &WatchOptions, resource: &Resource, transport: HttpTransport) -> Result<Source, WatchError> {
+fn source(options: &WatchOptions, resource: &Resource, transport: HttpTransport) -> Result<Source, CommandError> {
     let Some(file) = &options.record else { return Ok(Source::plain(transport)) };
     let config = RecorderConfig::new().started(wall_clock()).include_secrets(options.include_secrets);
-    Recorder::create(file, resource, transport, config).map(Source::recorded).map_err(|error| match error.kind() {
-        CaptureErrorKind::Secrets => WatchError::Secrets,
-        _ => WatchError::Capture(error),
-    })
+    Ok(Source::recorded(Recorder::create(file, resource, transport, config)?))
 }
 
 /// The date, for people who read a recording.
@@ -248,21 +232,4 @@ fn config(options: &WatchOptions) -> InformerConfig {
 fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())
-}
-
-impl fmt::Display for WatchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config(error) => error.fmt(f),
-            Self::Resource(error) => error.fmt(f),
-            Self::Refused(reason) => write!(f, "{reason} (with --keep-trying, this would not be the end)"),
-            Self::NeverSynced(status) => write!(f, "ended before there was a state: {status}"),
-            Self::Capture(error) => error.fmt(f),
-            Self::Secrets => {
-                f.write_str("this would write Secrets into a file; if that is meant, give --include-secrets")
-            }
-            Self::Signals(error) => write!(f, "cannot listen to Ctrl-C: {error}"),
-            Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
-        }
-    }
 }

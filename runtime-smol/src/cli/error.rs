@@ -1,0 +1,64 @@
+//! Why a command ended before it was done.
+
+use crate::resource::ResourceError;
+use listwatch_runtime_smol::file::{CaptureError, CaptureErrorKind};
+use listwatch_runtime_smol::http::ConfigError;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why a command ended before it was done: one line.
+#[derive(Debug)]
+pub(crate) enum CommandError {
+    /// Nothing can be printed.
+    Output(std::io::Error),
+    Capture(CaptureError),
+    /// No list of a recording came whole, so there was nothing to tell; and what failed last.
+    NothingListed(PathBuf, Option<String>),
+    Config(ConfigError),
+    Resource(ResourceError),
+    /// The server refuses, and will until somebody changes something.
+    Refused(String),
+    /// It ended before there was a state; and what it was doing.
+    NeverSynced(String),
+    Signals(std::io::Error),
+}
+
+impl From<CaptureError> for CommandError {
+    fn from(error: CaptureError) -> Self {
+        Self::Capture(error)
+    }
+}
+
+impl From<ConfigError> for CommandError {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
+}
+
+impl From<ResourceError> for CommandError {
+    fn from(error: ResourceError) -> Self {
+        Self::Resource(error)
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
+            Self::Capture(error) if error.kind() == CaptureErrorKind::Secrets => {
+                f.write_str("this would write Secrets into a file; if that is meant, give --include-secrets")
+            }
+            Self::Capture(error) => error.fmt(f),
+            Self::NothingListed(file, reason) => {
+                write!(f, "{}: no list in it came to its end", file.display())?;
+                reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))?;
+                f.write_str("; record or save it again, from its beginning")
+            }
+            Self::Config(error) => error.fmt(f),
+            Self::Resource(error) => error.fmt(f),
+            Self::Refused(reason) => write!(f, "{reason} (with --keep-trying, this would not be the end)"),
+            Self::NeverSynced(status) => write!(f, "ended before there was a state: {status}"),
+            Self::Signals(error) => write!(f, "cannot listen to Ctrl-C: {error}"),
+        }
+    }
+}

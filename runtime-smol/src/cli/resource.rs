@@ -1,0 +1,126 @@
+//! Which resource a name means.
+
+use crate::args::{Kind, WatchOptions};
+use crate::error::CommandError;
+use listwatch_runtime_smol::http::Cluster;
+use listwatch_runtime_smol::{ApiError, ApiKind, Discovery, NotAResource, Resource};
+use std::fmt;
+
+/// Why a name means nothing that can be followed.
+#[derive(Debug)]
+pub(crate) enum ResourceError {
+    NotAResource(NotAResource),
+    /// The server does not say what it has.
+    Undiscovered(String, ApiError),
+    /// The server has nothing of this name, but perhaps of similar ones; and what it could not look at.
+    Unknown {
+        name: String,
+        similar: Vec<String>,
+        unavailable: Vec<String>,
+    },
+    /// It has it, but cannot tell how it changes.
+    Unwatchable(String),
+    /// It is in no namespace.
+    NotNamespaced(String),
+}
+
+/// The resource that the options ask for. A name with a slash says all; of others, the server is asked.
+///
+/// # Errors
+/// Where there is no such resource, or nobody to ask.
+pub(crate) fn resource(cluster: &Cluster, options: &WatchOptions) -> Result<Resource, CommandError> {
+    let found = match options.resource.contains('/') {
+        true => Resource::named(&options.resource).map_err(ResourceError::NotAResource)?,
+        false => discovered(cluster, options)?,
+    };
+    let resource = found
+        .in_namespace(options.namespace.as_deref().unwrap_or_default())
+        .with_labels(options.labels.as_deref().unwrap_or_default())
+        .with_fields(options.fields.as_deref().unwrap_or_default());
+    Ok(if options.kind == Kind::Meta { resource.metadata_only() } else { resource })
+}
+
+fn discovered(cluster: &Cluster, options: &WatchOptions) -> Result<Resource, CommandError> {
+    let (name, client) = (options.resource.clone(), cluster.client()?);
+    let discovery = Discovery::run(&client).map_err(|error| ResourceError::Undiscovered(name.clone(), error))?;
+    let Some(kind) = discovery.find(&name) else {
+        let (similar, unavailable) = (similar(&name, discovery.kinds()), discovery.unavailable());
+        let unavailable = unavailable.iter().map(|(path, _)| path.clone()).collect();
+        return Err(ResourceError::Unknown { name, similar, unavailable }.into());
+    };
+    if !kind.verbs.iter().any(|verb| verb == "watch") {
+        return Err(ResourceError::Unwatchable(full_name(kind)).into());
+    }
+    if options.namespace.is_some() && !kind.namespaced {
+        return Err(ResourceError::NotNamespaced(full_name(kind)).into());
+    }
+    Ok(kind.resource())
+}
+
+fn full_name(kind: &ApiKind) -> String {
+    let ApiKind { group, version, plural, .. } = kind;
+    if group.is_empty() { format!("{version}/{plural}") } else { format!("{group}/{version}/{plural}") }
+}
+
+/// What was perhaps meant: names with a few other letters.
+fn similar(name: &str, kinds: &[ApiKind]) -> Vec<String> {
+    const SHOWN: usize = 3;
+    let (name, _group) = name.split_once('.').unwrap_or((name, ""));
+    let name = name.to_lowercase();
+    let distance = |kind: &ApiKind| distance(&name, &kind.plural).min(distance(&name, &kind.singular));
+    let mut near: Vec<_> = kinds.iter().map(|kind| (distance(kind), kind)).collect();
+    near.retain(|(distance, _)| *distance <= 1 + name.chars().count() / 5);
+    near.sort_by_key(|(distance, _)| *distance);
+    near.into_iter().take(SHOWN).map(|(_, kind)| full_name(kind)).collect()
+}
+
+/// How many letters have to be added, left out or changed.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (line, a) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (column, b) in other.chars().enumerate() {
+            let changed = diagonal + usize::from(a != b);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+impl fmt::Display for ResourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAResource(error) => error.fmt(f),
+            Self::Undiscovered(name, error) => {
+                write!(f, "cannot ask the server what `{name}` is: {error}; a name such as v1/pods needs no asking")
+            }
+            Self::Unknown { name, similar, unavailable } => {
+                write!(f, "the server has no resource `{name}`")?;
+                if !unavailable.is_empty() {
+                    write!(f, ", unless in what it cannot look at now ({})", unavailable.join(", "))?;
+                }
+                match &similar[..] {
+                    [] => f.write_str("; `kubectl api-resources` lists what it has"),
+                    names => write!(f, "; is {} meant?", names.join(" or ")),
+                }
+            }
+            Self::Unwatchable(name) => write!(f, "{name} cannot be watched: the server does not tell its changes"),
+            Self::NotNamespaced(name) => write!(f, "{name} are in no namespace; leave out --namespace"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_counted_in_letters() {
+        let pairs = [("", "", 0), ("", "abc", 3), ("pods", "pods", 0), ("podz", "pods", 1), ("pdos", "pods", 2)];
+        for (one, other, expected) in pairs {
+            assert_eq!((distance(one, other), distance(other, one)), (expected, expected), "{one} {other}");
+        }
+        assert_eq!(distance("größe", "grösse"), 2);
+    }
+}

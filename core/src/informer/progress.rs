@@ -70,7 +70,7 @@ impl<T, C> Informer<T, C> {
         InformerStatus::Failing {
             class: outage.class,
             status: outage.status,
-            attempts: self.reflector.attempts(),
+            attempts: outage.attempts,
             elapsed: now.saturating_since(outage.since),
             next_try: next.map(|next| next.saturating_since(now)),
             synced: self.fifo.has_synced(),

@@ -6,7 +6,9 @@ use core::time::Duration;
 ///
 /// The n-th delay in a row lies between `first`·2ⁿ and twice that, as client-go's does, where `first`·2ⁿ is at most
 /// `most`. So an attempt is made every 30 to 60 seconds in the end, 80 an hour and never more than 120; and one that took
-/// several requests is followed by as many delays, up to ten, unless it is the first.
+/// several requests is followed by as many delays, up to ten, unless it is the first. Where somebody has to help, `most`
+/// to twice that is waited from the start, also after two requests; only after more than two, as after pages that were
+/// answered before something was refused, it is up to `most` for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The first delay.
@@ -46,19 +48,26 @@ const MOST_REQUESTS: u32 = 10;
 pub(super) struct Delays {
     backoff: Backoff,
     random: Random,
+    /// How many delays there were.
     attempts: u32,
+    /// One of them was after a failure.
+    failed: bool,
 }
 
 impl Delays {
     pub(super) fn new(backoff: Backoff, seed: u64) -> Self {
-        Self { backoff, random: Random::new(seed), attempts: 0 }
+        Self { backoff, random: Random::new(seed), attempts: 0, failed: false }
     }
 
-    /// The next delay; at least what the server asked for.
+    /// The delay after a failure; at least what the server asked for.
     pub(super) fn next(&mut self, wait: Wait) -> Duration {
         // The first time, what came before was no failure.
-        let requests = if self.attempts == 0 { 1 } else { wait.requests };
-        let delay = self.grown(wait.pace).saturating_mul(requests.clamp(1, MOST_REQUESTS));
+        let requests = if self.failed { wait.requests.clamp(1, MOST_REQUESTS) } else { 1 };
+        self.failed = true;
+        let delay = match wait.pace {
+            Pace::Slow => self.slow(requests),
+            Pace::AtOnce | Pace::Growing | Pace::Spread => self.grown().saturating_mul(requests),
+        };
         let spread = match wait.pace {
             Pace::Spread => self.random.below(wait.spread),
             Pace::AtOnce | Pace::Growing | Pace::Slow => Duration::ZERO,
@@ -66,22 +75,27 @@ impl Delays {
         delay.max(wait.asked.min(MOST_ASKED)).saturating_add(spread).max(LEAST)
     }
 
-    fn grown(&mut self, pace: Pace) -> Duration {
+    /// The next delay of those that grow. Alone, it is for what is no failure.
+    pub(super) fn grown(&mut self) -> Duration {
         let Backoff { first, most } = self.backoff;
         let factor = 1_u32.checked_shl(self.attempts).unwrap_or(u32::MAX);
         self.attempts = self.attempts.saturating_add(1);
-        let delay = if pace == Pace::Slow { most } else { first.saturating_mul(factor).min(most) };
+        let delay = first.saturating_mul(factor).min(most);
         delay.saturating_add(self.random.below(delay))
     }
 
-    /// How many attempts in a row went wrong.
-    pub(super) fn attempts(&self) -> u32 {
-        self.attempts
+    /// The delay where somebody has to help, who should not wait for long then. Four fifths of `most` are 24 s: whatever
+    /// the jitter, no more than 150 requests an hour.
+    fn slow(&mut self, requests: u32) -> Duration {
+        self.attempts = self.attempts.saturating_add(1);
+        let most = self.backoff.most;
+        let least = (most * 4 / 5).saturating_mul(requests).max(most);
+        self.between(least, most.saturating_mul(requests.max(2)))
     }
 
     /// The server is well: the next outage begins with the first delay.
     pub(super) fn reset(&mut self) {
-        self.attempts = 0;
+        (self.attempts, self.failed) = (0, false);
     }
 
     /// A moment between two durations, for what should not happen everywhere at once.
@@ -131,7 +145,7 @@ mod tests {
     fn an_attempt_of_several_requests_is_followed_by_as_many_delays() {
         let mut delays = delays();
         for (requests, times) in [(0, 1), (1, 1), (3, 3), (10, 10), (500, 10)] {
-            delays.attempts = 10;
+            (delays.attempts, delays.failed) = (10, true);
             let delay = delays.next(Wait { requests, ..wait(Pace::Growing) });
             assert!(delay >= 30 * SECOND * times && delay < 60 * SECOND * times, "{requests}: {delay:?}");
         }
@@ -140,9 +154,22 @@ mod tests {
     #[test]
     fn what_somebody_has_to_help_with_is_tried_slowly_from_the_start_and_at_least_once_a_minute() {
         let mut delays = delays();
-        for _ in 0..40 {
-            let delay = delays.next(wait(Pace::Slow));
-            assert!(delay >= 30 * SECOND && delay < 60 * SECOND, "{delay:?}");
+        for requests in [1, 2].repeat(40) {
+            let delay = delays.next(Wait { requests, ..wait(Pace::Slow) });
+            assert!(delay >= 30 * SECOND && delay < 60 * SECOND, "{requests}: {delay:?}");
+        }
+    }
+
+    /// Two requests every 30 s would be 240 an hour.
+    #[test]
+    fn slow_attempts_of_several_requests_were_made_more_than_150_times_an_hour_or_less_than_once_a_minute() {
+        let mut delays = delays();
+        let _ = delays.next(wait(Pace::Slow));
+        for (requests, least, most) in [(1, 30, 60), (2, 48, 60), (3, 72, 90), (10, 240, 300), (500, 240, 300)] {
+            for _ in 0..40 {
+                let delay = delays.next(Wait { requests, ..wait(Pace::Slow) });
+                assert!(delay >= least * SECOND && delay < most * SECOND, "{requests}: {delay:?}");
+            }
         }
     }
 }

@@ -33,7 +33,8 @@ impl Reflector {
         if matches!(self.state, State::Waiting { .. }) {
             self.outage = Some(Outage::with(self.outage, &failure, self.now));
         }
-        self.report = Some(FailureReport { during, failure, reaction, attempts: self.delays.attempts() });
+        let attempts = self.outage.map_or(0, |outage| outage.attempts);
+        self.report = Some(FailureReport { during, failure, reaction, attempts });
         step
     }
 
@@ -41,10 +42,11 @@ impl Reflector {
     /// that fail.
     pub(super) fn watch_on(&mut self, open: &Open) -> Step {
         self.note_health(Some(open), Reaction::Rewatch);
+        // What it waits for is that one request, and what came before is not forgotten.
+        self.requests = self.requests.saturating_sub(1);
         if !open.is_healthy(self.now) {
-            let wait = Wait { pace: Pace::Growing, asked: Duration::ZERO, requests: 1, spread: Duration::ZERO };
             let apart = self.delays.between(HEALTHY * 4 / 5, HEALTHY * 6 / 5);
-            let until = open.since() + self.delays.next(wait).min(apart);
+            let until = open.since() + self.delays.grown().min(apart);
             if until > self.now {
                 self.state = State::Waiting { until, then: Then::Watch };
                 return Step::Nothing;

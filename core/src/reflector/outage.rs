@@ -6,6 +6,8 @@ use crate::time::Instant;
 pub(crate) struct Outage {
     /// When it began.
     pub(crate) since: Instant,
+    /// How many times in a row it was waited after a failure.
+    pub(crate) attempts: u32,
     /// What failed last.
     pub(crate) class: FailureClass,
     /// The HTTP status, where there was one.
@@ -19,6 +21,7 @@ impl Outage {
     pub(super) fn with(before: Option<Self>, failure: &Failure, now: Instant) -> Self {
         Self {
             since: before.map_or(now, |before| before.since),
+            attempts: before.map_or(0, |before| before.attempts).saturating_add(1),
             class: failure.class(),
             status: failure.status().map(|status| status.code),
             interrupted: false,
@@ -31,10 +34,5 @@ impl Reflector {
     pub(crate) fn outage(&self) -> Option<Outage> {
         let answered = self.open.as_ref().is_some_and(|open| open.answered);
         self.outage.filter(|outage| !answered && !outage.interrupted)
-    }
-
-    /// How many times in a row it was waited.
-    pub(crate) fn attempts(&self) -> u32 {
-        self.delays.attempts()
     }
 }

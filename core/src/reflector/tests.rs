@@ -248,6 +248,29 @@ fn a_watch_that_ends_at_once_and_without_an_event_is_a_failure() {
     assert!(!talk.reflector.has_failure(), "one that lived for a while is none");
 }
 
+/// Clean ends were counted as failed attempts, and the requests before them were waited for again.
+#[test]
+fn a_watch_that_ended_well_and_then_was_refused_was_not_tried_again_within_a_minute() {
+    let mut talk = lists();
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    let _ = talk.says(|id| list_end(id, "5", "t1"));
+    let _ = talk.asks();
+    let _ = talk.says(|id| list_end(id, "5", ""));
+    for _ in 0..5 {
+        let _ = talk.asks();
+        talk.lives(VERY_SHORT * 10);
+        let _ = talk.says(|id| closed(id, Ok(())));
+        if talk.reflector.phase() == Phase::BackingOff {
+            talk.waits();
+        }
+    }
+    assert!(talk.asks().unwrap().contains("watch=1"));
+    let _ = talk.fails(status(404));
+    assert_eq!(talk.reflector.poll_failure().map(|report| report.attempts), Some(1));
+    assert!(talk.waits() < Duration::from_secs(60));
+}
+
 #[test]
 fn a_list_that_breaks_off_is_forgotten() {
     let mut talk = lists();

@@ -98,6 +98,16 @@ const FAILURES: &[(&str, Server)] = &[
         _ if asked.contains("watch") => _ = talk.fails(status(403)),
         _ => _ = talk.says(|id| list_end(id, "5", "")),
     }),
+    ("a list of three pages, the last of which is forbidden, and no watch-list", |talk, asked| match asked {
+        _ if asked.contains("watch") => _ = talk.fails(status(422)),
+        _ if asked.contains("continue=t2") => _ = talk.fails(status(403)),
+        _ if asked.contains("continue=t1") => _ = talk.says(|id| list_end(id, "5", "t2")),
+        _ => _ = talk.says(|id| list_end(id, "5", "t1")),
+    }),
+    ("watches that are not found", |talk, asked| match asked {
+        _ if asked.contains("watch") => _ = talk.fails(status(404)),
+        _ => _ = talk.says(|id| list_end(id, "5", "")),
+    }),
     ("watches that end at once", |talk, asked| healthy_but_for(talk, asked, ends)),
     ("watches that bring an event and break", |talk, asked| {
         healthy_but_for(talk, asked, |talk| {

@@ -42,6 +42,7 @@ impl Reflector {
     /// that fail.
     pub(super) fn watch_on(&mut self, open: &Open) -> Step {
         self.note_health(Some(open), Reaction::Rewatch);
+        self.outage = None;
         // What it waits for is that one request, and what came before is not forgotten.
         self.requests = self.requests.saturating_sub(1);
         if !open.is_healthy(self.now) {
@@ -56,11 +57,15 @@ impl Reflector {
         Step::Nothing
     }
 
-    /// A watch that lived for long ends the outage: delays begin again with the first. Nothing else does, neither time
+    /// A watch that lived for long shows that the server is well: delays begin again with the first. Nothing else does, neither time
     /// nor an event. If all has to be listed again even so, delays go on to grow: a server that forgets every version
     /// after a minute would be asked for lists all day.
+    ///
+    /// What is said of the outage is another matter: who was brought something since was not cut off all the time.
     fn note_health(&mut self, open: Option<&Open>, reaction: Reaction) {
-        if !open.is_some_and(|open| open.is_healthy(self.now)) {
+        let Some(open) = open else { return };
+        self.outage = self.outage.filter(|_| !open.proven);
+        if !open.is_healthy(self.now) {
             return;
         }
         (self.refused, self.outage) = (0, None);

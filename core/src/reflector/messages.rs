@@ -88,8 +88,8 @@ pub struct FailureReport {
     pub failure: Failure,
     /// What follows.
     pub reaction: Reaction,
-    /// How many times in a row it had to back off after a failure; this time included, where the reaction is one that
-    /// backs off.
+    /// How many times in a row it had to back off after a failure, since a watch last brought something or ended as it
+    /// should; this time included, where the reaction is one that backs off.
     pub attempts: u32,
 }
 

@@ -1,7 +1,8 @@
 use super::{Failure, FailureClass, Reflector};
 use crate::time::Instant;
 
-/// A time in which requests fail. It is over when the server has shown that it is well.
+/// A time in which requests fail. It is over when a watch has brought something, or ended as it should, or lived for long;
+/// the delays remember more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outage {
     /// When it began.

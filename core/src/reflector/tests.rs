@@ -236,6 +236,40 @@ fn only_a_watch_that_lived_for_a_while_resets_the_delay() {
     assert!(talk.waits() < first);
 }
 
+/// It said "failing for 20 s, 4 attempts" at the moment at which a watch broke that had brought events for 15 s.
+#[test]
+fn an_outage_was_said_to_have_begun_before_the_events_that_came_meanwhile() {
+    let mut talk = lists().synced();
+    for _ in 0..3 {
+        let _ = talk.fails(TransportErrorKind::Refused.into());
+        talk.waits();
+        let _ = talk.asks();
+    }
+    let began = Instant::ZERO;
+    assert_eq!(talk.reflector.outage().map(|outage| (outage.since, outage.attempts)), Some((began, 3)));
+    talk.head(200);
+    let _ = talk.says(|id| object(id, "6"));
+    talk.now = talk.now + Duration::from_secs(15);
+    let _ = talk.says(|id| broken(id, TransportErrorKind::Reset.into()));
+    assert_eq!(talk.reflector.outage().map(|outage| (outage.since, outage.attempts)), Some((talk.now, 1)));
+    assert_eq!(talk.reflector.poll_failure().map(|report| report.attempts), Some(1));
+    assert!(talk.waits() >= Duration::from_millis(6400), "the delays go on to grow");
+}
+
+#[test]
+fn a_watch_that_ended_as_it_should_was_called_failing_until_the_next_one() {
+    let mut talk = lists().synced();
+    for _ in 0..4 {
+        let _ = talk.fails(TransportErrorKind::Refused.into());
+        talk.waits();
+        let _ = talk.asks();
+    }
+    talk.lives(VERY_SHORT);
+    assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Nothing);
+    assert_eq!(talk.reflector.phase(), Phase::BackingOff);
+    assert!(talk.reflector.outage().is_none());
+}
+
 #[test]
 fn a_watch_that_ends_at_once_and_without_an_event_is_a_failure() {
     let mut talk = lists().synced();

@@ -1,6 +1,6 @@
 //! `listwatch watch` and `listwatch record`: a resource of a cluster, live.
 
-use crate::args::{Kind, Print, Server, WatchOptions};
+use crate::args::{Format, Kind, Print, Server, WatchOptions};
 use crate::complaint::complain;
 use crate::error::CommandError;
 use crate::live::Live;
@@ -13,8 +13,8 @@ use crate::summary::{Counts, WatchReport};
 use listwatch_runtime_smol::file::{Recorder, RecorderConfig};
 use listwatch_runtime_smol::http::{Cluster, ClusterOptions, ConfigError, HttpTransport};
 use listwatch_runtime_smol::{
-    Clock, Driver, Event, Events, Executor, Failure, FailureReport, Indexer, Informer, InformerConfig, MetadataOnly,
-    Object, Raw, Reaction, Resource, TransportErrorKind, run,
+    Clock, Driver, Event, Events, Executor, Failure, FailureClass, FailureReport, Indexer, Informer, InformerConfig,
+    InformerStatus, MetadataOnly, Object, Raw, Reaction, Resource, TransportErrorKind, run,
 };
 use serde::de::DeserializeOwned;
 use smol::stream::StreamExt;
@@ -54,6 +54,7 @@ fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), Com
         printer: Printer::new(options.print, options.format),
         live: Live::new(),
         counts: Counts::default(),
+        told: None,
     };
     let followed = run(&clock, &Executor::new(), watch.follow(Box::pin(stop)));
     watch.live.finish();
@@ -69,6 +70,8 @@ struct Watch<'a, T> {
     printer: Printer,
     live: Live,
     counts: Counts,
+    /// The kind of the last failure that was told, if it is not over.
+    told: Option<FailureClass>,
 }
 
 /// What is waited for.
@@ -135,7 +138,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
     }
 
     /// People want to know at once what they have to change; and of other failures, that there are some.
-    fn on_failure(&self, failed: &FailureReport) -> Result<(), CommandError> {
+    fn on_failure(&mut self, failed: &FailureReport) -> Result<(), CommandError> {
         if let Some(error) = self.events.driver().transport().error() {
             return Err(CommandError::Capture(error.clone()));
         }
@@ -146,23 +149,33 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
         if needs_help(&failed.failure) && !self.counts.synced && !self.options.keep_trying {
             return Err(CommandError::Refused(told));
         }
-        if failed.attempts.is_power_of_two() {
-            let status = self.status();
-            self.live.aside(|| complain(format_args!("{told}; {status}")));
+        let class = Some(failed.failure.class());
+        if failed.attempts.is_power_of_two() || self.told != class {
+            self.told = class;
+            self.live.aside(|| complain(format_args!("{told}; {}", self.status())));
         }
         Ok(())
     }
 
-    fn status(&self) -> String {
-        self.events.driver().informer().status(self.clock.now()).to_string()
+    /// Who was told of a failure wants to know that it is over.
+    fn on_recovery(&mut self) {
+        self.told = None;
+        self.live.aside(|| complain(format_args!("well again: {}", self.status())));
+    }
+
+    fn status(&self) -> InformerStatus {
+        self.events.driver().informer().status(self.clock.now())
     }
 
     fn show(&mut self) -> Result<(), CommandError> {
         let printer = &mut self.printer;
         self.live.aside(|| printer.flush()).map_err(CommandError::Output)?;
+        if self.told.is_some() && matches!(self.status(), InformerStatus::Synced { .. }) {
+            self.on_recovery();
+        }
         if self.live.is_visible() {
             let objects = self.events.driver().informer().cache().len();
-            self.live.show(&format!("{} objects, {} events; {}", objects, self.counts.events, self.status()));
+            self.live.show(&format!("{}; {objects} objects, {} events", self.status(), self.counts.events));
         }
         Ok(())
     }
@@ -170,7 +183,9 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
     /// The cache, if there was ever a state, and what it all amounted to.
     fn tell_the_end(&mut self) -> Result<(), CommandError> {
         let cache = self.events.driver().informer().cache();
-        if self.counts.synced {
+        // People who watched the changes do not want thousands of lines at the end.
+        let wanted = self.options.print == Print::Store || self.options.format == Format::Json;
+        if self.counts.synced && wanted {
             self.printer.store(cache).map_err(CommandError::Output)?;
         }
         let report = WatchReport {
@@ -178,7 +193,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
             requests: self.events.driver().transport().requests,
             counts: &self.counts,
             objects: cache.len(),
-            status: self.status(),
+            status: self.status().to_string(),
             recorded: self.options.record.as_deref(),
         };
         let written = match self.options.print {
@@ -187,7 +202,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
             _ => Ok(()),
         };
         written.map_err(CommandError::Output)?;
-        if self.counts.synced { Ok(()) } else { Err(CommandError::NeverSynced(self.status())) }
+        if self.counts.synced { Ok(()) } else { Err(CommandError::NeverSynced(self.status().to_string())) }
     }
 }
 

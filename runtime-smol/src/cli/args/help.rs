@@ -17,8 +17,8 @@ record wrote, a saved list (`kubectl get -o json`), or a watch log (`kubectl get
 Options of all:
   --type raw|meta|value  what objects are kept as: their JSON text, their metadata alone (a server
                          is not asked for more), or parsed JSON [raw]
-  --print events|store   print every notification and then the cache, or the cache alone
-                         [watch: events; record: nothing; replay: a summary]
+  --print events|store   print every notification and then the cache (of watch, as JSON only), or
+                         the cache alone [watch: events; record: nothing; replay: a summary]
   --format table|json    print for people, or one JSON object a line [table]
   -h, --help             print this
   -V, --version          print the version
@@ -27,7 +27,7 @@ Options of watch and record:
   --context CONTEXT      the context of the kubeconfig [its current one]
   --kubeconfig FILE      the kubeconfig [$KUBECONFIG, ~/.kube/config, or that of the pod this is in]
   --server URL           no kubeconfig, but this server, such as http://127.0.0.1:8001
-  -n, --namespace NS     one namespace [all of them]
+  -n, --namespace NS     one namespace [all of them, as with -A]
   -l, --selector S       only objects whose labels match, such as `app=web`
   --field-selector S     only objects whose fields match, such as `spec.nodeName=n1`
   --no-watch-list        begin with a list, even if the server could stream the state

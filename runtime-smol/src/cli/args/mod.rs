@@ -102,6 +102,9 @@ mod tests {
             "watch a -o file",
             "watch a --server http://x --context c",
             "watch a --for ever",
+            "watch a -n a/secrets?x=/",
+            "watch a -n ..",
+            "watch a -n Default",
             "record a",
             "record a -o",
         ];

@@ -66,7 +66,10 @@ fn read(mut parser: Parser, printed: Print, recorded: bool) -> Result<Command, l
             Arg::Long("server") => url = Some(parser.value()?.string()?),
             Arg::Long("context") => context = Some(parser.value()?.string()?),
             Arg::Long("kubeconfig") => file = Some(PathBuf::from(parser.value()?)),
-            Arg::Short('n') | Arg::Long("namespace") => options.namespace = Some(parser.value()?.string()?),
+            Arg::Short('n') | Arg::Long("namespace") => {
+                options.namespace = Some(parser.value()?.parse_with(namespace)?);
+            }
+            Arg::Short('A') | Arg::Long("all-namespaces") => options.namespace = None,
             Arg::Short('l') | Arg::Long("selector") => options.labels = Some(parser.value()?.string()?),
             Arg::Long("field-selector") => options.fields = Some(parser.value()?.string()?),
             Arg::Long("type") => options.kind = parser.value()?.parse_with(kind)?,
@@ -74,7 +77,7 @@ fn read(mut parser: Parser, printed: Print, recorded: bool) -> Result<Command, l
             Arg::Long("format") => options.format = parser.value()?.parse_with(format)?,
             Arg::Long("no-watch-list") => options.watch_list = false,
             Arg::Long("keep-trying") => options.keep_trying = true,
-            Arg::Long("for") => options.duration = Some(parser.value()?.parse_with(humantime::parse_duration)?),
+            Arg::Long("for") => options.duration = Some(parser.value()?.parse_with(duration)?),
             Arg::Short('o') | Arg::Long("output") if recorded => options.record = Some(parser.value()?.into()),
             Arg::Long("include-secrets") if recorded => options.include_secrets = true,
             Arg::Value(name) if options.resource.is_empty() => options.resource = name.string()?,
@@ -93,4 +96,21 @@ fn read(mut parser: Parser, printed: Print, recorded: bool) -> Result<Command, l
         return Err("record needs a file to write: -o FILE".into());
     }
     Ok(Command::Watch(options))
+}
+
+/// What Kubernetes allows as the name of a namespace.
+fn namespace(text: &str) -> Result<String, &'static str> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let bounded = !text.starts_with('-') && !text.ends_with('-') && (1..=63).contains(&text.len());
+    let is_name = bounded && text.chars().all(allowed);
+    is_name
+        .then(|| text.into())
+        .ok_or("a namespace is named by small letters, digits and dashes within them, 63 at most")
+}
+
+/// Seconds, or a number with its unit.
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    let time = seconds.or_else(|| humantime::parse_duration(text).ok());
+    time.ok_or("a time is a number of seconds, or a number with its unit, such as `90s` or `10m`")
 }

@@ -1,13 +1,9 @@
 //! The bundled captures, and what client-go told its handlers when it was played the same.
 
 use crate::command::{bundled, replay};
-use crate::notifications::Notifications;
+use crate::notifications::{Notifications, client_go};
 
 const CAPTURES: [&str; 3] = ["gap", "chaos", "pods-rollout"];
-
-pub(crate) fn client_go(name: &str) -> Notifications {
-    Notifications::read(&std::fs::read_to_string(bundled(&format!("{name}.client-go.jsonl"))).unwrap())
-}
 
 #[track_caller]
 fn replays_like_client_go(names: &[&str], options: &str) {

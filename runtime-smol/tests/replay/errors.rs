@@ -1,10 +1,10 @@
 //! What cannot be played, and what is wrongly asked for: one line that says where and what to do.
 
-use crate::captures::client_go;
 use crate::command::{Run, bundled, listwatch, replay};
-use crate::notifications::Notifications;
+use crate::notifications::{Notifications, client_go};
 use crate::output::subject;
-use crate::scratch::{Scratch, gunzip, gzip};
+use crate::scratch::{Scratch, gunzip};
+use crate::zipped::gzip;
 use std::path::Path;
 
 const EVENTS: &str = "--print events --format json";

@@ -2,7 +2,8 @@
 
 use crate::command::{bundled, replay};
 use crate::notifications::Notifications;
-use crate::scratch::{Scratch, gunzip, gzip};
+use crate::scratch::{Scratch, gunzip};
+use crate::zipped::gzip;
 use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Value, json};

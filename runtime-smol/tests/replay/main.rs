@@ -1,12 +1,16 @@
-//! The command as a user runs it: arguments and a file in; standard output, standard error and an exit status out.
+//! `listwatch replay` as a user runs it: arguments and a file in; standard output, standard error and an exit status out.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod captures;
+#[path = "../support/command.rs"]
 mod command;
 mod errors;
 mod files;
 mod memory;
+#[path = "../support/notifications.rs"]
 mod notifications;
 mod output;
 mod pipes;
+#[path = "../support/scratch.rs"]
 mod scratch;
+mod zipped;

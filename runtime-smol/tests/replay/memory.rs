@@ -17,7 +17,7 @@ const ALLOWED: f64 = 100.0;
 type WritePods = fn(Pods, &mut BufWriter<Box<dyn Write>>) -> io::Result<()>;
 
 fn write(write_pods: WritePods, zipped: bool) -> Scratch {
-    let scratch = Scratch::path();
+    let scratch = Scratch::path("");
     let file = File::create(&scratch).unwrap();
     let sink: Box<dyn Write> =
         if zipped { Box::new(GzEncoder::new(file, Compression::fast())) } else { Box::new(file) };

@@ -1,14 +1,25 @@
 //! What is printed for people.
 
-use crate::captures::client_go;
 use crate::command::{Run, bundled, listwatch, replay};
+use crate::notifications::client_go;
 use crate::scratch::Scratch;
 use serde_json::Value;
 
 /// A terminal's width.
 const WIDTH: usize = 100;
 
-const OPTIONS: [&str; 11] = [
+const OPTIONS: [&str; 22] = [
+    "--context",
+    "--kubeconfig",
+    "--server",
+    "--namespace",
+    "--selector",
+    "--field-selector",
+    "--no-watch-list",
+    "--keep-trying",
+    "--for",
+    "--output",
+    "--include-secrets",
     "--speed",
     "--type",
     "--index",
@@ -152,7 +163,16 @@ fn events_are_a_table_with_a_header_and_the_store_below_it() {
 #[test]
 fn help_is_asked_for_by_any_of_its_names_or_by_nothing() {
     let help = listwatch("").output();
-    for arguments in ["--help", "-h", "help", "replay --help", "replay -h", "replay x.jsonl --help"] {
+    for arguments in [
+        "--help",
+        "-h",
+        "help",
+        "replay --help",
+        "replay -h",
+        "replay x.jsonl --help",
+        "watch -h",
+        "record v1/pods --help",
+    ] {
         assert_eq!(listwatch(arguments).output(), help, "{arguments}");
     }
     assert!(help.lines().all(|line| line.chars().count() <= WIDTH));

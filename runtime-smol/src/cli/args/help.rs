@@ -49,6 +49,6 @@ has no such request; left over, because nobody asked), events by kind (vanished:
 client-go's DeletedFinalStateUnknown), and what made the reflector list or watch again. With
 --print it goes to standard error, where that is a terminal.
 
-Exit status: 0 when FILE was played to its end, or the cluster followed until the end was asked for; 1
-when that could not be, 2 for wrong usage.
+Exit status: 0 when FILE was played to its end, or the cluster followed until the end was asked for;
+1 when that could not be, 2 for wrong usage.
 ";

@@ -1,10 +1,8 @@
 //! Files that are gone when the test is over.
 
-use flate2::Compression;
 use flate2::read::MultiGzDecoder;
-use flate2::write::GzEncoder;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -12,15 +10,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A path that nobody else has, with no file yet.
-    pub(crate) fn path() -> Self {
+    /// A path that nobody else has, with this ending and with no file yet.
+    pub(crate) fn path(ending: &str) -> Self {
         static FILES: AtomicU32 = AtomicU32::new(0);
         let (process, number) = (std::process::id(), FILES.fetch_add(1, Ordering::Relaxed));
-        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("replay-{process}-{number}")))
+        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{process}-{number}{ending}")))
     }
 
     pub(crate) fn new(bytes: impl AsRef<[u8]>) -> Self {
-        let scratch = Self::path();
+        let scratch = Self::path("");
         std::fs::write(&scratch, bytes).unwrap();
         scratch
     }
@@ -36,12 +34,6 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _never_written = std::fs::remove_file(&self.0);
     }
-}
-
-pub(crate) fn gzip(bytes: impl AsRef<[u8]>) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes.as_ref()).unwrap();
-    encoder.finish().unwrap()
 }
 
 pub(crate) fn gunzip(path: &Path) -> String {

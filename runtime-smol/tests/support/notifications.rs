@@ -1,5 +1,6 @@
 //! What `--print events --format json` prints.
 
+use crate::command::bundled;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -10,6 +11,11 @@ use std::collections::BTreeMap;
 pub(crate) struct Notifications {
     pub(crate) by_key: BTreeMap<String, Vec<Value>>,
     pub(crate) store: Value,
+}
+
+/// What client-go told its handlers of a bundled capture.
+pub(crate) fn client_go(capture: &str) -> Notifications {
+    Notifications::read(&std::fs::read_to_string(bundled(&format!("{capture}.client-go.jsonl"))).unwrap())
 }
 
 impl Notifications {

@@ -1,0 +1,135 @@
+//! Resources by the names that kubectl knows.
+
+use crate::command::{Run, listwatch};
+use crate::following::{EVENTS, Following};
+use crate::notifications::Notifications;
+use crate::server::{Answer, Server, refusal};
+use serde_json::{Value, json};
+
+/// A version of a group, and of each of its resources plural, singular, short name, whether it is namespaced and watched.
+type Group = (&'static str, &'static str, &'static [(&'static str, &'static str, &'static str, bool, bool)]);
+
+const CORE: &[Group] = &[(
+    "",
+    "v1",
+    &[
+        ("pods", "pod", "po", true, true),
+        ("nodes", "node", "no", false, true),
+        ("bindings", "binding", "", true, false),
+    ],
+)];
+
+const NAMED: &[Group] = &[
+    ("apps", "v1", &[("deployments", "deployment", "deploy", true, true)]),
+    ("cert-manager.io", "v1", &[("certificates", "certificate", "cert", true, true)]),
+    ("other.io", "v1", &[("certificates", "certificate", "cert", true, true)]),
+];
+
+fn resource(&(plural, singular, short, namespaced, watched): &(&str, &str, &str, bool, bool)) -> Value {
+    let verbs: &[&str] = if watched { &["get", "list", "watch"] } else { &["create"] };
+    json!({
+        "resource": plural,
+        "singularResource": singular,
+        "responseKind": { "kind": singular },
+        "shortNames": [short],
+        "scope": if namespaced { "Namespaced" } else { "Cluster" },
+        "verbs": verbs,
+    })
+}
+
+/// The aggregated form, all in one answer.
+fn groups(groups: &[Group]) -> Answer {
+    let group = |(name, version, resources): &Group| {
+        let resources: Vec<Value> = resources.iter().map(resource).collect();
+        json!({ "metadata": { "name": name }, "versions": [{ "version": version, "resources": resources }] })
+    };
+    let items: Vec<Value> = groups.iter().map(group).collect();
+    let list = json!({ "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": items });
+    Answer::json(200, list.to_string())
+}
+
+/// A server that has one object of each resource, named after the path of its collection.
+fn server() -> Server {
+    Server::of(|path| match path.split_once('?').unwrap_or((path, "")) {
+        ("/api", _) => groups(CORE),
+        ("/apis", _) => groups(NAMED),
+        (_, query) if query.contains("watch=") => Answer::Silence,
+        (path, _) => {
+            let name = path.trim_start_matches('/').replace('/', ".");
+            let item = json!({ "metadata": { "name": name, "resourceVersion": "1" } });
+            let list =
+                json!({ "kind": "List", "apiVersion": "v1", "metadata": { "resourceVersion": "1" }, "items": [item] });
+            Answer::json(200, list.to_string())
+        }
+    })
+}
+
+fn watch(server: &Server, resource: &str) -> Run {
+    listwatch(&format!("watch {resource} --server {} --for 2m", server.url))
+}
+
+#[test]
+fn a_name_that_kubectl_knows_finds_its_resource() {
+    let server = server();
+    for (resource, path) in [
+        ("pods", "api.v1.pods"),
+        ("po -n web", "api.v1.namespaces.web.pods"),
+        ("Node", "api.v1.nodes"),
+        ("deploy", "apis.apps.v1.deployments"),
+        ("deployments.apps", "apis.apps.v1.deployments"),
+        ("deployments.v1.apps", "apis.apps.v1.deployments"),
+        ("certificates", "apis.cert-manager.io.v1.certificates"),
+        ("certificates.other.io", "apis.other.io.v1.certificates"),
+    ] {
+        let arguments = format!("watch {resource} --no-watch-list {EVENTS} --server {}", server.url);
+        let mut following = Following::start(arguments.split_whitespace());
+        following.read_lines(1);
+        let told = Notifications::read(&following.end_by("-INT").output());
+        assert_eq!(told.by_key.keys().collect::<Vec<_>>(), [path], "{resource}");
+    }
+}
+
+#[test]
+fn a_name_with_its_version_needs_no_discovery() {
+    let server = Server::of_pods(1);
+    let arguments = format!("watch v1/pods --no-watch-list {EVENTS} --server {}", server.url);
+    let mut following = Following::start(arguments.split_whitespace());
+    following.read_lines(1);
+    following.end_by("-INT").output();
+    let asked = server.heads();
+    assert!(!asked.is_empty() && asked.iter().all(|head| head.starts_with("GET /api/v1/pods?")), "{asked:?}");
+}
+
+#[test]
+fn a_name_that_nothing_has_is_told_with_what_may_be_meant() {
+    let server = server();
+    let similar = watch(&server, "deploymnets");
+    assert_eq!(similar.error(1), "the server has no resource `deploymnets`; is apps/v1/deployments meant?");
+    let group = watch(&server, "pods.apps");
+    assert_eq!(group.error(1), "the server has no resource `pods.apps`; is v1/pods meant?");
+    let strange = watch(&server, "unicorns");
+    assert!(strange.error(1).ends_with("`unicorns`; `kubectl api-resources` lists what it has"), "{}", strange.stderr);
+}
+
+#[test]
+fn what_cannot_be_watched_or_has_no_namespace_is_told() {
+    let server = server();
+    assert!(watch(&server, "bindings").error(1).starts_with("v1/bindings cannot be watched: "));
+    assert_eq!(watch(&server, "nodes -n web").error(1), "v1/nodes are in no namespace; leave out --namespace");
+}
+
+#[test]
+fn a_server_that_does_not_say_what_it_has_is_told_with_a_way_around() {
+    let refusing = Server::of(|_| refusal(403, "Forbidden", "User me cannot get path"));
+    let page = Server::of(|_| Answer::Whole(200, "text/html", "<html>Please log in</html>".into()));
+    for (url, says) in [
+        (&refusing.url, "User me cannot get path"),
+        (&page.url, "the answer cannot be read"),
+        (&Server::nowhere(), "connection refused"),
+    ] {
+        let run = listwatch(&format!("watch pods --server {url}"));
+        let error = run.error(1);
+        assert!(error.starts_with("cannot ask the server what `pods` is: ") && error.contains(says), "{error}");
+        assert!(error.ends_with("; a name such as v1/pods needs no asking"), "{error}");
+    }
+}

@@ -1,0 +1,136 @@
+//! What cannot be followed, and why: one line that says where and what to do.
+
+use crate::command::{Run, listwatch};
+use crate::scratch::Scratch;
+use crate::server::{Answer, Server, refusal};
+
+/// What no error may show.
+const TOKEN: &str = "hunter2";
+
+/// A kubeconfig of one context, `here`, with these entries of its cluster and its user.
+pub(crate) fn kubeconfig(cluster: &str, user: &str) -> Scratch {
+    Scratch::new(format!(
+        "{{current-context: here, clusters: [{{name: c, cluster: {{{cluster}}}}}], users: [{{name: u, user: {{{user}}}}}], \
+         contexts: [{{name: here, context: {{cluster: c, user: u}}}}]}}\n"
+    ))
+}
+
+fn watch_with(kubeconfig: &Scratch, options: &str) -> Run {
+    listwatch(&format!("watch v1/pods --kubeconfig {} {options}", kubeconfig.as_ref().display()))
+}
+
+/// The one line of a run that could not do what it was asked for, with all of these words in it.
+#[track_caller]
+fn assert_refused(run: &Run, says: &[&str]) {
+    let error = run.error(1);
+    assert!(says.iter().all(|word| error.contains(word)), "{error}");
+    assert!(!error.contains(TOKEN), "{error}");
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
+fn what_is_wrong_with_a_kubeconfig_is_said_in_one_line() {
+    let good = format!("server: '{}'", Server::nowhere());
+    let token = format!("token: {TOKEN}");
+    let garbled = Scratch::new(format!("clusters:\n- name: c\n  cluster: {{server: 'http://x'\nusers: [{{{token}\n"));
+    assert_refused(&watch_with(&garbled, ""), &[garbled.as_ref().to_str().unwrap()]);
+    let not_yaml = Scratch::new(format!("{{\"token\": \"{TOKEN}\", \u{0}"));
+    assert_refused(&watch_with(&not_yaml, ""), &[not_yaml.as_ref().to_str().unwrap()]);
+    let whole = kubeconfig(&good, &token);
+    assert_refused(&watch_with(&whole, "--context there"), &["there", "here"]);
+    let no_key = kubeconfig(&good.replace("http:", "https:"), "client-certificate: /none/c, client-key: /none/key");
+    assert_refused(&watch_with(&no_key, ""), &["/none/"]);
+    let no_token = kubeconfig(&good, "tokenFile: /none/token");
+    assert_refused(&watch_with(&no_token, "--for 2m"), &["token file /none/token"]);
+    let missing = Scratch::path(".yaml");
+    assert_refused(&watch_with(&missing, ""), &[missing.as_ref().to_str().unwrap()]);
+}
+
+#[test]
+fn what_names_no_resource_is_refused_before_anybody_is_asked() {
+    for name in ["v1/pods/x", "apps/deployments", "v1/", "/", "v1/../pods"] {
+        let run = listwatch(&format!("watch {name} --server {}", Server::nowhere()));
+        assert_refused(&run, &[name, "v1/pods", "apps/v1/deployments"]);
+    }
+}
+
+#[test]
+fn an_address_that_is_none_is_refused_without_its_password() {
+    for url in ["localhost:8001", "ftp://x", &format!("http://me:{TOKEN}@127.0.0.1:1"), "http://"] {
+        assert_refused(&listwatch(&format!("watch v1/pods --server {url}")), &["address"]);
+    }
+}
+
+type Refusal = fn() -> Answer;
+
+/// Waiting does not help, so it ends; unless somebody who can wait says so.
+#[test]
+fn a_server_that_will_not_serve_ends_it_with_what_it_says() {
+    let forbidden = || refusal(403, "Forbidden", "pods is forbidden: User me cannot list resource pods");
+    let unauthorized = || refusal(401, "Unauthorized", "Unauthorized");
+    let not_found = || refusal(404, "NotFound", "the server could not find the requested resource");
+    let cases: [(Refusal, &str); 3] =
+        [(forbidden, "User me cannot list"), (unauthorized, "Unauthorized"), (not_found, "could not find")];
+    for (answer, says) in cases {
+        let server = Server::of(move |_| answer());
+        let config = kubeconfig(&format!("server: '{}'", server.url), &format!("token: {TOKEN}"));
+        assert_refused(&watch_with(&config, "--for 2m"), &[says, "--keep-trying"]);
+        let run = watch_with(&config, "--for 1s --keep-trying");
+        assert_eq!((run.status, &*run.stdout), (Some(1), ""));
+        assert!(run.stderr.contains("ended before there was a state") && !run.stderr.contains(TOKEN), "{}", run.stderr);
+    }
+}
+
+/// Each line says it once, and when there will be another attempt.
+#[test]
+fn a_server_that_cannot_be_reached_is_tried_again_and_that_is_said() {
+    let run = listwatch(&format!("watch v1/pods --server {} --for 1s", Server::nowhere()));
+    assert_eq!(run.status, Some(1));
+    let first = run.stderr.lines().next().unwrap();
+    assert!(first.starts_with("listwatch: connection refused in the watch-list; failing for "), "{first}");
+    assert!(first.contains("1 attempt, next in "), "{first}");
+}
+
+#[test]
+fn a_page_for_people_is_no_list_and_that_is_said() {
+    let page = || Answer::Whole(200, "text/html", "<html><body>Please log in\n</body></html>".into());
+    let server = Server::of(move |_| page());
+    let run = listwatch(&format!("watch v1/pods --no-watch-list --server {} --for 1s", server.url));
+    assert_eq!((run.status, &*run.stdout), (Some(1), ""));
+    assert!(run.stderr.lines().next().unwrap().contains("the answer is no list (in the list)"), "{}", run.stderr);
+}
+
+#[test]
+fn a_recording_never_takes_the_place_of_a_file_and_makes_no_folder() {
+    let nowhere = Server::nowhere();
+    let existing = Scratch::new("precious");
+    let in_no_folder = existing.as_ref().with_file_name("none").join("x.jsonl");
+    for (path, says) in [(existing.as_ref(), "is there already"), (&in_no_folder, "cannot be made")] {
+        let path = path.to_str().unwrap();
+        let run = listwatch(&format!("record v1/pods -o {path} --server {nowhere}"));
+        assert_refused(&run, &[path, says]);
+    }
+    assert_eq!(std::fs::read(existing.as_ref()).unwrap(), b"precious");
+}
+
+#[test]
+fn wrong_usage_is_told_in_one_line() {
+    for arguments in [
+        "watch",
+        "watch a b",
+        "watch a -o x",
+        "watch a --include-secrets",
+        "watch a --server http://x --context c",
+        "watch a --server http://x --kubeconfig c",
+        "watch a --for ever",
+        "watch a --speed 1",
+        "watch a --type pod",
+        "record a",
+        "record a -o",
+        "record -o x",
+    ] {
+        let run = listwatch(arguments);
+        assert!(run.error(2).ends_with("`listwatch --help` tells how to use it"), "{}", run.stderr);
+        assert_eq!(run.stdout, "", "{arguments}");
+    }
+}

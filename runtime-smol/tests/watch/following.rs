@@ -1,0 +1,55 @@
+//! A run of the command that goes on until it is told to end.
+
+use crate::command::{Run, command};
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// The options that make every change one line.
+pub(crate) const EVENTS: &str = "--print events --format json";
+
+/// It ends by itself after two minutes, so that nothing that does not come is waited for in vain.
+pub(crate) struct Following {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    read: String,
+}
+
+impl Following {
+    pub(crate) fn start(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        let mut command = command(arguments);
+        command.args(["--for", "2m"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Self { child, stdout, read: String::new() }
+    }
+
+    /// Reads so many lines.
+    #[track_caller]
+    pub(crate) fn read_lines(&mut self, lines: usize) {
+        for _ in 0..lines {
+            let length = self.stdout.read_line(&mut self.read).unwrap();
+            assert!(length > 0, "it ended before it told {lines} lines");
+        }
+    }
+
+    /// Ends it as a user does, or the system.
+    pub(crate) fn end_by(mut self, signal: &str) -> Run {
+        let kill = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(kill.success());
+        self.stdout.read_to_string(&mut self.read).unwrap();
+        self.ended()
+    }
+
+    /// Stops listening to what it prints.
+    pub(crate) fn close_output(self) -> Run {
+        self.ended()
+    }
+
+    fn ended(self) -> Run {
+        let Self { child, stdout, read } = self;
+        drop(stdout);
+        let output = child.wait_with_output().unwrap();
+        Run { status: output.status.code(), stdout: read, stderr: String::from_utf8(output.stderr).unwrap() }
+    }
+}

@@ -1,0 +1,17 @@
+//! `listwatch watch` and `listwatch record` as a user runs them, against servers on the loopback interface.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod captures;
+#[path = "../support/command.rs"]
+mod command;
+mod discovery;
+mod ends;
+mod errors;
+mod following;
+#[path = "../support/notifications.rs"]
+mod notifications;
+mod played;
+#[path = "../support/scratch.rs"]
+mod scratch;
+mod secrets;
+mod server;

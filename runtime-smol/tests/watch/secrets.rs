@@ -1,0 +1,46 @@
+//! What a recording does not hold.
+
+use crate::command::listwatch;
+use crate::errors::kubeconfig;
+use crate::following::{EVENTS, Following};
+use crate::scratch::{Scratch, gunzip};
+use crate::server::Server;
+
+const TOKEN: &str = "hunter2-the-token";
+
+fn record(resource: &str, file: &Scratch, server: &str) -> String {
+    format!("record {resource} --no-watch-list {EVENTS} -o {} {server}", file.as_ref().display())
+}
+
+#[test]
+fn a_token_is_neither_recorded_nor_told() {
+    let server = Server::of_pods(2);
+    let config = kubeconfig(&format!("server: '{}'", server.url), &format!("token: {TOKEN}"));
+    for ending in [".jsonl", ".jsonl.gz"] {
+        let file = Scratch::path(ending);
+        let arguments = record("v1/pods", &file, &format!("--kubeconfig {}", config.as_ref().display()));
+        let mut following = Following::start(arguments.split_whitespace());
+        following.read_lines(2);
+        let run = following.end_by("-INT");
+        assert_eq!((run.status, &*run.stderr), (Some(0), ""));
+        assert!(!run.stdout.contains(TOKEN));
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(!bytes.windows(TOKEN.len()).any(|part| part == TOKEN.as_bytes()));
+        let text = if ending.ends_with(".gz") { gunzip(file.as_ref()) } else { String::from_utf8(bytes).unwrap() };
+        assert!(text.contains("/api/v1/pods") && !text.contains(TOKEN), "{text}");
+    }
+    let asked = server.heads();
+    assert!(!asked.is_empty() && asked.iter().all(|head| head.contains(TOKEN)), "it was not even sent: {asked:?}");
+}
+
+#[test]
+fn secrets_are_recorded_only_where_that_is_said() {
+    let server = Server::of_pods(0);
+    let server = format!("--server {} --for 2m", server.url);
+    let file = Scratch::path(".jsonl");
+    let run = listwatch(&record("v1/secrets", &file, &server));
+    assert!(run.error(1).contains("--include-secrets"), "{}", run.stderr);
+    assert!(!file.as_ref().exists() && run.stdout.is_empty());
+    let run = listwatch(&record("v1/secrets", &file, &format!("{server} --include-secrets --for 1s")));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("/api/v1/secrets"), "{}", run.stderr);
+}

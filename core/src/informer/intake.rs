@@ -50,7 +50,7 @@ pub(super) enum Ending {
     Nothing,
 }
 
-/// How much of the body of a refusal is read.
+/// How much of the body of a refusal is kept: its beginning.
 const STATUS_LIMIT: usize = 64 * 1024;
 
 impl Intake {
@@ -96,12 +96,11 @@ impl Intake {
         if id != self.id || self.body == Body::None {
             return;
         }
-        self.buffer.commit(len);
-        if let Body::Status(_) = self.body
-            && self.buffer.filled().len() > STATUS_LIMIT
-        {
-            self.buffer.clear();
-        }
+        let room = match self.body {
+            Body::Status(_) => STATUS_LIMIT - self.buffer.filled().len(),
+            Body::None | Body::List | Body::Watch => len,
+        };
+        self.buffer.commit(len.min(room));
     }
 
     /// There will be no answer to `id`.

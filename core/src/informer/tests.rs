@@ -291,6 +291,19 @@ fn a_refusal_is_read_to_its_end() {
 }
 
 #[test]
+fn a_refusal_of_two_megabytes_said_nothing() {
+    let mut talk = talk(|_| {});
+    let _ = talk.asked();
+    talk.head(403);
+    talk.sends(&format!(r#"{{"kind":"Status","message":"pods is forbidden{}""#, ", really".repeat(250_000)));
+    talk.ends();
+    let Some(Event::Failed(failed)) = talk.informer.poll_event() else { panic!("no failure") };
+    let said = failed.failure.to_string();
+    assert!(said.starts_with(r#"status 403: {"kind":"Status","message":"pods is forbidden, really"#), "{said}");
+    assert!(said.len() < 300, "{said}");
+}
+
+#[test]
 fn a_watch_list_is_told_when_it_is_complete_with_what_changed_meanwhile() {
     let mut talk = talk(|config| config.reflector.watch_list = true);
     assert!(talk.asked().contains("sendInitialEvents=true"));

@@ -3,6 +3,7 @@
 mod list;
 mod metadata;
 mod raw;
+mod readable;
 mod status;
 mod tee;
 mod text;

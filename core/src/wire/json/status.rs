@@ -1,3 +1,4 @@
+use super::readable::readable;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -64,14 +65,15 @@ impl Status {
         Self { code, ..Self::default() }
     }
 
-    /// Reads the body of an answer, or the object of an in-stream error, under the answer's `code`. What is no status
-    /// (an HTML page of a proxy, say) amounts to the code alone.
+    /// Reads the body of an answer, or the object of an in-stream error, under the answer's `code`. Of what is no status
+    /// (a page of a proxy, say), the beginning of its text is the message: about 200 characters, without markup.
     #[must_use]
     pub fn read(code: u16, body: &[u8]) -> Self {
-        match serde_json::from_slice::<Self>(body) {
-            Ok(status) if status.code != 0 => status,
-            Ok(status) => Self { code, ..status },
-            Err(_) => Self::of_code(code),
+        let status = serde_json::from_slice::<Self>(body).unwrap_or_default();
+        match status.code {
+            0 if status == Self::default() => Self { code, message: readable(body), ..status },
+            0 => Self { code, ..status },
+            _ => status,
         }
     }
 
@@ -112,6 +114,7 @@ impl fmt::Display for Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::string::ToString;
 
     #[test]
     fn a_status_is_read_as_the_server_wrote_it() {
@@ -133,9 +136,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_status_amounts_to_its_code() {
+    fn what_is_nothing_amounts_to_its_code() {
         assert_eq!(Status::read(502, b"<html>"), Status::of_code(502));
-        assert_eq!(Status::read(404, b"404 page not found"), Status::of_code(404));
+        assert_eq!(Status::read(404, b"\x1f\x8b\x08"), Status::of_code(404));
         assert!(Status::read(410, b"").is_expired());
+    }
+
+    #[test]
+    fn what_a_server_or_a_proxy_said_in_plain_text_was_thrown_away() {
+        let told = |code, body: &str| Status::read(code, body.as_bytes()).to_string();
+        let said = "Client sent an HTTP request to an HTTPS server.\n";
+        assert_eq!(told(400, said), "status 400: Client sent an HTTP request to an HTTPS server.");
+        assert_eq!(told(403, "<html><h1>Blocked</h1>by policy 7</html>"), "status 403: Blocked by policy 7");
+        assert_eq!(told(403, r#"{"error":"no licence"}"#), r#"status 403: {"error":"no licence"}"#);
+        assert_eq!(told(404, "404 page not found"), "status 404: 404 page not found");
+        assert_eq!(told(500, r#"{"code":410}"#), "status 410");
     }
 }

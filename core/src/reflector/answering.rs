@@ -36,6 +36,7 @@ impl Reflector {
         let (now, watching) = (self.now, self.state == State::Watching);
         if let Some(open) = &mut self.open {
             open.begin(now, head, watching);
+            open.doubtful |= watching && open.answered && self.relist.doubtful;
             self.refused = if open.watching.is_some() { 0 } else { self.refused };
         }
         Step::Nothing
@@ -56,8 +57,10 @@ impl Reflector {
         }
     }
 
-    /// What it said is missing, a deletion perhaps. The whole state tells, once this watch is over.
+    /// What it said is missing, a deletion perhaps. The whole state tells, once this watch is over, or the one that
+    /// follows the list.
     fn on_unreadable(&mut self) -> Step {
+        self.relist.doubtful |= matches!(self.state, State::Listing { .. });
         if let Some(open) = &mut self.open {
             open.doubtful = true;
         }

@@ -15,6 +15,7 @@ impl Reflector {
     /// Begins to read the whole state.
     pub(super) fn synchronize(&mut self) {
         self.began = self.now;
+        self.relist.doubtful = false;
         let WatchList { given_up, skipped, .. } = self.watch_list;
         if self.config.watch_list && !given_up && !skipped {
             self.state = State::WatchListing;
@@ -26,6 +27,7 @@ impl Reflector {
     }
 
     pub(super) fn list(&mut self, token: Option<Arc<str>>, unpaged: bool) {
+        self.relist.doubtful &= token.is_some();
         self.state = State::Listing { token, unpaged };
         self.open();
     }

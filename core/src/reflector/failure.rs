@@ -27,7 +27,7 @@ pub enum Failure {
     Unfinished,
     /// A watch ended at once, and without an event.
     VeryShort,
-    /// A watch in which something could not be read, so that what it said is missing.
+    /// A watch in which something could not be read, or in the list before it, so that what it said is missing.
     Unreadable,
     /// Nothing came for so long that nobody can be there any more.
     Stalled,
@@ -223,7 +223,7 @@ impl fmt::Display for Failure {
             Self::RepeatedPage => f.write_str("a page of the list says to go on with itself"),
             Self::Unfinished => f.write_str("the stream ended before the initial events were complete"),
             Self::VeryShort => f.write_str("the watch ended at once and without an event"),
-            Self::Unreadable => f.write_str("something in the watch could not be read"),
+            Self::Unreadable => f.write_str("something in the watch, or in the list before it, could not be read"),
             Self::Stalled => f.write_str("nothing came for too long"),
             Self::BackInTime { version, last } => {
                 write!(f, "the answer's version {version} is older than {last}, which was seen before")

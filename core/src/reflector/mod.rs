@@ -94,6 +94,8 @@ struct Relist {
     paginated: bool,
     /// How many times in a row the most recent state was older than what was seen before.
     older: u32,
+    /// Something in the list could not be read, so nothing was taken for deleted.
+    doubtful: bool,
 }
 
 /// What is known of the server's watch-list.

@@ -546,6 +546,32 @@ fn a_watch_in_which_something_was_unreadable_is_followed_by_a_relist_even_if_it_
     assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
 }
 
+/// What was deleted meanwhile stayed in the cache until a relist for another reason.
+#[test]
+fn a_list_in_which_something_was_unreadable_was_not_followed_by_another_one() {
+    let mut talk = lists();
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    assert_eq!(talk.says(|id| Input::Answer(id, Answer::Unreadable)), Step::Stage);
+    assert_eq!(talk.says(|id| list_end(id, "5", "t1")), Step::Nothing);
+    let _ = talk.asks();
+    assert_eq!(talk.says(|id| list_end(id, "5", "")), Step::Commit);
+    assert!(talk.asks().unwrap().contains("watch=1"));
+    let _ = talk.fails(status(429));
+    talk.waits();
+    assert!(talk.asks().unwrap().contains("watch=1"), "who is told to wait does not list");
+    talk.lives(HEALTHY);
+    let _ = talk.says(|id| closed(id, Ok(())));
+    assert_eq!(talk.reflector.poll_failure().map(|report| report.failure), Some(Failure::Unreadable));
+    talk.waits();
+    assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
+    let _ = talk.says(|id| list_end(id, "6", ""));
+    let _ = talk.asks();
+    talk.lives(HEALTHY);
+    let _ = talk.says(|id| closed(id, Ok(())));
+    assert!(talk.asks().unwrap().contains("watch=1"), "all could be read");
+}
+
 /// F5: what a watch from no version begins with comes in no order.
 #[test]
 fn without_a_version_only_a_change_gives_one() {

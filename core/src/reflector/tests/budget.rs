@@ -108,6 +108,20 @@ const FAILURES: &[(&str, Server)] = &[
         _ if asked.contains("watch") => _ = talk.fails(status(404)),
         _ => _ = talk.says(|id| list_end(id, "5", "")),
     }),
+    ("lists in which something is unreadable, and watches that end after a second", |talk, asked| {
+        match asked {
+            _ if asked.contains("sendInitialEvents") => {
+                let _ = talk.fails(status(422));
+                return;
+            }
+            _ if asked.contains("watch") => {}
+            _ => _ = talk.says(|id| Input::Answer(id, Answer::Unreadable)),
+        }
+        healthy_but_for(talk, asked, |talk| {
+            lives(talk, 1);
+            ends(talk);
+        });
+    }),
     ("watches that end at once", |talk, asked| healthy_but_for(talk, asked, ends)),
     ("watches that bring an event and break", |talk, asked| {
         healthy_but_for(talk, asked, |talk| {

@@ -60,7 +60,7 @@ impl ListerWatcher for HttpTransport {
         self.cut();
         let exchange = match &self.server {
             Ok(server) => Exchange::start(server, &self.line, request.clone()),
-            Err(error) => Exchange::failed(error::unusable(error.clone())),
+            Err(error) => Exchange::failed(error::misconfigured(error)),
         };
         self.open = Some((id, exchange));
     }

@@ -80,7 +80,7 @@ pub enum FailureClass {
     VersionTooLarge,
     /// The answer is older than what was seen before.
     BackInTime,
-    /// 401.
+    /// 401, or credentials that cannot even be shown.
     Unauthorized,
     /// 403.
     Forbidden,
@@ -158,6 +158,14 @@ impl FailureClass {
         }
     }
 
+    fn of_transport(kind: TransportErrorKind) -> Self {
+        match kind {
+            TransportErrorKind::Tls => Self::Untrusted,
+            TransportErrorKind::Credentials => Self::Unauthorized,
+            _ => Self::Unreachable,
+        }
+    }
+
     fn of_event(status: &Status) -> Self {
         match Self::of_status(status) {
             same @ (Self::Expired | Self::VersionTooLarge | Self::TooManyRequests) => same,
@@ -173,8 +181,7 @@ impl Failure {
         match self {
             Self::Status(status) => FailureClass::of_status(status),
             Self::StreamError(status) => FailureClass::of_event(status),
-            Self::Transport(error) if error.kind == TransportErrorKind::Tls => FailureClass::Untrusted,
-            Self::Transport(_) => FailureClass::Unreachable,
+            Self::Transport(error) => FailureClass::of_transport(error.kind),
             Self::Truncated | Self::NotAList | Self::RepeatedPage => FailureClass::Malformed,
             Self::Unfinished => FailureClass::Unfinished,
             Self::VeryShort => FailureClass::VeryShort,
@@ -309,6 +316,15 @@ mod tests {
         }
         let other = r#"{"code":504,"reason":"Timeout","message":"Timeout: request did not complete"}"#;
         assert_eq!(refused(504, other).class(), FailureClass::ServerError);
+    }
+
+    #[test]
+    fn credentials_that_cannot_be_used_are_no_server_that_cannot_be_reached() {
+        for kind in [TransportErrorKind::Credentials, TransportErrorKind::Tls] {
+            assert!(Failure::from(kind).class().needs_help(), "{kind}");
+        }
+        assert_eq!(Failure::from(TransportErrorKind::Credentials).class(), FailureClass::Unauthorized);
+        assert_eq!(Failure::from(TransportErrorKind::Other).class(), FailureClass::Unreachable);
     }
 
     #[test]

@@ -115,6 +115,9 @@ pub enum TransportErrorKind {
     Tls,
     /// What came was not what the protocol allows.
     Protocol,
+    /// What shows who asks cannot be had or used: a file that is missing, a program that fails. Nothing was sent, and
+    /// somebody has to mend it.
+    Credentials,
     /// Anything else.
     Other,
 }
@@ -136,6 +139,7 @@ impl fmt::Display for TransportErrorKind {
             Self::Dns => "name not resolved",
             Self::Tls => "TLS failed",
             Self::Protocol => "protocol violated",
+            Self::Credentials => "credentials cannot be used",
             Self::Other => "failed",
         })
     }

@@ -62,17 +62,18 @@ fn every_kind_of_failure_is_recorded_as_what_it_is() {
     let refused = [request(0, 1, PODS), end(1, 1, "connection refused: nobody there")];
     let broken = [request(2, 2, PODS), response(3, 2), end(4, 2, "timed out: 30 s")];
     let tls = [request(5, 3, PODS), end(6, 3, "TLS failed: unknown issuer")];
+    let credentials = [request(7, 4, PODS), end(8, 4, "credentials cannot be used: user `me`")];
     let path = no_file("failures.jsonl");
-    let lines = [&refused[..], &broken[..], &tls[..]].concat();
+    let lines = [&refused[..], &broken[..], &tls[..], &credentials[..]].concat();
     let mut original = Player::of(recorder(&path, Playback::from_file(file(text(&lines))).unwrap()));
-    let recorded: Vec<Played> = (0..3).map(|_| original.ask(PODS)).collect();
+    let recorded: Vec<Played> = (0..4).map(|_| original.ask(PODS)).collect();
     drop(original);
     let kind = |played: &Played| match &played.ending {
         Ending::Failed(error) => error.kind,
         other => panic!("{other:?}"),
     };
-    use TransportErrorKind::{Refused, Timeout, Tls};
-    assert_eq!(recorded.iter().map(kind).collect::<Vec<_>>(), [Refused, Timeout, Tls]);
+    use TransportErrorKind::{Credentials, Refused, Timeout, Tls};
+    assert_eq!(recorded.iter().map(kind).collect::<Vec<_>>(), [Refused, Timeout, Tls, Credentials]);
     let mut copy = Player::new(&path);
     recorded.iter().for_each(|recorded| assert_alike(recorded, &copy.ask(PODS), 0, PODS));
 }

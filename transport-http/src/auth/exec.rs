@@ -73,7 +73,7 @@ impl Exec {
         let place = format!("{}: exec plugin `{name}`", self.plugin.place);
         let deadline = clock::steady() + self.limit;
         let mut child = self.command().spawn().map_err(|error| {
-            let hint = self.plugin.install_hint.as_ref().map(|hint| format!("\n{hint}")).unwrap_or_default();
+            let hint = self.plugin.install_hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
             ConfigError::new(format!("{place} cannot be started: {error}{hint}"))
         })?;
         let result = finish(&mut child, deadline, self.limit);

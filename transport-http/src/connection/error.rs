@@ -31,7 +31,12 @@ pub(crate) fn of(error: &Error) -> TransportError {
 }
 
 /// Credentials or certificates that cannot be used.
-pub(crate) fn unusable(error: ConfigError) -> TransportError {
+pub(crate) fn unusable(error: &ConfigError) -> TransportError {
+    TransportError::new(TransportErrorKind::Credentials, error.to_string())
+}
+
+/// A server that cannot be asked, by how it is configured.
+pub(crate) fn misconfigured(error: &ConfigError) -> TransportError {
     TransportError::new(TransportErrorKind::Other, error.to_string())
 }
 

@@ -36,10 +36,10 @@ impl Line {
     /// Asks, and waits for the head of the answer; once more if the credentials were not accepted, and there are better
     /// ones.
     pub(crate) fn ask(&self, server: &Server, call: &Call<'_>) -> Result<Response<Body>, TransportError> {
-        let session = server.session().map_err(error::unusable)?;
+        let session = server.session().map_err(|cause| error::unusable(&cause))?;
         let response = self.send(server, &session, call)?;
         if response.status() == StatusCode::UNAUTHORIZED
-            && let Some(renewed) = server.renew(&session).map_err(error::unusable)?
+            && let Some(renewed) = server.renew(&session).map_err(|cause| error::unusable(&cause))?
         {
             return self.send(server, &renewed, call);
         }

@@ -34,9 +34,15 @@ pub(super) fn read(exec: &Entry<'_>, cluster: &Entry<'_>) -> Result<Plugin, Conf
         command: if is_path { exec.resolve(command) } else { command.into() },
         args: exec.texts("args")?.into_iter().map(str::to_owned).collect(),
         env: exec.parts("env").iter().map(variable).collect::<Result<_, _>>()?,
-        install_hint: exec.text("installHint")?.map(|hint| hint.trim().to_owned()),
+        install_hint: exec.text("installHint")?.map(one_line),
         cluster,
     })
+}
+
+/// A hint is often a list of commands, and an error is one line.
+fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.join("; ")
 }
 
 fn variable(entry: &Entry<'_>) -> Result<(String, String), ConfigError> {

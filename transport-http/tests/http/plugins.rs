@@ -30,7 +30,7 @@ fn failure(script: &str, entries: &str) -> TransportError {
     let mut client = client(&files, "http://127.0.0.1:1", entries, script);
     client.open("/api/v1/pods");
     let error = client.error();
-    assert_eq!(error.kind, TransportErrorKind::Other);
+    assert_eq!(error.kind, TransportErrorKind::Credentials);
     assert!(error.detail.contains("user `me`: exec plugin `"), "{error}");
     error
 }
@@ -107,14 +107,17 @@ fn an_older_plugin_is_asked_in_its_own_version() {
 }
 
 #[test]
-fn a_plugin_that_is_not_there_is_explained_by_its_hint() {
+fn a_plugin_that_is_not_there_is_explained_by_its_hint_in_one_line() {
     let files = Scratch::new();
-    let exec = format!("exec: {{apiVersion: {V1}, command: ./missing, installHint: Get it from the shop.}}");
+    let exec =
+        format!("exec: {{apiVersion: {V1}, command: ./missing, installHint: \"Get it:\\n\\n  from the shop.\\n\"}}");
     let path = files.kubeconfig("server: 'http://127.0.0.1:1'", &exec);
     let mut client = Client::to(&options(&[]).kubeconfig(path).unwrap());
     client.open("/api/v1/pods");
     let error = client.error();
-    assert!(error.detail.contains("missing` cannot be started") && error.detail.contains("from the shop"), "{error}");
+    assert_eq!(error.kind, TransportErrorKind::Credentials);
+    assert!(error.detail.contains("missing` cannot be started"), "{error}");
+    assert!(error.detail.ends_with("; Get it:; from the shop."), "{error}");
 }
 
 #[test]

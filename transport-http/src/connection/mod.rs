@@ -9,6 +9,7 @@ mod pipe;
 mod proxy;
 mod tls;
 mod tls_connector;
+mod trust;
 
 pub(crate) use exchange::Exchange;
 pub(crate) use line::Line;

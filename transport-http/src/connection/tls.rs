@@ -1,5 +1,6 @@
 //! Whom to trust, and which certificate to show.
 
+use super::trust::Vouched;
 use crate::config_error::ConfigError;
 use crate::reloaded::Reloaded;
 use crate::secret::Secret;
@@ -114,11 +115,12 @@ impl Tls {
             _ => (rustls_native_certs::load_native_certs().certs, "the system's certificate authorities".to_owned()),
         };
         let mut roots = RootCertStore::empty();
-        if roots.add_parsable_certificates(certificates).0 == 0 {
+        if roots.add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
             return Err(ConfigError::new(format!("{place}: there is no certificate that could be trusted")));
         }
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-        Ok(verifier.map_err(|error| ConfigError::new(format!("{place}: {error}")))?)
+        let by = verifier.map_err(|error| ConfigError::new(format!("{place}: {error}")))?;
+        Ok(Arc::new(Vouched { by, authorities: certificates }))
     }
 
     fn identity_places(&self, is_issued: bool) -> (String, String) {

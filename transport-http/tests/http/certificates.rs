@@ -1,6 +1,6 @@
 //! Authorities, certificates and keys, made for a test.
 
-use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -33,6 +33,16 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         let pem = params.self_signed(&key).unwrap().pem();
         Self { pem, issuer: Issuer::new(params, key) }
+    }
+
+    /// A server that is its own authority, as `openssl req -x509` makes one, for these names and years.
+    pub(crate) fn of_itself(names: &[&str], years: [i32; 2]) -> Identity {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        [params.not_before, params.not_after] = years.map(|year| date_time_ymd(year, 1, 1));
+        let key = KeyPair::generate().unwrap();
+        Identity { certificate: params.self_signed(&key).unwrap().pem(), key: key.serialize_pem() }
     }
 
     /// For these names and addresses.

@@ -73,6 +73,31 @@ fn a_server_of_another_authority_is_not_trusted() {
 }
 
 #[test]
+fn a_server_that_is_its_own_authority_is_trusted_by_its_name_within_its_time() {
+    let files = Scratch::new();
+    for (name, years, configured, expected) in [
+        ("127.0.0.1", [2000, 2900], true, None),
+        ("127.0.0.2", [2000, 2900], true, Some("not valid for name")),
+        ("127.0.0.1", [2000, 2001], true, Some("expired")),
+        ("127.0.0.1", [2000, 2900], false, Some("CaUsedAsEndEntity")),
+    ] {
+        let identity = Authority::of_itself(&[name], years);
+        let other = Authority::of_itself(&[name], years);
+        files.write("ca.crt", if configured { &identity.certificate } else { &other.certificate });
+        let server = identity.serve(NO_CLIENTS, empty);
+        let trust = "certificate-authority: ca.crt";
+        match expected {
+            None => assert_eq!(client(&files, &server, trust, "").list(), 200),
+            Some(expected) => {
+                let (kind, detail) = error(&files, &server, trust, "");
+                assert_eq!(kind, TransportErrorKind::Tls);
+                assert!(detail.contains(expected), "{detail}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_server_of_another_name_is_trusted_by_the_name_that_is_configured() {
     let (authority, files) = (Authority::new(), Scratch::new());
     let server = authority.issue(&["kube.example"]).serve(NO_CLIENTS, empty);

@@ -7,6 +7,9 @@ use std::sync::Arc;
 /// How deep values may be in each other.
 const MAX_DEPTH: usize = 64;
 
+/// How many entries merge keys may bring, in all of a file: aliases multiply.
+const MAX_MERGED: usize = 10_000;
+
 /// A value, and where it begins.
 pub(crate) struct Node {
     pub(crate) line: usize,
@@ -42,6 +45,8 @@ struct Tree {
     open: Vec<Open>,
     anchors: HashMap<usize, Arc<Node>>,
     root: Option<Arc<Node>>,
+    /// How many entries merge keys have brought.
+    merged: usize,
 }
 
 struct Open {
@@ -49,7 +54,15 @@ struct Open {
     anchor: usize,
     value: Value,
     /// The key whose value comes next.
-    key: Option<String>,
+    key: Option<Key>,
+    /// What merge keys name; its entries come last, because those that are written here count.
+    merged: Vec<Arc<Node>>,
+}
+
+enum Key {
+    Name(String),
+    /// `<<`: the entries of another map.
+    Merge,
 }
 
 impl Tree {
@@ -62,7 +75,10 @@ impl Tree {
             Event::SequenceStart(anchor, _) => self.open(line, anchor, Value::List(Vec::new())),
             Event::MappingStart(anchor, _) => self.open(line, anchor, Value::Map(Vec::new())),
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(Open { line, anchor, value, .. }) => self.complete(anchor, Node { line, value }),
+                Some(Open { line, anchor, mut value, merged, .. }) => {
+                    merged.iter().try_for_each(|node| self.merge(&mut value, node, true))?;
+                    self.complete(anchor, Node { line, value })
+                }
                 None => Ok(()),
             },
             // Shared, not copied: what refers to itself many times over costs nothing.
@@ -78,7 +94,7 @@ impl Tree {
         if self.open.len() == MAX_DEPTH {
             return Err((line, format!("nested deeper than {MAX_DEPTH} levels")));
         }
-        self.open.push(Open { line, anchor, value, key: None });
+        self.open.push(Open { line, anchor, value, key: None, merged: Vec::new() });
         Ok(())
     }
 
@@ -97,23 +113,49 @@ impl Tree {
         };
         match (&mut open.value, open.key.take()) {
             (Value::List(items), _) => items.push(node),
-            (Value::Map(entries), Some(key)) => entries.push((key, node)),
-            (Value::Map(entries), None) => open.key = Some(key_of(entries, &node)?),
+            (Value::Map(_), Some(Key::Merge)) => open.merged.push(node),
+            (Value::Map(entries), Some(Key::Name(name))) => match position(entries, &name) {
+                // As kubectl has it, the last one counts.
+                Some(at) => entries[at].1 = node,
+                None => entries.push((name, node)),
+            },
+            (Value::Map(_), None) => open.key = Some(key_of(&node)?),
             (Value::Scalar(..), _) => {}
         }
         Ok(())
     }
+
+    /// Adds what a map, or each map of a list, has and this one has not.
+    fn merge(&mut self, value: &mut Value, from: &Node, may_be_list: bool) -> Result<(), Fault> {
+        match (&from.value, value) {
+            (Value::List(maps), value) if may_be_list => maps.iter().try_for_each(|map| self.merge(value, map, false)),
+            (Value::Map(others), Value::Map(entries)) => {
+                self.merged += others.len();
+                if self.merged > MAX_MERGED {
+                    return Err((from.line, format!("merge keys (`<<`) bring more than {MAX_MERGED} entries")));
+                }
+                for (name, node) in others {
+                    if position(entries, name).is_none() {
+                        entries.push((name.clone(), node.clone()));
+                    }
+                }
+                Ok(())
+            }
+            _ => Err((from.line, "a merge key (`<<`) needs a map, or a list of maps".to_owned())),
+        }
+    }
 }
 
-fn key_of(entries: &[(String, Arc<Node>)], node: &Node) -> Result<String, Fault> {
-    let Value::Scalar(key, _) = &node.value else { return Err((node.line, "a key that is no text".to_owned())) };
-    if key == "<<" {
-        return Err((node.line, "merge keys (`<<`) are not supported here: write the entries out".to_owned()));
+fn position(entries: &[(String, Arc<Node>)], key: &str) -> Option<usize> {
+    entries.iter().position(|(name, _)| name == key)
+}
+
+fn key_of(node: &Node) -> Result<Key, Fault> {
+    match &node.value {
+        Value::Scalar(key, true) if key == "<<" => Ok(Key::Merge),
+        Value::Scalar(key, _) => Ok(Key::Name(key.clone())),
+        _ => Err((node.line, "a key that is no text".to_owned())),
     }
-    if entries.iter().any(|(other, _)| other == key) {
-        return Err((node.line, format!("`{key}` is there twice")));
-    }
-    Ok(key.clone())
 }
 
 impl Node {
@@ -176,9 +218,30 @@ mod tests {
     #[test]
     fn what_is_wrong_comes_with_its_line() {
         assert_eq!(fault("a: 1\nb: [1,\n").0, 3);
-        assert_eq!(fault("a: 1\nb: 2\na: 3\n"), (3, "`a` is there twice".to_owned()));
+        assert_eq!(fault("a: 1\n<<: 2\n"), (2, "a merge key (`<<`) needs a map, or a list of maps".to_owned()));
         assert_eq!(fault("a: 1\n[x]: 2\n").0, 2);
         assert_eq!(fault(&"[".repeat(100)), (1, "nested deeper than 64 levels".to_owned()));
+    }
+
+    #[test]
+    fn a_key_that_is_there_twice_is_not_refused_and_the_last_one_counts() {
+        assert_eq!(json("a: 1\nb: 2\na: 3\n"), serde_json::json!({ "a": 3, "b": 2 }));
+    }
+
+    #[test]
+    fn merge_keys_are_not_refused_and_what_is_written_out_counts() {
+        let bases = "x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\n";
+        let merged = |map: &str| json(&format!("{bases}z: {map}\n"))["z"].clone();
+        assert_eq!(merged("{<<: *x, b: 9}"), serde_json::json!({ "a": 1, "b": 9 }));
+        assert_eq!(merged("{b: 9, <<: *x}"), serde_json::json!({ "a": 1, "b": 9 }));
+        assert_eq!(merged("{<<: [*x, *y]}"), serde_json::json!({ "a": 1, "b": 1, "c": 2 }));
+        assert_eq!(merged("{'<<': 1}"), serde_json::json!({ "<<": 1 }));
+    }
+
+    #[test]
+    fn merge_keys_that_multiply_are_refused() {
+        let many = "*x, ".repeat(MAX_MERGED);
+        assert_eq!(fault(&format!("x: &x {{a: 1, b: 2}}\ny: {{<<: [{many}]}}\n")).0, 1);
     }
 
     #[test]

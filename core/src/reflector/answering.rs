@@ -10,6 +10,8 @@ use core::cmp::Ordering;
 /// How many times in a row the most recent state has to be older than what was seen before, to be believed: then the
 /// server was restored from a backup.
 const BELIEVED: u32 = 2;
+/// After at most so many watches in a row without a word the whole state is asked for.
+const MOST_SILENT: u32 = 16;
 
 impl Reflector {
     /// Something of the answer to the open request.
@@ -96,7 +98,6 @@ impl Reflector {
             State::WatchListing if initial_events_end => self.on_initial_events_end(version),
             State::Watching => {
                 self.hear();
-                self.bookmarked = true;
                 self.accept(version);
                 Step::Nothing
             }
@@ -138,9 +139,13 @@ impl Reflector {
         if open.is_very_short(self.now) {
             return Some(Failure::VeryShort);
         }
-        let wordless = !open.proven && self.is_overdue(self.now);
-        // Asked for once: a server that is merely quiet is not listed again and again.
-        (wordless && core::mem::take(&mut self.bookmarked)).then_some(Failure::Silent)
+        if open.proven || !self.is_overdue(self.now) {
+            return None;
+        }
+        // A server that is merely quiet is asked less and less often, but never left for good.
+        self.silent = self.silent.saturating_add(1);
+        let asked = self.silent.is_power_of_two() || self.silent.is_multiple_of(MOST_SILENT);
+        asked.then_some(Failure::Silent)
     }
 
     /// Why a whole state of this version is not believed: it is older than what was seen before. The cache does not go
@@ -170,6 +175,7 @@ impl Reflector {
     /// A watch brought something.
     fn hear(&mut self) {
         self.heard = self.now;
+        self.silent = 0;
         if let Some(open) = &mut self.open {
             open.proven = true;
         }

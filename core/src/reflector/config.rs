@@ -22,7 +22,7 @@ pub struct ReflectorConfig {
     pub answer_timeout: Option<Duration>,
     /// For how long a watch may bring neither event nor bookmark before its version counts as overdue; `None` for ever.
     /// Servers that send bookmarks send one a minute. An overdue watch goes on, and the status says so; but one that
-    /// ends without a word, though there had been bookmarks before, is followed by a relist: the server may have been
+    /// ends without a word is followed by a relist, and so are the 2nd, 4th, 8th, 16th, 32nd, 48th … in a row: the server may have been
     /// restored from a backup, and wait for a version that it is yet to reach.
     pub bookmark_overdue: Option<Duration>,
     /// The delays after failures.

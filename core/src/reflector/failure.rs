@@ -38,7 +38,7 @@ pub enum Failure {
         /// The version that was seen before.
         last: Arc<str>,
     },
-    /// A watch that lived for long and ended without a word, where there had been bookmarks before.
+    /// A watch that lived for long and ended without a word, not even a bookmark.
     Silent,
 }
 
@@ -110,7 +110,7 @@ pub enum FailureClass {
     Unreadable,
     /// A watch ended at once, and without an event.
     VeryShort,
-    /// A watch ended without a word, where there had been bookmarks before.
+    /// A watch lived for long and ended without a word.
     Silent,
 }
 
@@ -235,7 +235,7 @@ impl fmt::Display for Failure {
             Self::BackInTime { version, last } => {
                 write!(f, "the answer's version {version} is older than {last}, which was seen before")
             }
-            Self::Silent => f.write_str("the watch ended without a word, not even the bookmarks that came before"),
+            Self::Silent => f.write_str("the watch lived for long and ended without a word, not even a bookmark"),
         }
     }
 }

@@ -61,8 +61,8 @@ pub struct Reflector {
     began: Instant,
     /// When the last event, bookmark or list came.
     heard: Instant,
-    /// Bookmarks come from this server.
-    bookmarked: bool,
+    /// How many watches in a row lived for long and ended without a word.
+    silent: u32,
     /// There was a whole state.
     listed: bool,
     now: Instant,
@@ -130,7 +130,7 @@ impl Reflector {
             report: None,
             began: Instant::ZERO,
             heard: Instant::ZERO,
-            bookmarked: false,
+            silent: 0,
             listed: false,
             now: Instant::ZERO,
         }

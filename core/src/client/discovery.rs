@@ -131,6 +131,10 @@ impl Discovery {
     fn on_aggregated(&mut self, list: Aggregated) {
         for group in list.items {
             for version in group.versions {
+                if version.freshness == "Stale" {
+                    self.on_stale(&group.metadata.name, &version.version);
+                    continue;
+                }
                 for resource in version.resources {
                     self.kinds.push(ApiKind {
                         group: group.metadata.name.clone(),
@@ -145,6 +149,12 @@ impl Discovery {
                 }
             }
         }
+    }
+
+    /// The server behind it is down, and what is known of it is old: as good as nothing.
+    fn on_stale(&mut self, group: &str, version: &str) {
+        let what = format!("what is known of {group}/{version} is stale: the server behind it cannot be reached");
+        self.unavailable.push((format!("/apis/{group}/{version}"), ApiError::Unreadable(what)));
     }
 
     fn on_groups(&mut self, list: Groups) {
@@ -298,6 +308,8 @@ struct GroupName {
 #[serde(default)]
 struct AggregatedVersion {
     version: String,
+    /// `Current` or `Stale`.
+    freshness: String,
     resources: Vec<AggregatedResource>,
 }
 

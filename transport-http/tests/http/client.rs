@@ -83,6 +83,21 @@ fn a_page_of_html_is_an_error_and_no_object() {
 }
 
 #[test]
+fn a_version_whose_server_is_down_is_told_by_discovery_and_not_left_out() {
+    let list = json!({ "kind": "APIGroupDiscoveryList", "items": [
+        { "metadata": { "name": "dead.io" }, "versions": [{ "version": "v1", "freshness": "Stale" }] },
+        { "metadata": { "name": "live.io" }, "versions": [{ "version": "v1", "freshness": "Current",
+            "resources": [{ "resource": "things", "responseKind": { "kind": "Thing" }, "scope": "Cluster" }] }] },
+    ] });
+    let body = list.to_string();
+    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
+    let discovery = Discovery::run(&client(&Server::saying(answer))).unwrap();
+    assert_eq!(discovery.unavailable()[0].0, "/apis/dead.io/v1");
+    assert!(discovery.unavailable()[0].1.to_string().contains("stale"));
+    assert!(discovery.find("things.live.io").is_some());
+}
+
+#[test]
 fn credentials_are_not_carried_to_where_an_answer_points() {
     let (arrived, seen) = mpsc::channel();
     let elsewhere = Server::of(move |_, head| arrived.send(head).unwrap());

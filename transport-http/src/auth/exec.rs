@@ -1,5 +1,6 @@
 //! Credentials that a program gives: `client.authentication.k8s.io`, v1 and v1beta1.
 
+use super::running::Running;
 use super::timestamp;
 use crate::clock;
 use crate::config_error::ConfigError;
@@ -8,7 +9,7 @@ use crate::settings::Plugin;
 use serde::Deserialize;
 use serde_json::json;
 use std::io::Read;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
@@ -72,17 +73,11 @@ impl Exec {
         let name = self.plugin.command.display();
         let place = format!("{}: exec plugin `{name}`", self.plugin.place);
         let deadline = clock::steady() + self.limit;
-        let mut child = self.command().spawn().map_err(|error| {
+        let child = Running::start(&mut self.command()).map_err(|error| {
             let hint = self.plugin.install_hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
             ConfigError::new(format!("{place} cannot be started: {error}{hint}"))
         })?;
-        let result = finish(&mut child, deadline, self.limit);
-        if result.is_err() {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-        let issued = result.and_then(|output| read(&output, &self.plugin.api_version));
+        let issued = finish(child, deadline, self.limit).and_then(|output| read(&output, &self.plugin.api_version));
         issued.map_err(|what| ConfigError::new(format!("{place} {what}")))
     }
 
@@ -108,16 +103,16 @@ impl Issued {
 }
 
 /// What it prints, once it has ended well and in time.
-fn finish(child: &mut Child, deadline: Instant, limit: Duration) -> Result<Vec<u8>, String> {
+fn finish(mut child: Running, deadline: Instant, limit: Duration) -> Result<Vec<u8>, String> {
     let too_slow = || format!("took longer than {limit:?}: try it by hand");
-    let stdout = child.stdout.take().ok_or("has no output")?;
+    let stdout = child.stdout().ok_or("has no output")?;
     let output = collect(stdout).ok_or("cannot be read: there is no thread for it")?;
     let left = deadline.saturating_duration_since(clock::steady());
     let output = output.recv_timeout(left).map_err(|_| too_slow())?;
     if output.len() as u64 > MAX_OUTPUT {
         return Err(format!("printed more than {MAX_OUTPUT} bytes"));
     }
-    let status = wait(child, deadline).ok_or_else(too_slow)?;
+    let status = wait(&mut child, deadline).ok_or_else(too_slow)?;
     if status.success() { Ok(output) } else { Err(format!("failed ({status}): try it by hand")) }
 }
 
@@ -135,9 +130,9 @@ fn collect(stdout: ChildStdout) -> Option<Receiver<Vec<u8>>> {
 }
 
 /// It has closed its output, so it is about to end.
-fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
+fn wait(child: &mut Running, deadline: Instant) -> Option<ExitStatus> {
     loop {
-        if let Some(status) = child.try_wait().ok()? {
+        if let Some(status) = child.status().ok()? {
             return Some(status);
         }
         if clock::steady() >= deadline {

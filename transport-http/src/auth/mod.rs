@@ -1,6 +1,7 @@
 //! Who a request comes from.
 
 mod exec;
+mod running;
 mod timestamp;
 
 use crate::config_error::ConfigError;

@@ -153,6 +153,20 @@ fn what_a_plugin_does_wrong_is_said_without_quoting_it() {
 }
 
 #[test]
+fn what_a_plugin_has_started_does_not_outlive_its_time_limit() {
+    let files = Scratch::new();
+    // The reader's end comes when the last process that holds the pipe has gone.
+    let pipe = files.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut client = client(&files, "http://127.0.0.1:1", "", "sleep 300 > \"$(dirname \"$0\")/pipe\"");
+    client.open("/api/v1/pods");
+    let (gone, told) = std::sync::mpsc::channel();
+    thread::spawn(move || gone.send(fs::read(pipe).unwrap()).unwrap());
+    assert!(client.error().detail.contains("took longer than"));
+    assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(Vec::new()));
+}
+
+#[test]
 fn a_client_certificate_can_come_from_a_plugin() {
     let (authority, files) = (Authority::new(), Scratch::new());
     let server = authority.issue(&["127.0.0.1"]).serve(Some(&authority), |mut stream, _| send(&mut stream, EMPTY));

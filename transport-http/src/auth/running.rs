@@ -1,0 +1,47 @@
+//! A program that runs, and what it has started.
+
+use std::io;
+use std::process::{Child, ChildStdout, Command, ExitStatus};
+
+/// Ends with all that it has started, unless it has ended by itself.
+pub(super) struct Running {
+    child: Child,
+    has_ended: bool,
+}
+
+impl Running {
+    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
+        // A group of its own: a shell's children would outlive the shell.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(command, 0);
+        Ok(Self { child: command.spawn()?, has_ended: false })
+    }
+
+    pub(super) fn stdout(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// How it ended, once it has.
+    pub(super) fn status(&mut self) -> io::Result<Option<ExitStatus>> {
+        let status = self.child.try_wait()?;
+        self.has_ended |= status.is_some();
+        Ok(status)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Once it was waited for, its number may be another's.
+        if self.has_ended {
+            return;
+        }
+        // Whatever cannot be ended has ended by itself.
+        #[cfg(unix)]
+        let _ = rustix::process::kill_process_group(
+            rustix::process::Pid::from_child(&self.child),
+            rustix::process::Signal::KILL,
+        );
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

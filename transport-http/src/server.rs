@@ -86,6 +86,20 @@ impl Server {
         &self.base
     }
 
+    /// Host and port.
+    pub(crate) fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    pub(crate) fn is_proxied(&self) -> bool {
+        self.proxy.is_some()
+    }
+
+    /// Whether somebody is named who vouches for it; otherwise the system's authorities do.
+    pub(crate) fn has_authority(&self) -> bool {
+        self.tls.as_ref().is_some_and(Tls::has_authority)
+    }
+
     /// A place among the requests that may be open at once.
     pub(crate) fn admit(self: &Arc<Self>) -> Option<Permit> {
         if self.open.fetch_add(1, Ordering::Relaxed) < self.limits.max_requests {

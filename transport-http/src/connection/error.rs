@@ -1,11 +1,16 @@
 //! What went wrong, in the terms of the machines.
 
 use crate::config_error::ConfigError;
+use crate::server::Server;
 use listwatch_core::{TransportError, TransportErrorKind};
 use rustls::CertificateError;
 use std::io;
 use ureq::http::{Response, Uri};
 use ureq::{Error, Timeout};
+
+const NOT_ISSUED: &str = "; the configured certificate authority did not issue the server's certificate";
+const NOBODY_VOUCHES: &str =
+    "; no authority of this system vouches for the server's certificate: use a kubeconfig that names its authority";
 
 /// An error of ureq's, also one that came wrapped in an [`io::Error`].
 pub(crate) fn of(error: &Error) -> TransportError {
@@ -28,6 +33,19 @@ pub(crate) fn of(error: &Error) -> TransportError {
         _ => (TransportErrorKind::Other, error.to_string()),
     };
     TransportError::new(kind, detail)
+}
+
+/// An error of ureq's on the way to a server, which is named where that helps.
+pub(crate) fn of_call(error: &Error, server: &Server) -> TransportError {
+    let error = of(error);
+    let detail = match error.kind {
+        TransportErrorKind::Refused if !server.is_proxied() => {
+            format!("{} (nobody listens there, or nothing leads there)", server.authority())
+        }
+        TransportErrorKind::Tls if !server.has_authority() => error.detail.replace(NOT_ISSUED, NOBODY_VOUCHES),
+        _ => return error,
+    };
+    TransportError::new(error.kind, detail)
 }
 
 /// Credentials or certificates that cannot be used.
@@ -104,7 +122,7 @@ fn of_tls(error: &rustls::Error) -> String {
     let advice = match error {
         // Authorities of two clusters often have the same name.
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
-            "; the configured certificate authority did not issue the server's certificate"
+            NOT_ISSUED
         }
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

@@ -58,11 +58,11 @@ impl Line {
     /// it was used.
     fn send(&self, server: &Server, session: &Session, call: &Call<'_>) -> Result<Response<Body>, TransportError> {
         let way = self.way(server, session)?;
-        match server.call(&way.agent, session, call).map_err(|cause| error::of(&cause)) {
+        match server.call(&way.agent, session, call).map_err(|cause| error::of_call(&cause, server)) {
             Err(error) if way.is_old && error.kind == TransportErrorKind::Reset && call.method == Method::GET => {
                 self.lock().agent = None;
                 let way = self.way(server, session)?;
-                server.call(&way.agent, session, call).map_err(|cause| error::of(&cause))
+                server.call(&way.agent, session, call).map_err(|cause| error::of_call(&cause, server))
             }
             result => result,
         }

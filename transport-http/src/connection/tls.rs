@@ -62,6 +62,10 @@ impl Tls {
         self.server_name.clone()
     }
 
+    pub(crate) fn has_authority(&self) -> bool {
+        self.authority.is_some()
+    }
+
     /// The configuration as it is now; the same one until something changes. A certificate that was issued goes before
     /// the one of the configuration.
     pub(crate) fn config(&self, issued: Option<&(Secret, Secret)>) -> Result<Arc<ClientConfig>, ConfigError> {

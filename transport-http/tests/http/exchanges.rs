@@ -110,12 +110,13 @@ fn a_redirect_is_an_error_that_says_where_to() {
 }
 
 #[test]
-fn a_server_that_is_not_there_refuses() {
+fn a_server_that_is_not_there_refuses_and_is_named() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let mut client = Client::at(&format!("http://{address}"));
     client.open("/api/v1/pods");
-    assert_eq!(client.failure(), TransportErrorKind::Refused);
-    assert_eq!(client.next(), Incoming::Idle { until: None });
+    let error = client.error();
+    assert_eq!(error.kind, TransportErrorKind::Refused);
+    assert!(error.to_string().starts_with(&format!("connection refused: {address} (nobody listens")), "{error}");
 }
 
 #[test]

@@ -98,6 +98,15 @@ fn a_server_that_is_its_own_authority_is_trusted_by_its_name_within_its_time() {
 }
 
 #[test]
+fn an_authority_that_nobody_configured_is_not_blamed() {
+    let server = Authority::new().issue(&["127.0.0.1"]).serve(NO_CLIENTS, empty);
+    let mut client = Client::at(&format!("https://{}", server.address));
+    client.open("/api/v1/pods");
+    let error = client.error();
+    assert!(error.detail.contains("no authority of this system vouches"), "{error}");
+}
+
+#[test]
 fn a_server_of_another_name_is_trusted_by_the_name_that_is_configured() {
     let (authority, files) = (Authority::new(), Scratch::new());
     let server = authority.issue(&["kube.example"]).serve(NO_CLIENTS, empty);

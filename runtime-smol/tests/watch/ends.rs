@@ -40,6 +40,19 @@ fn it_ends_when_its_time_is_over() {
     assert_told_to_the_end(&listwatch(&arguments(&server, &format!("{EVENTS} --for 5s"))));
 }
 
+/// Far more than a pipe holds: what is printed waits for a reader.
+#[cfg(unix)]
+#[test]
+fn who_asks_twice_for_the_end_does_not_wait_for_a_reader_that_does_not_read() {
+    let server = Server::of_pods(5_000);
+    for (signal, number) in [("-INT", 2), ("-TERM", 15)] {
+        let mut following = follow(&server, EVENTS);
+        following.read_lines(1);
+        let status = following.insist_by(signal);
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(number));
+    }
+}
+
 /// Far more than a pipe holds.
 #[test]
 fn a_reader_that_has_seen_enough_ends_it_quietly() {

@@ -3,7 +3,8 @@
 use crate::command::{Run, command};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 /// The options that make every change one line.
 pub(crate) const EVENTS: &str = "--print events --format json";
@@ -39,6 +40,20 @@ impl Following {
         assert!(kill.success());
         self.stdout.read_to_string(&mut self.read).unwrap();
         self.ended()
+    }
+
+    /// Asks again and again for its end, and reads nothing more.
+    #[track_caller]
+    pub(crate) fn insist_by(mut self, signal: &str) -> ExitStatus {
+        for _ in 0..200 {
+            let _may_be_gone = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+            std::thread::sleep(Duration::from_millis(50));
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+        }
+        self.child.kill().unwrap();
+        panic!("it does not end");
     }
 
     /// Stops listening to what it prints.

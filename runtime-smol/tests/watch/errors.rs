@@ -87,8 +87,8 @@ fn a_server_that_cannot_be_reached_is_tried_again_and_that_is_said() {
     let run = listwatch(&format!("watch v1/pods --server {} --for 1s", Server::nowhere()));
     assert_eq!(run.status, Some(1));
     let first = run.stderr.lines().next().unwrap();
-    assert!(first.starts_with("listwatch: connection refused in the watch-list; failing for "), "{first}");
-    assert!(first.contains("1 attempt, next in "), "{first}");
+    assert!(first.starts_with("listwatch: connection refused in the watch-list: 127.0.0.1:"), "{first}");
+    assert!(first.contains("; failing for ") && first.contains("1 attempt, next in "), "{first}");
 }
 
 #[test]

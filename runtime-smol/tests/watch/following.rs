@@ -44,6 +44,7 @@ impl Following {
 
     /// Asks again and again for its end, and reads nothing more.
     #[track_caller]
+    #[expect(clippy::disallowed_methods, reason = "another process keeps its own time")]
     pub(crate) fn insist_by(mut self, signal: &str) -> ExitStatus {
         for _ in 0..200 {
             let _may_be_gone = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();

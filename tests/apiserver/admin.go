@@ -1,24 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
-
-// How many requests are made at a time.
-const writers = 8
 
 // How many objects are there at most while they come and go.
 const churned = 40
@@ -31,71 +22,21 @@ type admin struct {
 	done   chan struct{}
 }
 
-// Asks, and answers with status and body.
-func (a *admin) ask(method, path, body string) (int, []byte, error) {
+// Asks, and returns the status; zero where nobody answers.
+func (a *admin) ask(method, path, body string) int {
 	request, err := http.NewRequest(method, a.server+path, strings.NewReader(body))
 	if err != nil {
-		return 0, nil, err
+		return 0
 	}
 	request.Header.Set("Content-Type", "application/json")
-	if method == http.MethodPatch {
-		request.Header.Set("Content-Type", "application/merge-patch+json")
-	}
 	answer, err := a.client.Do(request)
 	if err != nil {
-		return 0, nil, err
+		return 0
 	}
 	defer answer.Body.Close()
-	content, err := io.ReadAll(answer.Body)
-	return answer.StatusCode, content, err
-}
-
-func (a *admin) request(method, path, body string) (string, error) {
-	status, content, err := a.ask(method, path, body)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%d %s", status, bytes.ReplaceAll(content, []byte("\n"), []byte(" "))), nil
-}
-
-// What is known of an object without its kind.
-type object struct {
-	Metadata struct {
-		Namespace, Name, UID, ResourceVersion string
-	}
-}
-
-func (a *admin) list(path, file string) error {
-	status, content, err := a.ask(http.MethodGet, path, "")
-	if err != nil || status != http.StatusOK {
-		return errors.Join(fmt.Errorf("list: status %d", status), err)
-	}
-	var list struct{ Items []object }
-	if err := json.Unmarshal(content, &list); err != nil {
-		return err
-	}
-	lines := make([]string, 0, len(list.Items))
-	for _, item := range list.Items {
-		key := strings.TrimPrefix(item.Metadata.Namespace+"/"+item.Metadata.Name, "/")
-		lines = append(lines, fmt.Sprintf("%s %s %s\n", key, item.Metadata.UID, item.Metadata.ResourceVersion))
-	}
-	slices.Sort(lines)
-	return os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600)
-}
-
-func (a *admin) fill(namespace string, count int) error {
-	var group errgroup.Group
-	group.SetLimit(writers)
-	for number := range count {
-		group.Go(func() error {
-			status, content, err := a.ask(http.MethodPost, configMaps(namespace), configMap(fmt.Sprintf("filled-%05d", number), number))
-			if err == nil && status != http.StatusCreated {
-				err = fmt.Errorf("status %d: %s", status, content)
-			}
-			return err
-		})
-	}
-	return group.Wait()
+	// Who has read everything can use the connection again.
+	_, _ = io.Copy(io.Discard, answer.Body)
+	return answer.StatusCode
 }
 
 func (a *admin) churn(namespace string) error {
@@ -126,8 +67,7 @@ func (a *admin) change(namespace string, number int) int {
 	case 1:
 		method, path, body = http.MethodDelete, path+"/"+name, ""
 	}
-	status, _, _ := a.ask(method, path, body)
-	return status
+	return a.ask(method, path, body)
 }
 
 func (a *admin) rest() error {

@@ -16,9 +16,6 @@ import (
 //	start                         starts it again, and waits until it is ready
 //	compact                       forgets the history in etcd up to now
 //	token NAMESPACE NAME UID SECONDS   a token of that service account that expires after so many seconds
-//	request METHOD PATH [BODY]    asks the server as an administrator; answers with the status and, on one line, the body
-//	list PATH FILE                writes "NAMESPACE/NAME UID VERSION" of every object of a collection into FILE, sorted
-//	fill NAMESPACE COUNT          creates so many ConfigMaps
 //	churn NAMESPACE               begins to create, change and delete ConfigMaps, whatever becomes of the server
 //	rest                          ends that
 func (p *plane) obey(in io.Reader, out io.Writer) error {
@@ -39,16 +36,6 @@ func (p *plane) obey(in io.Reader, out io.Writer) error {
 
 func (p *plane) command(words []string) (string, error) {
 	switch {
-	case len(words) >= 3 && words[0] == "request":
-		return p.admin.request(words[1], words[2], strings.Join(words[3:], " "))
-	case len(words) == 3 && words[0] == "list":
-		return "", p.admin.list(words[1], words[2])
-	case len(words) == 3 && words[0] == "fill":
-		count, err := strconv.Atoi(words[2])
-		if err != nil {
-			return "", err
-		}
-		return "", p.admin.fill(words[1], count)
 	case len(words) == 2 && words[0] == "churn":
 		return "", p.admin.churn(words[1])
 	case len(words) == 1 && words[0] == "rest":

@@ -190,7 +190,7 @@ func (f *files) client() (*http.Client, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
 	config := &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}
-	transport := &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: writers}
+	transport := &http.Transport{TLSClientConfig: config}
 	return &http.Client{Transport: transport, Timeout: time.Minute}, nil
 }
 

@@ -164,7 +164,7 @@ func (p *plane) startAPIServer() error {
 func (p *plane) awaitReady() error {
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
-		if status, _, err := p.admin.ask("GET", "/readyz", ""); err == nil && status == http.StatusOK {
+		if p.admin.ask(http.MethodGet, "/readyz", "") == http.StatusOK {
 			return nil
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -2,7 +2,6 @@
 //!
 //! It is built from `tests/apiserver` by Go, once; the build is kept in Go's own cache.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -75,40 +74,6 @@ impl ControlPlane {
     /// A token of a service account that is good for so many seconds, and ten more where the server remembers it.
     pub fn token(&mut self, namespace: &str, name: &str, uid: &str, seconds: u32) -> String {
         self.order(&format!("token {namespace} {name} {uid} {seconds}"))
-    }
-
-    /// Asks the server as an administrator. The status, and the body.
-    pub fn request(&mut self, method: &str, path: &str, body: &str) -> (u16, String) {
-        let answer = self.order(&format!("request {method} {path} {body}"));
-        let (status, body) = answer.split_once(' ').unwrap_or((&answer, ""));
-        (status.parse().unwrap_or_else(|error| panic!("{answer}: {error}")), body.to_owned())
-    }
-
-    /// Creates an object in the collection at `path`.
-    ///
-    /// # Panics
-    /// Where the server does not want it.
-    pub fn create(&mut self, path: &str, body: &str) -> String {
-        let (status, answer) = self.request("POST", path, body);
-        assert_eq!(status, 201, "{path}: {answer}");
-        answer
-    }
-
-    /// The objects of the collection at `path`: for each key, uid and version.
-    pub fn list(&mut self, path: &str) -> BTreeMap<String, (String, String)> {
-        let file = self.folder.join("list");
-        self.order(&format!("list {path} {}", file.display()));
-        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let object = |line: &str| {
-            let mut words = line.split(' ').map(str::to_owned);
-            Some((words.next()?, (words.next()?, words.next()?)))
-        };
-        text.lines().filter_map(object).collect()
-    }
-
-    /// Creates so many ConfigMaps.
-    pub fn fill(&mut self, namespace: &str, count: usize) {
-        self.order(&format!("fill {namespace} {count}"));
     }
 
     /// Begins to create, change and delete ConfigMaps, whatever becomes of the server.

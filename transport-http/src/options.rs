@@ -22,6 +22,7 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct ClusterOptions {
     context: Option<String>,
+    user: Option<String>,
     service_account: PathBuf,
     env: Env,
     limits: Limits,
@@ -46,6 +47,7 @@ impl ClusterOptions {
     pub fn new() -> Self {
         Self {
             context: None,
+            user: None,
             service_account: in_cluster::SERVICE_ACCOUNT.into(),
             env: Arc::new(|name| std::env::var(name).ok()),
             limits: Limits {
@@ -62,6 +64,14 @@ impl ClusterOptions {
     #[must_use]
     pub fn context(mut self, name: impl Into<String>) -> Self {
         self.context = Some(name.into());
+        self
+    }
+
+    /// Asks in the name of this user, whoever has the credentials: `kubectl --as`. In a kubeconfig it is `as`, which this
+    /// replaces, with the groups named there.
+    #[must_use]
+    pub fn impersonate(mut self, user: impl Into<String>) -> Self {
+        self.user = Some(user.into());
         self
     }
 
@@ -152,6 +162,9 @@ impl ClusterOptions {
     }
 
     fn build(&self, mut settings: Settings) -> Result<Cluster, ConfigError> {
+        if let Some(user) = &self.user {
+            settings.impersonate = vec![("impersonate-user".to_owned(), user.clone())];
+        }
         let namespace = std::mem::take(&mut settings.namespace);
         let context = settings.context.take();
         let server = Server::new(settings, self.limits.clone(), &|name| (self.env)(name))?;

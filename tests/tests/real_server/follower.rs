@@ -20,6 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Follows a resource on the test's own thread.
 pub(crate) struct Follower<T = Raw> {
+    resource: Resource,
     driver: Driver<T, HttpTransport>,
     began: std::time::Instant,
     /// What the events amount to.
@@ -48,9 +49,9 @@ pub(crate) fn config(watch_list: bool) -> InformerConfig {
 
 impl<T: DeserializeOwned> Follower<T> {
     pub(crate) fn start(cluster: &Cluster, resource: Resource, config: InformerConfig) -> Self {
-        let mut driver = Driver::new(Informer::new(resource, config), cluster.transport().unwrap());
+        let mut driver = Driver::new(Informer::new(resource.clone(), config), cluster.transport().unwrap());
         driver.informer_mut().start(Instant::ZERO);
-        Self { driver, began: now(), told: State::new(), events: 0, failures: Vec::new() }
+        Self { resource, driver, began: now(), told: State::new(), events: 0, failures: Vec::new() }
     }
 
     /// What it is doing.
@@ -78,10 +79,10 @@ impl<T: DeserializeOwned> Follower<T> {
 
     /// Follows on until the cache has what the server has, whose controllers may still be at work.
     #[track_caller]
-    pub(crate) fn catch_up(&mut self, plane: &mut Plane, path: &str) {
+    pub(crate) fn catch_up(&mut self, plane: &Plane) {
         let end = now() + PATIENCE;
         loop {
-            let (truth, pause) = (plane.list(path), now() + Duration::from_secs(1));
+            let (truth, pause) = (plane.list(&self.resource), now() + Duration::from_secs(1));
             while self.told != truth && now() < pause {
                 self.step();
             }

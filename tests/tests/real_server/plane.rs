@@ -1,32 +1,159 @@
-//! The control plane that the tests share, one at a time.
+//! The cluster that the tests share, one at a time: a control plane of their own, or the cluster of the kubeconfig that
+//! `KUBECONFIG_FOR_TESTS` names. There, what they create has names of its own and is deleted at the end.
 
+use crate::follower::State;
+use listwatch_core::{Api, ApiCall, ApiError, Deletion, Patch, Resource};
 use listwatch_tests::control_plane::ControlPlane;
-use listwatch_transport_http::{Cluster, ClusterOptions};
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use listwatch_transport_http::{Cluster, ClusterOptions, HttpClient};
+use serde_json::{Value, json};
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub(crate) type Plane = MutexGuard<'static, ControlPlane>;
+type Turn = MutexGuard<'static, OnceCell<Option<ControlPlane>>>;
 
-/// The control plane, if there can be one. It ends with the process.
+/// A cluster, and an administrator in it.
+pub(crate) struct Plane {
+    turn: Turn,
+    kubeconfig: PathBuf,
+    pub(crate) cluster: Cluster,
+    pub(crate) client: HttpClient,
+    /// What is to be deleted in the end, if the cluster is somebody's.
+    created: Vec<(Resource, String)>,
+    is_own: bool,
+}
+
+/// A cluster, if there can be one.
 pub(crate) fn plane() -> Option<Plane> {
-    static PLANE: OnceLock<Option<Mutex<ControlPlane>>> = OnceLock::new();
+    match std::env::var_os("KUBECONFIG_FOR_TESTS").filter(|path| !path.is_empty()) {
+        Some(kubeconfig) => Some(Plane::new(turn(), kubeconfig.into(), false)),
+        None => own_plane(),
+    }
+}
+
+/// A control plane that can be killed, if there can be one. It ends with the process.
+pub(crate) fn own_plane() -> Option<Plane> {
+    let turn = turn();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real_server");
-    let plane = PLANE.get_or_init(|| ControlPlane::start(&folder).map(Mutex::new)).as_ref()?;
-    // A test that failed holding it leaves it usable: what it created is in a namespace of its own.
-    Some(plane.lock().unwrap_or_else(PoisonError::into_inner))
+    let kubeconfig = turn.get_or_init(|| ControlPlane::start(&folder)).as_ref()?.kubeconfig().to_owned();
+    Some(Plane::new(turn, kubeconfig, true))
 }
 
-/// The cluster, as the user of a context sees it.
-pub(crate) fn cluster(plane: &Plane, context: &str) -> Cluster {
-    ClusterOptions::new().context(context).kubeconfig(plane.kubeconfig()).unwrap()
+/// A test that failed leaves the cluster usable: what it created is in a namespace of its own.
+fn turn() -> Turn {
+    static OWN: Mutex<OnceCell<Option<ControlPlane>>> = Mutex::new(OnceCell::new());
+    OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The cluster, as its administrator sees it.
-pub(crate) fn admin(plane: &Plane) -> Cluster {
-    cluster(plane, "kubernetes-admin@kubernetes")
+impl Plane {
+    fn new(turn: Turn, kubeconfig: PathBuf, is_own: bool) -> Self {
+        let cluster = ClusterOptions::new().kubeconfig(&kubeconfig).unwrap();
+        let client = cluster.client().unwrap();
+        Self { turn, kubeconfig, cluster, client, created: Vec::new(), is_own }
+    }
+
+    /// The cluster, found in another way, or by somebody else.
+    pub(crate) fn cluster_of(&self, options: &ClusterOptions) -> Cluster {
+        options.kubeconfig(&self.kubeconfig).unwrap()
+    }
+
+    /// What can be done to a control plane of one's own.
+    pub(crate) fn control(&mut self) -> &mut ControlPlane {
+        self.turn.get_mut().and_then(Option::as_mut).unwrap()
+    }
+
+    /// A name that nothing has, for something that no namespace has.
+    pub(crate) fn name(&self, name: &str) -> String {
+        format!("listwatch-{name}-{}", std::process::id())
+    }
+
+    /// A namespace for a test.
+    pub(crate) fn namespace(&mut self, name: &str) -> String {
+        let name = self.name(name);
+        let namespaces = Resource::named("v1/namespaces").unwrap();
+        self.create(&namespaces, &json!({ "metadata": { "name": name } }));
+        self.created.push((namespaces, name.clone()));
+        name
+    }
+
+    /// Creates what belongs to no namespace.
+    pub(crate) fn create_global(&mut self, resource: &str, object: &Value) {
+        let resource = Resource::named(resource).unwrap();
+        self.create(&resource, object);
+        self.created.push((resource, object["metadata"]["name"].as_str().unwrap().to_owned()));
+    }
+
+    pub(crate) fn create(&self, resource: &Resource, object: &Value) -> Value {
+        self.send(&Api::new(resource).create(object)).unwrap()
+    }
+
+    pub(crate) fn change(&self, resource: &Resource, name: &str, change: &Value) {
+        let _changed: Value = self.send(&Api::new(resource).patch(name, &Patch::Merge(change))).unwrap();
+    }
+
+    pub(crate) fn delete(&self, resource: &Resource, name: &str) -> Result<(), ApiError> {
+        self.send(&Api::<Value>::new(resource).delete(name, &Deletion::default()))
+    }
+
+    /// Whether the server knows the collection.
+    pub(crate) fn has(&self, resource: &Resource) -> bool {
+        self.send(&Api::<Value>::new(resource).list()).is_ok()
+    }
+
+    fn send<T>(&self, call: &ApiCall<T>) -> Result<T, ApiError> {
+        call.send(&self.client)
+    }
+
+    /// What the server has of a collection: for each key, uid and version.
+    pub(crate) fn list(&self, resource: &Resource) -> State {
+        let list = Api::<Value>::new(resource).list();
+        let list = resource.labels().into_iter().fold(list, |list, labels| list.with_query("labelSelector", labels));
+        let list = resource.fields().into_iter().fold(list, |list, fields| list.with_query("fieldSelector", fields));
+        let entry = |object: &Value| {
+            let text = |name: &str| object["metadata"][name].as_str().map(str::to_owned);
+            let namespace = text("namespace").map(|namespace| namespace + "/").unwrap_or_default();
+            (namespace + &text("name").unwrap(), (text("uid").unwrap(), text("resourceVersion").unwrap()))
+        };
+        self.send(&list).unwrap().items.iter().map(entry).collect()
+    }
+
+    /// ConfigMaps in a namespace, after so many of them were created.
+    pub(crate) fn filled(&self, namespace: &str, count: usize) -> Resource {
+        const WRITERS: usize = 8;
+        let maps = Resource::named("v1/configmaps").unwrap().in_namespace(namespace);
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let (api, client) = (Api::<Value>::new(&maps), &self.client);
+                scope.spawn(move || {
+                    for number in (writer..count).step_by(WRITERS) {
+                        api.create(&config_map(number)).send(client).unwrap();
+                    }
+                });
+            }
+        });
+        maps
+    }
 }
 
-/// A namespace of its own for a test.
-pub(crate) fn namespace(plane: &mut Plane, name: &str) {
-    plane.create("/api/v1/namespaces", &format!(r#"{{"metadata":{{"name":"{name}"}}}}"#));
+impl Drop for Plane {
+    /// What was created for a test alone goes with it.
+    fn drop(&mut self) {
+        if !self.is_own {
+            for (resource, name) in std::mem::take(&mut self.created) {
+                if let Err(error) = self.delete(&resource, &name) {
+                    eprintln!("{} {name} stays: {error}", resource.path());
+                }
+            }
+        }
+    }
+}
+
+fn config_map(number: usize) -> Value {
+    let labels = json!({ "parity": (number % 2).to_string() });
+    json!({ "metadata": { "name": filled(number), "labels": labels }, "data": { "number": number.to_string() } })
+}
+
+/// The name of one of those that are there when a namespace was filled.
+pub(crate) fn filled(number: usize) -> String {
+    format!("filled-{number:05}")
 }

@@ -71,6 +71,12 @@ fn a_request_can_be_made_in_anothers_name() {
             "impersonate-user: jane",
         ]
     );
+    let files = Scratch::new();
+    let file = files.kubeconfig(&format!("server: '{}'", server.url()), user);
+    assert_eq!(Client::to(&options(&[]).impersonate("joe").kubeconfig(&file).unwrap()).list(), 200);
+    let head = asked.recv().unwrap();
+    let found: Vec<&str> = head.lines().filter(|line| line.starts_with("impersonate-")).collect();
+    assert_eq!(found, ["impersonate-user: joe"]);
 }
 
 #[test]

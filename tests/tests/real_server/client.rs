@@ -57,8 +57,19 @@ fn objects_are_patched_in_four_ways() {
     assert_eq!(replicas(&api.patch("web", &apply(true)).send(client).unwrap()), Some(4));
 }
 
-#[test]
+/// Tries again for as long as others, such as the controller, change the object in between.
 #[expect(clippy::disallowed_methods, reason = "a real server keeps real time")]
+fn persist<T>(mut attempt: impl FnMut() -> Result<T, ApiError>) -> T {
+    let mut retry = ConflictRetry::new(1);
+    loop {
+        match attempt() {
+            Ok(done) => return done,
+            Err(error) => std::thread::sleep(retry.again(&error).unwrap()),
+        }
+    }
+}
+
+#[test]
 fn who_has_read_an_older_version_does_not_replace_a_newer_one() {
     let Some(mut plane) = plane() else { return };
     let (api, mut old) = web(&mut plane, "replaced");
@@ -66,15 +77,11 @@ fn who_has_read_an_older_version_does_not_replace_a_newer_one() {
     api.patch("web", &Patch::Merge(&json!({ "spec": { "replicas": 2 } }))).send(client).unwrap();
     old["metadata"]["labels"] = json!({ "old": "yes" });
     assert!(api.replace("web", &old).send(client).is_err_and(|error| error.is_conflict()));
-    let mut retry = ConflictRetry::new(1);
-    let replaced = loop {
-        let mut current = api.get("web").send(client).unwrap();
+    let replaced = persist(|| {
+        let mut current = api.get("web").send(client)?;
         current["metadata"]["labels"] = json!({ "new": "yes" });
-        match api.replace("web", &current).send(client) {
-            Ok(replaced) => break replaced,
-            Err(error) => std::thread::sleep(retry.again(&error).unwrap()),
-        }
-    };
+        api.replace("web", &current).send(client)
+    });
     assert_eq!((replicas(&replaced), &replaced["metadata"]["labels"]), (Some(2), &json!({ "new": "yes" })));
 }
 
@@ -83,9 +90,12 @@ fn scale_and_status_are_changed_apart_from_the_rest() {
     let Some(mut plane) = plane() else { return };
     let (api, _) = web(&mut plane, "scaled");
     let client = &plane.client;
-    let mut scale = api.scale().get("web").send(client).unwrap();
-    scale.spec.replicas = 4;
-    assert_eq!(api.scale().replace("web", &scale).send(client).unwrap().spec.replicas, 4);
+    let scaled = persist(|| {
+        let mut scale = api.scale().get("web").send(client)?;
+        scale.spec.replicas = 4;
+        api.scale().replace("web", &scale).send(client)
+    });
+    assert_eq!(scaled.spec.replicas, 4);
     let status = json!({ "spec": { "replicas": 9 }, "status": { "observedGeneration": 99 } });
     let reported = api.status().patch("web", &Patch::Merge(&status)).send(client).unwrap();
     assert_eq!((replicas(&reported), &reported["status"]["observedGeneration"]), (Some(4), &json!(99)));

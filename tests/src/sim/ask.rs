@@ -31,6 +31,6 @@ impl Ask {
 
 impl From<&Request> for Ask {
     fn from(request: &Request) -> Self {
-        Self { request: request.clone(), exact: false }
+        Self::parse(&request.to_string(), request.accept())
     }
 }

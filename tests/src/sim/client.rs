@@ -1,5 +1,6 @@
 //! An informer, the connection under it, who takes its events, and who checks all of it.
 
+use super::answer::Answer;
 use super::ask::Ask;
 use super::dice::Dice;
 use super::fault::Fault;
@@ -10,6 +11,7 @@ use super::selector::Selector;
 use super::server::Server;
 use super::tally::Tally;
 use super::trace::Trace;
+use super::wire::{Direct, Wire};
 use listwatch_core::{
     Action, Event, Failure, Head, Incoming, Informer, InformerConfig, Instant, Phase, Query, Request, RequestId,
     Resource, TransportErrorKind, Verb, earliest,
@@ -31,6 +33,8 @@ pub struct Client {
     pub script: Script,
     /// In what pieces answers come; drawn for each connection if there is none.
     pub pieces: Option<Pieces>,
+    /// What its requests and their answers go over.
+    pub wire: Box<dyn Wire>,
     connection: Option<Connection>,
     dice: Dice,
     last_id: RequestId,
@@ -65,6 +69,7 @@ impl Client {
             trace,
             script: Script::default(),
             pieces: None,
+            wire: Box::new(Direct),
             connection: None,
             dice,
             last_id: RequestId::default(),
@@ -151,6 +156,7 @@ impl Client {
                 Action::Abort(id) => {
                     let open = self.connection.take_if(|open| open.id() == id);
                     let open = open.unwrap_or_else(|| panic!("{id:?} is given up, but it is not open"));
+                    self.wire.abort(id);
                     self.unread = open.waits_since().is_some_and(|since| since < now);
                     self.trace.note(&[now.as_nanos(), id.0, 5]);
                 }
@@ -182,32 +188,22 @@ impl Client {
     ) -> Connection {
         let fault = fault.filter(|fault| *fault != Fault::OldState || names_a_version(request));
         let replica = self.dice.below(server.replicas.len() as u64) as usize;
-        let behind = server.replicas[replica].is_behind(&server.log);
-        let ask = Ask::from(request);
-        // What is gone was there before it was asked for.
-        if matches!(fault, Some(Fault::Compacted | Fault::TokenExpired)) {
-            server.log.skip(1);
-            server.compact(server.log.revision());
-        }
-        let mut answer = server.open(now, &ask, replica);
-        if behind && server.replicas[replica].is_behind(&server.log) {
-            self.tally.fault(Fault::StaleReplica);
-        }
-        if let Some(refusal) = fault.filter(|fault| !fault.is_in_stream()).and_then(Fault::refusal) {
-            answer = refusal.into();
-        }
-        if let (Some(Fault::RepeatedPage), Some(token)) = (fault, request.continue_token()) {
-            answer = server.repeated_page(token);
-        }
-        if fault == Some(Fault::OldState) {
-            let back = 1 + self.dice.below(20);
-            answer = server.old_list(&ask, server.log.revision().saturating_sub(back).max(1));
-        }
-        if matches!(fault, Some(Fault::NoBookmarks | Fault::NoInitialEnd)) {
-            answer.withhold_bookmarks();
-        }
-        let pieces = self.pieces.unwrap_or_else(|| draw_pieces(&mut self.dice));
+        let barrier = fault.and_then(Fault::barrier);
+        let answer = match barrier {
+            Some(kind) => {
+                self.wire.bar(now, id, request, kind);
+                Answer::complete(Vec::new())
+            }
+            None => {
+                let ask = self.wire.open(now, id, request);
+                self.answer(now, &ask, fault, replica, server)
+            }
+        };
+        let pieces = self.pieces.unwrap_or_else(|| Pieces::draw(&mut self.dice));
         let mut connection = Connection::new(now, id, answer, pieces);
+        if let Some(kind) = barrier {
+            connection.fail(kind);
+        }
         if let Some(fault) = fault {
             self.spoil(now, &mut connection, fault);
             self.tally.fault(fault);
@@ -215,11 +211,38 @@ impl Client {
         connection
     }
 
+    /// What the server says, or what stands before it.
+    fn answer(&mut self, now: Instant, ask: &Ask, fault: Option<Fault>, replica: usize, server: &mut Server) -> Answer {
+        let behind = server.replicas[replica].is_behind(&server.log);
+        // What is gone was there before it was asked for.
+        if matches!(fault, Some(Fault::Compacted | Fault::TokenExpired)) {
+            server.log.skip(1);
+            server.compact(server.log.revision());
+        }
+        let mut answer = server.open(now, ask, replica);
+        if behind && server.replicas[replica].is_behind(&server.log) {
+            self.tally.fault(Fault::StaleReplica);
+        }
+        if let Some(refusal) = fault.filter(|fault| !fault.is_in_stream()).and_then(Fault::refusal) {
+            answer = refusal.into();
+        }
+        if let (Some(Fault::RepeatedPage), Some(token)) = (fault, ask.request.continue_token()) {
+            answer = server.repeated_page(token);
+        }
+        if fault == Some(Fault::OldState) {
+            let back = 1 + self.dice.below(20);
+            answer = server.old_list(ask, server.log.revision().saturating_sub(back).max(1));
+        }
+        if matches!(fault, Some(Fault::NoBookmarks | Fault::NoInitialEnd)) {
+            answer.withhold_bookmarks();
+        }
+        answer
+    }
+
     /// What goes wrong on the way.
     fn spoil(&mut self, now: Instant, connection: &mut Connection, fault: Fault) {
         match fault {
-            Fault::ConnectionRefused => connection.fail(TransportErrorKind::Refused),
-            Fault::Untrusted => connection.fail(TransportErrorKind::Tls),
+            Fault::Redirected => connection.fail(TransportErrorKind::Protocol),
             Fault::Silence => connection.fall_silent(),
             Fault::Delay => connection.delay(self.dice.between(Duration::from_secs(2), Duration::from_secs(50))),
             Fault::CutByReset | Fault::CutByEnd | Fault::CutBySilence => {
@@ -242,7 +265,8 @@ impl Client {
         let space = self.informer.space();
         let bound = 4 * (self.frame_limit + (32 << 10));
         assert!(space.len() <= bound, "{} bytes are buffered for frames of {}", space.len(), self.frame_limit);
-        let Some(incoming) = connection.poll(now, server, &mut self.dice, space) else { return false };
+        let Some(said) = connection.poll(now, server, &mut self.dice, space) else { return false };
+        let incoming = self.wire.carry(now, said, space);
         match &incoming {
             Incoming::Head { id, head } => {
                 self.trace.head(now, *id, head);
@@ -322,9 +346,17 @@ impl Client {
         self.informer.stop(now);
         self.not_before = now;
         while let Some(Action::Abort(id)) = self.informer.poll_action() {
-            _ = self.connection.take_if(|open| open.id() == id);
+            if self.connection.take_if(|open| open.id() == id).is_some() {
+                self.wire.abort(id);
+            }
         }
         self.informer.start(now);
+    }
+
+    /// Leaves its server for good.
+    pub fn close(&mut self) {
+        self.connection = None;
+        self.wire.close();
     }
 
     /// Head, bytes and end come under the number of an earlier request, and change nothing.
@@ -384,17 +416,4 @@ fn event_number(event: &Event<Pod>) -> u64 {
     };
     let version = event.object().and_then(|object| object.meta.resource_version().parse::<u64>().ok());
     kind + version.unwrap_or_default() * 1_000_003
-}
-
-fn draw_pieces(dice: &mut Dice) -> Pieces {
-    let most = match dice.below(32) {
-        0 => 1,
-        1 => 7,
-        2..6 => 64,
-        6..12 => 700,
-        _ => usize::MAX,
-    };
-    let latency = Duration::from_micros(dice.pick(&[0, 300, 20_000, 400_000]));
-    let pause = Duration::from_millis(dice.pick(&[0, 0, 5, 900]));
-    Pieces { most, latency, pause }
 }

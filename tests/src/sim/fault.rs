@@ -1,7 +1,7 @@
 //! What can go wrong.
 
 use super::refusal::{Refusal, TooLarge};
-use listwatch_core::Query;
+use listwatch_core::{Query, TransportErrorKind};
 
 /// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,9 @@ pub enum Fault {
     Unavailable,
     /// 504.
     GatewayTimeout,
-    /// 302, which is neither an answer nor an error.
+    /// 409, which is no answer to a list or a watch.
+    Conflict,
+    /// The answer points somewhere else, where nobody goes.
     Redirected,
     /// 504, because a version is too large, by the type of a cause.
     TooLargeByType,
@@ -104,7 +106,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 48] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -116,6 +118,7 @@ impl Fault {
         Self::InternalError,
         Self::Unavailable,
         Self::GatewayTimeout,
+        Self::Conflict,
         Self::Redirected,
         Self::TooLargeByType,
         Self::TooLargeByCause,
@@ -170,7 +173,7 @@ impl Fault {
             Self::InternalError | Self::StreamError => Refusal::of(500),
             Self::Unavailable => Refusal::of(503),
             Self::GatewayTimeout => Refusal::of(504),
-            Self::Redirected => Refusal::of(302),
+            Self::Conflict => Refusal::of(409),
             Self::TooLargeByType => too_large(TooLarge::CauseType),
             Self::TooLargeByCause => too_large(TooLarge::CauseMessage),
             Self::TooLargeByMessage => too_large(TooLarge::Message),
@@ -179,6 +182,16 @@ impl Fault {
             Self::EmptyBody => Refusal::empty(),
             _ => return None,
         })
+    }
+
+    /// Why no connection can be made, if the fault is that none can.
+    #[must_use]
+    pub fn barrier(self) -> Option<TransportErrorKind> {
+        match self {
+            Self::ConnectionRefused => Some(TransportErrorKind::Refused),
+            Self::Untrusted => Some(TransportErrorKind::Tls),
+            _ => None,
+        }
     }
 
     /// Whether it can happen to such a request: to a page, if it is one.

@@ -3,7 +3,8 @@
 //! Nothing here opens a socket or reads a clock. [`Server`] takes a request and the time, and gives a head and bytes;
 //! [`Connection`] brings them in pieces, late, or not at all; [`Client`] feeds an informer with them, and [`Observer`]
 //! checks after each step what has to hold; [`World`] lets time pass from one thing that happens to the next. A [`Run`]
-//! is a world in which a hundred things go wrong.
+//! is a world in which a hundred things go wrong. Between a connection and its client there is a [`Wire`]: none at all here,
+//! and in another suite real sockets.
 
 mod answer;
 mod ask;
@@ -19,6 +20,7 @@ mod refusal;
 mod replica;
 mod run;
 mod script;
+mod seeds;
 mod selector;
 mod server;
 mod setup;
@@ -26,6 +28,7 @@ mod tally;
 mod trace;
 mod watch;
 mod weather;
+mod wire;
 mod world;
 
 pub use answer::Answer;
@@ -41,8 +44,10 @@ pub use refusal::{Refusal, TooLarge};
 pub use replica::Replica;
 pub use run::{FAULTS, Outcome, Run};
 pub use script::{Script, Which};
+pub use seeds::Seeds;
 pub use selector::Selector;
 pub use server::{Server, ServerConfig, WatchLists};
 pub use tally::Tally;
 pub use trace::Trace;
+pub use wire::{Direct, Wire};
 pub use world::World;

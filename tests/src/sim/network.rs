@@ -25,7 +25,7 @@ pub struct Connection {
 /// How far an answer has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The connection cannot be made.
+    /// There will be no answer.
     Failing(TransportErrorKind),
     Head,
     Body,
@@ -43,6 +43,22 @@ pub struct Pieces {
     pub latency: Duration,
     /// Up to how long each further one takes.
     pub pause: Duration,
+}
+
+impl Pieces {
+    /// Some of the ways there are.
+    pub(super) fn draw(dice: &mut Dice) -> Self {
+        let most = match dice.below(32) {
+            0 => 1,
+            1 => 7,
+            2..6 => 64,
+            6..12 => 700,
+            _ => usize::MAX,
+        };
+        let latency = Duration::from_micros(dice.pick(&[0, 300, 20_000, 400_000]));
+        let pause = Duration::from_millis(dice.pick(&[0, 0, 5, 900]));
+        Self { most, latency, pause }
+    }
 }
 
 impl Default for Pieces {
@@ -75,13 +91,13 @@ impl Connection {
         self.answer.is_watch() && self.stage == Stage::Body
     }
 
-    /// Whether more of it will come.
+    /// Whether more of the answer will come.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        !matches!(self.stage, Stage::Mute | Stage::Over)
+        matches!(self.stage, Stage::Head | Stage::Body)
     }
 
-    /// It cannot be made.
+    /// There will be no answer, because of this.
     pub fn fail(&mut self, kind: TransportErrorKind) {
         self.stage = Stage::Failing(kind);
     }
@@ -95,7 +111,9 @@ impl Connection {
     pub fn reset(&mut self) {
         match self.stage {
             Stage::Body => self.cut = Some((0, Fault::CutByReset)),
-            _ => self.fail(TransportErrorKind::Reset),
+            // What there never was cannot be broken.
+            Stage::Failing(_) | Stage::Over => {}
+            Stage::Head | Stage::Mute => self.fail(TransportErrorKind::Reset),
         }
     }
 

@@ -93,6 +93,7 @@ fn reason(code: u16) -> &'static str {
         401 => "Unauthorized",
         403 => "Forbidden",
         404 => "NotFound",
+        409 => "Conflict",
         410 => "Expired",
         422 => "Invalid",
         429 => "TooManyRequests",

@@ -9,6 +9,7 @@ use super::setup::Setup;
 use super::tally::Tally;
 use super::trace::Trace;
 use super::weather::Weather;
+use super::wire::{Direct, Wire};
 use super::world::World;
 use listwatch_core::{InformerStatus, Instant};
 use std::time::Duration;
@@ -25,7 +26,7 @@ pub struct Run {
 }
 
 /// What came of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// What was met.
     pub tally: Tally,
@@ -46,11 +47,18 @@ impl Run {
     /// The run of `seed`; what goes over the wire is recorded if `captured`.
     #[must_use]
     pub fn new(seed: u64, captured: bool) -> Self {
+        Self::over(Box::new(Direct), seed, captured)
+    }
+
+    /// The same, with something between the client and its connection.
+    #[must_use]
+    pub fn over(wire: Box<dyn Wire>, seed: u64, captured: bool) -> Self {
         let mut dice = Dice::new(seed);
         let setup = Setup::draw(&mut dice);
         let server = Server::new(setup.server);
         let (resource, keys) = (setup.resource.clone(), setup.server.keys);
-        let client = Client::new(resource, setup.informer, keys, Dice::new(dice.throw()), Trace::new(captured));
+        let mut client = Client::new(resource, setup.informer, keys, Dice::new(dice.throw()), Trace::new(captured));
+        client.wire = wire;
         let weather = Weather::new(setup.restored);
         let world = World::new(server, vec![client]);
         Self { world, setup, weather, dice, next_change: Instant::ZERO, next_fault: Instant::ZERO }
@@ -71,6 +79,7 @@ impl Run {
             self.go_on();
         }
         self.settle();
+        self.client().close();
         self.outcome()
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// Counts of a run, or of many.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// How many of each fault were delivered.
     pub faults: [u64; Fault::ALL.len()],

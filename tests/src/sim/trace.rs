@@ -51,7 +51,9 @@ impl Trace {
 
     /// An answer began.
     pub fn head(&mut self, now: Instant, id: RequestId, head: &Head) {
-        self.note(&[now.as_nanos(), id.0, 2, head.status.into()]);
+        let wait = head.retry_after.map_or(u64::MAX, |wait| wait.as_nanos() as u64);
+        self.note(&[now.as_nanos(), id.0, 2, head.status.into(), wait]);
+        self.mix_bytes(head.content_type.as_deref().unwrap_or_default().as_bytes());
         self.record(now, id, |out| {
             let media_type = head.content_type.as_deref().unwrap_or_default();
             write!(out, r#""response":{{"status":{},"headers":{{"content-type":"{media_type}""#, head.status)?;
@@ -80,9 +82,9 @@ impl Trace {
         });
     }
 
-    /// An answer ended.
+    /// An answer ended. What else an error says than its kind is for people, and different for each transport.
     pub fn end(&mut self, now: Instant, id: RequestId, error: Option<&TransportError>) {
-        self.note(&[now.as_nanos(), id.0, 4, u64::from(error.is_some())]);
+        self.note(&[now.as_nanos(), id.0, 4, error.map_or(0, |error| 1 + error.kind as u64)]);
         let end = error.map_or_else(|| "eof".to_owned(), |error| error.kind.to_string());
         self.record(now, id, |out| write!(out, r#""end":"{end}""#));
     }

@@ -19,7 +19,7 @@ pub(super) struct Weather {
 }
 
 /// What can happen to any request.
-const TO_ANY: [Fault; 24] = [
+const TO_ANY: [Fault; 25] = [
     Fault::BadRequest,
     Fault::Unauthorized,
     Fault::Forbidden,
@@ -31,6 +31,7 @@ const TO_ANY: [Fault; 24] = [
     Fault::InternalError,
     Fault::Unavailable,
     Fault::GatewayTimeout,
+    Fault::Conflict,
     Fault::Redirected,
     Fault::TooLargeByType,
     Fault::TooLargeByCause,

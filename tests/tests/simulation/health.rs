@@ -13,7 +13,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const SICK: Duration = Duration::from_secs(120);
 
 /// Every state of failure: what goes wrong, with which requests.
-const STATES: [(Fault, Which); 60] = [
+const STATES: [(Fault, Which); 61] = [
     (Fault::BadRequest, Which::Any),
     (Fault::Unauthorized, Which::Any),
     (Fault::Forbidden, Which::Any),
@@ -25,6 +25,7 @@ const STATES: [(Fault, Which); 60] = [
     (Fault::InternalError, Which::Any),
     (Fault::Unavailable, Which::Any),
     (Fault::GatewayTimeout, Which::Any),
+    (Fault::Conflict, Which::Any),
     (Fault::Redirected, Which::Any),
     (Fault::TooLargeByType, Which::Any),
     (Fault::TooLargeByCause, Which::Any),

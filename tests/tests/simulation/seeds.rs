@@ -7,10 +7,9 @@
 //! ```
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
-use listwatch_tests::sim::{FAULTS, Outcome, Run, Tally};
+use listwatch_tests::sim::{FAULTS, Outcome, Run, Seeds};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::{env, fs, process, thread};
+use std::{env, fs, process};
 
 /// How many seeds run unless it is said otherwise.
 const SEEDS: u64 = 10_000;
@@ -19,41 +18,13 @@ const TWICE: u64 = 16;
 
 #[test]
 fn every_seed_keeps_to_the_rules_and_everything_that_can_go_wrong_does() {
-    let (first, count) = match number("SIM_SEED") {
-        Some(seed) => (seed, 1),
-        None => (number("SIM_FIRST").unwrap_or(0), number("SIM_SEEDS").unwrap_or(SEEDS)),
-    };
-    let next = AtomicU64::new(first);
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let (mut tally, mut broken) = (Tally::default(), Vec::new());
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(&next, first + count))).collect();
-        for worker in workers {
-            let (part, failed) = worker.join().unwrap();
-            tally.add(&part);
-            broken.extend(failed);
-        }
-    });
+    let seeds = Seeds::of_env("SIM_SEEDS", SEEDS);
+    let (tally, broken) = seeds.run(check);
     println!("{tally}");
     println!("{:.0} events per CPU second", tally.events() as f64 / cpu_seconds());
-    assert!(broken.is_empty(), "{} of {count} seeds: {broken:?}", broken.len());
-    if count >= SEEDS {
-        assert_eq!(tally.missing(), [""; 0], "never met in {count} runs");
-    }
-}
-
-/// Takes seed after seed.
-fn work(next: &AtomicU64, end: u64) -> (Tally, Vec<u64>) {
-    let (mut tally, mut broken) = (Tally::default(), Vec::new());
-    loop {
-        let seed = next.fetch_add(1, Ordering::Relaxed);
-        if seed >= end || broken.len() > 3 {
-            return (tally, broken);
-        }
-        match check(seed) {
-            Some(outcome) => tally.add(&outcome.tally),
-            None => broken.push(seed),
-        }
+    assert!(broken.is_empty(), "{} of {} seeds: {broken:?}", broken.len(), seeds.count);
+    if seeds.count >= SEEDS {
+        assert_eq!(tally.missing(), [""; 0], "never met in {} runs", seeds.count);
     }
 }
 
@@ -75,11 +46,6 @@ fn explain(seed: u64) {
     fs::write(&path, run.capture().unwrap_or_default()).unwrap();
     println!("SIM_SEED={seed} cargo test -p listwatch-tests --test simulation seeds -- --nocapture");
     println!("the capture of it: {}", path.display());
-}
-
-fn number(name: &str) -> Option<u64> {
-    let value = env::var(name).ok()?;
-    Some(value.parse().unwrap_or_else(|error| panic!("{name}={value}: {error}")))
 }
 
 /// The CPU time of this process, in seconds.

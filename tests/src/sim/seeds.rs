@@ -1,0 +1,72 @@
+//! Which seeds are run, and on how many threads.
+
+use super::run::Outcome;
+use super::tally::Tally;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{env, thread};
+
+/// Seeds to run, one after the other on every core.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeds {
+    /// The first.
+    pub first: u64,
+    /// How many.
+    pub count: u64,
+}
+
+/// After so many that fail, a thread takes no more.
+const ENOUGH: usize = 4;
+
+impl Seeds {
+    /// `count` of them, unless the environment says otherwise: `SIM_SEED` names one, `SIM_FIRST` where to begin, and the
+    /// variable `name` how many.
+    ///
+    /// # Panics
+    /// Where a variable is no number.
+    #[must_use]
+    pub fn of_env(name: &str, count: u64) -> Self {
+        match number("SIM_SEED") {
+            Some(seed) => Self { first: seed, count: 1 },
+            None => Self { first: number("SIM_FIRST").unwrap_or(0), count: number(name).unwrap_or(count) },
+        }
+    }
+
+    /// Runs them all by `check`. What they met, and those of which nothing came.
+    ///
+    /// # Panics
+    /// Where `check` does.
+    pub fn run(self, check: impl Fn(u64) -> Option<Outcome> + Sync) -> (Tally, Vec<u64>) {
+        let next = AtomicU64::new(self.first);
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let (mut tally, mut broken) = (Tally::default(), Vec::new());
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| self.work(&next, &check))).collect();
+            for worker in workers {
+                let (part, failed) = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                tally.add(&part);
+                broken.extend(failed);
+            }
+        });
+        (tally, broken)
+    }
+
+    /// Takes seed after seed.
+    fn work(self, next: &AtomicU64, check: &impl Fn(u64) -> Option<Outcome>) -> (Tally, Vec<u64>) {
+        let (mut tally, mut broken) = (Tally::default(), Vec::new());
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= self.first + self.count || broken.len() == ENOUGH {
+                return (tally, broken);
+            }
+            match check(seed) {
+                Some(outcome) => tally.add(&outcome.tally),
+                None => broken.push(seed),
+            }
+        }
+    }
+}
+
+fn number(name: &str) -> Option<u64> {
+    let value = env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|error| panic!("{name}={value}: {error}")))
+}

@@ -1,16 +1,17 @@
 //! Whom to trust, and which certificate to show.
 
-use super::trust::Vouched;
+use super::signed::Signed;
+use super::trust::{AcceptAll, Vouched};
 use crate::config_error::ConfigError;
 use crate::reloaded::Reloaded;
 use crate::secret::Secret;
 use crate::settings::{Material, Trust};
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What TLS needs, from files that may change.
@@ -89,8 +90,11 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|error| ConfigError::new(error.to_string()))?;
-        let verifier: Arc<dyn ServerCertVerifier> =
-            if self.insecure { Arc::new(AcceptAll(provider)) } else { self.verifier(inputs, provider)? };
+        let verifier: Arc<dyn ServerCertVerifier> = if self.insecure {
+            Arc::new(Signed { provider, verdict: AcceptAll })
+        } else {
+            self.verifier(inputs, provider)?
+        };
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = match &inputs.identity {
             None => builder.with_no_client_auth(),
@@ -122,9 +126,9 @@ impl Tls {
         if roots.add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
             return Err(ConfigError::new(format!("{place}: there is no certificate that could be trusted")));
         }
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
         let by = verifier.map_err(|error| ConfigError::new(format!("{place}: {error}")))?;
-        Ok(Arc::new(Vouched { by, authorities: certificates }))
+        Ok(Arc::new(Signed { provider, verdict: Vouched { by, authorities: certificates } }))
     }
 
     fn identity_places(&self, is_issued: bool) -> (String, String) {
@@ -170,45 +174,4 @@ fn certificates(pem: &Secret, place: &str) -> Result<Vec<CertificateDer<'static>
 fn private_key(pem: &Secret, place: &str) -> Result<PrivateKeyDer<'static>, ConfigError> {
     PrivateKeyDer::from_pem_slice(pem.reveal())
         .map_err(|_| ConfigError::new(format!("{place}: there is no private key in PEM, or it is encrypted")))
-}
-
-/// For `insecure-skip-tls-verify`: any certificate will do, but the server must have its key.
-#[derive(Debug)]
-struct AcceptAll(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AcceptAll {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

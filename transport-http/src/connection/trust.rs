@@ -1,10 +1,11 @@
 //! Who vouches for a server.
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use super::signed::Verdict;
+use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{CertificateError, Error};
 use std::sync::Arc;
 
 /// Trusts what an authority has issued, and a server that shows an authority's own certificate. `openssl req -x509`
@@ -15,45 +16,39 @@ pub(super) struct Vouched {
     pub(super) authorities: Vec<CertificateDer<'static>>,
 }
 
-impl ServerCertVerifier for Vouched {
-    fn verify_server_cert(
+impl Verdict for Vouched {
+    fn on_shown(
         &self,
         shown: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
         name: &ServerName<'_>,
         ocsp: &[u8],
         now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
+    ) -> Result<(), Error> {
         match self.by.verify_server_cert(shown, intermediates, name, ocsp, now) {
             // Its dates are fine: webpki looks at them first. Its name is what is left.
             Err(error) if is_authority(&error) && self.authorities.iter().any(|known| known == shown) => {
-                verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
-                Ok(ServerCertVerified::assertion())
+                verify_server_name(&ParsedCertificate::try_from(shown)?, name)
             }
-            result => result,
+            result => result.map(drop),
         }
     }
+}
 
-    fn verify_tls12_signature(
+/// For `insecure-skip-tls-verify`: any certificate will do.
+#[derive(Debug)]
+pub(super) struct AcceptAll;
+
+impl Verdict for AcceptAll {
+    fn on_shown(
         &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.by.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.by.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.by.supported_verify_schemes()
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<(), Error> {
+        Ok(())
     }
 }
 

@@ -4,18 +4,9 @@ use std::time::{Duration, SystemTime};
 pub(super) fn parse(text: &str) -> Option<SystemTime> {
     let (date, time) = text.split_once(['T', 't', ' '])?;
     let (clock, offset) = split_offset(time)?;
-    let clock = clock.split_once('.').map_or(clock, |(whole, _)| whole);
-    let [year, month, day] = numbers(date, '-')?;
-    let [hour, minute, second] = numbers(clock, ':')?;
-    let is_one = (1970..=9999).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second <= 60;
-    let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset;
-    let since = Duration::from_secs(u64::try_from(seconds).ok()?);
-    SystemTime::UNIX_EPOCH.checked_add(since).filter(|_| is_one)
+    let there = humantime::parse_rfc3339_weak(&format!("{date}T{clock}Z")).ok()?;
+    let by = Duration::from_secs(offset.unsigned_abs());
+    if offset < 0 { there.checked_add(by) } else { there.checked_sub(by) }
 }
 
 /// The time of day, and by how many seconds it is ahead of UTC.
@@ -24,23 +15,10 @@ fn split_offset(time: &str) -> Option<(&str, i64)> {
         return Some((clock, 0));
     }
     let at = time.rfind(['+', '-'])?;
-    let [hours, minutes] = numbers(&time[at + 1..], ':')?;
-    let seconds = hours * 3600 + minutes * 60;
-    Some((&time[..at], if time[at..].starts_with('-') { -seconds } else { seconds }))
-}
-
-fn numbers<const N: usize>(text: &str, separator: char) -> Option<[i64; N]> {
-    let parts: Option<Vec<i64>> = text.split(separator).map(|part| part.parse::<u16>().ok().map(i64::from)).collect();
-    parts?.try_into().ok()
-}
-
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    const BEFORE: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
-    // Leap days of the years before, and this year's once February is over.
-    let past = if month > 2 { year } else { year - 1 };
-    let leap_days = past / 4 - past / 100 + past / 400 - (1969 / 4 - 1969 / 100 + 1969 / 400);
-    let in_year = usize::try_from(month - 1).ok().and_then(|month| BEFORE.get(month)).copied().unwrap_or(0) + day - 1;
-    (year - 1970) * 365 + leap_days + in_year
+    let (hours, minutes) = time[at + 1..].split_once(':')?;
+    let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let seconds = i64::from(hours) * 3600 + i64::from(minutes) * 60;
+    (hours < 24 && minutes < 60).then(|| (&time[..at], if time[at..].starts_with('-') { -seconds } else { seconds }))
 }
 
 #[cfg(test)]
@@ -72,7 +50,14 @@ mod tests {
         for text in ["", "soon", "2026-11-20", "2026-13-20T10:43:07Z", "2026-00-20T10:43:07Z", "2026-11-20T10:43:07"] {
             assert_eq!(seconds(text), None, "{text}");
         }
-        for text in ["1960-11-20T10:43:07Z", "2026-11-20T10:43Z", "2026-11-20T10:43:07+", "99999-11-20T10:43:07Z"] {
+        for text in [
+            "2026-11-20T10:43:07+99:00",
+            "1960-11-20T10:43:07Z",
+            "2026-11-20T10:43Z",
+            "2026-11-20T10:43:07+",
+            "2026-02-30T10:43:07Z",
+            "99999-11-20T10:43:07Z",
+        ] {
             assert_eq!(seconds(text), None, "{text}");
         }
     }

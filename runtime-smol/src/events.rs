@@ -13,12 +13,13 @@ use std::sync::Arc;
 /// It ends only where [`until`](Self::until) says so; a server's changes have no end.
 ///
 /// ```no_run
+/// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
 /// use listwatch_runtime_smol::http::HttpTransport;
 /// use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Raw, Resource, run};
 /// use smol::stream::StreamExt;
 ///
 /// let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
-/// let transport = HttpTransport::new("http://127.0.0.1:8001"); // beside `kubectl proxy`
+/// let transport = HttpTransport::new("http://127.0.0.1:8001")?; // beside `kubectl proxy`
 /// let clock = Clock::real();
 /// let mut events = Events::start(Driver::new(informer, transport), clock.clone());
 /// run(&clock, &Executor::new(), async {
@@ -26,6 +27,8 @@ use std::sync::Arc;
 ///         println!("{:?}", event.key());
 ///     }
 /// });
+/// # Ok(())
+/// # }
 /// ```
 pub struct Events<T, L, C> {
     driver: Driver<T, L, C>,
@@ -57,12 +60,13 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
     /// time ([`Synced::within`]).
     ///
     /// ```no_run
+    /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
     /// # use listwatch_runtime_smol::http::HttpTransport;
     /// # use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Raw, Resource, run};
     /// # use core::time::Duration;
     /// # use smol::stream::StreamExt;
     /// # let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
-    /// # let transport = HttpTransport::new("http://127.0.0.1:8001");
+    /// # let transport = HttpTransport::new("http://127.0.0.1:8001")?;
     /// # let (clock, executor) = (Clock::real(), Executor::new());
     /// let events = Events::start(Driver::new(informer, transport), clock.clone());
     /// let synced = events.synced().within(Duration::from_secs(60));
@@ -70,6 +74,8 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
     /// if let Err(error) = run(&clock, &executor, synced) {
     ///     eprintln!("{error}"); // not synced: failing for 1 s: forbidden (status 403), 1 attempt, …
     /// }
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn synced(&self) -> Synced {
         self.board.0.wait(&self.clock)

@@ -23,7 +23,13 @@ use std::sync::Arc;
 /// # }
 /// ```
 ///
-/// What is not there: `auth-provider`, which Kubernetes has removed, and plugins that need a terminal.
+/// Where standard input is a terminal, an exec plugin may ask there, unless its `interactiveMode` or
+/// [`ClusterOptions::interactive`] says no. One that may not has a process group of its own, which ends with the last
+/// request that waits for it: a transport that is dropped leaves nothing behind. What cannot be helped: where this process
+/// ends without dropping its transports, by `SIGKILL` or [`std::process::exit`], such a plugin goes on until it ends by
+/// itself, and Ctrl-C does not reach it.
+///
+/// What is not there: `auth-provider`, which Kubernetes has removed.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     server: Arc<Server>,
@@ -34,10 +40,6 @@ pub struct Cluster {
 impl Cluster {
     pub(crate) fn new(server: Arc<Server>, context: Option<String>, namespace: String) -> Self {
         Self { server, context, namespace }
-    }
-
-    pub(crate) fn into_server(self) -> Arc<Server> {
-        self.server
     }
 
     /// The cluster that kubectl would talk to: the current context of `$KUBECONFIG` (several files are merged, and what

@@ -5,6 +5,7 @@ use crate::kubeconfig::Kubeconfig;
 use crate::server::Server;
 use crate::settings::Settings;
 use std::fmt;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ pub struct ClusterOptions {
     user: Option<String>,
     service_account: PathBuf,
     env: Env,
+    interactive: bool,
     limits: Limits,
 }
 
@@ -50,6 +52,7 @@ impl ClusterOptions {
             user: None,
             service_account: in_cluster::SERVICE_ACCOUNT.into(),
             env: Arc::new(|name| std::env::var(name).ok()),
+            interactive: std::io::stdin().is_terminal(),
             limits: Limits {
                 connect_timeout: Duration::from_secs(30),
                 idle_timeout: Some(Duration::from_secs(60)),
@@ -90,7 +93,18 @@ impl ClusterOptions {
         self
     }
 
-    /// How long an exec plugin may run: 60 s.
+    /// Whether an exec plugin may ask somebody on standard input, if its `interactiveMode` lets it: where that is a
+    /// terminal. A program that reads standard input itself says no.
+    ///
+    /// A plugin that may ask stays in the process group of this program, because another one could not read from the
+    /// terminal. So Ctrl-C reaches it as well, and when it is ended early, its own children are not.
+    #[must_use]
+    pub fn interactive(mut self, may_ask: bool) -> Self {
+        self.interactive = may_ask;
+        self
+    }
+
+    /// How long an exec plugin may run: 60 s, and no longer than a request waits for it.
     #[must_use]
     pub fn exec_timeout(mut self, limit: Duration) -> Self {
         self.limits.exec_timeout = limit;
@@ -135,7 +149,7 @@ impl ClusterOptions {
             None => self.home().map(|home| home.join(".kube/config")).into_iter().collect(),
         };
         if let Some(kubeconfig) = Kubeconfig::of_existing(&files)? {
-            return self.build(kubeconfig.settings(self.context.as_deref())?);
+            return self.build(kubeconfig.settings(self.context.as_deref(), self.interactive)?);
         }
         let env = |name: &str| (self.env)(name);
         match in_cluster::settings(&self.service_account, &env)? {
@@ -153,7 +167,7 @@ impl ClusterOptions {
 
     /// The cluster of this kubeconfig.
     pub fn kubeconfig(&self, path: impl AsRef<Path>) -> Result<Cluster, ConfigError> {
-        self.build(Kubeconfig::of(path.as_ref())?.settings(self.context.as_deref())?)
+        self.build(Kubeconfig::of(path.as_ref())?.settings(self.context.as_deref(), self.interactive)?)
     }
 
     /// The server at this address, asked by nobody in particular: what `kubectl proxy` offers, say.

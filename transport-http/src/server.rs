@@ -1,6 +1,7 @@
 //! Which server is talked to, and how.
 
 use crate::auth::{Auth, Credential};
+use crate::caller::Caller;
 use crate::config_error::ConfigError;
 use crate::connection::{ProxyRule, Tls, TlsConnector};
 use crate::options::Limits;
@@ -110,14 +111,19 @@ impl Server {
     }
 
     /// What a request is made with now. It may read files, or run a program.
-    pub(crate) fn session(&self) -> Result<Session, ConfigError> {
-        self.session_of(self.auth.credential()?)
+    pub(crate) fn session(&self, caller: &Caller) -> Result<Session, ConfigError> {
+        self.session_of(self.auth.credential(caller)?)
     }
 
     /// Something better than what the server did not accept, if there is any.
-    pub(crate) fn renew(&self, refused: &Session) -> Result<Option<Session>, ConfigError> {
-        let renewed = self.auth.renew(&refused.credential)?;
+    pub(crate) fn renew(&self, refused: &Session, caller: &Caller) -> Result<Option<Session>, ConfigError> {
+        let renewed = self.auth.renew(&refused.credential, caller)?;
         renewed.map(|credential| self.session_of(credential)).transpose()
+    }
+
+    /// Ends what nobody waits for any more, because somebody has hung up.
+    pub(crate) fn on_hung_up(&self) {
+        self.auth.on_hung_up();
     }
 
     fn session_of(&self, credential: Credential) -> Result<Session, ConfigError> {
@@ -212,16 +218,27 @@ fn timed<B: ureq::AsSendBody>(agent: &Agent, request: Request<B>, idle: Option<D
 
 /// What may be wrong with an address does not include what it is: it may hold a password.
 fn address(server: &str) -> Result<Uri, ConfigError> {
-    let fault = |what| ConfigError::new(format!("the server's address {what}: give https://HOST:PORT"));
-    let uri: Uri = server.parse().map_err(|_| fault("is not a URL"))?;
-    match (uri.scheme_str(), uri.authority()) {
-        (Some("http" | "https"), Some(authority)) if authority.as_str().contains('@') => {
-            Err(fault("holds a name or a password, which belong to the user's entry"))
-        }
-        (Some("http" | "https"), Some(authority)) if !authority.host().is_empty() => match uri.query() {
-            Some(_) => Err(fault("has a query")),
-            None => Ok(uri),
-        },
-        _ => Err(fault("is neither http nor https")),
+    let fault = |what| Err(ConfigError::new(format!("the server's address {what}: give https://HOST:PORT")));
+    let Ok(uri) = server.parse::<Uri>() else { return fault("is not a URL") };
+    let (Some("http" | "https"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+        return fault("is neither http nor https");
+    };
+    if authority.as_str().contains('@') {
+        return fault("holds a name or a password, which belong to the user's entry");
     }
+    if authority.host().is_empty() {
+        return fault("names no host");
+    }
+    // One that is no number would be left out, and the usual one be asked.
+    let has_port = authority.as_str().len() > authority.host().len();
+    if has_port && uri.port_u16().is_none_or(|port| port == 0) {
+        return fault("has a port that is none");
+    }
+    if uri.query().is_some() {
+        return fault("has a query");
+    }
+    if server.contains('#') {
+        return fault("has a fragment");
+    }
+    Ok(uri)
 }

@@ -85,6 +85,8 @@ pub(crate) struct Plugin {
     pub(crate) command: PathBuf,
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
+    /// It may ask somebody at the terminal.
+    pub(crate) asks: bool,
     pub(crate) install_hint: Option<String>,
     /// What it is told of the cluster.
     pub(crate) cluster: Option<serde_json::Value>,

@@ -1,8 +1,8 @@
 //! The transport itself.
 
+use crate::cluster::Cluster;
 use crate::config_error::ConfigError;
-use crate::connection::{Exchange, Line, Piece, error};
-use crate::options::ClusterOptions;
+use crate::connection::{Exchange, Line, Piece};
 use crate::server::Server;
 use listwatch_core::{Incoming, ListerWatcher, Request, RequestId, Turn};
 use std::sync::Arc;
@@ -17,35 +17,36 @@ use std::task::{Poll, ready};
 /// Each request has a thread of its own. The thread reads at most 32 KiB ahead of what was polled; when nobody polls, it
 /// reads nothing from the socket, and TCP holds the server back. One request after the other uses the same connection.
 /// Aborting a request, opening the next one before it is over, and dropping the transport shut the connection down at
-/// once; only the resolution of a name, and connecting within its time limit, are finished in the background.
+/// once, and end the exec plugin that the request waits for, if no other request waits for it; only the resolution of a
+/// name, and connecting within its time limit, are finished in the background.
 ///
 /// Lists come compressed if the server likes, watches as they are. Redirects are errors: credentials are not carried
 /// to where an answer points. A body without a length and without chunks, as HTTP/1.0 has it, ends with its connection:
 /// there a broken one looks like a whole one, unless TLS tells them apart.
 #[derive(Debug)]
 pub struct HttpTransport {
-    server: Result<Arc<Server>, ConfigError>,
+    server: Arc<Server>,
     line: Arc<Line>,
     open: Option<(RequestId, Exchange)>,
 }
 
 impl HttpTransport {
-    /// Talks to the API server at `base_url` without credentials: what [`Cluster::at`](crate::Cluster::at) offers, with
-    /// an address that is none reported by the first request.
-    #[must_use]
-    pub fn new(base_url: &str) -> Self {
-        let server = ClusterOptions::new().at(base_url).map(crate::Cluster::into_server);
-        Self { server, line: line(), open: None }
+    /// Talks to the API server at `base_url` without credentials: what [`Cluster::at`](crate::Cluster::at) offers.
+    ///
+    /// # Errors
+    /// Where that is no address of a server.
+    pub fn new(base_url: &str) -> Result<Self, ConfigError> {
+        Cluster::at(base_url)?.transport()
     }
 
     pub(crate) fn over(server: Arc<Server>) -> Self {
-        Self { server: Ok(server), line: line(), open: None }
+        Self { server, line: line(), open: None }
     }
 
     /// Ends what is open, and its connection with it.
     fn cut(&mut self) {
         if self.open.take().is_some() {
-            std::mem::replace(&mut self.line, line()).cut();
+            std::mem::replace(&mut self.line, line()).cut(&self.server);
         }
     }
 }
@@ -58,11 +59,7 @@ impl ListerWatcher for HttpTransport {
     fn open(&mut self, id: RequestId, request: &Request) {
         // The old connection goes before the new one comes.
         self.cut();
-        let exchange = match &self.server {
-            Ok(server) => Exchange::start(server, &self.line, request.clone()),
-            Err(error) => Exchange::failed(error::misconfigured(error)),
-        };
-        self.open = Some((id, exchange));
+        self.open = Some((id, Exchange::start(&self.server, &self.line, request.clone())));
     }
 
     fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {

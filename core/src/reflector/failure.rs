@@ -86,7 +86,7 @@ pub enum FailureClass {
     Forbidden,
     /// 404.
     NotFound,
-    /// 400, 405, 406, 415, 422: the server does not understand the request.
+    /// 400, 405, 406, 415, 422: the server does not understand the request; or it cannot even be sent.
     Unsupported,
     /// 429, also as an error event.
     TooManyRequests,
@@ -162,6 +162,7 @@ impl FailureClass {
         match kind {
             TransportErrorKind::Tls => Self::Untrusted,
             TransportErrorKind::Credentials => Self::Unauthorized,
+            TransportErrorKind::Unsendable => Self::Unsupported,
             _ => Self::Unreachable,
         }
     }
@@ -320,11 +321,13 @@ mod tests {
 
     #[test]
     fn credentials_that_cannot_be_used_are_no_server_that_cannot_be_reached() {
-        for kind in [TransportErrorKind::Credentials, TransportErrorKind::Tls] {
+        for kind in [TransportErrorKind::Credentials, TransportErrorKind::Tls, TransportErrorKind::Unsendable] {
             assert!(Failure::from(kind).class().needs_help(), "{kind}");
         }
         assert_eq!(Failure::from(TransportErrorKind::Credentials).class(), FailureClass::Unauthorized);
-        assert_eq!(Failure::from(TransportErrorKind::Other).class(), FailureClass::Unreachable);
+        for kind in [TransportErrorKind::Other, TransportErrorKind::Exhausted] {
+            assert_eq!(Failure::from(kind).class(), FailureClass::Unreachable, "{kind}");
+        }
     }
 
     #[test]

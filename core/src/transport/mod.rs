@@ -118,6 +118,12 @@ pub enum TransportErrorKind {
     /// What shows who asks cannot be had or used: a file that is missing, a program that fails. Nothing was sent, and
     /// somebody has to mend it.
     Credentials,
+    /// The request cannot be sent as it is: what it asks for makes no address. Nothing was sent, and somebody has to
+    /// mend it.
+    Unsendable,
+    /// This process has no room for one more request: as many as it may have are open, or threads, files or memory are
+    /// used up. Nothing was sent, and it may pass.
+    Exhausted,
     /// Anything else.
     Other,
 }
@@ -140,6 +146,8 @@ impl fmt::Display for TransportErrorKind {
             Self::Tls => "TLS failed",
             Self::Protocol => "protocol violated",
             Self::Credentials => "credentials cannot be used",
+            Self::Unsendable => "request cannot be sent",
+            Self::Exhausted => "no room for a request",
             Self::Other => "failed",
         })
     }

@@ -1,34 +1,33 @@
 //! Credentials that a program gives: `client.authentication.k8s.io`, v1 and v1beta1.
 
-use super::running::Running;
+use super::run::{Outcome, Run};
 use super::timestamp;
+use crate::caller::Caller;
 use crate::clock;
 use crate::config_error::ConfigError;
 use crate::secret::Secret;
 use crate::settings::Plugin;
 use serde::Deserialize;
 use serde_json::json;
-use std::io::Read;
-use std::process::{ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
-
-/// More than this no plugin has to say.
-const MAX_OUTPUT: u64 = 1 << 20;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
 /// How long before it expires a credential is not used any more.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// A program, and what it gave last. It runs once for all who ask at the same time.
+/// A program, and what it gave last. It runs once for all who ask at the same time, and no longer than one of them waits.
 pub(super) struct Exec {
     plugin: Plugin,
     limit: Duration,
-    /// How often it has run.
-    runs: AtomicU64,
-    last: Mutex<Option<Result<Issued, ConfigError>>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    last: Option<Issued>,
+    /// The run that is under way.
+    run: Option<Arc<Run>>,
 }
 
 /// What it gave.
@@ -41,7 +40,7 @@ pub(super) struct Issued {
 
 impl Exec {
     pub(super) fn new(plugin: Plugin, limit: Duration) -> Self {
-        Self { plugin, limit, runs: AtomicU64::new(0), last: Mutex::new(None) }
+        Self { plugin, limit, state: Mutex::default() }
     }
 
     pub(super) fn place(&self) -> &str {
@@ -49,40 +48,65 @@ impl Exec {
     }
 
     /// What it gave, or gives when it is run now.
-    pub(super) fn current(&self) -> Result<Issued, ConfigError> {
-        let before = self.runs.load(Ordering::Acquire);
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*last {
-            Some(Ok(issued)) if issued.is_good(clock::wall()) => return Ok(issued.clone()),
-            // It was run, and failed, while this one waited.
-            Some(Err(error)) if before != self.runs.load(Ordering::Acquire) => return Err(error.clone()),
-            _ => {}
+    pub(super) fn current(&self, caller: &Caller) -> Result<Issued, ConfigError> {
+        let mut state = self.lock();
+        if let Some(issued) = state.last.as_ref().filter(|issued| issued.is_good(clock::wall())) {
+            return Ok(issued.clone());
         }
-        let result = self.run();
-        self.runs.fetch_add(1, Ordering::Release);
-        *last = Some(result.clone());
-        result
+        let run = self.join(&mut state, caller)?;
+        drop(state);
+        match run.wait(caller) {
+            Some(outcome) => self.on_over(&run, outcome),
+            None => Err(self.fault("is not waited for any more")),
+        }
     }
 
     /// Runs it again the next time.
     pub(super) fn doubt(&self) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.lock().last = None;
     }
 
-    fn run(&self) -> Result<Issued, ConfigError> {
-        let name = self.plugin.command.display();
-        let place = format!("{}: exec plugin `{name}`", self.plugin.place);
-        let deadline = clock::steady() + self.limit;
-        let child = Running::start(&mut self.command()).map_err(|error| {
+    /// Somebody has hung up: what nobody waits for any more is ended by the time that this returns.
+    pub(super) fn on_hung_up(&self) {
+        if let Some(run) = &self.lock().run {
+            run.on_hung_up();
+        }
+    }
+
+    /// The run that is under way, or one that begins. That happens under the lock: who hangs up before finds that none is
+    /// begun, and who hangs up behind it finds it.
+    fn join(&self, state: &mut State, caller: &Caller) -> Result<Arc<Run>, ConfigError> {
+        if caller.has_hung_up() {
+            return Err(self.fault("is not started: nobody waits for it any more"));
+        }
+        if let Some(run) = state.run.as_ref().filter(|run| run.join(caller)) {
+            return Ok(run.clone());
+        }
+        let run = Run::start(&mut self.command(), self.plugin.asks, self.limit, caller).map_err(|error| {
             let hint = self.plugin.install_hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            ConfigError::new(format!("{place} cannot be started: {error}{hint}"))
+            self.fault(&format!("cannot be started: {error}{hint}"))
         })?;
-        let issued = finish(child, deadline, self.limit).and_then(|output| read(&output, &self.plugin.api_version));
-        issued.map_err(|what| ConfigError::new(format!("{place} {what}")))
+        state.run = Some(run.clone());
+        Ok(run)
+    }
+
+    /// Whoever hears of it first keeps what it gave.
+    fn on_over(&self, run: &Arc<Run>, outcome: Outcome) -> Result<Issued, ConfigError> {
+        let issued = outcome.and_then(|output| read(&output, &self.plugin.api_version));
+        let mut state = self.lock();
+        if state.run.as_ref().is_some_and(|current| Arc::ptr_eq(current, run)) {
+            state.run = None;
+            state.last = issued.as_ref().ok().cloned();
+        }
+        issued.map_err(|what| self.fault(&what))
+    }
+
+    fn fault(&self, what: &str) -> ConfigError {
+        ConfigError::new(format!("{}: exec plugin `{}` {what}", self.plugin.place, self.plugin.command.display()))
     }
 
     fn command(&self) -> Command {
-        let mut spec = json!({ "interactive": false });
+        let mut spec = json!({ "interactive": self.plugin.asks });
         if let Some(cluster) = &self.plugin.cluster {
             spec["cluster"] = cluster.clone();
         }
@@ -91,54 +115,19 @@ impl Exec {
         command.args(&self.plugin.args).envs(self.plugin.env.iter().map(|(name, value)| (name, value)));
         command.env("KUBERNETES_EXEC_INFO", info.to_string());
         // What it complains of goes to where this program's complaints go, as with kubectl.
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command.stdin(if self.plugin.asks { Stdio::inherit() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::inherit());
         command
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Issued {
     fn is_good(&self, now: SystemTime) -> bool {
         self.expires.is_none_or(|expires| now + MARGIN < expires)
-    }
-}
-
-/// What it prints, once it has ended well and in time.
-fn finish(mut child: Running, deadline: Instant, limit: Duration) -> Result<Vec<u8>, String> {
-    let too_slow = || format!("took longer than {limit:?}: try it by hand");
-    let stdout = child.stdout().ok_or("has no output")?;
-    let output = collect(stdout).ok_or("cannot be read: there is no thread for it")?;
-    let left = deadline.saturating_duration_since(clock::steady());
-    let output = output.recv_timeout(left).map_err(|_| too_slow())?;
-    if output.len() as u64 > MAX_OUTPUT {
-        return Err(format!("printed more than {MAX_OUTPUT} bytes"));
-    }
-    let status = wait(&mut child, deadline).ok_or_else(too_slow)?;
-    if status.success() { Ok(output) } else { Err(format!("failed ({status}): try it by hand")) }
-}
-
-/// Reads in a thread, because a pipe has no time limit.
-fn collect(stdout: ChildStdout) -> Option<Receiver<Vec<u8>>> {
-    let (sender, receiver) = mpsc::channel();
-    let reader = move || {
-        let mut output = Vec::new();
-        // What is missing of an output that cannot be read, is missing in the JSON.
-        let _ = stdout.take(MAX_OUTPUT + 1).read_to_end(&mut output);
-        let _ = sender.send(output);
-    };
-    thread::Builder::new().name("listwatch-exec".into()).stack_size(64 << 10).spawn(reader).ok()?;
-    Some(receiver)
-}
-
-/// It has closed its output, so it is about to end.
-fn wait(child: &mut Running, deadline: Instant) -> Option<ExitStatus> {
-    loop {
-        if let Some(status) = child.status().ok()? {
-            return Some(status);
-        }
-        if clock::steady() >= deadline {
-            return None;
-        }
-        thread::park_timeout(Duration::from_millis(2));
     }
 }
 

@@ -1,9 +1,11 @@
 //! Who a request comes from.
 
 mod exec;
+mod run;
 mod running;
 mod timestamp;
 
+use crate::caller::Caller;
 use crate::config_error::ConfigError;
 use crate::reloaded::Reloaded;
 use crate::secret::Secret;
@@ -65,13 +67,13 @@ impl Auth {
     }
 
     /// What a request carries now. It may read a file, or run a program.
-    pub(crate) fn credential(&self) -> Result<Credential, ConfigError> {
+    pub(crate) fn credential(&self, caller: &Caller) -> Result<Credential, ConfigError> {
         let (authorization, identity) = match &self.source {
             Source::Nobody => (None, None),
             Source::Header(header) => (Some(header.clone()), None),
             Source::File(file, token) => (Some(from_file(file, token.as_ref())?), None),
             Source::Exec(exec) => {
-                let issued = exec.current()?;
+                let issued = exec.current(caller)?;
                 let token = issued.token.as_ref().map(|token| bearer(token, exec.place())).transpose()?;
                 (token, issued.identity)
             }
@@ -80,20 +82,27 @@ impl Auth {
     }
 
     /// Something better than a credential that the server did not accept; `None` if there is nothing else.
-    pub(crate) fn renew(&self, refused: &Credential) -> Result<Option<Credential>, ConfigError> {
+    pub(crate) fn renew(&self, refused: &Credential, caller: &Caller) -> Result<Option<Credential>, ConfigError> {
         match &self.source {
             Source::Nobody | Source::Header(_) => return Ok(None),
             Source::File(file, _) => file.doubt(),
             Source::Exec(exec) => {
                 // Whoever was refused at the same time may have renewed it already.
-                let current = self.credential()?;
+                let current = self.credential(caller)?;
                 if current != *refused {
                     return Ok(Some(current));
                 }
                 exec.doubt();
             }
         }
-        Ok(Some(self.credential()?).filter(|renewed| renewed != refused))
+        Ok(Some(self.credential(caller)?).filter(|renewed| renewed != refused))
+    }
+
+    /// Somebody who may have waited for a credential has hung up.
+    pub(crate) fn on_hung_up(&self) {
+        if let Source::Exec(exec) = &self.source {
+            exec.on_hung_up();
+        }
     }
 
     /// The headers of a request.

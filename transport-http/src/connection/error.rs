@@ -26,9 +26,9 @@ pub(crate) fn of(error: &Error) -> TransportError {
         }
         Error::BodyStalled => (TransportErrorKind::Protocol, "a chunk of the body has no proper length".to_owned()),
         Error::ConnectProxyFailed(reason) => (TransportErrorKind::Refused, format!("the proxy refused: {reason}")),
-        // ureq would quote it, and what was configured as an address may hold a password.
+        // The server's address was looked at before; ureq would quote it.
         Error::BadUri(_) | Error::Http(_) => {
-            (TransportErrorKind::Other, "the request has no proper address".to_owned())
+            (TransportErrorKind::Unsendable, "what is asked for makes no proper address".to_owned())
         }
         _ => (TransportErrorKind::Other, error.to_string()),
     };
@@ -51,11 +51,6 @@ pub(crate) fn of_call(error: &Error, server: &Server) -> TransportError {
 /// Credentials or certificates that cannot be used.
 pub(crate) fn unusable(error: &ConfigError) -> TransportError {
     TransportError::new(TransportErrorKind::Credentials, error.to_string())
-}
-
-/// A server that cannot be asked, by how it is configured.
-pub(crate) fn misconfigured(error: &ConfigError) -> TransportError {
-    TransportError::new(TransportErrorKind::Other, error.to_string())
 }
 
 /// An answer that points somewhere else. What it points to may not get the credentials, and who configured the address
@@ -101,9 +96,12 @@ fn beyond(kind: TransportErrorKind, said: &str) -> &str {
 fn kind_of(error: &io::Error) -> TransportErrorKind {
     use io::ErrorKind;
     match error.kind() {
-        ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
-            TransportErrorKind::Refused
-        }
+        ErrorKind::ConnectionRefused
+        | ErrorKind::HostUnreachable
+        | ErrorKind::NetworkUnreachable
+        | ErrorKind::NetworkDown
+        | ErrorKind::AddrNotAvailable
+        | ErrorKind::PermissionDenied => TransportErrorKind::Refused,
         ErrorKind::ConnectionReset
         | ErrorKind::ConnectionAborted
         | ErrorKind::BrokenPipe
@@ -111,10 +109,23 @@ fn kind_of(error: &io::Error) -> TransportErrorKind {
         | ErrorKind::UnexpectedEof => TransportErrorKind::Reset,
         ErrorKind::TimedOut | ErrorKind::WouldBlock => TransportErrorKind::Timeout,
         ErrorKind::InvalidData => TransportErrorKind::Protocol,
-        // The standard library has no kind for it.
+        ErrorKind::OutOfMemory => TransportErrorKind::Exhausted,
+        // The standard library has no kinds for these.
+        _ if has_no_file_left(error) => TransportErrorKind::Exhausted,
         _ if error.to_string().starts_with("failed to lookup address") => TransportErrorKind::Dns,
         _ => TransportErrorKind::Other,
     }
+}
+
+#[cfg(unix)]
+fn has_no_file_left(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS))
+}
+
+#[cfg(not(unix))]
+fn has_no_file_left(_: &io::Error) -> bool {
+    false
 }
 
 /// What TLS complains of, and what to do about what happens most.
@@ -155,5 +166,14 @@ mod tests {
         assert_eq!(of_io(&refused).to_string(), "connection refused");
         let unreachable = io::Error::new(io::ErrorKind::HostUnreachable, "No route to host (os error 113)");
         assert_eq!(of_io(&unreachable).to_string(), "connection refused: No route to host (os error 113)");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_limit_of_this_process_is_not_taken_for_a_fault_of_the_network() {
+        for errno in [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE, rustix::io::Errno::NOBUFS] {
+            assert_eq!(of_io(&errno.into()).kind, TransportErrorKind::Exhausted);
+        }
+        assert_eq!(of_io(&rustix::io::Errno::ACCESS.into()).kind, TransportErrorKind::Refused);
     }
 }

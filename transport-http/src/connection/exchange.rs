@@ -30,7 +30,7 @@ impl Exchange {
         let Some(permit) = server.admit() else {
             let limit = server.limits().max_requests;
             let detail = format!("{limit} requests are open already: raise ClusterOptions::max_requests");
-            return Self::failed(TransportError::new(TransportErrorKind::Other, detail));
+            return Self::failed(TransportError::new(TransportErrorKind::Exhausted, detail));
         };
         let (sender, answer) = pipe::new();
         let job = Job { server: server.clone(), line: line.clone(), request, _permit: permit };
@@ -40,13 +40,17 @@ impl Exchange {
             drop(job);
             sender.end(end);
         };
-        // Without a thread the sender is dropped, which is reported as any other failure is.
-        drop(thread::Builder::new().name("listwatch-http".into()).stack_size(STACK).spawn(worker));
-        Self(answer)
+        match thread::Builder::new().name("listwatch-http".into()).stack_size(STACK).spawn(worker) {
+            Ok(_) => Self(answer),
+            Err(error) => {
+                let detail = format!("there is no thread for it: {error}");
+                Self::failed(TransportError::new(TransportErrorKind::Exhausted, detail))
+            }
+        }
     }
 
     /// One that could not be sent.
-    pub(crate) fn failed(error: TransportError) -> Self {
+    fn failed(error: TransportError) -> Self {
         let (sender, answer) = pipe::new();
         sender.end(Err(error));
         Self(answer)

@@ -1,4 +1,5 @@
 use super::error;
+use crate::caller::Caller;
 use crate::server::{Call, Server, Session};
 use listwatch_core::{TransportError, TransportErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,16 +10,12 @@ use ureq::{Agent, Body};
 /// under way fails at once, and none begins any more.
 #[derive(Debug)]
 pub(crate) struct Line {
-    state: Mutex<State>,
+    /// A client of its own, so that shutting it down ends one request and no other.
+    agent: Mutex<Option<(Agent, Session)>>,
+    /// Hangs up when it is cut.
+    caller: Caller,
     /// How many connections are kept for the next request.
     kept: usize,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// A client of its own, so that shutting it down ends one request and no other.
-    agent: Option<(Agent, Session)>,
-    is_cut: bool,
 }
 
 /// What to send a request with.
@@ -30,28 +27,28 @@ struct Way {
 
 impl Line {
     pub(crate) fn new(kept: usize) -> Self {
-        Self { state: Mutex::default(), kept }
+        Self { agent: Mutex::default(), caller: Caller::default(), kept }
     }
 
     /// Asks, and waits for the head of the answer; once more if the credentials were not accepted, and there are better
     /// ones.
     pub(crate) fn ask(&self, server: &Server, call: &Call<'_>) -> Result<Response<Body>, TransportError> {
-        let session = server.session().map_err(|cause| error::unusable(&cause))?;
+        let session = server.session(&self.caller).map_err(|cause| error::unusable(&cause))?;
         let response = self.send(server, &session, call)?;
         if response.status() == StatusCode::UNAUTHORIZED
-            && let Some(renewed) = server.renew(&session).map_err(|cause| error::unusable(&cause))?
+            && let Some(renewed) = server.renew(&session, &self.caller).map_err(|cause| error::unusable(&cause))?
         {
             return self.send(server, &renewed, call);
         }
         Ok(response)
     }
 
-    pub(crate) fn cut(&self) {
-        let mut state = self.lock();
-        state.is_cut = true;
-        if let Some((agent, _)) = state.agent.take() {
+    pub(crate) fn cut(&self, server: &Server) {
+        self.caller.hang_up();
+        if let Some((agent, _)) = self.lock().take() {
             agent.shutdown();
         }
+        server.on_hung_up();
     }
 
     /// Asks; what only reads, once more if the connection was an old one, which the server may have closed by the time
@@ -60,7 +57,7 @@ impl Line {
         let way = self.way(server, session)?;
         match server.call(&way.agent, session, call).map_err(|cause| error::of_call(&cause, server)) {
             Err(error) if way.is_old && error.kind == TransportErrorKind::Reset && call.method == Method::GET => {
-                self.lock().agent = None;
+                *self.lock() = None;
                 let way = self.way(server, session)?;
                 server.call(&way.agent, session, call).map_err(|cause| error::of_call(&cause, server))
             }
@@ -70,21 +67,21 @@ impl Line {
 
     /// The way for a request, unless the line is cut. Other certificates mean another connection.
     fn way(&self, server: &Server, session: &Session) -> Result<Way, TransportError> {
-        let mut state = self.lock();
-        if state.is_cut {
+        let mut known = self.lock();
+        if self.caller.has_hung_up() {
             return Err(TransportError::new(TransportErrorKind::Reset, "given up"));
         }
-        if let Some((agent, connected)) = &state.agent
+        if let Some((agent, connected)) = &*known
             && connected.shows_the_same_as(session)
         {
             return Ok(Way { agent: agent.clone(), is_old: true });
         }
         let agent = server.agent(session, self.kept);
-        state.agent = Some((agent.clone(), session.clone()));
+        *known = Some((agent.clone(), session.clone()));
         Ok(Way { agent, is_old: false })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<(Agent, Session)>> {
+        self.agent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

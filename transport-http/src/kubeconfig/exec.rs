@@ -16,15 +16,12 @@ const VERSIONS: [&str; 2] = ["client.authentication.k8s.io/v1", "client.authenti
 /// How many values of a cluster's extension are handed on.
 const MAX_VALUES: usize = 100_000;
 
-pub(super) fn read(exec: &Entry<'_>, cluster: &Entry<'_>) -> Result<Plugin, ConfigError> {
+pub(super) fn read(exec: &Entry<'_>, cluster: &Entry<'_>, interactive: bool) -> Result<Plugin, ConfigError> {
     let version = exec.text("apiVersion")?.filter(|version| VERSIONS.contains(version));
     let version = version.ok_or_else(|| {
         let [v1, v1beta1] = VERSIONS;
         exec.fault(format!("has an `exec` whose `apiVersion` is neither {v1} nor {v1beta1}"))
     })?;
-    if exec.text("interactiveMode")? == Some("Always") {
-        return Err(exec.fault("has an `exec` that needs a terminal (`interactiveMode: Always`): there is none here"));
-    }
     let command = exec.text("command")?.ok_or_else(|| exec.fault("has an `exec` without a `command`"))?;
     let is_path = command.contains(MAIN_SEPARATOR);
     let cluster = if exec.flag("provideClusterInfo")? { Some(cluster_info(cluster)?) } else { None };
@@ -34,9 +31,23 @@ pub(super) fn read(exec: &Entry<'_>, cluster: &Entry<'_>) -> Result<Plugin, Conf
         command: if is_path { exec.resolve(command) } else { command.into() },
         args: exec.texts("args")?.into_iter().map(str::to_owned).collect(),
         env: exec.parts("env").iter().map(variable).collect::<Result<_, _>>()?,
+        asks: asks(exec, interactive)?,
         install_hint: exec.text("installHint")?.map(one_line),
         cluster,
     })
+}
+
+/// Whether it may ask at the terminal.
+fn asks(exec: &Entry<'_>, interactive: bool) -> Result<bool, ConfigError> {
+    match exec.text("interactiveMode")? {
+        Some("Never") => Ok(false),
+        None | Some("IfAvailable") => Ok(interactive),
+        Some("Always") if interactive => Ok(true),
+        Some("Always") => Err(exec.fault(
+            "has an `exec` that needs a terminal (`interactiveMode: Always`), and standard input is none, or in use",
+        )),
+        Some(_) => Err(exec.fault("has an `interactiveMode` that is neither Never nor IfAvailable nor Always")),
+    }
 }
 
 /// A hint is often a list of commands, and an error is one line.

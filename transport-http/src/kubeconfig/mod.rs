@@ -13,8 +13,9 @@ use crate::settings::{Material, Settings, Trust};
 use entry::Entry;
 
 impl Kubeconfig {
-    /// What a context says: the one of this name, or the current one.
-    pub(crate) fn settings(&self, context: Option<&str>) -> Result<Settings, ConfigError> {
+    /// What a context says: the one of this name, or the current one. Its plugin may be one that asks if the program is
+    /// `interactive`.
+    pub(crate) fn settings(&self, context: Option<&str>, interactive: bool) -> Result<Settings, ConfigError> {
         let name = match context {
             Some(name) => name,
             None => self.current_context()?,
@@ -31,7 +32,7 @@ impl Kubeconfig {
         settings.trust = trust(&cluster)?;
         settings.proxy = cluster.text("proxy-url")?.map(|url| (url.to_owned(), cluster.place()));
         if let Some(user) = user {
-            user::read(&user, &cluster, &mut settings)?;
+            user::read(&user, &cluster, interactive, &mut settings)?;
         }
         Ok(settings)
     }

@@ -7,19 +7,24 @@ use crate::secret::Secret;
 use crate::settings::{Login, Settings};
 use std::fmt::Write;
 
-pub(super) fn read(user: &Entry<'_>, cluster: &Entry<'_>, settings: &mut Settings) -> Result<(), ConfigError> {
+pub(super) fn read(
+    user: &Entry<'_>,
+    cluster: &Entry<'_>,
+    interactive: bool,
+    settings: &mut Settings,
+) -> Result<(), ConfigError> {
     settings.identity = match (material(user, "client-certificate")?, material(user, "client-key")?) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (Some(_), None) => return Err(user.fault("has a `client-certificate` without a `client-key`")),
         (None, Some(_)) => return Err(user.fault("has a `client-key` without a `client-certificate`")),
     };
-    settings.login = login(user, cluster)?;
+    settings.login = login(user, cluster, interactive)?;
     settings.impersonate = impersonate(user)?;
     Ok(())
 }
 
-fn login(user: &Entry<'_>, cluster: &Entry<'_>) -> Result<Login, ConfigError> {
+fn login(user: &Entry<'_>, cluster: &Entry<'_>, interactive: bool) -> Result<Login, ConfigError> {
     let token = user.text("token")?.map(Secret::new);
     let file = user.path("tokenFile")?;
     let name = user.text("username")?;
@@ -36,7 +41,7 @@ fn login(user: &Entry<'_>, cluster: &Entry<'_>) -> Result<Login, ConfigError> {
         (None, None, None) if user.has("auth-provider") => Err(user
             .fault("uses `auth-provider`, which Kubernetes has removed: use the exec plugin of your provider instead")),
         (None, None, None) => match user.part("exec") {
-            Some(exec) => exec::read(&exec, cluster).map(Login::Exec),
+            Some(exec) => exec::read(&exec, cluster, interactive).map(Login::Exec),
             None => Ok(Login::Nobody),
         },
     }

@@ -1,7 +1,7 @@
 //! Kubeconfigs: found, merged, read, and refused.
 
 use crate::support::{SECRET, Scratch, cluster, options, refusal};
-use listwatch_transport_http::{Cluster, ConfigError};
+use listwatch_transport_http::{Cluster, ConfigError, HttpTransport};
 use std::env::join_paths;
 use std::path::Path;
 
@@ -175,11 +175,50 @@ fn entries_that_contradict_each_other_or_say_nothing_are_refused() {
             "exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Always}",
             "needs a terminal",
         ),
+        (
+            server,
+            "exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Sometimes}",
+            "neither Never nor IfAvailable nor Always",
+        ),
         ("server: 'http://x'", "token: \"hunter2\\nhunter2\"", "characters that no header can have"),
     ] {
         let message = refusal(&files.kubeconfig(cluster, user));
         assert!(message.contains(expected), "{cluster} {user}: {message}");
         assert!(message.contains("config:"), "{message}");
+    }
+}
+
+#[test]
+fn an_address_that_is_none_is_refused_before_anything_is_asked() {
+    for (address, expected) in [
+        ("", "is not a URL"),
+        ("http://", "is not a URL"),
+        ("https://", "is not a URL"),
+        ("https:///api", "is not a URL"),
+        ("https://:6443", "names no host"),
+        ("ftp://hunter2", "is neither http nor https"),
+        ("hunter2:6443", "is neither http nor https"),
+        ("/hunter2", "is neither http nor https"),
+        ("https://hunter2 ", "is not a URL"),
+        ("https://a b", "is not a URL"),
+        ("https://hunter2:99999", "has a port that is none"),
+        ("https://hunter2:0", "has a port that is none"),
+        ("https://hunter2:", "has a port that is none"),
+        ("https://hunter2:port", "has a port that is none"),
+        ("https://[::1", "is not a URL"),
+        ("https://x/#hunter2", "has a fragment"),
+        ("https://x/?hunter2", "has a query"),
+        ("https://me:hunter2@x", "holds a name or a password"),
+    ] {
+        let errors = [Cluster::at(address).map(drop), HttpTransport::new(address).map(drop)];
+        for error in errors.map(Result::unwrap_err) {
+            let shown = format!("{error} {error:?}");
+            assert!(shown.starts_with("the given server: the server's address "), "{shown}");
+            assert!(shown.contains(expected) && !shown.contains(SECRET), "{address}: {shown}");
+        }
+    }
+    for address in ["http://localhost", "https://[::1]:6443/", "HTTPS://Example.com:443/a/b", "http://10.0.0.1:80"] {
+        assert!(Cluster::at(address).is_ok(), "{address}");
     }
 }
 

@@ -22,7 +22,7 @@ fn one_request_too_many_fails_at_once_and_says_so() {
     let mut late = Client::to(&cluster);
     late.open("/api/v1/pods");
     let error = late.error();
-    assert_eq!(error.kind, TransportErrorKind::Other);
+    assert_eq!(error.kind, TransportErrorKind::Exhausted);
     assert!(error.detail.contains("3 requests are open already"), "{error}");
 
     watches.pop();

@@ -3,10 +3,15 @@
 
 use crate::certificates::Authority;
 use crate::credentials::guarded;
-use crate::support::{Client, EMPTY, Scratch, Server, options, send};
-use listwatch_core::{TransportError, TransportErrorKind};
+use crate::support::{Client, EMPTY, ID, Scratch, Server, options, send};
+use listwatch_core::{ListerWatcher, TransportError, TransportErrorKind};
+use listwatch_transport_http::ClusterOptions;
 use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
@@ -152,18 +157,115 @@ fn what_a_plugin_does_wrong_is_said_without_quoting_it() {
     }
 }
 
+/// Of a plugin, or what it has started, that holds this pipe: told first when that has begun, and then when the last
+/// process that holds it has gone.
+fn life_of(pipe: &Path) -> Receiver<()> {
+    assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    let (sender, told) = mpsc::channel();
+    let pipe = pipe.to_owned();
+    thread::spawn(move || {
+        let mut pipe = fs::File::open(pipe).unwrap();
+        sender.send(()).unwrap();
+        assert_eq!(pipe.read(&mut [0]).unwrap(), 0);
+        sender.send(()).unwrap();
+    });
+    told
+}
+
+/// A plugin that has started something that holds the pipe, and neither ends.
+const ENDLESS: &str = "sleep 600 > \"$(dirname \"$0\")/pipe\"";
+const PATIENCE: Duration = Duration::from_secs(60);
+
 #[test]
 fn what_a_plugin_has_started_does_not_outlive_its_time_limit() {
     let files = Scratch::new();
-    // The reader's end comes when the last process that holds the pipe has gone.
-    let pipe = files.path("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut client = client(&files, "http://127.0.0.1:1", "", "sleep 300 > \"$(dirname \"$0\")/pipe\"");
+    let life = life_of(&files.path("pipe"));
+    let mut client = client(&files, "http://127.0.0.1:1", "", ENDLESS);
     client.open("/api/v1/pods");
-    let (gone, told) = std::sync::mpsc::channel();
-    thread::spawn(move || gone.send(fs::read(pipe).unwrap()).unwrap());
     assert!(client.error().detail.contains("took longer than"));
-    assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(Vec::new()));
+    assert_eq!([life.recv_timeout(PATIENCE), life.recv_timeout(PATIENCE)], [Ok(()); 2]);
+}
+
+#[test]
+fn a_plugin_ends_with_the_last_request_that_waits_for_it() {
+    let give_up: [fn(Client); 3] = [
+        drop,
+        |mut client| client.transport.abort(ID),
+        |mut client| {
+            // Another request asks anew.
+            client.open("/api/v1/nodes");
+            drop(client);
+        },
+    ];
+    for give_up in give_up {
+        let files = Scratch::new();
+        let life = life_of(&files.path("pipe"));
+        files.script("plugin", ENDLESS);
+        let exec = format!("exec: {{apiVersion: {V1}, command: ./plugin}}");
+        let path = files.kubeconfig("server: 'http://127.0.0.1:1'", &exec);
+        let cluster = options(&[]).exec_timeout(Duration::from_secs(600)).kubeconfig(path).unwrap();
+        let mut client = Client::to(&cluster);
+        client.open("/api/v1/pods");
+        assert_eq!(life.recv_timeout(PATIENCE), Ok(()));
+        give_up(client);
+        assert_eq!(life.recv_timeout(PATIENCE), Ok(()), "it has gone");
+    }
+}
+
+#[test]
+fn a_plugin_is_not_lost_to_who_waits_by_another_who_gives_up() {
+    let files = Scratch::new();
+    let (server, _) = guarded("x");
+    let wait = "cd \"$(dirname \"$0\")\"; touch begun; until test -e go; do sleep 0.01; done";
+    files.script("plugin", &format!("{wait}\n{}", credential("\"token\":\"x\"")));
+    let exec = format!("exec: {{apiVersion: {V1}, command: ./plugin}}");
+    let path = files.kubeconfig(&format!("server: '{}'", server.url()), &exec);
+    let cluster = options(&[]).kubeconfig(path).unwrap();
+    let (mut hasty, mut patient) = (Client::to(&cluster), Client::to(&cluster));
+    hasty.open("/api/v1/pods");
+    while !files.path("begun").exists() {
+        thread::yield_now();
+    }
+    patient.open("/api/v1/pods");
+    // By now it may wait for the same run, or ask for another; nothing tells which.
+    hasty.transport.abort(ID);
+    files.write("go", "");
+    assert_eq!(patient.drain(), (200, "{}".to_owned(), Ok(())));
+}
+
+/// Runs itself again in a terminal that `script` makes, and types the answer.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_plugin_may_ask_somebody_at_the_terminal() {
+    const AGAIN: &str = "LISTWATCH_TEST_AT_A_TERMINAL";
+    let name = "plugins::a_plugin_may_ask_somebody_at_the_terminal";
+    if std::env::var_os(AGAIN).is_none() {
+        let itself = format!("'{}' --exact {name} --nocapture", std::env::current_exe().unwrap().display());
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &itself, "/dev/null"]).env(AGAIN, "yes");
+        let mut script = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // Closed only when it is over: `script` takes the end of its input for the end of the session.
+        let mut keyboard = script.stdin.take().unwrap();
+        keyboard.write_all(b"typed\ntyped\n").unwrap();
+        let mut screen = String::new();
+        script.stdout.take().unwrap().read_to_string(&mut screen).unwrap();
+        assert!(script.wait().unwrap().success() && screen.contains("1 passed"), "{screen}");
+        return;
+    }
+    let files = Scratch::new();
+    let (server, _) = guarded("typed");
+    // A password is read from the terminal itself, which stops whoever is in the background.
+    let script = format!(
+        "read -r typed < /dev/tty; read -r info <<END\n$KUBERNETES_EXEC_INFO\nEND\n         test -t 0 || exit 3\ncase $info in *'\"interactive\":true'*) ;; *) exit 4;; esac\n{}",
+        credential("\"token\":\"'$typed'\"")
+    );
+    files.script("plugin", &script);
+    for mode in ["IfAvailable", "Always"] {
+        let exec = format!("exec: {{apiVersion: {V1}, command: ./plugin, interactiveMode: {mode}}}");
+        let path = files.kubeconfig(&format!("server: '{}'", server.url()), &exec);
+        let cluster = ClusterOptions::new().env(|_| None).kubeconfig(path).unwrap();
+        assert_eq!(Client::to(&cluster).list(), 200, "{mode}");
+    }
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Client {
     }
 
     pub(crate) fn at(url: &str) -> Self {
-        Self::over(HttpTransport::new(url))
+        Self::over(HttpTransport::new(url).unwrap())
     }
 
     pub(crate) fn to(cluster: &Cluster) -> Self {
@@ -217,7 +217,7 @@ pub(crate) fn cluster(kubeconfig: &Path) -> Cluster {
 /// Options under which the environment has these variables and no others.
 pub(crate) fn options(env: &'static [(&'static str, &'static str)]) -> ClusterOptions {
     let read = |name: &str| env.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned());
-    ClusterOptions::new().env(read)
+    ClusterOptions::new().interactive(false).env(read)
 }
 
 /// Why a kubeconfig cannot be used.

@@ -1,0 +1,181 @@
+//! One run of a program, for all who wait for it.
+
+use super::running::Running;
+use crate::caller::Caller;
+use crate::clock;
+use std::io::{self, Read};
+use std::process::{ChildStdout, Command};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// More than this no plugin has to say.
+const MAX_OUTPUT: u64 = 1 << 20;
+
+/// How often it is asked whether it has ended, once it has closed its output: it is about to.
+const GLANCE: Duration = Duration::from_millis(2);
+
+/// A program that runs until it has said what it has to say, and no longer than somebody waits for that.
+pub(super) struct Run {
+    limit: Duration,
+    deadline: Instant,
+    state: Mutex<State>,
+    /// There is output, or an outcome, or a caller less.
+    changed: Condvar,
+}
+
+/// What it printed, or what is wrong with it.
+pub(super) type Outcome = Result<Arc<[u8]>, String>;
+
+struct State {
+    running: Running,
+    callers: Vec<Caller>,
+    output: Option<Arc<[u8]>>,
+    outcome: Option<Outcome>,
+}
+
+impl Run {
+    /// Starts a program for a caller; others may join.
+    pub(super) fn start(command: &mut Command, asks: bool, limit: Duration, caller: &Caller) -> io::Result<Arc<Self>> {
+        let mut running = Running::start(command, asks)?;
+        let stdout = running.stdout();
+        let run = Arc::new(Self {
+            limit,
+            deadline: clock::steady() + limit,
+            state: Mutex::new(State { running, callers: vec![caller.clone()], output: None, outcome: None }),
+            changed: Condvar::new(),
+        });
+        collect(stdout, Arc::downgrade(&run))?;
+        Ok(run)
+    }
+
+    /// One more waits for it; `false` if it is over.
+    pub(super) fn join(&self, caller: &Caller) -> bool {
+        let mut state = self.lock();
+        state.callers.push(caller.clone());
+        state.outcome.is_none()
+    }
+
+    /// Waits for its outcome; `None` when the caller hangs up before.
+    pub(super) fn wait(&self, caller: &Caller) -> Option<Outcome> {
+        let mut state = self.lock();
+        loop {
+            self.advance(&mut state);
+            if state.outcome.is_some() || caller.has_hung_up() {
+                return state.outcome.clone();
+            }
+            let left = self.deadline.saturating_duration_since(clock::steady());
+            let pause = if state.output.is_some() { left.min(GLANCE) } else { left };
+            state = self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Somebody has hung up. Whoever was the last ends it.
+    pub(super) fn on_hung_up(&self) {
+        let mut state = self.lock();
+        self.advance(&mut state);
+        self.changed.notify_all();
+    }
+
+    /// Finds out whether it is over, which any caller may do.
+    fn advance(&self, state: &mut State) {
+        if state.outcome.is_none() {
+            state.outcome = state.outcome(self.deadline, self.limit);
+            if let Some(outcome) = &state.outcome {
+                if outcome.is_err() {
+                    state.running.kill();
+                }
+                self.changed.notify_all();
+            }
+        }
+    }
+
+    fn on_output(&self, output: Vec<u8>) {
+        self.lock().output = Some(output.into());
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// What came of it; `None` while it runs.
+    fn outcome(&mut self, deadline: Instant, limit: Duration) -> Option<Outcome> {
+        if self.callers.iter().all(Caller::has_hung_up) {
+            return Some(Err("was ended, because nobody waits for it any more".to_owned()));
+        }
+        if let Some(output) = &self.output {
+            if output.len() as u64 > MAX_OUTPUT {
+                return Some(Err(format!("printed more than {MAX_OUTPUT} bytes")));
+            }
+            match self.running.status() {
+                Ok(Some(status)) if status.success() => return Some(Ok(output.clone())),
+                Ok(Some(status)) => return Some(Err(format!("failed ({status}): try it by hand"))),
+                Ok(None) => {}
+                Err(error) => return Some(Err(format!("cannot be waited for: {error}"))),
+            }
+        }
+        let is_late = clock::steady() >= deadline;
+        is_late.then(|| Err(format!("took longer than {limit:?}: try it by hand")))
+    }
+}
+
+/// Reads in a thread, because a pipe has no time limit.
+fn collect(stdout: Option<ChildStdout>, run: Weak<Run>) -> io::Result<()> {
+    let reader = move || {
+        let mut output = Vec::new();
+        // What is missing of an output that cannot be read, is missing in the JSON.
+        let _ = stdout.map(|stdout| stdout.take(MAX_OUTPUT + 1).read_to_end(&mut output));
+        if let Some(run) = run.upgrade() {
+            run.on_output(output);
+        }
+    };
+    thread::Builder::new().name("listwatch-exec".into()).stack_size(64 << 10).spawn(reader).map(drop)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    fn run(script: &str, caller: &Caller) -> Arc<Run> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
+        Run::start(&mut command, false, LONG, caller).unwrap()
+    }
+
+    #[test]
+    fn a_program_runs_on_until_the_last_one_who_waits_has_hung_up() {
+        let (first, second) = (Caller::default(), Caller::default());
+        let run = run("exec sleep 600", &first);
+        assert!(run.join(&second));
+        first.hang_up();
+        run.on_hung_up();
+        assert_eq!(run.wait(&first), None);
+        assert_eq!(run.lock().running.status().unwrap(), None, "the second one waits for it");
+        second.hang_up();
+        run.on_hung_up();
+        assert!(matches!(run.wait(&second), Some(Err(_))));
+        assert!(!run.join(&Caller::default()), "what was ended has nothing to say to anybody");
+        // It would last longer than any test may.
+        while run.lock().running.status().unwrap().is_none() {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn what_it_prints_is_told_to_all_who_wait() {
+        let (first, second) = (Caller::default(), Caller::default());
+        let run = run("sleep 0.1; printf hello", &first);
+        assert!(run.join(&second));
+        thread::scope(|scope| {
+            for caller in [&first, &second] {
+                scope.spawn(|| assert_eq!(run.wait(caller).unwrap().unwrap()[..], b"hello"[..]));
+            }
+        });
+    }
+}

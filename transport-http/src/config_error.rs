@@ -12,11 +12,6 @@ impl ConfigError {
         Self(message.into())
     }
 
-    /// At this line of a file.
-    pub(crate) fn at(file: &Path, line: usize, message: impl fmt::Display) -> Self {
-        Self(format!("{}:{line}: {message}", file.display()))
-    }
-
     /// A file that cannot be read, and what it is for.
     pub(crate) fn unreadable(what: &str, file: &Path, error: &io::Error) -> Self {
         Self(format!("{what} {} cannot be read: {error}", file.display()))

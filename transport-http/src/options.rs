@@ -170,6 +170,28 @@ impl ClusterOptions {
         self.build(Kubeconfig::of(path.as_ref())?.settings(self.context.as_deref(), self.interactive)?)
     }
 
+    /// The cluster of a kubeconfig that is text, from wherever it comes. It may not name files, neither of certificates
+    /// nor of tokens nor of a plugin, because it has no folder that they could count from; a plugin that it names is
+    /// looked for in `$PATH`, and run like any other, so the text has to come from somebody who may do that.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
+    /// use listwatch_transport_http::ClusterOptions;
+    ///
+    /// let text = "\
+    /// current-context: dev
+    /// contexts: [{name: dev, context: {cluster: dev, namespace: web}}]
+    /// clusters: [{name: dev, cluster: {server: 'http://127.0.0.1:8001'}}]
+    /// ";
+    /// let cluster = ClusterOptions::new().kubeconfig_text(text)?;
+    /// assert_eq!((cluster.server(), cluster.namespace()), ("http://127.0.0.1:8001", "web"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn kubeconfig_text(&self, text: &str) -> Result<Cluster, ConfigError> {
+        self.build(Kubeconfig::of_text(text)?.settings(self.context.as_deref(), self.interactive)?)
+    }
+
     /// The server at this address, asked by nobody in particular: what `kubectl proxy` offers, say.
     pub fn at(&self, url: &str) -> Result<Cluster, ConfigError> {
         self.build(Settings::of_server(url.to_owned(), "the given server".to_owned()))

@@ -1,27 +1,28 @@
+use super::files::Origin;
 use super::yaml::{Node, Value};
 use crate::config_error::ConfigError;
 use crate::secret::Secret;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A cluster, user or context, or a part of one, and where it stands.
 pub(super) struct Entry<'a> {
-    file: &'a Path,
+    file: &'a Origin,
     kind: &'static str,
     name: &'a str,
     node: &'a Node,
 }
 
 impl<'a> Entry<'a> {
-    pub(super) fn new(file: &'a Path, kind: &'static str, name: &'a str, node: &'a Node) -> Self {
+    pub(super) fn new(file: &'a Origin, kind: &'static str, name: &'a str, node: &'a Node) -> Self {
         Self { file, kind, name, node }
     }
 
     /// Where it stands, for an error that comes up later.
     pub(super) fn place(&self) -> String {
-        format!("{}:{}: {} `{}`", self.file.display(), self.node.line, self.kind, self.name)
+        format!("{}:{}: {} `{}`", self.file, self.node.line, self.kind, self.name)
     }
 
     /// What is wrong with it.
@@ -30,7 +31,7 @@ impl<'a> Entry<'a> {
     }
 
     pub(super) fn fault_in(&self, line: usize, what: impl fmt::Display) -> ConfigError {
-        ConfigError::at(self.file, line, format!("{} `{}` {what}", self.kind, self.name))
+        self.file.fault(line, format_args!("{} `{}` {what}", self.kind, self.name))
     }
 
     pub(super) fn has(&self, key: &str) -> bool {
@@ -65,11 +66,16 @@ impl<'a> Entry<'a> {
 
     /// A path, which counts from the folder of the file.
     pub(super) fn path(&self, key: &str) -> Result<Option<PathBuf>, ConfigError> {
-        Ok(self.text(key)?.map(|path| self.resolve(path)))
+        self.text(key)?.map(|path| self.resolve(path)).transpose()
     }
 
-    pub(super) fn resolve(&self, path: &str) -> PathBuf {
-        self.file.parent().map_or_else(|| path.into(), |folder| folder.join(path))
+    pub(super) fn resolve(&self, path: &str) -> Result<PathBuf, ConfigError> {
+        let folder = self.file.folder().ok_or_else(|| {
+            self.fault(
+                "names a file, which a kubeconfig that comes as text may not: give its content (`…-data`, `token`)",
+            )
+        })?;
+        Ok(folder.join(path))
     }
 
     /// What a text in base64 stands for.
@@ -97,10 +103,10 @@ impl<'a> Entry<'a> {
     /// The keys of a map.
     pub(super) fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let entries = match &self.node.value {
-            Value::Map(entries) => entries.as_slice(),
-            _ => &[],
+            Value::Map(entries) => Some(entries),
+            _ => None,
         };
-        entries.iter().map(|(key, _)| key.as_str())
+        entries.into_iter().flatten().map(|(key, _)| key.as_str())
     }
 
     /// The maps of a list.

@@ -13,9 +13,6 @@ use std::sync::Arc;
 
 const VERSIONS: [&str; 2] = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 
-/// How many values of a cluster's extension are handed on.
-const MAX_VALUES: usize = 100_000;
-
 pub(super) fn read(exec: &Entry<'_>, cluster: &Entry<'_>, interactive: bool) -> Result<Plugin, ConfigError> {
     let version = exec.text("apiVersion")?.filter(|version| VERSIONS.contains(version));
     let version = version.ok_or_else(|| {
@@ -28,7 +25,7 @@ pub(super) fn read(exec: &Entry<'_>, cluster: &Entry<'_>, interactive: bool) -> 
     Ok(Plugin {
         place: exec.place(),
         api_version: version.to_owned(),
-        command: if is_path { exec.resolve(command) } else { command.into() },
+        command: if is_path { exec.resolve(command)? } else { command.into() },
         args: exec.texts("args")?.into_iter().map(str::to_owned).collect(),
         env: exec.parts("env").iter().map(variable).collect::<Result<_, _>>()?,
         asks: asks(exec, interactive)?,
@@ -78,8 +75,7 @@ fn cluster_info(cluster: &Entry<'_>) -> Result<Value, ConfigError> {
         info.insert("insecure-skip-tls-verify".to_owned(), true.into());
     }
     if let Some(config) = extension(cluster)? {
-        let too_large = || cluster.fault_in(config.line, "has an extension that is too large");
-        info.insert("config".to_owned(), config.to_json(&mut { MAX_VALUES }).ok_or_else(too_large)?);
+        info.insert("config".to_owned(), config.to_json());
     }
     Ok(Value::Object(info))
 }

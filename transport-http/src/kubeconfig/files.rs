@@ -3,6 +3,7 @@
 use super::entry::Entry;
 use super::yaml::{self, Node, Value};
 use crate::config_error::ConfigError;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,37 @@ use std::sync::Arc;
 const MAX_FILE: u64 = 16 << 20;
 
 /// One or several kubeconfig files.
-pub(crate) struct Kubeconfig(Vec<(PathBuf, Arc<Node>)>);
+pub(crate) struct Kubeconfig(Vec<(Origin, Arc<Node>)>);
+
+/// Where a kubeconfig comes from.
+pub(super) enum Origin {
+    File(PathBuf),
+    /// It was given as it is, and so has no folder.
+    Text,
+}
+
+impl Origin {
+    /// From where its paths count.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path.parent().unwrap_or(path)),
+            Self::Text => None,
+        }
+    }
+
+    pub(super) fn fault(&self, line: usize, what: impl fmt::Display) -> ConfigError {
+        ConfigError::new(format!("{self}:{line}: {what}"))
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Text => f.write_str("the given kubeconfig"),
+        }
+    }
+}
 
 impl Kubeconfig {
     /// Reads the files that exist; `None` where none does, or all are empty.
@@ -20,7 +51,10 @@ impl Kubeconfig {
         let mut read = Vec::new();
         for file in files {
             match content(file) {
-                Ok(text) => read.extend(document(file, &text)?.map(|root| (file.clone(), root))),
+                Ok(text) => {
+                    let origin = Origin::File(file.clone());
+                    read.extend(document(&origin, &text)?.map(|root| (origin, root)));
+                }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(ConfigError::unreadable("kubeconfig", file, &error)),
             }
@@ -31,8 +65,22 @@ impl Kubeconfig {
     /// Reads one file, which must be there.
     pub(crate) fn of(file: &Path) -> Result<Self, ConfigError> {
         let text = content(file).map_err(|error| ConfigError::unreadable("kubeconfig", file, &error))?;
-        let empty = || ConfigError::new(format!("kubeconfig {} is empty", file.display()));
-        Ok(Self(vec![(file.to_owned(), document(file, &text)?.ok_or_else(empty)?)]))
+        Self::of_origin(Origin::File(file.to_owned()), &text)
+    }
+
+    /// Reads what somebody else has read.
+    pub(crate) fn of_text(text: &str) -> Result<Self, ConfigError> {
+        if text.len() as u64 > MAX_FILE {
+            return Err(ConfigError::new("the given kubeconfig is larger than 16 MiB"));
+        }
+        Self::of_origin(Origin::Text, text)
+    }
+
+    fn of_origin(origin: Origin, text: &str) -> Result<Self, ConfigError> {
+        match document(&origin, text)? {
+            Some(root) => Ok(Self(vec![(origin, root)])),
+            None => Err(ConfigError::new(format!("{origin} is empty"))),
+        }
     }
 
     pub(super) fn current_context(&self) -> Result<&str, ConfigError> {
@@ -87,7 +135,7 @@ impl Kubeconfig {
     }
 
     fn names(&self) -> String {
-        let names: Vec<String> = self.0.iter().map(|(file, _)| file.display().to_string()).collect();
+        let names: Vec<String> = self.0.iter().map(|(file, _)| file.to_string()).collect();
         names.join(", ")
     }
 }
@@ -102,20 +150,20 @@ fn content(file: &Path) -> io::Result<String> {
 }
 
 /// What a file has in it; `None` for nothing.
-fn document(file: &Path, text: &str) -> Result<Option<Arc<Node>>, ConfigError> {
-    let fault = |(line, what): yaml::Fault| ConfigError::at(file, line, format!("this is no YAML: {what}"));
+fn document(file: &Origin, text: &str) -> Result<Option<Arc<Node>>, ConfigError> {
+    let fault = |(line, what): yaml::Fault| file.fault(line, format_args!("this is no YAML: {what}"));
     let Some(root) = yaml::parse(text).map_err(fault)?.filter(|root| !root.is_null()) else { return Ok(None) };
     match root.value {
         Value::Map(_) => Ok(Some(root)),
-        _ => Err(ConfigError::at(file, root.line, "this is no kubeconfig: it is no map at the top")),
+        _ => Err(file.fault(root.line, "this is no kubeconfig: it is no map at the top")),
     }
 }
 
-fn items<'a>(file: &Path, root: &'a Node, list: &str) -> Result<&'a [Arc<Node>], ConfigError> {
+fn items<'a>(file: &Origin, root: &'a Node, list: &str) -> Result<&'a [Arc<Node>], ConfigError> {
     match root.entry(list).map(|node| (node.line, &node.value)) {
         None => Ok(&[]),
         Some((_, Value::List(items))) => Ok(items),
-        Some((line, _)) => Err(ConfigError::at(file, line, format!("`{list}` is no list"))),
+        Some((line, _)) => Err(file.fault(line, format_args!("`{list}` is no list"))),
     }
 }
 

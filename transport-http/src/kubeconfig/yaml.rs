@@ -1,11 +1,15 @@
 //! YAML as a tree that knows its lines. A scalar stays the text that it is written as: a token of digits is no number.
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// How deep values may be in each other.
+/// How deep values may be in each other, aliases included: whatever walks through them, walks down as deep.
 const MAX_DEPTH: usize = 64;
+
+/// How many bytes may come of a file when its aliases are written out, which multiply. It is four times as much as a file
+/// may have.
+const MAX_SIZE: usize = 64 << 20;
 
 /// How many entries merge keys may bring, in all of a file: aliases multiply.
 const MAX_MERGED: usize = 10_000;
@@ -14,13 +18,17 @@ const MAX_MERGED: usize = 10_000;
 pub(crate) struct Node {
     pub(crate) line: usize,
     pub(crate) value: Value,
+    /// How many levels it has; text has none.
+    depth: usize,
+    /// How many bytes it has, about, with its aliases written out.
+    size: usize,
 }
 
 pub(crate) enum Value {
     /// Text, and whether it stands without quotes.
     Scalar(String, bool),
     List(Vec<Arc<Node>>),
-    Map(Vec<(String, Arc<Node>)>),
+    Map(BTreeMap<String, Arc<Node>>),
 }
 
 /// What is wrong, and in which line.
@@ -70,19 +78,20 @@ impl Tree {
         match event {
             Event::Scalar(text, style, anchor, _) => {
                 let value = Value::Scalar(text.into_owned(), style == ScalarStyle::Plain);
-                self.complete(anchor, Node { line, value })
+                self.complete(anchor, Node::new(line, value)?)
             }
             Event::SequenceStart(anchor, _) => self.open(line, anchor, Value::List(Vec::new())),
-            Event::MappingStart(anchor, _) => self.open(line, anchor, Value::Map(Vec::new())),
+            Event::MappingStart(anchor, _) => self.open(line, anchor, Value::Map(BTreeMap::new())),
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(Open { line, anchor, mut value, merged, .. }) => {
                     merged.iter().try_for_each(|node| self.merge(&mut value, node, true))?;
-                    self.complete(anchor, Node { line, value })
+                    self.complete(anchor, Node::new(line, value)?)
                 }
                 None => Ok(()),
             },
             // Shared, not copied: what refers to itself many times over costs nothing.
             Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
+                Some(node) if node.depth + self.open.len() > MAX_DEPTH => Err(too_deep(line)),
                 Some(node) => self.place(node),
                 None => Err((line, "an alias refers to what contains it".to_owned())),
             },
@@ -92,7 +101,7 @@ impl Tree {
 
     fn open(&mut self, line: usize, anchor: usize, value: Value) -> Result<(), Fault> {
         if self.open.len() == MAX_DEPTH {
-            return Err((line, format!("nested deeper than {MAX_DEPTH} levels")));
+            return Err(too_deep(line));
         }
         self.open.push(Open { line, anchor, value, key: None, merged: Vec::new() });
         Ok(())
@@ -114,11 +123,8 @@ impl Tree {
         match (&mut open.value, open.key.take()) {
             (Value::List(items), _) => items.push(node),
             (Value::Map(_), Some(Key::Merge)) => open.merged.push(node),
-            (Value::Map(entries), Some(Key::Name(name))) => match position(entries, &name) {
-                // As kubectl has it, the last one counts.
-                Some(at) => entries[at].1 = node,
-                None => entries.push((name, node)),
-            },
+            // As kubectl has it, the last one counts.
+            (Value::Map(entries), Some(Key::Name(name))) => drop(entries.insert(name, node)),
             (Value::Map(_), None) => open.key = Some(key_of(&node)?),
             (Value::Scalar(..), _) => {}
         }
@@ -135,9 +141,7 @@ impl Tree {
                     return Err((from.line, format!("merge keys (`<<`) bring more than {MAX_MERGED} entries")));
                 }
                 for (name, node) in others {
-                    if position(entries, name).is_none() {
-                        entries.push((name.clone(), node.clone()));
-                    }
+                    entries.entry(name.clone()).or_insert_with(|| node.clone());
                 }
                 Ok(())
             }
@@ -146,8 +150,8 @@ impl Tree {
     }
 }
 
-fn position(entries: &[(String, Arc<Node>)], key: &str) -> Option<usize> {
-    entries.iter().position(|(name, _)| name == key)
+fn too_deep(line: usize) -> Fault {
+    (line, format!("nested deeper than {MAX_DEPTH} levels"))
 }
 
 fn key_of(node: &Node) -> Result<Key, Fault> {
@@ -159,6 +163,25 @@ fn key_of(node: &Node) -> Result<Key, Fault> {
 }
 
 impl Node {
+    fn new(line: usize, value: Value) -> Result<Self, Fault> {
+        let (depth, size) = match &value {
+            Value::Scalar(text, _) => (0, text.len()),
+            Value::List(items) => Self::sum(&mut items.iter().map(|item| (item, 0))),
+            Value::Map(entries) => Self::sum(&mut entries.iter().map(|(key, node)| (node, key.len()))),
+        };
+        if size > MAX_SIZE {
+            return Err((line, format!("aliases (`*`) make more than {} MiB of it", MAX_SIZE >> 20)));
+        }
+        Ok(Self { line, value, depth, size: size + 1 })
+    }
+
+    /// One level more than the deepest, and all sizes.
+    fn sum<'a>(parts: &mut dyn Iterator<Item = (&'a Arc<Self>, usize)>) -> (usize, usize) {
+        parts.fold((1, 0), |(depth, size), (part, more)| {
+            (depth.max(part.depth + 1), size.saturating_add(part.size + more))
+        })
+    }
+
     /// Whether nothing is there, which is as good as no entry.
     pub(crate) fn is_null(&self) -> bool {
         matches!(&self.value, Value::Scalar(text, true) if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
@@ -167,26 +190,23 @@ impl Node {
     /// The entry of a map.
     pub(crate) fn entry(&self, key: &str) -> Option<&Arc<Self>> {
         let Value::Map(entries) = &self.value else { return None };
-        entries.iter().find(|(name, _)| name == key).map(|(_, node)| node).filter(|node| !node.is_null())
+        entries.get(key).filter(|node| !node.is_null())
     }
 
-    /// The same in JSON, where plain text may be a number or a boolean. The size of what comes of it is limited,
-    /// because aliases multiply.
-    pub(crate) fn to_json(&self, budget: &mut usize) -> Option<serde_json::Value> {
-        *budget = budget.checked_sub(1)?;
-        Some(match &self.value {
+    /// The same in JSON, where plain text may be a number or a boolean.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match &self.value {
             _ if self.is_null() => serde_json::Value::Null,
             Value::Scalar(text, true) => match serde_json::from_str(text) {
                 Ok(value @ (serde_json::Value::Bool(_) | serde_json::Value::Number(_))) => value,
                 _ => text.as_str().into(),
             },
             Value::Scalar(text, false) => text.as_str().into(),
-            Value::List(items) => items.iter().map(|item| item.to_json(budget)).collect::<Option<Vec<_>>>()?.into(),
+            Value::List(items) => items.iter().map(|item| item.to_json()).collect::<Vec<_>>().into(),
             Value::Map(entries) => {
-                let entries = entries.iter().map(|(key, node)| Some((key.clone(), node.to_json(budget)?)));
-                serde_json::Value::Object(entries.collect::<Option<_>>()?)
+                serde_json::Value::Object(entries.iter().map(|(key, node)| (key.clone(), node.to_json())).collect())
             }
-        })
+        }
     }
 }
 
@@ -195,7 +215,7 @@ mod tests {
     use super::*;
 
     fn json(text: &str) -> serde_json::Value {
-        parse(text).unwrap().unwrap().to_json(&mut 1000).unwrap()
+        parse(text).unwrap().unwrap().to_json()
     }
 
     fn fault(text: &str) -> Fault {
@@ -244,16 +264,33 @@ mod tests {
         assert_eq!(fault(&format!("x: &x {{a: 1, b: 2}}\ny: {{<<: [{many}]}}\n")).0, 1);
     }
 
+    /// Each level has the one below so many times.
+    fn nested(levels: usize, times: usize) -> String {
+        let level =
+            |level: usize| format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); times].join(", "));
+        std::iter::once("a0: &a0 [x]\n".to_owned()).chain((1..levels).map(level)).collect()
+    }
+
     #[test]
-    fn aliases_that_multiply_cost_nothing_until_they_are_written_out() {
-        let mut bomb = "a0: &a0 [x]\n".to_owned();
-        for level in 1..60 {
-            let below = format!("*a{}", level - 1);
-            bomb += &format!("a{level}: &a{level} [{below}, {below}, {below}]\n");
-        }
-        let node = parse(&bomb).unwrap().unwrap();
-        assert_eq!(node.to_json(&mut 1000), None);
+    fn aliases_that_multiply_are_refused_before_anything_is_made_of_them() {
         assert_eq!(json("a: &x [1]\nb: *x\n"), serde_json::json!({ "a": [1], "b": [1] }));
+        assert!(parse(&nested(10, 3)).is_ok());
+        assert!(fault(&nested(60, 3)).1.contains("aliases (`*`) make more than 64 MiB"));
+        let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(100));
+        assert_eq!(fault(&long).0, 2);
+    }
+
+    #[test]
+    fn aliases_that_lead_deeper_and_deeper_are_refused_before_a_stack_overflows() {
+        let depth = nested(100_000, 1);
+        assert_eq!(fault(&depth), (64, "nested deeper than 64 levels".to_owned()));
+    }
+
+    #[test]
+    fn a_map_of_many_entries_is_read_as_quickly_as_a_list() {
+        let many: String = (0..300_000).map(|key| format!("k{key}:\n")).collect();
+        let Value::Map(entries) = &parse(&many).unwrap().unwrap().value else { panic!("a map") };
+        assert_eq!(entries.len(), 300_000);
     }
 
     #[test]

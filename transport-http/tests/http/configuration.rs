@@ -189,6 +189,35 @@ fn entries_that_contradict_each_other_or_say_nothing_are_refused() {
 }
 
 #[test]
+fn a_kubeconfig_that_comes_as_text_names_no_files() {
+    let text = |cluster: &str, user: &str| {
+        let cluster = format!("clusters: [{{name: it, cluster: {{server: 'https://127.0.0.1:1', {cluster}}}}}]");
+        let context = "current-context: it\ncontexts: [{name: it, context: {cluster: it, user: me}}]";
+        format!("{context}\n{cluster}\nusers: [{{name: me, user: {{{user}}}}}]\n")
+    };
+    let insecure = "insecure-skip-tls-verify: true";
+    assert!(options(&[]).kubeconfig_text(&text(insecure, "token: hunter2")).is_ok());
+    let plugin = |command: &str| {
+        let exec = format!("exec: {{apiVersion: client.authentication.k8s.io/v1, command: {command}}}");
+        options(&[]).kubeconfig_text(&text(insecure, &exec))
+    };
+    assert!(plugin("aws").is_ok());
+    for refused in [
+        plugin("./aws"),
+        options(&[]).kubeconfig_text(&text("certificate-authority: /etc/passwd", "")),
+        options(&[]).kubeconfig_text(&text(insecure, "tokenFile: /etc/passwd")),
+        options(&[]).kubeconfig_text(&text(insecure, "client-certificate: a, client-key: b")),
+    ] {
+        let error = refused.unwrap_err().to_string();
+        assert!(error.starts_with("the given kubeconfig:") && error.contains("names a file, which"), "{error}");
+    }
+    let error = options(&[]).kubeconfig_text("").unwrap_err().to_string();
+    assert_eq!(error, "the given kubeconfig is empty");
+    let error = options(&[]).kubeconfig_text(&" ".repeat((16 << 20) + 1)).unwrap_err().to_string();
+    assert!(error.contains("larger than 16 MiB"), "{error}");
+}
+
+#[test]
 fn an_address_that_is_none_is_refused_before_anything_is_asked() {
     for (address, expected) in [
         ("", "is not a URL"),

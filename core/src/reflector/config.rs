@@ -14,6 +14,11 @@ pub struct ReflectorConfig {
     pub watch_list: bool,
     /// Between which durations the time is drawn after which a watch is ended by the server, in whole seconds and at
     /// least one; `None` to leave it to the server. client-go's are five and ten minutes.
+    ///
+    /// With `None` nothing here limits how long a watch may be silent: one whose other side is gone without a word (a
+    /// machine that lost its power, a firewall that forgot the connection) is noticed by the transport or by nobody, and
+    /// only [`bookmark_overdue`](Self::bookmark_overdue) makes the status say that something is odd. client-go has HTTP/2
+    /// pings there, after 30 s of silence and with 15 s for the answer.
     pub watch_timeout: Option<(Duration, Duration)>,
     /// How much longer than its timeout, or than its last byte, a watch may live before it is given up.
     pub watch_margin: Duration,

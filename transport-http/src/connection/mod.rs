@@ -7,7 +7,6 @@ pub(crate) mod head;
 mod line;
 mod pipe;
 mod proxy;
-mod signed;
 mod tls;
 mod tls_connector;
 mod trust;

@@ -1,13 +1,11 @@
 //! Whom to trust, and which certificate to show.
 
-use super::signed::Signed;
-use super::trust::{AcceptAll, Vouched};
+use super::trust::{Authorities, Trusted};
 use crate::config_error::ConfigError;
 use crate::reloaded::Reloaded;
 use crate::secret::Secret;
 use crate::settings::{Material, Trust};
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -90,12 +88,9 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|error| ConfigError::new(error.to_string()))?;
-        let verifier: Arc<dyn ServerCertVerifier> = if self.insecure {
-            Arc::new(Signed { provider, verdict: AcceptAll })
-        } else {
-            self.verifier(inputs, provider)?
-        };
-        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        let authorities = if self.insecure { None } else { Some(self.authorities(inputs, provider.clone())?) };
+        let trusted = Arc::new(Trusted { provider, authorities });
+        let builder = builder.dangerous().with_custom_certificate_verifier(trusted);
         let mut config = match &inputs.identity {
             None => builder.with_no_client_auth(),
             Some((certificate, key)) => {
@@ -113,11 +108,7 @@ impl Tls {
         Ok(config)
     }
 
-    fn verifier(
-        &self,
-        inputs: &Inputs,
-        provider: Arc<CryptoProvider>,
-    ) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
+    fn authorities(&self, inputs: &Inputs, provider: Arc<CryptoProvider>) -> Result<Authorities, ConfigError> {
         let (certificates, place) = match (&inputs.authority, &self.authority) {
             (Some(authority), Some(source)) => (certificates(authority, &source.place())?, source.place()),
             _ => (rustls_native_certs::load_native_certs().certs, "the system's certificate authorities".to_owned()),
@@ -126,9 +117,9 @@ impl Tls {
         if roots.add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
             return Err(ConfigError::new(format!("{place}: there is no certificate that could be trusted")));
         }
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
-        let by = verifier.map_err(|error| ConfigError::new(format!("{place}: {error}")))?;
-        Ok(Arc::new(Signed { provider, verdict: Vouched { by, authorities: certificates } }))
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        let issued = verifier.map_err(|error| ConfigError::new(format!("{place}: {error}")))?;
+        Ok(Authorities { issued, own: certificates })
     }
 
     fn identity_places(&self, is_issued: bool) -> (String, String) {

@@ -176,7 +176,7 @@ impl Node {
     }
 
     /// One level more than the deepest, and all sizes.
-    fn sum<'a>(parts: &mut dyn Iterator<Item = (&'a Arc<Self>, usize)>) -> (usize, usize) {
+    fn sum(parts: &mut dyn Iterator<Item = (&Arc<Self>, usize)>) -> (usize, usize) {
         parts.fold((1, 0), |(depth, size), (part, more)| {
             (depth.max(part.depth + 1), size.saturating_add(part.size + more))
         })

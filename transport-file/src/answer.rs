@@ -3,7 +3,7 @@
 use crate::body::{Body, JSON};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::exchange::{Exchange, Stage};
-use crate::format::{Line, Record, What};
+use crate::format::{End, Line, Record, What};
 use crate::head::head;
 use crate::tape::Tape;
 use core::time::Duration;
@@ -93,6 +93,11 @@ impl Answer {
     pub(crate) fn unsupported_watch_list() -> Self {
         const BODY: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents is not supported","reason":"Invalid","code":422}"#;
         Self::written(Head { status: 422, ..success(JSON) }, BODY)
+    }
+
+    /// An answer that cannot be played.
+    pub(crate) fn broken(error: CaptureError) -> Self {
+        Self::from(Script::Written(vec![Part::Broken(error)].into_iter()))
     }
 
     fn written(head: Head, body: &[u8]) -> Self {
@@ -199,8 +204,17 @@ impl Recorded {
             What::Response(response) => Some(Part::Head(head(&response))),
             What::Data(bytes) if bytes.is_empty() => None,
             What::Data(bytes) => Some(Part::Data(Chunk::new(bytes.into_owned()))),
-            What::End(end) => Some(ending(before, &end)),
+            What::End(End { by_client: true, .. }) => Some(self.given_up()),
+            What::End(end) => Some(ending(before, &end.how)),
         })
+    }
+}
+
+impl Recorded {
+    /// The client that was recorded did not wait any longer, and nor should this one; unless it was not heard of any
+    /// more then, and so is the recording.
+    fn given_up(&self) -> Part {
+        if self.goes_on { broken_off(TransportErrorKind::Timeout, "given up by the client") } else { Part::Stop }
     }
 }
 

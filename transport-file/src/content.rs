@@ -20,6 +20,8 @@ pub(crate) enum Reply {
     Answered(Answer),
     /// The connection failed when this was recorded, or the request is one that an old server does not know.
     Refused(Answer),
+    /// What was recorded is less than is asked for: metadata alone, as of this line.
+    MetadataOnly(u64),
     /// Nothing is left for it.
     Nothing,
 }
@@ -75,6 +77,9 @@ fn capture_reply(index: &mut Index, request: &Request, skip_bad_lines: bool) -> 
     let unsupported = request.query() == Query::WatchList && !index.knows(request);
     let last = index.last();
     match index.take(request) {
+        Some(exchange) if exchange.metadata_only && !request.resource.is_metadata_only() => {
+            Reply::MetadataOnly(exchange.first)
+        }
         Some(exchange) => {
             let answer = Answer::recorded(exchange, exchange.last < last, skip_bad_lines);
             if exchange.is_refused() { Reply::Refused(answer) } else { Reply::Answered(answer) }

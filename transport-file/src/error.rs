@@ -37,6 +37,8 @@ pub enum CaptureErrorKind {
     Order,
     /// A capture in which nothing was listed or watched.
     NothingToPlay,
+    /// Metadata alone was recorded, and whole objects are asked for.
+    MetadataOnly,
     /// A recording of Secrets that was not asked for as one.
     Secrets,
 }

@@ -21,6 +21,8 @@ pub(crate) struct Exchange {
     pub(crate) answered: bool,
     /// Whether it was given out.
     pub(crate) taken: bool,
+    /// Whether it asked for metadata alone.
+    pub(crate) metadata_only: bool,
     /// What it asked; `None` for what is neither a list nor a watch.
     pub(crate) question: Option<Question>,
 }

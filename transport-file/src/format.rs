@@ -6,6 +6,7 @@
 //! {"t":7,"id":1,"response":{"status":200,"headers":{"content-type":"application/json"}}}
 //! {"t":8,"id":1,"data":"{\"kind\":\"PodList\",…"}      "base64" where the bytes are not UTF-8 by themselves
 //! {"t":9,"id":1,"end":"eof"}                           eof, cut, or the error
+//! {"t":9,"id":1,"end":"cut","by":"client"}             "by" where it was not the server or the network: an addition
 //! ```
 
 use crate::error::{CaptureErrorKind, Fault};
@@ -45,10 +46,19 @@ pub(crate) enum What<'a> {
     Request(RequestRecord<'a>),
     Response(ResponseRecord<'a>),
     Data(Cow<'a, [u8]>),
-    End(Cow<'a, str>),
+    End(End<'a>),
 }
 
-/// What was asked. Headers and a body may be there; playback does not look at them.
+/// How an answer ended.
+#[derive(Debug, PartialEq)]
+pub(crate) struct End<'a> {
+    /// `eof`, `cut`, or the error.
+    pub(crate) how: Cow<'a, str>,
+    /// Whether who had asked did not want to wait any longer.
+    pub(crate) by_client: bool,
+}
+
+/// What was asked. A body may be there; playback does not look at it.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RequestRecord<'a> {
     #[serde(borrow)]
@@ -56,8 +66,8 @@ pub(crate) struct RequestRecord<'a> {
     /// Path and query.
     #[serde(borrow)]
     pub(crate) path: Cow<'a, str>,
-    #[serde(skip_deserializing)]
-    pub(crate) headers: BTreeMap<&'static str, &'static str>,
+    #[serde(borrow, default)]
+    pub(crate) headers: BTreeMap<Cow<'a, str>, Text<'a>>,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -93,6 +103,22 @@ struct Fields<'a> {
     base64: Option<Text<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     end: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    by: Option<Text<'a>>,
+}
+
+/// Who ended an answer that neither the server nor the network did.
+const CLIENT: &str = "client";
+
+impl<'a> End<'a> {
+    pub(crate) fn new(how: impl Into<Cow<'a, str>>) -> Self {
+        Self { how: how.into(), by_client: false }
+    }
+
+    /// Who had asked did not want to wait any longer.
+    pub(crate) fn given_up() -> Self {
+        Self { how: "cut".into(), by_client: true }
+    }
 }
 
 impl<'a> Line<'a> {
@@ -128,7 +154,9 @@ impl<'a> Fields<'a> {
                 Ok(text) => Self { data: Some(Text(text.to_owned().into())), ..fields },
                 Err(_) => Self { base64: Some(Text(BASE64_STANDARD.encode(&data).into())), ..fields },
             },
-            What::End(end) => Self { end: Some(Text(end)), ..fields },
+            What::End(End { how, by_client }) => {
+                Self { end: Some(Text(how)), by: by_client.then(|| Text(CLIENT.into())), ..fields }
+            }
         }
     }
 
@@ -144,7 +172,10 @@ impl<'a> Fields<'a> {
                 Ok(bytes) => Ok(What::Data(Cow::Owned(bytes))),
                 Err(_) => Err(not_a_record("\"base64\" holds no base64")),
             },
-            (None, None, None, None, Some(Text(end))) => Ok(What::End(end)),
+            (None, None, None, None, Some(Text(how))) => {
+                let by_client = self.by.is_some_and(|Text(by)| by == CLIENT);
+                Ok(What::End(End { how, by_client }))
+            }
             (None, None, None, None, None) => {
                 Err(not_a_record("none of \"request\", \"response\", \"data\", \"base64\" and \"end\" is there"))
             }
@@ -190,6 +221,7 @@ mod tests {
             r#"{"t":8,"id":1,"data":"{\"kind\":\"ü\"}\n"}"#,
             r#"{"t":8,"id":1,"base64":"8A=="}"#,
             r#"{"t":9,"id":1,"end":"eof"}"#,
+            r#"{"t":9,"id":1,"end":"cut","by":"client"}"#,
         ] {
             let mut written = Vec::new();
             Line::parse(line.as_bytes()).unwrap().write(&mut written).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::exchange::{Exchange, Question, Stage, is_list_or_watch, misplaced};
-use crate::format::{Line, Record, RequestRecord, VERSION, What};
+use crate::format::{Line, Record, RequestRecord, Text, VERSION, What};
 use crate::tape::Tape;
 use listwatch_core::{Query, Request, Resource};
 use std::collections::HashMap;
@@ -155,6 +155,7 @@ impl Reading {
             stage: Stage::Asked,
             answered: false,
             taken: false,
+            metadata_only: asks_for_metadata_only(sent),
             question,
         });
     }
@@ -172,6 +173,13 @@ fn unknown_version(version: u64) -> Fault {
     let message = format!("version {version} of the capture format is unknown here; use a release that reads it");
     Fault::new(CaptureErrorKind::Version, message)
 }
+
+/// Whether the server was asked to leave out all but the metadata.
+fn asks_for_metadata_only(sent: &RequestRecord<'_>) -> bool {
+    let accept = sent.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("accept"));
+    accept.is_some_and(|(_, Text(types))| types.contains("as=PartialObjectMetadata"))
+}
+
 /// Whether the same objects are meant, in whatever form they are asked for: a recording has but one.
 fn is_same(one: &Resource, other: &Resource) -> bool {
     (one.path(), one.labels(), one.fields()) == (other.path(), other.labels(), other.fields())

@@ -5,7 +5,7 @@ use crate::body::Body;
 use crate::config::{Chunks, PlaybackConfig};
 use crate::content::{Content, Reply};
 use crate::detect::{FileKind, detect};
-use crate::error::CaptureError;
+use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::index::Index;
 use crate::lines::Source;
 use crate::summary::Summary;
@@ -21,6 +21,9 @@ use std::sync::Arc;
 /// Requests are answered by kind, path and selectors in the order of the recording: the n-th list of a resource gets
 /// the n-th recorded list, its pages by their continue tokens, and the n-th watch the n-th recorded watch. What failed
 /// fails again. Each answer keeps its delays relative to its own request, measured on the caller's clock.
+///
+/// A recording of metadata alone cannot answer for whole objects: who asks for them is told so by
+/// [`error`](Playback::error). One of whole objects answers for metadata too, with more than was asked for.
 ///
 /// A watch-list is refused with status 422, as by an old server, where none was recorded. A request that no recorded
 /// answer is left for ends the playback: from then on there is only [`Incoming::Idle`] without a time.
@@ -170,6 +173,7 @@ impl ListerWatcher for Playback {
                 tally.refused += 1;
                 answer
             }
+            Reply::MetadataOnly(line) => Answer::broken(metadata_only(self.tape.path(), line)),
             Reply::Nothing => {
                 self.complete = true;
                 return;
@@ -185,6 +189,12 @@ impl ListerWatcher for Playback {
     fn abort(&mut self, id: RequestId) {
         self.current.take_if(|current| current.id == id);
     }
+}
+
+fn metadata_only(path: &Path, line: u64) -> CaptureError {
+    let message =
+        "only metadata was recorded here, and whole objects are asked for; ask for metadata only, or record again";
+    CaptureError::new(path, Some(line), Fault::new(CaptureErrorKind::MetadataOnly, message))
 }
 
 impl Current {

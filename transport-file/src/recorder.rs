@@ -1,7 +1,7 @@
 //! Recording of what another transport carries.
 
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::format::{Line, Record, RequestRecord, ResponseRecord, Text, VERSION, What};
+use crate::format::{End, Line, Record, RequestRecord, ResponseRecord, Text, VERSION, What};
 use crate::reel::Reel;
 use core::task::Poll;
 use listwatch_core::{
@@ -36,13 +36,22 @@ use std::time::SystemTime;
 pub struct Recorder<L> {
     transport: L,
     reel: Reel,
-    /// Requests that are not written down yet: there was no time to write beside them.
-    asked: VecDeque<(RequestId, Request)>,
+    /// What is not written down yet: there was no time to write beside it.
+    unwritten: VecDeque<(RequestId, Deed)>,
     /// The request that is open, if any.
     open: Option<RequestId>,
     /// When the recording began.
     began: Option<Instant>,
+    /// When something was last written.
+    last: Instant,
     error: Option<CaptureError>,
+}
+
+/// What a client does.
+#[derive(Debug)]
+enum Deed {
+    Asks(Request),
+    GivesUp,
 }
 
 /// How a recording is made.
@@ -95,7 +104,15 @@ impl<L: ListerWatcher> Recorder<L> {
     fn on(mut reel: Reel, transport: L, config: RecorderConfig) -> Result<Self, CaptureError> {
         let started = config.started.map(|started| humantime::format_rfc3339_seconds(started).to_string());
         reel.write(Line::Start { version: VERSION, started: started.map(|started| Text(started.into())) })?;
-        Ok(Self { transport, reel, asked: VecDeque::new(), open: None, began: None, error: None })
+        Ok(Self {
+            transport,
+            reel,
+            unwritten: VecDeque::new(),
+            open: None,
+            began: None,
+            last: Instant::ZERO,
+            error: None,
+        })
     }
 
     /// Writes what is still to be written, and ends the file.
@@ -103,8 +120,11 @@ impl<L: ListerWatcher> Recorder<L> {
     /// # Errors
     /// Where that cannot be, or something could not be before.
     pub fn finish(&mut self) -> Result<(), CaptureError> {
-        let finished = self.reel.finish();
-        self.error.take().map_or(finished, Err)
+        let written = match self.error.take() {
+            Some(error) => Err(error),
+            None => self.note_deeds(self.last),
+        };
+        written.and(self.reel.finish())
     }
 
     /// Why nothing is recorded any more.
@@ -120,15 +140,18 @@ impl<L: ListerWatcher> Recorder<L> {
     }
 
     fn note(&mut self, now: Instant, id: RequestId, what: What<'_>) -> Result<(), CaptureError> {
+        self.last = now;
         let t = now.saturating_since(*self.began.get_or_insert(now)).as_millis();
         self.reel.write(Line::Record(Record { t: u64::try_from(t).unwrap_or(u64::MAX), id: id.0, what }))
     }
 
-    fn note_requests(&mut self, now: Instant) -> Result<(), CaptureError> {
-        while let Some((id, request)) = self.asked.pop_front() {
-            let headers = [("accept", request.accept())].into();
-            let path = request.to_string().into();
-            self.note(now, id, What::Request(RequestRecord { method: "GET".into(), path, headers }))?;
+    fn note_deeds(&mut self, now: Instant) -> Result<(), CaptureError> {
+        while let Some((id, deed)) = self.unwritten.pop_front() {
+            let what = match &deed {
+                Deed::Asks(request) => What::Request(sent(request)),
+                Deed::GivesUp => What::End(End::given_up()),
+            };
+            self.note(now, id, what)?;
         }
         Ok(())
     }
@@ -137,10 +160,15 @@ impl<L: ListerWatcher> Recorder<L> {
         match incoming {
             Incoming::Head { id, head } => self.note(now, *id, What::Response(response(head))),
             Incoming::Data { id, len } => self.note(now, *id, What::Data(Cow::Borrowed(&buf[..*len]))),
-            Incoming::End { id } => self.note(now, *id, What::End("eof".into())),
-            Incoming::Failed { id, error } => self.note(now, *id, What::End(error.to_string().into())),
+            Incoming::End { id } => self.note_end(now, *id, "eof".into()),
+            Incoming::Failed { id, error } => self.note_end(now, *id, error.to_string()),
             Incoming::Idle { .. } => Ok(()),
         }
+    }
+
+    fn note_end(&mut self, now: Instant, id: RequestId, how: String) -> Result<(), CaptureError> {
+        self.open.take_if(|open| *open == id);
+        self.note(now, id, What::End(End::new(how)))
     }
 
     /// Nothing comes at the moment: what there is goes to the file, now or when that is due.
@@ -162,7 +190,7 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
     fn open(&mut self, id: RequestId, request: &Request) {
         self.open = Some(id);
         if self.error.is_none() {
-            self.asked.push_back((id, request.clone()));
+            self.unwritten.push_back((id, Deed::Asks(request.clone())));
             self.transport.open(id, request);
         }
     }
@@ -172,7 +200,7 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
             return self.fail(&error);
         }
         let now = turn.now;
-        let polled = self.note_requests(now).map(|()| self.transport.poll_read(turn, buf));
+        let polled = self.note_deeds(now).map(|()| self.transport.poll_read(turn, buf));
         let noted = polled.and_then(|polled| match polled {
             // The transport will wake the caller, who may come earlier.
             Poll::Pending => self.rest(now, None),
@@ -187,10 +215,18 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
     }
 
     fn abort(&mut self, id: RequestId) {
-        self.asked.retain(|(asked, _)| *asked != id);
-        self.open.take_if(|open| *open == id);
+        let written = self.unwritten.iter().all(|(unwritten, _)| *unwritten != id);
+        self.unwritten.retain(|(unwritten, _)| *unwritten != id);
+        if self.open.take_if(|open| *open == id).is_some() && written {
+            self.unwritten.push_back((id, Deed::GivesUp));
+        }
         self.transport.abort(id);
     }
+}
+
+fn sent(request: &Request) -> RequestRecord<'_> {
+    let headers = [("accept".into(), Text(request.accept().into()))].into();
+    RequestRecord { method: "GET".into(), path: request.to_string().into(), headers }
 }
 
 /// The headers that say nothing about anybody.
@@ -231,6 +267,10 @@ mod tests {
         let mut recorder = on_a_disk_of(9_000, "full.jsonl");
         let Incoming::Failed { error, .. } = answer(&mut recorder, 1) else { panic!("all was recorded") };
         assert!(error.detail.starts_with("full.jsonl: cannot be written"), "{error}");
+        assert!(
+            error.detail.ends_with("is kept, and can be played; make room, and record on under another name"),
+            "{error}"
+        );
         assert_eq!(answer(&mut recorder, 2), Incoming::Failed { id: RequestId(2), error });
         assert_eq!(recorder.finish().unwrap_err().kind(), CaptureErrorKind::Io);
     }

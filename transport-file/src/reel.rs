@@ -38,10 +38,7 @@ impl Reel {
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => refuse(path, "the file is there already; delete it, or give another name"),
-            _ => refuse(path, format!("cannot be made: {error}")),
-        })?;
+        let file = options.open(path).map_err(|error| refuse(path, why_not(path, &error)))?;
         Ok(Self::new(path, Box::new(file)))
     }
 
@@ -98,13 +95,32 @@ impl Reel {
     }
 
     fn failed(&self, error: &std::io::Error) -> CaptureError {
-        refuse(&self.path, format!("cannot be written: {error}; what was recorded before can be played"))
+        let advice = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; make room, and record on under another name",
+            _ => "",
+        };
+        let kept = "what was recorded before is kept, and can be played";
+        refuse(&self.path, format!("cannot be written: {error}; {kept}{advice}"))
     }
 }
 
 impl fmt::Debug for Reel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reel").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Why a file cannot be made, and what to do.
+fn why_not(path: &Path, error: &std::io::Error) -> String {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match error.kind() {
+        ErrorKind::AlreadyExists if path.is_file() || path.is_symlink() => {
+            "the file is there already; delete it, or give another name".into()
+        }
+        ErrorKind::AlreadyExists => "this is there already, and is no file; give another name".into(),
+        ErrorKind::NotFound => format!("cannot be made: there is no folder {}; make it first", folder.display()),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => format!("cannot be made: {error}; make room"),
+        _ => format!("cannot be made: {error}; give a name in a folder that you may write to"),
     }
 }
 

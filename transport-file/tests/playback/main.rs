@@ -7,6 +7,7 @@ mod captures;
 mod chunks;
 mod errors;
 mod files;
+mod given_up;
 mod matching;
 mod recording;
 mod support;

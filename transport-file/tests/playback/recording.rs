@@ -2,21 +2,23 @@
 
 use crate::support::{Ending, Played, Player, bundled, data, end, exchange, file, request, response, text};
 use flate2::read::GzDecoder;
-use listwatch_core::{Incoming, ListerWatcher, Resource, TransportErrorKind};
+use listwatch_core::{Incoming, ListerWatcher, Request, RequestId, Resource, TransportErrorKind};
 use listwatch_transport_file::{CaptureError, CaptureErrorKind, Playback, PlaybackConfig, Recorder, RecorderConfig};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const PODS: &str = "/api/v1/pods";
+const WATCH: &str = "/api/v1/pods?watch=1";
 
 /// A path where no file is.
-fn no_file(name: &str) -> PathBuf {
+pub(crate) fn no_file(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _was_not_there = std::fs::remove_file(&path);
     path
 }
 
-fn recorder<L: ListerWatcher>(path: &Path, transport: L) -> Recorder<L> {
+pub(crate) fn recorder<L: ListerWatcher>(path: &Path, transport: L) -> Recorder<L> {
     Recorder::create(path, &Resource::new(PODS), transport, RecorderConfig::new()).unwrap()
 }
 
@@ -85,7 +87,7 @@ fn what_is_recorded_can_be_played_before_the_recording_ends() {
         let lines = [exchange(0, 1, PODS, "first").to_vec(), exchange(5_000, 2, PODS, "second").to_vec()].concat();
         let mut original = Player::of(recorder(&path, Playback::from_file(file(text(&lines))).unwrap()));
         assert_eq!(original.ask(PODS).text(), "first");
-        original.now = original.now + std::time::Duration::from_secs(5);
+        original.now = original.now + Duration::from_secs(5);
         // Nothing more comes, and the process ends without a word.
         original.open("/api/v1/nodes");
         assert_eq!(original.poll(&mut [0; 9]), Incoming::Idle { until: None });
@@ -114,10 +116,96 @@ fn only_harmless_headers_are_recorded_and_only_the_owner_can_read() {
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions()) & 0o777, 0o600);
 }
 
+/// A recorder of a watch that brings "early", and then nothing.
+fn watched(path: &Path) -> Player<Recorder<Playback>> {
+    let lines = [
+        request(0, 1, WATCH),
+        response(1, 1),
+        data(2, 1, "early"),
+        data(99_000, 1, "much later"),
+        request(99_000, 2, WATCH),
+        response(99_001, 2),
+        data(99_002, 2, "again"),
+    ];
+    let mut original = Player::of(recorder(path, Playback::from_file(file(text(&lines))).unwrap()));
+    original.open(WATCH);
+    let mut buf = [0; 64];
+    while !matches!(original.poll(&mut buf), Incoming::Data { .. }) {
+        original.now = original.now + Duration::from_millis(1);
+    }
+    original
+}
+
+/// It had no end, and looked as if the server had broken it off after its last byte, however long it had been waited for.
+#[test]
+fn a_request_that_is_given_up_was_not_told_from_one_that_broke_off() {
+    let path = no_file("given-up.jsonl");
+    let mut original = watched(&path);
+    original.now = original.now + Duration::from_secs(40);
+    original.playback.abort(RequestId(1));
+    original.ask(WATCH);
+    original.playback.finish().unwrap();
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(written.lines().nth(4), Some(r#"{"t":40002,"id":1,"end":"cut","by":"client"}"#), "{written}");
+
+    let mut copy = Player::new(&path);
+    let given_up = copy.ask(WATCH);
+    let Ending::Failed(error) = &given_up.ending else { panic!("{given_up:?}") };
+    assert_eq!(error.to_string(), "timed out: recorded: given up by the client");
+    assert_eq!((given_up.text(), given_up.took), ("early", 40_002), "as long as it was waited for");
+    assert_eq!(copy.ask(WATCH).text(), "again");
+}
+
+/// There is nobody left who could go on.
+#[test]
+fn a_request_that_is_given_up_at_the_end_is_where_the_recording_ends() {
+    let path = no_file("stopped.jsonl");
+    let mut original = watched(&path);
+    original.playback.abort(RequestId(1));
+    original.playback.finish().unwrap();
+    let mut copy = Player::new(&path);
+    let stopped = copy.ask(WATCH);
+    assert_eq!((stopped.text(), &stopped.ending), ("early", &Ending::Over));
+    assert_eq!(copy.playback.error(), None);
+    assert!(std::fs::read_to_string(&path).unwrap().ends_with("\"by\":\"client\"}\n"));
+}
+
+#[test]
+fn what_is_given_up_after_its_end_or_before_it_began_has_one_end_or_none() {
+    let path = no_file("over.jsonl");
+    let lines = exchange(0, 1, PODS, "all");
+    let mut original = Player::of(recorder(&path, Playback::from_file(file(text(&lines))).unwrap()));
+    original.ask(PODS);
+    original.playback.abort(RequestId(1));
+    original.open(PODS);
+    original.playback.abort(RequestId(2));
+    original.playback.finish().unwrap();
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(written.matches("\"end\"").count(), 1, "{written}");
+    assert_eq!(Player::new(&path).ask(PODS).text(), "all");
+}
+
+#[test]
+fn metadata_that_were_recorded_do_not_pass_for_whole_objects() {
+    let path = no_file("metadata.jsonl");
+    let original = Playback::from_file(file(text(&exchange(0, 1, PODS, "metadata")))).unwrap();
+    let mut original = Player::of(recorder(&path, original));
+    let metadata = Request { resource: Resource::new(PODS).metadata_only(), ..Request::parse(PODS) };
+    original.ask_for(&metadata);
+    original.playback.finish().unwrap();
+
+    let mut copy = Player::new(&path);
+    assert_eq!(copy.ask(PODS).ending, Ending::Over);
+    let error = copy.playback.error().unwrap();
+    assert_eq!((error.kind(), error.line()), (CaptureErrorKind::MetadataOnly, Some(2)));
+    assert!(error.to_string().contains("ask for metadata only, or record again"), "{error}");
+    assert_eq!(Player::new(&path).ask_for(&metadata).text(), "metadata");
+}
+
 #[test]
 fn a_recording_bears_its_date() {
     let path = no_file("dated.jsonl");
-    let started = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_795_171_312);
+    let started = std::time::UNIX_EPOCH + Duration::from_secs(1_795_171_312);
     let config = RecorderConfig::new().started(started);
     let nothing = Playback::from_file(bundled("gap")).unwrap();
     Recorder::create(&path, &Resource::new(PODS), nothing, config).unwrap().finish().unwrap();
@@ -145,7 +233,13 @@ fn a_file_that_is_there_is_not_written_over() {
         format!("{}: the file is there already; delete it, or give another name", path.display())
     );
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
-    assert!(refused("/no/such/folder/x.jsonl".as_ref()).to_string().contains("cannot be made"));
+    let in_no_folder = refused("/no/such/folder/x.jsonl".as_ref()).to_string();
+    assert!(
+        in_no_folder.ends_with(": cannot be made: there is no folder /no/such/folder; make it first"),
+        "{in_no_folder}"
+    );
+    let folder = refused(env!("CARGO_TARGET_TMPDIR").as_ref()).to_string();
+    assert!(folder.ends_with(": this is there already, and is no file; give another name"), "{folder}");
 }
 
 fn refused(path: &Path) -> CaptureError {

@@ -103,8 +103,12 @@ impl<L: ListerWatcher> Player<L> {
 
     /// Opens a request under a new id.
     pub(crate) fn open(&mut self, target: &str) -> RequestId {
+        self.open_request(&Request::parse(target))
+    }
+
+    fn open_request(&mut self, request: &Request) -> RequestId {
         self.asked += 1;
-        self.playback.open(RequestId(self.asked), &Request::parse(target));
+        self.playback.open(RequestId(self.asked), request);
         RequestId(self.asked)
     }
 
@@ -120,7 +124,11 @@ impl<L: ListerWatcher> Player<L> {
 
     /// Asks, and waits for the whole answer.
     pub(crate) fn ask(&mut self, target: &str) -> Played {
-        let (began, open) = (self.now, self.open(target));
+        self.ask_for(&Request::parse(target))
+    }
+
+    pub(crate) fn ask_for(&mut self, request: &Request) -> Played {
+        let (began, open) = (self.now, self.open_request(request));
         let mut buf = vec![0; self.buffer];
         let mut played = Played { head: None, body: Vec::new(), chunks: Vec::new(), ending: Ending::Over, took: 0 };
         loop {

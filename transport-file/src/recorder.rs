@@ -19,6 +19,9 @@ use std::time::SystemTime;
 /// killed. Of the headers only the media types and what the server said about waiting are written, so no credential is;
 /// the file can be read by its owner alone.
 ///
+/// A request that is [aborted](ListerWatcher::abort) gets an end that says so (`"end":"cut","by":"client"`): played, it
+/// fails as one that took too long, as long after its beginning as it was waited for.
+///
 /// Where the file cannot be written any more, every request fails with the reason instead of going on unrecorded.
 ///
 /// ```no_run
@@ -124,7 +127,8 @@ impl<L: ListerWatcher> Recorder<L> {
             Some(error) => Err(error),
             None => self.note_deeds(self.last),
         };
-        written.and(self.reel.finish())
+        let finished = self.reel.finish();
+        written.and(finished)
     }
 
     /// Why nothing is recorded any more.

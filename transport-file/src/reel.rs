@@ -112,7 +112,7 @@ impl fmt::Debug for Reel {
 
 /// Why a file cannot be made, and what to do.
 fn why_not(path: &Path, error: &std::io::Error) -> String {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     match error.kind() {
         ErrorKind::AlreadyExists if path.is_file() || path.is_symlink() => {
             "the file is there already; delete it, or give another name".into()

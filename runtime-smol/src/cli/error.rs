@@ -1,5 +1,6 @@
 //! Why a command ended before it was done.
 
+use crate::outlet::Amount;
 use crate::resource::ResourceError;
 use listwatch_runtime_smol::file::{CaptureError, CaptureErrorKind};
 use listwatch_runtime_smol::http::ConfigError;
@@ -11,10 +12,14 @@ use std::path::PathBuf;
 pub(crate) enum CommandError {
     /// Nothing can be printed.
     Output(std::io::Error),
+    /// So much was printed that nobody took.
+    Unread(Amount),
     Capture(CaptureError),
     /// No list of a recording came whole, so there was nothing to tell; and what failed last.
     NothingListed(PathBuf, Option<String>),
     Config(ConfigError),
+    /// No server was given, and where one is looked for there is none that can be used.
+    NoServer(ConfigError),
     Resource(ResourceError),
     /// The server refuses, and will until somebody changes something.
     Refused(String),
@@ -45,6 +50,9 @@ impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
+            Self::Unread(Amount { lines, bytes }) => {
+                write!(f, "nobody reads standard output: the last {lines} lines ({bytes} bytes) were not printed")
+            }
             Self::Capture(error) if error.kind() == CaptureErrorKind::Secrets => {
                 f.write_str("this would write Secrets into a file; if that is meant, give --include-secrets")
             }
@@ -55,6 +63,12 @@ impl fmt::Display for CommandError {
                 f.write_str("; record or save it again, from its beginning")
             }
             Self::Config(error) => error.fmt(f),
+            Self::NoServer(error) => {
+                write!(
+                    f,
+                    "{error}; or give --kubeconfig FILE, or --server URL (http://127.0.0.1:8001 is `kubectl proxy`)"
+                )
+            }
             Self::Resource(error) => error.fmt(f),
             Self::Refused(reason) => write!(f, "{reason} (with --keep-trying, this would not be the end)"),
             Self::NeverSynced(status) => write!(f, "ended before there was a state: {status}"),

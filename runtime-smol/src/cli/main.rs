@@ -1,12 +1,13 @@
 //! The `listwatch` command.
 
 mod args;
+mod asking;
 mod complaint;
 mod error;
 mod live;
+mod outlet;
 mod plain;
 mod printer;
-mod progress;
 mod reason;
 mod replay;
 mod resource;

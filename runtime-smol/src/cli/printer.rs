@@ -1,22 +1,27 @@
-//! Notifications and the cache, on standard output.
+//! Notifications and the cache, as they are printed.
 
 use crate::args::{Format, Print};
 use crate::plain::plain;
 use listwatch_runtime_smol::{Event, Indexer, Keyed, Object};
 use serde_json::{Map, Value, json};
-use std::io::{BufWriter, StdoutLock, Write};
+use std::io::Write;
 use std::sync::Arc;
 
 /// Prints what was asked for, and nothing else.
-pub(crate) struct Printer {
-    out: BufWriter<StdoutLock<'static>>,
+pub(crate) struct Printer<W> {
+    out: W,
     print: Print,
     format: Format,
 }
 
-impl Printer {
-    pub(crate) fn new(print: Print, format: Format) -> Self {
-        Self { out: BufWriter::with_capacity(64 * 1024, std::io::stdout().lock()), print, format }
+impl<W: Write> Printer<W> {
+    pub(crate) fn new(out: W, print: Print, format: Format) -> Self {
+        Self { out, print, format }
+    }
+
+    /// Where it prints to.
+    pub(crate) fn out(&mut self) -> &mut W {
+        &mut self.out
     }
 
     /// Prints what stands above the notifications.
@@ -39,11 +44,6 @@ impl Printer {
         }
     }
 
-    /// Shows what was printed up to now.
-    pub(crate) fn flush(&mut self) -> std::io::Result<()> {
-        self.out.flush()
-    }
-
     /// Prints the cache, sorted by key: in JSON, as one line.
     pub(crate) fn store<T>(&mut self, store: &Indexer<Arc<Object<T>>>) -> std::io::Result<()> {
         if self.print == Print::Nothing {
@@ -58,7 +58,7 @@ impl Printer {
             }
             Format::Table => self.table(&objects)?,
         }
-        self.out.flush()
+        Ok(())
     }
 
     fn table<T>(&mut self, objects: &[&Arc<Object<T>>]) -> std::io::Result<()> {

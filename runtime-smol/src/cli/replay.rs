@@ -3,8 +3,8 @@
 use crate::args::{IndexBy, Kind, Print, ReplayOptions, Speed};
 use crate::complaint::complain;
 use crate::error::CommandError;
+use crate::live::Live;
 use crate::printer::Printer;
-use crate::progress::Progress;
 use crate::summary::{Counts, Report};
 use listwatch_runtime_smol::file::{Pace, Playback, PlaybackConfig};
 use listwatch_runtime_smol::{
@@ -14,7 +14,7 @@ use listwatch_runtime_smol::{
 };
 use serde::de::DeserializeOwned;
 use smol::stream::StreamExt;
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,8 +47,8 @@ struct Replay<'a, T> {
     queue: Arc<SharedWorkQueue<Key, StdLock>>,
     reconciles: Arc<AtomicU64>,
     events: Events<T, Playback, SharedCache<T>>,
-    printer: Printer,
-    progress: Progress,
+    printer: Printer<BufWriter<StdoutLock<'static>>>,
+    live: Live,
     counts: Counts,
 }
 
@@ -62,10 +62,11 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         let mut indexer = Indexer::default();
         let indexes = options.indexes.iter().map(|by| (by.to_string(), add_index(&mut indexer, by.clone()))).collect();
         let cache: SharedCache<T> = Arc::new(Shared::new(indexer));
-        let resource = playback.resource().cloned().unwrap_or_else(|| Resource::new("/recording"));
+        // Whether metadata or whole objects were recorded, they are what there is.
+        let resource = playback.resource().cloned().unwrap_or_else(|| Resource::new("/recording")).metadata_only();
         let informer = Informer::with_cache(resource, config(options, &playback), Arc::clone(&cache));
         let printed = options.print == Print::Events && std::io::stdout().is_terminal();
-        let progress = Progress::new(playback.summary().file_bytes, !printed);
+        let live = Live::bar(playback.summary().file_bytes, !printed);
         let events = Events::start(Driver::new(informer, playback), clock.clone());
         Ok(Self {
             options,
@@ -75,8 +76,8 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             queue: Arc::new(SharedWorkQueue::new(WorkQueue::default())),
             reconciles: Arc::default(),
             events: events.until(|driver| driver.transport().is_complete()),
-            printer: Printer::new(options.print, options.format),
-            progress,
+            printer: Printer::new(stdout(), options.print, options.format),
+            live,
             counts: Counts::default(),
         })
     }
@@ -92,8 +93,8 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             workers.ended().await;
             told
         });
-        self.progress.finish();
-        told.and_then(|()| self.cache.read(|cache| self.printer.store(cache))).map_err(CommandError::Output)?;
+        self.live.hide();
+        told.and_then(|()| self.tell_store()).map_err(CommandError::Output)?;
         self.complain_of_the_rest();
         let error = self.error();
         self.report(&time, error.is_none()).map_err(CommandError::Output)?;
@@ -125,14 +126,19 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         if let Some(event) = smol::future::poll_once(self.events.next()).await {
             return Ok(event);
         }
-        self.printer.flush()?;
+        self.printer.out().flush()?;
         Ok(self.events.next().await)
+    }
+
+    fn tell_store(&mut self) -> std::io::Result<()> {
+        self.cache.read(|cache| self.printer.store(cache))?;
+        self.printer.out().flush()
     }
 
     fn complain_of(&self, undecodable: &Undecodable) {
         if self.counts.undecodable <= TOLD {
             let file = self.options.file.display();
-            self.progress.aside(|| complain(format_args!("{file}: {undecodable}")));
+            self.live.aside(|| complain(format_args!("{file}: {undecodable}")));
         }
     }
 
@@ -164,9 +170,9 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
     }
 
     fn show_progress(&self) {
-        if self.progress.is_visible() {
+        if self.live.is_visible() {
             let position = self.events.driver().transport().summary().file_bytes_played;
-            self.progress.show(position, self.counts.events, &self.status());
+            self.live.show_at(position, &format!("{} events; {}", self.counts.events, self.status()));
         }
     }
 
@@ -199,6 +205,11 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             _ => Ok(()),
         }
     }
+}
+
+/// Nobody has to be listened to meanwhile, so a reader that does not read may make everything wait.
+fn stdout() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::with_capacity(64 * 1024, std::io::stdout().lock())
 }
 
 fn open(options: &ReplayOptions, pace: Pace) -> Result<Playback, CommandError> {

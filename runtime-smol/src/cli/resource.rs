@@ -1,6 +1,7 @@
 //! Which resource a name means.
 
 use crate::args::{Kind, WatchOptions};
+use crate::asking::Asking;
 use crate::error::CommandError;
 use listwatch_runtime_smol::http::Cluster;
 use listwatch_runtime_smol::{ApiError, ApiKind, Discovery, NotAResource, Resource};
@@ -28,10 +29,14 @@ pub(crate) enum ResourceError {
 ///
 /// # Errors
 /// Where there is no such resource, or nobody to ask.
-pub(crate) fn resource(cluster: &Cluster, options: &WatchOptions) -> Result<Resource, CommandError> {
+pub(crate) async fn resource(
+    cluster: &Cluster,
+    options: &WatchOptions,
+    asking: &mut Asking<'_>,
+) -> Result<Resource, CommandError> {
     let found = match options.resource.contains('/') {
         true => Resource::named(&options.resource).map_err(ResourceError::NotAResource)?,
-        false => discovered(cluster, options)?,
+        false => found(options, &asking.discover(cluster.client()?).await?)?,
     };
     let resource = found
         .in_namespace(options.namespace.as_deref().unwrap_or_default())
@@ -40,19 +45,18 @@ pub(crate) fn resource(cluster: &Cluster, options: &WatchOptions) -> Result<Reso
     Ok(if options.kind == Kind::Meta { resource.metadata_only() } else { resource })
 }
 
-fn discovered(cluster: &Cluster, options: &WatchOptions) -> Result<Resource, CommandError> {
-    let (name, client) = (options.resource.clone(), cluster.client()?);
-    let discovery = Discovery::run(&client).map_err(|error| ResourceError::Undiscovered(name.clone(), error))?;
+fn found(options: &WatchOptions, discovery: &Discovery) -> Result<Resource, ResourceError> {
+    let name = options.resource.clone();
     let Some(kind) = discovery.find(&name) else {
         let (similar, unavailable) = (similar(&name, discovery.kinds()), discovery.unavailable());
         let unavailable = unavailable.iter().map(|(path, _)| path.clone()).collect();
-        return Err(ResourceError::Unknown { name, similar, unavailable }.into());
+        return Err(ResourceError::Unknown { name, similar, unavailable });
     };
     if !kind.verbs.iter().any(|verb| verb == "watch") {
-        return Err(ResourceError::Unwatchable(full_name(kind)).into());
+        return Err(ResourceError::Unwatchable(full_name(kind)));
     }
     if options.namespace.is_some() && !kind.namespaced {
-        return Err(ResourceError::NotNamespaced(full_name(kind)).into());
+        return Err(ResourceError::NotNamespaced(full_name(kind)));
     }
     Ok(kind.resource())
 }
@@ -93,7 +97,11 @@ impl fmt::Display for ResourceError {
         match self {
             Self::NotAResource(error) => error.fmt(f),
             Self::Undiscovered(name, error) => {
-                write!(f, "cannot ask the server what `{name}` is: {error}; a name such as v1/pods needs no asking")
+                write!(
+                    f,
+                    "cannot ask the server what `{name}` is: {error} (with --keep-trying, this would not be the end)"
+                )?;
+                f.write_str("; a name such as v1/pods needs no asking")
             }
             Self::Unknown { name, similar, unavailable } => {
                 write!(f, "the server has no resource `{name}`")?;

@@ -1,22 +1,25 @@
 //! `listwatch watch` and `listwatch record`: a resource of a cluster, live.
 
 use crate::args::{Format, Kind, Print, Server, WatchOptions};
+use crate::asking::Asking;
 use crate::complaint::complain;
 use crate::error::CommandError;
 use crate::live::Live;
+use crate::outlet::Outlet;
 use crate::printer::Printer;
-use crate::reason::in_full;
+use crate::reason::{in_full, needs_help};
 use crate::resource::resource;
 use crate::source::Source;
 use crate::stop::stop;
 use crate::summary::{Counts, WatchReport};
 use listwatch_runtime_smol::file::{Recorder, RecorderConfig};
-use listwatch_runtime_smol::http::{Cluster, ClusterOptions, ConfigError, HttpTransport};
+use listwatch_runtime_smol::http::{Cluster, ClusterOptions, HttpTransport};
 use listwatch_runtime_smol::{
-    Clock, Driver, Event, Events, Executor, Failure, FailureClass, FailureReport, Indexer, Informer, InformerConfig,
-    InformerStatus, MetadataOnly, Object, Raw, Reaction, Resource, TransportErrorKind, run,
+    Clock, Driver, Event, Events, Executor, FailureClass, FailureReport, Indexer, Informer, InformerConfig,
+    InformerStatus, MetadataOnly, Object, Raw, Reaction, Resource, run,
 };
 use serde::de::DeserializeOwned;
+use smol::future::{or, pending, poll_once};
 use smol::stream::StreamExt;
 use std::io::{IsTerminal, Write};
 use std::pin::Pin;
@@ -42,32 +45,47 @@ pub(crate) fn watch(options: &WatchOptions) -> Result<(), CommandError> {
 
 fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), CommandError> {
     let cluster = cluster(options)?;
-    let resource = resource(&cluster, options)?;
-    let source = source(options, &resource, cluster.transport()?)?;
     let clock = Clock::real();
-    let stop = stop(&clock, options.duration).map_err(CommandError::Signals)?;
-    let informer = Informer::<T>::new(resource, config(options));
-    let mut watch = Watch {
-        options,
-        clock: clock.clone(),
-        events: Events::start(Driver::new(informer, source), clock.clone()),
-        printer: Printer::new(options.print, options.format),
-        live: Live::new(),
-        counts: Counts::default(),
-        told: None,
+    let mut stop: Stop = Box::pin(stop(&clock, options.duration).map_err(CommandError::Signals)?);
+    run(&clock, &Executor::new(), async {
+        let resource = resource_unless(&mut stop, &cluster, options, &clock).await?;
+        let source = source(options, &resource, cluster.transport()?)?;
+        let informer = Informer::<T>::new(resource, config(options));
+        let mut watch = Watch {
+            options,
+            clock: clock.clone(),
+            events: Events::start(Driver::new(informer, source), clock.clone()),
+            printer: Printer::new(Outlet::stdout(), options.print, options.format),
+            live: Live::words(!is_read_by_a_program(options)),
+            counts: Counts::default(),
+            told: None,
+        };
+        let followed = watch.follow(&mut stop).await;
+        watch.end(followed).await
+    })
+}
+
+/// The resource, unless the end is asked for before it is known.
+async fn resource_unless(
+    stop: &mut Stop,
+    cluster: &Cluster,
+    options: &WatchOptions,
+    clock: &Clock,
+) -> Result<Resource, CommandError> {
+    let mut asking = Asking::new(options, clock.clone());
+    let stopped = async {
+        stop.await;
+        None
     };
-    let followed = run(&clock, &Executor::new(), watch.follow(Box::pin(stop)));
-    watch.live.finish();
-    let told = followed.and_then(|()| watch.tell_the_end());
-    let finished = watch.events.driver_mut().transport_mut().finish().map_err(CommandError::Capture);
-    told.and(finished)
+    let found = or(stopped, async { Some(resource(cluster, options, &mut asking).await) }).await;
+    found.unwrap_or_else(|| Err(CommandError::NeverSynced(asking.status())))
 }
 
 struct Watch<'a, T> {
     options: &'a WatchOptions,
     clock: Clock,
     events: Events<T, Source, Indexer<Arc<Object<T>>>>,
-    printer: Printer,
+    printer: Printer<Outlet>,
     live: Live,
     counts: Counts,
     /// The kind of the last failure that was told, if it is not over.
@@ -77,6 +95,8 @@ struct Watch<'a, T> {
 /// What is waited for.
 enum Happened<T> {
     Event(Event<T>),
+    /// What was printed was taken, or cannot be.
+    Printed(std::io::Result<()>),
     Tick,
     Stop,
 }
@@ -84,41 +104,54 @@ enum Happened<T> {
 type Stop = Pin<Box<dyn Future<Output = ()>>>;
 
 impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
-    async fn follow(&mut self, mut stop: Stop) -> Result<(), CommandError> {
+    async fn follow(&mut self, stop: &mut Stop) -> Result<(), CommandError> {
         loop {
-            match self.next(&mut stop).await? {
+            match self.next(stop).await {
                 Happened::Event(event) => self.on_event(&event)?,
+                Happened::Printed(printed) => printed.map_err(CommandError::Output)?,
                 Happened::Tick => {}
                 Happened::Stop => return Ok(()),
             }
         }
     }
 
-    /// What happens next. Nothing printed stays hidden while it is waited for.
-    async fn next(&mut self, stop: &mut Stop) -> Result<Happened<T>, CommandError> {
-        if self.counts.events.is_multiple_of(TURN) && smol::future::poll_once(&mut *stop).await.is_some() {
-            return Ok(Happened::Stop);
+    /// What happens next. While nobody reads what was printed, no event does, and so the server has to wait too.
+    async fn next(&mut self, stop: &mut Stop) -> Happened<T> {
+        if self.counts.events.is_multiple_of(TURN) && poll_once(&mut *stop).await.is_some() {
+            return Happened::Stop;
         }
-        if let Some(Some(event)) = smol::future::poll_once(self.events.next()).await {
-            return Ok(Happened::Event(event));
+        if !self.printer.out().is_full()
+            && let Some(Some(event)) = poll_once(self.events.next()).await
+        {
+            return Happened::Event(event);
         }
-        self.show()?;
-        let tick = self.clock.sleep_until(self.clock.now() + TICK);
-        let (events, visible) = (&mut self.events, self.live.is_visible());
-        let happened = smol::future::or(
-            async {
-                stop.await;
-                Happened::Stop
-            },
-            smol::future::or(async { events.next().await.map_or(Happened::Stop, Happened::Event) }, async {
-                match visible {
-                    true => tick.await,
-                    false => smol::future::pending().await,
-                }
-                Happened::Tick
-            }),
-        );
-        Ok(happened.await)
+        self.show();
+        self.wait(stop).await
+    }
+
+    async fn wait(&mut self, stop: &mut Stop) -> Happened<T> {
+        let tick = self.clock.sleep(TICK);
+        let Self { events, printer, live, .. } = self;
+        let (full, visible) = (printer.out().is_full(), live.is_visible());
+        let stopped = async {
+            stop.await;
+            Happened::Stop
+        };
+        let event = async {
+            match full {
+                true => pending().await,
+                false => events.next().await.map_or(Happened::Stop, Happened::Event),
+            }
+        };
+        let printed = async { Happened::Printed(printer.out().progress().await) };
+        let tick = async {
+            match visible {
+                true => tick.await,
+                false => pending().await,
+            }
+            Happened::Tick
+        };
+        or(stopped, or(event, or(printed, tick))).await
     }
 
     fn on_event(&mut self, event: &Event<T>) -> Result<(), CommandError> {
@@ -167,57 +200,87 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
         self.events.driver().informer().status(self.clock.now())
     }
 
-    fn show(&mut self) -> Result<(), CommandError> {
-        let printer = &mut self.printer;
-        self.live.aside(|| printer.flush()).map_err(CommandError::Output)?;
+    fn show(&mut self) {
         if self.told.is_some() && matches!(self.status(), InformerStatus::Synced { .. }) {
             self.on_recovery();
         }
+        // Standard output is perhaps the same terminal.
+        if self.printer.out().is_empty() { self.show_status() } else { self.live.hide() }
+    }
+
+    fn show_status(&self) {
         if self.live.is_visible() {
             let objects = self.events.driver().informer().cache().len();
             self.live.show(&format!("{}; {objects} objects, {} events", self.status(), self.counts.events));
         }
-        Ok(())
     }
 
-    /// The cache, if there was ever a state, and what it all amounted to.
-    fn tell_the_end(&mut self) -> Result<(), CommandError> {
-        let cache = self.events.driver().informer().cache();
+    /// Prints the rest, ends the recording, and waits for who reads what was printed.
+    async fn end(mut self, followed: Result<(), CommandError>) -> Result<(), CommandError> {
+        self.live.hide();
+        let told = followed.and_then(|()| self.print_the_end().map_err(CommandError::Output));
+        let recorded = self.events.driver_mut().transport_mut().finish().map_err(CommandError::Capture);
+        let printed = self.printer.out().finish(&self.clock).await;
+        told.and(recorded).and(printed)?;
+        if self.options.print != Print::Nothing && std::io::stderr().is_terminal() {
+            write!(std::io::stderr(), "{}", self.report()).map_err(CommandError::Output)?;
+        }
+        if self.counts.synced { Ok(()) } else { Err(CommandError::NeverSynced(self.status().to_string())) }
+    }
+
+    /// The cache, if there was ever a state; or, where nothing is printed, what it all amounted to.
+    fn print_the_end(&mut self) -> std::io::Result<()> {
+        if self.options.print == Print::Nothing {
+            let report = self.report().to_string();
+            return self.printer.out().write_all(report.as_bytes());
+        }
         // People who watched the changes do not want thousands of lines at the end.
         let wanted = self.options.print == Print::Store || self.options.format == Format::Json;
         if self.counts.synced && wanted {
-            self.printer.store(cache).map_err(CommandError::Output)?;
+            self.printer.store(self.events.driver().informer().cache())?;
         }
-        let report = WatchReport {
+        Ok(())
+    }
+
+    fn report(&self) -> WatchReport<'_> {
+        WatchReport {
             resource: &self.options.resource,
             requests: self.events.driver().transport().requests,
             counts: &self.counts,
-            objects: cache.len(),
+            objects: self.events.driver().informer().cache().len(),
             status: self.status().to_string(),
             recorded: self.options.record.as_deref(),
-        };
-        let written = match self.options.print {
-            Print::Nothing => write!(std::io::stdout(), "{report}"),
-            _ if std::io::stderr().is_terminal() => write!(std::io::stderr(), "{report}"),
-            _ => Ok(()),
-        };
-        written.map_err(CommandError::Output)?;
-        if self.counts.synced { Ok(()) } else { Err(CommandError::NeverSynced(self.status().to_string())) }
+        }
     }
 }
 
-/// Whether waiting does not help: the server refuses, or there are no credentials to ask it with.
-fn needs_help(failure: &Failure) -> bool {
-    let unasked = matches!(failure, Failure::Transport(error) if error.kind == TransportErrorKind::Other);
-    unasked || failure.class().needs_help()
+/// Whether a program reads what is printed, which may write to the same terminal.
+fn is_read_by_a_program(options: &WatchOptions) -> bool {
+    options.print != Print::Nothing && is_pipe()
 }
 
-fn cluster(options: &WatchOptions) -> Result<Cluster, ConfigError> {
+#[cfg(unix)]
+fn is_pipe() -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileTypeExt;
+    let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from);
+    stdout.and_then(|stdout| stdout.metadata()).is_ok_and(|stdout| stdout.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn is_pipe() -> bool {
+    false
+}
+
+fn cluster(options: &WatchOptions) -> Result<Cluster, CommandError> {
     match &options.server {
-        Server::At(url) => Cluster::at(url),
+        Server::At(url) => Cluster::at(url).map_err(CommandError::Config),
         Server::Kubeconfig { file, context } => {
             let found = context.iter().fold(ClusterOptions::new(), ClusterOptions::context);
-            file.as_ref().map_or_else(|| found.infer(), |file| found.kubeconfig(file))
+            match file {
+                Some(file) => found.kubeconfig(file).map_err(CommandError::Config),
+                None => found.infer().map_err(CommandError::NoServer),
+            }
         }
     }
 }

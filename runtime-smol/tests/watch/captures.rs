@@ -5,6 +5,7 @@ use crate::following::{EVENTS, Following};
 use crate::notifications::{Notifications, client_go};
 use crate::played::{CAPTURES, Capture, Played};
 use crate::scratch::Scratch;
+use crate::server::Server;
 use std::thread;
 
 /// Runs `listwatch COMMAND` until everything was told that client-go tells, and the server has no more.
@@ -57,6 +58,23 @@ fn what_was_told_before_an_interrupt_is_what_client_go_tells_first() {
         Following::start(format!("watch {} {EVENTS} --server {}", capture.arguments, server.url).split_whitespace());
     following.read_lines(1);
     told(&following.end_by("-INT")).assert_beginning_of(&client_go(capture.name));
+}
+
+/// However it is asked for then.
+#[test]
+fn a_recording_of_metadata_alone_is_replayed_as_it_was_seen() {
+    let server = Server::of_pods(3);
+    let file = Scratch::path(".jsonl");
+    let path = file.as_ref().display();
+    let arguments = format!("record v1/pods --type meta --no-watch-list {EVENTS} -o {path} --server {}", server.url);
+    let mut following = Following::start(arguments.split(' '));
+    following.read_lines(3);
+    let seen = told(&following.end_by("-INT"));
+    assert!(server.heads().iter().all(|head| head.contains("as=PartialObjectMetadata")), "{:?}", server.heads());
+    for options in ["", "--type raw", "--type meta", "--type value"] {
+        let replayed = Notifications::read(&replay(&file, &format!("{EVENTS} {options}")).output());
+        replayed.assert_same(&seen, options);
+    }
 }
 
 #[test]

@@ -5,6 +5,11 @@ use crate::following::{EVENTS, Following};
 use crate::notifications::Notifications;
 use crate::server::{Answer, Server, refusal};
 use serde_json::{Value, json};
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 /// A version of a group, and of each of its resources plural, singular, short name, whether it is namespaced and watched.
 type Group = (&'static str, &'static str, &'static [(&'static str, &'static str, &'static str, bool, bool)]);
@@ -121,15 +126,95 @@ fn what_cannot_be_watched_or_has_no_namespace_is_told() {
 #[test]
 fn a_server_that_does_not_say_what_it_has_is_told_with_a_way_around() {
     let refusing = Server::of(|_| refusal(403, "Forbidden", "User me cannot get path"));
+    let unknown = Server::of(|_| refusal(401, "Unauthorized", "Unauthorized"));
     let page = Server::of(|_| Answer::Whole(200, "text/html", "<html>Please log in</html>".into()));
     for (url, says) in [
         (&refusing.url, "User me cannot get path"),
+        (&unknown.url, "Unauthorized"),
         (&page.url, "the answer cannot be read"),
-        (&Server::nowhere(), "connection refused"),
+        (&Server::nowhere().replace("http:", "ftp:"), "address"),
     ] {
-        let run = listwatch(&format!("watch pods --server {url}"));
+        let run = listwatch(&format!("watch pods --server {url} --for 2m"));
         let error = run.error(1);
-        assert!(error.starts_with("cannot ask the server what `pods` is: ") && error.contains(says), "{error}");
-        assert!(error.ends_with("; a name such as v1/pods needs no asking"), "{error}");
+        assert!(error.contains(says), "{error}");
+        if !url.starts_with("ftp:") {
+            assert!(error.starts_with("cannot ask the server what `pods` is: "), "{error}");
+            assert!(
+                error.ends_with(
+                    " (with --keep-trying, this would not be the end); a name such as v1/pods needs no asking"
+                )
+            );
+        }
     }
+}
+
+/// What is wrong, and when it is tried again, is said once; and at the end that it was in vain.
+#[track_caller]
+fn assert_tried_again(run: &Run, says: &str) {
+    assert_eq!((run.status, &*run.stdout), (Some(1), ""), "{}", run.stderr);
+    let [first, last] = run.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", run.stderr) };
+    assert!(first.starts_with("listwatch: cannot ask the server what `pods` is: ") && first.contains(says), "{first}");
+    assert!(first.contains("failing for 0 s: ") && first.contains(", 1 attempt, next in "), "{first}");
+    assert!(last.starts_with("listwatch: ended before there was a state: failing for "), "{last}");
+}
+
+#[test]
+fn a_server_that_could_not_be_reached_was_asked_once_for_what_it_has() {
+    let run = listwatch(&format!("watch pods --server {} --for 5s", Server::nowhere()));
+    assert_tried_again(&run, "connection refused");
+    let last = run.stderr.lines().last().unwrap();
+    assert!(!last.contains(" 1 attempt,"), "{last}");
+}
+
+#[test]
+fn a_refusal_to_say_what_there_is_is_not_the_end_for_who_keeps_trying() {
+    let refusing = Server::of(|_| refusal(403, "Forbidden", "User me cannot get path"));
+    let run = listwatch(&format!("watch pods --server {} --keep-trying --for 2s", refusing.url));
+    assert_tried_again(&run, "User me cannot get path");
+    assert_eq!(refusing.heads().len(), 1, "who has to help needs longer");
+}
+
+/// Twice of each, at most.
+#[test]
+fn a_server_that_is_too_busy_to_say_what_it_has_is_asked_again() {
+    let (url, asked) = (server().url, AtomicU32::new(0));
+    let busy = Server::of(move |path| match asked.fetch_add(1, Ordering::Relaxed) {
+        0 => refusal(429, "TooManyRequests", "come later"),
+        2 => refusal(503, "ServiceUnavailable", "not yet"),
+        _ if path.contains("watch=") => Answer::Silence,
+        _ => Answer::json(200, fetched(&url, path)),
+    });
+    let arguments = format!("watch deploy --no-watch-list {EVENTS} --server {}", busy.url);
+    let mut following = Following::start(arguments.split_whitespace());
+    following.read_lines(1);
+    let run = following.end_by("-INT");
+    let told: Vec<&str> = run.stderr.lines().collect();
+    assert!(
+        matches!(told[..], [busy, not_yet] if busy.contains("come later") && not_yet.contains("not yet")),
+        "{told:?}"
+    );
+    assert!(Notifications::read(&run.stdout).by_key.contains_key("apis.apps.v1.deployments"));
+}
+
+/// What another server answers.
+fn fetched(url: &str, path: &str) -> String {
+    let mut connection = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    connection.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
+    let answer = std::io::read_to_string(connection).unwrap();
+    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_that_did_not_answer_at_all_could_not_be_left_by_ctrl_c() {
+    let (sender, asked) = mpsc::channel();
+    let sender = Mutex::new(sender);
+    let silent = Server::of(move |_| {
+        sender.lock().unwrap().send(()).unwrap();
+        Answer::Silence
+    });
+    let following = Following::start(["watch", "pods", "--server", &silent.url]);
+    asked.recv_timeout(Duration::from_secs(120)).unwrap();
+    let run = following.end_by("-INT");
+    assert_eq!(run.error(1), "ended before there was a state: asking the server what `pods` is");
 }

@@ -1,6 +1,6 @@
 //! What cannot be followed, and why: one line that says where and what to do.
 
-use crate::command::{Run, listwatch};
+use crate::command::{Run, command, listwatch, run};
 use crate::scratch::Scratch;
 use crate::server::{Answer, Server, refusal};
 
@@ -44,6 +44,17 @@ fn what_is_wrong_with_a_kubeconfig_is_said_in_one_line() {
     assert_refused(&watch_with(&no_token, "--for 2m"), &["token file /none/token"]);
     let missing = Scratch::path(".yaml");
     assert_refused(&watch_with(&missing, ""), &[missing.as_ref().to_str().unwrap()]);
+}
+
+/// What was looked for, and the ways to give a server.
+#[test]
+fn without_any_cluster_what_was_looked_for_and_how_to_give_one_is_said() {
+    let home = Scratch::path("");
+    let mut command = command(["watch", "v1/pods"]);
+    command.env("HOME", home.as_ref()).env_remove("KUBECONFIG").env_remove("KUBERNETES_SERVICE_HOST");
+    let config = home.as_ref().join(".kube/config");
+    let says = [config.to_str().unwrap(), "service account", "KUBECONFIG", "--kubeconfig FILE", "--server URL"];
+    assert_refused(&run(command), &says);
 }
 
 #[test]
@@ -105,7 +116,7 @@ fn a_recording_never_takes_the_place_of_a_file_and_makes_no_folder() {
     let nowhere = Server::nowhere();
     let existing = Scratch::new("precious");
     let in_no_folder = existing.as_ref().with_file_name("none").join("x.jsonl");
-    for (path, says) in [(existing.as_ref(), "is there already"), (&in_no_folder, "cannot be made")] {
+    for (path, says) in [(existing.as_ref(), "is there already"), (&in_no_folder, "; make it first")] {
         let path = path.to_str().unwrap();
         let run = listwatch(&format!("record v1/pods -o {path} --server {nowhere}"));
         assert_refused(&run, &[path, says]);

@@ -1,6 +1,7 @@
 //! A run of the command that goes on until it is told to end.
 
 use crate::command::{Run, command};
+use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -19,8 +20,12 @@ pub(crate) struct Following {
 impl Following {
     pub(crate) fn start(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         let mut command = command(arguments);
-        command.args(["--for", "2m"]).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        command.args(["--for", "2m"]).stdout(Stdio::piped());
+        Self::of(command)
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Self { child, stdout, read: String::new() }
     }
@@ -34,12 +39,39 @@ impl Following {
         }
     }
 
+    /// What was read up to now.
+    pub(crate) fn told(&self) -> impl Iterator<Item = Value> {
+        self.read.lines().map(|line| serde_json::from_str(line).unwrap())
+    }
+
     /// Ends it as a user does, or the system.
     pub(crate) fn end_by(mut self, signal: &str) -> Run {
-        let kill = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
-        assert!(kill.success());
+        self.send(signal);
         self.stdout.read_to_string(&mut self.read).unwrap();
         self.ended()
+    }
+
+    /// Ends it so, and reads what it printed when it has ended, and not before.
+    pub(crate) fn end_unread_by(mut self, signal: &str) -> Run {
+        self.send(signal);
+        self.child.wait().unwrap();
+        self.stdout.read_to_string(&mut self.read).unwrap();
+        self.ended()
+    }
+
+    /// Ends it so, and reads what it printed little by little.
+    #[expect(clippy::disallowed_methods, reason = "another process keeps its own time")]
+    pub(crate) fn end_slowly_by(mut self, signal: &str, bytes: u64, pause: Duration) -> Run {
+        self.send(signal);
+        while self.stdout.by_ref().take(bytes).read_to_string(&mut self.read).unwrap() > 0 {
+            std::thread::sleep(pause);
+        }
+        self.ended()
+    }
+
+    fn send(&self, signal: &str) {
+        let kill = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(kill.success());
     }
 
     /// Asks again and again for its end, and reads nothing more.

@@ -11,6 +11,7 @@ mod following;
 #[path = "../support/notifications.rs"]
 mod notifications;
 mod played;
+mod readers;
 #[path = "../support/scratch.rs"]
 mod scratch;
 mod secrets;

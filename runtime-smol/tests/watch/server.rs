@@ -2,8 +2,10 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// It ends with the tests.
 pub(crate) struct Server {
@@ -17,6 +19,24 @@ pub(crate) enum Answer {
     Whole(u16, &'static str, String),
     /// A watch in which nothing happens.
     Silence,
+    /// A body in pieces, each one write, over this connection.
+    Stream(Stream),
+}
+
+pub(crate) type Stream = Box<dyn FnOnce(&mut dyn Write, &TcpStream)>;
+
+/// Makes each write one chunk.
+struct Chunked<'a>(&'a TcpStream);
+
+impl Write for Chunked<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write_all(&[format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Answer {
@@ -57,6 +77,8 @@ impl Server {
     }
 }
 
+const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+
 fn serve(mut connection: TcpStream, asked: &Mutex<Vec<String>>, answer: &dyn Fn(&str) -> Answer) {
     let mut reader = BufReader::new(connection.try_clone().unwrap());
     let mut head = String::new();
@@ -75,9 +97,12 @@ fn serve(mut connection: TcpStream, asked: &Mutex<Vec<String>>, answer: &dyn Fn(
             connection.write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes())
         }
         Answer::Silence => {
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
-            let said = connection.write_all(head.as_bytes());
+            let said = connection.write_all(STREAM.as_bytes());
             said.and_then(|()| reader.read_line(&mut String::new()).map(drop))
+        }
+        Answer::Stream(stream) => {
+            let said = connection.write_all(STREAM.as_bytes());
+            said.map(|()| stream(&mut Chunked(&connection), &connection))
         }
     };
 }
@@ -97,4 +122,51 @@ pub(crate) fn refusal(code: u16, reason: &str, message: &str) -> Answer {
         r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":"{message}","reason":"{reason}","code":{code}}}"#
     );
     Answer::json(code, body)
+}
+
+/// A server of a watch with large events, one after the other for as long as they are taken.
+pub(crate) struct Firehose {
+    pub(crate) server: Server,
+    told: Receiver<Taken>,
+}
+
+/// How many events were taken when no more were, or whether all of them.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Taken {
+    Up(usize),
+    All,
+}
+
+impl Firehose {
+    /// Far more than sockets and pipes hold.
+    const EVENTS: usize = 8_000;
+
+    pub(crate) fn start() -> Self {
+        let (sender, told) = mpsc::channel();
+        let sender = Mutex::new(sender);
+        let server = Server::of(move |path| {
+            if !path.contains("watch=") {
+                return Answer::json(200, pods(0));
+            }
+            let sender = sender.lock().unwrap().clone();
+            Answer::Stream(Box::new(move |body, connection| {
+                connection.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
+                let refused = (0..Self::EVENTS).find(|number| body.write_all(&Self::event(*number)).is_err());
+                sender.send(refused.map_or(Taken::All, Taken::Up)).unwrap();
+            }))
+        });
+        Self { server, told }
+    }
+
+    /// Waits until no more events are taken, or there are no more.
+    pub(crate) fn ended(&self) -> Taken {
+        self.told.recv_timeout(Duration::from_secs(120)).unwrap()
+    }
+
+    /// Versions count from 10.
+    fn event(number: usize) -> Vec<u8> {
+        let (name, version) = ("x".repeat(8_000), number + 10);
+        let object = format!(r#"{{"metadata":{{"name":"{name}{version}","resourceVersion":"{version}"}}}}"#);
+        format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n").into_bytes()
+    }
 }

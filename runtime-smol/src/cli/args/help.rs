@@ -25,7 +25,8 @@ Options of all:
 
 Options of watch and record:
   --context CONTEXT      the context of the kubeconfig [its current one]
-  --kubeconfig FILE      the kubeconfig [$KUBECONFIG, ~/.kube/config, or that of the pod this is in]
+  --kubeconfig FILE      the kubeconfig [$KUBECONFIG or ~/.kube/config; inside a pod that has none,
+                         its service account]
   --server URL           no kubeconfig, but this server, such as http://127.0.0.1:8001
   -n, --namespace NS     one namespace [all of them, as with -A]
   -l, --selector S       only objects whose labels match, such as `app=web`
@@ -50,5 +51,5 @@ client-go's DeletedFinalStateUnknown), and what made the reflector list or watch
 --print it goes to standard error, where that is a terminal.
 
 Exit status: 0 when FILE was played to its end, or the cluster followed until the end was asked for;
-1 when that could not be, 2 for wrong usage.
+1 when that could not be, or nobody read what was printed; 2 for wrong usage.
 ";

@@ -1,0 +1,136 @@
+//! What a server has, asked until it says so.
+
+use crate::args::WatchOptions;
+use crate::complaint::complain;
+use crate::reason::needs_help;
+use crate::resource::ResourceError;
+use listwatch_runtime_smol::{
+    ApiClient, ApiError, ApiRequest, Backoff, Clock, Discovery, ExponentialBackoff, Failure, InformerStatus, Instant,
+    RateLimiter,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A server that asks for more is not believed.
+const MOST_ASKED: Duration = Duration::from_secs(3600);
+
+/// Asks a server what it has, and does so again where waiting may help.
+pub(crate) struct Asking<'a> {
+    options: &'a WatchOptions,
+    clock: Clock,
+    trouble: Option<Trouble>,
+}
+
+/// Why there is no answer yet.
+struct Trouble {
+    failure: Failure,
+    since: Instant,
+    attempts: u32,
+    next: Instant,
+}
+
+impl<'a> Asking<'a> {
+    pub(crate) fn new(options: &'a WatchOptions, clock: Clock) -> Self {
+        Self { options, clock, trouble: None }
+    }
+
+    /// All that the server has.
+    ///
+    /// # Errors
+    /// Where waiting does not help, and nobody wants to wait all the same.
+    pub(crate) async fn discover(
+        &mut self,
+        client: impl ApiClient + Send + Sync + 'static,
+    ) -> Result<Discovery, ResourceError> {
+        let (client, mut discovery) = (Arc::new(client), Discovery::new());
+        while let Some(request) = discovery.poll_request() {
+            while let Err(error) = ask(&client, &request, &mut discovery).await {
+                let next = self.on_failure(error)?;
+                self.clock.sleep_until(next).await;
+            }
+            self.trouble = None;
+        }
+        Ok(discovery)
+    }
+
+    /// What it is doing.
+    pub(crate) fn status(&self) -> String {
+        match &self.trouble {
+            None => format!("asking the server what `{}` is", self.options.resource),
+            Some(trouble) => trouble.status(self.clock.now()).to_string(),
+        }
+    }
+
+    /// Says once what is wrong, and again when something else is; and when to ask again.
+    fn on_failure(&mut self, error: ApiError) -> Result<Instant, ResourceError> {
+        let name = &self.options.resource;
+        let (failure, hopeless) = judge(&error);
+        if hopeless && !self.options.keep_trying {
+            return Err(ResourceError::Undiscovered(name.clone(), error));
+        }
+        let now = self.clock.now();
+        let before = self.trouble.take();
+        let attempts = before.as_ref().map_or(1, |before| before.attempts.saturating_add(1));
+        let since = before.as_ref().map_or(now, |before| before.since);
+        let asked = error.retry_after().unwrap_or_default().min(MOST_ASKED);
+        let next = now + delay(attempts, hopeless).max(asked);
+        let trouble = self.trouble.insert(Trouble { failure, since, attempts, next });
+        if before.is_none_or(|before| before.failure.class() != trouble.failure.class()) {
+            complain(format_args!("cannot ask the server what `{name}` is: {error}; {}", trouble.status(now)));
+        }
+        Ok(next)
+    }
+}
+
+impl Trouble {
+    fn status(&self, now: Instant) -> InformerStatus {
+        InformerStatus::Failing {
+            class: self.failure.class(),
+            status: self.failure.status().map(|status| status.code),
+            attempts: self.attempts,
+            elapsed: now.saturating_since(self.since),
+            next_try: Some(self.next.saturating_since(now)).filter(|wait| !wait.is_zero()),
+            synced: false,
+        }
+    }
+}
+
+/// Asks on a thread that nobody waits for who has something else to do.
+async fn ask<C>(client: &Arc<C>, request: &ApiRequest, discovery: &mut Discovery) -> Result<(), ApiError>
+where
+    C: ApiClient + Send + Sync + 'static,
+{
+    let (client, sent) = (Arc::clone(client), request.clone());
+    let response = smol::unblock(move || client.send(&sent)).await?;
+    discovery.handle(request, &response)
+}
+
+/// What kind of failure it is, and whether waiting does not help: what cannot be read once will not be read the next
+/// time.
+fn judge(error: &ApiError) -> (Failure, bool) {
+    let failure = match error {
+        ApiError::Status { status, .. } => Failure::Status(Arc::new((**status).clone())),
+        ApiError::Transport(error) => Failure::Transport(error.clone()),
+        _ => return (Failure::NotAList, true),
+    };
+    let hopeless = needs_help(&failure);
+    (failure, hopeless)
+}
+
+/// As a reflector waits.
+fn delay(attempts: u32, hopeless: bool) -> Duration {
+    let Backoff { first, most } = Backoff::default();
+    if hopeless { most } else { ExponentialBackoff::new(first, most).delay(Instant::ZERO, attempts - 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_are_those_of_a_reflector() {
+        let millis = |attempts| delay(attempts, false).as_millis();
+        assert_eq!([1, 2, 3, 6, 7, u32::MAX].map(millis), [800, 1_600, 3_200, 25_600, 30_000, 30_000]);
+        assert_eq!(delay(1, true).as_millis(), 30_000);
+    }
+}

@@ -73,8 +73,9 @@ impl Content {
 }
 
 fn capture_reply(index: &mut Index, request: &Request, skip_bad_lines: bool) -> Reply {
-    // A server that streamed the initial events before would do so again: such a recording is over.
-    let unsupported = request.query() == Query::WatchList && !index.knows(request);
+    // A server that streamed the initial events before would do so again: such a recording is over. But a client that
+    // waited for them in vain did not ask again.
+    let unsupported = request.query() == Query::WatchList && (!index.knows(request) || index.turned_to_lists(request));
     let last = index.last();
     match index.take(request) {
         Some(exchange) if exchange.metadata_only && !request.resource.is_metadata_only() => {

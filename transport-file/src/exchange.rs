@@ -19,6 +19,8 @@ pub(crate) struct Exchange {
     pub(crate) stage: Stage,
     /// Whether there is a response.
     pub(crate) answered: bool,
+    /// Whether the client that was recorded did not wait for the end.
+    pub(crate) given_up: bool,
     /// Whether it was given out.
     pub(crate) taken: bool,
     /// Whether it asked for metadata alone.

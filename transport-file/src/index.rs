@@ -2,7 +2,7 @@
 
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::exchange::{Exchange, Question, Stage, is_list_or_watch, misplaced};
-use crate::format::{Line, Record, RequestRecord, Text, VERSION, What};
+use crate::format::{End, Line, Record, RequestRecord, Text, VERSION, What};
 use crate::tape::Tape;
 use listwatch_core::{Query, Request, Resource};
 use std::collections::HashMap;
@@ -61,6 +61,16 @@ impl Index {
     pub(crate) fn knows(&self, request: &Request) -> bool {
         let question = self.question(request);
         question.is_some() && self.exchanges.iter().any(|exchange| exchange.question == question)
+    }
+
+    /// Whether the client that was recorded waited for such an answer in vain, and then asked for a list instead.
+    pub(crate) fn turned_to_lists(&self, request: &Request) -> bool {
+        let Some(question) = self.question(request) else { return false };
+        let asked = |exchange: &&Exchange| exchange.question.as_ref() == Some(&question);
+        let list = Question { query: Query::List, ..question.clone() };
+        let left = |exchange: &Exchange| !exchange.taken && exchange.question.as_ref() == Some(&list);
+        self.exchanges.iter().rfind(asked).is_some_and(|last| last.taken && last.given_up)
+            && self.exchanges.iter().any(left)
     }
 
     /// The line of the last record.
@@ -134,6 +144,7 @@ impl Reading {
             (Some(exchange), what) => {
                 exchange.stage = exchange.stage.after(what)?;
                 exchange.answered |= exchange.stage == Stage::Answered;
+                exchange.given_up |= matches!(what, What::End(End { by_client: true, .. }));
                 exchange.last = number;
             }
             (None, What::Request(request)) => self.request(number, record, request),
@@ -154,6 +165,7 @@ impl Reading {
             last: number,
             stage: Stage::Asked,
             answered: false,
+            given_up: false,
             taken: false,
             metadata_only: asks_for_metadata_only(sent),
             question,

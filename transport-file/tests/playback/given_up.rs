@@ -1,7 +1,7 @@
 //! Requests that an informer gave up, recorded and replayed.
 
 use crate::recording::{no_file, recorder};
-use crate::support::{data, exchange, file, request, response, text};
+use crate::support::{data, end, exchange, file, request, response, text};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use listwatch_core::{
@@ -32,9 +32,9 @@ fn silent() -> Vec<String> {
     lines
 }
 
-fn config(live: bool) -> InformerConfig {
+fn config(watch_list: bool, live: bool) -> InformerConfig {
     let mut config = InformerConfig::default();
-    config.reflector.watch_list = false;
+    config.reflector.watch_list = watch_list;
     config.reflector.watch_timeout = live.then_some((Duration::from_secs(60), Duration::from_secs(60)));
     config.reflector.answer_timeout = live.then_some(Duration::from_secs(60));
     config
@@ -69,7 +69,7 @@ fn line(event: &Event<MetadataOnly>) -> String {
 fn what_was_recorded_while_requests_were_given_up_is_told_alike_when_it_is_replayed() {
     let path = no_file("silent.jsonl");
     let original = Playback::from_file(file(text(&silent()))).unwrap();
-    let mut live = driver(recorder(&path, original), config(true));
+    let mut live = driver(recorder(&path, original), config(false, true));
     let told = follow(&mut live, |recorder| recorder.transport().is_complete());
     live.transport_mut().finish().unwrap();
     assert_eq!((told.0.len(), told.1), (4, 3), "synced and three pods, a list and two watches: {told:?}");
@@ -77,6 +77,36 @@ fn what_was_recorded_while_requests_were_given_up_is_told_alike_when_it_is_repla
     assert_eq!(written.matches(r#""end":"cut","by":"client""#).count(), 3, "{written}");
     for pace in [Pace::Recorded, Pace::Immediate] {
         let copy = Playback::with_config(&path, PlaybackConfig::new().pace(pace)).unwrap();
-        assert_eq!(follow(&mut driver(copy, config(false)), Playback::is_complete), told, "{pace:?}");
+        assert_eq!(follow(&mut driver(copy, config(false, false)), Playback::is_complete), told, "{pace:?}");
     }
+}
+
+/// A server that does not stream the initial events, though it seems to, and whose history is compacted later.
+fn silent_at_first() -> Vec<String> {
+    let (list, watch) = ("/api/v1/pods", "/api/v1/pods?watch=1");
+    let mut lines = Vec::new();
+    for id in [1, 2] {
+        lines.extend([request(0, id, "/api/v1/pods?watch=1&sendInitialEvents=true"), response(1, id)]);
+        lines.push(data(HOUR, id, "never"));
+    }
+    let expired = r#"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"reason\":\"Expired\",\"code\":410}}\n"#;
+    lines.extend(exchange(HOUR, 3, list, LIST));
+    lines.extend([request(HOUR, 4, watch), response(HOUR, 4), added(HOUR, 4, 10), data(HOUR, 4, expired)]);
+    lines.push(end(HOUR, 4, "eof"));
+    lines.extend(exchange(HOUR, 5, list, &LIST.replace('5', "20")));
+    lines.extend([request(HOUR, 6, watch), response(HOUR, 6), added(HOUR, 6, 50)]);
+    lines
+}
+
+/// It turns to lists for good, which the playback of a failure alone would not bring about.
+#[test]
+fn a_client_that_waited_in_vain_for_a_watch_list_was_not_followed_to_the_end() {
+    let path = no_file("silent-at-first.jsonl");
+    let original = Playback::from_file(file(text(&silent_at_first()))).unwrap();
+    let mut live = driver(recorder(&path, original), config(true, true));
+    let (told, _) = follow(&mut live, |recorder| recorder.transport().is_complete());
+    live.transport_mut().finish().unwrap();
+    assert!(told.last().unwrap().contains("pod-50"), "{told:?}");
+    let mut copy = driver(Playback::from_file(&path).unwrap(), config(true, false));
+    assert_eq!(follow(&mut copy, Playback::is_complete).0, told);
 }

@@ -2,7 +2,6 @@
 
 use crate::args::WatchOptions;
 use crate::complaint::complain;
-use crate::reason::needs_help;
 use crate::resource::ResourceError;
 use listwatch_runtime_smol::{
     ApiClient, ApiError, ApiRequest, Backoff, Clock, Discovery, ExponentialBackoff, Failure, InformerStatus, Instant,
@@ -113,7 +112,7 @@ fn judge(error: &ApiError) -> (Failure, bool) {
         ApiError::Transport(error) => Failure::Transport(error.clone()),
         _ => return (Failure::NotAList, true),
     };
-    let hopeless = needs_help(&failure);
+    let hopeless = failure.class().needs_help();
     (failure, hopeless)
 }
 

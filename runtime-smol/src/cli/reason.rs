@@ -1,6 +1,6 @@
 //! Failures in a few words, so that the same ones count as the same.
 
-use listwatch_runtime_smol::{During, Failure, FailureReport, TransportErrorKind};
+use listwatch_runtime_smol::{During, Failure, FailureReport};
 
 /// What happened, and where: `410 Expired on a page`. What the server or the recording said in detail is left out.
 pub(crate) fn reason(failed: &FailureReport) -> String {
@@ -35,12 +35,6 @@ pub(crate) fn in_full(failed: &FailureReport) -> String {
     if detail.is_empty() { reason } else { format!("{reason}: {detail}") }
 }
 
-/// Whether waiting does not help: the server refuses, or there are no credentials to ask it with.
-pub(crate) fn needs_help(failure: &Failure) -> bool {
-    let unasked = matches!(failure, Failure::Transport(error) if error.kind == TransportErrorKind::Other);
-    unasked || failure.class().needs_help()
-}
-
 /// What was being done.
 fn place(during: During) -> &'static str {
     match during {
@@ -54,7 +48,7 @@ fn place(during: During) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use listwatch_runtime_smol::{Reaction, Status, TransportError};
+    use listwatch_runtime_smol::{Reaction, Status, TransportError, TransportErrorKind};
 
     fn told(during: During, failure: Failure) -> String {
         reason(&FailureReport { during, failure, reaction: Reaction::Relist, attempts: 1 })

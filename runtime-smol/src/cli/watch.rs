@@ -7,7 +7,7 @@ use crate::error::CommandError;
 use crate::live::Live;
 use crate::outlet::Outlet;
 use crate::printer::Printer;
-use crate::reason::{in_full, needs_help};
+use crate::reason::in_full;
 use crate::resource::resource;
 use crate::source::Source;
 use crate::stop::stop;
@@ -179,7 +179,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
             return Ok(());
         }
         let told = in_full(failed);
-        if needs_help(&failed.failure) && !self.counts.synced && !self.options.keep_trying {
+        if failed.failure.class().needs_help() && !self.counts.synced && !self.options.keep_trying {
             return Err(CommandError::Refused(told));
         }
         let class = Some(failed.failure.class());

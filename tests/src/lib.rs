@@ -1,6 +1,6 @@
 //! What the suites and the fuzz targets share: reference models, and operations that are run against them.
 //!
-//! Depends on core alone unless the feature `capture` asks for the file transport, so that fuzz builds stay small.
+//! Depends on core alone unless the features `capture` and `kubeconfig` ask for a transport, so that fuzz builds stay small.
 
 pub mod control_plane;
 pub mod models;

@@ -201,6 +201,12 @@ fn the_seeds_of_the_decoder_keep_its_rules() {
 }
 
 #[test]
+#[cfg(not(loom))]
+fn the_seeds_of_the_kubeconfigs_show_no_credential() {
+    replay_seeds("kubeconfig", ops::kubeconfig::run);
+}
+
+#[test]
 fn random_runs_of_the_informer_keep_its_rules() {
     for seed in 0..4_000 {
         ops::informer::run(&bytes(seed, 300));

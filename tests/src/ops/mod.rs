@@ -7,6 +7,9 @@ pub mod delta_fifo;
 pub mod framer;
 pub mod indexer;
 pub mod informer;
+#[cfg(feature = "kubeconfig")]
+#[cfg(not(loom))]
+pub mod kubeconfig;
 pub mod limiters;
 pub mod work_queue;
 

@@ -230,9 +230,7 @@ fn ending(stage: Stage, end: &str) -> Part {
 
 /// What kind of error this is the text of.
 fn kind(end: &str) -> Option<TransportErrorKind> {
-    use TransportErrorKind::{Credentials, Dns, Other, Protocol, Refused, Reset, Timeout, Tls};
-    let kinds = [Refused, Reset, Timeout, Dns, Tls, Protocol, Credentials, Other];
-    kinds.into_iter().find(|kind| end.starts_with(&kind.to_string()))
+    TransportErrorKind::ALL.into_iter().find(|kind| end.starts_with(&kind.to_string()))
 }
 
 fn broken_off(kind: TransportErrorKind, end: &str) -> Part {

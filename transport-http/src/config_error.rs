@@ -5,28 +5,42 @@ use std::path::Path;
 /// Why a cluster's configuration, or a credential that it names, cannot be used: where, what, and what to do about it.
 /// It never quotes a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError(String);
+pub struct ConfigError {
+    message: String,
+    missing: bool,
+}
 
 impl ConfigError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
+        Self { message: message.into(), missing: false }
+    }
+
+    /// Nothing is there that could be wrong.
+    pub(crate) fn missing(message: String) -> Self {
+        Self { message, missing: true }
+    }
+
+    /// Whether nothing says which cluster is meant: no kubeconfig, no pod. Who can do without a cluster goes on without.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.missing
     }
 
     /// A file that cannot be read, and what it is for.
     pub(crate) fn unreadable(what: &str, file: &Path, error: &io::Error) -> Self {
-        Self(format!("{what} {} cannot be read: {error}", file.display()))
+        Self::new(format!("{what} {} cannot be read: {error}", file.display()))
     }
 
     /// The same, within something larger.
     #[must_use]
     pub(crate) fn within(self, place: &str) -> Self {
-        Self(format!("{place}: {}", self.0))
+        Self { message: format!("{place}: {}", self.message), ..self }
     }
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 

@@ -157,7 +157,7 @@ impl ClusterOptions {
             None => {
                 let tried: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
                 let tried = if tried.is_empty() { "~/.kube/config".to_owned() } else { tried.join(", ") };
-                Err(ConfigError::new(format!(
+                Err(ConfigError::missing(format!(
                     "no cluster is configured: there is no {tried}, and this is no pod with a service account; \
                      set KUBECONFIG to the path of a kubeconfig"
                 )))

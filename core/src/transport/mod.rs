@@ -128,6 +128,22 @@ pub enum TransportErrorKind {
     Other,
 }
 
+impl TransportErrorKind {
+    /// All of them, for who reads one back by what it is called.
+    pub const ALL: [Self; 10] = [
+        Self::Refused,
+        Self::Reset,
+        Self::Timeout,
+        Self::Dns,
+        Self::Tls,
+        Self::Protocol,
+        Self::Credentials,
+        Self::Unsendable,
+        Self::Exhausted,
+        Self::Other,
+    ];
+}
+
 impl TransportError {
     /// An error of this kind.
     #[must_use]
@@ -173,5 +189,22 @@ impl<L: ListerWatcher + ?Sized> ListerWatcher for alloc::boxed::Box<L> {
 
     fn abort(&mut self, id: RequestId) {
         (**self).abort(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_trouble_is_among_all_and_named_apart() {
+        // The last one: a kind that is added behind the others is missed here.
+        assert_eq!(TransportErrorKind::ALL.len(), TransportErrorKind::Other as usize + 1);
+        for (place, kind) in TransportErrorKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, place);
+            let name = alloc::string::ToString::to_string(&kind);
+            let alike = |other: &TransportErrorKind| name.starts_with(&alloc::string::ToString::to_string(other));
+            assert_eq!(TransportErrorKind::ALL.iter().filter(|other| alike(other)).count(), 1, "{name}");
+        }
     }
 }

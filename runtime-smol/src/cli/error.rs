@@ -18,8 +18,6 @@ pub(crate) enum CommandError {
     /// No list of a recording came whole, so there was nothing to tell; and what failed last.
     NothingListed(PathBuf, Option<String>),
     Config(ConfigError),
-    /// No server was given, and where one is looked for there is none that can be used.
-    NoServer(ConfigError),
     Resource(ResourceError),
     /// The server refuses, and will until somebody changes something.
     Refused(String),
@@ -62,13 +60,13 @@ impl fmt::Display for CommandError {
                 reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))?;
                 f.write_str("; record or save it again, from its beginning")
             }
-            Self::Config(error) => error.fmt(f),
-            Self::NoServer(error) => {
+            Self::Config(error) if error.is_missing() => {
                 write!(
                     f,
                     "{error}; or give --kubeconfig FILE, or --server URL (http://127.0.0.1:8001 is `kubectl proxy`)"
                 )
             }
+            Self::Config(error) => error.fmt(f),
             Self::Resource(error) => error.fmt(f),
             Self::Refused(reason) => write!(f, "{reason} (with --keep-trying, this would not be the end)"),
             Self::NeverSynced(status) => write!(f, "ended before there was a state: {status}"),

@@ -13,7 +13,7 @@ use crate::source::Source;
 use crate::stop::stop;
 use crate::summary::{Counts, WatchReport};
 use listwatch_runtime_smol::file::{Recorder, RecorderConfig};
-use listwatch_runtime_smol::http::{Cluster, ClusterOptions, HttpTransport};
+use listwatch_runtime_smol::http::{Cluster, ClusterOptions, ConfigError, HttpTransport};
 use listwatch_runtime_smol::{
     Clock, Driver, Event, Events, Executor, FailureClass, FailureReport, Indexer, Informer, InformerConfig,
     InformerStatus, MetadataOnly, Object, Raw, Reaction, Resource, run,
@@ -272,15 +272,12 @@ fn is_pipe() -> bool {
     false
 }
 
-fn cluster(options: &WatchOptions) -> Result<Cluster, CommandError> {
+fn cluster(options: &WatchOptions) -> Result<Cluster, ConfigError> {
     match &options.server {
-        Server::At(url) => Cluster::at(url).map_err(CommandError::Config),
+        Server::At(url) => Cluster::at(url),
         Server::Kubeconfig { file, context } => {
             let found = context.iter().fold(ClusterOptions::new(), ClusterOptions::context);
-            match file {
-                Some(file) => found.kubeconfig(file).map_err(CommandError::Config),
-                None => found.infer().map_err(CommandError::NoServer),
-            }
+            file.as_ref().map_or_else(|| found.infer(), |file| found.kubeconfig(file))
         }
     }
 }

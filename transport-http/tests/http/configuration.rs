@@ -102,10 +102,14 @@ fn a_pod_uses_its_service_account() {
 fn where_there_is_nothing_the_error_says_what_was_tried() {
     let files = Scratch::new();
     let missing = files.path("nowhere/config");
-    let error = inferred(&files, &[("KUBECONFIG", listed(&[&missing]))]).unwrap_err().to_string();
+    let error = inferred(&files, &[("KUBECONFIG", listed(&[&missing]))]).unwrap_err();
+    assert!(error.is_missing());
+    let error = error.to_string();
     assert!(error.contains("nowhere/config") && error.contains("set KUBECONFIG"), "{error}");
     let pod = [("KUBERNETES_SERVICE_HOST", "10.0.0.1".to_owned()), ("KUBERNETES_SERVICE_PORT", "443".to_owned())];
-    let error = inferred(&files, &pod).unwrap_err().to_string();
+    let error = inferred(&files, &pod).unwrap_err();
+    assert!(!error.is_missing(), "there is a pod");
+    let error = error.to_string();
     assert!(error.contains("account/token") && error.contains("automountServiceAccountToken"), "{error}");
     let error = options(&[]).kubeconfig(&missing).unwrap_err().to_string();
     assert!(error.starts_with("kubeconfig ") && error.contains("nowhere/config cannot be read"), "{error}");

@@ -1,6 +1,7 @@
 //! A request as a server sees it.
 
-use listwatch_core::{Query, Request};
+use listwatch_core::{Query, Request, Verb};
+use std::time::Duration;
 
 /// A request, and what of it is not in [`Request`].
 #[derive(Clone, Debug)]
@@ -30,7 +31,12 @@ impl Ask {
 }
 
 impl From<&Request> for Ask {
+    /// What a server reads of it: a target says nothing of parts of a second.
     fn from(request: &Request) -> Self {
-        Self::parse(&request.to_string(), request.accept())
+        let mut request = request.clone();
+        if let Verb::Watch { timeout: Some(timeout), .. } = &mut request.verb {
+            *timeout = Duration::from_secs(timeout.as_secs());
+        }
+        Self { request, exact: false }
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Asked {
     /// Its first line and its headers.
     pub(crate) head: String,
     pub(crate) connection: Connection,
+    /// The connection was kept from an earlier one.
+    pub(crate) is_late: bool,
     back: Sender<Connection>,
 }
 
@@ -152,14 +154,15 @@ impl Shared {
 
 /// Reads one request after the other, each once the one before is answered.
 fn serve(mut connection: Connection, signals: &Sender<Signal>) {
+    let mut is_late = false;
     while let Some(head) = connection.request() {
         let (back, returned) = mpsc::channel();
-        let asked = Asked { head, connection, back };
+        let asked = Asked { head, connection, is_late, back };
         if signals.send(Signal::Asked(asked)).is_err() {
             return;
         }
         match returned.recv() {
-            Ok(again) => connection = again,
+            Ok(again) => (connection, is_late) = (again, true),
             Err(_) => return,
         }
     }

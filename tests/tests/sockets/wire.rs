@@ -49,6 +49,24 @@ impl Sockets {
         Answer::new(asked, Dice::new(self.dice.throw()))
     }
 
+    /// The request that was sent.
+    fn request(&mut self, now: Instant) -> Asked {
+        match self.near.next(now, &mut []) {
+            Next::Asked(asked) => asked,
+            Next::Arrived(incoming) => panic!("a request does not reach the server: {incoming:?}"),
+        }
+    }
+
+    /// A connection is closed without an answer. The request has to come again, over another one.
+    fn forget(&mut self, now: Instant, asked: Asked) -> Asked {
+        let head = asked.head.clone();
+        drop(asked);
+        let again = self.request(now);
+        assert!(again.head == head && !again.is_late, "not the same on a new connection: {}", again.head);
+        self.site.seen.again.fetch_add(1, Ordering::Relaxed);
+        again
+    }
+
     fn carry_data(&mut self, now: Instant, id: RequestId, buf: &mut [u8]) -> Incoming {
         for part in buf.chunks_mut(PART) {
             self.answer().go_on(part);
@@ -121,12 +139,13 @@ impl Sockets {
 impl Wire for Sockets {
     fn open(&mut self, now: Instant, id: RequestId, request: &Request) -> Ask {
         self.near.transport().open(id, request);
-        let asked = match self.near.next(now, &mut []) {
-            Next::Asked(asked) => asked,
-            Next::Arrived(incoming) => panic!("{request} does not reach the server: {incoming:?}"),
-        };
-        let ask = read(&asked);
+        let mut asked = self.request(now);
         self.kept = None;
+        // The server may close a connection that was kept just when somebody comes to use it.
+        if asked.is_late && self.dice.chance(5) {
+            asked = self.forget(now, asked);
+        }
+        let ask = read(&asked);
         self.answer = Some(self.begin_answer(asked));
         ask
     }

@@ -21,6 +21,8 @@ enum Body {
     Chunks,
     /// Chunks of a compressed body.
     Gzip(GzEncoder<Vec<u8>>),
+    /// The end of the connection, which only TLS can tell from one that broke.
+    Rest,
 }
 
 /// How an answer breaks off.
@@ -67,6 +69,7 @@ impl Answer {
         text += match body {
             Body::Chunks => "Transfer-Encoding: chunked\r\n\r\n",
             Body::Gzip(_) => "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n",
+            Body::Rest => "Connection: close\r\n\r\n",
         };
         let (one, other) = text.split_at(self.dice.below(text.len() as u64) as usize);
         self.send(one);
@@ -82,6 +85,7 @@ impl Answer {
                 encoder.write_all(bytes).and_then(|()| encoder.flush()).unwrap();
                 chunk(&std::mem::take(encoder.get_mut()))
             }
+            Body::Rest => bytes.to_vec(),
         };
         self.send(sent);
     }
@@ -89,6 +93,10 @@ impl Answer {
     /// Ends in good order. The request, if the next one may come over its connection.
     pub(crate) fn end(mut self) -> Option<Asked> {
         match self.body.take().expect("a head comes first") {
+            Body::Rest => {
+                self.asked.connection.end();
+                return None;
+            }
             Body::Chunks => self.send("0\r\n\r\n"),
             Body::Gzip(encoder) => self.send([&chunk(&encoder.finish().unwrap()), "0\r\n\r\n".as_bytes()].concat()),
         }
@@ -127,16 +135,19 @@ impl Answer {
 
     fn draw_body(&mut self) -> Body {
         let accepts_gzip = self.asked.header("accept-encoding") == Some("gzip");
-        match accepts_gzip && self.dice.chance(50) {
-            true => Body::Gzip(GzEncoder::new(Vec::new(), Compression::fast())),
-            false => Body::Chunks,
+        match self.dice.below(10) {
+            0..5 if accepts_gzip => Body::Gzip(GzEncoder::new(Vec::new(), Compression::fast())),
+            8.. if self.asked.connection.is_tls() => Body::Rest,
+            _ => Body::Chunks,
         }
     }
 
     fn draw_break(&mut self) -> Break {
         let possible = [Break::Reset, Break::Closed, Break::Half, Break::EndOfTls, Break::EndOfBody];
+        let is_rest = matches!(self.body, Some(Body::Rest));
         let is_possible = |how: &Break| match how {
-            Break::EndOfTls => self.asked.connection.is_tls(),
+            Break::Half => !is_rest,
+            Break::EndOfTls => self.asked.connection.is_tls() && !is_rest,
             Break::EndOfBody => matches!(self.body, Some(Body::Gzip(_))),
             _ => true,
         };

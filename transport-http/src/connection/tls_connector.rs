@@ -1,7 +1,7 @@
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use ureq::Error;
 use ureq::http::uri::Authority;
@@ -61,6 +61,17 @@ impl<In: Transport> Connector<In> for TlsConnector {
     }
 }
 
+/// A connection that was not ended as TLS ends. ureq takes the usual kinds of such errors for the proper end of a body
+/// that has no other.
+fn broken(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
+            io::Error::new(ErrorKind::BrokenPipe, error)
+        }
+        _ => error,
+    }
+}
+
 /// What is left of the time for connecting.
 fn left(details: &ConnectionDetails<'_>) -> Duration {
     match (details.timeout.after, details.now, (details.current_time)()) {
@@ -95,7 +106,7 @@ impl Transport for TlsTransport {
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
         self.stream.sock.set_timeout(timeout);
-        let len = self.stream.read(self.buffers.input_append_buf())?;
+        let len = self.stream.read(self.buffers.input_append_buf()).map_err(broken)?;
         self.buffers.input_appended(len);
         Ok(len > 0)
     }

@@ -4,7 +4,7 @@ use crate::certificates::{Authority, Identity, TlsStream};
 use crate::support::{CHUNKED, Client, EMPTY, ID, Scratch, Server, cluster, options, refusal, send};
 use listwatch_core::{Incoming, ListerWatcher, TransportErrorKind};
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -59,6 +59,25 @@ fn an_event_arrives_over_tls_when_its_bytes_do_and_a_silent_watch_can_be_given_u
     assert!(client.poll().is_pending());
     client.transport.abort(ID);
     assert_eq!(seen.recv_timeout(Duration::from_millis(100)), Ok(()));
+}
+
+/// Without a length and without chunks, only TLS tells the end of a body from a connection that broke.
+#[test]
+fn a_body_without_an_end_of_its_own_was_taken_for_whole_when_tls_broke_off() {
+    let (authority, files) = (Authority::new(), Scratch::new());
+    for (is_whole, end) in [(true, Ok(())), (false, Err(TransportErrorKind::Reset))] {
+        let server = authority.issue(&["127.0.0.1"]).serve(NO_CLIENTS, move |mut stream, _| {
+            send(&mut stream, "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nfirst");
+            if is_whole {
+                stream.conn.send_close_notify();
+                stream.flush().unwrap();
+            }
+        });
+        files.write("ca.crt", &authority.pem);
+        let mut client = client(&files, &server, "certificate-authority: ca.crt", "");
+        client.open("/api/v1/pods");
+        assert_eq!(client.drain(), (200, "first".to_owned(), end));
+    }
 }
 
 #[test]

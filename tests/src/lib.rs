@@ -7,3 +7,4 @@ pub mod models;
 pub mod ops;
 pub mod pods;
 pub mod sim;
+pub mod told;

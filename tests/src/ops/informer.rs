@@ -1,12 +1,12 @@
 //! Operations on an informer, on the server that it follows, and on what is between them.
 
-use crate::sim::{Answer, Ask, Health, Pod, Refusal, Server, ServerConfig, TooLarge, WatchLists, Write};
+use crate::sim::{Answer, Ask, Health, Pod, Refusal, Server, ServerConfig, Stored, TooLarge, WatchLists, Write};
+use crate::told::Told;
 use arbitrary::{Arbitrary, Result, Unstructured};
 use listwatch_core::{
-    Action, Event, Head, Incoming, Informer, InformerConfig, Instant, Key, Object, Order, RequestId, Resource,
+    Action, Event, Head, Incoming, Informer, InformerConfig, Instant, Object, Order, RequestId, Resource,
     TransportError, TransportErrorKind,
 };
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// One operation. Keys are below [`Op::KEYS`].
@@ -118,9 +118,6 @@ pub fn check(setup: Setup, ops: &[Op]) {
     run.settle();
 }
 
-/// The uid and the version of an object.
-type State = (u32, u32);
-
 struct Run {
     informer: Informer<Pod>,
     server: Server,
@@ -131,8 +128,7 @@ struct Run {
     clock: Instant,
     open: Option<Open>,
     /// What the events amount to.
-    told: BTreeMap<String, State>,
-    synced: bool,
+    told: Told,
     received: u32,
     /// There were objects of which not even the key could be read: they, and deletions, may have been missed.
     blind: bool,
@@ -162,8 +158,7 @@ impl Run {
             now: Instant::ZERO,
             clock: Instant::ZERO,
             open: None,
-            told: BTreeMap::new(),
-            synced: false,
+            told: Told::default(),
             received: 0,
             blind: false,
         }
@@ -222,9 +217,7 @@ impl Run {
 
     /// The cache is what the events amount to.
     fn check_cache(&self) {
-        let cached: BTreeMap<String, State> =
-            self.informer.cache().iter().map(|object| (object.meta.key().to_string(), state(object))).collect();
-        assert_eq!(cached, self.told);
+        self.told.check(self.informer.cache());
     }
 
     /// As a driver does, nothing is brought that the informer does not want.
@@ -292,32 +285,17 @@ impl Run {
 
     fn take(&mut self) -> bool {
         let Some(event) = self.informer.poll_event() else { return false };
-        self.note(event);
+        self.note(&event);
         self.check_cache();
         true
     }
 
-    /// (Added (Updated | Recreated)* Deleted)*, and no version goes back.
-    fn note(&mut self, event: Event<Pod>) {
-        match event {
-            Event::Added { object, initial } => {
-                assert!(!(initial && self.synced), "an object of the first list after all of them");
-                assert_eq!(self.told.insert(name(&object), state(&object)), None);
-            }
-            Event::Updated { old, new } => {
-                assert_eq!(self.told.insert(name(&new), state(&new)), Some(state(&old)));
-                assert!(old.meta.uid() == new.meta.uid() && state(&old) <= state(&new), "{old:?}, then {new:?}");
-            }
-            Event::Recreated { old, new } => {
-                assert_eq!(self.told.insert(name(&new), state(&new)), Some(state(&old)));
-                assert!(state(&old).0 < state(&new).0, "{old:?}, then {new:?}");
-            }
-            Event::Deleted { object, .. } => assert!(self.told.remove(&name(&object)).is_some(), "{object:?}"),
-            Event::Synced => {
-                assert!(!self.synced && self.informer.has_synced());
-                self.synced = true;
-            }
-            _ => {}
+    /// Nothing goes back, neither by uid nor by version.
+    fn note(&mut self, event: &Event<Pod>) {
+        self.told.note(event);
+        assert!(!self.told.synced || self.informer.has_synced());
+        if let Event::Updated { old, new } | Event::Recreated { old, new } = event {
+            assert!(numbers(old) <= numbers(new), "{old:?}, then {new:?}");
         }
     }
 
@@ -357,11 +335,10 @@ impl Run {
 
     fn check_settled(&self) {
         let log = &self.server.log;
-        let stored = log
-            .states(log.revision())
-            .map(|(key, stored)| (format!("ns-0/pod-{key:03}"), (stored.uid as u32, stored.revision as u32)));
-        assert_eq!(self.told, stored.collect());
-        assert!(self.synced);
+        let state = |stored: Stored| (stored.uid.to_string(), stored.revision.to_string());
+        let stored = log.states(log.revision()).map(|(key, stored)| (format!("ns-0/pod-{key:03}"), state(stored)));
+        assert_eq!(self.told.state, stored.collect());
+        assert!(self.told.synced);
     }
 }
 
@@ -380,11 +357,7 @@ fn server(setup: Setup) -> ServerConfig {
     }
 }
 
-fn name<T>(object: &Object<T>) -> String {
-    Key::as_str(object.meta.key()).to_owned()
-}
-
-fn state<T>(object: &Object<T>) -> State {
+fn numbers<T>(object: &Object<T>) -> (u32, u32) {
     (number(object.meta.uid()), number(object.meta.resource_version()))
 }
 

@@ -38,7 +38,7 @@ fn who_is_denied_says_so_and_goes_on_when_allowed() {
     let mut follower = Follower::<Raw>::start(&reader, maps.clone(), config(true));
     follower.follow_until(|follower| failing(follower) == Some(FailureClass::Forbidden));
     assert!(follower.status().to_string().contains("forbidden (status 403)"), "{}", follower.status());
-    assert!(follower.cached().is_empty());
+    assert!(follower.state().is_empty());
     let subject = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user });
     allow(&mut plane, &user, &subject);
     follower.catch_up(&plane);
@@ -101,5 +101,5 @@ fn a_token_that_expires_is_read_again_when_it_was_renewed() {
     // Nobody else was asked in the meantime.
     let mut other = Follower::<Raw>::start(&plane.cluster, maps, config);
     other.catch_up(&plane);
-    assert_eq!(follower.cached(), other.cached());
+    assert_eq!(follower.state(), other.state());
 }

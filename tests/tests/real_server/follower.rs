@@ -5,15 +5,12 @@ use core::task::{Context, Poll, Waker};
 use listwatch_core::{
     Driver, Event, FailureReport, Informer, InformerConfig, InformerStatus, Instant, Object, Raw, Resource,
 };
+use listwatch_tests::told::{State, Told};
 use listwatch_transport_http::{Cluster, HttpTransport};
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::{self, Thread};
 use std::time::Duration;
-
-/// Keys with uid and version.
-pub(crate) type State = BTreeMap<String, (String, String)>;
 
 /// How long anything may take before it counts as not happening.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -23,8 +20,7 @@ pub(crate) struct Follower<T = Raw> {
     resource: Resource,
     driver: Driver<T, HttpTransport>,
     began: std::time::Instant,
-    /// What the events amount to.
-    told: State,
+    told: Told,
     pub(crate) events: u64,
     pub(crate) failures: Vec<FailureReport>,
 }
@@ -51,7 +47,7 @@ impl<T: DeserializeOwned> Follower<T> {
     pub(crate) fn start(cluster: &Cluster, resource: Resource, config: InformerConfig) -> Self {
         let mut driver = Driver::new(Informer::new(resource.clone(), config), cluster.transport().unwrap());
         driver.informer_mut().start(Instant::ZERO);
-        Self { resource, driver, began: now(), told: State::new(), events: 0, failures: Vec::new() }
+        Self { resource, driver, began: now(), told: Told::default(), events: 0, failures: Vec::new() }
     }
 
     /// What it is doing.
@@ -83,19 +79,19 @@ impl<T: DeserializeOwned> Follower<T> {
         let end = now() + PATIENCE;
         loop {
             let (truth, pause) = (plane.list(&self.resource), now() + Duration::from_secs(1));
-            while self.told != truth && now() < pause {
+            while self.told.state != truth && now() < pause {
                 self.step();
             }
-            if self.told == truth {
-                return assert_eq!(self.cached(), truth);
+            if self.told.state == truth {
+                return self.told.check(self.driver.informer().cache());
             }
             assert!(now() < end, "the cache is not what the server has: {}", self.status());
         }
     }
 
-    /// What is in the cache.
-    pub(crate) fn cached(&self) -> State {
-        self.driver.informer().cache().iter().map(|object| (key(object), state(object))).collect()
+    /// What is in the cache, by what was told.
+    pub(crate) fn state(&self) -> &State {
+        &self.told.state
     }
 
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<Object<T>>> {
@@ -114,20 +110,10 @@ impl<T: DeserializeOwned> Follower<T> {
         }
     }
 
-    /// (Added (Updated | Recreated)* Deleted)*
     fn note(&mut self, event: Event<T>) {
+        self.told.note(&event);
         self.events += u64::from(event.object().is_some());
         match event {
-            Event::Added { object, .. } => assert_eq!(self.told.insert(key(&object), state(&object)), None),
-            Event::Updated { old, new } => {
-                assert!(old.meta.uid() == new.meta.uid());
-                assert_eq!(self.told.insert(key(&new), state(&new)), Some(state(&old)));
-            }
-            Event::Recreated { old, new } => {
-                assert!(old.meta.uid() != new.meta.uid());
-                assert_eq!(self.told.insert(key(&new), state(&new)), Some(state(&old)));
-            }
-            Event::Deleted { object, .. } => assert!(self.told.remove(&key(&object)).is_some(), "{}", key(&object)),
             Event::Failed(failed) => self.failures.push(failed),
             Event::Undecodable(undecodable) => panic!("{undecodable}"),
             _ => {}
@@ -142,12 +128,4 @@ impl<T: DeserializeOwned> Follower<T> {
 #[expect(clippy::disallowed_methods, reason = "a real server keeps real time")]
 fn now() -> std::time::Instant {
     std::time::Instant::now()
-}
-
-fn key<T>(object: &Object<T>) -> String {
-    object.meta.key().to_string()
-}
-
-fn state<T>(object: &Object<T>) -> (String, String) {
-    (object.meta.uid().to_owned(), object.meta.resource_version().to_owned())
 }

@@ -1,9 +1,9 @@
 //! The cluster that the tests share, one at a time: a control plane of their own, or the cluster of the kubeconfig that
 //! `KUBECONFIG_FOR_TESTS` names. There, what they create has names of its own and is deleted at the end.
 
-use crate::follower::State;
 use listwatch_core::{Api, ApiCall, ApiError, Deletion, Patch, Resource};
 use listwatch_tests::control_plane::ControlPlane;
+use listwatch_tests::told::State;
 use listwatch_transport_http::{Cluster, ClusterOptions, HttpClient};
 use serde_json::{Value, json};
 use std::cell::OnceCell;

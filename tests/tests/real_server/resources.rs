@@ -87,16 +87,16 @@ fn selectors_choose_and_an_object_that_no_longer_matches_is_deleted() {
         let labelled = maps.clone().with_labels("parity=1");
         let mut follower = Follower::<Raw>::start(&plane.cluster, labelled, config(watch_list));
         follower.catch_up(&plane);
-        let before = follower.cached().len();
+        let before = follower.state().len();
         plane.change(&maps, &filled(3), &with_parity("0"));
         follower.catch_up(&plane);
-        assert_eq!(follower.cached().len(), before - 1);
+        assert_eq!(follower.state().len(), before - 1);
         plane.change(&maps, &filled(3), &with_parity("1"));
 
         let named = maps.clone().with_fields(&format!("metadata.name={}", filled(7)));
         let mut follower = Follower::<Raw>::start(&plane.cluster, named, config(watch_list));
         follower.catch_up(&plane);
-        assert_eq!(follower.cached().len(), 1);
+        assert_eq!(follower.state().len(), 1);
     }
 }
 

@@ -16,7 +16,7 @@ fn twenty_thousand_config_maps_by_watch_list_by_pages_and_in_one_list() {
         config.reflector.page_size = page_size;
         let mut follower = Follower::<Raw>::start(&plane.cluster, maps.clone(), config);
         follower.catch_up(&plane);
-        assert_eq!((follower.events, follower.cached().len()), (MANY as u64, MANY));
+        assert_eq!((follower.events, follower.state().len()), (MANY as u64, MANY));
         assert!(follower.failures.is_empty(), "{:?}", follower.failures);
     }
 }

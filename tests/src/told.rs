@@ -1,0 +1,63 @@
+//! What events amount to.
+
+use listwatch_core::{Event, Indexer, Object};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Uid and version of each key.
+pub type State = BTreeMap<String, (String, String)>;
+
+/// What an informer has told, and the rules that it keeps in telling: for each key, (Added (Updated | Recreated)* Deleted)*.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// What is there, by what was told.
+    pub state: State,
+    /// Whether the first state was complete.
+    pub synced: bool,
+}
+
+impl Told {
+    /// One more event.
+    ///
+    /// # Panics
+    /// Where it cannot follow those before it.
+    pub fn note<T>(&mut self, event: &Event<T>) {
+        match event {
+            Event::Added { object, initial } => {
+                assert!(!(*initial && self.synced), "an object of the first list after all of them");
+                assert_eq!(self.tell(object), None, "{} is added twice", object.meta.key());
+            }
+            Event::Updated { old, new } => {
+                assert_eq!(old.meta.uid(), new.meta.uid(), "updated, but another one");
+                assert_eq!(self.tell(new), Some(entry(old).1), "what is said to be old was not told");
+            }
+            Event::Recreated { old, new } => {
+                assert_ne!(old.meta.uid(), new.meta.uid(), "recreated, but the same");
+                assert_eq!(self.tell(new), Some(entry(old).1), "what is said to be old was not told");
+            }
+            Event::Deleted { object, .. } => {
+                assert!(self.state.remove(&entry(object).0).is_some(), "{} was not there", object.meta.key());
+            }
+            Event::Synced => assert!(!std::mem::replace(&mut self.synced, true), "synced twice"),
+            _ => {}
+        }
+    }
+
+    /// The cache is what was told.
+    ///
+    /// # Panics
+    /// Where it is not.
+    pub fn check<T>(&self, cache: &Indexer<Arc<Object<T>>>) {
+        assert_eq!(cache.iter().map(|object| entry(object)).collect::<State>(), self.state);
+    }
+
+    fn tell<T>(&mut self, object: &Object<T>) -> Option<(String, String)> {
+        let (key, state) = entry(object);
+        self.state.insert(key, state)
+    }
+}
+
+fn entry<T>(object: &Object<T>) -> (String, (String, String)) {
+    let meta = &object.meta;
+    (meta.key().to_string(), (meta.uid().to_owned(), meta.resource_version().to_owned()))
+}

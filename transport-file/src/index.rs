@@ -155,7 +155,11 @@ impl Reading {
     }
 
     fn request(&mut self, number: u64, record: &Record<'_>, sent: &RequestRecord<'_>) {
-        let request = Request::parse(&sent.path);
+        let mut request = Request::parse(&sent.path);
+        let metadata_only = asks_for_metadata_only(sent);
+        if metadata_only {
+            request.resource = request.resource.metadata_only();
+        }
         let question = is_list_or_watch(&sent.method, &request).then(|| self.question(&request));
         self.places.insert(record.id, self.index.exchanges.len());
         self.index.exchanges.push(Exchange {
@@ -167,7 +171,7 @@ impl Reading {
             answered: false,
             given_up: false,
             taken: false,
-            metadata_only: asks_for_metadata_only(sent),
+            metadata_only,
             question,
         });
     }

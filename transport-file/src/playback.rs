@@ -91,7 +91,8 @@ impl Playback {
         known.filter(|_| self.complete)
     }
 
-    /// What was listed or watched first in the recording; `None` for a watch log and a list, which do not say.
+    /// What was listed or watched first in the recording, and whether metadata alone was asked for; `None` for a watch log
+    /// and a list, which do not say.
     #[must_use]
     pub fn resource(&self) -> Option<&Resource> {
         self.resources().first()

@@ -195,6 +195,7 @@ fn metadata_that_were_recorded_do_not_pass_for_whole_objects() {
     original.playback.finish().unwrap();
 
     let mut copy = Player::new(&path);
+    assert_eq!(copy.playback.resource(), Some(&metadata.resource));
     assert_eq!(copy.ask(PODS).ending, Ending::Over);
     let error = copy.playback.error().unwrap();
     assert_eq!((error.kind(), error.line()), (CaptureErrorKind::MetadataOnly, Some(2)));

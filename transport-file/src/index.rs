@@ -51,8 +51,11 @@ impl Index {
     /// The next recorded answer to such a request.
     pub(crate) fn take(&mut self, request: &Request) -> Option<&Exchange> {
         let question = self.question(request)?;
-        let fits = |exchange: &&mut Exchange| !exchange.taken && exchange.question.as_ref() == Some(&question);
-        let found = self.exchanges.iter_mut().find(fits)?;
+        let fits = |exchange: &Exchange| !exchange.taken && exchange.question.as_ref() == Some(&question);
+        let any_form = request.resource.is_metadata_only();
+        let in_form = |exchange: &Exchange| fits(exchange) && (any_form || !exchange.metadata_only);
+        let found = self.exchanges.iter().position(in_form).or_else(|| self.exchanges.iter().position(fits))?;
+        let found = &mut self.exchanges[found];
         found.taken = true;
         Some(found)
     }

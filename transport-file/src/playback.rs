@@ -23,7 +23,8 @@ use std::sync::Arc;
 /// fails again. Each answer keeps its delays relative to its own request, measured on the caller's clock.
 ///
 /// A recording of metadata alone cannot answer for whole objects: who asks for them is told so by
-/// [`error`](Playback::error). One of whole objects answers for metadata too, with more than was asked for.
+/// [`error`](Playback::error), unless there are whole ones too. One of whole objects answers for metadata too, with more than
+/// was asked for.
 ///
 /// A watch-list is refused with status 422, as by an old server, where none was recorded. A request that no recorded
 /// answer is left for ends the playback: from then on there is only [`Incoming::Idle`] without a time.

@@ -41,6 +41,12 @@ impl HttpClient {
         Self { server, line: Arc::new(Line::new(KEPT)) }
     }
 
+    /// Ends what this client and its clones wait for, exec plugins included, and lets nothing begin any more: for who
+    /// does not wait for the answers.
+    pub fn hang_up(&self) {
+        self.line.cut(&self.server);
+    }
+
     fn answer(&self, request: &ApiRequest) -> Result<Response<Body>, TransportError> {
         let mut headers = vec![("accept", request.accept), ("accept-encoding", "gzip")];
         headers.extend(request.content_type.map(|content_type| ("content-type", content_type)));

@@ -30,6 +30,9 @@ pub struct ClusterOptions {
     limits: Limits,
 }
 
+/// As good as for ever, and still a time that clocks can count to.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// Reads a variable of the environment.
 type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
@@ -81,7 +84,7 @@ impl ClusterOptions {
     /// How long connecting may take, TLS included, but not the resolution of the server's name: 30 s.
     #[must_use]
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
-        self.limits.connect_timeout = limit;
+        self.limits.connect_timeout = limit.min(LONGEST);
         self
     }
 
@@ -89,7 +92,7 @@ impl ClusterOptions {
     /// it is added; `None` for no limit, which leaves it to whoever opened the request.
     #[must_use]
     pub fn idle_timeout(mut self, limit: Option<Duration>) -> Self {
-        self.limits.idle_timeout = limit;
+        self.limits.idle_timeout = limit.map(|limit| limit.min(LONGEST));
         self
     }
 
@@ -107,7 +110,7 @@ impl ClusterOptions {
     /// How long an exec plugin may run: 60 s, and no longer than a request waits for it.
     #[must_use]
     pub fn exec_timeout(mut self, limit: Duration) -> Self {
-        self.limits.exec_timeout = limit;
+        self.limits.exec_timeout = limit.min(LONGEST);
         self
     }
 

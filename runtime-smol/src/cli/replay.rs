@@ -62,7 +62,8 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         let mut indexer = Indexer::default();
         let indexes = options.indexes.iter().map(|by| (by.to_string(), add_index(&mut indexer, by.clone()))).collect();
         let cache: SharedCache<T> = Arc::new(Shared::new(indexer));
-        let resource = playback.resource().cloned().unwrap_or_else(|| Resource::new("/recording"));
+        // A recording may have both metadata and whole objects: either is what there is.
+        let resource = playback.resource().cloned().unwrap_or_else(|| Resource::new("/recording")).metadata_only();
         let informer = Informer::with_cache(resource, config(options, &playback), Arc::clone(&cache));
         let printed = options.print == Print::Events && std::io::stdout().is_terminal();
         let live = Live::bar(playback.summary().file_bytes, !printed);

@@ -3,7 +3,7 @@
 use crate::args::{Kind, WatchOptions};
 use crate::asking::Asking;
 use crate::error::CommandError;
-use listwatch_runtime_smol::http::Cluster;
+use listwatch_runtime_smol::http::{Cluster, HttpClient};
 use listwatch_runtime_smol::{ApiError, ApiKind, Discovery, NotAResource, Resource};
 use std::fmt;
 
@@ -36,13 +36,25 @@ pub(crate) async fn resource(
 ) -> Result<Resource, CommandError> {
     let found = match options.resource.contains('/') {
         true => Resource::named(&options.resource).map_err(ResourceError::NotAResource)?,
-        false => found(options, &asking.discover(cluster.client()?).await?)?,
+        false => {
+            let asked = Asked(cluster.client()?);
+            found(options, &asking.discover(asked.0.clone()).await?)?
+        }
     };
     let resource = found
         .in_namespace(options.namespace.as_deref().unwrap_or_default())
         .with_labels(options.labels.as_deref().unwrap_or_default())
         .with_fields(options.fields.as_deref().unwrap_or_default());
     Ok(if options.kind == Kind::Meta { resource.metadata_only() } else { resource })
+}
+
+/// A client that nobody waits for any more when this is gone.
+struct Asked(HttpClient);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.0.hang_up();
+    }
 }
 
 fn found(options: &WatchOptions, discovery: &Discovery) -> Result<Resource, ResourceError> {

@@ -221,7 +221,8 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
         let told = followed.and_then(|()| self.print_the_end().map_err(CommandError::Output));
         let recorded = self.events.driver_mut().transport_mut().finish().map_err(CommandError::Capture);
         let printed = self.printer.out().finish(&self.clock).await;
-        told.and(recorded).and(printed)?;
+        // What was lost of a recording counts before a reader who has gone.
+        recorded.and(told).and(printed)?;
         if self.options.print != Print::Nothing && std::io::stderr().is_terminal() {
             write!(std::io::stderr(), "{}", self.report()).map_err(CommandError::Output)?;
         }

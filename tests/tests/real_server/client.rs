@@ -134,7 +134,8 @@ fn kinds_are_found_by_any_of_their_names_on_new_servers_and_on_old() {
         [Discovery::run(&plane.client), Discovery::run(&Older(&plane.client))];
     for discovery in discovered {
         let discovery = discovery.unwrap();
-        assert_eq!(discovery.unavailable(), []);
+        // A cluster in use may have an aggregated server that is down.
+        assert!(!plane.is_own || discovery.unavailable().is_empty(), "{:?}", discovery.unavailable());
         for (name, path) in [
             ("deploy", "/apis/apps/v1/deployments"),
             ("Deployment", "/apis/apps/v1/deployments"),

@@ -20,7 +20,7 @@ pub(crate) struct Plane {
     pub(crate) client: HttpClient,
     /// What is to be deleted in the end, if the cluster is somebody's.
     created: Vec<(Resource, String)>,
-    is_own: bool,
+    pub(crate) is_own: bool,
 }
 
 /// A cluster, if there can be one.
@@ -140,7 +140,9 @@ impl Drop for Plane {
     fn drop(&mut self) {
         if !self.is_own {
             for (resource, name) in std::mem::take(&mut self.created) {
-                if let Err(error) = self.delete(&resource, &name) {
+                if let Err(error) = self.delete(&resource, &name)
+                    && !error.is_not_found()
+                {
                     eprintln!("{} {name} stays: {error}", resource.path());
                 }
             }

@@ -204,6 +204,20 @@ fn metadata_that_were_recorded_do_not_pass_for_whole_objects() {
 }
 
 #[test]
+fn whole_objects_that_were_recorded_too_are_found_behind_metadata() {
+    let path = no_file("both.jsonl");
+    let both = text(&exchange(0, 1, PODS, "metadata")) + &text(&exchange(1, 2, PODS, "whole"));
+    let mut original = Player::of(recorder(&path, Playback::from_file(file(both)).unwrap()));
+    original.ask_for(&Request { resource: Resource::new(PODS).metadata_only(), ..Request::parse(PODS) });
+    original.ask(PODS);
+    original.playback.finish().unwrap();
+
+    let mut copy = Player::new(&path);
+    assert_eq!(copy.ask(PODS).text(), "whole");
+    assert_eq!(copy.ask(PODS).ending, Ending::Over);
+}
+
+#[test]
 fn a_recording_bears_its_date() {
     let path = no_file("dated.jsonl");
     let started = std::time::UNIX_EPOCH + Duration::from_secs(1_795_171_312);

@@ -49,11 +49,11 @@ impl Run {
         Ok(run)
     }
 
-    /// One more waits for it; `false` if it is over.
+    /// One more waits for it; `false` if it came to nothing.
     pub(super) fn join(&self, caller: &Caller) -> bool {
         let mut state = self.lock();
         state.callers.push(caller.clone());
-        state.outcome.is_none()
+        !matches!(state.outcome, Some(Err(_)))
     }
 
     /// Waits for its outcome; `None` when the caller hangs up before.

@@ -21,6 +21,8 @@ impl Running {
         if !asks {
             std::os::unix::process::CommandExt::process_group(command, 0);
         }
+        #[cfg(not(unix))]
+        let _there_are_no_groups = asks;
         Ok(Self {
             child: command.spawn()?,
             #[cfg(unix)]

@@ -106,7 +106,7 @@ impl<'a> Entry<'a> {
             Value::Map(entries) => Some(entries),
             _ => None,
         };
-        entries.into_iter().flatten().map(|(key, _)| key.as_str())
+        entries.into_iter().flatten().map(|(key, _)| &**key)
     }
 
     /// The maps of a list.

@@ -8,7 +8,7 @@ use crate::settings::Plugin;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value};
-use std::path::MAIN_SEPARATOR;
+use std::path::is_separator;
 use std::sync::Arc;
 
 const VERSIONS: [&str; 2] = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
@@ -20,7 +20,7 @@ pub(super) fn read(exec: &Entry<'_>, cluster: &Entry<'_>, interactive: bool) -> 
         exec.fault(format!("has an `exec` whose `apiVersion` is neither {v1} nor {v1beta1}"))
     })?;
     let command = exec.text("command")?.ok_or_else(|| exec.fault("has an `exec` without a `command`"))?;
-    let is_path = command.contains(MAIN_SEPARATOR);
+    let is_path = command.contains(is_separator);
     let cluster = if exec.flag("provideClusterInfo")? { Some(cluster_info(cluster)?) } else { None };
     Ok(Plugin {
         place: exec.place(),

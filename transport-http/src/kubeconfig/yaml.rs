@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 64;
 /// may have.
 const MAX_SIZE: usize = 64 << 20;
 
-/// How many entries merge keys may bring, in all of a file: aliases multiply.
+/// How many maps and entries merge keys may bring, in all of a file: aliases multiply.
 const MAX_MERGED: usize = 10_000;
 
 /// A value, and where it begins.
@@ -28,7 +28,8 @@ pub(crate) enum Value {
     /// Text, and whether it stands without quotes.
     Scalar(String, bool),
     List(Vec<Arc<Node>>),
-    Map(BTreeMap<String, Arc<Node>>),
+    /// Keys are shared with the maps that merge keys bring them into.
+    Map(BTreeMap<Arc<str>, Arc<Node>>),
 }
 
 /// What is wrong, and in which line.
@@ -68,7 +69,7 @@ struct Open {
 }
 
 enum Key {
-    Name(String),
+    Name(Arc<str>),
     /// `<<`: the entries of another map.
     Merge,
 }
@@ -136,7 +137,7 @@ impl Tree {
         match (&from.value, value) {
             (Value::List(maps), value) if may_be_list => maps.iter().try_for_each(|map| self.merge(value, map, false)),
             (Value::Map(others), Value::Map(entries)) => {
-                self.merged += others.len();
+                self.merged += 1 + others.len();
                 if self.merged > MAX_MERGED {
                     return Err((from.line, format!("merge keys (`<<`) bring more than {MAX_MERGED} entries")));
                 }
@@ -157,7 +158,7 @@ fn too_deep(line: usize) -> Fault {
 fn key_of(node: &Node) -> Result<Key, Fault> {
     match &node.value {
         Value::Scalar(key, true) if key == "<<" => Ok(Key::Merge),
-        Value::Scalar(key, _) => Ok(Key::Name(key.clone())),
+        Value::Scalar(key, _) => Ok(Key::Name(key.as_str().into())),
         _ => Err((node.line, "a key that is no text".to_owned())),
     }
 }
@@ -204,7 +205,7 @@ impl Node {
             Value::Scalar(text, false) => text.as_str().into(),
             Value::List(items) => items.iter().map(|item| item.to_json()).collect::<Vec<_>>().into(),
             Value::Map(entries) => {
-                serde_json::Value::Object(entries.iter().map(|(key, node)| (key.clone(), node.to_json())).collect())
+                serde_json::Value::Object(entries.iter().map(|(key, node)| (key.to_string(), node.to_json())).collect())
             }
         }
     }
@@ -262,6 +263,23 @@ mod tests {
     fn merge_keys_that_multiply_are_refused() {
         let many = "*x, ".repeat(MAX_MERGED);
         assert_eq!(fault(&format!("x: &x {{a: 1, b: 2}}\ny: {{<<: [{many}]}}\n")).0, 1);
+    }
+
+    #[test]
+    fn merge_keys_that_bring_nothing_were_followed_without_a_limit() {
+        let empty = "{}, ".repeat(100);
+        let many = "{<<: *l}, ".repeat(MAX_MERGED / 50);
+        assert_eq!(fault(&format!("l: &l [{empty}]\ny: [{many}]\n")).0, 1);
+    }
+
+    #[test]
+    fn a_long_key_was_copied_wherever_a_merge_key_brought_it() {
+        let root = parse(&format!("x: &x {{{}: 1}}\ny: {{<<: *x}}\n", "k".repeat(1000))).unwrap().unwrap();
+        let keys = ["x", "y"].map(|name| match &root.entry(name).unwrap().value {
+            Value::Map(entries) => entries.keys().next().unwrap().as_ptr(),
+            _ => panic!("a map"),
+        });
+        assert_eq!(keys[0], keys[1]);
     }
 
     /// Each level has the one below so many times.

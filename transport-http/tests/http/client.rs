@@ -175,3 +175,17 @@ fn many_threads_share_a_few_connections() {
     let connections = connections.load(Ordering::Relaxed);
     assert!(connections <= 8, "{connections}");
 }
+
+#[test]
+fn who_hangs_up_ends_what_is_waited_for_and_lets_nothing_begin() {
+    let (asked, was_asked) = mpsc::channel();
+    let server = Server::of(move |connection, _| asked.send(connection).unwrap());
+    let client = client(&server);
+    let waiting = client.clone();
+    let answer = thread::spawn(move || pods().get("a").send(&waiting));
+    let _open = was_asked.recv().unwrap();
+    client.hang_up();
+    assert!(answer.join().unwrap().is_err_and(|error| matches!(error, ApiError::Transport(_))));
+    assert!(pods().get("a").send(&client).is_err());
+    assert!(was_asked.try_recv().is_err(), "nothing more was asked");
+}

@@ -1,15 +1,18 @@
 //! Resources by the names that kubectl knows.
 
 use crate::command::{Run, listwatch};
-use crate::following::{EVENTS, Following};
+use crate::following::{EVENTS, Following, until_it_complains};
 use crate::notifications::Notifications;
 use crate::server::{Answer, Server, refusal};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
+
+/// After which time what does not come is given up.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A version of a group, and of each of its resources plural, singular, short name, whether it is namespaced and watched.
 type Group = (&'static str, &'static str, &'static [(&'static str, &'static str, &'static str, bool, bool)]);
@@ -160,18 +163,38 @@ fn assert_tried_again(run: &Run, says: &str) {
 
 #[test]
 fn a_server_that_could_not_be_reached_was_asked_once_for_what_it_has() {
-    let run = listwatch(&format!("watch pods --server {} --for 5s", Server::nowhere()));
+    let run = until_it_complains(&format!("watch pods --server {}", Server::nowhere()));
     assert_tried_again(&run, "connection refused");
+    let (closing, asked) = telling(|| Answer::Nothing);
+    let following = Following::start(["watch", "pods", "--server", &closing.url]);
+    // One attempt may take two connections, and the last may still be under way.
+    for _ in 0..5 {
+        asked.recv_timeout(PATIENCE).unwrap();
+    }
+    let run = following.end_by("-INT");
+    assert_tried_again(&run, "connection broken");
     let last = run.stderr.lines().last().unwrap();
     assert!(!last.contains(" 1 attempt,"), "{last}");
+}
+
+/// A server that answers every request alike, and tells of each.
+fn telling(answer: fn() -> Answer) -> (Server, Receiver<()>) {
+    let (sender, asked) = mpsc::channel();
+    let server = Server::of(move |_| {
+        // Who has seen enough does not listen any more.
+        let _ = sender.send(());
+        answer()
+    });
+    (server, asked)
 }
 
 #[test]
 fn a_refusal_to_say_what_there_is_is_not_the_end_for_who_keeps_trying() {
     let refusing = Server::of(|_| refusal(403, "Forbidden", "User me cannot get path"));
-    let run = listwatch(&format!("watch pods --server {} --keep-trying --for 2s", refusing.url));
+    let run = until_it_complains(&format!("watch pods --server {} --keep-trying", refusing.url));
     assert_tried_again(&run, "User me cannot get path");
-    assert_eq!(refusing.heads().len(), 1, "who has to help needs longer");
+    assert!(run.stderr.contains(", next in 30 s"), "who has to help needs longer: {}", run.stderr);
+    assert_eq!(refusing.heads().len(), 1);
 }
 
 /// Twice of each, at most.
@@ -207,14 +230,9 @@ fn fetched(url: &str, path: &str) -> String {
 #[cfg(unix)]
 #[test]
 fn a_server_that_did_not_answer_at_all_could_not_be_left_by_ctrl_c() {
-    let (sender, asked) = mpsc::channel();
-    let sender = Mutex::new(sender);
-    let silent = Server::of(move |_| {
-        sender.lock().unwrap().send(()).unwrap();
-        Answer::Silence
-    });
+    let (silent, asked) = telling(|| Answer::Silence);
     let following = Following::start(["watch", "pods", "--server", &silent.url]);
-    asked.recv_timeout(Duration::from_secs(120)).unwrap();
+    asked.recv_timeout(PATIENCE).unwrap();
     let run = following.end_by("-INT");
     assert_eq!(run.error(1), "ended before there was a state: asking the server what `pods` is");
 }

@@ -1,6 +1,7 @@
 //! What cannot be followed, and why: one line that says where and what to do.
 
 use crate::command::{Run, command, listwatch, run};
+use crate::following::until_it_complains;
 use crate::scratch::Scratch;
 use crate::server::{Answer, Server, refusal};
 
@@ -15,8 +16,12 @@ pub(crate) fn kubeconfig(cluster: &str, user: &str) -> Scratch {
     ))
 }
 
+fn arguments(kubeconfig: &Scratch, options: &str) -> String {
+    format!("watch v1/pods --kubeconfig {} {options}", kubeconfig.as_ref().display())
+}
+
 fn watch_with(kubeconfig: &Scratch, options: &str) -> Run {
-    listwatch(&format!("watch v1/pods --kubeconfig {} {options}", kubeconfig.as_ref().display()))
+    listwatch(&arguments(kubeconfig, options))
 }
 
 /// The one line of a run that could not do what it was asked for, with all of these words in it.
@@ -86,8 +91,9 @@ fn a_server_that_will_not_serve_ends_it_with_what_it_says() {
         let server = Server::of(move |_| answer());
         let config = kubeconfig(&format!("server: '{}'", server.url), &format!("token: {TOKEN}"));
         assert_refused(&watch_with(&config, "--for 2m"), &[says, "--keep-trying"]);
-        let run = watch_with(&config, "--for 1s --keep-trying");
+        let run = until_it_complains(&arguments(&config, "--keep-trying"));
         assert_eq!((run.status, &*run.stdout), (Some(1), ""));
+        assert!(run.stderr.lines().next().unwrap().contains(says), "{}", run.stderr);
         assert!(run.stderr.contains("ended before there was a state") && !run.stderr.contains(TOKEN), "{}", run.stderr);
     }
 }
@@ -95,7 +101,7 @@ fn a_server_that_will_not_serve_ends_it_with_what_it_says() {
 /// Each line says it once, and when there will be another attempt.
 #[test]
 fn a_server_that_cannot_be_reached_is_tried_again_and_that_is_said() {
-    let run = listwatch(&format!("watch v1/pods --server {} --for 1s", Server::nowhere()));
+    let run = until_it_complains(&format!("watch v1/pods --server {}", Server::nowhere()));
     assert_eq!(run.status, Some(1));
     let first = run.stderr.lines().next().unwrap();
     assert!(first.starts_with("listwatch: connection refused in the watch-list: 127.0.0.1:"), "{first}");
@@ -106,7 +112,7 @@ fn a_server_that_cannot_be_reached_is_tried_again_and_that_is_said() {
 fn a_page_for_people_is_no_list_and_that_is_said() {
     let page = || Answer::Whole(200, "text/html", "<html><body>Please log in\n</body></html>".into());
     let server = Server::of(move |_| page());
-    let run = listwatch(&format!("watch v1/pods --no-watch-list --server {} --for 1s", server.url));
+    let run = until_it_complains(&format!("watch v1/pods --no-watch-list --server {}", server.url));
     assert_eq!((run.status, &*run.stdout), (Some(1), ""));
     assert!(run.stderr.lines().next().unwrap().contains("the answer is no list (in the list)"), "{}", run.stderr);
 }

@@ -4,8 +4,9 @@ use crate::command::{Run, command};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+#[cfg(unix)]
+use std::time::{Duration, Instant};
 
 /// The options that make every change one line.
 pub(crate) const EVENTS: &str = "--print events --format json";
@@ -14,7 +15,17 @@ pub(crate) const EVENTS: &str = "--print events --format json";
 pub(crate) struct Following {
     child: Child,
     stdout: BufReader<ChildStdout>,
+    stderr: BufReader<ChildStderr>,
     read: String,
+    complaints: String,
+}
+
+/// A run that is asked for its end as soon as it has complained of something.
+#[track_caller]
+pub(crate) fn until_it_complains(arguments: &str) -> Run {
+    let mut following = Following::start(arguments.split_whitespace());
+    following.read_complaint();
+    following.end_by("-INT")
 }
 
 impl Following {
@@ -27,7 +38,8 @@ impl Following {
     fn of(mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        Self { child, stdout, read: String::new() }
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self { child, stdout, stderr, read: String::new(), complaints: String::new() }
     }
 
     /// Reads so many lines.
@@ -37,6 +49,13 @@ impl Following {
             let length = self.stdout.read_line(&mut self.read).unwrap();
             assert!(length > 0, "it ended before it told {lines} lines");
         }
+    }
+
+    /// Reads a line of what it complains of.
+    #[track_caller]
+    pub(crate) fn read_complaint(&mut self) {
+        let length = self.stderr.read_line(&mut self.complaints).unwrap();
+        assert!(length > 0, "it ended before it complained");
     }
 
     /// What was read up to now.
@@ -52,6 +71,7 @@ impl Following {
     }
 
     /// Ends it so, and reads what it printed when it has ended, and not before.
+    #[cfg(unix)]
     pub(crate) fn end_unread_by(mut self, signal: &str) -> Run {
         self.send(signal);
         self.child.wait().unwrap();
@@ -59,14 +79,19 @@ impl Following {
         self.ended()
     }
 
-    /// Ends it so, and reads what it printed little by little.
+    /// Ends it so, and reads what it printed little by little; and tells the longest time that one read and its pause
+    /// took.
+    #[cfg(unix)]
     #[expect(clippy::disallowed_methods, reason = "another process keeps its own time")]
-    pub(crate) fn end_slowly_by(mut self, signal: &str, bytes: u64, pause: Duration) -> Run {
+    pub(crate) fn end_slowly_by(mut self, signal: &str, bytes: u64, pause: Duration) -> (Run, Duration) {
         self.send(signal);
+        let (mut begun, mut longest) = (Instant::now(), Duration::ZERO);
         while self.stdout.by_ref().take(bytes).read_to_string(&mut self.read).unwrap() > 0 {
             std::thread::sleep(pause);
+            longest = longest.max(begun.elapsed());
+            begun = Instant::now();
         }
-        self.ended()
+        (self.ended(), longest)
     }
 
     fn send(&self, signal: &str) {
@@ -75,10 +100,11 @@ impl Following {
     }
 
     /// Asks again and again for its end, and reads nothing more.
+    #[cfg(unix)]
     #[track_caller]
     #[expect(clippy::disallowed_methods, reason = "another process keeps its own time")]
-    pub(crate) fn insist_by(mut self, signal: &str) -> ExitStatus {
-        for _ in 0..200 {
+    pub(crate) fn insist_by(mut self, signal: &str) -> std::process::ExitStatus {
+        for _ in 0..1_200 {
             let _may_be_gone = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
             std::thread::sleep(Duration::from_millis(50));
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -95,9 +121,9 @@ impl Following {
     }
 
     fn ended(self) -> Run {
-        let Self { child, stdout, read } = self;
+        let Self { mut child, stdout, mut stderr, read, mut complaints } = self;
         drop(stdout);
-        let output = child.wait_with_output().unwrap();
-        Run { status: output.status.code(), stdout: read, stderr: String::from_utf8(output.stderr).unwrap() }
+        stderr.read_to_string(&mut complaints).unwrap();
+        Run { status: child.wait().unwrap().code(), stdout: read, stderr: complaints }
     }
 }

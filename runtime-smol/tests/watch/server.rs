@@ -1,6 +1,6 @@
 //! A server that answers as a test says.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
@@ -19,25 +19,13 @@ pub(crate) enum Answer {
     Whole(u16, &'static str, String),
     /// A watch in which nothing happens.
     Silence,
-    /// A body in pieces, each one write, over this connection.
+    /// Not even a head: the connection ends.
+    Nothing,
+    /// A body in chunks, written to this connection.
     Stream(Stream),
 }
 
-pub(crate) type Stream = Box<dyn FnOnce(&mut dyn Write, &TcpStream)>;
-
-/// Makes each write one chunk.
-struct Chunked<'a>(&'a TcpStream);
-
-impl Write for Chunked<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.write_all(&[format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat())?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+pub(crate) type Stream = Box<dyn FnOnce(&TcpStream)>;
 
 impl Answer {
     pub(crate) fn json(status: u16, body: impl Into<String>) -> Self {
@@ -100,9 +88,10 @@ fn serve(mut connection: TcpStream, asked: &Mutex<Vec<String>>, answer: &dyn Fn(
             let said = connection.write_all(STREAM.as_bytes());
             said.and_then(|()| reader.read_line(&mut String::new()).map(drop))
         }
+        Answer::Nothing => Ok(()),
         Answer::Stream(stream) => {
             let said = connection.write_all(STREAM.as_bytes());
-            said.map(|()| stream(&mut Chunked(&connection), &connection))
+            said.map(|()| stream(&connection))
         }
     };
 }
@@ -124,7 +113,7 @@ pub(crate) fn refusal(code: u16, reason: &str, message: &str) -> Answer {
     Answer::json(code, body)
 }
 
-/// A server of a watch with large events, one after the other for as long as they are taken.
+/// A server of a watch with large events, one after the other as they are taken.
 pub(crate) struct Firehose {
     pub(crate) server: Server,
     told: Receiver<Taken>,
@@ -140,6 +129,9 @@ pub(crate) enum Taken {
 impl Firehose {
     /// Far more than sockets and pipes hold.
     const EVENTS: usize = 8_000;
+    /// After so many attempts in a row of which none got rid of a byte, no more is taken. Nothing breaks where that was
+    /// a machine that is too busy: what is taken later is written later.
+    const ATTEMPTS: u32 = 30;
 
     pub(crate) fn start() -> Self {
         let (sender, told) = mpsc::channel();
@@ -149,10 +141,15 @@ impl Firehose {
                 return Answer::json(200, pods(0));
             }
             let sender = sender.lock().unwrap().clone();
-            Answer::Stream(Box::new(move |body, connection| {
-                connection.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
-                let refused = (0..Self::EVENTS).find(|number| body.write_all(&Self::event(*number)).is_err());
-                sender.send(refused.map_or(Taken::All, Taken::Up)).unwrap();
+            Answer::Stream(Box::new(move |connection| {
+                connection.set_nonblocking(true).unwrap();
+                let write = |number| {
+                    let on_stall = || drop(sender.send(Taken::Up(number)));
+                    write_patiently(connection, &chunk(&Self::event(number)), on_stall)
+                };
+                if (0..Self::EVENTS).try_for_each(write).is_ok() {
+                    drop(sender.send(Taken::All));
+                }
             }))
         });
         Self { server, told }
@@ -169,4 +166,29 @@ impl Firehose {
         let object = format!(r#"{{"metadata":{{"name":"{name}{version}","resourceVersion":"{version}"}}}}"#);
         format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n").into_bytes()
     }
+}
+
+/// As a part of a body.
+fn chunk(bytes: &[u8]) -> Vec<u8> {
+    [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
+/// Writes all of it however long that takes, and tells once where nothing is taken.
+#[expect(clippy::disallowed_methods, reason = "another process keeps its own time")]
+fn write_patiently(mut connection: &TcpStream, mut bytes: &[u8], on_stall: impl Fn()) -> io::Result<()> {
+    let mut refused = 0;
+    while !bytes.is_empty() {
+        match connection.write(bytes) {
+            Ok(taken) => (bytes, refused) = (&bytes[taken..], 0),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                refused += 1;
+                if refused == Firehose::ATTEMPTS {
+                    on_stall();
+                }
+                thread::sleep(Duration::from_millis(100));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }

@@ -77,6 +77,13 @@ impl Cluster {
         self.server.base()
     }
 
+    /// Whether an exec plugin may ask somebody at the terminal, which then should not be written to: before a first answer,
+    /// and when a credential has expired.
+    #[must_use]
+    pub fn may_ask(&self) -> bool {
+        self.server.may_ask()
+    }
+
     /// The context, where a kubeconfig has one.
     #[must_use]
     pub fn context(&self) -> Option<&str> {

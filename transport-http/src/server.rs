@@ -121,6 +121,10 @@ impl Server {
         renewed.map(|credential| self.session_of(credential)).transpose()
     }
 
+    pub(crate) fn may_ask(&self) -> bool {
+        self.auth.may_ask()
+    }
+
     /// Ends what nobody waits for any more, because somebody has hung up.
     pub(crate) fn on_hung_up(&self) {
         self.auth.on_hung_up();

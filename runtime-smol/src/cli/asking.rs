@@ -2,22 +2,33 @@
 
 use crate::args::WatchOptions;
 use crate::complaint::complain;
+use crate::live::Live;
 use crate::resource::ResourceError;
 use listwatch_runtime_smol::{
     ApiClient, ApiError, ApiRequest, Backoff, Clock, Discovery, ExponentialBackoff, Failure, InformerStatus, Instant,
     RateLimiter,
 };
+use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A server that asks for more is not believed.
 const MOST_ASKED: Duration = Duration::from_secs(3600);
 
+/// For how long a server that has just come back may not know all that it has: custom resources come last.
+const AWAKENING: Duration = Duration::from_secs(60);
+
 /// Asks a server what it has, and does so again where waiting may help.
 pub(crate) struct Asking<'a> {
     options: &'a WatchOptions,
     clock: Clock,
-    trouble: Option<Trouble>,
+    live: &'a Live,
+    trouble: RefCell<Option<Trouble>>,
+    /// When it could be asked again, after it could not.
+    back: Cell<Option<Instant>>,
+    /// How often it did not have what is wanted.
+    missed: Cell<u32>,
 }
 
 /// Why there is no answer yet.
@@ -29,8 +40,8 @@ struct Trouble {
 }
 
 impl<'a> Asking<'a> {
-    pub(crate) fn new(options: &'a WatchOptions, clock: Clock) -> Self {
-        Self { options, clock, trouble: None }
+    pub(crate) fn new(options: &'a WatchOptions, clock: Clock, live: &'a Live) -> Self {
+        Self { options, clock, live, trouble: RefCell::default(), back: Cell::new(None), missed: Cell::new(0) }
     }
 
     /// All that the server has.
@@ -38,7 +49,7 @@ impl<'a> Asking<'a> {
     /// # Errors
     /// Where waiting does not help, and nobody wants to wait all the same.
     pub(crate) async fn discover(
-        &mut self,
+        &self,
         client: impl ApiClient + Send + Sync + 'static,
     ) -> Result<Discovery, ResourceError> {
         let (client, mut discovery) = (Arc::new(client), Discovery::new());
@@ -47,21 +58,51 @@ impl<'a> Asking<'a> {
                 let next = self.on_failure(error)?;
                 self.clock.sleep_until(next).await;
             }
-            self.trouble = None;
+            self.on_answer();
         }
         Ok(discovery)
     }
 
     /// What it is doing.
     pub(crate) fn status(&self) -> String {
-        match &self.trouble {
+        match &*self.trouble.borrow() {
             None => format!("asking the server what `{}` is", self.options.resource),
             Some(trouble) => trouble.status(self.clock.now()).to_string(),
         }
     }
 
-    /// Says once what is wrong, and again when something else is; and when to ask again.
-    fn on_failure(&mut self, error: ApiError) -> Result<Instant, ResourceError> {
+    /// The server does not have what is wanted: perhaps not yet.
+    ///
+    /// # Errors
+    /// Where waiting does not help, and nobody wants to wait all the same.
+    pub(crate) async fn on_missing(&self, error: ResourceError) -> Result<(), ResourceError> {
+        let awakes = self.back.get().is_some_and(|back| self.clock.now().saturating_since(back) < AWAKENING);
+        if !awakes && !self.options.keep_trying {
+            return Err(error);
+        }
+        let missed = self.missed.get().saturating_add(1);
+        self.missed.set(missed);
+        if missed == 1 {
+            self.say(format_args!("{error}; perhaps not yet, so it is asked again"));
+        }
+        self.clock.sleep(delay(missed, false)).await;
+        Ok(())
+    }
+
+    /// Who was told that the server cannot be asked wants to know that it can be.
+    fn on_answer(&self) {
+        if self.trouble.take().is_some() {
+            self.back.set(Some(self.clock.now()));
+            self.say("well again: the server answers");
+        }
+    }
+
+    fn say(&self, what: impl fmt::Display) {
+        self.live.aside(|| complain(what));
+    }
+
+    /// Says what is wrong, less and less often while it stays the same; and when to ask again.
+    fn on_failure(&self, error: ApiError) -> Result<Instant, ResourceError> {
         let name = &self.options.resource;
         let (failure, hopeless) = judge(&error);
         if hopeless && !self.options.keep_trying {
@@ -73,10 +114,12 @@ impl<'a> Asking<'a> {
         let since = before.as_ref().map_or(now, |before| before.since);
         let asked = error.retry_after().unwrap_or_default().min(MOST_ASKED);
         let next = now + delay(attempts, hopeless).max(asked);
-        let trouble = self.trouble.insert(Trouble { failure, since, attempts, next });
-        if before.is_none_or(|before| before.failure.class() != trouble.failure.class()) {
-            complain(format_args!("cannot ask the server what `{name}` is: {error}; {}", trouble.status(now)));
+        let trouble = Trouble { failure, since, attempts, next };
+        let is_new = before.is_none_or(|before| before.failure.class() != trouble.failure.class());
+        if is_new || attempts.is_power_of_two() {
+            self.say(format_args!("cannot ask the server what `{name}` is: {error}; {}", trouble.status(now)));
         }
+        self.trouble.replace(Some(trouble));
         Ok(next)
     }
 }

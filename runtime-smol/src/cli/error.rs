@@ -32,6 +32,17 @@ impl From<CaptureError> for CommandError {
     }
 }
 
+impl CommandError {
+    /// Whether it is by what was typed, whatever the cluster has.
+    pub(crate) fn is_wrong_usage(&self) -> bool {
+        match self {
+            Self::Resource(error) => matches!(error, ResourceError::NotAResource(_)),
+            Self::Capture(error) => error.kind() == CaptureErrorKind::Secrets,
+            _ => false,
+        }
+    }
+}
+
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
         Self::Config(error)

@@ -41,8 +41,9 @@ fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(CommandError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
+            let status = if error.is_wrong_usage() { ExitCode::from(2) } else { ExitCode::FAILURE };
             complain(error);
-            ExitCode::FAILURE
+            status
         }
     }
 }

@@ -32,13 +32,18 @@ pub(crate) enum ResourceError {
 pub(crate) async fn resource(
     cluster: &Cluster,
     options: &WatchOptions,
-    asking: &mut Asking<'_>,
+    asking: &Asking<'_>,
 ) -> Result<Resource, CommandError> {
     let found = match options.resource.contains('/') {
         true => Resource::named(&options.resource).map_err(ResourceError::NotAResource)?,
         false => {
             let asked = Asked(cluster.client()?);
-            found(options, &asking.discover(asked.0.clone()).await?)?
+            loop {
+                match found(options, &asking.discover(asked.0.clone()).await?) {
+                    Err(missing @ ResourceError::Unknown { .. }) => asking.on_missing(missing).await?,
+                    found => break found?,
+                }
+            }
         }
     };
     let resource = found

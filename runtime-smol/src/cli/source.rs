@@ -9,6 +9,8 @@ use listwatch_runtime_smol::{Incoming, ListerWatcher, Query, Request, RequestId,
 pub(crate) struct Source {
     line: Line,
     pub(crate) requests: Requests,
+    /// Whether anything was ever answered.
+    pub(crate) answered: bool,
 }
 
 enum Line {
@@ -26,11 +28,15 @@ pub(crate) struct Requests {
 
 impl Source {
     pub(crate) fn plain(transport: HttpTransport) -> Self {
-        Self { line: Line::Plain(transport), requests: Requests::default() }
+        Self::over(Line::Plain(transport))
     }
 
     pub(crate) fn recorded(recorder: Recorder<HttpTransport>) -> Self {
-        Self { line: Line::Recorded(Box::new(recorder)), requests: Requests::default() }
+        Self::over(Line::Recorded(Box::new(recorder)))
+    }
+
+    fn over(line: Line) -> Self {
+        Self { line, requests: Requests::default(), answered: false }
     }
 
     /// Why nothing can be recorded any more.
@@ -68,7 +74,9 @@ impl ListerWatcher for Source {
     }
 
     fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
-        self.line().poll_read(turn, buf)
+        let polled = self.line().poll_read(turn, buf);
+        self.answered |= matches!(polled, Poll::Ready(Incoming::Head { .. } | Incoming::Failed { .. }));
+        polled
     }
 
     fn abort(&mut self, id: RequestId) {

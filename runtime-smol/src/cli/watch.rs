@@ -48,7 +48,8 @@ fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), Com
     let clock = Clock::real();
     let mut stop: Stop = Box::pin(stop(&clock, options.duration).map_err(CommandError::Signals)?);
     run(&clock, &Executor::new(), async {
-        let resource = resource_unless(&mut stop, &cluster, options, &clock).await?;
+        let live = Live::words(!is_read_by_a_program(options));
+        let resource = resource_unless(&mut stop, &cluster, options, &clock, &live).await?;
         let source = source(options, &resource, cluster.transport()?)?;
         let informer = Informer::<T>::new(resource, config(options));
         let mut watch = Watch {
@@ -56,7 +57,8 @@ fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), Com
             clock: clock.clone(),
             events: Events::start(Driver::new(informer, source), clock.clone()),
             printer: Printer::new(Outlet::stdout(), options.print, options.format),
-            live: Live::words(!is_read_by_a_program(options)),
+            live,
+            may_ask: cluster.may_ask(),
             counts: Counts::default(),
             told: None,
         };
@@ -71,13 +73,23 @@ async fn resource_unless(
     cluster: &Cluster,
     options: &WatchOptions,
     clock: &Clock,
+    live: &Live,
 ) -> Result<Resource, CommandError> {
-    let mut asking = Asking::new(options, clock.clone());
+    let asking = Asking::new(options, clock.clone(), live);
     let stopped = async {
         stop.await;
         None
     };
-    let found = or(stopped, async { Some(resource(cluster, options, &mut asking).await) }).await;
+    let shown = async {
+        // A question at the terminal is not to be written over.
+        while live.is_visible() && !cluster.may_ask() {
+            live.show(&asking.status());
+            clock.sleep(TICK).await;
+        }
+        pending().await
+    };
+    let found = or(stopped, or(async { Some(resource(cluster, options, &asking).await) }, shown)).await;
+    live.hide();
     found.unwrap_or_else(|| Err(CommandError::NeverSynced(asking.status())))
 }
 
@@ -87,6 +99,8 @@ struct Watch<'a, T> {
     events: Events<T, Source, Indexer<Arc<Object<T>>>>,
     printer: Printer<Outlet>,
     live: Live,
+    /// Whether somebody may be asked for a credential at the terminal.
+    may_ask: bool,
     counts: Counts,
     /// The kind of the last failure that was told, if it is not over.
     told: Option<FailureClass>,
@@ -204,8 +218,9 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
         if self.told.is_some() && matches!(self.status(), InformerStatus::Synced { .. }) {
             self.on_recovery();
         }
-        // Standard output is perhaps the same terminal.
-        if self.printer.out().is_empty() { self.show_status() } else { self.live.hide() }
+        // Standard output is perhaps the same terminal; and who is asked there wants to read the question.
+        let asks = self.may_ask && !self.events.driver().transport().answered;
+        if self.printer.out().is_empty() && !asks { self.show_status() } else { self.live.hide() }
     }
 
     fn show_status(&self) {

@@ -3,6 +3,7 @@
 use crate::command::{Run, listwatch};
 use crate::following::{EVENTS, Following, until_it_complains};
 use crate::notifications::Notifications;
+use crate::scratch::Scratch;
 use crate::server::{Answer, Server, refusal};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -151,11 +152,11 @@ fn a_server_that_does_not_say_what_it_has_is_told_with_a_way_around() {
     }
 }
 
-/// What is wrong, and when it is tried again, is said once; and at the end that it was in vain.
+/// What is wrong, and when it is tried again, is said, less and less often; and at the end that it was in vain.
 #[track_caller]
 fn assert_tried_again(run: &Run, says: &str) {
     assert_eq!((run.status, &*run.stdout), (Some(1), ""), "{}", run.stderr);
-    let [first, last] = run.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", run.stderr) };
+    let [first, .., last] = run.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", run.stderr) };
     assert!(first.starts_with("listwatch: cannot ask the server what `pods` is: ") && first.contains(says), "{first}");
     assert!(first.contains("failing for 0 s: ") && first.contains(", 1 attempt, next in "), "{first}");
     assert!(last.starts_with("listwatch: ended before there was a state: failing for "), "{last}");
@@ -212,11 +213,38 @@ fn a_server_that_is_too_busy_to_say_what_it_has_is_asked_again() {
     following.read_lines(1);
     let run = following.end_by("-INT");
     let told: Vec<&str> = run.stderr.lines().collect();
-    assert!(
-        matches!(told[..], [busy, not_yet] if busy.contains("come later") && not_yet.contains("not yet")),
-        "{told:?}"
-    );
+    let [busy, well, not_yet, well_again] = told[..] else { panic!("{told:?}") };
+    assert!(busy.contains("come later") && not_yet.contains("not yet"), "{told:?}");
+    assert_eq!([well, well_again], ["listwatch: well again: the server answers"; 2]);
     assert!(Notifications::read(&run.stdout).by_key.contains_key("apis.apps.v1.deployments"));
+}
+
+/// Custom resources are not among what a server has for a while after it has come up.
+#[test]
+fn a_server_that_had_just_come_up_and_did_not_know_a_custom_resource_yet_was_the_end() {
+    let (url, asked) = (server().url, AtomicU32::new(0));
+    let awaking = Server::of(move |path| match asked.fetch_add(1, Ordering::Relaxed) {
+        0 => refusal(503, "ServiceUnavailable", "not yet"),
+        _ if path.contains("watch=") => Answer::Silence,
+        2 => groups(&NAMED[..1]),
+        _ => Answer::json(200, fetched(&url, path)),
+    });
+    let arguments = format!("watch cert --no-watch-list {EVENTS} --server {}", awaking.url);
+    let mut following = Following::start(arguments.split_whitespace());
+    following.read_lines(1);
+    let run = following.end_by("-INT");
+    assert!(run.stderr.contains("no resource `cert`; ") && run.stderr.contains("; perhaps not yet"), "{}", run.stderr);
+    assert!(Notifications::read(&run.stdout).by_key.contains_key("apis.cert-manager.io.v1.certificates"));
+}
+
+#[test]
+fn who_keeps_trying_waits_for_a_resource_that_is_not_there_yet() {
+    let run = until_it_complains(&format!("watch unicorns --keep-trying --server {}", server().url));
+    assert!(
+        run.stderr.contains("no resource `unicorns`; ") && run.stderr.contains("; perhaps not yet"),
+        "{}",
+        run.stderr
+    );
 }
 
 /// What another server answers.
@@ -235,4 +263,34 @@ fn a_server_that_did_not_answer_at_all_could_not_be_left_by_ctrl_c() {
     asked.recv_timeout(PATIENCE).unwrap();
     let run = following.end_by("-INT");
     assert_eq!(run.error(1), "ended before there was a state: asking the server what `pods` is");
+}
+
+#[cfg(unix)]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "another process keeps its own time")]
+fn a_plugin_was_left_behind_by_who_had_asked_what_there_is_and_was_ended() {
+    let number = Scratch::path(".pid");
+    let script = format!("echo $$ > '{}'; exec sleep 600 2>/dev/null", number.as_ref().display());
+    let exec = format!(
+        "{{apiVersion: client.authentication.k8s.io/v1, command: /bin/sh, args: [-c, \"{script}\"], interactiveMode: Never}}"
+    );
+    let file = Scratch::new(format!(
+        "current-context: c\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+         clusters: [{{name: c, cluster: {{server: '{}'}}}}]\nusers: [{{name: u, user: {{exec: {exec}}}}}]\n",
+        Server::nowhere()
+    ));
+    let following = Following::start(["watch", "pods", "--kubeconfig", file.as_ref().to_str().unwrap()]);
+    let plugin = (0..600).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(200));
+        std::fs::read_to_string(&number).ok().filter(|number| number.ends_with('\n'))
+    });
+    let plugin = plugin.unwrap();
+    following.end_by("-INT");
+    let is_there =
+        || std::process::Command::new("kill").args(["-0", plugin.trim()]).stderr(std::process::Stdio::null()).status();
+    let gone = (0..300).any(|_| {
+        std::thread::sleep(Duration::from_millis(200));
+        !is_there().unwrap().success()
+    });
+    assert!(gone, "process {plugin} goes on");
 }

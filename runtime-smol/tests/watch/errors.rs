@@ -27,7 +27,12 @@ fn watch_with(kubeconfig: &Scratch, options: &str) -> Run {
 /// The one line of a run that could not do what it was asked for, with all of these words in it.
 #[track_caller]
 fn assert_refused(run: &Run, says: &[&str]) {
-    let error = run.error(1);
+    assert_refused_with(1, run, says);
+}
+
+#[track_caller]
+fn assert_refused_with(status: i32, run: &Run, says: &[&str]) {
+    let error = run.error(status);
     assert!(says.iter().all(|word| error.contains(word)), "{error}");
     assert!(!error.contains(TOKEN), "{error}");
     assert_eq!(run.stdout, "");
@@ -66,7 +71,7 @@ fn without_any_cluster_what_was_looked_for_and_how_to_give_one_is_said() {
 fn what_names_no_resource_is_refused_before_anybody_is_asked() {
     for name in ["v1/pods/x", "apps/deployments", "v1/", "/", "v1/../pods"] {
         let run = listwatch(&format!("watch {name} --server {}", Server::nowhere()));
-        assert_refused(&run, &[name, "v1/pods", "apps/v1/deployments"]);
+        assert_refused_with(2, &run, &[name, "v1/pods", "apps/v1/deployments"]);
     }
 }
 

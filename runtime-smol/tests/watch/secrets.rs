@@ -39,7 +39,7 @@ fn secrets_are_recorded_only_where_that_is_said() {
     let server = format!("--server {}", server.url);
     let file = Scratch::path(".jsonl");
     let run = listwatch(&record("v1/secrets", &file, &format!("{server} --for 2m")));
-    assert!(run.error(1).contains("--include-secrets"), "{}", run.stderr);
+    assert!(run.error(2).contains("--include-secrets"), "{}", run.stderr);
     assert!(!file.as_ref().exists() && run.stdout.is_empty());
     let arguments = record("v1/secrets", &file, &format!("{server} --include-secrets"));
     let mut following = Following::start(arguments.split_whitespace());

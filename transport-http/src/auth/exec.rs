@@ -47,6 +47,10 @@ impl Exec {
         &self.plugin.place
     }
 
+    pub(super) fn may_ask(&self) -> bool {
+        self.plugin.asks
+    }
+
     /// What it gave, or gives when it is run now.
     pub(super) fn current(&self, caller: &Caller) -> Result<Issued, ConfigError> {
         let mut state = self.lock();
@@ -151,6 +155,9 @@ struct Status {
 
 /// What it printed means. Nothing of it is quoted.
 fn read(output: &[u8], api_version: &str) -> Result<Issued, String> {
+    if output.trim_ascii().is_empty() {
+        return Err("printed nothing: try it by hand".to_owned());
+    }
     let credential: ExecCredential = serde_json::from_slice(output).map_err(|error| {
         format!("printed no ExecCredential: see line {}, column {} of its output", error.line(), error.column())
     })?;

@@ -98,6 +98,11 @@ impl Auth {
         Ok(Some(self.credential(caller)?).filter(|renewed| renewed != refused))
     }
 
+    /// Whether somebody may be asked at the terminal.
+    pub(crate) fn may_ask(&self) -> bool {
+        matches!(&self.source, Source::Exec(exec) if exec.may_ask())
+    }
+
     /// Somebody who may have waited for a credential has hung up.
     pub(crate) fn on_hung_up(&self) {
         if let Source::Exec(exec) = &self.source {

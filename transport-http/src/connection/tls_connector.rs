@@ -66,7 +66,7 @@ impl<In: Transport> Connector<In> for TlsConnector {
 fn broken(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
-            io::Error::new(ErrorKind::BrokenPipe, error)
+            io::Error::new(ErrorKind::BrokenPipe, "TLS was broken off")
         }
         _ => error,
     }

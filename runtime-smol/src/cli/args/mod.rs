@@ -76,6 +76,14 @@ mod tests {
     }
 
     #[test]
+    fn all_namespaces_are_all_wherever_that_is_said() {
+        for args in ["watch v1/pods -A -n web", "watch v1/pods -n web -A"] {
+            let Ok(Command::Watch(options)) = parsed(args) else { panic!("refused") };
+            assert_eq!(options.namespace, None, "{args}");
+        }
+    }
+
+    #[test]
     fn a_record_has_a_file_and_prints_nothing_else() {
         let Ok(Command::Watch(options)) = parsed("record v1/secrets -o s.jsonl.gz --include-secrets --server http://x")
         else {

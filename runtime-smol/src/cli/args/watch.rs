@@ -59,7 +59,7 @@ fn read(mut parser: Parser, printed: Print, recorded: bool) -> Result<Command, l
         record: None,
         include_secrets: false,
     };
-    let (mut url, mut file, mut context) = (None, None, None);
+    let (mut url, mut file, mut context, mut all) = (None, None, None, false);
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
@@ -69,7 +69,7 @@ fn read(mut parser: Parser, printed: Print, recorded: bool) -> Result<Command, l
             Arg::Short('n') | Arg::Long("namespace") => {
                 options.namespace = Some(parser.value()?.parse_with(namespace)?);
             }
-            Arg::Short('A') | Arg::Long("all-namespaces") => options.namespace = None,
+            Arg::Short('A') | Arg::Long("all-namespaces") => all = true,
             Arg::Short('l') | Arg::Long("selector") => options.labels = Some(parser.value()?.string()?),
             Arg::Long("field-selector") => options.fields = Some(parser.value()?.string()?),
             Arg::Long("type") => options.kind = parser.value()?.parse_with(kind)?,
@@ -89,6 +89,9 @@ fn read(mut parser: Parser, printed: Print, recorded: bool) -> Result<Command, l
         (None, file, context) => Server::Kubeconfig { file, context },
         (Some(_), ..) => return Err("--server is instead of a kubeconfig and its context".into()),
     };
+    if all {
+        options.namespace = None;
+    }
     if options.resource.is_empty() {
         return Err("what is to be followed is missing, such as `v1/pods`".into());
     }

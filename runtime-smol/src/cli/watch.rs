@@ -226,7 +226,12 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
     fn show_status(&self) {
         if self.live.is_visible() {
             let objects = self.events.driver().informer().cache().len();
-            self.live.show(&format!("{}; {objects} objects, {} events", self.status(), self.counts.events));
+            let status = match self.events.driver().transport().answered {
+                true => self.status().to_string(),
+                // By a server, or by a plugin that has the credentials.
+                false => "waiting for a first answer".to_owned(),
+            };
+            self.live.show(&format!("{status}; {objects} objects, {} events", self.counts.events));
         }
     }
 

@@ -89,8 +89,9 @@ impl<T: DeserializeOwned> Follower<T> {
         }
     }
 
-    /// What is in the cache, by what was told.
+    /// What is in the cache, which is what was told.
     pub(crate) fn state(&self) -> &State {
+        self.told.check(self.driver.informer().cache());
         &self.told.state
     }
 

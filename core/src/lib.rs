@@ -55,6 +55,9 @@ extern crate std;
 mod time;
 pub use time::{Instant, earliest};
 
+mod text;
+pub use text::{Printable, is_printable};
+
 #[cfg(any(test, feature = "json"))]
 mod random;
 

@@ -11,12 +11,13 @@ use std::process::Command;
 /// The modules of core from the bottom up, and what each may import: whole modules, or single items of one.
 const MODULES: &[(&str, &[&str])] = &[
     ("time", &[]),
+    ("text", &[]),
     ("random", &[]),
     ("storage", &["time", "random"]),
     ("object", &["time", "random", "storage"]),
-    ("wire", &["time", "random", "storage", "object"]),
-    ("transport", &["time", "random", "storage", "object", "wire"]),
-    ("client", &["random", "wire", "transport"]),
+    ("wire", &["time", "text", "random", "storage", "object"]),
+    ("transport", &["time", "text", "random", "storage", "object", "wire"]),
+    ("client", &["text", "random", "wire", "transport"]),
     ("fifo", &["time", "random", "storage", "object"]),
     ("indexer", &["time", "random", "storage", "object", "fifo::KnownObjects"]),
     ("queue", &["time", "random", "storage", "object"]),
@@ -24,6 +25,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "reflector",
         &[
             "time",
+            "text",
             "random",
             "object",
             "wire",
@@ -32,7 +34,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "transport::TransportErrorKind",
         ],
     ),
-    ("informer", &["time", "storage", "object", "wire", "transport", "fifo", "indexer", "reflector"]),
+    ("informer", &["time", "text", "storage", "object", "wire", "transport", "fifo", "indexer", "reflector"]),
     ("driver", &["time", "object", "transport", "indexer", "reflector::Action", "informer"]),
     ("shared", &["time", "random", "storage", "object", "indexer", "queue"]),
 ];

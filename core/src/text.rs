@@ -1,0 +1,154 @@
+//! Text from outside, on its way to a person.
+
+use core::fmt::{self, Write};
+
+/// How many characters of a text are shown unless another limit is given.
+const MOST: usize = 1024;
+
+/// Shows text from outside on one line: nothing in it can steer a terminal, forge a line of a log or hide, and its length
+/// has a limit.
+///
+/// Characters that [`is_printable`] refuses appear as escapes: `\n`, `\r`, `\t`, `\u009b`, `\U000e0041`. A text over the
+/// limit is cut there and ends with `…`; the default limit is 1,024 characters. Backslashes stay as they are, so a text
+/// that is shown twice looks the same as one that is shown once.
+///
+/// ```
+/// use listwatch_core::Printable;
+///
+/// assert_eq!(Printable::new("größe").to_string(), "größe");
+/// assert_eq!(Printable::new("\x1b]52;c;aGk=\x07\n").to_string(), r"\u001b]52;c;aGk=\u0007\n");
+/// assert_eq!(Printable::new("Forbidden").at_most(6).to_string(), "Forbid…");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Printable<T> {
+    shown: T,
+    most: usize,
+}
+
+impl<T> Printable<T> {
+    /// Shows a text, or whatever else has a [`Display`](fmt::Display).
+    pub const fn new(shown: T) -> Self {
+        Self { shown, most: MOST }
+    }
+
+    /// The same with another limit, in characters of the original.
+    #[must_use]
+    pub fn at_most(mut self, characters: usize) -> Self {
+        self.most = characters;
+        self
+    }
+}
+
+/// Whether a character can be shown as it is. Control characters (C0, DEL, C1), separators of lines and paragraphs, and
+/// what is invisible or turns the direction of writing cannot.
+///
+/// ```
+/// use listwatch_core::is_printable;
+///
+/// assert!("größe 名前 ≠ 🙂".chars().all(is_printable));
+/// assert!("\u{7f}\u{9b}\u{200b}\u{202e}\u{2028}\u{feff}".chars().all(|c| !is_printable(c)));
+/// ```
+#[must_use]
+pub fn is_printable(c: char) -> bool {
+    !c.is_control()
+        && !matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+impl<T: fmt::Display> fmt::Display for Printable<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut escaping = Escaping { f, left: self.most, is_cut: false };
+        match write!(escaping, "{}", self.shown) {
+            Err(_) if escaping.is_cut => f.write_char('…'),
+            result => result,
+        }
+    }
+}
+
+struct Escaping<'a, 'b> {
+    f: &'a mut fmt::Formatter<'b>,
+    left: usize,
+    is_cut: bool,
+}
+
+impl Write for Escaping<'_, '_> {
+    /// The error at the limit keeps the source from writing megabytes for nothing.
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            if self.left == 0 {
+                self.is_cut = true;
+                return Err(fmt::Error);
+            }
+            self.left -= 1;
+            write_escaped(self.f, c)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_escaped(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
+    match c {
+        _ if is_printable(c) => f.write_char(c),
+        '\n' => f.write_str("\\n"),
+        '\r' => f.write_str("\\r"),
+        '\t' => f.write_str("\\t"),
+        '\0'..='\u{ffff}' => write!(f, "\\u{:04x}", u32::from(c)),
+        _ => write!(f, "\\U{:08x}", u32::from(c)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::format;
+    use std::string::{String, ToString};
+
+    #[test]
+    fn no_character_that_steers_hides_or_breaks_a_line_comes_through() {
+        let all = (0..=0x10_ffff).filter_map(char::from_u32);
+        let shown = all.map(|c| Printable::new(c).to_string()).collect::<String>();
+        for c in "\0\u{7}\u{1b}\n\r\t\u{7f}\u{80}\u{9b}\u{9f}".chars().chain("\u{200e}\u{200f}\u{61c}".chars()) {
+            assert!(!shown.contains(c), "{c:?}");
+        }
+        for c in ('\u{202a}'..='\u{202e}').chain('\u{2066}'..='\u{2069}').chain('\u{2028}'..='\u{2029}') {
+            assert!(!shown.contains(c), "{c:?}");
+        }
+        for c in ['\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{feff}', '\u{e0041}'] {
+            assert!(!shown.contains(c), "{c:?}");
+        }
+        assert!(shown.contains('ü') && shown.contains('名') && shown.contains('\\'));
+    }
+
+    #[test]
+    fn a_text_is_cut_at_the_limit_and_not_at_its_end() {
+        let cut = |text: &str| Printable::new(text).at_most(3).to_string();
+        assert_eq!((cut("äöü"), cut("äöü!"), cut("")), ("äöü".into(), "äöü…".into(), String::new()));
+        assert_eq!(cut("\u{1b}\u{1b}\u{1b}\u{1b}"), r"\u001b\u001b\u001b…", "an escape is one character");
+        assert_eq!(Printable::new("x".repeat(1 << 20)).to_string().chars().count(), MOST + 1);
+    }
+
+    #[test]
+    fn what_is_shown_twice_looks_as_if_shown_once() {
+        let once = Printable::new("\u{9b}\u{e0041}\\n").to_string();
+        assert_eq!(once, r"\u009b\U000e0041\n");
+        assert_eq!(Printable::new(&once).to_string(), once);
+    }
+
+    #[test]
+    fn a_source_that_fails_is_no_text_that_was_cut() {
+        struct Failing;
+        impl fmt::Display for Failing {
+            fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+                Err(fmt::Error)
+            }
+        }
+        let mut text = String::new();
+        assert!(write!(text, "{}", Printable::new(Failing)).is_err() && text.is_empty());
+        assert_eq!(format!("{}", Printable::new(format_args!("{}-{}", 1, 2)).at_most(2)), "1-…");
+    }
+}

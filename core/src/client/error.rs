@@ -1,3 +1,4 @@
+use crate::text::Printable;
 use crate::transport::TransportError;
 use crate::wire::Status;
 use alloc::boxed::Box;
@@ -123,8 +124,8 @@ impl fmt::Display for ApiError {
         match self {
             Self::Status { status, .. } => status.fmt(f),
             Self::Transport(error) => error.fmt(f),
-            Self::Unreadable(why) => write!(f, "the answer cannot be read: {why}"),
-            Self::Unwritable(why) => write!(f, "the request cannot be written: {why}"),
+            Self::Unreadable(why) => write!(f, "the answer cannot be read: {}", Printable::new(why)),
+            Self::Unwritable(why) => write!(f, "the request cannot be written: {}", Printable::new(why)),
         }
     }
 }

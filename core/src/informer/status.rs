@@ -1,6 +1,7 @@
 //! What an informer is doing, for people.
 
 use crate::reflector::FailureClass;
+use crate::text::Printable;
 use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
@@ -112,10 +113,10 @@ impl fmt::Display for InformerStatus {
             Self::Synced { age, overdue, received, applied } => {
                 write!(f, "synced")?;
                 if let Some(applied) = applied.as_ref().or(received.as_ref()) {
-                    write!(f, " at version {applied}")?;
+                    write!(f, " at version {}", Printable::new(applied))?;
                 }
                 if let Some(received) = received.as_ref().filter(|_| applied != received) {
-                    write!(f, " of {received}")?;
+                    write!(f, " of {}", Printable::new(received))?;
                 }
                 write!(f, ", last heard of {} ago", Span(*age))?;
                 f.write_str(if *overdue { " (a bookmark is overdue)" } else { "" })

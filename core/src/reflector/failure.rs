@@ -1,6 +1,7 @@
 //! What can go wrong, and of what kind it is.
 
 use super::ReactionRow;
+use crate::text::Printable;
 use crate::transport::{TransportError, TransportErrorKind};
 use crate::wire::Status;
 use alloc::sync::Arc;
@@ -234,6 +235,7 @@ impl fmt::Display for Failure {
             Self::Unreadable => f.write_str("something in the watch, or in the list before it, could not be read"),
             Self::Stalled => f.write_str("nothing came for too long"),
             Self::BackInTime { version, last } => {
+                let [version, last] = [version, last].map(Printable::new);
                 write!(f, "the answer's version {version} is older than {last}, which was seen before")
             }
             Self::Silent => f.write_str("the watch lived for long and ended without a word, not even a bookmark"),

@@ -12,6 +12,7 @@ pub use head::Head;
 #[cfg(feature = "stream")]
 pub use stream::{StreamPart, StreamTransport};
 
+use crate::text::Printable;
 use crate::time::Instant;
 use crate::wire::{Request, RequestId};
 use alloc::sync::Arc;
@@ -172,7 +173,7 @@ impl fmt::Display for TransportErrorKind {
 impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.kind)?;
-        if self.detail.is_empty() { Ok(()) } else { write!(f, ": {}", self.detail) }
+        if self.detail.is_empty() { Ok(()) } else { write!(f, ": {}", Printable::new(&self.detail)) }
     }
 }
 

@@ -16,6 +16,8 @@ pub use status::Status;
 pub use watch::Change;
 
 use crate::object::{Key, Object};
+use crate::text::Printable;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt;
@@ -24,6 +26,9 @@ use metadata::Metadata;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use tee::{Level, Tee, Types};
 use watch::{EventSeed, Parsed};
+
+/// How many characters of an error are kept, besides its place in the frame.
+const QUOTED: usize = 512;
 
 /// Decodes the frames of list and watch bodies into objects of any type that serde can read.
 ///
@@ -77,7 +82,7 @@ pub struct Undecodable {
     pub version: Option<Arc<str>>,
     /// What happened to the object; `None` in a list.
     pub change: Option<Change>,
-    /// What is wrong and where in the frame, for a person.
+    /// What is wrong and where in the frame, for a person: a line that [`Printable`] made.
     pub error: Arc<str>,
 }
 
@@ -137,7 +142,7 @@ impl Decoder {
                 initial_events_end: self.metadata.initial_events_end,
             }),
             Parsed::Error(status) => Ok(WatchEvent::Error(status)),
-            Parsed::Unknown(name) => Err(alloc::format!("unknown type of event {name:?}")),
+            Parsed::Unknown(name) => Err(format!("unknown type of event \"{}\"", Printable::new(name).at_most(QUOTED))),
         }
     }
 
@@ -191,9 +196,10 @@ impl Decoder {
 
 impl fmt::Display for Undecodable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = Printable::new(&self.error);
         match &self.key {
-            Some(key) => write!(f, "{key}: {}", self.error),
-            None => write!(f, "an object without a readable name: {}", self.error),
+            Some(key) => write!(f, "{}: {error}", Printable::new(key)),
+            None => write!(f, "an object without a readable name: {error}"),
         }
     }
 }
@@ -204,9 +210,12 @@ fn utf8(frame: &[u8]) -> Result<&str, String> {
     core::str::from_utf8(frame).map_err(|error| error.to_string())
 }
 
+/// A decoder quotes the value that it refuses, which can be most of the frame; the place behind it is always told.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn message(error: serde_json::Error) -> String {
-    error.to_string()
+    let (whole, place) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
+    let (what, place) = whole.strip_suffix(&place).map_or((&*whole, ""), |what| (what, &place));
+    format!("{}{place}", Printable::new(what).at_most(QUOTED))
 }
 
 #[cfg(test)]

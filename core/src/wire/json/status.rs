@@ -1,4 +1,5 @@
 use super::readable::readable;
+use crate::text::Printable;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -105,9 +106,9 @@ impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "status {}", self.code)?;
         if !self.reason.is_empty() {
-            write!(f, " {}", self.reason)?;
+            write!(f, " {}", Printable::new(&self.reason))?;
         }
-        if self.message.is_empty() { Ok(()) } else { write!(f, ": {}", self.message) }
+        if self.message.is_empty() { Ok(()) } else { write!(f, ": {}", Printable::new(&self.message)) }
     }
 }
 

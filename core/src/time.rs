@@ -68,6 +68,30 @@ pub fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant>
     }
 }
 
+/// A duration as people say it.
+#[cfg(feature = "json")]
+pub(crate) struct Span(pub(crate) Duration);
+
+#[cfg(feature = "json")]
+impl Span {
+    /// The duration in whole seconds, so that one that is not over never reads as zero.
+    pub(crate) fn rounded_up(duration: Duration) -> Self {
+        let part = Duration::from_secs(u64::from(duration.subsec_nanos() > 0));
+        Self(Duration::from_secs(duration.as_secs()).saturating_add(part))
+    }
+}
+
+#[cfg(feature = "json")]
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_secs() {
+            seconds @ 0..120 => write!(f, "{seconds} s"),
+            seconds @ 120..7_200 => write!(f, "{} min", seconds / 60),
+            seconds => write!(f, "{} h", seconds / 3_600),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

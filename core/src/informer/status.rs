@@ -2,6 +2,7 @@
 
 use crate::reflector::FailureClass;
 use crate::text::Printable;
+use crate::time::Span;
 use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
@@ -134,19 +135,6 @@ impl fmt::Display for InformerStatus {
                 }
                 f.write_str(if *synced { "; the cache may be old" } else { "; nothing listed yet" })
             }
-        }
-    }
-}
-
-/// A duration as people say it.
-struct Span(Duration);
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_secs() {
-            seconds @ 0..120 => write!(f, "{seconds} s"),
-            seconds @ 120..7_200 => write!(f, "{} min", seconds / 60),
-            seconds => write!(f, "{} h", seconds / 3_600),
         }
     }
 }

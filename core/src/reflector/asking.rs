@@ -2,7 +2,7 @@
 
 use super::open::Open;
 use super::{Consistency, Reflector, State, WatchList};
-use crate::wire::{RequestId, Verb};
+use crate::wire::{Request, RequestId, Verb};
 use alloc::sync::Arc;
 use core::time::Duration;
 
@@ -46,11 +46,12 @@ impl Reflector {
             _ => None,
         };
         let timeout = timeout.map(|(least, most)| self.delays.between(least, most).max(SECOND));
-        self.open = Some(Open::new(RequestId(self.last_id), self.now, timeout));
+        let request = self.verb(timeout).map(|verb| Request { resource: self.resource.clone(), verb });
+        self.open = request.map(|request| Open::new(RequestId(self.last_id), request, self.now, timeout));
     }
 
     /// The request that the state stands for.
-    pub(super) fn verb(&self, timeout: Option<Duration>) -> Option<Verb> {
+    fn verb(&self, timeout: Option<Duration>) -> Option<Verb> {
         match &self.state {
             // A continue token fixes the version by itself.
             State::Listing { token: Some(token), unpaged } => Some(Verb::List {

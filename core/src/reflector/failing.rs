@@ -20,28 +20,30 @@ impl Reflector {
 
     /// Every failure comes here, with the request that was open.
     pub(super) fn on_failure(&mut self, failure: Failure, open: Option<Open>) -> Step {
-        let Some(during) = self.during() else { return Step::Nothing };
+        let (Some(during), Some(open)) = (self.during(), open) else { return Step::Nothing };
         let step = self.discard();
-        let doubtful = open.as_ref().is_some_and(|open| open.doubtful);
+        let doubtful = open.doubtful;
         let row = ReactionRow::of(during, if doubtful { FailureClass::Unreadable } else { failure.class() });
-        self.note_health(open.as_ref(), row.reaction);
+        self.note_health(&open, row.reaction);
         let (reaction, pace) = row.after(self.times(during));
         self.count(during, reaction);
         self.relist.most_recent |= row.most_recent;
-        let asked = open.and_then(|open| open.retry_after).max(failure.retry_after()).unwrap_or_default();
+        let asked = open.retry_after.max(failure.retry_after()).unwrap_or_default();
         self.react(reaction, pace, asked);
-        if matches!(self.state, State::Waiting { .. }) {
+        let mut retry_in = Duration::ZERO;
+        if let State::Waiting { until, .. } = self.state {
+            retry_in = until.saturating_since(self.now);
             self.outage = Some(Outage::with(self.outage, &failure, self.now));
         }
         let attempts = self.outage.map_or(0, |outage| outage.attempts);
-        self.report = Some(FailureReport { during, failure, reaction, attempts });
+        self.report = Some(FailureReport { during, request: open.request, failure, reaction, attempts, retry_in });
         step
     }
 
     /// A watch that ended as it should goes on: at once, or where watches end after moments only, as often as those
     /// that fail.
     pub(super) fn watch_on(&mut self, open: &Open) -> Step {
-        self.note_health(Some(open), Reaction::Rewatch);
+        self.note_health(open, Reaction::Rewatch);
         self.outage = None;
         // What it waits for is that one request, and what came before is not forgotten.
         self.requests = self.requests.saturating_sub(1);
@@ -62,8 +64,7 @@ impl Reflector {
     /// after a minute would be asked for lists all day.
     ///
     /// What is said of the outage is another matter: who was brought something since was not cut off all the time.
-    fn note_health(&mut self, open: Option<&Open>, reaction: Reaction) {
-        let Some(open) = open else { return };
+    fn note_health(&mut self, open: &Open, reaction: Reaction) {
         self.outage = self.outage.filter(|_| !open.proven);
         if !open.is_healthy(self.now) {
             return;

@@ -1,8 +1,12 @@
 //! What goes into a reflector and what comes out of it.
 
 use super::{During, Failure, Reaction};
+use crate::text::Printable;
+use crate::time::Span;
 use crate::transport::Head;
 use crate::wire::{Change, Request, RequestId};
+use core::fmt;
+use core::time::Duration;
 
 /// What comes in.
 #[derive(Debug)]
@@ -80,10 +84,15 @@ pub enum Action {
 }
 
 /// A failure, and what was made of it.
+///
+/// [`Display`](fmt::Display) says it in one line, without credentials:
+/// `GET /api/v1/pods?watch=1: forbidden (status 403): pods is forbidden; next attempt in 42 s`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureReport {
     /// What was being done.
     pub during: During,
+    /// The request that failed.
+    pub request: Request,
     /// What happened.
     pub failure: Failure,
     /// What follows.
@@ -91,6 +100,33 @@ pub struct FailureReport {
     /// How many times in a row it had to back off after a failure, since a watch last brought something or ended as it
     /// should; this time included, where the reaction is one that backs off.
     pub attempts: u32,
+    /// How long it is from the failure to the next request; zero where that is made at once.
+    pub retry_in: Duration,
+}
+
+/// How many characters of a request target are shown: selectors and continue tokens can be long.
+const TARGET: usize = 256;
+
+impl fmt::Display for FailureReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GET {}: {}", Printable::new(&self.request).at_most(TARGET), self.failure.class())?;
+        match self.failure.status() {
+            Some(status) => {
+                if status.code > 0 {
+                    write!(f, " (status {})", status.code)?;
+                }
+                let said = if status.message.is_empty() { &status.reason } else { &status.message };
+                if !said.is_empty() {
+                    write!(f, ": {}", Printable::new(said))?;
+                }
+            }
+            None => write!(f, ": {}", self.failure)?,
+        }
+        match self.retry_in {
+            Duration::ZERO => f.write_str("; next attempt at once"),
+            wait => write!(f, "; next attempt in {}", Span::rounded_up(wait)),
+        }
+    }
 }
 
 /// What a [`Reflector`](crate::Reflector) is doing.

@@ -18,7 +18,7 @@ pub use messages::{Action, Answer, FailureReport, Input, Phase, Step};
 pub use table::{Pace, REACTIONS, ReactionRow};
 
 use crate::time::{Instant, earliest};
-use crate::wire::{Query, Request, RequestId, Resource};
+use crate::wire::{Query, RequestId, Resource};
 use alloc::sync::Arc;
 use backoff::Delays;
 use open::Open;
@@ -158,8 +158,7 @@ impl Reflector {
         }
         let open = self.open.as_mut().filter(|open| !open.sent)?;
         open.sent = true;
-        let (id, timeout) = (open.id, open.timeout);
-        Some(Action::Open(id, Request { resource: self.resource.clone(), verb: self.verb(timeout)? }))
+        Some(Action::Open(open.id, open.request.clone()))
     }
 
     /// When [`Input::Timeout`] is due.

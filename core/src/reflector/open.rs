@@ -1,13 +1,14 @@
 use super::ReflectorConfig;
 use crate::time::Instant;
 use crate::transport::Head;
-use crate::wire::RequestId;
+use crate::wire::{Request, RequestId};
 use core::time::Duration;
 
 /// The request of the present state.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) id: RequestId,
+    pub(super) request: Request,
     /// The transport has it.
     pub(super) sent: bool,
     /// After how long the server ends the answer by itself.
@@ -33,9 +34,10 @@ pub(super) const VERY_SHORT: Duration = Duration::from_secs(1);
 pub(super) const HEALTHY: Duration = Duration::from_secs(30);
 
 impl Open {
-    pub(super) fn new(id: RequestId, now: Instant, timeout: Option<Duration>) -> Self {
+    pub(super) fn new(id: RequestId, request: Request, now: Instant, timeout: Option<Duration>) -> Self {
         Self {
             id,
+            request,
             sent: false,
             timeout,
             retry_after: None,

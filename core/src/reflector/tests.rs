@@ -8,6 +8,7 @@ use std::vec::Vec;
 
 mod budget;
 mod consistency;
+mod report;
 mod rules;
 
 /// A reflector of pods and the requests it has made, for tests that read like the log of a conversation.

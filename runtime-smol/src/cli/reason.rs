@@ -48,10 +48,16 @@ fn place(during: During) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use listwatch_runtime_smol::{Reaction, Status, TransportError, TransportErrorKind};
+    use listwatch_runtime_smol::{Reaction, Request, Status, TransportError, TransportErrorKind};
+    use std::time::Duration;
+
+    fn report(during: During, failure: Failure) -> FailureReport {
+        let (request, retry_in) = (Request::parse("/api/v1/pods"), Duration::ZERO);
+        FailureReport { during, request, failure, reaction: Reaction::Relist, attempts: 1, retry_in }
+    }
 
     fn told(during: During, failure: Failure) -> String {
-        reason(&FailureReport { during, failure, reaction: Reaction::Relist, attempts: 1 })
+        reason(&report(during, failure))
     }
 
     #[test]
@@ -66,8 +72,7 @@ mod tests {
 
     #[test]
     fn in_full_the_detail_stands_behind_what_happened_and_where() {
-        let in_full =
-            |during, failure| in_full(&FailureReport { during, failure, reaction: Reaction::Relist, attempts: 1 });
+        let in_full = |during, failure| in_full(&report(during, failure));
         let body = br#"{"reason":"Forbidden","code":403,"message":"pods is forbidden"}"#;
         let forbidden = Failure::Status(Status::read(403, body).into());
         assert_eq!(in_full(During::List, forbidden), "403 Forbidden in the list: pods is forbidden");

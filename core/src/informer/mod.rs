@@ -270,9 +270,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
 
     /// The object as it is held already, if it has not changed: a relist costs memory for what changed only.
     fn shared(&self, object: Object<T>) -> Arc<Object<T>> {
-        let same = |held: &Arc<Object<T>>| {
-            held.meta.uid() == object.meta.uid() && held.meta.resource_version() == object.meta.resource_version()
-        };
+        let same = |held: &Arc<Object<T>>| held.meta.is_same_state(&object.meta);
         self.newest(object.meta.key()).filter(same).unwrap_or_else(|| Arc::new(object))
     }
 

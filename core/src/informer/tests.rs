@@ -173,6 +173,20 @@ fn a_relist_tells_what_vanished_and_holds_what_stayed_only_once() {
     assert!(Arc::ptr_eq(&held, talk.informer.cache().object("b").unwrap()));
 }
 
+/// Aggregated API servers may serve objects without versions, or without uids.
+#[test]
+fn a_relist_of_objects_without_versions_kept_their_old_contents_for_ever() {
+    for identity in ["", r#","uid":"1""#, r#","resourceVersion":"5""#] {
+        let item = |n: u32| format!(r#"{{"metadata":{{"name":"a"{identity}}},"n":{n}}}"#);
+        let n = |talk: &Talk| talk.informer.cache().object("a").unwrap().value.n;
+        let mut talk = talk(|_| {}).watching(&[item(1)]);
+        talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
+        talk.answers(&list(9, &[item(2)]));
+        let _ = talk.told();
+        assert_eq!(n(&talk), 2, "with {identity:?}");
+    }
+}
+
 #[test]
 fn what_cannot_be_decoded_keeps_its_last_good_state() {
     let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);

@@ -77,6 +77,13 @@ impl Meta {
         self.string(VERSION)
     }
 
+    /// Whether both are of one state of one object: uid and resource version agree, and neither is empty. An object
+    /// without them can change unnoticed.
+    #[must_use]
+    pub fn is_same_state(&self, other: &Self) -> bool {
+        [UID, VERSION].iter().all(|at| !self.string(*at).is_empty() && self.string(*at) == other.string(*at))
+    }
+
     /// The generation, which grows with each change of the desired state; zero where the server keeps none.
     #[must_use]
     pub fn generation(&self) -> i64 {

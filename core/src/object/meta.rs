@@ -7,7 +7,7 @@ use core::fmt;
 /// The metadata of an object that the machines and most controllers need.
 ///
 /// A cache holds one of these for every object, so it is packed: the key, one allocation of text and one of offsets,
-/// about 400 bytes for a typical pod. Reading a field is slicing; finding a label is a scan over a handful.
+/// about 400 bytes for a typical pod. What decoding did not keep is `None`, never empty. Reading a field is slicing; finding a label is a scan over a handful.
 ///
 /// Times are kept as the server wrote them (RFC 3339).
 #[derive(Clone, PartialEq, Eq)]
@@ -20,8 +20,11 @@ pub struct Meta {
     generation: i64,
     labels: u32,
     owners: u32,
+    /// [`NOT_KEPT`], or how many there are.
     annotations: u32,
 }
+
+const NOT_KEPT: u32 = u32::MAX;
 
 const UID: usize = 0;
 const VERSION: usize = 1;
@@ -123,14 +126,17 @@ impl Meta {
         })
     }
 
-    /// The annotations, where decoding kept them.
-    pub fn annotations(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.pairs(self.annotations_at(), self.annotations)
+    /// The annotations, in the server's order; `None` where decoding did not keep them: the object may have any.
+    #[cfg_attr(feature = "json", doc = "[`Keep::annotations`](crate::Keep::annotations) asks for them.")]
+    #[must_use]
+    pub fn annotations(&self) -> Option<impl Iterator<Item = (&str, &str)>> {
+        (self.annotations != NOT_KEPT).then(|| self.pairs(self.annotations_at(), self.annotations))
     }
 
-    /// The finalizers, where decoding kept them.
+    /// The finalizers, in the server's order.
     pub fn finalizers(&self) -> impl Iterator<Item = &str> {
-        (self.annotations_at() + 2 * self.annotations as usize..self.ends.len()).map(|at| self.string(at))
+        let annotations = if self.annotations == NOT_KEPT { 0 } else { self.annotations as usize };
+        (self.annotations_at() + 2 * annotations..self.ends.len()).map(|at| self.string(at))
     }
 
     fn annotations_at(&self) -> usize {
@@ -183,6 +189,7 @@ pub struct MetaBuilder {
     owners: Strings,
     annotations: Strings,
     finalizers: Strings,
+    annotations_kept: bool,
 }
 
 #[derive(Debug, Default)]
@@ -201,6 +208,7 @@ impl MetaBuilder {
             strings.clear();
         }
         self.generation = 0;
+        self.annotations_kept = false;
     }
 
     /// The name, without which there is no object.
@@ -252,8 +260,14 @@ impl MetaBuilder {
         });
     }
 
+    /// Says that annotations are kept, also those of an object that has none.
+    pub fn keep_annotations(&mut self) {
+        self.annotations_kept = true;
+    }
+
     /// Adds an annotation.
     pub fn annotation(&mut self, name: &str, value: &str) {
+        self.annotations_kept = true;
         self.annotations.push(name);
         self.annotations.push(value);
     }
@@ -303,7 +317,7 @@ impl MetaBuilder {
             generation: self.generation,
             labels: (self.labels.lengths.len() / 2) as u32,
             owners: (self.owners.lengths.len() / OWNER_STRINGS) as u32,
-            annotations: (self.annotations.lengths.len() / 2) as u32,
+            annotations: if self.annotations_kept { (self.annotations.lengths.len() / 2) as u32 } else { NOT_KEPT },
         };
         self.clear();
         Some(meta)
@@ -359,7 +373,7 @@ mod tests {
         assert_eq!(meta.deletion_timestamp(), None);
         assert_eq!(meta.labels().collect::<Vec<_>>(), [("app", "web"), ("tier", "")]);
         assert_eq!((meta.label("tier"), meta.label("zone")), (Some(""), None));
-        assert_eq!(meta.annotations().collect::<Vec<_>>(), [("note", "größer")]);
+        assert_eq!(meta.annotations().unwrap().collect::<Vec<_>>(), [("note", "größer")]);
         assert_eq!(meta.finalizers().collect::<Vec<_>>(), ["example.com/guard"]);
         let owners: Vec<_> = meta.owner_references().collect();
         assert_eq!((owners[0].kind, owners[0].name, owners[0].controller), ("ReplicaSet", "web", true));
@@ -370,11 +384,13 @@ mod tests {
     fn a_builder_used_again_keeps_nothing() {
         let mut builder = MetaBuilder::default();
         builder.label("app", "web");
+        builder.annotation("note", "n");
         builder.set_name("a");
         builder.set_uid("u");
         let _ = builder.build();
         builder.set_name("b");
         let meta = builder.build().unwrap();
         assert_eq!((meta.labels().count(), meta.uid(), meta.key().as_str()), (0, "", "b"));
+        assert!(meta.annotations().is_none(), "nobody has said that it has none");
     }
 }

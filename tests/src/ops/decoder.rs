@@ -12,7 +12,7 @@ pub fn run(data: &[u8]) {
     let Some((&header, frame)) = data.split_first() else { return };
     let bit = |number: u8| header >> number & 1 == 1;
     let mut keep = Keep::default();
-    (keep.annotations, keep.finalizers, keep.managed_fields) = (bit(0), bit(1), bit(2));
+    (keep.annotations, keep.managed_fields) = (bit(0), bit(2));
     let list = bit(3).then(|| list(bit(4), bit(5)));
     Frame { frame, list, decoder: Decoder::new(keep) }.check();
 }

@@ -7,16 +7,16 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What decoding keeps beyond what the machines need. Nothing, by default: `managedFields` alone is almost half of a
-/// typical object.
+/// What decoding keeps beyond what the machines and most controllers need. Nothing, by default: `managedFields` alone is
+/// almost half of a typical object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Keep {
-    /// `metadata.annotations`, in [`Meta`](crate::Meta). A decoded type has them in any case.
+    /// `metadata.annotations`, in [`Meta`](crate::Meta), which otherwise says that it does not know them. A decoded type
+    /// has them in any case.
     pub annotations: bool,
-    /// `metadata.finalizers`, in [`Meta`](crate::Meta). A decoded type has them in any case.
-    pub finalizers: bool,
-    /// `metadata.managedFields`, in the decoded type.
+    /// `metadata.managedFields`, in the decoded type. Without this the type sees no such field, as if the server had
+    /// left it out; [`Meta`](crate::Meta) never has it.
     pub managed_fields: bool,
 }
 
@@ -73,7 +73,7 @@ impl Metadata {
             "labels" => Field::Labels,
             "ownerReferences" => Field::OwnerReferences,
             "annotations" if self.keep.annotations || self.bookmark => Field::Annotations,
-            "finalizers" if self.keep.finalizers => Field::Finalizers,
+            "finalizers" => Field::Finalizers,
             _ => return None,
         })
     }

@@ -176,7 +176,11 @@ impl Decoder {
     }
 
     fn object<T>(&mut self, value: T) -> Result<Object<T>, String> {
-        let meta = self.metadata.builder.build().ok_or("the object has no metadata.name")?;
+        let Metadata { builder, keep, .. } = &mut self.metadata;
+        if keep.annotations {
+            builder.keep_annotations();
+        }
+        let meta = builder.build().ok_or("the object has no metadata.name")?;
         Ok(Object { meta, value })
     }
 

@@ -48,17 +48,25 @@ impl Resource {
         }
     }
 
-    /// Only the objects of one namespace; an empty one is all of them. Once. Whatever could mean something else in a path
-    /// is escaped, so that what is no name of a namespace is the name of none.
+    /// Only the objects of one namespace; an empty one is all of them. This namespace takes the place of one that the path
+    /// has already. Whatever could mean something else in a path is escaped, so that what is no name of a namespace is
+    /// the name of none.
+    ///
+    /// The path alone does not say whether a resource has namespaces: for one that is cluster-scoped, such as `v1/nodes`,
+    /// the server answers 404. Discovery knows (`ApiKind::namespaced`).
     #[must_use]
     pub fn in_namespace(mut self, namespace: &str) -> Self {
-        if let Some((version, plural)) = self.path.rsplit_once('/').filter(|_| !namespace.is_empty()) {
+        if let Some((version, plural)) = without_namespace(&self.path) {
             // A segment of dots would be taken for a step.
             let namespace = match namespace.contains(|c| c != '.') {
                 true => PercentEncoded(namespace).to_string(),
                 false => namespace.replace('.', "%2E"),
             };
-            self.path = format!("{version}/namespaces/{namespace}/{plural}").into();
+            self.path = match &*namespace {
+                "" => format!("{version}/{plural}"),
+                namespace => format!("{version}/namespaces/{namespace}/{plural}"),
+            }
+            .into();
         }
         self
     }
@@ -125,6 +133,18 @@ impl fmt::Display for NotAResource {
 
 impl core::error::Error for NotAResource {}
 
+/// The version's path and the plural of a collection, without the namespace that may stand between them.
+fn without_namespace(path: &str) -> Option<(&str, &str)> {
+    let (before, plural) = path.rsplit_once('/')?;
+    let mut parts = before.rsplitn(3, '/');
+    let version = match (parts.next(), parts.next(), parts.next()) {
+        (Some(_), Some("namespaces"), version) => version,
+        _ => None,
+    };
+    let version = version.filter(|path| path.rsplit('/').next().is_some_and(is_version));
+    Some((version.unwrap_or(before), plural))
+}
+
 /// `v1`, `v2beta1` and the like: what tells `apps/v1` apart from `v1/pods`.
 fn is_version(text: &str) -> bool {
     let number = text.strip_prefix('v').unwrap_or_default();
@@ -156,6 +176,39 @@ mod tests {
         let path = |namespace| Resource::named("v1/pods").unwrap().in_namespace(namespace).path().to_string();
         assert_eq!(path("a/secrets?x=/"), "/api/v1/namespaces/a%2Fsecrets%3Fx%3D%2F/pods");
         assert_eq!(path(".."), "/api/v1/namespaces/%2E%2E/pods");
+    }
+
+    #[test]
+    fn a_second_namespace_made_a_path_with_two() {
+        let twice = Resource::named("v1/pods").unwrap().in_namespace("a").in_namespace("b");
+        assert_eq!(twice.path(), "/api/v1/namespaces/b/pods");
+        assert_eq!(twice.in_namespace("").path(), "/api/v1/pods", "an empty one is all of them");
+        let path = |path: &str| Resource::new(path).in_namespace("b").path().to_string();
+        assert_eq!(path("/api/v1/namespaces/a/pods"), "/api/v1/namespaces/b/pods");
+        assert_eq!(path("/apis/apps/v1/namespaces/a/deployments"), "/apis/apps/v1/namespaces/b/deployments");
+        assert_eq!(path("/k8s/clusters/c-1/api/v1/namespaces/a/pods"), "/k8s/clusters/c-1/api/v1/namespaces/b/pods");
+    }
+
+    #[test]
+    fn what_only_looks_like_a_namespace_stays() {
+        let path = |path: &str| Resource::new(path).in_namespace("b").path().to_string();
+        assert_eq!(path("/api/v1/namespaces"), "/api/v1/namespaces/b/namespaces");
+        assert_eq!(path("/apis/x/v1/widgets"), "/apis/x/v1/namespaces/b/widgets");
+        assert_eq!(path("/namespaces/x/api/v1/pods"), "/namespaces/x/api/v1/namespaces/b/pods", "a proxy's path");
+        assert_eq!(path("pods"), "pods");
+    }
+
+    /// A server answers 404: better than all objects, where one namespace was asked for.
+    #[test]
+    fn a_cluster_scoped_resource_in_a_namespace_is_not_all_of_it() {
+        for (name, path) in
+            [("v1/nodes", "/api/v1/namespaces/a/nodes"), ("v1/namespaces", "/api/v1/namespaces/a/namespaces")]
+        {
+            let resource = Resource::named(name).unwrap();
+            assert_eq!(resource.clone().in_namespace("a").path(), path);
+            assert_eq!(resource.clone().in_namespace("b").in_namespace("a").path(), path);
+            assert_eq!(resource.clone().in_namespace("a").in_namespace(""), resource);
+        }
     }
 
     #[test]

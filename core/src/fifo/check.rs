@@ -23,12 +23,14 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     /// Checks the chain of each node of a list, and counts the nodes that their key's entry names.
     fn check_list(&self, list: &List<Queued>) -> usize {
-        let (mut at, mut walked, mut named) = (list.front(), 0, 0);
+        let (mut at, mut walked, mut named, mut arrival) = (list.front(), 0, 0, 0);
         while let Some(slot) = at {
             let node = &self.nodes[slot];
             let entry = &self.keys[node.entry];
             assert!(node.chain.is_none_or(|other| self.nodes[other].entry == node.entry), "a chain has one key");
             assert!(node.delta.as_ref().is_none_or(|delta| *delta.object().key() == entry.key), "under its own key");
+            assert!((arrival..=self.arrived).contains(&node.arrival), "in the order of arrival");
+            arrival = node.arrival;
             named += usize::from(entry.newest == Some(slot) || entry.staged == Some(slot));
             walked += 1;
             at = node.next();

@@ -79,6 +79,7 @@ pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     staged: List<Queued>,
     /// The next delta of the key that is being popped.
     rest: Option<Slot>,
+    arrived: u64,
     /// An item of the staged list had no readable key.
     unreadable: bool,
     populated: bool,
@@ -93,6 +94,8 @@ struct Node<V> {
     delta: Option<Delta<V>>,
     entry: Slot,
     links: Links,
+    /// While queued: with which arrival it came.
+    arrival: u64,
     /// While queued: the next newer delta of the key; of two that are coalesced the newer one names the older one too.
     /// While staged: the item that was staged under the key before.
     chain: Option<Slot>,
@@ -123,6 +126,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             queued: List::default(),
             staged: List::default(),
             rest: None,
+            arrived: 0,
             unreadable: false,
             populated: false,
             initial: 0,
@@ -231,6 +235,19 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         staged.or(queued).map(Delta::object)
     }
 
+    /// The number of the newest arrival. Each delta that is queued is one, and so is each list that is committed, with all
+    /// of its deltas; what is merged into a delta that waits arrives with that one.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// The arrival that the oldest waiting delta belongs to: all before it were popped. `None` while nothing waits.
+    #[must_use]
+    pub fn oldest(&self) -> Option<u64> {
+        self.queued.front().map(|slot| self.nodes[slot].arrival)
+    }
+
     /// The number of deltas that wait; staged ones do not count.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -272,6 +289,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             }
         }
         let slot = self.try_insert(delta)?;
+        self.arrived += 1;
         self.attach(slot);
         self.queued.push_back(&mut self.nodes, slot);
         Ok(())
@@ -294,7 +312,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     fn try_node(&mut self, entry: Slot, delta: Option<Delta<V>>) -> Result<Slot, M::Full<Option<Delta<V>>>> {
-        self.nodes.try_insert(Node { delta, entry, links: Links::default(), chain: None }).map_err(|full| {
+        self.nodes.try_insert(Node { delta, entry, links: Links::default(), arrival: 0, chain: None }).map_err(|full| {
             self.forget_if_unused(entry);
             M::map_full(full, |node| node.delta)
         })
@@ -303,7 +321,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Makes a node the newest of its key.
     fn attach(&mut self, slot: Slot) {
         let entry = self.nodes[slot].entry;
-        self.nodes[slot].chain = None;
+        (self.nodes[slot].chain, self.nodes[slot].arrival) = (None, self.arrived);
         if let Some(before) = self.keys[entry].newest.replace(slot) {
             self.nodes[before].chain = Some(slot);
             self.nodes[slot].chain = Some(before).filter(|_| self.coalescing);

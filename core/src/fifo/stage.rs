@@ -74,6 +74,9 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         let mut deletions = List::default();
         if !self.unreadable {
             M::try_room(|| self.nodes.len() + self.count_missing(known))?;
+        }
+        self.arrived += 1;
+        if !self.unreadable {
             self.try_bury_queued(&mut deletions)?;
             self.try_bury_known(known, &mut deletions)?;
         }

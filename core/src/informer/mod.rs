@@ -62,7 +62,6 @@ pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
     intake: Intake,
     fifo: DeltaFifo<Arc<Object<T>>>,
     cache: C,
-    order: Order,
     queue_limit: usize,
     progress: Progress,
     /// The answer is over, but not all of it has been read.
@@ -119,7 +118,6 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             intake: Intake::new(config.keep, config.frame_limit),
             fifo: DeltaFifo::with_seed(config.order, config.reflector.seed),
             cache,
-            order: config.order,
             queue_limit: config.queue_limit.max(1),
             progress: Progress::default(),
             closing: None,
@@ -202,7 +200,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             }
             let popped = self.fifo.pop()?;
             let event = self.apply(popped);
-            self.note_applied(1);
+            self.note_taken();
             self.advance(self.now);
             if event.is_some() {
                 return event;

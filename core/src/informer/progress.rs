@@ -1,9 +1,9 @@
 //! How far an informer has come, and what it is doing.
 
 use super::{Informer, InformerStatus};
-use crate::fifo::Order;
 use crate::reflector::{Outage, Phase};
 use crate::time::Instant;
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::task::Poll;
 
@@ -13,8 +13,40 @@ pub(super) struct Progress {
     /// Items of the list, or initial events, that is being read.
     pub(super) staged: usize,
     applied: Option<Arc<str>>,
-    /// The next version that will have been applied, after so many deltas.
-    next: Option<(Arc<str>, usize)>,
+    /// The versions that were received since, oldest first.
+    received: VecDeque<Received>,
+}
+
+/// A version that will have been applied when everything up to an arrival in the queue was taken. What moves the version
+/// and queues nothing, such as a bookmark, shares the arrival of what came before it, so the queue's limit bounds these.
+#[derive(Clone, Debug)]
+struct Received {
+    arrival: u64,
+    version: Option<Arc<str>>,
+}
+
+impl Progress {
+    fn receive(&mut self, arrival: u64, version: Option<&Arc<str>>) {
+        let newest = self.received.back().map_or(&self.applied, |newest| &newest.version);
+        if newest.as_ref() == version {
+            return;
+        }
+        let received = Received { arrival, version: version.cloned() };
+        match self.received.back_mut().filter(|newest| newest.arrival == arrival) {
+            Some(newest) => *newest = received,
+            None => self.received.push_back(received),
+        }
+    }
+
+    /// `oldest` is the arrival of which not all was taken, if there is one.
+    fn apply(&mut self, oldest: Option<u64>) {
+        let is_applied = |next: &Received| oldest.is_none_or(|oldest| next.arrival < oldest);
+        while self.received.front().is_some_and(is_applied)
+            && let Some(received) = self.received.pop_front()
+        {
+            self.applied = received.version;
+        }
+    }
 }
 
 impl<T, C> Informer<T, C> {
@@ -58,8 +90,9 @@ impl<T, C> Informer<T, C> {
         }
     }
 
-    /// The version up to which everything was told and is in the cache. It may lag behind what is there, but never says
-    /// too much; when nothing is queued, it is [`received_version`](Self::received_version).
+    /// The version up to which everything was taken by [`poll_event`](Self::poll_event) and is in the cache: that of the
+    /// event that came just before the oldest one which waits, or of a bookmark between the two. When nothing waits, it is
+    /// [`received_version`](Self::received_version).
     #[must_use]
     pub fn applied_version(&self) -> Option<&str> {
         self.progress.applied.as_deref()
@@ -77,24 +110,14 @@ impl<T, C> Informer<T, C> {
         }
     }
 
-    /// A delta was applied, or something was received.
-    pub(super) fn note_applied(&mut self, deltas: usize) {
-        if self.fifo.is_empty() {
-            self.progress.applied = self.reflector.version().cloned();
-            self.progress.next = None;
-            return;
-        }
-        // Deltas of one key overtake those of others.
-        if self.order != Order::Arrival {
-            return;
-        }
-        match &mut self.progress.next {
-            Some((_, left)) if *left > deltas => *left -= deltas,
-            Some((version, _)) => {
-                self.progress.applied = Some(Arc::clone(version));
-                self.progress.next = None;
-            }
-            None => self.progress.next = self.reflector.version().map(|version| (Arc::clone(version), self.fifo.len())),
-        }
+    /// Something was received, and what came of it is queued.
+    pub(super) fn note_received(&mut self) {
+        self.progress.receive(self.fifo.arrived(), self.reflector.version());
+        self.note_taken();
+    }
+
+    /// Something was taken from the queue, if there was something.
+    pub(super) fn note_taken(&mut self) {
+        self.progress.apply(self.fifo.oldest());
     }
 }

@@ -34,7 +34,6 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         self.now = self.now.max(now);
         self.read_on();
         self.blocked |= !self.wants_input();
-        self.note_applied(0);
     }
 
     fn read_on(&mut self) {
@@ -43,8 +42,12 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
                 Some(Part::Item(item)) => self.on_item(item),
                 Some(Part::Event(event)) => self.on_event(event),
                 Some(Part::NotAList) => self.on_broken(Failure::NotAList),
-                None => return self.on_all_read(),
+                None => {
+                    self.on_all_read();
+                    return self.note_received();
+                }
             }
+            self.note_received();
         }
     }
 

@@ -56,6 +56,9 @@ pub struct DeltaFifoModel {
     unreadable: bool,
     populated: bool,
     initial: usize,
+    arrived: u64,
+    /// With which arrival each delta that waits came, and of which key it is; oldest first.
+    arrivals: Vec<(u64, u8)>,
 }
 
 impl DeltaFifoModel {
@@ -70,20 +73,22 @@ impl DeltaFifoModel {
             unreadable: false,
             populated: false,
             initial: 0,
+            arrived: 0,
+            arrivals: Vec::new(),
         }
     }
 
     /// `Add` and `Update`.
     pub fn push(&mut self, delta: Delta<Pod>) {
         self.populated = true;
-        self.queue(delta);
+        self.arrive(delta);
     }
 
     /// `Delete`.
     pub fn delete(&mut self, pod: Pod, known: &Known) {
         self.populated = true;
         if self.order == Order::Arrival || self.newest_queued(pod.0).is_some() || known.0.contains_key(&pod.0) {
-            self.queue(Delta::Deleted(pod));
+            self.arrive(Delta::Deleted(pod));
         }
     }
 
@@ -137,7 +142,8 @@ impl DeltaFifoModel {
             Order::Arrival => [queued, known, items],
             Order::ByKey => [items, queued, known],
         };
-        parts.into_iter().flatten().for_each(|delta| self.queue(delta));
+        self.arrived += 1;
+        parts.into_iter().flatten().for_each(|delta| _ = self.queue(delta));
         if !self.populated {
             self.initial = self.units.len();
             if self.order == Order::ByKey && plain_list {
@@ -152,7 +158,7 @@ impl DeltaFifoModel {
     pub fn resync(&mut self, known: &Known) {
         for pod in known.0.values().copied() {
             if self.newest_queued(pod.0).is_none() {
-                self.queue(Delta::Sync(pod));
+                self.arrive(Delta::Sync(pod));
             }
         }
     }
@@ -161,6 +167,8 @@ impl DeltaFifoModel {
     pub fn pop(&mut self) -> Option<Popped<Pod>> {
         let initial = !self.has_synced();
         let delta = self.units.first_mut()?.remove(0);
+        let place = self.arrivals.iter().position(|(_, key)| *key == delta.object().0)?;
+        self.arrivals.remove(place);
         let more = !self.units[0].is_empty();
         if !more {
             self.units.remove(0);
@@ -173,6 +181,18 @@ impl DeltaFifoModel {
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.populated && self.initial == 0
+    }
+
+    /// The number of the newest arrival: of a delta, or of a list.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// The arrival of the delta that has waited longest.
+    #[must_use]
+    pub fn oldest(&self) -> Option<u64> {
+        self.arrivals.first().map(|(arrival, _)| *arrival)
     }
 
     /// The number of deltas.
@@ -245,8 +265,32 @@ impl DeltaFifoModel {
         known.0.values().filter(|pod| !here(pod.0)).copied().map(Delta::Tombstone).collect()
     }
 
+    /// A delta that comes by itself; it does not count where another one takes it in.
+    fn arrive(&mut self, delta: Delta<Pod>) {
+        self.arrived += 1;
+        if !self.queue(delta) {
+            self.arrived -= 1;
+        }
+    }
+
+    /// Queues a delta; whether more deltas of its key wait than before.
+    fn queue(&mut self, delta: Delta<Pod>) -> bool {
+        let key = delta.object().0;
+        let before = self.waiting(key).len();
+        self.enqueue(delta);
+        let after = self.waiting(key).len();
+        if after > before {
+            self.arrivals.push((self.arrived, key));
+        } else if after < before
+            && let Some(place) = self.arrivals.iter().rposition(|(_, of)| *of == key)
+        {
+            self.arrivals.remove(place);
+        }
+        after > before
+    }
+
     /// `queueActionLocked` with `dedupDeltas`, or `addToItems_locked`.
-    fn queue(&mut self, delta: Delta<Pod>) {
+    fn enqueue(&mut self, delta: Delta<Pod>) {
         let key = delta.object().0;
         if self.coalescing {
             return self.queue_coalesced(delta);

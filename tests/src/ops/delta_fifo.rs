@@ -128,6 +128,8 @@ impl<M: Mem> Pair<M> {
             self.fifo.check();
             assert_eq!(self.fifo.has_synced(), self.model.has_synced(), "after {:?}", &ops[..=step]);
             assert_eq!(self.fifo.len(), self.model.len(), "after {:?}", &ops[..=step]);
+            let arrivals = (self.fifo.arrived(), self.fifo.oldest());
+            assert_eq!(arrivals, (self.model.arrived(), self.model.oldest()), "after {:?}", &ops[..=step]);
             for key in 0..Op::KEYS {
                 let newest = self.fifo.newest(&key).copied();
                 assert_eq!(newest, self.model.newest(key), "key {key} after {:?}", &ops[..=step]);

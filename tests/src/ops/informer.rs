@@ -46,6 +46,12 @@ pub enum Op {
     Start,
 }
 
+impl Setup {
+    fn is_by_line(self) -> bool {
+        self.queue_limit >= 128
+    }
+}
+
 impl Op {
     /// The number of keys.
     pub const KEYS: u8 = 4;
@@ -89,6 +95,7 @@ pub struct Setup {
     watch_list: bool,
     server_knows_watch_list: bool,
     pages_of: u8,
+    /// Its lowest bits are the limit; the highest one says that bytes come line by line.
     queue_limit: u8,
     /// Requests are sent only by [`Op::Send`].
     sends_late: bool,
@@ -130,6 +137,11 @@ struct Run {
     /// What the events amount to.
     told: Told,
     received: u32,
+    /// Each version that was received, beside the number of deltas that had been queued by then: whole only where bytes
+    /// come line by line.
+    versions: Vec<(usize, u32)>,
+    /// How many deltas were taken, likewise.
+    taken: usize,
     /// There were objects of which not even the key could be read: they, and deletions, may have been missed.
     blind: bool,
 }
@@ -160,6 +172,8 @@ impl Run {
             open: None,
             told: Told::default(),
             received: 0,
+            versions: vec![(0, 0)],
+            taken: 0,
             blind: false,
         }
     }
@@ -199,6 +213,7 @@ impl Run {
             Op::Stop => self.informer.stop(self.clock),
             Op::Start => self.informer.start(self.clock),
         }
+        self.note_received();
         if !self.setup.sends_late {
             self.send();
         }
@@ -212,7 +227,44 @@ impl Run {
         let received = self.informer.received_version().map_or(0, number);
         assert!(self.received <= received, "the version went back to {received}");
         self.received = received;
+        self.check_applied();
         self.check_cache();
+    }
+
+    /// Everything up to the applied version is in the cache; and it is the last one of which this holds.
+    fn check_applied(&self) {
+        let applied = self.informer.applied_version().map_or(0, number);
+        if self.informer.queued() == 0 {
+            assert_eq!(applied, self.received, "nothing waits");
+        }
+        if self.setup.is_by_line() && !self.setup.by_key {
+            let taken = self.versions.iter().rfind(|(queued, _)| *queued <= self.taken);
+            assert_eq!(Some(applied), taken.map(|(_, version)| *version), "of {:?}", self.versions);
+        }
+        if !self.blind {
+            (0..Op::KEYS).for_each(|key| self.check_applied_key(key, applied));
+        }
+    }
+
+    fn check_applied_key(&self, key: u8, applied: u32) {
+        let log = &self.server.log;
+        let cached = self.told.state.get(&format!("ns-0/pod-{key:03}")).map(|(_, version)| number(version));
+        match log.state(key, applied.into()) {
+            Some(Stored { health: Health::Bad, .. }) => {}
+            Some(stored) => {
+                let gone = log.was_gone(key, applied.into(), self.received.into(), |_| true);
+                let is_newer = |version| u64::from(version) >= stored.revision;
+                assert!(gone || cached.is_some_and(is_newer), "{cached:?} of {key} at {applied}: {stored:?}");
+            }
+            None => assert!(cached.is_none_or(|version| version > applied), "{cached:?} of {key} at {applied}"),
+        }
+    }
+
+    fn note_received(&mut self) {
+        let received = self.informer.received_version().map_or(0, number);
+        if self.versions.last().is_some_and(|(_, last)| *last != received) {
+            self.versions.push((self.taken + self.informer.queued(), received));
+        }
     }
 
     /// The cache is what the events amount to.
@@ -220,8 +272,23 @@ impl Run {
         self.told.check(self.informer.cache());
     }
 
-    /// As a driver does, nothing is brought that the informer does not want.
     fn deliver(&mut self, most: usize) {
+        if !self.setup.is_by_line() {
+            return self.bring(most);
+        }
+        let mut left = most;
+        while left > 0 && self.open.is_some() && self.informer.wants_input() {
+            self.server.advance(self.now, &mut self.answer);
+            let unread = self.answer.unread();
+            let line = unread.iter().position(|byte| *byte == b'\n').map_or(unread.len(), |end| end + 1).min(left);
+            self.bring(line);
+            self.note_received();
+            left = if line > 0 { left - line } else { 0 };
+        }
+    }
+
+    /// As a driver does, nothing is brought that the informer does not want.
+    fn bring(&mut self, most: usize) {
         let Some(open) = self.open.as_mut().filter(|_| self.informer.wants_input()) else { return };
         let (id, status) = (open.id, self.answer.head().status);
         if !std::mem::replace(&mut open.begun, true) {
@@ -284,7 +351,10 @@ impl Run {
     }
 
     fn take(&mut self) -> bool {
-        let Some(event) = self.informer.poll_event() else { return false };
+        let queued = self.informer.queued();
+        let event = self.informer.poll_event();
+        self.taken += queued.saturating_sub(self.informer.queued());
+        let Some(event) = event else { return false };
         self.note(&event);
         self.check_cache();
         true

@@ -7,7 +7,7 @@ use listwatch_core::{Query, Request};
 
 /// The answers that a file has.
 pub(crate) enum Content {
-    Capture(Index),
+    Capture(Box<Index>),
     /// A file without requests: its bytes are one body, for whatever resource is asked for.
     Body {
         list: Option<Box<Answer>>,

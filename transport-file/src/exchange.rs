@@ -25,12 +25,10 @@ pub(crate) struct Exchange {
     pub(crate) taken: bool,
     /// Whether it asked for metadata alone.
     pub(crate) metadata_only: bool,
-    /// What it asked; `None` for what is neither a list nor a watch.
-    pub(crate) question: Option<Question>,
 }
 
 /// What a list or watch asked, as far as answers are found by it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
     /// The number of the resource among those of the capture.
     pub(crate) resource: usize,

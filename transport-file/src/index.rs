@@ -5,13 +5,22 @@ use crate::exchange::{Exchange, Question, Stage, is_list_or_watch, misplaced};
 use crate::format::{End, Line, Record, RequestRecord, Text, VERSION, What};
 use crate::tape::Tape;
 use listwatch_core::{Query, Request, Resource};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{Hash, Hasher};
 
 /// The exchanges of a capture in the order of their requests.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     exchanges: Vec<Exchange>,
     resources: Vec<Resource>,
+    /// Where each resource is in the list of them.
+    numbers: HashMap<Collection, usize>,
+    /// The exchanges by what was asked.
+    queues: HashMap<Question, Queue>,
+    /// How many exchanges of each kind were not given out.
+    left: HashMap<Query, u64>,
+    /// How many exchanges are neither lists nor watches.
+    others: u64,
     /// The line of the last record.
     last: u64,
     bad_lines: u64,
@@ -51,29 +60,24 @@ impl Index {
     /// The next recorded answer to such a request.
     pub(crate) fn take(&mut self, request: &Request) -> Option<&Exchange> {
         let question = self.question(request)?;
-        let fits = |exchange: &Exchange| !exchange.taken && exchange.question.as_ref() == Some(&question);
-        let any_form = request.resource.is_metadata_only();
-        let in_form = |exchange: &Exchange| fits(exchange) && (any_form || !exchange.metadata_only);
-        let found = self.exchanges.iter().position(in_form).or_else(|| self.exchanges.iter().position(fits))?;
-        let found = &mut self.exchanges[found];
+        let place = self.queues.get_mut(&question)?.take(request.resource.is_metadata_only())?;
+        *self.left.entry(question.query).or_default() -= 1;
+        let found = &mut self.exchanges[place];
         found.taken = true;
         Some(found)
     }
 
     /// Whether the server that was recorded knew such requests at all.
     pub(crate) fn knows(&self, request: &Request) -> bool {
-        let question = self.question(request);
-        question.is_some() && self.exchanges.iter().any(|exchange| exchange.question == question)
+        self.question(request).is_some_and(|question| self.queues.contains_key(&question))
     }
 
     /// Whether the client that was recorded waited for such an answer in vain, and then asked for a list instead.
     pub(crate) fn turned_to_lists(&self, request: &Request) -> bool {
         let Some(question) = self.question(request) else { return false };
-        let asked = |exchange: &&Exchange| exchange.question.as_ref() == Some(&question);
-        let list = Question { query: Query::List, ..question.clone() };
-        let left = |exchange: &Exchange| !exchange.taken && exchange.question.as_ref() == Some(&list);
-        self.exchanges.iter().rfind(asked).is_some_and(|last| last.taken && last.given_up)
-            && self.exchanges.iter().any(left)
+        let asked = self.queues.get(&question).map(|queue| &self.exchanges[queue.newest]);
+        let lists = self.queues.get(&Question { query: Query::List, ..question });
+        asked.is_some_and(|last| last.taken && last.given_up) && lists.is_some_and(|queue| !queue.is_empty())
     }
 
     /// The line of the last record.
@@ -88,13 +92,12 @@ impl Index {
 
     /// How many recorded answers of this kind were not given out.
     pub(crate) fn left(&self, query: Query) -> u64 {
-        let left = self.exchanges.iter().filter(|exchange| !exchange.taken);
-        left.filter_map(|exchange| exchange.question.as_ref()).filter(|question| question.query == query).count() as u64
+        self.left.get(&query).copied().unwrap_or_default()
     }
 
     /// How many recorded requests are neither lists nor watches.
     pub(crate) fn others(&self) -> u64 {
-        self.exchanges.iter().filter(|exchange| exchange.question.is_none()).count() as u64
+        self.others
     }
 
     pub(crate) fn bad_lines(&self) -> u64 {
@@ -107,7 +110,7 @@ impl Index {
     }
 
     fn question(&self, request: &Request) -> Option<Question> {
-        let resource = self.resources.iter().position(|resource| is_same(resource, &request.resource))?;
+        let resource = *self.numbers.get(&Collection(request.resource.clone()))?;
         Some(Question { resource, query: request.query(), page: request.continue_token().map(Into::into) })
     }
 
@@ -163,8 +166,13 @@ impl Reading {
         if metadata_only {
             request.resource = request.resource.metadata_only();
         }
-        let question = is_list_or_watch(&sent.method, &request).then(|| self.question(&request));
-        self.places.insert(record.id, self.index.exchanges.len());
+        let place = self.index.exchanges.len();
+        self.places.insert(record.id, place);
+        if is_list_or_watch(&sent.method, &request) {
+            self.shelve(place, &request);
+        } else {
+            self.index.others += 1;
+        }
         self.index.exchanges.push(Exchange {
             id: record.id,
             asked: record.t,
@@ -175,16 +183,51 @@ impl Reading {
             given_up: false,
             taken: false,
             metadata_only,
-            question,
         });
     }
 
-    fn question(&mut self, request: &Request) -> Question {
-        if !self.index.resources.iter().any(|resource| is_same(resource, &request.resource)) {
-            self.index.resources.push(request.resource.clone());
-        }
-        let question = self.index.question(request);
-        question.unwrap_or_else(|| unreachable!("the resource was added above"))
+    /// Puts a list or a watch where such a request will look for it.
+    fn shelve(&mut self, place: usize, request: &Request) {
+        let index = &mut self.index;
+        let resource = *index.numbers.entry(Collection(request.resource.clone())).or_insert_with(|| {
+            index.resources.push(request.resource.clone());
+            index.resources.len() - 1
+        });
+        let question = Question { resource, query: request.query(), page: request.continue_token().map(Into::into) };
+        *index.left.entry(question.query).or_default() += 1;
+        index.queues.entry(question).or_default().add(place, request.resource.is_metadata_only());
+    }
+}
+
+/// The exchanges that asked the same and were not given out, each by its place among all.
+#[derive(Debug, Default)]
+struct Queue {
+    whole: VecDeque<usize>,
+    metadata_only: VecDeque<usize>,
+    /// The last one that was recorded.
+    newest: usize,
+}
+
+impl Queue {
+    fn add(&mut self, place: usize, metadata_only: bool) {
+        let form = if metadata_only { &mut self.metadata_only } else { &mut self.whole };
+        form.push_back(place);
+        self.newest = place;
+    }
+
+    /// The first one; of metadata alone only where that is enough, or there is nothing else.
+    fn take(&mut self, metadata_is_enough: bool) -> Option<usize> {
+        work::step();
+        let metadata_first = match (self.whole.front(), self.metadata_only.front()) {
+            (Some(whole), Some(metadata)) => metadata_is_enough && metadata < whole,
+            (whole, _) => whole.is_none(),
+        };
+        let form = if metadata_first { &mut self.metadata_only } else { &mut self.whole };
+        form.pop_front()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.whole.is_empty() && self.metadata_only.is_empty()
     }
 }
 
@@ -199,7 +242,86 @@ fn asks_for_metadata_only(sent: &RequestRecord<'_>) -> bool {
     accept.is_some_and(|(_, Text(types))| types.contains("as=PartialObjectMetadata"))
 }
 
-/// Whether the same objects are meant, in whatever form they are asked for: a recording has but one.
-fn is_same(one: &Resource, other: &Resource) -> bool {
-    (one.path(), one.labels(), one.fields()) == (other.path(), other.labels(), other.fields())
+/// A resource, in whatever form it is asked for: a recording has but one.
+#[derive(Debug)]
+struct Collection(Resource);
+
+impl Collection {
+    fn names(&self) -> (&str, Option<&str>, Option<&str>) {
+        (self.0.path(), self.0.labels(), self.0.fields())
+    }
+}
+
+impl PartialEq for Collection {
+    fn eq(&self, other: &Self) -> bool {
+        work::step();
+        self.names() == other.names()
+    }
+}
+
+impl Eq for Collection {}
+
+impl Hash for Collection {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.names().hash(state);
+    }
+}
+
+/// Counts what is looked at, for the tests.
+mod work {
+    #[cfg(test)]
+    thread_local! {
+        pub(super) static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+
+    pub(super) fn step() {
+        #[cfg(test)]
+        STEPS.set(STEPS.get() + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write;
+
+    /// A capture of these requests, none of which was ever connected.
+    fn capture(name: &str, targets: impl Iterator<Item = String>) -> Tape {
+        let mut lines = String::new();
+        for (id, target) in targets.enumerate() {
+            writeln!(lines, r#"{{"t":0,"id":{id},"request":{{"method":"GET","path":"{target}","headers":{{}}}}}}"#)
+                .unwrap();
+            writeln!(lines, r#"{{"t":1,"id":{id},"end":"connection refused"}}"#).unwrap();
+        }
+        let path = std::env::temp_dir().join(format!("listwatch-index-{name}-{}", std::process::id()));
+        std::fs::write(&path, lines).unwrap();
+        Tape::new(path.into(), usize::MAX)
+    }
+
+    /// What is looked at while these requests are indexed, and then made again.
+    fn steps(name: &str, targets: impl Iterator<Item = String> + Clone) -> u64 {
+        let mut tape = capture(name, targets.clone());
+        work::STEPS.set(0);
+        let mut index = Index::read(&mut tape, false).unwrap();
+        for target in targets {
+            let request = Request::parse(&target);
+            assert!(index.take(&request).is_some_and(Exchange::is_refused), "{target}");
+            assert!(index.knows(&request) && !index.turned_to_lists(&request));
+        }
+        std::fs::remove_file(tape.path()).unwrap();
+        assert_eq!(index.left(Query::List), 0);
+        work::STEPS.get()
+    }
+
+    #[test]
+    fn a_replay_looks_at_each_resource_and_at_each_failing_list_a_few_times_however_many_there_are() {
+        for count in [500, 2_000] {
+            let resources = steps("resources", (0..count).map(|number| format!("/api/v1/namespaces/n{number}/pods")));
+            let lists = steps("lists", (0..count).map(|_| "/api/v1/pods".to_owned()));
+            assert!(
+                resources <= 16 * count && lists <= 16 * count,
+                "{count}: {resources} for resources, {lists} for lists"
+            );
+        }
+    }
 }

@@ -71,7 +71,7 @@ impl Playback {
         let mut source = Source::open(&path)?;
         let tape = || Tape::new(path.clone(), config.line_limit);
         let content = match detect(&mut source)? {
-            FileKind::Capture => Content::Capture(Index::read(&mut tape(), config.skip_bad_lines)?),
+            FileKind::Capture => Content::Capture(Index::read(&mut tape(), config.skip_bad_lines)?.into()),
             FileKind::WatchLog => Content::watch_log(Body::watch_log(&mut tape(), config.skip_bad_lines)?),
             FileKind::List => Content::list(),
         };

@@ -95,8 +95,8 @@ pub use transport::{StreamPart, StreamTransport};
 mod client;
 #[cfg(feature = "json")]
 pub use client::{
-    Api, ApiCall, ApiClient, ApiError, ApiKind, ApiRequest, ApiResponse, ConflictRetry, Deletion, Discovery, Method,
-    ObjectList, Patch, Propagation, Scale, ScaleSpec, ScaleStatus,
+    Api, ApiCall, ApiClient, ApiError, ApiFn, ApiKind, ApiRequest, ApiResponse, ApiTransport, Calls, ConflictRetry,
+    Deletion, Discovery, Method, ObjectList, Patch, Propagation, Reply, Scale, ScaleSpec, ScaleStatus,
 };
 
 mod fifo;

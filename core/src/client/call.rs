@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -14,6 +15,7 @@ use serde_json::value::RawValue;
 pub struct ApiCall<T> {
     request: Result<ApiRequest, ApiError>,
     read: fn(&[u8]) -> Result<T, String>,
+    timeout: Option<Duration>,
 }
 
 /// A list, or a page of one.
@@ -27,7 +29,7 @@ pub struct ObjectList<T> {
 
 impl<T> ApiCall<T> {
     pub(super) fn new(request: Result<ApiRequest, ApiError>, read: fn(&[u8]) -> Result<T, String>) -> Self {
-        Self { request, read }
+        Self { request, read, timeout: None }
     }
 
     /// Adds a parameter, such as `labelSelector`, `limit`, `continue`, `fieldManager` or `fieldValidation`.
@@ -43,6 +45,17 @@ impl<T> ApiCall<T> {
         self.with_query("dryRun", "All")
     }
 
+    /// How long it may take, instead of what its caller allows each call ([`Calls`](super::Calls)).
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// How long it may take, if that was set.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
     /// What is to be sent.
     pub fn request(&self) -> Result<&ApiRequest, ApiError> {
         self.request.as_ref().map_err(Clone::clone)
@@ -54,7 +67,7 @@ impl<T> ApiCall<T> {
         (self.read)(&response.body).map_err(ApiError::Unreadable)
     }
 
-    /// Sends it, and waits for the answer.
+    /// Sends it, and blocks until the answer is there: for as long as the client allows, whatever the call's own time limit.
     pub fn send(&self, client: &(impl ApiClient + ?Sized)) -> Result<T, ApiError> {
         let response = client.send(self.request()?)?;
         self.read(&response)

@@ -1,25 +1,31 @@
-//! What a controller needs to act: requests to an API server and what comes of them, as values. Sending them belongs
-//! to an [`ApiClient`], which may be HTTP, a recording, or a test's own answers.
+//! What a controller needs to act: requests to an API server and what comes of them, as values. An [`ApiTransport`]
+//! carries them: HTTP, a recording, a simulated server or a function. An [`ApiClient`] carries one and blocks its caller.
 
 mod api;
+mod api_fn;
 mod call;
+mod calls;
 mod discovery;
 mod error;
 mod message;
 mod retry;
 #[cfg(test)]
 mod tests;
+mod transport;
 
 pub use api::{Api, Deletion, Patch, Propagation, Scale, ScaleSpec, ScaleStatus};
+pub use api_fn::ApiFn;
 pub use call::{ApiCall, ObjectList};
+pub use calls::Calls;
 pub use discovery::{ApiKind, Discovery};
 pub use error::ApiError;
 pub use message::{ApiRequest, ApiResponse, Method};
 pub use retry::ConflictRetry;
+pub use transport::{ApiTransport, Reply};
 
 use crate::transport::TransportError;
 
-/// Sends one request, and waits for its answer.
+/// Sends one request, and blocks the caller until its answer is there. [`ApiTransport`] is the same without blocking.
 ///
 /// ```
 /// use listwatch_core::{Api, ApiClient, ApiRequest, ApiResponse, Resource, TransportError};

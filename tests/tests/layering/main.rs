@@ -17,7 +17,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("object", &["time", "random", "storage"]),
     ("wire", &["time", "text", "random", "storage", "object"]),
     ("transport", &["time", "text", "random", "storage", "object", "wire"]),
-    ("client", &["text", "random", "wire", "transport"]),
+    ("client", &["time", "text", "random", "wire", "transport"]),
     ("fifo", &["time", "random", "storage", "object"]),
     ("indexer", &["time", "random", "storage", "object", "fifo::KnownObjects"]),
     ("queue", &["time", "random", "storage", "object"]),

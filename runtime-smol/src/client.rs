@@ -1,28 +1,35 @@
 //! Requests to an API server that no executor waits for.
 
-use crate::clock::Clock;
-use core::fmt;
-use listwatch_core::{ApiCall, ApiClient, ApiError, ConflictRetry};
-use std::sync::Arc;
+mod blocking;
+mod pending;
 
-/// An [`ApiClient`] whose answers are awaited: it is asked on threads of smol's, so that no task stands still meanwhile.
+use crate::clock::Clock;
+use blocking::Blocking;
+use core::fmt;
+use core::time::Duration;
+use listwatch_core::{ApiCall, ApiClient, ApiError, ApiTransport, Calls, ConflictRetry};
+use pending::Pending;
+use std::sync::{Arc, Mutex};
+
+/// A client whose answers are awaited. Tasks share one: a clone is the same client.
+///
+/// A call has 30 s on the clock, unless [`with_timeout`](Self::with_timeout) or [`ApiCall::with_timeout`] says otherwise. It
+/// is given up at its deadline and when its future is dropped; over HTTP its connection is closed then. A change that was
+/// given up may have been made all the same.
+///
+/// Who answers decides what a simulated clock does ([`Clock::outside`]): a real server, and whatever else runs outside, takes
+/// no simulated time at all, so the deadline cannot pass before the transport's own limits end the request. A recording, a
+/// simulated server and a function answer in simulated time, deadlines included.
 ///
 /// ```
-/// use listwatch_runtime_smol::{Api, ApiClient, ApiRequest, ApiResponse, Client, Clock, Executor, Resource, run};
-/// use listwatch_runtime_smol::TransportError;
+/// use listwatch_runtime_smol::{Api, ApiFn, ApiRequest, ApiResponse, Client, Clock, Executor, Resource, run};
 /// use serde_json::{Value, json};
 ///
-/// /// In a program, `cluster.client()?`.
-/// struct OnePod;
+/// // In a program: `cluster.client()?`.
+/// let server = ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *br#"{"metadata":{"name":"a"}}"#)));
 ///
-/// impl ApiClient for OnePod {
-///     fn send(&self, _request: &ApiRequest) -> Result<ApiResponse, TransportError> {
-///         Ok(ApiResponse::new(200, br#"{"metadata":{"name":"a"}}"#))
-///     }
-/// }
-///
-/// let clock = Clock::real();
-/// let client = Client::new(OnePod, clock.clone());
+/// let clock = Clock::simulated();
+/// let client = Client::new(server, clock.clone());
 /// let pods = Api::<Value>::new(&Resource::named("v1/pods")?.in_namespace("web"));
 /// let pod = run(&clock, &Executor::new(), client.call(pods.get("a")))?;
 /// assert_eq!(pod, json!({ "metadata": { "name": "a" } }));
@@ -30,24 +37,44 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone)]
 pub struct Client {
-    client: Arc<dyn ApiClient + Send + Sync>,
+    calls: Arc<Mutex<OpenCalls>>,
     clock: Clock,
+    timeout: Option<Duration>,
 }
 
+/// What the clones of a client share.
+type OpenCalls = Calls<Box<dyn ApiTransport + Send>>;
+
 impl Client {
-    /// Asks by way of `client`, and waits by `clock`.
+    /// Asks by way of `transport`, and waits by `clock`. Where the transport panics, its call fails and the others go on; it
+    /// is polled under a lock, so it must not use this client.
     #[must_use]
-    pub fn new(client: impl ApiClient + Send + Sync + 'static, clock: Clock) -> Self {
-        Self { client: Arc::new(client), clock }
+    pub fn new(transport: impl ApiTransport + Send + 'static, clock: Clock) -> Self {
+        Self { calls: Arc::new(Mutex::new(Calls::new(Box::new(transport)))), clock, timeout: None }
+    }
+
+    /// Asks a client that blocks, on threads of smol's. What it does is outside of simulated time; a call that is given up
+    /// is not heard any more, and goes on until the blocking client ends it.
+    #[must_use]
+    pub fn blocking(client: impl ApiClient + Send + Sync + 'static, clock: Clock) -> Self {
+        Self::new(Blocking::new(client), clock)
+    }
+
+    /// How long a call may take that says nothing else, instead of 30 s; [`Duration::MAX`] for as long as the transport
+    /// likes.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
     }
 
     /// Sends a request and reads its answer.
     ///
     /// # Errors
-    /// Where the server cannot be asked, refuses, or answers with something else.
+    /// Where the server cannot be asked, refuses, answers too late, or answers with something else.
     pub async fn call<T>(&self, call: ApiCall<T>) -> Result<T, ApiError> {
-        let (client, request) = (Arc::clone(&self.client), call.request()?.clone());
-        let response = smol::unblock(move || client.send(&request)).await?;
+        let timeout = call.timeout().or(self.timeout);
+        let response = Pending::open(&self.calls, &self.clock, call.request()?, timeout).await?;
         call.read(&response)
     }
 
@@ -83,48 +110,4 @@ impl fmt::Debug for Client {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Executor, run};
-    use listwatch_core::{Api, ApiRequest, ApiResponse, Method, Resource, TransportError};
-    use serde_json::{Value, json};
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    /// A server on which somebody else is quicker, so many times.
-    struct Contended(AtomicU32);
-
-    impl ApiClient for Contended {
-        fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
-            let quicker =
-                || self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
-            Ok(match request.method {
-                Method::Put if quicker() => {
-                    ApiResponse::new(409, br#"{"kind":"Status","reason":"Conflict","code":409}"#)
-                }
-                _ => ApiResponse::new(200, br#"{"metadata":{"name":"a","resourceVersion":"7"}}"#),
-            })
-        }
-    }
-
-    fn replace(conflicts: u32) -> Result<Value, ApiError> {
-        let clock = Clock::real();
-        let client = Client::new(Contended(conflicts.into()), clock.clone());
-        let pods = Api::<Value>::new(&Resource::new("/api/v1/namespaces/web/pods"));
-        let (client, pods) = (&client, &pods);
-        run(&clock, &Executor::new(), async {
-            let change = || async {
-                let mut pod = client.call(pods.get("a")).await?;
-                pod["metadata"]["labels"] = json!({ "seen": "yes" });
-                client.call(pods.replace("a", &pod)).await
-            };
-            client.retry_on_conflict(ConflictRetry::new(1), change).await
-        })
-    }
-
-    #[test]
-    fn a_change_that_meets_a_conflict_is_made_again_but_not_for_ever() {
-        assert_eq!(replace(0).unwrap()["metadata"]["name"], "a");
-        assert_eq!(replace(4).unwrap()["metadata"]["name"], "a");
-        assert!(replace(5).is_err_and(|error| error.is_conflict()));
-    }
-}
+mod tests;

@@ -15,6 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// times faster too. Under [`Clock::simulated`] nothing waits at all: when every task sleeps, time jumps to the first
 /// that is to wake.
 ///
+/// What runs outside of simulated time (a socket, a thread) takes none of it: while a [`Clock::outside`] is held, time
+/// stands still, and [`run`](crate::run()) waits for a waker instead. So a deadline in simulated time cannot pass while an
+/// outside answer is waited for; one that never comes has to be ended by a time limit of its transport.
+///
 /// ```
 /// use core::time::Duration;
 /// use listwatch_runtime_smol::{Clock, Executor, run};
@@ -39,6 +43,10 @@ struct Simulated {
     now: Instant,
     sleepers: BTreeMap<(Instant, u64), Waker>,
     last: u64,
+    /// How many wait for something outside.
+    outside: usize,
+    /// Wakes the one who polls the tasks, and waits for what runs outside.
+    parked: Option<Waker>,
 }
 
 impl Clock {
@@ -80,6 +88,59 @@ impl Clock {
         self.sleep_until(self.now() + delay)
     }
 
+    /// Sleeps until `at`, and never ends for `None`: `sleep` is kept from one poll to the next, for as long as `at` stays.
+    pub(crate) fn poll_at(&self, sleep: &mut Option<Sleep>, at: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(at) = at else {
+            *sleep = None;
+            return Poll::Pending;
+        };
+        let armed = match sleep.take().filter(|sleep| sleep.at() == at) {
+            Some(armed) => sleep.insert(armed),
+            None => sleep.insert(self.sleep_until(at)),
+        };
+        let ready = Pin::new(armed).poll(cx);
+        if ready.is_ready() {
+            *sleep = None;
+        }
+        ready
+    }
+
+    /// Says that somebody waits for what runs outside of the clock's time, until the guard is dropped: for an answer from a
+    /// socket, or from another thread. Simulated time stands still meanwhile; a real clock does not care.
+    ///
+    /// The waiting task has to be woken when the answer is there, as by any future. [`Client`](crate::Client) and
+    /// [`Events`](crate::Events) hold one by themselves.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_runtime_smol::{Clock, Executor, run};
+    ///
+    /// let clock = Clock::simulated();
+    /// let slow = async {
+    ///     let _outside = clock.outside();
+    ///     smol::unblock(|| std::thread::sleep(Duration::from_millis(5))).await;
+    ///     clock.now()
+    /// };
+    /// let (sleep, executor) = (clock.sleep(Duration::from_secs(60)), Executor::new());
+    /// let (answered, ()) = run(&clock, &executor, smol::future::zip(slow, sleep));
+    /// assert_eq!(answered, listwatch_runtime_smol::Instant::ZERO);
+    /// ```
+    pub fn outside(&self) -> Outside {
+        if let Kind::Simulated(time) = &*self.0 {
+            lock(time).outside += 1;
+        }
+        Outside(self.clone())
+    }
+
+    /// Whether somebody waits for what runs outside; `waker` is called when nobody does any more.
+    pub(crate) fn stands_still(&self, waker: &Waker) -> bool {
+        let Kind::Simulated(time) = &*self.0 else { return false };
+        let mut time = lock(time);
+        let stands_still = time.outside > 0;
+        time.parked = stands_still.then(|| waker.clone());
+        stands_still
+    }
+
     /// Whether time has to be advanced by whoever polls the tasks.
     pub(crate) fn is_simulated(&self) -> bool {
         matches!(*self.0, Kind::Simulated(_))
@@ -97,6 +158,24 @@ impl Clock {
             first
         };
         first.map(|(_, waker)| waker.wake()).is_some()
+    }
+}
+
+/// Somebody waits for what runs outside of the clock's time; see [`Clock::outside`].
+#[derive(Debug)]
+#[must_use = "time stands still only while this is held"]
+pub struct Outside(Clock);
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        let Kind::Simulated(time) = &*self.0.0 else { return };
+        let mut time = lock(time);
+        time.outside -= 1;
+        let parked = if time.outside == 0 { time.parked.take() } else { None };
+        drop(time);
+        if let Some(parked) = parked {
+            parked.wake();
+        }
     }
 }
 
@@ -222,6 +301,48 @@ mod tests {
             clock.sleep(Duration::from_secs(1)).await;
         });
         assert_eq!(clock.now(), Instant::ZERO + Duration::from_secs(2));
+    }
+
+    #[test]
+    fn time_stands_still_while_something_runs_outside_and_ready_tasks_go_on() {
+        let (clock, (go, gone)) = (Clock::simulated(), smol::channel::bounded::<()>(1));
+        let executor = Executor::new();
+        let asks = async {
+            let _outside = clock.outside();
+            smol::unblock(move || gone.recv_blocking()).await.unwrap();
+            clock.now()
+        };
+        let yields = async {
+            for _ in 0..500 {
+                smol::future::yield_now().await;
+            }
+            go.send(()).await.unwrap();
+        };
+        let sleeps = async {
+            clock.sleep(Duration::from_secs(1)).await;
+            clock.now()
+        };
+        let (asks, yields) = (executor.spawn(asks), executor.spawn(yields));
+        let (answered, (slept, ())) =
+            run(&clock, &executor, smol::future::zip(asks, smol::future::zip(sleeps, yields)));
+        assert_eq!((answered, slept), (Instant::ZERO, Instant::ZERO + Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn time_goes_on_when_who_waited_for_something_outside_gives_up_on_another_thread() {
+        let clock = Clock::simulated();
+        let outside = clock.outside();
+        let (parks, parked) = std::sync::mpsc::channel();
+        let gives_up = std::thread::spawn(move || {
+            parked.recv().unwrap();
+            drop(outside);
+        });
+        run(&clock, &Executor::new(), async {
+            parks.send(()).unwrap();
+            clock.sleep(Duration::from_secs(1)).await;
+        });
+        gives_up.join().unwrap();
+        assert_eq!(clock.now(), Instant::ZERO + Duration::from_secs(1));
     }
 
     #[test]

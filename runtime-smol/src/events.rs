@@ -102,19 +102,8 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
 
     /// Sleeps until the driver wants to be polled again. Ready when that time has come.
     fn poll_sleep(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(at) = self.driver.poll_timeout() else {
-            self.sleep = None;
-            return Poll::Pending;
-        };
-        let sleep = match self.sleep.take().filter(|sleep| sleep.at() == at) {
-            Some(sleep) => self.sleep.insert(sleep),
-            None => self.sleep.insert(self.clock.sleep_until(at)),
-        };
-        let ready = Pin::new(sleep).poll(cx);
-        if ready.is_ready() {
-            self.sleep = None;
-        }
-        ready
+        let at = self.driver.poll_timeout();
+        self.clock.poll_at(&mut self.sleep, at, cx)
     }
 }
 

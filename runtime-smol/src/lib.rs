@@ -12,7 +12,7 @@ mod workers;
 
 pub use async_executor::Executor;
 pub use client::Client;
-pub use clock::{Clock, Sleep};
+pub use clock::{Clock, Outside, Sleep};
 pub use events::Events;
 pub use run::run;
 pub use synced::{NotSynced, Synced};

@@ -5,13 +5,16 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
+use std::thread::{self, Thread};
 
 /// Runs `main`, and the tasks of `executor` beside it, on this thread until `main` is done.
 ///
-/// Under a simulated clock the time jumps ahead whenever no task can go on.
+/// Under a simulated clock the time jumps ahead whenever no task can go on, unless one waits for what runs outside
+/// ([`Clock::outside`]): then the thread waits too.
 ///
 /// # Panics
-/// Under a simulated clock, when no task can go on and none waits for time: `main` would never be done.
+/// Under a simulated clock, when no task can go on and none waits for time or for what runs outside: `main` would never be
+/// done.
 pub fn run<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Output {
     if clock.is_simulated() { run_simulated(clock, executor, main) } else { smol::block_on(executor.run(main)) }
 }
@@ -20,25 +23,63 @@ pub fn run<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Out
 const STEPS: usize = 64;
 
 fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Output {
-    let woken = Arc::new(Woken(AtomicBool::new(true)));
+    let woken = Arc::new(Woken { main: AtomicBool::new(true), thread: Unpark(thread::current()).into() });
     let waker = Waker::from(Arc::clone(&woken));
     let mut main = pin!(main);
     loop {
-        let main_goes_on = woken.0.swap(false, Ordering::AcqRel);
+        // Asked first: whatever was woken by another thread that waits no longer is then found below.
+        let stands_still = clock.stands_still(Waker::noop());
+        let main_goes_on = woken.main.swap(false, Ordering::AcqRel);
         if main_goes_on && let Poll::Ready(output) = main.as_mut().poll(&mut Context::from_waker(&waker)) {
             return output;
         }
         let steps = (0..STEPS).take_while(|_| executor.try_tick()).count();
-        if !main_goes_on && steps == 0 && !woken.0.load(Ordering::Acquire) {
+        if main_goes_on || steps > 0 || woken.is_due() {
+            continue;
+        }
+        if stands_still {
+            wait_outside(clock, executor, &woken);
+        } else {
             assert!(clock.advance(), "no task can go on, and none waits for time");
         }
     }
 }
 
-struct Woken(AtomicBool);
+/// Waits until a task can go on, or none waits any more for what runs outside.
+fn wait_outside(clock: &Clock, executor: &Executor<'_>, woken: &Woken) {
+    let unpark = Waker::from(Arc::clone(&woken.thread));
+    // While it is pending, it is told of tasks that can go on.
+    let mut tick = pin!(executor.tick());
+    while !woken.is_due() && clock.stands_still(&unpark) {
+        if tick.as_mut().poll(&mut Context::from_waker(&unpark)).is_ready() {
+            return;
+        }
+        thread::park();
+    }
+}
+
+struct Woken {
+    main: AtomicBool,
+    thread: Arc<Unpark>,
+}
+
+impl Woken {
+    fn is_due(&self) -> bool {
+        self.main.load(Ordering::Acquire)
+    }
+}
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Release);
+        self.main.store(true, Ordering::Release);
+        self.thread.0.unpark();
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }

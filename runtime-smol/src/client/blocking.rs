@@ -1,0 +1,37 @@
+use core::pin::Pin;
+use core::task::Poll;
+use listwatch_core::{ApiClient, ApiRequest, ApiResponse, ApiTransport, Reply, RequestId, TransportError, Turn};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A client that blocks, asked on threads of smol's.
+pub(super) struct Blocking<C> {
+    client: Arc<C>,
+    open: HashMap<RequestId, smol::Task<Result<ApiResponse, TransportError>>>,
+}
+
+impl<C> Blocking<C> {
+    pub(super) fn new(client: C) -> Self {
+        Self { client: Arc::new(client), open: HashMap::new() }
+    }
+}
+
+impl<C: ApiClient + Send + Sync + 'static> ApiTransport for Blocking<C> {
+    fn open(&mut self, id: RequestId, request: &ApiRequest) {
+        let (client, request) = (Arc::clone(&self.client), request.clone());
+        self.open.insert(id, smol::unblock(move || client.send(&request)));
+    }
+
+    fn poll_response(&mut self, id: RequestId, turn: Turn<'_, '_>) -> Poll<Reply> {
+        let Some(task) = self.open.get_mut(&id) else { return Poll::Ready(Reply::Idle { until: None }) };
+        Pin::new(task).poll(turn.cx).map(|response| {
+            self.open.remove(&id);
+            response.map_or_else(Reply::Failed, Reply::Answered)
+        })
+    }
+
+    /// The thread goes on if it has begun, and nobody hears what it brings.
+    fn abort(&mut self, id: RequestId) {
+        self.open.remove(&id);
+    }
+}

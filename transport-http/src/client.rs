@@ -1,19 +1,24 @@
+use crate::awaited::Awaited;
 use crate::connection::body::Content;
-use crate::connection::{Line, error, head};
-use crate::server::{Call, Server};
-use listwatch_core::{ApiClient, ApiRequest, ApiResponse, Method, TransportError, TransportErrorKind};
+use crate::connection::{Asked, Lines, error, head};
+use crate::server::Server;
+use listwatch_core::{
+    ApiClient, ApiRequest, ApiResponse, ApiTransport, Reply, RequestId, TransportError, TransportErrorKind, Turn,
+};
+use std::collections::HashMap;
 use std::io::Read;
 use std::sync::Arc;
-use ureq::Body;
-use ureq::http::{self, Response};
+use std::task::Poll;
 
-/// How many connections are kept for the next request.
-const KEPT: usize = 8;
-
-/// An [`ApiClient`] over HTTP/1.1. [`Cluster::client`](crate::Cluster::client) makes one.
+/// Single requests over HTTP/1.1. [`Cluster::client`](crate::Cluster::client) makes one.
 ///
-/// It blocks: each call waits for its answer, with the time limits of the cluster. It can be called from many threads;
-/// a clone is the same client.
+/// As an [`ApiClient`] it blocks: each call waits for its answer, with the time limits of the cluster. It can be called from
+/// many threads; a clone is the same client.
+///
+/// As an [`ApiTransport`] it is polled: each request has a thread of its own, counts among those that
+/// [`ClusterOptions::max_requests`](crate::ClusterOptions::max_requests) allows, and closes its connection when it is given
+/// up. What is open belongs to one clone, and ends with it. Either way up to eight connections are kept for the next
+/// requests.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,60 +35,73 @@ const KEPT: usize = 8;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct HttpClient {
     server: Arc<Server>,
-    line: Arc<Line>,
+    lines: Arc<Lines>,
+    /// The requests that are polled; an error where one could not even begin.
+    open: HashMap<RequestId, Result<Awaited, TransportError>>,
 }
 
 impl HttpClient {
     pub(crate) fn over(server: Arc<Server>) -> Self {
-        Self { server, line: Arc::new(Line::new(KEPT)) }
+        Self { server, lines: Arc::default(), open: HashMap::new() }
     }
 
     /// Ends what this client and its clones wait for, exec plugins included, and lets nothing begin any more: for who
     /// does not wait for the answers.
     pub fn hang_up(&self) {
-        self.line.cut(&self.server);
+        self.lines.cut(&self.server);
     }
+}
 
-    fn answer(&self, request: &ApiRequest) -> Result<Response<Body>, TransportError> {
-        let mut headers = vec![("accept", request.accept), ("accept-encoding", "gzip")];
-        headers.extend(request.content_type.map(|content_type| ("content-type", content_type)));
-        let call = Call {
-            method: method(request.method),
-            target: &request.to_string(),
-            headers: &headers,
-            body: &request.body,
-            idle: self.server.limits().idle_timeout,
-        };
-        self.line.ask(&self.server, &call)
+/// The same client, without the requests that are polled here.
+impl Clone for HttpClient {
+    fn clone(&self) -> Self {
+        Self { server: self.server.clone(), lines: self.lines.clone(), open: HashMap::new() }
     }
 }
 
 impl ApiClient for HttpClient {
     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
-        let response = self.answer(request)?;
+        let (line, limit) = (self.lines.lend()?, self.server.limits().max_answer);
+        let response = line.ask(&self.server, &Asked::single(request, self.server.limits()).call())?;
         error::redirection(&response)?;
         let head = head::of(&response);
         let mut body = Vec::new();
-        let limit = self.server.limits().max_answer;
         let mut content = Content::of(response)?.take(limit as u64 + 1);
         content.read_to_end(&mut body).map_err(|cause| error::of(&cause.into()))?;
         if body.len() > limit {
-            let detail = format!("the answer is longer than {limit} bytes: list in pages, or by an informer");
-            return Err(TransportError::new(TransportErrorKind::Protocol, detail));
+            return Err(too_long(limit));
         }
         Ok(ApiResponse::new(head.status, body).with_retry_after(head.retry_after))
     }
 }
 
-fn method(method: Method) -> http::Method {
-    match method {
-        Method::Get => http::Method::GET,
-        Method::Post => http::Method::POST,
-        Method::Put => http::Method::PUT,
-        Method::Patch => http::Method::PATCH,
-        Method::Delete => http::Method::DELETE,
+impl ApiTransport for HttpClient {
+    fn open(&mut self, id: RequestId, request: &ApiRequest) {
+        self.open.insert(id, Awaited::start(&self.server, &self.lines, request));
     }
+
+    fn poll_response(&mut self, id: RequestId, turn: Turn<'_, '_>) -> Poll<Reply> {
+        let response = match self.open.get_mut(&id) {
+            None => return Poll::Ready(Reply::Idle { until: None }),
+            Some(Err(error)) => Poll::Ready(Err(error.clone())),
+            Some(Ok(awaited)) => awaited.poll(turn.cx),
+        };
+        response.map(|response| {
+            self.open.remove(&id);
+            response.map_or_else(Reply::Failed, Reply::Answered)
+        })
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        self.open.remove(&id);
+    }
+}
+
+/// Why an answer of more than `limit` bytes is not taken.
+pub(crate) fn too_long(limit: usize) -> TransportError {
+    let detail = format!("the answer is longer than {limit} bytes: list in pages, or by an informer");
+    TransportError::new(TransportErrorKind::Protocol, detail)
 }

@@ -26,6 +26,7 @@ pub use client::HttpClient;
 pub use transport::HttpTransport;
 
 mod auth;
+mod awaited;
 mod caller;
 mod clock;
 mod connection;

@@ -114,8 +114,8 @@ impl ClusterOptions {
         self
     }
 
-    /// How many requests the transports of the cluster may have open at once, each with a thread and a connection: 256.
-    /// One more fails at once.
+    /// How many requests the transports and the clients of the cluster may have open at once, each with a thread and a
+    /// connection: 256. One more fails at once. A client that is called on a thread of its caller's is not counted.
     #[must_use]
     pub fn max_requests(mut self, limit: usize) -> Self {
         self.limits.max_requests = limit;

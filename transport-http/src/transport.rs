@@ -2,7 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::config_error::ConfigError;
-use crate::connection::{Exchange, Line, Piece};
+use crate::connection::{Asked, Exchange, Line, Piece};
 use crate::server::Server;
 use listwatch_core::{Incoming, ListerWatcher, Request, RequestId, Turn};
 use std::sync::Arc;
@@ -63,7 +63,8 @@ impl ListerWatcher for HttpTransport {
     fn open(&mut self, id: RequestId, request: &Request) {
         // The old connection goes before the new one comes.
         self.cut();
-        self.open = Some((id, Exchange::start(&self.server, &self.line, request.clone())));
+        let asked = Asked::stream(request, self.server.limits());
+        self.open = Some((id, Exchange::start(&self.server, &self.line, asked)));
     }
 
     fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {

@@ -2,16 +2,13 @@
 
 use super::body::Content;
 use super::pipe::{self, Piece, Receiver, Sender};
-use super::{Line, error, head};
-use crate::server::{Call, Permit, Server};
-use listwatch_core::{Query, Request, TransportError, TransportErrorKind, Verb};
+use super::{Asked, Line, error, head};
+use crate::server::{Permit, Server};
+use listwatch_core::{TransportError, TransportErrorKind};
 use std::io::Read;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;
-use std::time::Duration;
-use ureq::Body;
-use ureq::http::{Method, Response};
 
 /// A TLS handshake takes up to 48 KiB of it, and up to 128 KiB where nothing is optimised; what is not touched costs
 /// nothing.
@@ -25,15 +22,15 @@ const CHUNK: usize = 8 * 1024;
 pub(crate) struct Exchange(Receiver);
 
 impl Exchange {
-    /// Sends a GET request.
-    pub(crate) fn start(server: &Arc<Server>, line: &Arc<Line>, request: Request) -> Self {
+    /// Sends a request.
+    pub(crate) fn start(server: &Arc<Server>, line: &Arc<Line>, asked: Asked) -> Self {
         let Some(permit) = server.admit() else {
             let limit = server.limits().max_requests;
             let detail = format!("{limit} requests are open already: raise ClusterOptions::max_requests");
             return Self::failed(TransportError::new(TransportErrorKind::Exhausted, detail));
         };
         let (sender, answer) = pipe::new();
-        let job = Job { server: server.clone(), line: line.clone(), request, _permit: permit };
+        let job = Job { server: server.clone(), line: line.clone(), asked, _permit: permit };
         let worker = move || {
             let end = job.receive(&sender);
             // Who hears the end may open the next request: there has to be room for it.
@@ -65,14 +62,14 @@ impl Exchange {
 struct Job {
     server: Arc<Server>,
     line: Arc<Line>,
-    request: Request,
+    asked: Asked,
     _permit: Permit,
 }
 
 impl Job {
     /// Reads the whole answer into the pipe, as fast as it is taken out there.
     fn receive(&self, sender: &Sender) -> Result<(), TransportError> {
-        let response = self.answer()?;
+        let response = self.line.ask(&self.server, &self.asked.call())?;
         error::redirection(&response)?;
         sender.head(head::of(&response));
         let mut content = Content::of(response)?;
@@ -85,27 +82,6 @@ impl Job {
                 return Ok(());
             }
             chunk.resize(CHUNK, 0);
-        }
-    }
-
-    fn answer(&self) -> Result<Response<Body>, TransportError> {
-        let encoding = if self.request.query() == Query::List { "gzip" } else { "identity" };
-        let call = Call {
-            method: Method::GET,
-            target: &self.request.to_string(),
-            headers: &[("accept", self.request.accept()), ("accept-encoding", encoding)],
-            body: &[],
-            idle: self.idle(),
-        };
-        self.line.ask(&self.server, &call)
-    }
-
-    /// How long the server may say nothing: it may keep a watch silent until it ends it.
-    fn idle(&self) -> Option<Duration> {
-        let limit = self.server.limits().idle_timeout?;
-        match self.request.verb {
-            Verb::List { .. } => Some(limit),
-            Verb::Watch { timeout, .. } => timeout.map(|timeout| timeout.saturating_add(limit)),
         }
     }
 }

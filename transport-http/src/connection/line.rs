@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ureq::http::{Method, Response, StatusCode};
 use ureq::{Agent, Body};
 
-/// The connections that a transport or a client makes its requests over. They can be cut from any thread: then a request
+/// The connections that a transport, or one request of a client, is made over. They can be cut from any thread: then a request
 /// under way fails at once, and none begins any more.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -51,6 +51,10 @@ impl Line {
         server.on_hung_up();
     }
 
+    pub(crate) fn is_cut(&self) -> bool {
+        self.caller.has_hung_up()
+    }
+
     /// Asks; what only reads, once more if the connection was an old one, which the server may have closed by the time
     /// it was used.
     fn send(&self, server: &Server, session: &Session, call: &Call<'_>) -> Result<Response<Body>, TransportError> {
@@ -69,7 +73,7 @@ impl Line {
     fn way(&self, server: &Server, session: &Session) -> Result<Way, TransportError> {
         let mut known = self.lock();
         if self.caller.has_hung_up() {
-            return Err(TransportError::new(TransportErrorKind::Reset, "given up"));
+            return Err(given_up());
         }
         if let Some((agent, connected)) = &*known
             && connected.shows_the_same_as(session)
@@ -84,4 +88,9 @@ impl Line {
     fn lock(&self) -> MutexGuard<'_, Option<(Agent, Session)>> {
         self.agent.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Nobody waits for an answer any more.
+pub(super) fn given_up() -> TransportError {
+    TransportError::new(TransportErrorKind::Reset, "given up")
 }

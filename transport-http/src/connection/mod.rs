@@ -1,18 +1,22 @@
 //! One request after another over a connection of their own, each read by a thread.
 
+mod asked;
 pub(crate) mod body;
 pub(crate) mod error;
 mod exchange;
 pub(crate) mod head;
 mod line;
+mod lines;
 mod pipe;
 mod proxy;
 mod tls;
 mod tls_connector;
 mod trust;
 
+pub(crate) use asked::Asked;
 pub(crate) use exchange::Exchange;
 pub(crate) use line::Line;
+pub(crate) use lines::{Lent, Lines};
 pub(crate) use pipe::Piece;
 pub(crate) use proxy::ProxyRule;
 pub(crate) use tls::Tls;

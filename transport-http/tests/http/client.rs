@@ -5,7 +5,8 @@ use crate::support::{EMPTY, KEPT, SECRET, Scratch, Server, cluster, header, opti
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_core::{
-    Api, ApiClient, ApiError, ApiRequest, Deletion, Discovery, Method, Patch, Resource, TransportErrorKind,
+    Api, ApiClient, ApiError, ApiRequest, ApiResponse, ApiTransport, Deletion, Discovery, Instant, Method, Patch,
+    Reply, RequestId, Resource, TransportErrorKind, Turn,
 };
 use listwatch_transport_http::HttpClient;
 use serde_json::{Value, json};
@@ -14,6 +15,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake};
 use std::thread;
 
 fn client(server: &Server) -> HttpClient {
@@ -188,4 +190,145 @@ fn who_hangs_up_ends_what_is_waited_for_and_lets_nothing_begin() {
     assert!(answer.join().unwrap().is_err_and(|error| matches!(error, ApiError::Transport(_))));
     assert!(pods().get("a").send(&client).is_err());
     assert!(was_asked.try_recv().is_err(), "nothing more was asked");
+}
+
+/// Unparks a thread that polls.
+struct Unpark(thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls a request once.
+fn poll_once(client: &mut HttpClient, id: u64) -> Poll<Reply> {
+    let waker = Arc::new(Unpark(thread::current())).into();
+    let mut cx = Context::from_waker(&waker);
+    client.poll_response(RequestId(id), Turn { cx: &mut cx, now: Instant::ZERO, max_wait: None })
+}
+
+/// Polls a request until it is over.
+fn polled(client: &mut HttpClient, id: u64) -> Result<ApiResponse, TransportErrorKind> {
+    loop {
+        match poll_once(client, id) {
+            Poll::Ready(Reply::Answered(response)) => return Ok(response),
+            Poll::Ready(Reply::Failed(error)) => return Err(error.kind),
+            Poll::Ready(Reply::Idle { until }) => panic!("idle until {until:?}"),
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+fn get(path: &str) -> ApiRequest {
+    ApiRequest::new(Method::Get, path)
+}
+
+#[test]
+fn requests_that_are_polled_are_open_at_once_and_are_answered_as_they_come() {
+    let (release, released) = mpsc::channel::<()>();
+    let released = Mutex::new(released);
+    let server = Server::of(move |mut connection, head| {
+        if head.starts_with("GET /slow ") {
+            released.lock().unwrap().recv().unwrap();
+        }
+        let body = body(&mut connection, &head);
+        let answer = format!("HTTP/1.1 201 Created\r\nretry-after: 2\r\ncontent-length: {}\r\n\r\n", body.len());
+        send(&mut connection, &(answer + &body));
+    });
+    let mut client = client(&server);
+    client.open(RequestId(1), &get("/slow"));
+    let large = "x".repeat(100_000);
+    let mut create = ApiRequest::new(Method::Post, "/large");
+    create.body = large.clone().into_bytes();
+    client.open(RequestId(2), &create);
+    let response = polled(&mut client, 2).unwrap();
+    assert_eq!((response.status, response.retry_after.unwrap().as_secs()), (201, 2));
+    assert!(response.body == large.as_bytes());
+    assert_eq!(poll_once(&mut client, 1), Poll::Pending);
+    release.send(()).unwrap();
+    assert_eq!(polled(&mut client, 1).unwrap().body, b"");
+}
+
+/// A server that tells of each connection when a request came, and again when it was closed.
+fn watched() -> (Server, mpsc::Receiver<&'static str>) {
+    let (tell, told) = mpsc::channel();
+    let server = Server::of(move |mut connection, _| {
+        tell.send("asked").unwrap();
+        // Nothing more comes before the end, however the other side ends it.
+        let _end = connection.read(&mut [0; 1]);
+        tell.send("closed").unwrap();
+    });
+    (server, told)
+}
+
+#[test]
+fn a_request_that_is_given_up_closes_its_connection_and_no_other() {
+    let (server, told) = watched();
+    let mut client = client(&server);
+    for id in [1, 2] {
+        client.open(RequestId(id), &get("/pods"));
+        assert_eq!(told.recv().unwrap(), "asked");
+    }
+    client.abort(RequestId(1));
+    assert_eq!(told.recv().unwrap(), "closed");
+    assert_eq!(poll_once(&mut client, 2), Poll::Pending);
+    assert!(told.try_recv().is_err(), "the other one is open");
+    drop(client);
+    assert_eq!(told.recv().unwrap(), "closed", "what is open ends with its client");
+}
+
+#[test]
+fn who_hangs_up_ends_what_is_polled_by_its_clones_too() {
+    let (server, told) = watched();
+    let mut client = client(&server);
+    let other = client.clone();
+    client.open(RequestId(1), &get("/pods"));
+    assert_eq!(told.recv().unwrap(), "asked");
+    other.hang_up();
+    assert!(polled(&mut client, 1).is_err());
+    client.open(RequestId(2), &get("/pods"));
+    assert_eq!(polled(&mut client, 2), Err(TransportErrorKind::Reset));
+}
+
+#[test]
+fn requests_that_are_polled_one_after_the_other_share_a_connection() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = connections.clone();
+    let server = Server::raw(move |mut connection| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        while request_head(&mut connection).is_some() {
+            send(&mut connection, KEPT);
+        }
+    });
+    let mut client = client(&server);
+    for id in 0..20 {
+        client.open(RequestId(id), &get("/version"));
+        assert_eq!(polled(&mut client, id).unwrap().body, b"{}");
+        assert_eq!(client.send(&get("/version")).unwrap().body, b"{}");
+    }
+    assert_eq!(connections.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn requests_that_are_polled_have_the_limits_of_their_cluster() {
+    let (server, told) = watched();
+    let mut client = options(&[]).max_requests(1).at(&server.url()).unwrap().client().unwrap();
+    client.open(RequestId(1), &get("/pods"));
+    assert_eq!(told.recv().unwrap(), "asked");
+    client.open(RequestId(2), &get("/pods"));
+    assert_eq!(polled(&mut client, 2), Err(TransportErrorKind::Exhausted));
+
+    let long = Server::saying(format!("HTTP/1.1 200 OK\r\ncontent-length: 20000\r\n\r\n{}", " ".repeat(20_000)));
+    let limited = |bytes| options(&[]).max_answer(bytes).at(&long.url()).unwrap().client().unwrap();
+    let asked = |mut client: HttpClient| {
+        client.open(RequestId(1), &get("/pods"));
+        polled(&mut client, 1).map(|response| response.body.len())
+    };
+    assert_eq!(asked(limited(19_999)), Err(TransportErrorKind::Protocol));
+    assert_eq!(asked(limited(20_000)), Ok(20_000));
+
+    let away = Server::saying("HTTP/1.1 307 Go\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n");
+    let client = options(&[]).at(&away.url()).unwrap().client().unwrap();
+    assert_eq!(asked(client), Err(TransportErrorKind::Protocol), "a redirect is not followed");
 }

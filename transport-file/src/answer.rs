@@ -44,6 +44,11 @@ impl Chunk {
         len
     }
 
+    /// What is not used up.
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
+        self.bytes.split_off(self.used)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.used == self.bytes.len()
     }
@@ -168,7 +173,7 @@ impl Recorded {
     fn next(&mut self, tape: &mut Tape) -> Result<Part, CaptureError> {
         while self.line <= self.last {
             let path = tape.path().clone();
-            let line = tape.at(self.line)?.next();
+            let line = tape.line(self.line);
             self.line += 1;
             let part = match line {
                 Ok(Some((number, line))) => {

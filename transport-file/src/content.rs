@@ -76,7 +76,7 @@ fn capture_reply(index: &mut Index, request: &Request, skip_bad_lines: bool) -> 
     // A server that streamed the initial events before would do so again: such a recording is over. But a client that
     // waited for them in vain did not ask again.
     let unsupported = request.query() == Query::WatchList && (!index.knows(request) || index.turned_to_lists(request));
-    let last = index.last();
+    let last = index.exchanges().last();
     match index.take(request) {
         Some(exchange) if exchange.metadata_only && !request.resource.is_metadata_only() => {
             Reply::MetadataOnly(exchange.first)

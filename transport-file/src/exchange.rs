@@ -4,6 +4,7 @@ use crate::error::{CaptureErrorKind, Fault};
 use crate::format::What;
 use listwatch_core::{Query, Request};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where one recorded request and its answer are.
 #[derive(Debug)]
@@ -22,9 +23,11 @@ pub(crate) struct Exchange {
     /// Whether the client that was recorded did not wait for the end.
     pub(crate) given_up: bool,
     /// Whether it was given out.
-    pub(crate) taken: bool,
+    pub(crate) taken: AtomicBool,
     /// Whether it asked for metadata alone.
     pub(crate) metadata_only: bool,
+    /// Which question it was; `None` for what is neither a list nor a watch.
+    pub(crate) query: Option<Query>,
 }
 
 /// What a list or watch asked, as far as answers are found by it.
@@ -46,6 +49,11 @@ pub(crate) enum Stage {
 }
 
 impl Exchange {
+    /// Whether it was given out.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.taken.load(Ordering::Relaxed)
+    }
+
     /// Whether no connection came about.
     pub(crate) fn is_refused(&self) -> bool {
         self.stage == Stage::Ended && !self.answered

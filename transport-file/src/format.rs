@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"capture":1,"started":"2026-11-20T10:41:52Z"}
-//! {"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?limit=50","headers":{}}}
+//! {"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?limit=50","headers":{}}}    "body" where one was sent
 //! {"t":7,"id":1,"response":{"status":200,"headers":{"content-type":"application/json"}}}
 //! {"t":8,"id":1,"data":"{\"kind\":\"PodList\",…"}      "base64" where the bytes are not UTF-8 by themselves
 //! {"t":9,"id":1,"end":"eof"}                           eof, cut, or the error
@@ -58,7 +58,7 @@ pub(crate) struct End<'a> {
     pub(crate) by_client: bool,
 }
 
-/// What was asked. A body may be there; playback does not look at it.
+/// What was asked.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RequestRecord<'a> {
     #[serde(borrow)]
@@ -68,6 +68,9 @@ pub(crate) struct RequestRecord<'a> {
     pub(crate) path: Cow<'a, str>,
     #[serde(borrow, default)]
     pub(crate) headers: BTreeMap<Cow<'a, str>, Text<'a>>,
+    /// Where one was sent: as text, or as the JSON that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) body: Option<serde_json::Value>,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -217,6 +220,7 @@ mod tests {
         for line in [
             r#"{"capture":1,"started":"2026-11-20T10:41:52Z"}"#,
             r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?limit=50","headers":{}}}"#,
+            r#"{"t":0,"id":1,"request":{"method":"PUT","path":"/api/v1/pods/a","headers":{},"body":"{}"}}"#,
             r#"{"t":7,"id":1,"response":{"status":200,"headers":{"content-type":"application/json"}}}"#,
             r#"{"t":8,"id":1,"data":"{\"kind\":\"ü\"}\n"}"#,
             r#"{"t":8,"id":1,"base64":"8A=="}"#,

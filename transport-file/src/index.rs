@@ -1,28 +1,31 @@
 //! The table of contents of a capture: all that is held of it in memory.
 
+use crate::asked::Asked;
+use crate::client::Contents;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::exchange::{Exchange, Question, Stage, is_list_or_watch, misplaced};
+use crate::exchanges::Exchanges;
 use crate::format::{End, Line, Record, RequestRecord, Text, VERSION, What};
 use crate::tape::Tape;
 use listwatch_core::{Query, Request, Resource};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The exchanges of a capture in the order of their requests.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    exchanges: Vec<Exchange>,
+    exchanges: Arc<Exchanges>,
+    /// Where clients find theirs.
+    contents: Arc<Contents>,
     resources: Vec<Resource>,
     /// Where each resource is in the list of them.
     numbers: HashMap<Collection, usize>,
     /// The exchanges by what was asked.
     queues: HashMap<Question, Queue>,
-    /// How many exchanges of each kind were not given out.
-    left: HashMap<Query, u64>,
     /// How many exchanges are neither lists nor watches.
     others: u64,
-    /// The line of the last record.
-    last: u64,
     bad_lines: u64,
     fault: Option<CaptureError>,
 }
@@ -50,7 +53,8 @@ impl Index {
                 }
             }
         }
-        let mut index = reading.index;
+        let Reading { mut index, exchanges, contents, last, .. } = reading;
+        (index.exchanges, index.contents) = (Exchanges::new(exchanges, last).into(), contents.into());
         if index.resources.is_empty() {
             return Err(index.fault.take().unwrap_or_else(|| CaptureError::new(&path, None, index.nothing_to_play())));
         }
@@ -60,11 +64,7 @@ impl Index {
     /// The next recorded answer to such a request.
     pub(crate) fn take(&mut self, request: &Request) -> Option<&Exchange> {
         let question = self.question(request)?;
-        let place = self.queues.get_mut(&question)?.take(request.resource.is_metadata_only())?;
-        *self.left.entry(question.query).or_default() -= 1;
-        let found = &mut self.exchanges[place];
-        found.taken = true;
-        Some(found)
+        self.queues.get_mut(&question)?.take(&self.exchanges, request.resource.is_metadata_only())
     }
 
     /// Whether the server that was recorded knew such requests at all.
@@ -73,16 +73,24 @@ impl Index {
     }
 
     /// Whether the client that was recorded waited for such an answer in vain, and then asked for a list instead.
-    pub(crate) fn turned_to_lists(&self, request: &Request) -> bool {
+    pub(crate) fn turned_to_lists(&mut self, request: &Request) -> bool {
         let Some(question) = self.question(request) else { return false };
-        let asked = self.queues.get(&question).map(|queue| &self.exchanges[queue.newest]);
-        let lists = self.queues.get(&Question { query: Query::List, ..question });
-        asked.is_some_and(|last| last.taken && last.given_up) && lists.is_some_and(|queue| !queue.is_empty())
+        let last = self.queues.get(&question).map(|queue| self.exchanges.get(queue.newest));
+        if !last.is_some_and(|last| last.given_up && last.is_taken()) {
+            return false;
+        }
+        let lists = self.queues.get_mut(&Question { query: Query::List, ..question });
+        lists.is_some_and(|queue| queue.has_left(&self.exchanges))
     }
 
-    /// The line of the last record.
-    pub(crate) fn last(&self) -> u64 {
-        self.last
+    /// The exchanges, which clients take from as well.
+    pub(crate) fn exchanges(&self) -> &Arc<Exchanges> {
+        &self.exchanges
+    }
+
+    /// Where clients find theirs.
+    pub(crate) fn contents(&self) -> &Arc<Contents> {
+        &self.contents
     }
 
     /// What was listed or watched, in the order of the first requests.
@@ -92,7 +100,7 @@ impl Index {
 
     /// How many recorded answers of this kind were not given out.
     pub(crate) fn left(&self, query: Query) -> u64 {
-        self.left.get(&query).copied().unwrap_or_default()
+        self.exchanges.left(Some(query))
     }
 
     /// How many recorded requests are neither lists nor watches.
@@ -125,6 +133,10 @@ impl Index {
 #[derive(Default)]
 struct Reading {
     index: Index,
+    exchanges: Vec<Exchange>,
+    contents: Contents,
+    /// The line of the last record.
+    last: u64,
     /// Where in the index each recorded id is.
     places: HashMap<u64, usize>,
     begun: bool,
@@ -145,7 +157,7 @@ impl Reading {
     }
 
     fn record(&mut self, number: u64, record: &Record<'_>) -> Result<(), Fault> {
-        let known = self.places.get(&record.id).map(|&place| &mut self.index.exchanges[place]);
+        let known = self.places.get(&record.id).map(|&place| &mut self.exchanges[place]);
         match (known, &record.what) {
             (Some(exchange), what) => {
                 exchange.stage = exchange.stage.after(what)?;
@@ -156,7 +168,7 @@ impl Reading {
             (None, What::Request(request)) => self.request(number, record, request),
             (None, _) => return Err(misplaced(format_args!("a record for request {}, which is not there", record.id))),
         }
-        self.index.last = number;
+        self.last = number;
         Ok(())
     }
 
@@ -166,14 +178,18 @@ impl Reading {
         if metadata_only {
             request.resource = request.resource.metadata_only();
         }
-        let place = self.index.exchanges.len();
+        let place = self.exchanges.len();
         self.places.insert(record.id, place);
-        if is_list_or_watch(&sent.method, &request) {
-            self.shelve(place, &request);
-        } else {
-            self.index.others += 1;
+        let query = is_list_or_watch(&sent.method, &request).then(|| request.query());
+        match query {
+            Some(_) => self.shelve(place, &request),
+            None => self.index.others += 1,
         }
-        self.index.exchanges.push(Exchange {
+        // A client may list, and it watches by an informer.
+        if matches!(query, None | Some(Query::List)) {
+            self.contents.places.entry(Asked::recorded(sent)).or_default().push(place);
+        }
+        self.exchanges.push(Exchange {
             id: record.id,
             asked: record.t,
             first: number,
@@ -181,8 +197,9 @@ impl Reading {
             stage: Stage::Asked,
             answered: false,
             given_up: false,
-            taken: false,
+            taken: AtomicBool::new(false),
             metadata_only,
+            query,
         });
     }
 
@@ -194,7 +211,6 @@ impl Reading {
             index.resources.len() - 1
         });
         let question = Question { resource, query: request.query(), page: request.continue_token().map(Into::into) };
-        *index.left.entry(question.query).or_default() += 1;
         index.queues.entry(question).or_default().add(place, request.resource.is_metadata_only());
     }
 }
@@ -215,19 +231,29 @@ impl Queue {
         self.newest = place;
     }
 
-    /// The first one; of metadata alone only where that is enough, or there is nothing else.
-    fn take(&mut self, metadata_is_enough: bool) -> Option<usize> {
-        work::step();
-        let metadata_first = match (self.whole.front(), self.metadata_only.front()) {
-            (Some(whole), Some(metadata)) => metadata_is_enough && metadata < whole,
-            (whole, _) => whole.is_none(),
-        };
-        let form = if metadata_first { &mut self.metadata_only } else { &mut self.whole };
-        form.pop_front()
+    /// Gives out the first one; of metadata alone only where that is enough, or there is nothing else.
+    fn take<'a>(&mut self, exchanges: &'a Exchanges, metadata_is_enough: bool) -> Option<&'a Exchange> {
+        loop {
+            work::step();
+            let metadata_first = match (self.whole.front(), self.metadata_only.front()) {
+                (Some(whole), Some(metadata)) => metadata_is_enough && metadata < whole,
+                (whole, _) => whole.is_none(),
+            };
+            let form = if metadata_first { &mut self.metadata_only } else { &mut self.whole };
+            // A client may have been quicker.
+            if let Some(exchange) = exchanges.take(form.pop_front()?) {
+                return Some(exchange);
+            }
+        }
     }
 
-    fn is_empty(&self) -> bool {
-        self.whole.is_empty() && self.metadata_only.is_empty()
+    fn has_left(&mut self, exchanges: &Exchanges) -> bool {
+        for form in [&mut self.whole, &mut self.metadata_only] {
+            while form.front().is_some_and(|place| exchanges.get(*place).is_taken()) {
+                form.pop_front();
+            }
+        }
+        !self.whole.is_empty() || !self.metadata_only.is_empty()
     }
 }
 

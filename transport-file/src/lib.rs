@@ -36,18 +36,22 @@
 //! ```
 
 mod answer;
+mod asked;
 mod body;
+mod client;
 mod config;
 mod content;
 mod detect;
 mod error;
 mod event;
 mod exchange;
+mod exchanges;
 mod format;
 mod head;
 mod index;
 mod lines;
 mod list;
+mod lookback;
 mod outline;
 mod playback;
 mod recorder;
@@ -56,6 +60,7 @@ mod summary;
 mod tape;
 mod values;
 
+pub use client::PlaybackClient;
 pub use config::{Chunks, Pace, PlaybackConfig};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use playback::Playback;

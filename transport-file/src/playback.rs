@@ -2,19 +2,21 @@
 
 use crate::answer::{Answer, Part};
 use crate::body::Body;
+use crate::client::PlaybackClient;
 use crate::config::{Chunks, PlaybackConfig};
 use crate::content::{Content, Reply};
 use crate::detect::{FileKind, detect};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::index::Index;
 use crate::lines::Source;
-use crate::summary::Summary;
+use crate::summary::{Summary, Tally};
 use crate::tape::Tape;
 use core::fmt;
 use core::task::Poll;
 use listwatch_core::{Incoming, Instant, ListerWatcher, Query, Request, RequestId, Resource, Turn};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A recording as a transport.
 ///
@@ -105,6 +107,29 @@ impl Playback {
         self.content.index().map_or(&[], Index::resources)
     }
 
+    /// A client that is answered from the same recording: what a controller did beside its informer. What the informer got,
+    /// a client does not get, and the other way round. A watch log and a list have no answers for it.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), listwatch_transport_file::CaptureError> {
+    /// use listwatch_core::{ApiRequest, Calls, Instant, Method};
+    /// use listwatch_transport_file::Playback;
+    ///
+    /// let playback = Playback::from_file("controller.jsonl.gz")?;
+    /// let mut calls = Calls::new(playback.client());
+    /// let id = calls.open(Instant::ZERO, &ApiRequest::new(Method::Get, "/api/v1/nodes/a"), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn client(&self) -> PlaybackClient {
+        let tape = Tape::new(self.tape.path().clone(), self.config.line_limit);
+        let index = self.content.index();
+        let exchanges = index.map(|index| index.exchanges().clone()).unwrap_or_default();
+        let contents = index.map(|index| index.contents().clone()).unwrap_or_default();
+        PlaybackClient::new(self.config, exchanges, contents, tape)
+    }
+
     /// What was played up to now, and what was not.
     #[must_use]
     pub fn summary(&self) -> Summary {
@@ -116,6 +141,12 @@ impl Playback {
             complete: self.complete,
             ..self.summary
         };
+        if let Some(exchanges) = index.map(Index::exchanges) {
+            let (calls, count) = (exchanges.calls(), |count: &AtomicU64| count.load(Ordering::Relaxed));
+            let (answered, refused) = (count(&calls.answered), count(&calls.refused));
+            summary.calls = Tally { answered, refused, left: exchanges.left(None) };
+            summary.unrecorded = count(&calls.unrecorded);
+        }
         for query in [Query::List, Query::Watch, Query::WatchList] {
             summary.tally(query).left = self.content.left(query);
         }

@@ -230,7 +230,7 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
 
 fn sent(request: &Request) -> RequestRecord<'_> {
     let headers = [("accept".into(), Text(request.accept().into()))].into();
-    RequestRecord { method: "GET".into(), path: request.to_string().into(), headers }
+    RequestRecord { method: "GET".into(), path: request.to_string().into(), headers, body: None }
 }
 
 /// The headers that say nothing about anybody.

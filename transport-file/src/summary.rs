@@ -12,8 +12,13 @@ pub struct Summary {
     pub watches: Tally,
     /// Watches that begin with the initial events.
     pub watch_lists: Tally,
-    /// Recorded requests that are neither lists nor watches, and cannot be asked for.
+    /// Recorded requests that are neither lists nor watches: only a client can ask for them.
     pub others: u64,
+    /// The requests of clients. What is left counts the others; lists that a client asked for are no more left among the
+    /// lists.
+    pub calls: Tally,
+    /// Requests of clients that were not recorded, or not as often.
+    pub unrecorded: u64,
     /// Lines that were skipped because they are bad.
     pub bad_lines: u64,
     /// Bytes of bodies that were given out.

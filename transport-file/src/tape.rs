@@ -3,6 +3,7 @@
 use crate::detect::skip_mark;
 use crate::error::CaptureError;
 use crate::lines::{Lines, Source};
+use crate::lookback::Lookback;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,11 +14,25 @@ pub(crate) struct Tape {
     lines: Option<Lines>,
     furthest: u64,
     bad_lines: u64,
+    lookback: Option<Lookback>,
+    /// How many times the file was opened.
+    opened: u64,
 }
 
 impl Tape {
     pub(crate) fn new(path: Arc<Path>, line_limit: usize) -> Self {
-        Self { path, line_limit, lines: None, furthest: 0, bad_lines: 0 }
+        Self { path, line_limit, lines: None, furthest: 0, bad_lines: 0, lookback: None, opened: 0 }
+    }
+
+    /// Keeps the last lines, up to so many bytes, instead of opening the file anew to go back a little.
+    pub(crate) fn with_lookback(mut self, bytes: usize) -> Self {
+        self.lookback = Some(Lookback::new(bytes));
+        self
+    }
+
+    /// How many times the file was opened.
+    pub(crate) fn opened(&self) -> u64 {
+        self.opened
     }
 
     pub(crate) fn path(&self) -> &Arc<Path> {
@@ -45,6 +60,7 @@ impl Tape {
         let lines = match self.lines.take().filter(|lines| lines.number() < line) {
             Some(lines) => lines,
             None => {
+                self.opened += 1;
                 let mut source = Source::open(&self.path)?;
                 skip_mark(&mut source)?;
                 Lines::new(source, self.line_limit)
@@ -53,6 +69,31 @@ impl Tape {
         let lines = self.lines.insert(lines);
         lines.skip_to(line)?;
         Ok(lines)
+    }
+
+    /// A line with its number; `None` at the end of the file.
+    pub(crate) fn line(&mut self, number: u64) -> Result<Option<(u64, &[u8])>, CaptureError> {
+        let Some(mut lookback) = self.lookback.take() else { return self.at(number)?.next() };
+        let read = if lookback.get(number).is_some() { Ok(()) } else { self.read_up_to(number, &mut lookback) };
+        let lookback = self.lookback.insert(lookback);
+        read.map(|()| lookback.get(number).map(|line| (number, line)))
+    }
+
+    /// Reads lines up to this one, and keeps what it can.
+    fn read_up_to(&mut self, number: u64, lookback: &mut Lookback) -> Result<(), CaptureError> {
+        let reached = self.lines.as_ref().map_or(0, Lines::number);
+        let lines = self.at(if reached < number { reached + 1 } else { 1 })?;
+        while lines.number() < number {
+            let read = lines.next().map(|line| line.map(|(at, line)| lookback.push(at, line)));
+            match read {
+                Ok(Some(())) => {}
+                Ok(None) => break,
+                // What is only passed over may be bad.
+                Err(error) if error.is_bad_line() && lines.number() < number => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Up to which byte the file was played. It does not go back when the tape does.

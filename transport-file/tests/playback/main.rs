@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod bodies;
+mod calls;
 mod captures;
 mod chunks;
 mod errors;

@@ -54,22 +54,16 @@ mod cost {
 
     use super::{CHUNKED, Client, Server, options, send};
     use crate::certificates::Authority;
-    use crate::support::{Scratch, cluster};
+    use crate::support::{self, Scratch, cluster, measured_alone};
     use listwatch_core::Incoming;
     use std::fs;
     use std::io::{Read, Write};
-    use std::process::Command;
 
     const WATCHES: usize = 50;
 
     /// The server is in this process, the watches are in a child of it.
     fn of_watches(kubeconfig: &std::path::Path) -> (usize, usize) {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "load::cost::measured", "--nocapture", "--test-threads=1"])
-            .env("LISTWATCH_MEASURED", kubeconfig)
-            .output()
-            .unwrap();
-        let printed = String::from_utf8(child.stdout).unwrap();
+        let printed = measured_alone("load::cost::measured", kubeconfig);
         let line = printed.lines().find_map(|line| line.split_once("COST ")).expect(&printed).1;
         let (bytes, threads) = line.split_once(' ').unwrap();
         (bytes.parse().unwrap(), threads.parse().unwrap())
@@ -78,7 +72,7 @@ mod cost {
     /// The child's part; without its variable there is nothing to do.
     #[test]
     fn measured() {
-        let Some(kubeconfig) = std::env::var_os("LISTWATCH_MEASURED") else { return };
+        let Some(kubeconfig) = support::measured() else { return };
         let cluster = cluster(kubeconfig.as_ref());
         let mut watches: Vec<Client> = (0..=WATCHES).map(|_| Client::to(&cluster)).collect();
         // The first one pays for what is paid for once.

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -149,6 +150,44 @@ impl Client {
         assert!(!shown.contains(SECRET), "{shown}");
         error
     }
+}
+
+/// This test binary once more, for one test and nothing beside it.
+fn alone(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    command
+}
+
+/// The variable that the child of [`measured_alone`] knows itself by; its value is the parent's to choose.
+const MEASURED: &str = "LISTWATCH_MEASURED";
+
+/// What the parent gave a measurement; `None` in a process that measures nothing.
+pub(crate) fn measured() -> Option<std::ffi::OsString> {
+    std::env::var_os(MEASURED)
+}
+
+/// Runs a test in a process of its own, where [`measured`] is this value; what it prints.
+pub(crate) fn measured_alone(test: &str, value: impl AsRef<std::ffi::OsStr>) -> String {
+    let child = alone(test).env(MEASURED, value).output().unwrap();
+    let printed = String::from_utf8_lossy(&child.stdout).into_owned();
+    assert!(child.status.success(), "{printed}{}", String::from_utf8_lossy(&child.stderr));
+    assert!(printed.contains("1 passed"), "there is no test {test}: {printed}");
+    printed
+}
+
+/// How much more memory this process has at any time while `work` runs, in bytes. `work` calls its argument now and then.
+/// It means nothing while other tests run in the same process: see [`measured_alone`].
+pub(crate) fn most_memory(work: impl FnOnce(&mut dyn FnMut())) -> usize {
+    let (before, mut most) = (resident(), 0);
+    work(&mut || most = most.max(resident()));
+    most.saturating_sub(before)
+}
+
+/// Bytes of memory in use; 0 where the system does not tell.
+fn resident() -> usize {
+    let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
 }
 
 struct Bell(Mutex<Sender<()>>);

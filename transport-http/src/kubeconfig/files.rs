@@ -151,7 +151,7 @@ fn content(file: &Path) -> io::Result<String> {
 
 /// What a file has in it; `None` for nothing.
 fn document(file: &Origin, text: &str) -> Result<Option<Arc<Node>>, ConfigError> {
-    let fault = |(line, what): yaml::Fault| file.fault(line, format_args!("this is no YAML: {what}"));
+    let fault = |(line, what): yaml::Fault| file.fault(line, format_args!("this YAML cannot be read: {what}"));
     let Some(root) = yaml::parse(text).map_err(fault)?.filter(|root| !root.is_null()) else { return Ok(None) };
     match root.value {
         Value::Map(_) => Ok(Some(root)),

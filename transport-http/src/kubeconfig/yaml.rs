@@ -7,9 +7,23 @@ use std::sync::Arc;
 /// How deep values may be in each other, aliases included: whatever walks through them, walks down as deep.
 const MAX_DEPTH: usize = 64;
 
-/// How many bytes may come of a file when its aliases are written out, which multiply. It is four times as much as a file
-/// may have.
+/// How many bytes of memory a tree may take, and how many it would take with its aliases written out, which multiply. It
+/// is four times as much as a file may have: a text of one character takes a hundred times as much as it has.
 const MAX_SIZE: usize = 64 << 20;
+
+/// What a node takes besides its text and its entries: itself and the two counters of its [`Arc`].
+const NODE: usize = size_of::<Node>() + COUNTERS;
+
+/// What an item takes in its list: lists grow by doubling.
+const ITEM: usize = 2 * size_of::<Arc<Node>>();
+
+/// What an entry takes in its map besides its key and its node: the nodes of a [`BTreeMap`] are at least half full.
+const ENTRY: usize = 2 * size_of::<(Arc<str>, Arc<Node>)>() + COUNTERS;
+
+/// What an anchor takes in its table, which is at least half full.
+const ANCHOR: usize = 2 * size_of::<(usize, Arc<Node>)>();
+
+const COUNTERS: usize = 2 * size_of::<usize>();
 
 /// How many maps and entries merge keys may bring, in all of a file: aliases multiply.
 const MAX_MERGED: usize = 10_000;
@@ -20,7 +34,7 @@ pub(crate) struct Node {
     pub(crate) value: Value,
     /// How many levels it has; text has none.
     depth: usize,
-    /// How many bytes it has, about, with its aliases written out.
+    /// How many bytes of memory it would take, about, with its aliases written out.
     size: usize,
 }
 
@@ -56,6 +70,8 @@ struct Tree {
     root: Option<Arc<Node>>,
     /// How many entries merge keys have brought.
     merged: usize,
+    /// How many bytes of memory it takes, about.
+    size: usize,
 }
 
 struct Open {
@@ -68,6 +84,16 @@ struct Open {
     merged: Vec<Arc<Node>>,
 }
 
+impl Open {
+    /// What it takes to keep one more node, or a key.
+    fn room(&self, node: &Node) -> usize {
+        match (&self.value, &self.key, &node.value) {
+            (Value::Map(_), None, Value::Scalar(key, _)) => ENTRY + key.len(),
+            _ => ITEM,
+        }
+    }
+}
+
 enum Key {
     Name(Arc<str>),
     /// `<<`: the entries of another map.
@@ -78,7 +104,9 @@ impl Tree {
     fn take(&mut self, event: Event<'_>, line: usize) -> Result<(), Fault> {
         match event {
             Event::Scalar(text, style, anchor, _) => {
-                let value = Value::Scalar(text.into_owned(), style == ScalarStyle::Plain);
+                let text = text.into_owned();
+                self.grow(line, text.capacity())?;
+                let value = Value::Scalar(text, style == ScalarStyle::Plain);
                 self.complete(anchor, Node::new(line, value)?)
             }
             Event::SequenceStart(anchor, _) => self.open(line, anchor, Value::List(Vec::new())),
@@ -93,7 +121,7 @@ impl Tree {
             // Shared, not copied: what refers to itself many times over costs nothing.
             Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
                 Some(node) if node.depth + self.open.len() > MAX_DEPTH => Err(too_deep(line)),
-                Some(node) => self.place(node),
+                Some(node) => self.place(line, node),
                 None => Err((line, "an alias refers to what contains it".to_owned())),
             },
             _ => Ok(()),
@@ -109,14 +137,27 @@ impl Tree {
     }
 
     fn complete(&mut self, anchor: usize, node: Node) -> Result<(), Fault> {
-        let node = Arc::new(node);
+        let (line, node) = (node.line, Arc::new(node));
+        self.grow(line, NODE)?;
         if anchor != 0 {
+            self.grow(line, ANCHOR)?;
             self.anchors.insert(anchor, node.clone());
         }
-        self.place(node)
+        self.place(line, node)
     }
 
-    fn place(&mut self, node: Arc<Node>) -> Result<(), Fault> {
+    /// Counts what is about to be kept.
+    fn grow(&mut self, line: usize, by: usize) -> Result<(), Fault> {
+        self.size = self.size.saturating_add(by);
+        if self.size > MAX_SIZE {
+            let what = format!("it takes more than {} MiB of memory: it has too many values", MAX_SIZE >> 20);
+            return Err((line, what));
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, line: usize, node: Arc<Node>) -> Result<(), Fault> {
+        self.grow(line, self.open.last().map_or(0, |open| open.room(&node)))?;
         let Some(open) = self.open.last_mut() else {
             self.root = Some(node);
             return Ok(());
@@ -126,7 +167,13 @@ impl Tree {
             (Value::Map(_), Some(Key::Merge)) => open.merged.push(node),
             // As kubectl has it, the last one counts.
             (Value::Map(entries), Some(Key::Name(name))) => drop(entries.insert(name, node)),
-            (Value::Map(_), None) => open.key = Some(key_of(&node)?),
+            (Value::Map(_), None) => {
+                open.key = Some(key_of(&node)?);
+                // Only its text is kept, unless an anchor keeps the node.
+                if let (1, Value::Scalar(text, _)) = (Arc::strong_count(&node), &node.value) {
+                    self.size -= NODE + text.capacity();
+                }
+            }
             (Value::Scalar(..), _) => {}
         }
         Ok(())
@@ -167,13 +214,14 @@ impl Node {
     fn new(line: usize, value: Value) -> Result<Self, Fault> {
         let (depth, size) = match &value {
             Value::Scalar(text, _) => (0, text.len()),
-            Value::List(items) => Self::sum(&mut items.iter().map(|item| (item, 0))),
-            Value::Map(entries) => Self::sum(&mut entries.iter().map(|(key, node)| (node, key.len()))),
+            Value::List(items) => Self::sum(&mut items.iter().map(|item| (item, ITEM))),
+            Value::Map(entries) => Self::sum(&mut entries.iter().map(|(key, node)| (node, ENTRY + key.len()))),
         };
+        let size = size.saturating_add(NODE);
         if size > MAX_SIZE {
             return Err((line, format!("aliases (`*`) make more than {} MiB of it", MAX_SIZE >> 20)));
         }
-        Ok(Self { line, value, depth, size: size + 1 })
+        Ok(Self { line, value, depth, size })
     }
 
     /// One level more than the deepest, and all sizes.
@@ -296,6 +344,32 @@ mod tests {
         assert!(fault(&nested(60, 3)).1.contains("aliases (`*`) make more than 64 MiB"));
         let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(100));
         assert_eq!(fault(&long).0, 2);
+    }
+
+    #[test]
+    fn values_without_aliases_had_no_limit() {
+        let list = |items: usize| format!("a: 1\nx: [{}]\n", "a,".repeat(items));
+        for text in [
+            list(1 << 20),
+            format!("a: 1\nx: [{}]\n", "[],".repeat(1 << 20)),
+            format!("a: 1\nx: [{}]\n", "{a: },".repeat(1 << 19)),
+        ] {
+            let (line, what) = fault(&text);
+            assert_eq!(line, 2);
+            assert!(what.contains("than 64 MiB"), "{what}");
+        }
+        assert!(parse(&list(100_000)).is_ok());
+    }
+
+    /// The fault comes before more is allocated than the limit says, however small the parts are.
+    #[test]
+    fn a_tree_stops_growing_at_its_limit() {
+        let mut tree = Tree::default();
+        let mut take = |event| tree.take(event, 1);
+        take(Event::SequenceStart(0, None)).unwrap();
+        let scalar = || Event::Scalar("a".into(), ScalarStyle::Plain, 0, None);
+        let nodes = (0..MAX_SIZE).take_while(|_| take(scalar()).is_ok()).count();
+        assert!(nodes * size_of::<Node>() <= MAX_SIZE && nodes > 500_000, "{nodes}");
     }
 
     #[test]

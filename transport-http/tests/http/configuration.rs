@@ -1,6 +1,6 @@
 //! Kubeconfigs: found, merged, read, and refused.
 
-use crate::support::{SECRET, Scratch, cluster, options, refusal};
+use crate::support::{SECRET, Scratch, cluster, measured, measured_alone, most_memory, options, refusal};
 use listwatch_transport_http::{Cluster, ConfigError, HttpTransport};
 use std::env::join_paths;
 use std::path::Path;
@@ -119,8 +119,8 @@ fn where_there_is_nothing_the_error_says_what_was_tried() {
 fn a_file_that_is_no_kubeconfig_is_refused_with_its_line() {
     let files = Scratch::new();
     for (text, expected) in [
-        ("a: [1,\n", ":2: this is no YAML"),
-        ("current-context: x\nusers:\n- name: hunter2: x\n", ":3: this is no YAML"),
+        ("a: [1,\n", ":2: this YAML cannot be read"),
+        ("current-context: x\nusers:\n- name: hunter2: x\n", ":3: this YAML cannot be read"),
         ("just text\n", ":1: this is no kubeconfig"),
         ("", " is empty"),
         ("kind: Config\n", "names no current context: choose one (none)"),
@@ -135,6 +135,29 @@ fn a_file_that_is_no_kubeconfig_is_refused_with_its_line() {
     }
     let binary = files.write("config", [0xff, 0xfe, 0, 1]);
     assert!(refusal(&binary).contains("cannot be read"), "{}", refusal(&binary));
+}
+
+#[test]
+fn a_kubeconfig_of_short_texts_took_a_hundred_times_its_size() {
+    if measured().is_none() {
+        measured_alone("configuration::a_kubeconfig_of_short_texts_took_a_hundred_times_its_size", "");
+        return;
+    }
+    let text = format!("current-context: x\nx: [{}]\n", "a,".repeat(8_000_000));
+    let most = most_memory(|sample| {
+        let (done, over) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| done.send(options(&[]).kubeconfig_text(&text).unwrap_err().to_string()));
+            let error = loop {
+                sample();
+                if let Ok(error) = over.recv_timeout(std::time::Duration::from_millis(1)) {
+                    break error;
+                }
+            };
+            assert!(error.starts_with("the given kubeconfig:2: ") && error.contains("64 MiB"), "{error}");
+        });
+    });
+    assert!(most < 160 << 20, "{most} bytes more");
 }
 
 #[test]

@@ -33,6 +33,9 @@ pub struct ClusterOptions {
 /// As good as for ever, and still a time that clocks can count to.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
+/// No system takes much more.
+const LONGEST_KEEP_ALIVE: Duration = Duration::from_secs(12 * 60 * 60);
+
 /// Reads a variable of the environment.
 type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
@@ -41,6 +44,7 @@ type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 pub(crate) struct Limits {
     pub(crate) connect_timeout: Duration,
     pub(crate) idle_timeout: Option<Duration>,
+    pub(crate) keep_alive: Option<Duration>,
     pub(crate) exec_timeout: Duration,
     pub(crate) max_requests: usize,
     pub(crate) max_answer: usize,
@@ -59,6 +63,7 @@ impl ClusterOptions {
             limits: Limits {
                 connect_timeout: Duration::from_secs(30),
                 idle_timeout: Some(Duration::from_secs(60)),
+                keep_alive: Some(Duration::from_secs(50)),
                 exec_timeout: Duration::from_secs(60),
                 max_requests: 256,
                 max_answer: 128 << 20,
@@ -93,6 +98,18 @@ impl ClusterOptions {
     #[must_use]
     pub fn idle_timeout(mut self, limit: Option<Duration>) -> Self {
         self.limits.idle_timeout = limit.map(|limit| limit.min(LONGEST));
+        self
+    }
+
+    /// How long a peer may acknowledge nothing before its connection counts as dead: 50 s, which a silent watch notices by
+    /// TCP keep-alive (client-go's HTTP/2 pings take 45 s). The first probe goes out after two fifths of it, two more
+    /// follow a fifth apart; on Linux the limit holds for sent data too (`TCP_USER_TIMEOUT`). Systems count in whole
+    /// seconds, so less than 5 s is not kept exactly. `None` leaves it to the system, which notices after hours.
+    ///
+    /// Behind a proxy the peer is the proxy: whether it notices that the server has gone is its own affair.
+    #[must_use]
+    pub fn keep_alive(mut self, limit: Option<Duration>) -> Self {
+        self.limits.keep_alive = limit.map(|limit| limit.min(LONGEST_KEEP_ALIVE));
         self
     }
 

@@ -3,7 +3,7 @@
 use crate::auth::{Auth, Credential};
 use crate::caller::Caller;
 use crate::config_error::ConfigError;
-use crate::connection::{ProxyRule, Tls, TlsConnector};
+use crate::connection::{ProxyRule, SocksConnector, TcpConnector, Tls, TlsConnector};
 use crate::options::Limits;
 use crate::settings::Settings;
 use rustls::ClientConfig;
@@ -15,7 +15,7 @@ use ureq::config::Config;
 use ureq::http::uri::Authority;
 use ureq::http::{Method, Request, Response, Uri};
 use ureq::unversioned::resolver::DefaultResolver;
-use ureq::unversioned::transport::{ConnectProxyConnector, Connector, SocksConnector, TcpConnector};
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector};
 use ureq::{Agent, Body, Proxy};
 
 /// How much is read from a connection at once. The head of an answer has to fit, and so has each header of a request.
@@ -139,8 +139,9 @@ impl Server {
     pub(crate) fn agent(&self, session: &Session, kept: usize) -> Agent {
         let name = self.tls.as_ref().and_then(Tls::server_name);
         let tls = TlsConnector::new(session.tls.clone(), self.authority.clone(), name);
-        let connector = ().chain(SocksConnector::default()).chain(ConnectProxyConnector::default());
-        let connector = connector.chain(TcpConnector::default()).chain(tls);
+        let tcp = || TcpConnector::new(self.limits.keep_alive);
+        let connector = ().chain(SocksConnector::new(tcp())).chain(ConnectProxyConnector::default());
+        let connector = connector.chain(tcp()).chain(tls);
         Agent::with_parts(self.config(kept), connector, DefaultResolver::default())
     }
 

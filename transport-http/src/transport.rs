@@ -20,9 +20,11 @@ use std::task::{Poll, ready};
 /// once, and end the exec plugin that the request waits for, if no other request waits for it; only the resolution of a
 /// name, and connecting within its time limit, are finished in the background.
 ///
-/// A watch that nobody ends and whose server is gone without a word is noticed by the time limit that
-/// [`ReflectorConfig::watch_timeout`](listwatch_core::ReflectorConfig) gives it, and by nothing else: there are neither TCP
-/// keep-alives nor, as client-go has them, HTTP/2 pings. So that limit should stay.
+/// A peer that is gone without a word is noticed by TCP keep-alive, after 50 s unless
+/// [`ClusterOptions::keep_alive`](crate::ClusterOptions::keep_alive) says otherwise: the request fails with
+/// [`TransportErrorKind::Reset`](listwatch_core::TransportErrorKind). client-go has HTTP/2 pings for it. Behind a proxy the
+/// peer is the proxy; where that stays silent, the time limit that
+/// [`ReflectorConfig::watch_timeout`](listwatch_core::ReflectorConfig) gives a watch ends it.
 ///
 /// Lists come compressed if the server likes, watches as they are. Redirects are errors: credentials are not carried
 /// to where an answer points. A body without a length and without chunks, as HTTP/1.0 has it, ends with its connection:

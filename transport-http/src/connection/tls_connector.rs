@@ -1,3 +1,4 @@
+use super::tcp::left;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::fmt;
@@ -5,7 +6,6 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use ureq::Error;
 use ureq::http::uri::Authority;
-use ureq::unversioned::transport::time::{Duration, Instant};
 use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport, TransportAdapter,
 };
@@ -69,16 +69,6 @@ fn broken(error: io::Error) -> io::Error {
             io::Error::new(ErrorKind::BrokenPipe, "TLS was broken off")
         }
         _ => error,
-    }
-}
-
-/// What is left of the time for connecting.
-fn left(details: &ConnectionDetails<'_>) -> Duration {
-    match (details.timeout.after, details.now, (details.current_time)()) {
-        (Duration::Exact(limit), Instant::Exact(began), Instant::Exact(now)) => {
-            Duration::Exact(limit.saturating_sub(now.saturating_duration_since(began)))
-        }
-        (unlimited, ..) => unlimited,
     }
 }
 

@@ -7,6 +7,8 @@ mod client;
 mod configuration;
 mod credentials;
 mod exchanges;
+#[cfg(target_os = "linux")]
+mod keep_alive;
 mod load;
 mod plugins;
 mod proxies;

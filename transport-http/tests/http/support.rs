@@ -2,6 +2,7 @@
 
 use listwatch_core::{Incoming, Instant, ListerWatcher, Request, RequestId, TransportError, TransportErrorKind, Turn};
 use listwatch_transport_http::{Cluster, ClusterOptions, HttpTransport};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -152,24 +153,25 @@ impl Client {
     }
 }
 
-/// This test binary once more, for one test and nothing beside it.
-fn alone(test: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
-    command
-}
-
 /// The variable that the child of [`measured_alone`] knows itself by; its value is the parent's to choose.
 const MEASURED: &str = "LISTWATCH_MEASURED";
 
 /// What the parent gave a measurement; `None` in a process that measures nothing.
-pub(crate) fn measured() -> Option<std::ffi::OsString> {
+pub(crate) fn measured() -> Option<OsString> {
     std::env::var_os(MEASURED)
 }
 
 /// Runs a test in a process of its own, where [`measured`] is this value; what it prints.
-pub(crate) fn measured_alone(test: &str, value: impl AsRef<std::ffi::OsStr>) -> String {
-    let child = alone(test).env(MEASURED, value).output().unwrap();
+pub(crate) fn measured_alone(test: &str, value: impl AsRef<OsStr>) -> String {
+    measured_in(&["env"], test, value)
+}
+
+/// The same, started by another program.
+pub(crate) fn measured_in(starter: &[&str], test: &str, value: impl AsRef<OsStr>) -> String {
+    let mut command = Command::new(starter[0]);
+    command.args(&starter[1..]).arg(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(MEASURED, value);
+    let child = command.output().unwrap();
     let printed = String::from_utf8_lossy(&child.stdout).into_owned();
     assert!(child.status.success(), "{printed}{}", String::from_utf8_lossy(&child.stderr));
     assert!(printed.contains("1 passed"), "there is no test {test}: {printed}");

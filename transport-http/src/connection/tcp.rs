@@ -1,0 +1,289 @@
+//! TCP connections that notice when the other side has vanished.
+
+use crate::clock;
+use socket2::{SockRef, TcpKeepalive};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use ureq::unversioned::transport::time::{self, Instant};
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, ShutdownHandle, Transport,
+};
+use ureq::{Error, Timeout};
+
+/// How many probes stay unanswered before a connection is given up.
+const PROBES: u32 = 3;
+
+/// Opens TCP connections with keep-alive.
+///
+/// ureq's connector opens the same connections, but gives nobody their sockets.
+#[derive(Debug)]
+pub(crate) struct TcpConnector {
+    keep_alive: Option<Duration>,
+}
+
+impl TcpConnector {
+    /// With a limit on how long a peer may acknowledge nothing.
+    pub(crate) fn new(keep_alive: Option<Duration>) -> Self {
+        Self { keep_alive }
+    }
+
+    /// Connects to the first of these addresses that accepts. Each gets half of the time that is left, the last one all.
+    pub(super) fn dial(
+        &self,
+        addresses: &[SocketAddr],
+        details: &ConnectionDetails<'_>,
+    ) -> Result<TcpTransport, Error> {
+        let mut last = Error::ConnectionFailed;
+        for (place, address) in addresses.iter().enumerate() {
+            let limit = limit(NextTimeout { after: left(details), ..details.timeout })?;
+            let share = if place + 1 < addresses.len() { limit.map(|limit| limit / 2) } else { limit };
+            match connect(address, share) {
+                Ok(stream) => return self.transport(stream, details),
+                Err(error) if is_of_address(&error) => last = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+
+    fn transport(&self, stream: TcpStream, details: &ConnectionDetails<'_>) -> Result<TcpTransport, Error> {
+        stream.set_nodelay(details.config.no_delay())?;
+        if let Some(limit) = self.keep_alive {
+            // A system that refuses it takes longer to notice, and works otherwise.
+            let _ = keep_alive(&stream, limit);
+        }
+        let stream = Arc::new(stream);
+        let handle: Weak<dyn ShutdownHandle> = Arc::<TcpStream>::downgrade(&stream);
+        (details.register_shutdown)(handle)?;
+        let buffers = LazyBuffers::new(details.config.input_buffer_size(), details.config.output_buffer_size());
+        Ok(TcpTransport { stream, buffers, read_limit: None, write_limit: None })
+    }
+}
+
+impl<In: Transport> Connector<In> for TcpConnector {
+    type Out = Either<In, TcpTransport>;
+
+    fn connect(&self, details: &ConnectionDetails<'_>, below: Option<In>) -> Result<Option<Self::Out>, Error> {
+        match below {
+            Some(below) => Ok(Some(Either::A(below))),
+            None => self.dial(&details.addrs, details).map(Either::B).map(Some),
+        }
+    }
+}
+
+/// What is left of the time for connecting.
+pub(super) fn left(details: &ConnectionDetails<'_>) -> time::Duration {
+    match (details.timeout.after, details.now, (details.current_time)()) {
+        (time::Duration::Exact(limit), Instant::Exact(began), Instant::Exact(now)) => {
+            time::Duration::Exact(limit.saturating_sub(now.saturating_duration_since(began)))
+        }
+        (unlimited, ..) => unlimited,
+    }
+}
+
+/// The time that there is, if it is limited and not over.
+fn limit(timeout: NextTimeout) -> Result<Option<Duration>, Error> {
+    match timeout.after {
+        time::Duration::NotHappening => Ok(None),
+        time::Duration::Exact(Duration::ZERO) => Err(Error::Timeout(timeout.reason)),
+        time::Duration::Exact(limit) => Ok(Some(limit)),
+    }
+}
+
+fn connect(address: &SocketAddr, limit: Option<Duration>) -> Result<TcpStream, Error> {
+    let stream = match limit {
+        Some(limit) => TcpStream::connect_timeout(address, limit),
+        None => TcpStream::connect(address),
+    };
+    stream.map_err(|error| match error.kind() {
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => Error::Timeout(Timeout::Connect),
+        _ => Error::Io(error),
+    })
+}
+
+/// Whether another address of the same host may still accept.
+fn is_of_address(error: &Error) -> bool {
+    match error {
+        Error::Timeout(_) => true,
+        Error::Io(error) => {
+            // Windows reports with WSAEACCES that a firewall blocks addresses of this kind.
+            (cfg!(windows) && error.raw_os_error() == Some(10013))
+                || matches!(
+                    error.kind(),
+                    ErrorKind::ConnectionRefused
+                        | ErrorKind::HostUnreachable
+                        | ErrorKind::NetworkUnreachable
+                        | ErrorKind::AddrNotAvailable
+                )
+        }
+        _ => false,
+    }
+}
+
+/// Lets the system give a connection up whose other side has acknowledged nothing for so long: probes while nothing is
+/// sent, and a limit for what was sent where the system has one.
+fn keep_alive(stream: &TcpStream, limit: Duration) -> io::Result<()> {
+    let socket = SockRef::from(stream);
+    socket.set_tcp_keepalive(&probes(limit))?;
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    socket.set_tcp_user_timeout(Some(limit))?;
+    Ok(())
+}
+
+/// The first probe after two fifths of the time, the others a fifth apart; systems count in seconds.
+fn probes(limit: Duration) -> TcpKeepalive {
+    let fifth = (limit / 5).max(Duration::from_secs(1));
+    let probes = TcpKeepalive::new().with_time(limit.saturating_sub(PROBES * fifth).max(Duration::from_secs(1)));
+    #[cfg(any(
+        target_os = "linux",
+        target_os = "android",
+        target_os = "macos",
+        target_os = "ios",
+        target_os = "freebsd",
+        target_os = "windows"
+    ))]
+    let probes = probes.with_interval(fifth).with_retries(PROBES);
+    probes
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct TcpTransport {
+    /// Shared with what shuts it down from another thread.
+    stream: Arc<TcpStream>,
+    buffers: LazyBuffers,
+    /// What the socket was told last.
+    read_limit: Option<Duration>,
+    write_limit: Option<Duration>,
+}
+
+impl TcpTransport {
+    fn limit_reads(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        if limit == self.read_limit {
+            return Ok(());
+        }
+        match self.stream.set_read_timeout(limit) {
+            Ok(()) => self.read_limit = limit,
+            // macOS says so when the other side has closed; what it sent can still be read.
+            Err(error) if cfg!(target_os = "macos") && error.kind() == ErrorKind::InvalidInput => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn limit_writes(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        if limit == self.write_limit {
+            return Ok(());
+        }
+        match self.stream.set_write_timeout(limit) {
+            Ok(()) => self.write_limit = limit,
+            Err(error) if cfg!(target_os = "macos") && error.kind() == ErrorKind::InvalidInput => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Whether the other side has sent nothing, not even an end, as it should where nothing is asked.
+    fn is_quiet(&self) -> io::Result<bool> {
+        self.stream.set_nonblocking(true)?;
+        let is_quiet = matches!((&*self.stream).read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock);
+        self.stream.set_nonblocking(false)?;
+        Ok(is_quiet)
+    }
+}
+
+impl Transport for TcpTransport {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        &mut self.buffers
+    }
+
+    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
+        let timeout = timeout.for_write();
+        self.limit_writes(limit(timeout)?)?;
+        let output = &self.buffers.output()[..amount];
+        (&*self.stream).write_all(output).map_err(|error| failure(error, timeout))
+    }
+
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
+        let timeout = timeout.for_read();
+        let limit = limit(timeout)?;
+        let deadline = limit.and_then(|limit| clock::steady().checked_add(limit));
+        self.limit_reads(limit)?;
+        loop {
+            match (&*self.stream).read(self.buffers.input_append_buf()) {
+                Ok(len) => {
+                    self.buffers.input_appended(len);
+                    return Ok(len > 0);
+                }
+                // Linux does not go on with a read that has a time limit when a signal comes.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {
+                    let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::steady()));
+                    if left == Some(Duration::ZERO) {
+                        return Err(Error::Timeout(timeout.reason));
+                    }
+                    self.limit_reads(left)?;
+                }
+                Err(error) => return Err(failure(error, timeout)),
+            }
+        }
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.is_quiet().unwrap_or(false)
+    }
+}
+
+/// What an error of the socket's means: a time limit of ours, a peer that has vanished, or something else.
+fn failure(error: io::Error, timeout: NextTimeout) -> Error {
+    match error.kind() {
+        ErrorKind::WouldBlock => Error::Timeout(timeout.reason),
+        ErrorKind::TimedOut if cfg!(windows) => Error::Timeout(timeout.reason),
+        // What routers said meanwhile is told in the place of the time that has passed. ureq takes other kinds for the end
+        // of a body that has no other.
+        ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::NetworkDown => {
+            Error::Io(io::Error::new(ErrorKind::BrokenPipe, format!("the other side no longer answers ({error})")))
+        }
+        _ => Error::Io(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn probes_come_in_time_to_notice_a_dead_peer_within_the_limit() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        for (limit, time, interval) in [(50, 20, 10), (5, 2, 1), (7, 2, 1), (1, 1, 1), (43_200, 17_280, 8_640)] {
+            let stream = connect(&listener.local_addr().unwrap(), None).unwrap();
+            let socket = SockRef::from(&stream);
+            assert!(!socket.keepalive().unwrap());
+            keep_alive(&stream, seconds(limit)).unwrap();
+            assert!(socket.keepalive().unwrap());
+            assert_eq!(socket.tcp_keepalive_time().unwrap(), seconds(time), "of {limit}");
+            assert_eq!(socket.tcp_keepalive_interval().unwrap(), seconds(interval), "of {limit}");
+            assert_eq!(socket.tcp_keepalive_retries().unwrap(), PROBES);
+            assert_eq!(socket.tcp_user_timeout().unwrap(), Some(seconds(limit)));
+        }
+    }
+
+    #[test]
+    fn a_vanished_peer_is_told_from_a_time_limit() {
+        let timeout = NextTimeout { reason: Timeout::PerRead, ..NextTimeout::default() };
+        let kind = |kind: ErrorKind| failure(kind.into(), timeout);
+        assert!(matches!(kind(ErrorKind::WouldBlock), Error::Timeout(Timeout::PerRead)));
+        assert!(
+            matches!(kind(ErrorKind::ConnectionReset), Error::Io(error) if error.kind() == ErrorKind::ConnectionReset)
+        );
+        let Error::Io(error) = kind(ErrorKind::HostUnreachable) else { panic!("an error of the socket's") };
+        assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+        assert!(error.to_string().starts_with("the other side no longer answers ("), "{error}");
+    }
+}

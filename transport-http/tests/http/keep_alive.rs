@@ -1,0 +1,145 @@
+//! Watches whose other side has vanished.
+
+use crate::certificates::Authority;
+use crate::support::{CHUNKED, Client, Scratch, Server, cluster, measured, measured_in, options, send};
+use listwatch_core::{Incoming, TransportErrorKind};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
+
+const WATCH: &str = "/api/v1/pods?watch=1";
+
+/// Begins a watch and stays silent; tells the port that the client has.
+fn silent(ports: &Sender<u16>, socket: &TcpStream, mut stream: impl Read + Write) {
+    send(&mut stream, CHUNKED);
+    ports.send(socket.peer_addr().unwrap().port()).unwrap();
+    drop(stream.read(&mut [0]));
+}
+
+fn silent_server() -> (Server, Receiver<u16>) {
+    let (ports, opened) = mpsc::channel();
+    (Server::of(move |connection, _| silent(&ports, &connection, &connection)), opened)
+}
+
+/// A proxy that goes through to a server, whatever it is asked for, and tells the port that the client has.
+fn through(server: &Server, greet: fn(&mut TcpStream)) -> (Server, Receiver<u16>) {
+    let (ports, opened) = mpsc::channel();
+    let address = server.address.clone();
+    let proxy = Server::raw(move |mut connection| {
+        greet(&mut connection);
+        ports.send(connection.peer_addr().unwrap().port()).unwrap();
+        let mut upstream = TcpStream::connect(&address).unwrap();
+        let (mut back, mut answer) = (connection.try_clone().unwrap(), upstream.try_clone().unwrap());
+        std::thread::spawn(move || std::io::copy(&mut answer, &mut back));
+        drop(std::io::copy(&mut connection, &mut upstream));
+    });
+    (proxy, opened)
+}
+
+/// When the socket of this port is going to send a probe, in seconds; as the system says.
+fn probe_in(port: u16) -> Option<f64> {
+    let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
+    let local = format!(":{port:04X}");
+    let socket = sockets.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let socket = socket.into_iter().find(|fields| fields[1].ends_with(&local)).expect("a socket of this port");
+    let (kind, hundredths) = socket[5].split_once(':').unwrap();
+    (kind == "02").then(|| f64::from(u32::from_str_radix(hundredths, 16).unwrap()) / 100.0)
+}
+
+fn assert_probes(client: &mut Client, opened: &Receiver<u16>) {
+    client.open(WATCH);
+    assert!(matches!(client.next(), Incoming::Head { .. }));
+    let port = opened.recv().unwrap();
+    // Until what was sent is acknowledged, another timer runs.
+    let left = (0..1000).find_map(|_| {
+        std::thread::park_timeout(Duration::from_millis(1));
+        probe_in(port)
+    });
+    assert!(left.is_some_and(|left| left <= 20.0), "the next probe of a watch is due in {left:?}");
+}
+
+#[test]
+fn a_silent_watch_sent_no_probe() {
+    let files = Scratch::new();
+    let (server, opened) = silent_server();
+    assert_probes(&mut Client::at(&server.url()), &opened);
+
+    let (ports, opened) = mpsc::channel();
+    let authority = Authority::new();
+    let tls = authority.issue(&["127.0.0.1"]).serve(None, move |stream, _| {
+        let socket = stream.sock.try_clone().unwrap();
+        silent(&ports, &socket, stream);
+    });
+    files.write("ca.crt", &authority.pem);
+    let entries = format!("server: 'https://{}', certificate-authority: ca.crt", tls.address);
+    assert_probes(&mut Client::to(&cluster(&files.kubeconfig(&entries, ""))), &opened);
+}
+
+#[test]
+fn a_silent_watch_through_a_proxy_sent_no_probe() {
+    let files = Scratch::new();
+    let (server, _opened) = silent_server();
+    let socks: fn(&mut TcpStream) = |connection| drop(crate::proxies::greet_socks(connection));
+    let connect: fn(&mut TcpStream) = |connection| drop(crate::proxies::greet_connect(connection));
+    for (scheme, greet) in [("http", connect), ("socks5", socks)] {
+        let (proxy, opened) = through(&server, greet);
+        let entries = format!("server: 'http://api.invalid', proxy-url: '{scheme}://{}'", proxy.address);
+        assert_probes(&mut Client::to(&cluster(&files.kubeconfig(&entries, ""))), &opened);
+    }
+}
+
+#[test]
+fn keep_alive_can_be_left_to_the_system() {
+    let (server, opened) = silent_server();
+    let mut client = Client::to(&options(&[]).keep_alive(None).at(&server.url()).unwrap());
+    client.open(WATCH);
+    assert!(matches!(client.next(), Incoming::Head { .. }));
+    assert_eq!(probe_in(opened.recv().unwrap()), None);
+}
+
+/// In a network of its own, whose one interface goes down under an open watch: nobody says a word any more.
+#[test]
+fn a_half_open_watch_was_noticed_after_minutes() {
+    const NAME: &str = "keep_alive::a_half_open_watch_was_noticed_after_minutes";
+    if measured().is_none() {
+        return half_open_alone(NAME);
+    }
+    interface("up");
+    let (server, _opened) = silent_server();
+    let cluster = options(&[]).keep_alive(Some(Duration::from_secs(5))).at(&server.url()).unwrap();
+    let mut client = Client::to(&cluster);
+    client.open("/api/v1/pods?watch=1&timeoutSeconds=300");
+    assert!(matches!(client.next(), Incoming::Head { .. }));
+    interface("down");
+    // Twenty seconds is how long it waits.
+    let error = client.error();
+    assert_eq!(error.kind, TransportErrorKind::Reset, "{error}");
+    assert!(error.detail.starts_with("the other side no longer answers"), "{error}");
+}
+
+/// Left out, and loudly so, where this process may not make a network.
+///
+/// # Panics
+/// In CI where it may, and only `ip` is missing.
+fn half_open_alone(name: &str) {
+    let unshare = ["unshare", "--net", "--map-root-user"];
+    let works = |program: &[&str]| {
+        let tried = Command::new(unshare[0]).args(&unshare[1..]).args(program).output();
+        tried.is_ok_and(|output| output.status.success())
+    };
+    if works(&["ip", "link", "set", "lo", "up"]) {
+        measured_in(&unshare, name, "");
+        return;
+    }
+    let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    assert!(!(in_ci && works(&["true"])), "a network can be made, but there is no `ip` to set it up: install iproute2");
+    // The test's own output is shown only when it fails.
+    std::io::stderr().write_all(b"SKIPPED: no half-open watch, because no network can be made here\n").unwrap();
+}
+
+fn interface(state: &str) {
+    assert!(Command::new("ip").args(["link", "set", "lo", state]).status().unwrap().success());
+}

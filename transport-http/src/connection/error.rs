@@ -1,9 +1,10 @@
 //! What went wrong, in the terms of the machines.
 
+use super::trust::WeakKey;
 use crate::config_error::ConfigError;
 use crate::server::Server;
 use listwatch_core::{TransportError, TransportErrorKind};
-use rustls::CertificateError;
+use rustls::{AlertDescription, CertificateError, PeerIncompatible};
 use std::io;
 use ureq::http::{Response, Uri};
 use ureq::{Error, Timeout};
@@ -11,6 +12,8 @@ use ureq::{Error, Timeout};
 const NOT_ISSUED: &str = "; the configured certificate authority did not issue the server's certificate";
 const NOBODY_VOUCHES: &str =
     "; no authority of this system vouches for the server's certificate: use a kubeconfig that names its authority";
+
+const OLD_TLS: &str = "; the server offers neither TLS 1.2 nor TLS 1.3";
 
 /// An error of ureq's, also one that came wrapped in an [`io::Error`].
 pub(crate) fn of(error: &Error) -> TransportError {
@@ -130,6 +133,11 @@ fn has_no_file_left(_: &io::Error) -> bool {
 
 /// What TLS complains of, and what to do about what happens most.
 fn of_tls(error: &rustls::Error) -> String {
+    if let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error
+        && let Some(weak) = other.0.downcast_ref::<WeakKey>()
+    {
+        return weak.to_string();
+    }
     let advice = match error {
         // Authorities of two clusters often have the same name.
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
@@ -139,10 +147,38 @@ fn of_tls(error: &rustls::Error) -> String {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => "; connect by a name of the certificate, or set `tls-server-name` to one",
         rustls::Error::InvalidMessage(_) => "; is this an https address?",
-        rustls::Error::AlertReceived(_) => "; the server did not accept the client certificate, or wants one",
+        rustls::Error::PeerIncompatible(
+            PeerIncompatible::ServerDoesNotSupportTls12Or13 | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
+        ) => OLD_TLS,
+        rustls::Error::AlertReceived(alert) => of_alert(*alert),
         _ => "",
     };
     format!("{error}{advice}")
+}
+
+/// What the server complains of. Only some alerts are about the client certificate.
+fn of_alert(alert: AlertDescription) -> &'static str {
+    match alert {
+        AlertDescription::ProtocolVersion => OLD_TLS,
+        AlertDescription::NoCertificate
+        | AlertDescription::BadCertificate
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::CertificateRevoked
+        | AlertDescription::CertificateExpired
+        | AlertDescription::CertificateUnknown
+        | AlertDescription::UnknownCA
+        | AlertDescription::AccessDenied
+        | AlertDescription::DecryptError
+        | AlertDescription::CertificateRequired => "; the server did not accept the client certificate, or wants one",
+        // In TLS 1.2 some servers say so too where a certificate is missing.
+        AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity => {
+            "; the server has no ciphers in common with this client, or wants a client certificate"
+        }
+        AlertDescription::UnrecognisedName => {
+            "; the server knows no such name: set `tls-server-name` to one that it has"
+        }
+        _ => "",
+    }
 }
 
 fn while_doing(timeout: Timeout) -> &'static str {

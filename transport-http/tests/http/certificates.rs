@@ -5,7 +5,8 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConnection, StreamOwned};
+use rustls::sign::{CertifiedKey, Signer, SigningKey, SingleCertAndKey};
+use rustls::{RootCertStore, ServerConnection, SignatureAlgorithm, SignatureScheme, StreamOwned};
 use std::net::TcpStream;
 use std::sync::Arc;
 
@@ -24,6 +25,59 @@ pub(crate) struct Authority {
 pub(crate) struct Identity {
     pub(crate) certificate: String,
     pub(crate) key: String,
+}
+
+/// A certificate of an authority whose RSA key has 1,024 bits, and the key to it; and the certificate of that authority.
+///
+/// `openssl req -x509 -newkey rsa:1024 … && openssl x509 -req …` made them: ring makes no such keys.
+pub(crate) fn issued_by_weak_authority() -> (Identity, &'static str) {
+    let certificate = include_str!("weak/issued.crt").to_owned();
+    (Identity { certificate, key: include_str!("weak/issued.key").to_owned() }, include_str!("weak/authority.crt"))
+}
+
+/// A server whose certificate has an RSA key of 1,024 bits, and the certificate of its authority, whose key is good. What
+/// it signs is no signature, which ring would not get to see: it refuses the key.
+pub(crate) fn weak_server() -> (Server, &'static str) {
+    let chain = vec![CertificateDer::from_pem_slice(include_bytes!("weak/server.crt")).unwrap()];
+    let key = CertifiedKey::new(chain, Arc::new(Forger));
+    let builder = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let config = Arc::new(builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(key))));
+    (serve(config, |_, _| {}), include_str!("weak/strong.crt"))
+}
+
+#[derive(Debug)]
+struct Forger;
+
+impl SigningKey for Forger {
+    fn choose_scheme(&self, _: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
+        Some(Box::new(Self))
+    }
+
+    fn algorithm(&self) -> SignatureAlgorithm {
+        SignatureAlgorithm::RSA
+    }
+}
+
+impl Signer for Forger {
+    fn sign(&self, _: &[u8]) -> Result<Vec<u8>, rustls::Error> {
+        Ok(vec![1; 128])
+    }
+
+    fn scheme(&self) -> SignatureScheme {
+        SignatureScheme::RSA_PSS_SHA256
+    }
+}
+
+/// A server of TLS that answers by `serve`.
+fn serve(config: Arc<ServerConfig>, serve: impl Fn(TlsStream, String) + Send + Sync + 'static) -> Server {
+    Server::raw(move |connection| {
+        let tls = ServerConnection::new(config.clone()).unwrap();
+        let mut stream = StreamOwned::new(tls, connection);
+        if let Some(head) = request_head(&mut stream) {
+            serve(stream, head);
+        }
+    })
 }
 
 impl Authority {
@@ -69,14 +123,7 @@ impl Identity {
         clients: Option<&Authority>,
         serve: impl Fn(TlsStream, String) + Send + Sync + 'static,
     ) -> Server {
-        let config = Arc::new(self.config(clients));
-        Server::raw(move |connection| {
-            let tls = ServerConnection::new(config.clone()).unwrap();
-            let mut stream = StreamOwned::new(tls, connection);
-            if let Some(head) = request_head(&mut stream) {
-                serve(stream, head);
-            }
-        })
+        self::serve(Arc::new(self.config(clients)), serve)
     }
 
     fn config(&self, clients: Option<&Authority>) -> ServerConfig {

@@ -1,6 +1,6 @@
 //! TLS: who is trusted, who is let in, and what is said when not.
 
-use crate::certificates::{Authority, Identity, TlsStream};
+use crate::certificates::{self, Authority, Identity, TlsStream};
 use crate::support::{CHUNKED, Client, EMPTY, ID, Scratch, Server, cluster, options, refusal, send};
 use listwatch_core::{Incoming, ListerWatcher, TransportErrorKind};
 use std::fs;
@@ -249,4 +249,56 @@ fn a_plain_server_under_an_https_address_is_recognised() {
     let error = client.error();
     assert_eq!(error.kind, TransportErrorKind::Tls);
     assert!(error.detail.contains("is this an https address?"), "{error}");
+}
+
+/// An alert, as a record of TLS 1.1.
+fn alert(description: u8) -> Vec<u8> {
+    vec![0x15, 3, 2, 0, 2, 2, description]
+}
+
+/// A ServerHello that settles on TLS 1.1.
+fn old_hello() -> Vec<u8> {
+    let body = [&[3, 2][..], &[7; 32], &[0, 0x00, 0x2f, 0]].concat();
+    [&[0x16, 3, 2, 0, body.len() as u8 + 4, 2, 0, 0, body.len() as u8][..], &body].concat()
+}
+
+#[test]
+fn a_server_of_tls_1_1_was_said_to_refuse_the_client_certificate() {
+    for (answer, expected, not) in [
+        (alert(70), "neither TLS 1.2 nor TLS 1.3", "certificate"),
+        (old_hello(), "neither TLS 1.2 nor TLS 1.3", "certificate"),
+        (alert(40), "no ciphers in common with this client, or wants a client certificate", "TLS 1."),
+        (alert(112), "`tls-server-name`", "certificate"),
+        (alert(80), "InternalError", "; "),
+        (alert(42), "did not accept the client certificate", "TLS 1."),
+        (alert(116), "did not accept the client certificate, or wants one", "TLS 1."),
+    ] {
+        let server = Server::raw(move |mut connection| {
+            drop(connection.read(&mut [0; 4096]));
+            connection.write_all(&answer).unwrap();
+            drop(connection.read_to_end(&mut Vec::new()));
+        });
+        let mut client = Client::at(&format!("https://{}", server.address));
+        client.open("/api/v1/pods");
+        let error = client.error();
+        assert_eq!(error.kind, TransportErrorKind::Tls);
+        assert!(error.detail.contains(expected) && !error.detail.contains(not), "{error}");
+    }
+}
+
+#[test]
+fn a_short_rsa_key_was_taken_for_one_of_another_authority() {
+    let files = Scratch::new();
+    let (identity, authority) = certificates::issued_by_weak_authority();
+    let server = identity.serve(NO_CLIENTS, empty);
+    files.write("ca.crt", authority);
+    let (kind, detail) = error(&files, &server, "certificate-authority: ca.crt", "");
+    assert_eq!(kind, TransportErrorKind::Tls);
+    assert!(detail.starts_with("the RSA key of the certificate authority has 1024 bits"), "{detail}");
+
+    let (server, authority) = certificates::weak_server();
+    files.write("ca.crt", authority);
+    let (kind, detail) = error(&files, &server, "certificate-authority: ca.crt", "");
+    assert_eq!(kind, TransportErrorKind::Tls);
+    assert!(detail.starts_with("the RSA key of the server's certificate has 1024 bits"), "{detail}");
 }

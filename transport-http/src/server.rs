@@ -58,15 +58,15 @@ impl Server {
         limits: Limits,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let Settings { server, place, trust, identity, proxy, login, impersonate, .. } = settings;
+        let Settings { server, place, trust, identity, proxy, login, user_place, impersonate, .. } = settings;
         let uri = address(&server).map_err(|fault| fault.within(&place))?;
         let proxy = ProxyRule { configured: proxy.as_ref(), env }.choose(&uri)?;
         let tls = match uri.scheme_str() {
-            Some("https") => Some(Tls::new(trust, identity, place.clone())?),
+            Some("https") => Some(Tls::new(trust, identity, &place)?),
             _ => None,
         };
         let authority = uri.authority().cloned().ok_or_else(|| ConfigError::new(format!("{place}: no host")))?;
-        let auth = Auth::new(login, impersonate, limits.exec_timeout, &place)?;
+        let auth = Auth::new(login, impersonate, limits.exec_timeout, &user_place)?;
         let base = server.trim_end_matches('/').to_owned();
         let found = Self { base, authority, proxy, tls, auth, limits, open: AtomicUsize::new(0) };
         found.check()?;
@@ -131,7 +131,8 @@ impl Server {
     }
 
     fn session_of(&self, credential: Credential) -> Result<Session, ConfigError> {
-        let tls = self.tls.as_ref().map(|tls| tls.config(credential.identity.as_ref())).transpose()?;
+        let issued = credential.identity.as_ref().map(|identity| (identity, self.auth.issuer()));
+        let tls = self.tls.as_ref().map(|tls| tls.config(issued)).transpose()?;
         Ok(Session { credential, tls })
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct Settings {
     /// A proxy, and where it is named.
     pub(crate) proxy: Option<(String, String)>,
     pub(crate) login: Login,
+    /// Where the user is named, for errors of credentials.
+    pub(crate) user_place: String,
     /// Headers by which requests are made in another's name.
     pub(crate) impersonate: Vec<(String, String)>,
 }
@@ -27,6 +29,7 @@ impl Settings {
     pub(crate) fn of_server(server: String, place: String) -> Self {
         Self {
             server,
+            user_place: place.clone(),
             place,
             context: None,
             namespace: "default".to_owned(),

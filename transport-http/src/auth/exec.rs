@@ -43,8 +43,9 @@ impl Exec {
         Self { plugin, limit, state: Mutex::default() }
     }
 
-    pub(super) fn place(&self) -> &str {
-        &self.plugin.place
+    /// Where it is named, and which it is.
+    pub(super) fn place(&self) -> String {
+        format!("{}: exec plugin `{}`", self.plugin.place, self.plugin.command.display())
     }
 
     pub(super) fn may_ask(&self) -> bool {
@@ -106,7 +107,7 @@ impl Exec {
     }
 
     fn fault(&self, what: &str) -> ConfigError {
-        ConfigError::new(format!("{}: exec plugin `{}` {what}", self.plugin.place, self.plugin.command.display()))
+        ConfigError::new(format!("{} {what}", self.place()))
     }
 
     fn command(&self) -> Command {

@@ -23,6 +23,8 @@ const MAX_HEADER: usize = 15 << 10;
 pub(crate) struct Auth {
     source: Source,
     impersonate: Vec<(HeaderName, HeaderValue)>,
+    /// Where the user is named.
+    place: String,
 }
 
 enum Source {
@@ -60,10 +62,11 @@ impl Auth {
         let named = |(name, value): (String, String)| {
             let name = HeaderName::try_from(name).ok();
             let value = header("", &value, "whom to impersonate", place)?;
-            Ok((name.ok_or_else(|| ConfigError::new("impersonates with a key that no header can have"))?, value))
+            let fault = || ConfigError::new(format!("{place}: it impersonates with a key that no header can have"));
+            Ok((name.ok_or_else(fault)?, value))
         };
         let impersonate = impersonate.into_iter().map(named).collect::<Result<_, ConfigError>>()?;
-        Ok(Self { source, impersonate })
+        Ok(Self { source, impersonate, place: place.to_owned() })
     }
 
     /// What a request carries now. It may read a file, or run a program.
@@ -71,10 +74,10 @@ impl Auth {
         let (authorization, identity) = match &self.source {
             Source::Nobody => (None, None),
             Source::Header(header) => (Some(header.clone()), None),
-            Source::File(file, token) => (Some(from_file(file, token.as_ref())?), None),
+            Source::File(file, token) => (Some(self.token_of_file(file, token.as_ref())?), None),
             Source::Exec(exec) => {
                 let issued = exec.current(caller)?;
-                let token = issued.token.as_ref().map(|token| bearer(token, exec.place())).transpose()?;
+                let token = issued.token.as_ref().map(|token| bearer(token, &exec.place())).transpose()?;
                 (token, issued.identity)
             }
         };
@@ -98,6 +101,23 @@ impl Auth {
         Ok(Some(self.credential(caller)?).filter(|renewed| renewed != refused))
     }
 
+    /// What issues credentials, for an error.
+    pub(crate) fn issuer(&self) -> String {
+        match &self.source {
+            Source::Exec(exec) => exec.place(),
+            _ => self.place.clone(),
+        }
+    }
+
+    /// The token of a file, or the one that helps out while there is none.
+    fn token_of_file(&self, file: &Reloaded, token: Option<&Secret>) -> Result<HeaderValue, ConfigError> {
+        match (file.current(), token) {
+            (Ok(content), _) => bearer(&content, &format!("token file {}", file.path().display())),
+            (Err(_), Some(token)) => bearer(token, &self.place),
+            (Err(error), None) => Err(error),
+        }
+    }
+
     /// Whether somebody may be asked at the terminal.
     pub(crate) fn may_ask(&self) -> bool {
         matches!(&self.source, Source::Exec(exec) if exec.may_ask())
@@ -117,15 +137,6 @@ impl Auth {
     ) -> impl Iterator<Item = (HeaderName, &'a HeaderValue)> {
         let authorization = credential.authorization.iter().map(|value| (ureq::http::header::AUTHORIZATION, value));
         authorization.chain(self.impersonate.iter().map(|(name, value)| (name.clone(), value)))
-    }
-}
-
-fn from_file(file: &Reloaded, token: Option<&Secret>) -> Result<HeaderValue, ConfigError> {
-    let place = format!("token file {}", file.path().display());
-    match (file.current(), token) {
-        (Ok(content), _) => bearer(&content, &place),
-        (Err(_), Some(token)) => bearer(token, &place),
-        (Err(error), None) => Err(error),
     }
 }
 

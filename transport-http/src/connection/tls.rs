@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What TLS needs, from files that may change.
 pub(crate) struct Tls {
-    place: String,
     authority: Option<Source>,
     insecure: bool,
     identity: Option<(Source, Source)>,
@@ -35,11 +34,7 @@ enum Source {
 }
 
 impl Tls {
-    pub(crate) fn new(
-        trust: Trust,
-        identity: Option<(Material, Material)>,
-        place: String,
-    ) -> Result<Self, ConfigError> {
+    pub(crate) fn new(trust: Trust, identity: Option<(Material, Material)>, place: &str) -> Result<Self, ConfigError> {
         let named = |name: String| {
             let fault = |_| ConfigError::new(format!("{place}: `tls-server-name` is neither a name nor an address"));
             ServerName::try_from(name).map_err(fault)
@@ -52,7 +47,6 @@ impl Tls {
                 (Source::new("client certificate", certificate), Source::new("client key", key))
             }),
             last: Mutex::new(None),
-            place,
         })
     }
 
@@ -65,11 +59,11 @@ impl Tls {
         self.authority.is_some()
     }
 
-    /// The configuration as it is now; the same one until something changes. A certificate that was issued goes before
-    /// the one of the configuration.
-    pub(crate) fn config(&self, issued: Option<&(Secret, Secret)>) -> Result<Arc<ClientConfig>, ConfigError> {
-        let identity = match (issued, &self.identity) {
-            (Some(issued), _) => Some(issued.clone()),
+    /// The configuration as it is now; the same one until something changes. A certificate that was issued, and by what,
+    /// goes before the one of the configuration.
+    pub(crate) fn config(&self, issued: Option<(&(Secret, Secret), String)>) -> Result<Arc<ClientConfig>, ConfigError> {
+        let identity = match (&issued, &self.identity) {
+            (Some((issued, _)), _) => Some((*issued).clone()),
             (None, Some((certificate, key))) => Some((certificate.current()?, key.current()?)),
             (None, None) => None,
         };
@@ -78,12 +72,12 @@ impl Tls {
         if let Some((_, config)) = last.as_ref().filter(|(known, _)| *known == inputs) {
             return Ok(config.clone());
         }
-        let config = Arc::new(self.build(&inputs, issued.is_some())?);
+        let config = Arc::new(self.build(&inputs, issued.map(|(_, issuer)| issuer))?);
         *last = Some((inputs, config.clone()));
         Ok(config)
     }
 
-    fn build(&self, inputs: &Inputs, is_issued: bool) -> Result<ClientConfig, ConfigError> {
+    fn build(&self, inputs: &Inputs, issuer: Option<String>) -> Result<ClientConfig, ConfigError> {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
@@ -94,7 +88,7 @@ impl Tls {
         let mut config = match &inputs.identity {
             None => builder.with_no_client_auth(),
             Some((certificate, key)) => {
-                let (certificate_place, key_place) = self.identity_places(is_issued);
+                let (certificate_place, key_place) = self.identity_places(issuer);
                 let chain = certificates(certificate, &certificate_place)?;
                 let key = private_key(key, &key_place)?;
                 builder.with_client_auth_cert(chain, key).map_err(|error| {
@@ -122,10 +116,13 @@ impl Tls {
         Ok(Authorities { issued, own: certificates })
     }
 
-    fn identity_places(&self, is_issued: bool) -> (String, String) {
-        match &self.identity {
-            Some((certificate, key)) if !is_issued => (certificate.place(), key.place()),
-            _ => (self.place.clone(), self.place.clone()),
+    fn identity_places(&self, issuer: Option<String>) -> (String, String) {
+        match (issuer, &self.identity) {
+            (None, Some((certificate, key))) => (certificate.place(), key.place()),
+            (issuer, _) => {
+                let place = issuer.unwrap_or_default();
+                (place.clone(), place)
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn read(
         (Some(_), None) => return Err(user.fault("has a `client-certificate` without a `client-key`")),
         (None, Some(_)) => return Err(user.fault("has a `client-key` without a `client-certificate`")),
     };
+    settings.user_place = user.place();
     settings.login = login(user, cluster, interactive)?;
     settings.impersonate = impersonate(user)?;
     Ok(())

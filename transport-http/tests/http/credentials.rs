@@ -1,7 +1,7 @@
 //! Who a request says it comes from.
 
 use crate::configuration::base64;
-use crate::support::{Client, EMPTY, SECRET, Scratch, Server, cluster, header, options, send};
+use crate::support::{Client, EMPTY, SECRET, Scratch, Server, cluster, header, options, refusal, send};
 use std::fs;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
@@ -131,6 +131,26 @@ fn a_token_file_that_cannot_be_used_is_named() {
         assert!(error.detail.contains(expected), "{error}");
         assert!(error.detail.contains("token"), "{error}");
     }
+}
+
+#[test]
+fn a_bad_token_was_blamed_on_the_line_of_the_cluster() {
+    let files = Scratch::new();
+    let long = "x".repeat(20_000);
+    for (user, expected) in [
+        ("token: \"hunter2\\nhunter2\"", "the token has characters that no header can have"),
+        (&format!("token: {long}"), "the token is longer than 15360 bytes"),
+        (&format!("username: me, password: {long}"), "the password is longer than 15360 bytes"),
+        ("token: x, as: \"hunter2\\nhunter2\"", "whom to impersonate has characters that no header can have"),
+    ] {
+        let file = files.kubeconfig("server: 'http://127.0.0.1:1'", user);
+        assert_eq!(refusal(&file), format!("{}:4: user `me`: {expected}", file.display()));
+    }
+    let user = "tokenFile: missing, token: \"hunter2\\nhunter2\"";
+    let mut client = Client::to(&cluster(&files.kubeconfig("server: 'http://127.0.0.1:1'", user)));
+    client.open("/api/v1/pods");
+    let error = client.error();
+    assert!(error.detail.contains("config:4: user `me`: the token has characters"), "{error}");
 }
 
 #[test]

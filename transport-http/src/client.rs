@@ -65,14 +65,17 @@ impl Clone for HttpClient {
 impl ApiClient for HttpClient {
     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
         let (line, limit) = (self.lines.lend()?, self.server.limits().max_answer);
-        let response = line.ask(&self.server, &Asked::single(request, self.server.limits()).call())?;
-        error::redirection(&response)?;
+        let (response, redactor) = line.ask(&self.server, &Asked::single(request, self.server.limits()).call())?;
+        error::redirection(&response).map_err(|error| redactor.error(error))?;
         let head = head::of(&response);
         let mut body = Vec::new();
         let mut content = Content::of(response)?.take(limit as u64 + 1);
         content.read_to_end(&mut body).map_err(|cause| error::of(&cause.into()))?;
         if body.len() > limit {
             return Err(too_long(limit));
+        }
+        if !(200..300).contains(&head.status) {
+            body = redactor.body(&body);
         }
         Ok(ApiResponse::new(head.status, body).with_retry_after(head.retry_after))
     }

@@ -1,9 +1,13 @@
+use listwatch_core::Printable;
 use std::fmt;
 use std::io;
 use std::path::Path;
 
+/// The longest message: several paths may be in it.
+const MOST: usize = 8 * 1024;
+
 /// Why a cluster's configuration, or a credential that it names, cannot be used: where, what, and what to do about it.
-/// It never quotes a credential.
+/// It never quotes a credential, and shows what it quotes on one line and without what steers a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     message: String,
@@ -40,7 +44,7 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        Printable::new(&self.message).at_most(MOST).fmt(f)
     }
 }
 

@@ -3,9 +3,12 @@
 use crate::auth::{Auth, Credential};
 use crate::caller::Caller;
 use crate::config_error::ConfigError;
-use crate::connection::{ProxyRule, SocksConnector, TcpConnector, Tls, TlsConnector};
+use crate::connection::{ProxyRule, Redactor, SocksConnector, TcpConnector, Tls, TlsConnector};
 use crate::options::Limits;
+use crate::secret::Secret;
 use crate::settings::Settings;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use rustls::ClientConfig;
 use std::fmt;
 use std::sync::Arc;
@@ -115,6 +118,11 @@ impl Server {
         self.session_of(self.auth.credential(caller)?)
     }
 
+    /// What takes the credentials of a session, and those for the proxy, out of what comes back.
+    pub(crate) fn redactor(&self, session: &Session) -> Redactor {
+        Redactor::new(session.credential.secrets().chain(self.proxy.iter().flat_map(proxy_secrets)))
+    }
+
     /// Something better than what the server did not accept, if there is any.
     pub(crate) fn renew(&self, refused: &Session, caller: &Caller) -> Result<Option<Session>, ConfigError> {
         let renewed = self.auth.renew(&refused.credential, caller)?;
@@ -216,6 +224,13 @@ impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").finish_non_exhaustive()
     }
+}
+
+/// The password for a proxy, and what is sent of it.
+fn proxy_secrets(proxy: &Proxy) -> Vec<Secret> {
+    let Some(password) = proxy.password() else { return Vec::new() };
+    let pair = format!("{}:{password}", proxy.username().unwrap_or_default());
+    [password.to_owned(), BASE64_STANDARD.encode(pair)].map(Secret::new).into()
 }
 
 fn timed<B: ureq::AsSendBody>(agent: &Agent, request: Request<B>, idle: Option<Duration>) -> Request<B> {

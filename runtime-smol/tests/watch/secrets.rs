@@ -4,7 +4,7 @@ use crate::command::listwatch;
 use crate::errors::kubeconfig;
 use crate::following::{EVENTS, Following};
 use crate::scratch::{Scratch, gunzip};
-use crate::server::Server;
+use crate::server::{Answer, Server};
 
 const TOKEN: &str = "hunter2-the-token";
 
@@ -31,6 +31,22 @@ fn a_token_is_neither_recorded_nor_told() {
     }
     let asked = server.heads();
     assert!(!asked.is_empty() && asked.iter().all(|head| head.contains(TOKEN)), "it was not even sent: {asked:?}");
+}
+
+#[test]
+fn a_token_that_a_refusal_echoed_was_told_and_recorded() {
+    let page = format!("<html><pre>GET /api/v1/pods\nAuthorization: Bearer {TOKEN}</pre></html>");
+    let server = Server::of(move |_| Answer::Whole(401, "text/html", page.clone()));
+    let config = kubeconfig(&format!("server: '{}'", server.url), &format!("token: {TOKEN}"));
+    let config = format!("--kubeconfig {}", config.as_ref().display());
+    let file = Scratch::path(".jsonl");
+    for arguments in [record("v1/pods", &file, &config), format!("watch v1/pods --no-watch-list {config}")] {
+        let run = listwatch(&arguments);
+        assert!(run.stderr.contains("[redacted]"), "{}", run.stderr);
+        assert!(!run.stderr.contains(TOKEN) && !run.stdout.contains(TOKEN), "{}", run.stderr);
+    }
+    let recorded = std::fs::read_to_string(&file).unwrap();
+    assert!(recorded.contains("Bearer [redacted]") && !recorded.contains(TOKEN), "{recorded}");
 }
 
 #[test]

@@ -42,6 +42,26 @@ pub(crate) struct Credential {
     pub(crate) identity: Option<(Secret, Secret)>,
 }
 
+impl Credential {
+    /// What nobody may be shown: the token, or a password and the pair in base64 that it is sent in; an issued key.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = Secret> {
+        let mut secrets = Vec::new();
+        if let Some((scheme, text)) = self.authorization.as_ref().and_then(|value| split_scheme(value.as_bytes())) {
+            let pair = (scheme == b"Basic").then(|| BASE64_STANDARD.decode(text).ok()).flatten();
+            let password = pair.as_deref().and_then(|pair| pair.splitn(2, |byte| *byte == b':').nth(1));
+            secrets.extend(password.map(Secret::new));
+            secrets.push(Secret::new(text));
+        }
+        secrets.extend(self.identity.as_ref().map(|(_, key)| key.clone()));
+        secrets.into_iter()
+    }
+}
+
+fn split_scheme(header: &[u8]) -> Option<(&[u8], &[u8])> {
+    let space = header.iter().position(|byte| *byte == b' ')?;
+    Some((&header[..space], &header[space + 1..]))
+}
+
 impl Auth {
     pub(crate) fn new(
         login: Login,

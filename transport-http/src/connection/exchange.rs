@@ -69,16 +69,21 @@ struct Job {
 impl Job {
     /// Reads the whole answer into the pipe, as fast as it is taken out there.
     fn receive(&self, sender: &Sender) -> Result<(), TransportError> {
-        let response = self.line.ask(&self.server, &self.asked.call())?;
-        error::redirection(&response)?;
-        sender.head(head::of(&response));
+        let (response, redactor) = self.line.ask(&self.server, &self.asked.call())?;
+        error::redirection(&response).map_err(|error| redactor.error(error))?;
+        let head = redactor.head(head::of(&response));
+        let mut redacting = redactor.of_answer(&head);
+        sender.head(head);
         let mut content = Content::of(response)?;
         let mut chunk = vec![0; CHUNK];
         loop {
             // Nothing is read behind an error: there ureq reports a proper end.
             let len = content.read(&mut chunk).map_err(|cause| error::of(&cause.into()))?;
             chunk.truncate(len);
-            if len == 0 || !sender.data(&mut chunk) {
+            if let Some(redacting) = &mut redacting {
+                redacting.pass(&mut chunk);
+            }
+            if !chunk.is_empty() && !sender.data(&mut chunk) || len == 0 {
                 return Ok(());
             }
             chunk.resize(CHUNK, 0);

@@ -1,4 +1,4 @@
-use super::error;
+use super::{Redactor, error};
 use crate::caller::Caller;
 use crate::server::{Call, Server, Session};
 use listwatch_core::{TransportError, TransportErrorKind};
@@ -31,16 +31,16 @@ impl Line {
     }
 
     /// Asks, and waits for the head of the answer; once more if the credentials were not accepted, and there are better
-    /// ones.
-    pub(crate) fn ask(&self, server: &Server, call: &Call<'_>) -> Result<Response<Body>, TransportError> {
+    /// ones. What comes back may hold the credentials that it was asked with.
+    pub(crate) fn ask(&self, server: &Server, call: &Call<'_>) -> Result<(Response<Body>, Redactor), TransportError> {
         let session = server.session(&self.caller).map_err(|cause| error::unusable(&cause))?;
-        let response = self.send(server, &session, call)?;
+        let (response, redactor) = self.send(server, &session, call)?;
         if response.status() == StatusCode::UNAUTHORIZED
             && let Some(renewed) = server.renew(&session, &self.caller).map_err(|cause| error::unusable(&cause))?
         {
             return self.send(server, &renewed, call);
         }
-        Ok(response)
+        Ok((response, redactor))
     }
 
     pub(crate) fn cut(&self, server: &Server) {
@@ -55,9 +55,22 @@ impl Line {
         self.caller.has_hung_up()
     }
 
+    fn send(
+        &self,
+        server: &Server,
+        session: &Session,
+        call: &Call<'_>,
+    ) -> Result<(Response<Body>, Redactor), TransportError> {
+        let redactor = server.redactor(session);
+        match self.try_send(server, session, call) {
+            Ok(response) => Ok((response, redactor)),
+            Err(error) => Err(redactor.error(error)),
+        }
+    }
+
     /// Asks; what only reads, once more if the connection was an old one, which the server may have closed by the time
     /// it was used.
-    fn send(&self, server: &Server, session: &Session, call: &Call<'_>) -> Result<Response<Body>, TransportError> {
+    fn try_send(&self, server: &Server, session: &Session, call: &Call<'_>) -> Result<Response<Body>, TransportError> {
         let way = self.way(server, session)?;
         match server.call(&way.agent, session, call).map_err(|cause| error::of_call(&cause, server)) {
             Err(error) if way.is_old && error.kind == TransportErrorKind::Reset && call.method == Method::GET => {

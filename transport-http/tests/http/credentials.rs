@@ -1,8 +1,10 @@
 //! Who a request says it comes from.
 
+use crate::bad_answers::gzip;
 use crate::configuration::base64;
 use crate::support::{Client, EMPTY, SECRET, Scratch, Server, cluster, header, options, refusal, send};
 use std::fs;
+use std::io::Write;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 
@@ -151,6 +153,67 @@ fn a_bad_token_was_blamed_on_the_line_of_the_cluster() {
     client.open("/api/v1/pods");
     let error = client.error();
     assert!(error.detail.contains("config:4: user `me`: the token has characters"), "{error}");
+}
+
+/// An answer that echoes a request, body in chunks of so many bytes.
+fn echo(status: &str, head: &str, len: usize) -> Vec<u8> {
+    let page = format!("<html><pre>{}</pre></html>", head.replace("\r\n", "\n"));
+    let mut answer = format!("HTTP/1.1 {status}\r\ncontent-type: text/html\r\n").into_bytes();
+    let is_gzip = head.contains("accept-encoding: gzip") && len > 1000;
+    let page = if is_gzip { gzip(page.as_bytes()) } else { page.into_bytes() };
+    answer.extend(if is_gzip { &b"content-encoding: gzip\r\n"[..] } else { b"" });
+    answer.extend(b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n");
+    for chunk in page.chunks(len) {
+        answer.extend([format!("{:x}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat());
+    }
+    answer.extend(b"0\r\n\r\n");
+    answer
+}
+
+#[test]
+fn an_answer_that_echoes_the_request_showed_the_token() {
+    let files = Scratch::new();
+    let pair = base64("me:hunter2");
+    for (user, status, len) in [
+        ("token: hunter2", "401 Unauthorized", 1),
+        ("token: hunter2", "401 Unauthorized", 7),
+        ("token: hunter2", "403 Forbidden", 10_000),
+        ("username: me, password: hunter2", "401 Unauthorized", 10_000),
+        ("username: me, password: hunter2", "502 Bad Gateway", 1),
+        ("tokenFile: token", "200 OK", 10_000),
+    ] {
+        files.write("token", "hunter2\n");
+        let server = Server::of(move |mut connection, head| connection.write_all(&echo(status, &head, len)).unwrap());
+        for target in ["/api/v1/pods", "/api/v1/pods?watch=1"] {
+            let mut client = client(&files, &server, user);
+            client.open(target);
+            let (_, body, end) = client.drain();
+            assert_eq!(end, Ok(()));
+            assert!(body.contains("[redacted]\n") && body.ends_with("</pre></html>"), "{body}");
+            assert!(!body.contains(SECRET) && !body.contains(&pair), "{user}, {len}: {body}");
+        }
+    }
+}
+
+#[test]
+fn a_client_was_given_its_token_back_by_a_refusal() {
+    use listwatch_core::{Api, Resource};
+    let server = Server::of(|mut connection, head| connection.write_all(&echo("403 Forbidden", &head, 7)).unwrap());
+    let files = Scratch::new();
+    let file = files.kubeconfig(&format!("server: '{}'", server.url()), "token: hunter2");
+    let api = Api::<serde_json::Value>::new(&Resource::named("v1/pods").unwrap());
+    let error = api.get("it").send(&cluster(&file).client().unwrap()).unwrap_err();
+    let shown = format!("{error} {error:?}");
+    assert!(shown.contains("[redacted]") && !shown.contains(SECRET), "{shown}");
+}
+
+#[test]
+fn a_redirection_to_the_token_was_told() {
+    let answer = "HTTP/1.1 302 Found\r\nlocation: https://login.example/hunter2\r\ncontent-length: 0\r\n\r\n";
+    let mut client = client(&Scratch::new(), &Server::saying(answer), "token: hunter2");
+    client.open("/api/v1/pods");
+    let error = client.error();
+    assert!(error.detail.contains("https://login.example/[redacted],"), "{error}");
 }
 
 #[test]

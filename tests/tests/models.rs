@@ -63,7 +63,7 @@ fn every_run_of_six_with_parking_is_the_models() {
     ];
     for while_delayed in [WhileDelayed::RunTwice, WhileDelayed::Promote] {
         every_sequence(&alphabet, 6, &mut |ops| {
-            work_queue::check(Setup { while_delayed, park_after: 2, ..Setup::default() }, ops);
+            work_queue::check(Setup { while_delayed, max_retries: 1, ..Setup::default() }, ops);
         });
     }
 }

@@ -34,7 +34,7 @@ use core::time::Duration;
 /// * What is ready is handed out first come, first served, unless by [`Lanes`](crate::Lanes).
 /// * A delayed key is added when its time has come and [`handle_timeout`](Self::handle_timeout) is called. Of two
 ///   delays the earlier end counts. Adding the key directly does not end its delay, so it comes out again later.
-/// * [`with_while_delayed`](Self::with_while_delayed) and [`with_park_after`](Self::with_park_after) change what
+/// * [`with_while_delayed`](Self::with_while_delayed) and [`with_max_retries`](Self::with_max_retries) change what
 ///   becomes of keys that are delayed or keep failing.
 /// * A shut-down queue takes no additions and forgets its delays; what is ready is still handed out.
 ///
@@ -76,7 +76,7 @@ pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
     deferred: usize,
     parked: usize,
     while_delayed: WhileDelayed,
-    park_after: u32,
+    max_retries: u32,
     closing: Closing,
     /// What was dropped and refused since the queue was shut down.
     left: Drained,
@@ -118,7 +118,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             deferred: 0,
             parked: 0,
             while_delayed: WhileDelayed::default(),
-            park_after: u32::MAX,
+            max_retries: u32::MAX,
             closing: Closing::Open,
             left: Drained::default(),
             stopwatch: None,
@@ -135,13 +135,15 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self
     }
 
-    /// Parks a key that comes back through the rate limiter after `failures` failures: it is not tried again until it
-    /// is added because something changed, and its failures are forgotten then. client-go tries for ever.
+    /// Tries a key that fails again so many times, and then parks it: it is not tried again until it is added because
+    /// something changed, and its failures are forgotten then. With five retries a key is tried six times, as with
+    /// `maxRetries` in client-go's controllers (`if queue.NumRequeues(key) < maxRetries`), which drop it then; the queue
+    /// of client-go itself, and this one unless told otherwise, retries for ever.
     ///
     /// ```
     /// use listwatch_core::{Added, Instant, WorkQueue};
     ///
-    /// let mut queue = WorkQueue::<&str>::default().with_park_after(2);
+    /// let mut queue = WorkQueue::<&str>::default().with_max_retries(1);
     /// assert_eq!(queue.add_rate_limited(Instant::ZERO, "web"), Added::Delayed);
     /// assert_eq!(queue.add_rate_limited(Instant::ZERO, "web"), Added::Parked);
     /// assert!(queue.parked().eq([&"web"]));
@@ -150,8 +152,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// assert_eq!(queue.num_requeues(&"web"), 0);
     /// ```
     #[must_use]
-    pub fn with_park_after(mut self, failures: u32) -> Self {
-        self.park_after = failures;
+    pub fn with_max_retries(mut self, retries: u32) -> Self {
+        self.max_retries = retries;
         self
     }
 
@@ -209,14 +211,22 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// # Errors
     /// A full queue gives back a key that it does not know; nothing changed.
     pub fn try_add_rate_limited(&mut self, now: Instant, key: K) -> Result<Added, M::Full<K>> {
-        let slot = self.try_record(key)?;
-        let delay = self.count_failure(now, slot);
+        self.try_add_rate_limited_after(now, key, Duration::ZERO)
+    }
+
+    /// As [`try_add_rate_limited`](Self::try_add_rate_limited), but not before `least` is over: the server that the key
+    /// failed at may ask for more patience than the rate limiter has.
+    ///
+    /// # Errors
+    /// A full queue gives back a key that it does not know; nothing changed.
+    pub fn try_add_rate_limited_after(&mut self, now: Instant, key: K, least: Duration) -> Result<Added, M::Full<K>> {
+        let (slot, delay) = self.try_count_failure(now, key)?;
         let added = if self.is_shutting_down() {
             self.refuse()
-        } else if self.records[slot].failures >= self.park_after {
+        } else if self.records[slot].failures > self.max_retries {
             self.park(slot)
         } else {
-            self.delay(now, slot, delay, true)
+            self.delay(now, slot, delay.max(least), true)
         };
         if matches!(added, Added::Merged | Added::Parked | Added::Closed) {
             self.limiter.give_back();
@@ -230,8 +240,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// # Errors
     /// A full queue gives back a key that it does not know; nothing changed.
     pub fn try_when(&mut self, now: Instant, key: K) -> Result<Duration, M::Full<K>> {
-        let slot = self.try_record(key)?;
-        Ok(self.count_failure(now, slot))
+        Ok(self.try_count_failure(now, key)?.1)
     }
 
     /// Sets the key's failures back to none: client-go's `Forget`. A delay of the key goes on; it is no longer parked.
@@ -352,7 +361,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     }
 
     /// The keys that have failed too often, in no order that means anything; see
-    /// [`with_park_after`](Self::with_park_after).
+    /// [`with_max_retries`](Self::with_max_retries).
     pub fn parked(&self) -> impl Iterator<Item = &K> {
         self.records.iter().filter(|(_, record)| record.is_parked()).map(|(_, record)| &record.key)
     }

@@ -85,6 +85,11 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.update(|state| state.queue.add_rate_limited(now, key))
     }
 
+    /// See [`WorkQueue::try_add_rate_limited_after`].
+    pub fn add_rate_limited_after(&self, now: Instant, key: K, least: Duration) -> Added {
+        self.update(|state| state.queue.add_rate_limited_after(now, key, least))
+    }
+
     /// See [`WorkQueue::try_when`].
     pub fn when(&self, now: Instant, key: K) -> Duration {
         self.update(|state| state.queue.when(now, key))
@@ -149,7 +154,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.state.read(|state| state.queue.metrics(now))
     }
 
-    /// The keys that have failed too often; see [`WorkQueue::with_park_after`].
+    /// The keys that have failed too often; see [`WorkQueue::with_max_retries`].
     #[must_use]
     pub fn parked(&self) -> Vec<K>
     where

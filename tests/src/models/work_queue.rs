@@ -24,7 +24,7 @@ pub struct WorkQueueModel {
     base: u64,
     max: u64,
     while_delayed: WhileDelayed,
-    park_after: u32,
+    max_retries: u32,
     shutting_down: bool,
     drain_until: Option<u64>,
     drain_is_over: bool,
@@ -37,7 +37,7 @@ pub struct WorkQueueModel {
 impl WorkQueueModel {
     /// An empty queue with an exponential limiter.
     #[must_use]
-    pub fn new(base: u64, max: u64, while_delayed: WhileDelayed, park_after: u32) -> Self {
+    pub fn new(base: u64, max: u64, while_delayed: WhileDelayed, max_retries: u32) -> Self {
         Self {
             queue: VecDeque::new(),
             lanes: None,
@@ -51,7 +51,7 @@ impl WorkQueueModel {
             base,
             max,
             while_delayed,
-            park_after,
+            max_retries,
             shutting_down: false,
             drain_until: None,
             drain_is_over: false,
@@ -101,7 +101,7 @@ impl WorkQueueModel {
         let delay = self.when(key);
         if self.shutting_down {
             self.refuse()
-        } else if self.num_requeues(key) >= self.park_after {
+        } else if self.num_requeues(key) > self.max_retries {
             self.park(key)
         } else {
             self.wait(now, key, delay, true)

@@ -36,8 +36,8 @@ pub enum Op {
 pub struct Setup {
     /// What an addition does to a key that is delayed.
     pub while_delayed: WhileDelayed,
-    /// After how many failures a key is parked.
-    pub park_after: u32,
+    /// How often a key that fails is tried again before it is parked.
+    pub max_retries: u32,
     /// By how many keys a priority ages, if there are priorities, and groups of keys that take turns.
     pub aging: Option<u32>,
 }
@@ -45,7 +45,7 @@ pub struct Setup {
 /// As client-go.
 impl Default for Setup {
     fn default() -> Self {
-        Self { while_delayed: WhileDelayed::RunTwice, park_after: u32::MAX, aging: None }
+        Self { while_delayed: WhileDelayed::RunTwice, max_retries: u32::MAX, aging: None }
     }
 }
 
@@ -53,9 +53,9 @@ impl<'a> Arbitrary<'a> for Setup {
     fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
         let policies = [WhileDelayed::RunTwice, WhileDelayed::Promote, WhileDelayed::KeepWaiting];
         let (while_delayed, byte) = (*u.choose(&policies)?, u8::arbitrary(u)?);
-        let park_after = [u32::MAX, 1, 2, 4][usize::from(byte % 4)];
+        let max_retries = [u32::MAX, 0, 1, 3][usize::from(byte % 4)];
         let aging = [None, None, Some(1), Some(3)][usize::from(byte / 4 % 4)];
-        Ok(Self { while_delayed, park_after, aging })
+        Ok(Self { while_delayed, max_retries, aging })
     }
 }
 
@@ -158,11 +158,11 @@ struct Pair<M: Mem, D: Prioritized> {
 
 impl<M: Mem, D: Prioritized> Pair<M, D> {
     fn new(setup: Setup, capacity: usize, discipline: D) -> Self {
-        let Setup { while_delayed, park_after, aging } = setup;
+        let Setup { while_delayed, max_retries, aging } = setup;
         let limiter = ExponentialBackoff::new(Duration::from_millis(BASE), Duration::from_millis(MAX));
         let queue = WorkQueueIn::with_discipline(limiter, discipline, 0);
-        let queue = queue.with_while_delayed(while_delayed).with_park_after(park_after);
-        let model = WorkQueueModel::new(BASE, MAX, while_delayed, park_after);
+        let queue = queue.with_while_delayed(while_delayed).with_max_retries(max_retries);
+        let model = WorkQueueModel::new(BASE, MAX, while_delayed, max_retries);
         let model = match aging {
             Some(aging) => model.with_lanes(LanesModel::new(aging, GROUPS)),
             None => model,

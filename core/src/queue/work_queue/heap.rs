@@ -23,6 +23,11 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
         never_full(self.try_add_rate_limited(now, key))
     }
 
+    /// See [`try_add_rate_limited_after`](Self::try_add_rate_limited_after).
+    pub fn add_rate_limited_after(&mut self, now: Instant, key: K, least: Duration) -> Added {
+        never_full(self.try_add_rate_limited_after(now, key, least))
+    }
+
     /// See [`try_when`](Self::try_when).
     pub fn when(&mut self, now: Instant, key: K) -> Duration {
         never_full(self.try_when(now, key))

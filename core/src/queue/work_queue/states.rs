@@ -120,12 +120,15 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.parked -= 1;
     }
 
-    pub(super) fn count_failure(&mut self, now: Instant, slot: Slot) -> Duration {
+    /// Counts a failure, and tells the key's delay. The limiter, which may be the caller's own and may panic, is asked
+    /// before anything changes.
+    pub(super) fn try_count_failure(&mut self, now: Instant, key: K) -> Result<(Slot, Duration), M::Full<K>> {
         self.now = self.now.max(now);
-        let failures = &mut self.records[slot].failures;
-        let delay = self.limiter.delay(self.now, *failures);
-        *failures = failures.saturating_add(1);
-        delay
+        let failures = self.num_requeues(&key);
+        let delay = self.limiter.delay(self.now, failures);
+        let slot = self.try_record(key).inspect_err(|_| self.limiter.give_back())?;
+        self.records[slot].failures = failures.saturating_add(1);
+        Ok((slot, delay))
     }
 
     /// For how long each key that is with a worker has been there.

@@ -15,6 +15,7 @@ crate::storage::in_both_memories!(
     a_time_that_goes_back_is_clamped,
     failures_are_counted_until_they_are_forgotten,
     an_addition_that_changes_nothing_takes_no_token,
+    the_longer_of_back_off_and_what_a_server_asks_for_counts,
     after_shut_down_only_what_is_ready_or_deferred_comes_out,
     a_queue_is_drained_when_its_last_worker_is_done,
     a_drain_waits_for_what_is_ready_and_running_and_tells_what_was_dropped,
@@ -23,6 +24,8 @@ crate::storage::in_both_memories!(
     promoting_ends_the_delay,
     keeping_a_key_waiting_concerns_back_off_alone,
     a_key_that_fails_too_often_is_parked_until_it_changes,
+    five_retries_are_five_and_none_is_none,
+    a_rate_limiter_that_panics_leaves_the_queue_as_it_was,
     a_change_during_the_last_failure_keeps_a_key_from_being_parked,
     forgetting_a_parked_key_releases_it,
     parking_ends_the_delay,
@@ -297,7 +300,7 @@ fn keeping_a_key_waiting_concerns_back_off_alone<M: Mem>() {
 }
 
 fn a_key_that_fails_too_often_is_parked_until_it_changes<M: Mem>() {
-    let mut queue = Queue::<M>::default().with_park_after(2);
+    let mut queue = Queue::<M>::default().with_max_retries(1);
     let retry = |queue: &mut Queue<M>| queue.try_add_rate_limited(at(0), 1).ok().unwrap();
     add(&mut queue, 1);
     for (now, added) in [(1000, Added::Delayed), (2000, Added::Parked)] {
@@ -317,9 +320,60 @@ fn a_key_that_fails_too_often_is_parked_until_it_changes<M: Mem>() {
     assert_eq!(retry(&mut queue), Added::Delayed);
 }
 
+fn the_longer_of_back_off_and_what_a_server_asks_for_counts<M: Mem>() {
+    let mut queue = Queue::<M>::default().with_max_retries(2);
+    add(&mut queue, 1);
+    for (now, least, due) in [(0, 2, Some(at(5))), (5, 3000, Some(at(3005))), (3005, 9000, None)] {
+        let job = queue.poll_job().unwrap();
+        let added = queue.try_add_rate_limited_after(at(now), 1, Duration::from_millis(least)).ok();
+        assert_eq!(added == Some(Added::Parked), due.is_none(), "it counts as a failure");
+        queue.done(job);
+        assert_eq!(queue.poll_timeout(), due);
+        due.into_iter().for_each(|due| queue.handle_timeout(due));
+    }
+}
+
+fn five_retries_are_five_and_none_is_none<M: Mem>() {
+    for retries in [5, 0] {
+        let mut queue = Queue::<M>::default().with_max_retries(retries);
+        add(&mut queue, 1);
+        let tries = (0..10).map_while(|second| {
+            queue.handle_timeout(at(1000 * second));
+            let job = queue.poll_job()?;
+            let added = queue.try_add_rate_limited(at(1000 * second), 1).ok();
+            queue.done(job);
+            added
+        });
+        let tries: Vec<Added> = tries.collect();
+        assert_eq!(tries.len(), 1 + retries as usize, "the first try and its retries: {tries:?}");
+        assert_eq!((tries.last(), queue.num_requeues(&1)), (Some(&Added::Parked), retries + 1));
+    }
+}
+
+/// A limiter that panics in the end.
+struct Flawed(u32);
+
+impl RateLimiter for Flawed {
+    fn delay(&mut self, _: Instant, _: u32) -> Duration {
+        self.0 = self.0.checked_sub(1).expect("on purpose");
+        Duration::from_millis(5)
+    }
+}
+
+fn a_rate_limiter_that_panics_leaves_the_queue_as_it_was<M: Mem>() {
+    let mut queue = WorkQueueIn::<u32, _, M>::new(Flawed(1));
+    let retry = |queue: &mut WorkQueueIn<u32, Flawed, M>, key| {
+        let retry = std::panic::AssertUnwindSafe(|| queue.try_add_rate_limited(at(0), key).ok());
+        std::panic::catch_unwind(retry).ok().flatten()
+    };
+    assert!(queue.try_add(1).is_ok());
+    assert_eq!((retry(&mut queue, 1), retry(&mut queue, 1), retry(&mut queue, 2)), (Some(Added::Delayed), None, None));
+    assert_eq!((queue.num_requeues(&1), queue.num_requeues(&2), queue.records.len()), (1, 0, 1));
+}
+
 fn a_change_during_the_last_failure_keeps_a_key_from_being_parked<M: Mem>() {
     for change_first in [true, false] {
-        let mut queue = Queue::<M>::default().with_park_after(1);
+        let mut queue = Queue::<M>::default().with_max_retries(0);
         add(&mut queue, 1);
         let job = queue.poll_job().unwrap();
         if change_first {
@@ -336,7 +390,7 @@ fn a_change_during_the_last_failure_keeps_a_key_from_being_parked<M: Mem>() {
 }
 
 fn forgetting_a_parked_key_releases_it<M: Mem>() {
-    let mut queue = Queue::<M>::default().with_park_after(1);
+    let mut queue = Queue::<M>::default().with_max_retries(0);
     for key in [1, 2] {
         queue.try_add_rate_limited(at(0), key).ok().unwrap();
     }
@@ -351,7 +405,7 @@ fn forgetting_a_parked_key_releases_it<M: Mem>() {
 }
 
 fn parking_ends_the_delay<M: Mem>() {
-    let mut queue = Queue::<M>::default().with_park_after(1);
+    let mut queue = Queue::<M>::default().with_max_retries(0);
     add_after(&mut queue, 0, 1, 10);
     queue.try_add_rate_limited(at(0), 1).ok().unwrap();
     assert_eq!((queue.poll_timeout(), queue.parked().count()), (None, 1));

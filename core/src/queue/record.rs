@@ -44,9 +44,9 @@ pub(super) enum Then {
 #[derive(Debug)]
 pub enum Ready {}
 
-impl<K, T: Default> Record<K, T> {
-    pub(super) fn new(key: K, hash: u32) -> Self {
-        let (phase, mark, links) = (Phase::Idle, T::default(), Links::default());
+impl<K, T> Record<K, T> {
+    pub(super) fn new(key: K, hash: u32, mark: T) -> Self {
+        let (phase, links) = (Phase::Idle, Links::default());
         Self { key, hash, phase, timer: None, is_backing_off: false, failures: 0, mark, links }
     }
 

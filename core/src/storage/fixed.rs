@@ -97,10 +97,10 @@ impl<const N: usize> Index for Chains<N> {
         None
     }
 
-    fn find_or_insert(&mut self, hash: u32, eq: impl FnMut(Slot) -> bool, new: Slot) -> Option<Slot> {
+    fn find_or_insert(&mut self, hash: u32, eq: impl FnMut(Slot) -> bool, new: impl FnOnce() -> Slot) -> Option<Slot> {
         let found = self.find(hash, eq);
         if found.is_none() {
-            self.insert(hash, new);
+            self.insert(hash, new());
         }
         found
     }

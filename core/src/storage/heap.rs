@@ -108,11 +108,16 @@ impl Index for HashIndex {
     }
 
     #[inline]
-    fn find_or_insert(&mut self, hash: u32, mut eq: impl FnMut(Slot) -> bool, new: Slot) -> Option<Slot> {
+    fn find_or_insert(
+        &mut self,
+        hash: u32,
+        mut eq: impl FnMut(Slot) -> bool,
+        new: impl FnOnce() -> Slot,
+    ) -> Option<Slot> {
         match self.0.entry(spread(hash), |entry| entry.0 == hash && eq(entry.1), |entry| spread(entry.0)) {
             Entry::Occupied(entry) => Some(entry.get().1),
             Entry::Vacant(place) => {
-                place.insert((hash, new));
+                place.insert((hash, new()));
                 None
             }
         }

@@ -91,8 +91,14 @@ pub(crate) mod sealed {
     /// From a hash to the slots that have it.
     pub trait Index: Default {
         fn find(&self, hash: u32, eq: impl FnMut(Slot) -> bool) -> Option<Slot>;
-        /// The slot that has the hash and is equal by `eq`; if there is none, `new` has it from now on.
-        fn find_or_insert(&mut self, hash: u32, eq: impl FnMut(Slot) -> bool, new: Slot) -> Option<Slot>;
+        /// The slot that has the hash and is equal by `eq`; if there is none, `new` has it from now on. Either may panic,
+        /// which changes nothing.
+        fn find_or_insert(
+            &mut self,
+            hash: u32,
+            eq: impl FnMut(Slot) -> bool,
+            new: impl FnOnce() -> Slot,
+        ) -> Option<Slot>;
         /// Never fails: an index has room for every slot of its array.
         fn insert(&mut self, hash: u32, slot: Slot);
         fn remove(&mut self, hash: u32, slot: Slot);

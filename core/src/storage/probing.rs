@@ -81,9 +81,10 @@ impl Index for Probing {
     }
 
     #[inline]
-    fn find_or_insert(&mut self, hash: u32, eq: impl FnMut(Slot) -> bool, new: Slot) -> Option<Slot> {
+    fn find_or_insert(&mut self, hash: u32, eq: impl FnMut(Slot) -> bool, new: impl FnOnce() -> Slot) -> Option<Slot> {
         let (mut at, found) = self.search(hash, eq);
         if found.is_none() {
+            let new = new();
             if self.is_full() {
                 self.grow();
                 at = self.search(hash, |_| false).0;
@@ -95,7 +96,7 @@ impl Index for Probing {
     }
 
     fn insert(&mut self, hash: u32, slot: Slot) {
-        self.find_or_insert(hash, |_| false, slot);
+        self.find_or_insert(hash, |_| false, || slot);
     }
 
     #[inline]
@@ -135,7 +136,7 @@ mod tests {
             if known.len() < wanted {
                 let hash = u32::MAX - (random.next() % 20) as u32;
                 let slot = slab.try_insert(hash).unwrap_or_else(|full| panic!("{full:?}"));
-                assert_eq!(index.find_or_insert(hash, |found| found == slot, slot), None);
+                assert_eq!(index.find_or_insert(hash, |found| found == slot, || slot), None);
                 known.push(slot);
             } else {
                 let slot = known.swap_remove(random.next() as usize % known.len());

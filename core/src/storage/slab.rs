@@ -90,8 +90,8 @@ impl<R, M: Mem> Slab<R, M> {
     pub(crate) fn discard(&mut self, slot: Slot) {
         let entry = &mut self.entries.as_mut_slice()[slot.index()];
         debug_assert!(matches!(entry, Entry::Used(_)), "a slot is only used while it holds a record");
-        *entry = Entry::Free { next: self.free.replace(slot) };
         self.len -= 1;
+        *entry = Entry::Free { next: self.free.replace(slot) };
     }
 
     /// The record in `slot`, if there is one.

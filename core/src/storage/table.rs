@@ -54,22 +54,28 @@ impl<R: Keyed, M: Mem, I: Index> Table<R, M, I> {
         Ok(slot)
     }
 
-    /// As [`try_entry`](Self::try_entry), of an owned key and for a caller that has its [`hash`](Self::hash).
+    /// As [`try_entry`](Self::try_entry), of an owned key and for a caller that has its [`hash`](Self::hash). What a new
+    /// record needs is made before the table changes, because it may panic.
     #[inline]
-    pub(crate) fn try_entry_hashed(
+    pub(crate) fn try_entry_hashed<T: Default>(
         &mut self,
         hash: u32,
         key: R::Key,
-        record: impl FnOnce(R::Key) -> R,
+        prepare: impl FnOnce(&R::Key) -> T,
+        record: impl FnOnce(R::Key, T) -> R,
     ) -> Result<Slot, M::Full<R>> {
         let is_it = |slot| *self.records[slot].key() == key;
+        let mut prepared = T::default();
         let known = match self.records.vacant() {
-            Some(vacant) => self.index.find_or_insert(hash, is_it, vacant),
+            Some(vacant) => self.index.find_or_insert(hash, is_it, || {
+                prepared = prepare(&key);
+                vacant
+            }),
             None => self.index.find(hash, is_it),
         };
         match known {
             Some(slot) => Ok(slot),
-            None => self.records.try_insert_with(|| record(key)),
+            None => self.records.try_insert_with(|| record(key, prepared)),
         }
     }
 

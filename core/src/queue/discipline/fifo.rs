@@ -14,6 +14,9 @@ impl<K> Discipline<K> for Fifo {
     type Ready<M: Mem> = List<Ready>;
 
     #[inline]
+    fn mark(&self, _: &K) {}
+
+    #[inline]
     fn len<M: Mem>(ready: &List<Ready>) -> usize {
         ready.len()
     }

@@ -68,6 +68,9 @@ impl<K> Lanes<K> {
     }
 
     /// Keys for which `group` feeds the hasher the same take turns as one.
+    ///
+    /// It is called for a key of which the queue knows nothing yet, under the queue's lock where there is one. If it
+    /// panics, that addition panics with it, and the queue is as before.
     #[must_use]
     pub fn with_groups(mut self, group: fn(&K, &mut dyn Hasher)) -> Self {
         self.group = group;
@@ -131,6 +134,12 @@ impl<K> Discipline<K> for Lanes<K> {
     type Mark = Mark;
     type Ready<M: Mem> = ReadyLanes<M>;
 
+    fn mark(&self, key: &K) -> Mark {
+        let mut hasher = FixedState::with_seed(0).build_hasher();
+        (self.group)(key, &mut hasher);
+        Mark { group: hasher.finish(), ..Mark::default() }
+    }
+
     fn len<M: Mem>(ready: &ReadyLanes<M>) -> usize {
         ready.len
     }
@@ -139,10 +148,8 @@ impl<K> Discipline<K> for Lanes<K> {
     where
         K: Hash + Eq,
     {
-        let record = &records[slot];
-        let mut hasher = FixedState::with_seed(0).build_hasher();
-        (self.group)(&record.key, &mut hasher);
-        let lane = ready.lane((record.mark.priority, hasher.finish()));
+        let Mark { priority, group, .. } = records[slot].mark;
+        let lane = ready.lane((priority, group));
         ready.lanes[lane].keys.push_back(records, slot);
         records[slot].mark.lane = Some(lane);
         ready.len += 1;
@@ -166,6 +173,7 @@ impl<K> Discipline<K> for Lanes<K> {
 #[derive(Debug, Default)]
 pub struct Mark {
     pub(in crate::queue) priority: Priority,
+    group: u64,
     /// Where the key is while it is ready.
     lane: Option<Slot>,
 }

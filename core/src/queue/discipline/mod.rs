@@ -22,6 +22,11 @@ pub trait Discipline<K>: sealed::Sealed {
     #[doc(hidden)]
     type Ready<M: Mem>: Default;
 
+    /// The mark of a key of which nothing is known yet. This alone runs the user's code, so it comes before anything
+    /// changes.
+    #[doc(hidden)]
+    fn mark(&self, key: &K) -> Self::Mark;
+
     #[doc(hidden)]
     fn len<M: Mem>(ready: &Self::Ready<M>) -> usize;
 

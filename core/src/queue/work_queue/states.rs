@@ -13,7 +13,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     #[inline]
     pub(super) fn try_record(&mut self, key: K) -> Result<Slot, M::Full<K>> {
         let hash = self.records.hash(&key);
-        let slot = self.records.try_entry_hashed(hash, key, |key| Record::new(key, hash));
+        let mark = |key: &K| self.discipline.mark(key);
+        let slot = self.records.try_entry_hashed(hash, key, mark, |key, mark| Record::new(key, hash, mark));
         slot.map_err(|full| M::map_full(full, |record| record.key))
     }
 

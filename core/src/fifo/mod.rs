@@ -198,7 +198,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// `None` while nothing is queued. What is queued when the fifo is closed is still delivered, so `None` from a
     /// [closed](Self::is_closed) one is the end.
     pub fn pop(&mut self) -> Option<Popped<V>> {
-        let slot = self.rest.or_else(|| self.queued.front())?;
+        let slot = self.next()?;
         self.queued.unlink(&mut self.nodes, slot);
         let node = self.nodes.remove(slot);
         self.rest = node.chain.filter(|_| self.order == Order::ByKey);
@@ -217,6 +217,12 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.release_if_empty();
         let delta = node.delta.expect("what is queued is a delta");
         Some(Popped { delta, initial, more })
+    }
+
+    /// The delta that [`pop`](Self::pop) takes next: to be applied where it is, so that it is not lost if that panics.
+    #[must_use]
+    pub fn front(&self) -> Option<&Delta<V>> {
+        self.nodes[self.next()?].delta.as_ref()
     }
 
     /// Whether the initial state has been popped: the first list, or none where a watch event came before any list.
@@ -269,6 +275,10 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed
+    }
+
+    fn next(&self) -> Option<Slot> {
+        self.rest.or_else(|| self.queued.front())
     }
 
     fn newest_queued(&self, key: &V::Key) -> Option<Slot> {

@@ -9,6 +9,7 @@ mod select;
 #[cfg(test)]
 #[cfg(all(feature = "alloc", feature = "fixed"))]
 mod tests;
+mod unfilled;
 
 #[cfg(feature = "alloc")]
 pub use cache::Cache;
@@ -21,6 +22,7 @@ use alloc::boxed::Box;
 use core::borrow::Borrow;
 use core::hash::Hash;
 use postings::{Emit, Postings};
+use unfilled::Unfilled;
 
 /// [`IndexerIn`] memory that grows.
 #[cfg(feature = "alloc")]
@@ -39,6 +41,11 @@ pub type FixedIndexer<V, const N: usize> = IndexerIn<V, crate::storage::Fixed<N>
 ///
 /// - objects and index values: as they came, but one may take the place of another that went before;
 /// - the objects of an index value: as they came to have it; an update that leaves the value leaves the place.
+///
+/// An index function may panic: the operation panics with it, and the store is as before. It is called before anything
+/// changes, and under the lock where the store is behind one. Where [`replace`](IndexerIn::replace) panics, the objects
+/// before are stored, and none is dropped. In fixed memory the functions are called twice, so this holds for those that
+/// depend on the object alone.
 ///
 /// In fixed memory the capacity counts objects, and another time pairs of object and index value. An index value has at
 /// most 64 bytes there.
@@ -177,7 +184,10 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         let index = Index { id, values };
         let slot = self.indexes.try_insert(index).map_err(|full| M::map_full(full, |index| index.values))?;
         self.next_index += 1;
-        match self.try_fill(slot) {
+        let unfilled = Unfilled { indexer: self, id };
+        let filled = unfilled.indexer.try_fill(slot);
+        core::mem::forget(unfilled);
+        match filled {
             Ok(()) => Ok(id),
             Err(full) => {
                 self.empty(id);
@@ -229,6 +239,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     }
 
     fn try_insert_new(&mut self, object: V) -> Result<(), M::Full<V>> {
+        self.postings.gather(&all_values::<V, M>(&self.indexes, &object));
         let record = Record { object, postings: None, generation: self.generation };
         let slot = self.objects.try_insert(record).map_err(|full| M::map_full(full, |record| record.object))?;
         let mut postings = None;
@@ -255,6 +266,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         while let Some(slot) = at {
             let Record { object, postings, .. } = &mut self.objects[slot];
             let emit = |emit: &mut dyn FnMut(u32, &str)| values(object, &mut |value| emit(id.0, value));
+            self.postings.gather(&emit);
             self.postings.try_add(slot, postings, emit)?;
             at = self.objects.next_used(at);
         }

@@ -3,7 +3,7 @@
 //! A posting says that one object has one value. It is in the list of its value and in the chain of its object, so a
 //! query walks the objects of a value, and an update the values of an object.
 
-use crate::storage::sealed::Text;
+use crate::storage::sealed::{Gathered, Text};
 use crate::storage::{Keyed, Linked, Links, List, Mem, Slab, Slot, Table};
 use core::hash::{Hash, Hasher};
 
@@ -11,6 +11,8 @@ use core::hash::{Hash, Hasher};
 pub(super) struct Postings<M: Mem> {
     pub(super) values: Table<Value<M>, M>,
     pub(super) postings: Slab<Posting, M>,
+    /// The values of the object that is about to be stored.
+    gathered: M::Gathered,
     /// Numbers the updates, for the marks.
     update: u64,
 }
@@ -58,7 +60,7 @@ impl<F: Fn(&mut dyn FnMut(u32, &str))> Emit for F {}
 
 impl<M: Mem> Postings<M> {
     pub(super) fn with_seed(seed: u64) -> Self {
-        Self { values: Table::with_seed(seed), postings: Slab::default(), update: 0 }
+        Self { values: Table::with_seed(seed), postings: Slab::default(), gathered: M::Gathered::default(), update: 0 }
     }
 
     /// Gives an object, whose chain begins at `head`, exactly the values that are emitted. What it had already keeps its
@@ -72,6 +74,7 @@ impl<M: Mem> Postings<M> {
         if self.is_unchanged(*head, &emit) {
             return Ok(());
         }
+        self.gather(&emit);
         self.update += 1;
         let (mut stale, mut at) = (0, *head);
         while let Some(slot) = at {
@@ -83,7 +86,13 @@ impl<M: Mem> Postings<M> {
         self.try_reconcile(object, head, stale, emit)
     }
 
-    /// Gives an object the values that are emitted besides those it has, which are of other indexes.
+    /// Calls the index functions for an object that is to be [added](Self::try_add): they may panic, so this comes before
+    /// anything changes.
+    pub(super) fn gather(&mut self, emit: &impl Emit) {
+        self.gathered.gather(emit);
+    }
+
+    /// Gives an object the values that were [gathered](Self::gather) besides those it has, which are of other indexes.
     pub(super) fn try_add(
         &mut self,
         object: Slot,
@@ -145,8 +154,23 @@ impl<M: Mem> Postings<M> {
         key.index == index && *key.text == *text
     }
 
-    /// Looks first, so that what stays costs nothing more, and what does not fit changes nothing.
+    /// Brings an object to what was [gathered](Self::gather).
     fn try_reconcile(
+        &mut self,
+        object: Slot,
+        head: &mut Option<Slot>,
+        stale: usize,
+        emit: impl Emit,
+    ) -> Result<(), M::Full<()>> {
+        let gathered = core::mem::take(&mut self.gathered);
+        let reconciled =
+            self.try_emitted(object, head, stale, |to: &mut dyn FnMut(u32, &str)| gathered.emit(&emit, to));
+        self.gathered = gathered;
+        reconciled
+    }
+
+    /// Looks first, so that what stays costs nothing more, and what does not fit changes nothing.
+    fn try_emitted(
         &mut self,
         object: Slot,
         head: &mut Option<Slot>,

@@ -14,6 +14,8 @@ crate::storage::in_both_memories!(
     an_update_that_leaves_a_value_leaves_the_place,
     a_cleared_store_keeps_its_indexes,
     the_known_objects_are_the_stored_ones,
+    an_index_function_that_panics_leaves_the_store_as_it_was,
+    a_new_index_whose_function_panics_is_none,
 );
 
 #[derive(Clone, Debug, PartialEq)]
@@ -293,4 +295,70 @@ fn a_text_longer_than_fixed_memory_takes_is_refused() {
     assert!(pods.store.try_insert(pod("a", &LONG[..64], &[])).is_ok());
     assert_eq!(pods.store.try_insert(pod("b", LONG, &[])).unwrap_err().0.name, "b");
     pods.store.check();
+}
+
+/// Panics for one node.
+fn by_sound_node(pod: &Pod, emit: &mut dyn FnMut(&str)) {
+    emit(pod.node);
+    assert_ne!(pod.node, "flawed", "on purpose");
+}
+
+/// Whether `call` panics.
+fn panics<R>(call: impl FnOnce() -> R) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| _ = call())).is_err()
+}
+
+fn an_index_function_that_panics_leaves_the_store_as_it_was<M: Function>() {
+    let mut pods = IndexerIn::<Pod, M>::new();
+    let label = pods.try_add_index(M::function(by_label)).ok().unwrap();
+    let node = pods.try_add_index(M::function(by_sound_node)).ok().unwrap();
+    assert!(pods.try_insert(pod("a", "n1", &["x"])).is_ok());
+    assert!(panics(|| pods.try_insert(pod("b", "flawed", &["x"]))), "a new object");
+    assert!(panics(|| pods.try_insert(pod("a", "flawed", &["y"]))), "another state of an object");
+    pods.check();
+    assert_eq!((pods.len(), pods.object("a"), pods.object("b")), (1, Some(&pod("a", "n1", &["x"])), None));
+    assert!(pods.index_keys(label, "x").eq([&"a"]) && pods.index_keys(node, "n1").eq([&"a"]));
+    assert!(pods.index_values(label).eq(["x"]) && pods.index_values(node).eq(["n1"]));
+    assert!(matches!(pods.try_insert(pod("b", "n1", &["x"])), Ok(None)), "it is new when it is stored");
+    pods.check();
+}
+
+fn a_new_index_whose_function_panics_is_none<M: Function>() {
+    let mut pods = IndexerIn::<Pod, M>::new();
+    for (name, node) in [("a", "n1"), ("b", "flawed")] {
+        assert!(pods.try_insert(pod(name, node, &[])).is_ok());
+    }
+    assert!(panics(|| pods.try_add_index(M::function(by_sound_node)).is_ok()));
+    pods.check();
+    assert!(pods.indexes.len() == 0 && pods.postings.values.len() == 0);
+    assert!(matches!(pods.try_insert(pod("b", "flawed", &[])), Ok(Some(_))), "no function is left that panics");
+}
+
+/// A closure may panic at any of its calls, also for an object for which it did not a moment ago.
+#[test]
+fn an_index_closure_that_panics_now_and_then_leaves_the_store_as_it_was() {
+    for sound in 0..12 {
+        let (left, mut pods) = (alloc::sync::Arc::new(core::sync::atomic::AtomicU32::new(u32::MAX)), Indexer::new());
+        let calls = alloc::sync::Arc::clone(&left);
+        let id = pods.add_index(move |pod: &Pod, emit: &mut dyn FnMut(&str)| {
+            let left = calls.load(core::sync::atomic::Ordering::Relaxed);
+            calls.store(left.checked_sub(1).expect("on purpose"), core::sync::atomic::Ordering::Relaxed);
+            by_label(pod, emit);
+        });
+        pods.insert(pod("a", "", &["x", "y"]));
+        left.store(sound, core::sync::atomic::Ordering::Relaxed);
+        let steps = [pod("a", "", &["y", "z"]), pod("b", "", &["x", "z"]), pod("a", "", &["x"])];
+        let mut stored = alloc::vec![pod("a", "", &["x", "y"])];
+        for step in steps {
+            if !panics(|| pods.insert(step.clone())) {
+                stored.retain(|pod| pod.name != step.name);
+                stored.push(step);
+            }
+        }
+        left.store(u32::MAX, core::sync::atomic::Ordering::Relaxed);
+        pods.check();
+        assert_eq!(pods.len(), stored.len(), "{sound} calls");
+        assert!(stored.iter().all(|pod| pods.object(pod.name) == Some(pod)), "{sound} calls");
+        assert!(pods.index_keys(id, "x").all(|name| stored.iter().any(|pod| pod.name == *name)));
+    }
 }

@@ -192,14 +192,16 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     /// What happened next. The cache has it already.
     ///
     /// A failure, or an object that could not be decoded, is told before the changes that wait.
+    ///
+    /// If an index function panics over a change, that change stays the next one, and the cache is as it was.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event<T>> {
         loop {
             if let Some(event) = self.notice() {
                 return Some(event);
             }
-            let popped = self.fifo.pop()?;
-            let event = self.apply(popped);
+            let known = self.apply()?;
+            let event = told(self.fifo.pop()?, known);
             self.note_taken();
             self.advance(self.now);
             if event.is_some() {
@@ -277,22 +279,30 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         self.fifo.newest(key).cloned().or_else(|| self.cache.read(|cache| cache.object(key).cloned()))
     }
 
-    /// Brings the cache up to date with a delta, and tells what that amounts to.
-    fn apply(&mut self, popped: Popped<Arc<Object<T>>>) -> Option<Event<T>> {
-        let (certain, initial) = (!matches!(popped.delta, Delta::Tombstone(_)), popped.initial);
-        if popped.delta.is_deletion() {
-            let object = popped.delta.into_object();
-            let known = self.cache.write(|cache| cache.remove(object.meta.key()));
-            return known.map(|_| Event::Deleted { object, certain });
-        }
-        let new = popped.delta.into_object();
-        let old = self.cache.write(|cache| cache.insert(Arc::clone(&new)));
-        Some(match old {
-            None => Event::Added { object: new, initial },
-            Some(old) if old.meta.uid() != new.meta.uid() => Event::Recreated { old, new },
-            Some(old) => Event::Updated { old, new },
-        })
+    /// Brings the cache up to date with the next delta, which stays queued until that is done. What the cache had comes
+    /// back; `None` if nothing is queued.
+    fn apply(&mut self) -> Option<Option<Arc<Object<T>>>> {
+        let delta = self.fifo.front()?;
+        let object = delta.object();
+        Some(self.cache.write(|cache| {
+            if delta.is_deletion() { cache.remove(object.meta.key()) } else { cache.insert(Arc::clone(object)) }
+        }))
     }
+}
+
+/// What a delta amounts to where the cache had `known`.
+fn told<T>(popped: Popped<Arc<Object<T>>>, known: Option<Arc<Object<T>>>) -> Option<Event<T>> {
+    let (certain, initial) = (!matches!(popped.delta, Delta::Tombstone(_)), popped.initial);
+    if popped.delta.is_deletion() {
+        let object = popped.delta.into_object();
+        return known.map(|_| Event::Deleted { object, certain });
+    }
+    let new = popped.delta.into_object();
+    Some(match known {
+        None => Event::Added { object: new, initial },
+        Some(old) if old.meta.uid() != new.meta.uid() => Event::Recreated { old, new },
+        Some(old) => Event::Updated { old, new },
+    })
 }
 
 #[cfg(test)]

@@ -641,3 +641,23 @@ fn a_relist_is_applied_when_all_of_it_was_taken() {
         assert_eq!(applied, ["5", "5", "5", "5", "9"], "{order:?}");
     }
 }
+
+#[test]
+fn a_delta_is_not_lost_where_an_index_function_panics_over_it() {
+    use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "1")]);
+    let flawed = Arc::new(AtomicBool::new(true));
+    let calls = Arc::clone(&flawed);
+    talk.informer.add_index(move |pod: &Arc<Object<Pod>>, emit: &mut dyn FnMut(&str)| {
+        assert!(!calls.load(Relaxed) || pod.value.n < 2, "on purpose");
+        emit("one");
+    });
+    talk.sends(&event("MODIFIED", &pod("a", "1", 2, "2")));
+    talk.sends(&event("DELETED", &pod("a", "1", 3, "2")));
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| talk.informer.poll_event())).is_err();
+    assert!(panicked);
+    talk.informer.cache().check();
+    assert_eq!((talk.informer.queued(), talk.informer.cache().object("a").unwrap().value.n), (2, 1));
+    flawed.store(false, Relaxed);
+    assert_eq!(talk.told().len(), 2, "the update, and the deletion after it");
+}

@@ -72,3 +72,7 @@ impl<T, L: Lock> fmt::Debug for Shared<T, L> {
         f.debug_struct("Shared").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "std")]
+mod tests;

@@ -1,6 +1,6 @@
 //! Memory of a fixed capacity: heapless arrays, and a chain of slots for each hash bucket.
 
-use super::sealed::{Array, Index, Sealed, Text};
+use super::sealed::{Array, Emit, Gathered, Index, Sealed, Text};
 use super::{Full, Mem, Slot};
 
 /// Memory for `N` records in each container, inside the container itself: nothing is allocated, and a full container
@@ -20,6 +20,7 @@ impl<const N: usize> Mem for Fixed<N> {
     type IndexFn<V> = fn(&V, &mut dyn FnMut(&str));
     type PassingIndex = Chains<N>;
     type Text = heapless::String<LONGEST_TEXT>;
+    type Gathered = Again;
 
     fn map_full<T, U>(full: Full<T>, f: impl FnOnce(T) -> U) -> Full<U> {
         Full(f(full.0))
@@ -69,6 +70,21 @@ impl<const N: usize> Text for heapless::String<N> {
 
     fn try_copy(text: &str) -> Option<Self> {
         Self::try_from(text).ok()
+    }
+}
+
+/// No memory for index values: the functions are called again. They are `fn`s, so one that panics does so at the first
+/// call, unless it depends on more than the object.
+#[derive(Debug, Default)]
+pub struct Again;
+
+impl Gathered for Again {
+    fn gather(&mut self, emit: Emit<'_>) {
+        emit(&mut |_, _| {});
+    }
+
+    fn emit(&self, emit: Emit<'_>, to: &mut dyn FnMut(u32, &str)) {
+        emit(to);
     }
 }
 

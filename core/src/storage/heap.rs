@@ -1,8 +1,9 @@
 //! Memory that grows: a `Vec`, hashbrown's table of slots, and a table for keys that come and go.
 
-use super::sealed::{Array, Index, Sealed, Text};
+use super::sealed::{Array, Emit, Gathered, Index, Sealed, Text};
 use super::{Mem, Slot};
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use hashbrown::HashTable;
@@ -28,6 +29,7 @@ impl Mem for Heap {
     type IndexFn<V> = Box<dyn Fn(&V, &mut dyn FnMut(&str)) + Send + Sync>;
     type PassingIndex = super::probing::Probing;
     type Text = Box<str>;
+    type Gathered = Values;
 
     fn map_full<T, U>(full: NeverFull<T>, _: impl FnOnce(T) -> U) -> NeverFull<U> {
         match full.0 {}
@@ -90,6 +92,36 @@ impl Text for Box<str> {
 
     fn try_copy(text: &str) -> Option<Self> {
         Some(text.into())
+    }
+}
+
+/// Index values, one behind the other: a closure is called once, so that it cannot panic when it is called again.
+#[derive(Debug, Default)]
+pub struct Values {
+    text: String,
+    /// The number of the index of each value, and where the value ends.
+    ends: Vec<(u32, usize)>,
+}
+
+impl Gathered for Values {
+    fn gather(&mut self, emit: Emit<'_>) {
+        if self.text.capacity() > KEPT * 64 {
+            *self = Self::default();
+        }
+        self.text.clear();
+        self.ends.clear();
+        emit(&mut |index, value| {
+            self.text.push_str(value);
+            self.ends.push((index, self.text.len()));
+        });
+    }
+
+    fn emit(&self, _: Emit<'_>, to: &mut dyn FnMut(u32, &str)) {
+        let mut start = 0;
+        for (index, end) in &self.ends {
+            to(*index, &self.text[start..*end]);
+            start = *end;
+        }
     }
 }
 

@@ -45,6 +45,9 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     type PassingIndex: sealed::Index;
     #[doc(hidden)]
     type Text: sealed::Text;
+    /// Where the index values of an object are kept before anything changes.
+    #[doc(hidden)]
+    type Gathered: sealed::Gathered;
     /// A function that emits the index values of an object: on the heap a boxed closure, in fixed memory a `fn`.
     type IndexFn<V>: Fn(&V, &mut dyn FnMut(&str));
 
@@ -105,6 +108,17 @@ pub(crate) mod sealed {
         fn clear(&mut self);
         /// As [`Array::release`].
         fn release(&mut self);
+    }
+
+    /// Calls its argument with each index value of an object, and the number of the index.
+    pub(crate) type Emit<'a> = &'a dyn Fn(&mut dyn FnMut(u32, &str));
+
+    /// The index values of one object.
+    pub trait Gathered: Default {
+        /// Calls the index functions, which may panic: nothing has changed yet.
+        fn gather(&mut self, emit: Emit<'_>);
+        /// Emits what was gathered, by calling the functions again where there is no memory to keep it.
+        fn emit(&self, emit: Emit<'_>, to: &mut dyn FnMut(u32, &str));
     }
 
     /// A copy of a short text.

@@ -150,4 +150,4 @@ pub use shared::SpinLock;
 pub use shared::StdLock;
 pub use shared::{CellLock, Lock, Shared};
 #[cfg(feature = "alloc")]
-pub use shared::{Due, Get, JobGuard, SharedWorkQueue};
+pub use shared::{Delays, Due, Get, JobGuard, SharedWorkQueue};

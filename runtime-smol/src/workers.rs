@@ -103,10 +103,10 @@ where
     K: Hash + Eq + Clone,
     L: RateLimiter,
 {
-    let mut sleep = None;
+    let (mut delays, mut sleep) = (queue.delays(), None);
     core::future::poll_fn(|cx| {
         loop {
-            match queue.poll_due(cx, clock.now()) {
+            match delays.poll_due(cx, clock.now()) {
                 Due::Closed => return Poll::Ready(()),
                 Due::Idle => return Poll::Pending,
                 Due::At(at) => {

@@ -132,7 +132,8 @@ fn shutting_down_wakes_everyone() {
     explore(|queue| {
         let workers = [spawn(&queue, take_one), spawn(&queue, take_one)];
         let timer = spawn(&queue, |queue| {
-            block_on(poll_fn(|cx| match queue.poll_due(cx, Instant::ZERO) {
+            let mut delays = queue.delays();
+            block_on(poll_fn(|cx| match delays.poll_due(cx, Instant::ZERO) {
                 Due::Closed => Poll::Ready(()),
                 Due::At(_) | Due::Idle => Poll::Pending,
             }));
@@ -165,7 +166,8 @@ fn a_worker_that_is_dropped_passes_its_wake_up_on() {
 fn the_task_that_follows_the_delays_hears_of_an_earlier_one() {
     explore(|queue| {
         let timer = spawn(&queue, |queue| {
-            block_on(poll_fn(|cx| match queue.poll_due(cx, Instant::ZERO) {
+            let mut delays = queue.delays();
+            block_on(poll_fn(|cx| match delays.poll_due(cx, Instant::ZERO) {
                 Due::At(at) if at == Instant::ZERO + Duration::from_secs(1) => Poll::Ready(()),
                 _ => Poll::Pending,
             }));

@@ -81,4 +81,6 @@ pub struct QueueStats {
     pub retries: u64,
     /// Keys that are parked now.
     pub parked: usize,
+    /// Jobs that ended by a panic: controller-runtime's `controller_runtime_reconcile_panics_total`.
+    pub panics: u64,
 }

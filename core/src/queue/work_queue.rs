@@ -84,6 +84,7 @@ pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
     adds: u64,
     merged: u64,
     retries: u64,
+    panics: u64,
 }
 
 impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
@@ -125,6 +126,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             adds: 0,
             merged: 0,
             retries: 0,
+            panics: 0,
         }
     }
 
@@ -328,6 +330,11 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         }
     }
 
+    /// Counts a job that ended by a panic, for the [counters](Self::stats). What becomes of the key is up to the caller.
+    pub fn note_panic(&mut self) {
+        self.panics += 1;
+    }
+
     /// How many keys are ready: client-go's `Len`. Neither delayed nor running ones count.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -344,7 +351,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     #[must_use]
     pub fn stats(&self) -> QueueStats {
         let depth = self.len() + self.deferred;
-        QueueStats { depth, adds: self.adds, merged: self.merged, retries: self.retries, parked: self.parked }
+        let Self { adds, merged, retries, parked, panics, .. } = *self;
+        QueueStats { depth, adds, merged, retries, parked, panics }
     }
 
     /// How long keys waited and were worked on until `now`; `None` without [`with_metrics`](Self::with_metrics). It looks

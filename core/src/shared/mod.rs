@@ -3,15 +3,21 @@
 #[cfg(feature = "alloc")]
 mod cache;
 #[cfg(feature = "alloc")]
+mod delays;
+#[cfg(feature = "alloc")]
 mod get;
 #[cfg(feature = "alloc")]
 mod job_guard;
 mod lock;
 #[cfg(feature = "alloc")]
+mod on_panic;
+#[cfg(feature = "alloc")]
 mod wakers;
 #[cfg(feature = "alloc")]
 mod work_queue;
 
+#[cfg(feature = "alloc")]
+pub use delays::{Delays, Due};
 #[cfg(feature = "alloc")]
 pub use get::Get;
 #[cfg(feature = "alloc")]
@@ -24,7 +30,7 @@ pub use lock::SpinLock;
 pub use lock::StdLock;
 pub use lock::{CellLock, Lock};
 #[cfg(feature = "alloc")]
-pub use work_queue::{Due, SharedWorkQueue};
+pub use work_queue::SharedWorkQueue;
 
 use core::fmt;
 

@@ -9,11 +9,14 @@ use core::task::Waker;
 pub(crate) struct Wakers {
     sleepers: Slab<Sleeper, Heap>,
     asleep: List<Asleep>,
+    expected: usize,
 }
 
 struct Sleeper {
     /// None once it was woken.
     waker: Option<Waker>,
+    /// It was woken, and is to come back or leave.
+    is_expected: bool,
     links: Links,
 }
 
@@ -34,15 +37,18 @@ impl Wakers {
     /// Lets the task that keeps `place` sleep, for the first time or again. The waker that comes out is its last one.
     #[must_use]
     pub(crate) fn register(&mut self, place: &mut Option<Slot>, waker: &Waker) -> Option<Waker> {
-        let slot = *place.get_or_insert_with(|| {
-            let sleeper = Sleeper { waker: None, links: Links::default() };
-            crate::storage::never_full(self.sleepers.try_insert(sleeper))
-        });
-        let current = &mut self.sleepers[slot].waker;
-        if current.as_ref().is_some_and(|current| current.will_wake(waker)) {
+        let current = place.and_then(|slot| self.sleepers[slot].waker.as_ref());
+        if current.is_some_and(|current| current.will_wake(waker)) {
             return None;
         }
-        let last = current.replace(waker.clone());
+        // Before anything changes: the waker is the executor's, and may panic.
+        let waker = waker.clone();
+        let slot = *place.get_or_insert_with(|| {
+            let sleeper = Sleeper { waker: None, is_expected: false, links: Links::default() };
+            crate::storage::never_full(self.sleepers.try_insert(sleeper))
+        });
+        self.expect_no_more(slot);
+        let last = self.sleepers[slot].waker.replace(waker);
         if last.is_none() {
             self.asleep.push_back(&mut self.sleepers, slot);
         }
@@ -53,22 +59,44 @@ impl Wakers {
     #[must_use]
     pub(crate) fn remove(&mut self, place: &mut Option<Slot>) -> Option<Waker> {
         let slot = place.take()?;
+        self.expect_no_more(slot);
         if self.sleepers[slot].waker.is_some() {
             self.asleep.unlink(&mut self.sleepers, slot);
         }
         self.sleepers.remove(slot).waker
     }
 
-    /// Whom to wake.
+    /// Whom to wake, and where it slept.
     #[must_use]
-    pub(crate) fn take_one(&mut self) -> Option<Waker> {
+    pub(crate) fn take_one(&mut self) -> Option<(Slot, Waker)> {
         let slot = self.asleep.pop_front(&mut self.sleepers)?;
-        self.sleepers[slot].waker.take()
+        let sleeper = &mut self.sleepers[slot];
+        let waker = sleeper.waker.take()?;
+        sleeper.is_expected = true;
+        self.expected += 1;
+        Some((slot, waker))
     }
 
     /// Whether a task was woken that has not come back or left since.
     pub(crate) fn is_waking(&self) -> bool {
-        self.sleepers.len() > self.asleep.len()
+        self.expected > 0
+    }
+
+    /// Whether nobody sleeps.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.asleep.is_empty()
+    }
+
+    /// Counts no longer on a task that was woken. If another has its place by now, that one is not waited for either,
+    /// which costs a wake-up too many and no more.
+    pub(crate) fn give_up(&mut self, slot: Slot) {
+        if self.sleepers.get(slot).is_some() {
+            self.expect_no_more(slot);
+        }
+    }
+
+    fn expect_no_more(&mut self, slot: Slot) {
+        self.expected -= usize::from(core::mem::take(&mut self.sleepers[slot].is_expected));
     }
 }
 
@@ -106,11 +134,11 @@ pub(crate) mod tests {
         let (mut at, mut bt) = (None, None);
         assert!(wakers.register(&mut at, &a.1).is_none() && wakers.register(&mut bt, &b.1).is_none());
         assert!(wakers.register(&mut at, &a.1).is_none(), "the same waker again changes nothing");
-        core::iter::from_fn(|| wakers.take_one()).for_each(Waker::wake);
+        core::iter::from_fn(|| wakers.take_one()).for_each(|(_, waker)| waker.wake());
         assert_eq!((a.0.count(), b.0.count()), (1, 1));
         let _ = wakers.register(&mut bt, &b.1);
         let _ = wakers.register(&mut at, &a.1);
-        wakers.take_one().unwrap().wake();
+        wakers.take_one().unwrap().1.wake();
         assert_eq!((a.0.count(), b.0.count()), (1, 2));
     }
 
@@ -135,7 +163,7 @@ pub(crate) mod tests {
         let (mut wakers, (old, new), mut place) = (Wakers::default(), (counting(), counting()), None);
         let _ = wakers.register(&mut place, &old.1);
         assert!(wakers.register(&mut place, &new.1).is_some_and(|last| last.will_wake(&old.1)));
-        wakers.take_one().unwrap().wake();
+        wakers.take_one().unwrap().1.wake();
         assert!(wakers.is_waking(), "it slept in one place");
         assert_eq!((old.0.count(), new.0.count()), (0, 1));
     }

@@ -1,5 +1,6 @@
+use super::on_panic::on_panic;
 use super::wakers::Wakers;
-use super::{Get, JobGuard, Lock, Shared};
+use super::{Delays, Due, Get, JobGuard, Lock, Shared};
 use crate::queue::{
     Added, Discipline, Drained, ExponentialBackoff, Fifo, Job, Lanes, Priority, QueueMetrics, QueueStats, RateLimiter,
     WorkQueue,
@@ -9,17 +10,21 @@ use crate::time::Instant;
 use alloc::vec::Vec;
 use core::fmt;
 use core::hash::Hash;
-use core::task::{Context, Poll, Waker};
+use core::task::{Poll, Waker};
 use core::time::Duration;
 
 /// A [`WorkQueue`] for any number of workers, behind a lock of the kind `Lk`.
 ///
-/// Workers [`get`](Self::get) keys, and one task follows the delays with [`poll_due`](Self::poll_due). No executor is
-/// named: the futures work on any, and the caller shares the queue in an `Arc` or by reference.
+/// Workers [`get`](Self::get) keys, and a task follows the [`delays`](Self::delays). No executor is named: the futures
+/// work on any, and the caller shares the queue in an `Arc` or by reference.
 ///
 /// As long as a key is ready and a worker sleeps, one worker has been woken: an addition wakes one, who wakes the next
 /// if there is more. So a burst of additions costs one wake-up, and no key waits for an addition that never comes. A
 /// [`Get`] that was woken must be polled or dropped; until then it holds the others up.
+///
+/// The key's `Hash`, `Eq` and `Clone`, the group function and the rate limiter run under the lock, and must not come back
+/// to the queue. If one of them panics, the call panics with it, and the queue is as before. Wakers are called when the
+/// lock is open; for a worker whose waker panics, another one is woken.
 ///
 /// ```
 /// use listwatch_core::{SharedWorkQueue, StdLock};
@@ -49,25 +54,15 @@ pub struct SharedWorkQueue<K, Lk: Lock, L = ExponentialBackoff, D: Discipline<K>
 struct State<K, L, D: Discipline<K>> {
     queue: WorkQueue<K, L, D>,
     workers: Wakers,
-    timer: Option<Waker>,
-}
-
-/// Until when the task that follows the delays can sleep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
-    /// Until then, or until it is woken.
-    At(Instant),
-    /// Until it is woken: nothing is delayed.
-    Idle,
-    /// The queue is shut down: nothing will be due again.
-    Closed,
+    /// Those that follow the delays.
+    followers: Wakers,
 }
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
     /// Shares a queue.
     #[must_use]
     pub fn new(queue: WorkQueue<K, L, D>) -> Self {
-        Self { state: Shared::new(State { queue, workers: Wakers::default(), timer: None }) }
+        Self { state: Shared::new(State { queue, workers: Wakers::default(), followers: Wakers::default() }) }
     }
 
     /// See [`WorkQueue::try_add`].
@@ -112,22 +107,15 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         Get::new(self, None)
     }
 
-    /// Adds what is due at `now`, and lets the one task that follows the delays sleep.
-    ///
-    /// It is woken when the next delay is to end earlier than it was told, and when the queue is shut down. The last
-    /// task that asked is the one.
-    #[must_use]
-    pub fn poll_due(&self, cx: &mut Context<'_>, now: Instant) -> Due {
-        let waker = cx.waker().clone();
-        let (due, _last) = self.update(|state| {
-            state.queue.handle_timeout(now);
-            match state.queue.poll_timeout() {
-                Some(at) => (Due::At(at), state.timer.replace(waker)),
-                None if state.queue.is_shutting_down() => (Due::Closed, state.timer.take()),
-                None => (Due::Idle, state.timer.replace(waker)),
-            }
-        });
-        due
+    /// Follows the delays: without a task that does, nothing that is delayed becomes ready, and no drain ends.
+    pub fn delays(&self) -> Delays<'_, K, Lk, L, D> {
+        Delays::new(self)
+    }
+
+    /// Counts a job that ended by a panic, for the [counters](QueueStats::panics). What becomes of the key is up to the
+    /// caller.
+    pub fn note_panic(&self) {
+        self.update(|state| state.queue.note_panic());
     }
 
     /// See [`WorkQueue::len`].
@@ -168,8 +156,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.close(WorkQueue::shut_down);
     }
 
-    /// See [`WorkQueue::shut_down_with_drain`]. Everyone who waits is woken; the task that follows the delays goes on
-    /// until the queue is drained or the deadline is over.
+    /// See [`WorkQueue::shut_down_with_drain`]. Everyone who waits is woken; those who follow the delays go on until the
+    /// queue is drained or the deadline is over.
     pub fn shut_down_with_drain(&self, now: Instant, grace: Duration) {
         self.close(|queue| queue.shut_down_with_drain(now, grace));
     }
@@ -205,10 +193,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         let (answer, _waker) = self.update(|state| {
             done.into_iter().for_each(|job| state.queue.done(job));
             match state.queue.poll_job() {
-                Some(job) => {
-                    let key = state.queue.key(&job).clone();
-                    (Poll::Ready(Some((key, job))), state.workers.remove(place))
-                }
+                Some(job) => (Poll::Ready(Some(state.queue.named(job))), state.workers.remove(place)),
                 None if state.queue.is_shutting_down() => (Poll::Ready(None), state.workers.remove(place)),
                 None => (Poll::Pending, state.workers.register(place, waker)),
             }
@@ -224,26 +209,58 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         });
     }
 
-    fn close(&self, close: impl FnOnce(&mut WorkQueue<K, L, D>)) {
-        let timer = self.state.with(|state| {
-            close(&mut state.queue);
-            state.timer.take()
+    /// Adds what is due, and lets the follower that keeps `place` sleep.
+    pub(super) fn poll_due(&self, waker: &Waker, now: Instant, place: &mut Option<Slot>) -> Due {
+        let (due, _waker) = self.update(|state| {
+            state.queue.handle_timeout(now);
+            if state.queue.drained().is_some() {
+                return (Due::Closed, state.followers.remove(place));
+            }
+            let due = state.queue.poll_timeout().map_or(Due::Idle, Due::At);
+            (due, state.followers.register(place, waker))
         });
-        timer.into_iter().for_each(Waker::wake);
-        while let Some(worker) = self.state.with(|state| state.workers.take_one()) {
-            worker.wake();
-        }
+        due
+    }
+
+    pub(super) fn leave_delays(&self, place: &mut Option<Slot>) {
+        let _waker = self.state.with(|state| state.followers.remove(place));
+    }
+
+    fn close(&self, close: impl FnOnce(&mut WorkQueue<K, L, D>)) {
+        self.state.with(|state| close(&mut state.queue));
+        on_panic(|| self.wake_all(|state| &mut state.followers), || self.wake_all(|state| &mut state.workers));
+        self.wake_all(|state| &mut state.workers);
     }
 
     /// Changes the queue under the lock, and wakes after it whom the change concerns.
     fn update<R>(&self, change: impl FnOnce(&mut State<K, L, D>) -> R) -> R {
-        let (answer, worker, timer) = self.state.with(|state| {
+        let (answer, worker, is_due_earlier) = self.state.with(|state| {
             let deadline = state.queue.poll_timeout();
             let answer = change(state);
-            (answer, state.next_worker(), state.timer_if_before(deadline))
+            (answer, state.next_worker(), state.concerns_followers(deadline))
         });
-        worker.into_iter().chain(timer).for_each(Waker::wake);
+        let wake_followers = || {
+            if is_due_earlier {
+                self.wake_all(|state| &mut state.followers);
+            }
+        };
+        if let Some((slot, waker)) = worker {
+            on_panic(|| self.wake_worker(slot, waker), wake_followers);
+        }
+        wake_followers();
         answer
+    }
+
+    /// Wakes a worker; if its waker panics, whoever is next.
+    fn wake_worker(&self, slot: Slot, waker: Waker) {
+        on_panic(|| waker.wake(), || self.update(|state| state.workers.give_up(slot)));
+    }
+
+    /// Wakes all who sleep; if a waker panics, the others all the same.
+    fn wake_all(&self, sleepers: fn(&mut State<K, L, D>) -> &mut Wakers) {
+        while let Some((_, waker)) = self.state.with(|state| sleepers(state).take_one()) {
+            on_panic(|| waker.wake(), || self.wake_all(sleepers));
+        }
     }
 }
 
@@ -256,16 +273,19 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L, Lanes<K>>
 
 impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> State<K, L, D> {
     /// Whom to wake for what is ready: nobody while another wake-up is under way.
-    fn next_worker(&mut self) -> Option<Waker> {
+    fn next_worker(&mut self) -> Option<(Slot, Waker)> {
         if self.queue.is_empty() || self.workers.is_waking() { None } else { self.workers.take_one() }
     }
 
-    /// The waker of the task that follows the delays, if it would sleep too long by having been told `deadline`.
-    fn timer_if_before(&mut self, deadline: Option<Instant>) -> Option<Waker> {
-        let Some(next) = self.queue.poll_timeout() else {
-            return if self.queue.is_shutting_down() { self.timer.take() } else { None };
-        };
-        if deadline.is_none_or(|deadline| next < deadline) { self.timer.take() } else { None }
+    /// Whether tasks that follow the delays, and were told `deadline`, would sleep too long.
+    fn concerns_followers(&self, deadline: Option<Instant>) -> bool {
+        if self.followers.is_empty() {
+            return false;
+        }
+        match self.queue.poll_timeout() {
+            Some(next) => deadline.is_none_or(|deadline| next < deadline),
+            None => self.queue.drained().is_some(),
+        }
     }
 }
 

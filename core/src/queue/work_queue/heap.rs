@@ -1,7 +1,7 @@
 //! Memory that grows is never full, so on the heap nothing can fail.
 
 use super::WorkQueueIn;
-use crate::queue::{Added, Discipline, Lanes, Priority, RateLimiter};
+use crate::queue::{Added, Discipline, Job, Lanes, Priority, RateLimiter};
 use crate::storage::{Heap, never_full};
 use crate::time::Instant;
 use core::hash::Hash;
@@ -32,11 +32,36 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
     pub fn when(&mut self, now: Instant, key: K) -> Duration {
         never_full(self.try_when(now, key))
     }
+
+    /// The job, with its key. If the key's clone panics, the key is ready again, behind all others.
+    pub(crate) fn named(&mut self, job: Job) -> (K, Job)
+    where
+        K: Clone,
+    {
+        let mut unnamed = Unnamed { queue: self, job: Some(job) };
+        let key = unnamed.job.as_ref().map(|job| unnamed.queue.key(job).clone());
+        key.zip(unnamed.job.take()).expect("the job is there until it is named")
+    }
 }
 
 impl<K: Hash + Eq, L: RateLimiter> WorkQueueIn<K, L, Heap, Lanes<K>> {
     /// See [`try_add_with_priority`](Self::try_add_with_priority).
     pub fn add_with_priority(&mut self, key: K, priority: Priority) -> Added {
         never_full(self.try_add_with_priority(key, priority))
+    }
+}
+
+/// A job that was handed out, and whose key is not known yet.
+struct Unnamed<'a, K: Hash + Eq, L: RateLimiter, D: Discipline<K>> {
+    queue: &'a mut WorkQueueIn<K, L, Heap, D>,
+    job: Option<Job>,
+}
+
+impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> Drop for Unnamed<'_, K, L, D> {
+    fn drop(&mut self) {
+        if let Some(job) = self.job.take() {
+            self.queue.mark(job.slot);
+            self.queue.done(job);
+        }
     }
 }

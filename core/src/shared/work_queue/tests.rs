@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use core::task::Context;
 use std::task::Wake;
 
 type Queue = SharedWorkQueue<u32, StdLock>;
@@ -120,52 +121,54 @@ fn shutting_down_wakes_everyone_and_hands_out_what_is_ready() {
     let queue = Queue::default();
     let mut workers = [(); 3].map(|()| Worker::asleep(&queue));
     let (wakes, waker) = counting();
-    assert_eq!(queue.poll_due(&mut Context::from_waker(&waker), at(0)), Due::Idle);
+    let (mut delays, mut cx) = (queue.delays(), Context::from_waker(&waker));
+    assert_eq!(delays.poll_due(&mut cx, at(0)), Due::Idle);
     queue.add(1);
     queue.shut_down();
     assert_eq!(wakes.count(), 1);
-    assert_eq!(queue.poll_due(&mut Context::from_waker(&waker), at(0)), Due::Closed);
+    assert_eq!(delays.poll_due(&mut cx, at(0)), Due::Idle, "a key is ready still");
     assert!(workers.iter().all(Worker::is_woken));
     let job = workers[0].take();
     assert!(workers[1..].iter_mut().all(|worker| matches!(worker.poll(), Poll::Ready(None))));
     assert!(!queue.is_drained());
     drop(job);
     assert!(queue.is_drained());
+    assert_eq!((wakes.count(), delays.poll_due(&mut cx, at(0))), (2, Due::Closed));
 }
 
 #[test]
 fn a_drain_wakes_everyone_and_its_timer_sleeps_until_it_is_over() {
     let queue = Queue::default();
     let (wakes, waker) = counting();
-    let mut cx = Context::from_waker(&waker);
+    let (mut delays, mut cx) = (queue.delays(), Context::from_waker(&waker));
     let mut worker = Worker::asleep(&queue);
-    assert_eq!(queue.poll_due(&mut cx, at(0)), Due::Idle);
+    assert_eq!(delays.poll_due(&mut cx, at(0)), Due::Idle);
     queue.add(1);
     let job = worker.take();
     let mut sleeper = Worker::asleep(&queue);
     queue.shut_down_with_drain(at(0), Duration::from_millis(20));
     assert!(sleeper.is_woken() && matches!(sleeper.poll(), Poll::Ready(None)));
-    assert_eq!((wakes.count(), queue.poll_due(&mut cx, at(0))), (1, Due::At(at(20))));
+    assert_eq!((wakes.count(), delays.poll_due(&mut cx, at(0))), (1, Due::At(at(20))));
     drop(job);
     assert_eq!(wakes.count(), 2, "nothing is left to wait for");
-    assert_eq!((queue.poll_due(&mut cx, at(1)), queue.drained()), (Due::Closed, Some(Drained::default())));
+    assert_eq!((delays.poll_due(&mut cx, at(1)), queue.drained()), (Due::Closed, Some(Drained::default())));
 }
 
 #[test]
 fn the_timer_is_woken_only_when_it_would_sleep_too_long() {
     let queue = Queue::default();
     let (wakes, waker) = counting();
-    let mut cx = Context::from_waker(&waker);
-    assert_eq!(queue.poll_due(&mut cx, at(0)), Due::Idle);
+    let (mut delays, mut cx) = (queue.delays(), Context::from_waker(&waker));
+    assert_eq!(delays.poll_due(&mut cx, at(0)), Due::Idle);
     queue.add_after(at(0), 1, Duration::from_millis(20));
     assert_eq!(wakes.count(), 1, "the first delay");
-    assert_eq!(queue.poll_due(&mut cx, at(0)), Due::At(at(20)));
+    assert_eq!(delays.poll_due(&mut cx, at(0)), Due::At(at(20)));
     queue.add_after(at(0), 2, Duration::from_millis(30));
     queue.add(3);
     assert_eq!(wakes.count(), 1, "a later delay, and none");
     queue.add_rate_limited(at(0), 2);
     assert_eq!(wakes.count(), 2, "an earlier delay");
-    assert_eq!(queue.poll_due(&mut cx, at(4)), Due::At(at(5)));
+    assert_eq!(delays.poll_due(&mut cx, at(4)), Due::At(at(5)));
 }
 
 #[test]
@@ -174,7 +177,7 @@ fn what_is_due_wakes_a_worker() {
     let mut worker = Worker::asleep(&queue);
     queue.add_after(at(0), 1, Duration::from_millis(20));
     assert!(worker.is_asleep());
-    assert_eq!(queue.poll_due(&mut Context::from_waker(Waker::noop()), at(20)), Due::Idle);
+    assert_eq!(queue.delays().poll_due(&mut Context::from_waker(Waker::noop()), at(20)), Due::Idle);
     assert_eq!(*worker.take().key(), 1);
 }
 
@@ -250,9 +253,9 @@ fn wakers_may_come_back_to_the_queue() {
     let wakes = Arc::new(Reenter(queue.clone(), AtomicUsize::new(0)));
     let waker = Waker::from(wakes.clone());
     let mut cx = Context::from_waker(&waker);
-    let (mut one, mut two) = (queue.get(), queue.get());
+    let (mut one, mut two, mut delays) = (queue.get(), queue.get(), queue.delays());
     assert!(Pin::new(&mut one).poll(&mut cx).is_pending() && Pin::new(&mut two).poll(&mut cx).is_pending());
-    assert_eq!(queue.poll_due(&mut cx, at(0)), Due::Idle);
+    assert_eq!(delays.poll_due(&mut cx, at(0)), Due::Idle);
     queue.add(1);
     queue.add_after(at(0), 2, Duration::from_secs(1));
     drop(one);
@@ -354,4 +357,87 @@ fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
             Poll::Pending => std::thread::park(),
         }
     }
+}
+
+/// A waker of an executor that has an error: it panics, as often as that.
+fn flawed(times: usize) -> Waker {
+    struct Flawed(AtomicUsize);
+    impl Wake for Flawed {
+        fn wake(self: Arc<Self>) {
+            let sound = self.0.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_err();
+            assert!(sound, "on purpose");
+        }
+    }
+    Waker::from(Arc::new(Flawed(AtomicUsize::new(times))))
+}
+
+fn panics<R>(call: impl FnOnce() -> R) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| _ = call())).is_err()
+}
+
+#[test]
+fn a_waker_that_panics_takes_nobody_elses_wake_up_with_it() {
+    let queue = Queue::default();
+    let (mut lost, flawed) = (queue.get(), flawed(1));
+    assert!(Pin::new(&mut lost).poll(&mut Context::from_waker(&flawed)).is_pending());
+    let mut next = Worker::asleep(&queue);
+    assert!(panics(|| queue.add(1)));
+    assert!(next.is_woken(), "another worker is woken in its place");
+    let job = next.take();
+    let last = Worker::asleep(&queue);
+    queue.add(2);
+    assert!(last.is_woken(), "the one that is lost holds nobody up");
+    drop(job);
+}
+
+#[test]
+fn a_waker_that_panics_does_not_keep_others_from_hearing_of_the_end() {
+    let queue = Queue::default();
+    let (mut lost, flawed) = (queue.get(), flawed(1));
+    assert!(Pin::new(&mut lost).poll(&mut Context::from_waker(&flawed)).is_pending());
+    let workers = [(); 2].map(|()| Worker::asleep(&queue));
+    assert!(panics(|| queue.shut_down()));
+    assert!(workers.iter().all(Worker::is_woken));
+}
+
+/// A key that cannot be cloned while this is set.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Fragile(u32);
+
+std::thread_local!(static BREAKS: core::cell::Cell<bool> = const { core::cell::Cell::new(false) });
+
+impl Clone for Fragile {
+    fn clone(&self) -> Self {
+        assert!(!BREAKS.get(), "on purpose");
+        Self(self.0)
+    }
+}
+
+#[test]
+fn a_key_whose_clone_panics_stays_ready() {
+    let queue = SharedWorkQueue::<Fragile, StdLock>::default();
+    queue.add(Fragile(1));
+    let get = || Pin::new(&mut queue.get()).poll(&mut Context::from_waker(Waker::noop()));
+    BREAKS.set(true);
+    assert!(panics(get));
+    BREAKS.set(false);
+    assert!(matches!(get(), Poll::Ready(Some(_))));
+    queue.shut_down();
+    assert!(queue.is_drained());
+}
+
+#[test]
+fn two_tasks_that_follow_the_delays_both_hear_of_an_earlier_one_and_of_the_end() {
+    let queue = Queue::default();
+    let ((wakes, waker), (other_wakes, other_waker)) = (counting(), counting());
+    let (mut cx, mut other_cx) = (Context::from_waker(&waker), Context::from_waker(&other_waker));
+    let (mut delays, mut other) = (queue.delays(), queue.delays());
+    assert_eq!(delays.poll_due(&mut cx, at(0)), Due::Idle);
+    assert_eq!(other.poll_due(&mut other_cx, at(0)), Due::Idle);
+    queue.add_after(at(0), 1, Duration::from_millis(20));
+    assert_eq!((wakes.count(), other_wakes.count()), (1, 1));
+    assert_eq!(delays.poll_due(&mut cx, at(0)), Due::At(at(20)));
+    assert_eq!(other.poll_due(&mut other_cx, at(0)), Due::At(at(20)));
+    queue.shut_down();
+    assert_eq!((wakes.count(), other_wakes.count()), (2, 2));
 }

@@ -36,6 +36,7 @@ impl Reflector {
     /// What a status that is no success means comes with the end of its body.
     fn on_head(&mut self, head: &Head) -> Step {
         let (now, watching) = (self.now, self.state == State::Watching);
+        self.delays.note_answer(now);
         if let Some(open) = &mut self.open {
             open.begin(now, head, watching);
             open.doubtful |= watching && open.answered && self.relist.doubtful;
@@ -164,7 +165,6 @@ impl Reflector {
         self.version = None;
         self.accept(version);
         self.heard = self.now;
-        self.listed = true;
         self.refused = 0;
         if let Some(outage) = &mut self.outage {
             outage.interrupted = true;

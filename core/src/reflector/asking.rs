@@ -8,6 +8,8 @@ use core::time::Duration;
 
 /// The shortest timeout that is asked for: servers count in seconds.
 const SECOND: Duration = Duration::from_secs(1);
+/// The longest one: servers count in nanoseconds, with 63 bits.
+const LONGEST: Duration = Duration::from_secs(u32::MAX as u64);
 /// The version of whatever a server has at hand.
 const ANY: &str = "0";
 
@@ -40,12 +42,11 @@ impl Reflector {
     /// Makes the request of the state the open one.
     fn open(&mut self) {
         self.last_id += 1;
-        self.requests = self.requests.saturating_add(1);
         let timeout = match self.state {
             State::WatchListing | State::Watching => self.config.watch_timeout,
             _ => None,
         };
-        let timeout = timeout.map(|(least, most)| self.delays.between(least, most).max(SECOND));
+        let timeout = timeout.map(|(least, most)| self.delays.between(least, most).clamp(SECOND, LONGEST));
         let request = self.verb(timeout).map(|verb| Request { resource: self.resource.clone(), verb });
         self.open = request.map(|request| Open::new(RequestId(self.last_id), request, self.now, timeout));
     }

@@ -1,37 +1,52 @@
-use super::Pace;
 use crate::random::Random;
+use crate::time::Instant;
 use core::time::Duration;
 
 /// How long to wait between attempts.
 ///
-/// The n-th delay in a row lies between `first`·2ⁿ and twice that, as client-go's does, where `first`·2ⁿ is at most
-/// `most`. So an attempt is made every 30 to 60 seconds in the end, 80 an hour and never more than 120; and one that took
-/// several requests is followed by as many delays, up to ten, unless it is the first. Where somebody has to help, `most`
-/// to twice that is waited from the start, also after two requests; only after more than two, as after pages that were
-/// answered before something was refused, it is up to `most` for each.
+/// *A server that refuses* is asked after `first`·2ⁿ to twice that, as client-go does, where `first`·2ⁿ is at most
+/// `most`. The third delay comes four times: an API server that has just started refuses requests for some seconds.
+/// With the defaults a client asks again after at most 6.4 s during the first 20 s, and 80 times an hour in the end.
+///
+/// *A server that does not answer at all* is probed every `probe` to 9/8 of it, and after twelve probes every 3/2 to 15/8
+/// of it. The first probe comes after 1/4 to 5/4 of `probe`, which spreads clients that lost their server together. With
+/// the defaults a probe is made every 4 to 4.5 s for a minute, and every 6 to 7.5 s then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// The first delay.
+    /// The first delay after a refusal.
     pub first: Duration,
-    /// The longest one, before jitter.
+    /// The longest delay after a refusal, before jitter.
     pub most: Duration,
+    /// The least time between two probes of a server that does not answer.
+    pub probe: Duration,
 }
 
 impl Default for Backoff {
-    /// client-go's: from 800 ms, doubled, up to 30 s.
+    /// client-go's after refusals: from 800 ms, doubled, up to 30 s. A probe every 4 s at most.
     fn default() -> Self {
-        Self { first: Duration::from_millis(800), most: Duration::from_secs(30) }
+        Self { first: Duration::from_millis(800), most: Duration::from_secs(30), probe: Duration::from_secs(4) }
     }
 }
 
-/// What a delay depends on, beside the attempts before it.
+/// Why it is waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// A healthy watch broke. Nothing is known to be wrong with the server.
+    Broken,
+    /// The server refused a request, or broke what it had begun to answer.
+    Refused,
+    /// The whole state is needed again after a healthy watch.
+    Relist,
+    /// The server did not answer.
+    Unanswered,
+}
+
+/// What a delay depends on, beside those before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
-    pub(super) pace: Pace,
+    pub(super) cause: Cause,
     /// How long the server asked to wait.
     pub(super) asked: Duration,
-    /// How many requests the attempt took.
-    pub(super) requests: u32,
     /// Over how much time clients that fail together are spread.
     pub(super) spread: Duration,
 }
@@ -40,67 +55,125 @@ pub(super) struct Wait {
 const MOST_ASKED: Duration = Duration::from_secs(3600);
 /// Time passes between two attempts, whatever the configuration says.
 const LEAST: Duration = Duration::from_millis(1);
-/// More requests than these count as so many: a list of a hundred pages is not waited for all day.
-const MOST_REQUESTS: u32 = 10;
+/// The exponents of the first delays after refusals; those after them go on to grow.
+const EXPONENTS: [u32; 6] = [0, 1, 2, 2, 2, 2];
+/// After so many probes without an answer the outage is long, and probes are made less often.
+const LONG_OUTAGE: u32 = 12;
+/// A watch that lived for so long is proof of health, if it also lived for as long as the present delay.
+const LEAST_PROOF: Duration = Duration::from_secs(10);
+/// A watch that lived for so long is proof of health, however long the delays have become.
+const PROOF: Duration = Duration::from_secs(30);
+/// A server that answered nothing for so long was away, unless the present delay is longer. Where it answers every other
+/// request, it was not.
+const LEAST_OUTAGE: Duration = Duration::from_secs(10);
+/// Relists that follow each other by more than this are independent of each other (client-go's `defaultBackoffReset`).
+const RELISTS_APART: Duration = Duration::from_secs(120);
 
-/// The delays of one outage: each twice the one before, and each spread over its own length again.
+/// The delays of one reflector. Each cause has a count of its own, so that none lengthens the delays of another one.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
     backoff: Backoff,
     random: Random,
-    /// How many delays there were.
-    attempts: u32,
-    /// One of them was after a failure.
-    failed: bool,
+    /// Delays after refusals in a row.
+    refusals: u32,
+    /// Delays after requests in a row that were not answered, and since when there were any.
+    unanswered: Option<(u32, Instant)>,
+    /// Relists in a row that followed a healthy watch.
+    relists: u32,
 }
 
 impl Delays {
     pub(super) fn new(backoff: Backoff, seed: u64) -> Self {
-        Self { backoff, random: Random::new(seed), attempts: 0, failed: false }
+        Self { backoff, random: Random::new(seed), refusals: 0, unanswered: None, relists: 0 }
     }
 
-    /// The delay after a failure; at least what the server asked for.
-    pub(super) fn next(&mut self, wait: Wait) -> Duration {
-        // The first time, what came before was no failure.
-        let requests = if self.failed { wait.requests.clamp(1, MOST_REQUESTS) } else { 1 };
-        self.failed = true;
-        let delay = match wait.pace {
-            Pace::Slow => self.slow(requests),
-            Pace::AtOnce | Pace::Growing | Pace::Spread => self.grown().saturating_mul(requests),
+    /// The delay after a failure at `now`; at least what the server asked for.
+    pub(super) fn next(&mut self, now: Instant, wait: Wait) -> Duration {
+        let delay = match wait.cause {
+            Cause::Broken => self.random.below(wait.spread),
+            Cause::Refused => self.grown(),
+            Cause::Relist => self.between_relists(),
+            Cause::Unanswered => self.probe(now),
         };
-        let spread = match wait.pace {
-            Pace::Spread => self.random.below(wait.spread),
-            Pace::AtOnce | Pace::Growing | Pace::Slow => Duration::ZERO,
-        };
-        delay.max(wait.asked.min(MOST_ASKED)).saturating_add(spread).max(LEAST)
+        delay.max(self.asked(wait)).max(LEAST)
     }
 
-    /// The next delay of those that grow. Alone, it is for what is no failure.
+    /// The next delay of those that grow with each refusal. Alone, it is for what is no failure.
     pub(super) fn grown(&mut self) -> Duration {
-        let Backoff { first, most } = self.backoff;
-        let factor = 1_u32.checked_shl(self.attempts).unwrap_or(u32::MAX);
-        self.attempts = self.attempts.saturating_add(1);
-        let delay = first.saturating_mul(factor).min(most);
-        delay.saturating_add(self.random.below(delay))
+        let delay = self.backoff.after(self.refusals);
+        self.refusals = self.refusals.saturating_add(1);
+        self.doubled_at_most(delay)
     }
 
-    /// The delay where somebody has to help, who should not wait for long then. Four fifths of `most` are 24 s: whatever
-    /// the jitter, no more than 150 requests an hour.
-    fn slow(&mut self, requests: u32) -> Duration {
-        self.attempts = self.attempts.saturating_add(1);
-        let most = self.backoff.most;
-        let least = (most * 4 / 5).saturating_mul(requests).max(most);
-        self.between(least, most.saturating_mul(requests.max(2)))
+    /// The delay before a state that is asked for although the watch before it was healthy.
+    fn between_relists(&mut self) -> Duration {
+        let delay = self.backoff.after(self.relists);
+        self.relists = self.relists.saturating_add(1);
+        self.doubled_at_most(delay)
     }
 
-    /// The server is well: the next outage begins with the first delay.
-    pub(super) fn reset(&mut self) {
-        (self.attempts, self.failed) = (0, false);
+    /// The delay before a server is asked again that did not answer.
+    fn probe(&mut self, now: Instant) -> Duration {
+        let (probes, since) = self.unanswered.unwrap_or((0, now));
+        self.unanswered = Some((probes.saturating_add(1), since));
+        let probe = self.backoff.probe;
+        let (least, spread) = match probes {
+            0 => (probe / 4, probe),
+            1..LONG_OUTAGE => (probe, probe / 8),
+            _ => (probe.saturating_mul(3) / 2, probe.saturating_mul(3) / 8),
+        };
+        least.saturating_add(self.random.below(spread))
+    }
+
+    /// What the server asked for, and the spread of all clients that it asked at the same moment.
+    fn asked(&mut self, wait: Wait) -> Duration {
+        let asked = wait.asked.min(MOST_ASKED);
+        if asked.is_zero() || wait.spread.is_zero() {
+            return asked;
+        }
+        asked.saturating_add(self.random.below(wait.spread.max(asked / 4)))
+    }
+
+    /// The server answered at `now`, whatever it said. An outage that was as long as the present delay stands for it:
+    /// what the server refused before does not count any more.
+    pub(super) fn note_answer(&mut self, now: Instant) {
+        if let Some((_, since)) = self.unanswered.take()
+            && now.saturating_since(since) >= self.backoff.after(self.refusals).max(LEAST_OUTAGE)
+        {
+            self.refusals = 0;
+        }
+    }
+
+    /// Whether a watch that lived for so long shows that the server is well.
+    pub(super) fn is_proof(&self, lived: Duration) -> bool {
+        lived >= self.backoff.after(self.refusals).clamp(LEAST_PROOF, PROOF)
+    }
+
+    /// A watch lived for so long, which shows that the server is well: the delays begin with the first.
+    pub(super) fn reset(&mut self, lived: Duration) {
+        (self.refusals, self.unanswered) = (0, None);
+        if lived >= RELISTS_APART {
+            self.relists = 0;
+        }
     }
 
     /// A moment between two durations, for what should not happen everywhere at once.
     pub(super) fn between(&mut self, least: Duration, most: Duration) -> Duration {
-        least + self.random.below(most.saturating_sub(least))
+        least.saturating_add(self.random.below(most.saturating_sub(least)))
+    }
+
+    /// A moment between a duration and its double.
+    fn doubled_at_most(&mut self, delay: Duration) -> Duration {
+        delay.saturating_add(self.random.below(delay))
+    }
+}
+
+impl Backoff {
+    /// The delay after so many others, before jitter.
+    fn after(&self, delays: u32) -> Duration {
+        let more = |delays: u32| delays - EXPONENTS.len() as u32 + 3;
+        let exponent = EXPONENTS.get(delays as usize).copied().unwrap_or_else(|| more(delays));
+        self.first.saturating_mul(1_u32.checked_shl(exponent).unwrap_or(u32::MAX)).min(self.most)
     }
 }
 
@@ -110,65 +183,115 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn wait(pace: Pace) -> Wait {
-        Wait { pace, asked: Duration::ZERO, requests: 1, spread: 40 * SECOND }
+    fn wait(cause: Cause) -> Wait {
+        Wait { cause, asked: Duration::ZERO, spread: SECOND }
     }
 
     fn delays() -> Delays {
         Delays::new(Backoff::default(), 1)
     }
 
-    #[test]
-    fn delays_double_up_to_the_longest_and_are_spread() {
-        let (backoff, mut delays) = (Backoff::default(), delays());
-        let mut base = backoff.first;
-        for attempt in 0..40 {
-            let delay = delays.next(wait(Pace::Growing));
-            assert!(delay >= base && delay < base * 2, "{attempt}: {delay:?}");
-            base = (base * 2).min(backoff.most);
-        }
-        delays.reset();
-        assert!(delays.next(wait(Pace::Growing)) < backoff.first * 2);
+    fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
     }
 
-    #[test]
-    fn what_the_server_asks_for_is_the_least() {
-        let mut delays = delays();
-        let asked = |asked| Wait { asked, ..wait(Pace::Growing) };
-        assert_eq!(delays.next(asked(60 * SECOND)), 60 * SECOND);
-        assert_eq!(delays.next(asked(Duration::MAX)), MOST_ASKED);
-        let spread = delays.next(Wait { asked: 60 * SECOND, ..wait(Pace::Spread) });
-        assert!(spread > 60 * SECOND && spread < 100 * SECOND, "not everybody at the same moment: {spread:?}");
-    }
-
-    #[test]
-    fn an_attempt_of_several_requests_is_followed_by_as_many_delays() {
-        let mut delays = delays();
-        for (requests, times) in [(0, 1), (1, 1), (3, 3), (10, 10), (500, 10)] {
-            (delays.attempts, delays.failed) = (10, true);
-            let delay = delays.next(Wait { requests, ..wait(Pace::Growing) });
-            assert!(delay >= 30 * SECOND * times && delay < 60 * SECOND * times, "{requests}: {delay:?}");
+    /// Asserts that delays of this cause lie between `first`·2ⁿ and twice that, for these exponents.
+    fn assert_grows(delays: &mut Delays, cause: Cause) {
+        for exponent in [0, 1, 2, 2, 2, 2, 3, 4, 5, 6, 7].map(|exponent| 1 << exponent) {
+            let base = (millis(800) * exponent).min(30 * SECOND);
+            let delay = delays.next(Instant::ZERO, wait(cause));
+            assert!(delay >= base && delay < base * 2, "{cause:?}, {base:?}: {delay:?}");
         }
     }
 
     #[test]
-    fn what_somebody_has_to_help_with_is_tried_slowly_from_the_start_and_at_least_once_a_minute() {
+    fn delays_after_refusals_stay_below_seven_seconds_for_twenty_and_then_double_up_to_a_minute() {
         let mut delays = delays();
-        for requests in [1, 2].repeat(40) {
-            let delay = delays.next(Wait { requests, ..wait(Pace::Slow) });
-            assert!(delay >= 30 * SECOND && delay < 60 * SECOND, "{requests}: {delay:?}");
+        assert_grows(&mut delays, Cause::Refused);
+        delays.reset(PROOF);
+        assert_grows(&mut delays, Cause::Refused);
+    }
+
+    #[test]
+    fn relists_have_delays_of_their_own_which_begin_again_after_two_minutes() {
+        let mut delays = delays();
+        assert_grows(&mut delays, Cause::Refused);
+        assert_grows(&mut delays, Cause::Relist);
+        delays.reset(PROOF);
+        assert!(delays.next(Instant::ZERO, wait(Cause::Relist)) >= 30 * SECOND);
+        delays.reset(RELISTS_APART);
+        assert_grows(&mut delays, Cause::Relist);
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_is_probed_for_ever_and_not_twice_within_four_seconds() {
+        for seed in 0..100 {
+            let mut delays = Delays::new(Backoff::default(), seed);
+            for probe in 0..1000 {
+                let delay = delays.next(Instant::ZERO, wait(Cause::Unanswered));
+                let (least, most) = match probe {
+                    0 => (1000, 5000),
+                    1..LONG_OUTAGE => (4000, 4500),
+                    _ => (6000, 7500),
+                };
+                assert!(delay >= millis(least) && delay < millis(most), "{probe}: {delay:?}");
+            }
         }
     }
 
-    /// Two requests every 30 s would be 240 an hour.
     #[test]
-    fn slow_attempts_of_several_requests_were_made_more_than_150_times_an_hour_or_less_than_once_a_minute() {
+    fn a_long_outage_makes_up_for_refusals_and_a_short_one_does_not() {
+        for (away, reset) in [(2, false), (60, true)] {
+            let mut delays = delays();
+            assert_grows(&mut delays, Cause::Refused);
+            let _ = delays.next(Instant::ZERO, wait(Cause::Unanswered));
+            delays.note_answer(Instant::ZERO + away * SECOND);
+            assert_eq!(delays.next(Instant::ZERO, wait(Cause::Refused)) < 2 * SECOND, reset, "after {away} s");
+        }
+    }
+
+    #[test]
+    fn a_watch_that_lived_as_long_as_the_present_delay_is_proof_of_health() {
         let mut delays = delays();
-        let _ = delays.next(wait(Pace::Slow));
-        for (requests, least, most) in [(1, 30, 60), (2, 48, 60), (3, 72, 90), (10, 240, 300), (500, 240, 300)] {
-            for _ in 0..40 {
-                let delay = delays.next(Wait { requests, ..wait(Pace::Slow) });
-                assert!(delay >= least * SECOND && delay < most * SECOND, "{requests}: {delay:?}");
+        assert!(!delays.is_proof(9 * SECOND) && delays.is_proof(10 * SECOND));
+        (0..8).for_each(|_| _ = delays.grown());
+        assert!(!delays.is_proof(25 * SECOND) && delays.is_proof(26 * SECOND));
+        (0..8).for_each(|_| _ = delays.grown());
+        assert!(!delays.is_proof(29 * SECOND) && delays.is_proof(30 * SECOND));
+    }
+
+    #[test]
+    fn what_the_server_asks_for_is_the_least_and_clients_come_after_it_one_by_one() {
+        let mut delays = delays();
+        let mut asks = |asked, spread| {
+            delays.reset(PROOF);
+            delays.next(Instant::ZERO, Wait { asked, spread, cause: Cause::Refused })
+        };
+        assert_eq!(asks(60 * SECOND, Duration::ZERO), 60 * SECOND);
+        assert_eq!(asks(Duration::MAX, Duration::ZERO), MOST_ASKED);
+        for _ in 0..100 {
+            let spread = asks(60 * SECOND, SECOND);
+            assert!(spread > 60 * SECOND && spread < 75 * SECOND, "{spread:?}");
+            let spread = asks(2 * SECOND, SECOND);
+            assert!(spread > 2 * SECOND && spread < 3 * SECOND, "{spread:?}");
+        }
+    }
+
+    /// `Backoff { most: Duration::MAX }` panicked on a 403.
+    #[test]
+    fn durations_without_a_limit_overflowed() {
+        let extremes = [Duration::ZERO, Duration::from_nanos(1), Duration::MAX];
+        for (first, most, probe) in extremes
+            .iter()
+            .flat_map(|first| extremes.map(|most| (*first, most)))
+            .flat_map(|(first, most)| extremes.map(|probe| (first, most, probe)))
+        {
+            let mut delays = Delays::new(Backoff { first, most, probe }, 1);
+            for cause in [Cause::Broken, Cause::Refused, Cause::Relist, Cause::Unanswered].repeat(20) {
+                for (asked, spread) in extremes.iter().zip(extremes.iter().rev()) {
+                    let delay = delays.next(Instant::ZERO, Wait { cause, asked: *asked, spread: *spread });
+                    assert!(delay >= LEAST);
+                }
             }
         }
     }

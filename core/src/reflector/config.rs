@@ -32,9 +32,9 @@ pub struct ReflectorConfig {
     pub bookmark_overdue: Option<Duration>,
     /// The delays after failures.
     pub backoff: Backoff,
-    /// Up to how much more is waited, once there was a state, after a failure that other clients of the server are
-    /// likely to see at the same moment: a connection that broke, a server that is overloaded. A thousand clients that
-    /// lose their server come back one by one, over this time. Zero for a client that has no company.
+    /// Over how much time clients come back that lost a healthy watch at the same moment, or that the server told to come
+    /// back after the same time (`Retry-After`; a quarter of that where it is longer). Zero for a client that has no
+    /// company.
     pub reconnect_spread: Duration,
     /// Where the jitter and the hashes begin; to be drawn at random in production.
     pub seed: u64,
@@ -66,7 +66,7 @@ impl Default for ReflectorConfig {
             answer_timeout: Some(Duration::from_secs(60)),
             bookmark_overdue: Some(Duration::from_secs(180)),
             backoff: Backoff::default(),
-            reconnect_spread: Duration::from_secs(40),
+            reconnect_spread: Duration::from_secs(1),
             seed: 0,
         }
     }

@@ -1,11 +1,14 @@
 //! What becomes of a request that failed, or ended.
 
-use super::backoff::Wait;
-use super::open::{HEALTHY, Open};
+use super::backoff::{Cause, Wait};
+use super::open::Open;
 use super::{
     During, Failure, FailureClass, FailureReport, Outage, Pace, Reaction, ReactionRow, Reflector, State, Step, Then,
 };
 use core::time::Duration;
+
+/// How far watches are apart, from begin to begin, that end well but after moments only.
+const APART: Duration = Duration::from_secs(30);
 
 impl Reflector {
     pub(super) fn on_closed(&mut self, failure: Failure) -> Step {
@@ -24,12 +27,19 @@ impl Reflector {
         let step = self.discard();
         let doubtful = open.doubtful;
         let row = ReactionRow::of(during, if doubtful { FailureClass::Unreadable } else { failure.class() });
-        self.note_health(&open, row.reaction);
+        let answered = failure.is_answer() || open.answered;
+        let healthy = self.note_health(&open, answered);
         let (reaction, pace) = row.after(self.times(during));
         self.count(during, reaction);
         self.relist.most_recent |= row.most_recent;
         let asked = open.retry_after.max(failure.retry_after()).unwrap_or_default();
-        self.react(reaction, pace, asked);
+        let cause = match (pace, reaction) {
+            (Pace::Probing, _) if !answered => Cause::Unanswered,
+            (Pace::Probing, Reaction::Rewatch) if healthy => Cause::Broken,
+            (_, Reaction::Relist) if healthy => Cause::Relist,
+            _ => Cause::Refused,
+        };
+        self.react(reaction, pace, cause, asked);
         let mut retry_in = Duration::ZERO;
         if let State::Waiting { until, .. } = self.state {
             retry_in = until.saturating_since(self.now);
@@ -41,39 +51,38 @@ impl Reflector {
     }
 
     /// A watch that ended as it should goes on: at once, or where watches end after moments only, as often as those
-    /// that fail.
+    /// that fail. Where a server ends a watch before its time it may be about to stop: its other clients come as well.
     pub(super) fn watch_on(&mut self, open: &Open) -> Step {
-        self.note_health(open, Reaction::Rewatch);
+        let healthy = self.note_health(open, true);
         self.outage = None;
-        // What it waits for is that one request, and what came before is not forgotten.
-        self.requests = self.requests.saturating_sub(1);
-        if !open.is_healthy(self.now) {
-            let apart = self.delays.between(HEALTHY * 4 / 5, HEALTHY * 6 / 5);
-            let until = open.since() + self.delays.grown().min(apart);
-            if until > self.now {
-                self.state = State::Waiting { until, then: Then::Watch };
-                return Step::Nothing;
-            }
+        let until = match healthy {
+            true if open.is_over_time(self.now) => self.now,
+            true => self.now + self.delays.between(Duration::ZERO, self.config.reconnect_spread),
+            false => open.since() + self.delays.grown().min(self.delays.between(APART * 4 / 5, APART * 6 / 5)),
+        };
+        if until > self.now {
+            self.state = State::Waiting { until, then: Then::Watch };
+        } else {
+            self.watch();
         }
-        self.watch();
         Step::Nothing
     }
 
-    /// A watch that lived for long shows that the server is well: delays begin again with the first. Nothing else does, neither time
-    /// nor an event. If all has to be listed again even so, delays go on to grow: a server that forgets every version
-    /// after a minute would be asked for lists all day.
+    /// A watch that lived for as long as the present delay shows that the server is well: the delays begin with the
+    /// first. Nothing else does, neither time nor an event. Returns whether it is so.
     ///
     /// What is said of the outage is another matter: who was brought something since was not cut off all the time.
-    fn note_health(&mut self, open: &Open, reaction: Reaction) {
+    fn note_health(&mut self, open: &Open, answered: bool) -> bool {
+        if answered {
+            self.delays.note_answer(self.now);
+        }
         self.outage = self.outage.filter(|_| !open.proven);
-        if !open.is_healthy(self.now) {
-            return;
+        let healthy = open.watched_for(self.now).filter(|lived| self.delays.is_proof(*lived));
+        if let Some(lived) = healthy {
+            (self.refused, self.outage) = (0, None);
+            self.delays.reset(lived);
         }
-        (self.refused, self.outage) = (0, None);
-        if reaction == Reaction::Rewatch {
-            self.delays.reset();
-            self.requests = 1;
-        }
+        healthy.is_some()
     }
 
     /// How many times in a row the row's reaction has followed already.
@@ -95,20 +104,18 @@ impl Reflector {
         self.watch_list.skipped |= reaction == Reaction::RelistByList;
     }
 
-    fn react(&mut self, reaction: Reaction, pace: Pace, asked: Duration) {
+    fn react(&mut self, reaction: Reaction, pace: Pace, cause: Cause, asked: Duration) {
         match (reaction, pace) {
             (Reaction::RelistUnpaged, _) => self.list(None, true),
-            (Reaction::Rewatch, _) => self.wait(Then::Watch, pace, asked),
+            (Reaction::Rewatch, _) => self.wait(Then::Watch, cause, asked),
             (_, Pace::AtOnce) => self.synchronize(),
-            _ => self.wait(Then::Relist, pace, asked),
+            _ => self.wait(Then::Relist, cause, asked),
         }
     }
 
-    fn wait(&mut self, then: Then, pace: Pace, asked: Duration) {
-        // Who never had a state did not lose its server.
-        let spread = if self.listed { self.config.reconnect_spread } else { Duration::ZERO };
-        let requests = core::mem::take(&mut self.requests);
-        let delay = self.delays.next(Wait { pace, asked, requests, spread });
+    fn wait(&mut self, then: Then, cause: Cause, asked: Duration) {
+        let wait = Wait { cause, asked, spread: self.config.reconnect_spread };
+        let delay = self.delays.next(self.now, wait);
         self.state = State::Waiting { until: self.now + delay, then };
     }
 

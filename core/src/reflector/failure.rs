@@ -209,6 +209,14 @@ impl Failure {
         }
     }
 
+    /// Whether the server, or a proxy before it, answered the request: it reached somebody.
+    pub(super) fn is_answer(&self) -> bool {
+        match self {
+            Self::Transport(error) => error.kind == TransportErrorKind::Protocol,
+            _ => self.status().is_some(),
+        }
+    }
+
     /// How long the server asks to wait.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {

@@ -53,8 +53,6 @@ pub struct Reflector {
     /// How many times in a row the server refused to watch on.
     refused: u32,
     delays: Delays,
-    /// How many requests were made since it was last waited.
-    requests: u32,
     outage: Option<Outage>,
     report: Option<FailureReport>,
     /// When the whole state was last begun to be read.
@@ -63,8 +61,6 @@ pub struct Reflector {
     heard: Instant,
     /// How many watches in a row lived for long and ended without a word.
     silent: u32,
-    /// There was a whole state.
-    listed: bool,
     now: Instant,
 }
 
@@ -125,13 +121,11 @@ impl Reflector {
             watch_list: WatchList::default(),
             refused: 0,
             delays: Delays::new(config.backoff, config.seed),
-            requests: 0,
             outage: None,
             report: None,
             began: Instant::ZERO,
             heard: Instant::ZERO,
             silent: 0,
-            listed: false,
             now: Instant::ZERO,
         }
     }

@@ -29,9 +29,8 @@ pub(super) struct Open {
 
 /// A watch that lived this long works, even if nothing happened (client-go's limit of a very short watch).
 pub(super) const VERY_SHORT: Duration = Duration::from_secs(1);
-/// A watch that lived this long shows that the server is well. One that brought something at once and then broke shows
-/// nothing: it could go on like that all day.
-pub(super) const HEALTHY: Duration = Duration::from_secs(30);
+/// A watch that ends this long before its timeout, or later, was ended by it: servers count in seconds.
+const ABOUT: Duration = Duration::from_secs(2);
 
 impl Open {
     pub(super) fn new(id: RequestId, request: Request, now: Instant, timeout: Option<Duration>) -> Self {
@@ -72,9 +71,14 @@ impl Open {
         !self.proven && now < self.since + VERY_SHORT
     }
 
-    /// Whether a watch has lived for so long that the server must be well.
-    pub(super) fn is_healthy(&self, now: Instant) -> bool {
-        self.watching.is_some_and(|since| since + HEALTHY <= now)
+    /// How long changes could come.
+    pub(super) fn watched_for(&self, now: Instant) -> Option<Duration> {
+        Some(now.saturating_since(self.watching?))
+    }
+
+    /// Whether a watch that ends now ends because of its timeout.
+    pub(super) fn is_over_time(&self, now: Instant) -> bool {
+        self.timeout.is_some_and(|timeout| self.since + timeout <= now + ABOUT)
     }
 
     /// When nobody can be there any more. A stream of changes may be silent until the server ends it; anything else is

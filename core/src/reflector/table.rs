@@ -25,13 +25,15 @@ pub struct ReactionRow {
 pub enum Pace {
     /// At once.
     AtOnce,
-    /// After a delay that grows.
+    /// After a delay that grows with each request that the server refuses ([`Backoff::first`](crate::Backoff::first) to
+    /// [`Backoff::most`](crate::Backoff::most)). Relists after healthy watches have a delay of their own, which grows
+    /// likewise.
     Growing,
-    /// After a delay that grows, and what spreads clients that failed together
-    /// ([`ReflectorConfig::reconnect_spread`](crate::ReflectorConfig::reconnect_spread)).
-    Spread,
-    /// After a long delay from the start: somebody has to help.
-    Slow,
+    /// Where nothing answers, after a short delay that stays the same ([`Backoff::probe`](crate::Backoff::probe)). Where
+    /// a healthy watch broke, almost at once
+    /// ([`ReflectorConfig::reconnect_spread`](crate::ReflectorConfig::reconnect_spread)). Where anything else broke that
+    /// the server had begun to answer, as [`Growing`](Self::Growing).
+    Probing,
 }
 
 impl ReactionRow {
@@ -72,7 +74,7 @@ use FailureClass::{
     TooManyRequests, Unauthorized, Unfinished, Unreachable, Unreadable, Unsupported, Untrusted, VersionTooLarge,
     VeryShort,
 };
-use Pace::{AtOnce, Growing, Slow, Spread};
+use Pace::{AtOnce, Growing, Probing};
 use Reaction::{ListInstead, Relist, RelistByList, RelistUnpaged, Rewatch};
 
 /// The table: for everything that can fail, and every way to fail, exactly one row. It is what the reflector decides by.
@@ -83,39 +85,67 @@ pub const REACTIONS: &[ReactionRow] = &[
         .asking_for_the_most_recent(),
     ReactionRow::new(&[Page], &[VersionTooLarge, BackInTime], Relist, Growing).asking_for_the_most_recent(),
     // Perhaps it is the version that the server does not understand.
-    ReactionRow::new(&[List, Page], &[Unsupported], Relist, Slow).asking_for_the_most_recent(),
-    ReactionRow::new(&[List, Page], &[Unauthorized, Forbidden, NotFound, Untrusted], Relist, Slow),
-    ReactionRow::new(&[List, Page], &[TooManyRequests, ServerError, Unreachable, Stalled], Relist, Spread),
+    ReactionRow::new(&[List, Page], &[Unsupported], Relist, Growing).asking_for_the_most_recent(),
+    ReactionRow::new(&[List], &[Unreachable, Stalled], Relist, Probing),
+    // The pages before were answered.
+    ReactionRow::new(&[Page], &[Unreachable, Stalled], Relist, Growing),
     ReactionRow::new(
         &[List, Page],
-        &[Refused, StreamError, Unfinished, Malformed, Unreadable, VeryShort, Silent],
+        &[
+            Unauthorized,
+            Forbidden,
+            NotFound,
+            Untrusted,
+            TooManyRequests,
+            ServerError,
+            Refused,
+            StreamError,
+            Unfinished,
+            Malformed,
+            Unreadable,
+            VeryShort,
+            Silent,
+        ],
         Relist,
         Growing,
     ),
     ReactionRow::new(&[WatchList], &[Unsupported], ListInstead, AtOnce),
     // k/k #140890: an aggregated server that never sends the bookmark must not keep everybody waiting.
-    ReactionRow::new(&[WatchList], &[Unfinished, Stalled], Relist, Growing).at_most(1, ListInstead),
-    ReactionRow::new(&[WatchList], &[Unauthorized, Forbidden, NotFound, Untrusted], Relist, Slow)
-        .at_most(1, RelistByList),
-    ReactionRow::new(&[WatchList], &[TooManyRequests, ServerError, Unreachable], Relist, Spread)
-        .at_most(1, RelistByList),
-    ReactionRow::new(&[WatchList], &[Refused, StreamError, Malformed, Unreadable, VeryShort, Silent], Relist, Growing)
-        .at_most(1, RelistByList),
+    ReactionRow::new(&[WatchList], &[Unfinished], Relist, Growing).at_most(1, ListInstead),
+    ReactionRow::new(&[WatchList], &[Stalled], Relist, Probing).at_most(1, ListInstead),
+    ReactionRow::new(&[WatchList], &[Unreachable], Relist, Probing).at_most(1, RelistByList),
+    ReactionRow::new(
+        &[WatchList],
+        &[
+            Unauthorized,
+            Forbidden,
+            NotFound,
+            Untrusted,
+            TooManyRequests,
+            ServerError,
+            Refused,
+            StreamError,
+            Malformed,
+            Unreadable,
+            VeryShort,
+            Silent,
+        ],
+        Relist,
+        Growing,
+    )
+    .at_most(1, RelistByList),
     // The version is not good any more, or something that it stands for was missed.
     ReactionRow::new(
         &[Watch],
-        &[Expired, VersionTooLarge, BackInTime, Unsupported, StreamError, Unreadable, Silent],
+        &[Expired, VersionTooLarge, BackInTime, NotFound, Unsupported, StreamError, Unreadable, Silent],
         Relist,
         Growing,
     ),
-    ReactionRow::new(&[Watch], &[NotFound], Relist, Slow),
     // Anything else leaves the version as good as it was. An outage, however long, leads to no relist.
-    ReactionRow::new(&[Watch], &[TooManyRequests, Unreachable, Stalled, Unfinished], Rewatch, Spread),
-    ReactionRow::new(&[Watch], &[Malformed, VeryShort], Rewatch, Growing),
-    ReactionRow::new(&[Watch], &[Untrusted], Rewatch, Slow),
+    ReactionRow::new(&[Watch], &[Unreachable, Stalled], Rewatch, Probing),
+    ReactionRow::new(&[Watch], &[TooManyRequests, Unfinished, Malformed, VeryShort, Untrusted], Rewatch, Growing),
     // Perhaps this server cannot watch on from this version, and says so in a way that nobody knows.
-    ReactionRow::new(&[Watch], &[Unauthorized, Forbidden], Rewatch, Slow).at_most(5, Relist),
-    ReactionRow::new(&[Watch], &[ServerError, Refused], Rewatch, Spread).at_most(5, Relist),
+    ReactionRow::new(&[Watch], &[Unauthorized, Forbidden, ServerError, Refused], Rewatch, Growing).at_most(5, Relist),
 ];
 
 const DURINGS: [During; 4] = [List, Page, WatchList, Watch];
@@ -192,8 +222,7 @@ impl fmt::Display for Pace {
         f.write_str(match self {
             AtOnce => "none",
             Growing => "growing",
-            Spread => "growing, spread",
-            Slow => "long",
+            Probing => "probing",
         })
     }
 }

@@ -161,7 +161,7 @@ fn judge(error: &ApiError) -> (Failure, bool) {
 
 /// As a reflector waits.
 fn delay(attempts: u32, hopeless: bool) -> Duration {
-    let Backoff { first, most } = Backoff::default();
+    let Backoff { first, most, .. } = Backoff::default();
     if hopeless { most } else { ExponentialBackoff::new(first, most).delay(Instant::ZERO, attempts - 1) }
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn config(watch_list: bool) -> InformerConfig {
     config.reflector.watch_list = watch_list;
     config.reflector.backoff.first = Duration::from_millis(50);
     config.reflector.backoff.most = Duration::from_millis(500);
+    config.reflector.backoff.probe = Duration::from_millis(200);
     config.reflector.reconnect_spread = Duration::ZERO;
     config
 }

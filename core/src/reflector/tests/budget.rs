@@ -1,9 +1,16 @@
-//! How often is asked, whatever fails: the promise is 150 requests an hour, and nobody all at once.
+//! How often is asked, whatever fails: the limit of each class of failure, and nobody all at once.
 
 use super::*;
 
 const HOUR: Duration = Duration::from_secs(3600);
-const MOST: usize = 150;
+
+/// Nothing answers: a probe every four seconds, which costs nobody anything.
+const UNANSWERED: usize = 900;
+/// The server refuses requests, or breaks off what it has begun to answer: client-go makes 190 attempts an hour, each of
+/// as many requests.
+const REFUSED: usize = 110;
+/// Watches end in good order, or break after ten seconds or more: client-go makes the next one at once.
+const ENDED: usize = 360;
 
 /// What a server does with a request, and what it costs in time.
 type Server = fn(&mut Talk, &str);
@@ -57,136 +64,143 @@ fn says_something(talk: &mut Talk) {
     let _ = talk.says(|id| bookmark(id, "7", false));
 }
 
-const FAILURES: &[(&str, Server)] = &[
-    ("refused", |talk, _| _ = talk.fails(TransportErrorKind::Refused.into())),
-    ("no trust", |talk, _| _ = talk.fails(TransportErrorKind::Tls.into())),
-    ("400", |talk, _| _ = talk.fails(status(400))),
-    ("401", |talk, _| _ = talk.fails(status(401))),
-    ("403", |talk, _| _ = talk.fails(status(403))),
-    ("404", |talk, _| _ = talk.fails(status(404))),
-    ("410", |talk, _| _ = talk.fails(status(410))),
-    ("422", |talk, _| _ = talk.fails(status(422))),
-    ("429", |talk, _| _ = talk.fails(status(429))),
-    ("500", |talk, _| _ = talk.fails(status(500))),
-    ("503", |talk, _| _ = talk.fails(status(503))),
-    ("302", |talk, _| _ = talk.fails(status(302))),
-    ("silence", |_, _| {}),
-    ("garbage", |talk, _| {
-        talk.head(200);
-        _ = talk.says(|id| broken(id, Failure::NotAList));
-    }),
-    ("streams that end at once", |talk, _| {
-        talk.head(200);
-        ends(talk);
-    }),
-    ("lists that break off on their third page, and no watch-list", |talk, asked| match asked {
-        _ if asked.contains("watch") => _ = talk.fails(status(422)),
-        _ if asked.contains("continue=t2") => resets(talk),
-        _ if asked.contains("continue=t1") => _ = talk.says(|id| list_end(id, "5", "t2")),
-        _ => _ = talk.says(|id| list_end(id, "5", "t1")),
-    }),
-    ("410 on every second page, and no watch-list", |talk, asked| match asked {
-        _ if asked.contains("watch") => _ = talk.fails(status(422)),
-        _ if asked.contains("continue") => _ = talk.fails(status(410)),
-        _ => _ = talk.says(|id| list_end(id, "5", "t1")),
-    }),
-    ("a watch-list that fails, and a list that is well, but no watch", |talk, asked| match asked {
-        _ if asked.contains("watch") => _ = talk.fails(status(503)),
-        _ => _ = talk.says(|id| list_end(id, "5", "")),
-    }),
-    ("watches that are forbidden", |talk, asked| match asked {
-        _ if asked.contains("watch") => _ = talk.fails(status(403)),
-        _ => _ = talk.says(|id| list_end(id, "5", "")),
-    }),
-    ("a list of three pages, the last of which is forbidden, and no watch-list", |talk, asked| match asked {
-        _ if asked.contains("watch") => _ = talk.fails(status(422)),
-        _ if asked.contains("continue=t2") => _ = talk.fails(status(403)),
-        _ if asked.contains("continue=t1") => _ = talk.says(|id| list_end(id, "5", "t2")),
-        _ => _ = talk.says(|id| list_end(id, "5", "t1")),
-    }),
-    ("watches that are not found", |talk, asked| match asked {
-        _ if asked.contains("watch") => _ = talk.fails(status(404)),
-        _ => _ = talk.says(|id| list_end(id, "5", "")),
-    }),
-    ("lists in which something is unreadable, and watches that end after a second", |talk, asked| {
-        match asked {
-            _ if asked.contains("sendInitialEvents") => {
-                let _ = talk.fails(status(422));
-                return;
+const FAILURES: &[(&str, usize, Server)] =
+    &[
+        ("refused", UNANSWERED, |talk, _| _ = talk.fails(TransportErrorKind::Refused.into())),
+        ("no trust", REFUSED, |talk, _| _ = talk.fails(TransportErrorKind::Tls.into())),
+        ("400", REFUSED, |talk, _| _ = talk.fails(status(400))),
+        ("401", REFUSED, |talk, _| _ = talk.fails(status(401))),
+        ("403", REFUSED, |talk, _| _ = talk.fails(status(403))),
+        ("404", REFUSED, |talk, _| _ = talk.fails(status(404))),
+        ("410", REFUSED, |talk, _| _ = talk.fails(status(410))),
+        ("422", REFUSED, |talk, _| _ = talk.fails(status(422))),
+        ("429", REFUSED, |talk, _| _ = talk.fails(status(429))),
+        ("500", REFUSED, |talk, _| _ = talk.fails(status(500))),
+        ("503", REFUSED, |talk, _| _ = talk.fails(status(503))),
+        ("302", REFUSED, |talk, _| _ = talk.fails(status(302))),
+        ("silence", REFUSED, |_, _| {}),
+        ("garbage", REFUSED, |talk, _| {
+            talk.head(200);
+            _ = talk.says(|id| broken(id, Failure::NotAList));
+        }),
+        ("streams that end at once", REFUSED, |talk, _| {
+            talk.head(200);
+            ends(talk);
+        }),
+        ("lists that break off on their third page, and no watch-list", 3 * REFUSED, |talk, asked| match asked {
+            _ if asked.contains("watch") => _ = talk.fails(status(422)),
+            _ if asked.contains("continue=t2") => resets(talk),
+            _ if asked.contains("continue=t1") => _ = talk.says(|id| list_end(id, "5", "t2")),
+            _ => _ = talk.says(|id| list_end(id, "5", "t1")),
+        }),
+        ("410 on every second page, and no watch-list", 4 * REFUSED, |talk, asked| match asked {
+            _ if asked.contains("watch") => _ = talk.fails(status(422)),
+            _ if asked.contains("continue") => _ = talk.fails(status(410)),
+            _ => _ = talk.says(|id| list_end(id, "5", "t1")),
+        }),
+        ("a watch-list that fails, and a list that is well, but no watch", 2 * REFUSED, |talk, asked| match asked {
+            _ if asked.contains("watch") => _ = talk.fails(status(503)),
+            _ => _ = talk.says(|id| list_end(id, "5", "")),
+        }),
+        ("watches that are forbidden", 2 * REFUSED, |talk, asked| match asked {
+            _ if asked.contains("watch") => _ = talk.fails(status(403)),
+            _ => _ = talk.says(|id| list_end(id, "5", "")),
+        }),
+        ("a list of three pages, the last of which is forbidden, and no watch-list", 3 * REFUSED, |talk, asked| {
+            match asked {
+                _ if asked.contains("watch") => _ = talk.fails(status(422)),
+                _ if asked.contains("continue=t2") => _ = talk.fails(status(403)),
+                _ if asked.contains("continue=t1") => _ = talk.says(|id| list_end(id, "5", "t2")),
+                _ => _ = talk.says(|id| list_end(id, "5", "t1")),
             }
-            _ if asked.contains("watch") => {}
-            _ => _ = talk.says(|id| Input::Answer(id, Answer::Unreadable)),
-        }
-        healthy_but_for(talk, asked, |talk| {
-            lives(talk, 1);
-            ends(talk);
-        });
-    }),
-    ("watches that end at once", |talk, asked| healthy_but_for(talk, asked, ends)),
-    ("watches that bring an event and break", |talk, asked| {
-        healthy_but_for(talk, asked, |talk| {
-            says_something(talk);
-            resets(talk);
-        });
-    }),
-    ("watches that bring an event and end", |talk, asked| {
-        healthy_but_for(talk, asked, |talk| {
-            says_something(talk);
-            ends(talk);
-        });
-    }),
-    ("watches that end after a second", |talk, asked| {
-        healthy_but_for(talk, asked, |talk| {
-            lives(talk, 1);
-            ends(talk);
-        });
-    }),
-    ("watches that bring an event and end after ten seconds", |talk, asked| {
-        healthy_but_for(talk, asked, |talk| {
-            says_something(talk);
-            lives(talk, 10);
-            ends(talk);
-        });
-    }),
-    ("watches that break after half a minute", |talk, asked| {
-        healthy_but_for(talk, asked, |talk| {
-            lives(talk, 30);
-            resets(talk);
-        });
-    }),
-    ("watches that are expired from the start", |talk, asked| {
-        healthy_but_for(talk, asked, |talk| _ = talk.says(|id| broken(id, status(410))));
-    }),
-    ("watches that say 500 after an event", |talk, asked| {
-        healthy_but_for(talk, asked, |talk| {
-            says_something(talk);
-            let event = Failure::StreamError(Status::of_code(500).into());
-            _ = talk.says(|id| broken(id, event));
-        });
-    }),
-    ("states that are older every other time", |talk, asked| {
-        let version = if talk.id.0.is_multiple_of(2) { "5" } else { "1" };
-        talk.head(200);
-        match asked {
-            _ if asked.contains("sendInitialEvents") => _ = talk.says(|id| bookmark(id, version, true)),
-            _ if !asked.contains("watch") => _ = talk.says(|id| list_end(id, version, "")),
-            _ => {}
-        }
-        if talk.reflector.phase() == Phase::Watching {
-            _ = talk.says(|id| broken(id, status(410)));
-        }
-    }),
-];
+        }),
+        ("watches that are not found", 2 * REFUSED, |talk, asked| match asked {
+            _ if asked.contains("watch") => _ = talk.fails(status(404)),
+            _ => _ = talk.says(|id| list_end(id, "5", "")),
+        }),
+        ("lists in which something is unreadable, and watches that end after a second", 2 * REFUSED, |talk, asked| {
+            match asked {
+                _ if asked.contains("sendInitialEvents") => {
+                    let _ = talk.fails(status(422));
+                    return;
+                }
+                _ if asked.contains("watch") => {}
+                _ => _ = talk.says(|id| Input::Answer(id, Answer::Unreadable)),
+            }
+            healthy_but_for(talk, asked, |talk| {
+                lives(talk, 1);
+                ends(talk);
+            });
+        }),
+        ("watches that end at once", REFUSED, |talk, asked| healthy_but_for(talk, asked, ends)),
+        ("watches that bring an event and break", REFUSED, |talk, asked| {
+            healthy_but_for(talk, asked, |talk| {
+                says_something(talk);
+                resets(talk);
+            });
+        }),
+        ("watches that bring an event and end", ENDED, |talk, asked| {
+            healthy_but_for(talk, asked, |talk| {
+                says_something(talk);
+                ends(talk);
+            });
+        }),
+        ("watches that end after a second", ENDED, |talk, asked| {
+            healthy_but_for(talk, asked, |talk| {
+                lives(talk, 1);
+                ends(talk);
+            });
+        }),
+        ("watches that bring an event and end after ten seconds", ENDED, |talk, asked| {
+            healthy_but_for(talk, asked, |talk| {
+                says_something(talk);
+                lives(talk, 10);
+                ends(talk);
+            });
+        }),
+        ("watches that break after half a minute", ENDED, |talk, asked| {
+            healthy_but_for(talk, asked, |talk| {
+                lives(talk, 30);
+                resets(talk);
+            });
+        }),
+        ("watches that are expired from the start", REFUSED, |talk, asked| {
+            healthy_but_for(talk, asked, |talk| _ = talk.says(|id| broken(id, status(410))));
+        }),
+        ("watches that say 500 after an event", REFUSED, |talk, asked| {
+            healthy_but_for(talk, asked, |talk| {
+                says_something(talk);
+                let event = Failure::StreamError(Status::of_code(500).into());
+                _ = talk.says(|id| broken(id, event));
+            });
+        }),
+        ("states that are older every other time", REFUSED, |talk, asked| {
+            let version = if talk.id.0.is_multiple_of(2) { "5" } else { "1" };
+            talk.head(200);
+            match asked {
+                _ if asked.contains("sendInitialEvents") => _ = talk.says(|id| bookmark(id, version, true)),
+                _ if !asked.contains("watch") => _ = talk.says(|id| list_end(id, version, "")),
+                _ => {}
+            }
+            if talk.reflector.phase() == Phase::Watching {
+                _ = talk.says(|id| broken(id, status(410)));
+            }
+        }),
+    ];
 
 #[test]
-fn no_failure_leads_to_more_than_150_requests_an_hour_not_even_in_the_first() {
-    for (name, server) in FAILURES {
+fn no_failure_leads_to_more_requests_an_hour_than_its_class_allows_not_even_in_the_first() {
+    let mut found = Vec::new();
+    for (name, most, server) in FAILURES {
         for seed in 0..20 {
             let hours = requests(seed, *server);
-            assert!(hours.iter().all(|requests| *requests <= MOST), "{name}: {hours:?} requests");
+            if hours.iter().any(|requests| requests > most) {
+                found.push(std::format!("{name}: {hours:?} requests"));
+            }
             assert!(hours.iter().all(|requests| *requests >= 20), "{name}: it is still tried: {hours:?} requests");
         }
     }
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]
@@ -198,45 +212,41 @@ fn a_person_who_fixes_the_rules_waits_for_a_minute_at_most() {
             let _ = talk.asks();
             let _ = talk.fails(status(code));
             let waited = talk.waits();
-            assert!(waited >= Duration::from_secs(30) && waited < Duration::from_secs(60), "{code}: {waited:?}");
+            assert!(waited < Duration::from_secs(60), "{code}: {waited:?}");
         }
     }
 }
 
-/// When each of a thousand clients comes back whose streams break at the same moment, and whose server is away for so
-/// long.
-fn returns(away: Duration) -> Vec<Instant> {
-    let back = Instant::ZERO + HOUR + away;
-    let returns = (0..1000).map(|seed| {
-        let mut talk = talk(ReflectorConfig { seed, answer_timeout: None, ..Default::default() });
-        let _ = talk.says(|_| Input::Start);
-        let _ = talk.asks();
-        let _ = talk.says(|id| bookmark(id, "5", true));
-        talk.now = Instant::ZERO + HOUR;
-        resets(&mut talk);
-        loop {
-            talk.waits();
-            assert!(talk.asks().unwrap().contains("watch=1&resourceVersion=5"));
-            if talk.now >= back {
-                return talk.now;
-            }
-            let _ = talk.fails(TransportErrorKind::Refused.into());
-        }
-    });
-    let mut returns: Vec<Instant> = returns.collect();
+/// How long after the server's return each of a thousand clients comes back, in order. Their streams break at the same
+/// moment, and the server is away for so long.
+fn returns(away: Duration) -> Vec<Duration> {
+    let mut returns: Vec<Duration> = (0..1000)
+        .map(|seed| {
+            let mut talk = recovery::watching(seed);
+            let waited = talk.breaks_after(HOUR);
+            away.checked_sub(waited).map_or(waited, |rest| talk.away(rest))
+        })
+        .collect();
     returns.sort();
     returns
 }
 
+/// The most of them within one second.
+fn peak(returns: &[Duration]) -> usize {
+    let within_a_second = |from: Duration| returns.partition_point(|at| *at < from + Duration::from_secs(1));
+    returns.iter().enumerate().map(|(first, at)| within_a_second(*at) - first).max().unwrap_or(0)
+}
+
+/// The peaks of a thousand client-gos, which take up to a minute then: 1000, 757, 661, 340, 157, 97, 52, 40. After an
+/// outage of more than five seconds, a lower peak and a return within eight seconds exclude each other: 1000 clients in
+/// eight seconds are 125 a second.
 #[test]
-fn a_thousand_clients_that_lose_their_server_together_come_back_over_more_than_half_a_minute() {
-    for away in [0, 1, 5, 10, 20, 30, 60, 300, 3600] {
+fn a_thousand_clients_that_lose_their_server_together_are_back_within_eight_seconds_and_not_all_at_once() {
+    for (away, most) in [(0, 1000), (1, 340), (2, 340), (5, 340), (10, 340), (20, 340), (60, 340), (300, 220)] {
         let returns = returns(Duration::from_secs(away));
-        let over = returns[999].saturating_since(returns[0]);
-        assert!(over >= Duration::from_secs(30), "after {away} s all were back within {over:?}");
-        assert!(over < Duration::from_secs(110), "after {away} s the last one was back after {over:?}");
-        let within_a_second = |from: Instant| returns.partition_point(|at| *at < from + Duration::from_secs(1));
-        let most = returns.iter().enumerate().map(|(first, at)| within_a_second(*at) - first).max().unwrap();
-        assert!(most <= 60, "after {away} s {most} came within a second");
+        let peak = peak(&returns);
+        std::println!("away for {away} s: median {:?}, last {:?}, peak {peak} in a second", returns[500], returns[999]);
+        assert!(returns[999] < Duration::from_secs(8), "after {away} s the last one was back after {:?}", returns[999]);
+        assert!(peak <= most, "after {away} s {peak} came within a second");
     }
 }

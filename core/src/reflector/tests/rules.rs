@@ -161,12 +161,7 @@ fn failure(class: FailureClass) -> Failure {
 
 /// A reflector that has seen version 5, and is doing this.
 fn doing(during: During) -> Talk {
-    let config = ReflectorConfig {
-        consistency: Consistency::NotOlderThan,
-        reconnect_spread: Duration::from_secs(40),
-        ..alone()
-    };
-    let mut talk = talk(config);
+    let mut talk = talk(ReflectorConfig { consistency: Consistency::NotOlderThan, ..alone() });
     let _ = talk.says(|_| Input::Start);
     let _ = talk.asks();
     let _ = talk.says(|id| bookmark(id, "5", true));
@@ -181,7 +176,7 @@ fn doing(during: During) -> Talk {
         let _ = talk.says(|id| list_end(id, "6", "t1"));
         assert_eq!(talk.asks().as_deref(), Some("?limit=500&continue=t1"));
     }
-    talk.reflector.delays.reset();
+    talk.reflector.delays.reset(HEALTHY);
     talk
 }
 
@@ -211,8 +206,7 @@ fn the_reflector_does_what_every_row_of_the_table_says() {
             let (least, most) = match row.pace {
                 Pace::AtOnce => (0, 0),
                 Pace::Growing => (800, 1600),
-                Pace::Spread => (800, 41_600),
-                Pace::Slow => (30_000, 60_000),
+                Pace::Probing => (1000, 5000),
             };
             let waited = if row.pace == Pace::AtOnce { Duration::ZERO } else { talk.waits() };
             let within = Duration::from_millis(least)..=Duration::from_millis(most);

@@ -1,0 +1,175 @@
+//! How soon a client is back, after which failures.
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+impl Talk {
+    /// Nothing answers for so long, the open request first. Returns how long after that the next request is made.
+    pub(super) fn away(&mut self, time: Duration) -> Duration {
+        let back = self.now + time;
+        loop {
+            let _ = self.fails(TransportErrorKind::Refused.into());
+            self.waits();
+            let _ = self.asks();
+            if self.now >= back {
+                return self.now.saturating_since(back);
+            }
+        }
+    }
+
+    /// The watch is answered, goes on for so long, and breaks. The next one is asked for.
+    pub(super) fn breaks_after(&mut self, time: Duration) -> Duration {
+        self.lives(time);
+        let _ = self.fails(TransportErrorKind::Reset.into());
+        let waited = self.waits();
+        let _ = self.asks();
+        waited
+    }
+
+    /// The watch, or whatever else is asked for, is refused for so long. Returns the longest delay.
+    fn refused_for(&mut self, time: Duration) -> Duration {
+        let (until, mut longest) = (self.now + time, Duration::ZERO);
+        while self.now < until {
+            self.head(503);
+            let _ = self.fails(status(503));
+            longest = longest.max(self.waits());
+            let _ = self.asks();
+        }
+        longest
+    }
+}
+
+/// A reflector with the defaults and this seed, which watches.
+pub(super) fn watching(seed: u64) -> Talk {
+    let mut talk = talk(ReflectorConfig { seed, ..Default::default() });
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    talk.head(200);
+    let _ = talk.says(|id| bookmark(id, "5", true));
+    talk
+}
+
+/// The delays grew while nothing listened, up to a minute, and the spread added up to 40 s.
+#[test]
+fn after_a_restart_of_the_server_a_client_came_back_late() {
+    for seed in 0..200 {
+        for away in [1, 5, 20, 60, 300, 3600] {
+            let mut talk = watching(seed);
+            let _ = talk.breaks_after(300 * SECOND);
+            let late = talk.away(away * SECOND);
+            assert!(late < 8 * SECOND, "{late:?} after {away} s");
+        }
+    }
+}
+
+/// No watch lived for half a minute, so each restart lengthened the delays after the next one.
+#[test]
+fn restarts_in_a_row_made_a_client_come_back_later_each_time() {
+    for seed in 0..200 {
+        let mut talk = watching(seed);
+        let _ = talk.breaks_after(300 * SECOND);
+        for restart in 0..10 {
+            let late = talk.away(8 * SECOND);
+            assert!(late < 8 * SECOND, "{late:?} after restart {restart}");
+            let _ = talk.breaks_after(5 * SECOND);
+        }
+    }
+}
+
+/// An API server refuses requests for some seconds until it is ready.
+#[test]
+fn a_server_that_is_back_and_not_ready_yet_was_given_a_minute() {
+    for seed in 0..200 {
+        for away in [0, 10, 300] {
+            let mut talk = watching(seed);
+            let _ = talk.breaks_after(300 * SECOND);
+            let _ = talk.away(away * SECOND);
+            let late = talk.refused_for(12 * SECOND);
+            assert!(late < 8 * SECOND, "{late:?} after {away} s");
+        }
+    }
+}
+
+/// Some errors, then a list of ten pages, half a minute of health, and a 410: the next list came six minutes later.
+#[test]
+fn one_410_left_a_stale_cache_for_minutes() {
+    let mut talk = lists();
+    let _ = talk.says(|_| Input::Start);
+    for _ in 0..5 {
+        let _ = talk.asks();
+        let _ = talk.fails(status(500));
+        talk.waits();
+    }
+    for token in ["a", "b", "c", "d", "e", "f", "g", "h", "i", ""] {
+        let _ = talk.asks();
+        let _ = talk.says(|id| list_end(id, "5", token));
+    }
+    let _ = talk.asks();
+    talk.lives(HEALTHY);
+    let _ = talk.says(|id| broken(id, status(410)));
+    let waited = talk.waits();
+    assert!(waited < 2 * SECOND, "{waited:?}");
+}
+
+#[test]
+fn a_healthy_watch_that_breaks_is_made_again_within_a_second_but_not_by_everybody_at_once() {
+    let mut delays: Vec<Duration> = (0..100)
+        .map(|seed| {
+            let mut talk = watching(seed);
+            talk.breaks_after(300 * SECOND)
+        })
+        .collect();
+    delays.sort();
+    assert!(delays[0] < SECOND / 10 && delays[50] > SECOND / 4 && delays[99] < SECOND, "{delays:?}");
+}
+
+/// A server that is about to stop ends its watches in good order.
+#[test]
+fn a_watch_that_ended_well_before_its_time_was_made_again_by_everybody_at_once() {
+    let mut delays: Vec<Duration> = (0..100)
+        .map(|seed| {
+            let mut talk = watching(seed);
+            talk.lives(100 * SECOND);
+            let _ = talk.says(|id| bookmark(id, "6", false));
+            let _ = talk.says(|id| closed(id, Ok(())));
+            talk.waits()
+        })
+        .collect();
+    delays.sort();
+    assert!(delays[0] < SECOND / 10 && delays[50] > SECOND / 4 && delays[99] < SECOND, "{delays:?}");
+}
+
+/// What one class of failure made the delays was waited after every other one.
+#[test]
+fn refusals_lengthened_the_probes_and_probes_the_delays_after_refusals() {
+    let mut talk = watching(1);
+    talk.refused_for(300 * SECOND);
+    let late = talk.away(20 * SECOND);
+    assert!(late < 7 * SECOND, "{late:?}");
+    let mut talk = watching(1);
+    talk.refused_for(60 * SECOND);
+    let _ = talk.away(300 * SECOND);
+    talk.head(503);
+    let _ = talk.fails(status(503));
+    assert!(talk.waits() < 2 * SECOND);
+}
+
+/// Refused connections between refusals are no outage: the delays go on to grow.
+#[test]
+fn a_server_half_of_which_is_away_is_asked_no_more_often_for_that() {
+    let mut talk = watching(1);
+    let mut refusals = 0;
+    while talk.now < Instant::ZERO + 3600 * SECOND {
+        if talk.id.0.is_multiple_of(2) {
+            let _ = talk.fails(TransportErrorKind::Refused.into());
+        } else {
+            talk.head(503);
+            let _ = talk.fails(status(503));
+            refusals += 1;
+        }
+        talk.waits();
+        let _ = talk.asks();
+    }
+    assert!(refusals < 90, "{refusals}");
+}

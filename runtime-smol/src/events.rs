@@ -6,6 +6,7 @@ use core::task::{Context, Poll};
 use futures_core::Stream;
 use listwatch_core::{Cache, Driver, Event, ListerWatcher, Object};
 use serde::de::DeserializeOwned;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 /// What an informer tells, as a stream: the driver of core, with a clock to wait by.
@@ -39,9 +40,13 @@ pub struct Events<T, L, C> {
 }
 
 impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, L, C> {
-    /// Starts the driver's informer.
+    /// Starts the driver's informer. Where its configuration names no [seed](crate::ReflectorConfig::seed), it draws one
+    /// from the system, but under a simulated clock, which is to do the same each time.
     #[must_use]
     pub fn start(mut driver: Driver<T, L, C>, clock: Clock) -> Self {
+        if !clock.is_simulated() {
+            driver.informer_mut().seed_unless_chosen(RandomState::new().hash_one(()));
+        }
         driver.informer_mut().start(clock.now());
         let board = Announced(Board::new(&clock));
         Self { driver, clock, board, sleep: None, until: |_| false }
@@ -149,8 +154,8 @@ impl<T, L, C> fmt::Debug for Events<T, L, C> {
 mod tests {
     use crate::synced::NotSynced;
     use crate::{
-        Clock, Driver, Events, Executor, FailureClass, Head, Incoming, Informer, InformerConfig, InformerStatus,
-        ListerWatcher, MetadataOnly, Request, RequestId, Resource, Turn, run,
+        Action, Clock, Driver, Events, Executor, FailureClass, Head, Incoming, Informer, InformerConfig,
+        InformerStatus, ListerWatcher, MetadataOnly, Request, RequestId, Resource, Turn, Verb, run,
     };
     use core::task::Poll;
     use core::time::Duration;
@@ -180,6 +185,33 @@ mod tests {
         let synced = events.synced().within(time);
         executor.spawn(events.for_each(|_| {})).detach();
         run(&clock, &executor, synced)
+    }
+
+    /// The timeouts that informers with the defaults ask for.
+    fn timeouts(clock: &Clock) -> Vec<Duration> {
+        let timeout = |_| {
+            let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
+            let mut events = Events::start(Driver::new(informer, Answers(200, Vec::new())), clock.clone());
+            match events.driver_mut().informer_mut().poll_action() {
+                Some(Action::Open(_, Request { verb: Verb::Watch { timeout: Some(timeout), .. }, .. })) => timeout,
+                other => panic!("{other:?}"),
+            }
+        };
+        let mut timeouts: Vec<Duration> = (0..8).map(timeout).collect();
+        timeouts.dedup();
+        timeouts
+    }
+
+    /// They broke and came back at the same nanosecond, too.
+    #[test]
+    fn informers_with_the_defaults_asked_for_the_same_timeout() {
+        let timeouts = timeouts(&Clock::real());
+        assert!(timeouts.len() > 1, "{timeouts:?}");
+    }
+
+    #[test]
+    fn under_a_simulated_clock_each_run_asks_for_the_same_timeout() {
+        assert_eq!(timeouts(&Clock::simulated()).len(), 1);
     }
 
     #[test]

@@ -76,6 +76,7 @@ pub type FixedIndexer<V, const N: usize> = IndexerIn<V, crate::storage::Fixed<N>
 pub struct IndexerIn<V: Keyed, M: Mem> {
     objects: Table<Record<V>, M>,
     postings: Postings<M>,
+    seed_chosen: bool,
     indexes: Slab<Index<M::IndexFn<V>>, M>,
     /// The number of the next index; none is used again.
     next_index: u32,
@@ -105,7 +106,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// An empty store without indexes.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_seed(0)
+        Self { seed_chosen: false, ..Self::with_seed(0) }
     }
 
     /// An empty store whose hashes depend on `seed`, for keys that an adversary may choose. No order depends on it.
@@ -114,11 +115,20 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         Self {
             objects: Table::with_seed(seed),
             postings: Postings::with_seed(seed),
+            seed_chosen: true,
             indexes: Slab::default(),
             next_index: 0,
             #[cfg(feature = "alloc")]
             by_namespace: None,
             generation: 0,
+        }
+    }
+
+    /// Makes the hashes depend on `seed`, if the store is empty and was made without one.
+    pub fn seed_unless_chosen(&mut self, seed: u64) {
+        if !self.seed_chosen && self.is_empty() {
+            (self.objects, self.postings) = (Table::with_seed(seed), Postings::with_seed(seed));
+            self.seed_chosen = true;
         }
     }
 

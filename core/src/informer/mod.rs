@@ -105,7 +105,7 @@ impl<T: DeserializeOwned> Informer<T> {
     /// An informer of `resource` with a cache of its own. It does nothing before [`start`](Informer::start).
     #[must_use]
     pub fn new(resource: Resource, config: InformerConfig) -> Self {
-        Self::with_cache(resource, config, Indexer::with_seed(config.reflector.seed))
+        Self::with_cache(resource, config, config.reflector.seed.map_or_else(Indexer::new, Indexer::with_seed))
     }
 }
 
@@ -116,7 +116,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         Self {
             reflector: Reflector::new(resource, config.reflector),
             intake: Intake::new(config.keep, config.frame_limit),
-            fifo: DeltaFifo::with_seed(config.order, config.reflector.seed),
+            fifo: DeltaFifo::with_seed(config.order, config.reflector.seed.unwrap_or_default()),
             cache,
             queue_limit: config.queue_limit.max(1),
             progress: Progress::default(),
@@ -125,6 +125,16 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             undecodable: None,
             told_synced: false,
             now: Instant::ZERO,
+        }
+    }
+
+    /// Seeds the jitter, and the hashes of queue and cache, where [`ReflectorConfig::seed`] is `None`; for runtimes, which
+    /// can draw a seed. Without effect once the informer was started. The hashes of a cache that was made with a seed, or
+    /// is not empty, stay as they are.
+    pub fn seed_unless_chosen(&mut self, seed: u64) {
+        if self.reflector.seed_unless_chosen(seed) {
+            self.fifo = DeltaFifo::with_seed(self.order, seed);
+            self.cache.write(|cache| cache.seed_unless_chosen(seed));
         }
     }
 

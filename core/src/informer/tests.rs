@@ -472,6 +472,23 @@ fn every_failure_is_told_even_if_the_next_one_comes_at_once() {
 }
 
 #[test]
+fn a_seed_counts_unless_the_configuration_has_one_or_the_informer_was_started() {
+    let asked = |chosen: Option<u64>, before: u64, after: u64| {
+        let mut config = InformerConfig::default();
+        config.reflector.seed = chosen;
+        let mut informer = Informer::<Pod>::new(Resource::new("/pods"), config);
+        informer.seed_unless_chosen(before);
+        informer.start(Instant::ZERO);
+        informer.seed_unless_chosen(after);
+        informer.poll_action()
+    };
+    assert_ne!(asked(None, 1, 1), asked(None, 2, 1));
+    assert_eq!(asked(None, 1, 1), asked(None, 1, 2), "after the start");
+    assert_eq!(asked(Some(7), 1, 1), asked(Some(7), 2, 2), "chosen");
+    assert_eq!(asked(Some(7), 1, 1), asked(None, 7, 1));
+}
+
+#[test]
 fn a_queue_of_no_length_holds_one() {
     let mut talk = talk(|config| config.queue_limit = 0).watching(&[]);
     talk.sends(&event("ADDED", &pod("a", "1", 2, "0")));

@@ -87,6 +87,11 @@ impl Delays {
         Self { backoff, random: Random::new(seed), refusals: 0, unanswered: None, relists: 0 }
     }
 
+    /// Begins the jitter anew.
+    pub(super) fn reseed(&mut self, seed: u64) {
+        self.random = Random::new(seed);
+    }
+
     /// The delay after a failure at `now`; at least what the server asked for.
     pub(super) fn next(&mut self, now: Instant, wait: Wait) -> Duration {
         let delay = match wait.cause {

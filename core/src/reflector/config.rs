@@ -36,8 +36,10 @@ pub struct ReflectorConfig {
     /// back after the same time (`Retry-After`; a quarter of that where it is longer). Zero for a client that has no
     /// company.
     pub reconnect_spread: Duration,
-    /// Where the jitter and the hashes begin; to be drawn at random in production.
-    pub seed: u64,
+    /// Where the jitter and the hashes begin. `None` leaves it to the program that drives the informer: a runtime draws
+    /// it from the system ([`Informer::seed_unless_chosen`](crate::Informer::seed_unless_chosen)), because informers with
+    /// the same seed end their watches, and return after an outage, at the same moment. Where nobody draws one, it is 0.
+    pub seed: Option<u64>,
 }
 
 /// How new the state has to be that a server answers a list or a watch-list with.
@@ -67,7 +69,7 @@ impl Default for ReflectorConfig {
             bookmark_overdue: Some(Duration::from_secs(180)),
             backoff: Backoff::default(),
             reconnect_spread: Duration::from_secs(1),
-            seed: 0,
+            seed: None,
         }
     }
 }

@@ -120,7 +120,7 @@ impl Reflector {
             relist: Relist::default(),
             watch_list: WatchList::default(),
             refused: 0,
-            delays: Delays::new(config.backoff, config.seed),
+            delays: Delays::new(config.backoff, config.seed.unwrap_or_default()),
             outage: None,
             report: None,
             began: Instant::ZERO,
@@ -231,6 +231,16 @@ impl Reflector {
     /// Whether a watch has been silent for longer than servers take between bookmarks.
     pub(crate) fn is_overdue(&self, now: Instant) -> bool {
         self.config.bookmark_overdue.is_some_and(|overdue| self.heard + overdue <= now)
+    }
+
+    /// Begins the jitter anew with `seed`, unless the configuration names one, or the reflector was started. Returns
+    /// whether it did.
+    pub(crate) fn seed_unless_chosen(&mut self, seed: u64) -> bool {
+        let free = self.config.seed.is_none() && self.state == State::Idle;
+        if free {
+            self.delays.reseed(seed);
+        }
+        free
     }
 
     /// What is reflected.

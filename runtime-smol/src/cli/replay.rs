@@ -225,6 +225,8 @@ fn config(options: &ReplayOptions, playback: &Playback) -> InformerConfig {
     config.reflector.reconnect_spread = std::time::Duration::ZERO;
     config.reflector.watch_list = playback.summary().watch_lists.left > 0;
     config.order = options.order;
+    // A replay is the same each time.
+    config.reflector.seed = Some(0);
     config
 }
 

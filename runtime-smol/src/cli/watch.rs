@@ -320,12 +320,5 @@ fn config(options: &WatchOptions) -> InformerConfig {
     let mut config = InformerConfig::default();
     config.reflector.watch_list = options.watch_list;
     config.reflector.reconnect_spread = Duration::ZERO;
-    config.reflector.seed = seed();
     config
-}
-
-/// Another one in every run.
-fn seed() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(std::process::id())
 }

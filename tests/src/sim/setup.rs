@@ -73,7 +73,7 @@ fn informer(dice: &mut Dice) -> InformerConfig {
     let seconds = |least, most| Some((Duration::from_secs(least), Duration::from_secs(most)));
     reflector.watch_timeout = dice.pick(&[seconds(5, 10), seconds(60, 120), seconds(300, 600)]);
     reflector.answer_timeout = dice.pick(&[Some(Duration::from_secs(10)), Some(Duration::from_secs(60))]);
-    reflector.seed = dice.throw();
+    reflector.seed = Some(dice.throw());
     config
 }
 

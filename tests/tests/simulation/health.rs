@@ -141,7 +141,7 @@ fn requests(fault: Fault, which: Which, watch_list: bool, page_size: u32, since:
     let mut config = InformerConfig::default();
     config.reflector.watch_list = watch_list;
     config.reflector.page_size = Some(page_size);
-    config.reflector.seed = 7;
+    config.reflector.seed = Some(7);
     let mut world = world(vec![client(config, 1)]);
     let since = Instant::ZERO + since;
     let client = &mut world.clients[0];

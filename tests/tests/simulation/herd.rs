@@ -37,8 +37,11 @@ fn check(back: &[u64], most: u64) {
 fn outage(length: Duration, watch_list: bool) -> Vec<u64> {
     let clients = (0..CLIENTS).map(|seed| {
         let mut config = InformerConfig::default();
-        (config.reflector.watch_list, config.reflector.seed) = (watch_list, seed);
-        client(config, seed)
+        config.reflector.watch_list = watch_list;
+        let mut client = client(config, seed);
+        // As a runtime does.
+        client.informer.seed_unless_chosen(seed);
+        client
     });
     let mut world = world(clients.collect());
     let (lost, back) = (Instant::ZERO + LOST, Instant::ZERO + LOST + length);

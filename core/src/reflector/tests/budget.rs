@@ -17,7 +17,7 @@ type Server = fn(&mut Talk, &str);
 
 /// The requests of the first and of the second hour.
 fn requests(seed: u64, server: Server) -> [usize; 2] {
-    let mut talk = talk(ReflectorConfig { seed, ..Default::default() });
+    let mut talk = talk(ReflectorConfig { seed: Some(seed), ..Default::default() });
     let _ = talk.says(|_| Input::Start);
     let mut hours = [0; 2];
     while talk.now < Instant::ZERO + 2 * HOUR {

@@ -42,7 +42,7 @@ impl Talk {
 
 /// A reflector with the defaults and this seed, which watches.
 pub(super) fn watching(seed: u64) -> Talk {
-    let mut talk = talk(ReflectorConfig { seed, ..Default::default() });
+    let mut talk = talk(ReflectorConfig { seed: Some(seed), ..Default::default() });
     let _ = talk.says(|_| Input::Start);
     let _ = talk.asks();
     talk.head(200);

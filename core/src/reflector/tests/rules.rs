@@ -117,7 +117,7 @@ fn an_error_event_of_500_waits() {
 fn watches_of_many_clients_do_not_end_together() {
     let mut timeouts: Vec<u64> = (0..100)
         .map(|seed| {
-            let mut talk = talk(ReflectorConfig { seed, watch_list: false, ..Default::default() });
+            let mut talk = talk(ReflectorConfig { seed: Some(seed), watch_list: false, ..Default::default() });
             let _ = talk.says(|_| Input::Start);
             let _ = talk.asks();
             let _ = talk.says(|id| list_end(id, "5", ""));

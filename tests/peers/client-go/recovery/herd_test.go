@@ -1,0 +1,83 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const (
+	herd = 1000
+	// When the server is lost: after the delays of the start are forgotten, before the first watch ends by itself.
+	lost = 4 * time.Minute
+	// How long is waited for the last one.
+	patience = 10 * time.Minute
+)
+
+func TestAThousandClientsThatLoseTheirServer(t *testing.T) {
+	for _, outage := range []time.Duration{0, 2 * time.Second, 10 * time.Second, 90 * time.Second} {
+		var peak, requests int
+		var returns []time.Duration
+		bubble(t, func(t *testing.T) { peak, requests, returns = loss(t, outage) })
+		seconds := func(share float64) float64 {
+			return returns[int(share*float64(len(returns)-1))].Seconds()
+		}
+		figures.note(t, "herd", fmt.Sprintf("%.0f", outage.Seconds()), []figure{
+			{float64(peak), 0.2, 20}, {float64(requests), 0.1, 20},
+			{seconds(0.5), 0.1, 1}, {seconds(0.9), 0.1, 1}, {seconds(1), 0.2, 2},
+		}, "")
+	}
+}
+
+// How many requests the server answers in the worst second after it is back, and in all until everybody is; and how
+// long after it each client has a watch again.
+func loss(t *testing.T, outage time.Duration) (peak, requests int, returns []time.Duration) {
+	server := newServer()
+	ctx, cancel := context.WithCancel(t.Context())
+	doors, wait := followers(ctx, t, server, herd)
+	defer func() {
+		cancel()
+		wait()
+	}()
+	time.Sleep(lost)
+	synctest.Wait()
+	server.become(state{refuses: outage > 0})
+	server.breakStreams()
+	if outage > 0 {
+		time.Sleep(outage)
+		synctest.Wait()
+		server.become(state{})
+	}
+	back := time.Now()
+	if outage == 0 {
+		// They may have come back already: nothing was between.
+		back = back.Add(-time.Nanosecond)
+	}
+	time.Sleep(patience)
+	synctest.Wait()
+	for _, door := range doors {
+		at := slices.IndexFunc(door.watches, back.Before)
+		if at < 0 {
+			t.Fatal("somebody does not come back")
+		}
+		returns = append(returns, door.watches[at].Sub(back))
+	}
+	slices.Sort(returns)
+	last := back.Add(returns[len(returns)-1])
+	seconds := map[int]int{}
+	for _, door := range doors {
+		for _, moment := range door.accepted {
+			if moment.After(back) && !moment.After(last) {
+				requests++
+				seconds[int(moment.Sub(back).Seconds())]++
+			}
+		}
+	}
+	for _, count := range seconds {
+		peak = max(peak, count)
+	}
+	return peak, requests, returns
+}

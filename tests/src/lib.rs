@@ -6,5 +6,6 @@ pub mod control_plane;
 pub mod models;
 pub mod ops;
 pub mod pods;
+pub mod recovery;
 pub mod sim;
 pub mod told;

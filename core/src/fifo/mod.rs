@@ -225,6 +225,12 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.nodes[self.next()?].delta.as_ref()
     }
 
+    /// In which order deltas leave.
+    #[must_use]
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
     /// Whether the initial state has been popped: the first list, or none where a watch event came before any list.
     /// Once true, it stays true.
     #[must_use]

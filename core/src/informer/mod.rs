@@ -133,7 +133,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     /// is not empty, stay as they are.
     pub fn seed_unless_chosen(&mut self, seed: u64) {
         if self.reflector.seed_unless_chosen(seed) {
-            self.fifo = DeltaFifo::with_seed(self.order, seed);
+            self.fifo = DeltaFifo::with_seed(self.fifo.order(), seed);
             self.cache.write(|cache| cache.seed_unless_chosen(seed));
         }
     }

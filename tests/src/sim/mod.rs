@@ -8,6 +8,7 @@
 
 mod answer;
 mod ask;
+mod calm;
 mod client;
 mod dice;
 mod fault;
@@ -33,6 +34,7 @@ mod world;
 
 pub use answer::Answer;
 pub use ask::Ask;
+pub use calm::{calm_world, prompt_client};
 pub use client::Client;
 pub use dice::Dice;
 pub use fault::Fault;

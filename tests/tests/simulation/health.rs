@@ -1,9 +1,7 @@
 //! A server that is sick for an hour is not asked more than it can bear.
 
-use listwatch_core::{InformerConfig, Instant, Resource};
-use listwatch_tests::sim::{
-    Client, Dice, Fault, Pieces, Refusal, Server, ServerConfig, TooLarge, Trace, WatchLists, Which, World, Write,
-};
+use listwatch_core::{InformerConfig, Instant};
+use listwatch_tests::sim::{Fault, Refusal, Which, World, Write, calm_world, prompt_client};
 use std::time::Duration;
 
 /// How many probes an hour a server gets that does not answer: one in four seconds.
@@ -117,7 +115,7 @@ fn a_server_that_forgets_versions_after_half_a_minute_is_asked_for_lists_ever_le
     for page_size in [500, 1] {
         let mut config = InformerConfig::default();
         (config.reflector.watch_list, config.reflector.page_size) = (false, Some(page_size));
-        let mut world = world(vec![client(config, 1)]);
+        let mut world = calm_world(vec![prompt_client(config, 1)]);
         world.clients[0].informer.start(Instant::ZERO);
         let mut watched = 0;
         while world.now < Instant::ZERO + HOUR {
@@ -142,7 +140,7 @@ fn requests(fault: Fault, which: Which, watch_list: bool, page_size: u32, since:
     config.reflector.watch_list = watch_list;
     config.reflector.page_size = Some(page_size);
     config.reflector.seed = Some(7);
-    let mut world = world(vec![client(config, 1)]);
+    let mut world = calm_world(vec![prompt_client(config, 1)]);
     let since = Instant::ZERO + since;
     let client = &mut world.clients[0];
     client.script.hold(fault, which, since, since + HOUR);
@@ -164,30 +162,3 @@ fn requests(fault: Fault, which: Which, watch_list: bool, page_size: u32, since:
     write_until(&mut world, since + HOUR);
     world.clients[0].tally.requests - before
 }
-
-/// A world whose server is well, with three objects.
-pub(crate) fn world(clients: Vec<Client>) -> World {
-    let mut server = Server::new(ServerConfig {
-        keys: KEYS,
-        replicas: 1,
-        watch_lists: WatchLists::Served,
-        initial: Duration::ZERO,
-        early_bookmarks: false,
-        keeps_time: true,
-        refuses_watches: true,
-        waits_for_versions: true,
-        too_large: TooLarge::CauseType,
-    });
-    (0..KEYS).for_each(|key| server.log.put(key, Write::default()));
-    World::new(server, clients)
-}
-
-/// A client that is answered without delay.
-pub(crate) fn client(config: InformerConfig, seed: u64) -> Client {
-    let pieces = Some(Pieces::default());
-    let mut client = Client::new(Resource::new("/api/v1/pods"), config, KEYS, Dice::new(seed), Trace::new(false));
-    client.pieces = pieces;
-    client
-}
-
-const KEYS: u8 = 3;

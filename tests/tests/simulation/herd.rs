@@ -1,8 +1,7 @@
 //! Clients that lose their server together are back soon, and not together.
 
-use crate::health::{client, world};
 use listwatch_core::{InformerConfig, Instant};
-use listwatch_tests::sim::{Connection, Fault, Which, World};
+use listwatch_tests::sim::{Connection, Fault, Which, World, calm_world, prompt_client};
 use std::time::Duration;
 
 const CLIENTS: u64 = 1_000;
@@ -38,12 +37,12 @@ fn outage(length: Duration, watch_list: bool) -> Vec<u64> {
     let clients = (0..CLIENTS).map(|seed| {
         let mut config = InformerConfig::default();
         config.reflector.watch_list = watch_list;
-        let mut client = client(config, seed);
+        let mut client = prompt_client(config, seed);
         // As a runtime does.
         client.informer.seed_unless_chosen(seed);
         client
     });
-    let mut world = world(clients.collect());
+    let mut world = calm_world(clients.collect());
     let (lost, back) = (Instant::ZERO + LOST, Instant::ZERO + LOST + length);
     for client in &mut world.clients {
         client.script.hold(Fault::ConnectionRefused, Which::Any, lost, back);

@@ -3,5 +3,6 @@
 mod capture;
 mod health;
 mod herd;
+mod recovery;
 mod seeds;
 mod server;

@@ -1,0 +1,40 @@
+//! Worlds in which nothing goes wrong by itself.
+
+use super::client::Client;
+use super::dice::Dice;
+use super::log::Write;
+use super::network::Pieces;
+use super::refusal::TooLarge;
+use super::server::{Server, ServerConfig, WatchLists};
+use super::trace::Trace;
+use super::world::World;
+use listwatch_core::{InformerConfig, Resource};
+use std::time::Duration;
+
+const KEYS: u8 = 3;
+
+/// A world whose server is well, with three objects.
+#[must_use]
+pub fn calm_world(clients: Vec<Client>) -> World {
+    let mut server = Server::new(ServerConfig {
+        keys: KEYS,
+        replicas: 1,
+        watch_lists: WatchLists::Served,
+        initial: Duration::ZERO,
+        early_bookmarks: false,
+        keeps_time: true,
+        refuses_watches: true,
+        waits_for_versions: true,
+        too_large: TooLarge::CauseType,
+    });
+    (0..KEYS).for_each(|key| server.log.put(key, Write::default()));
+    World::new(server, clients)
+}
+
+/// A client that is answered without delay.
+#[must_use]
+pub fn prompt_client(config: InformerConfig, seed: u64) -> Client {
+    let mut client = Client::new(Resource::new("/api/v1/pods"), config, KEYS, Dice::new(seed), Trace::new(false));
+    client.pieces = Some(Pieces::default());
+    client
+}

@@ -1,3 +1,4 @@
+use crate::budget::Budget;
 use crate::clock::{Clock, Sleep};
 use crate::synced::{Board, Synced};
 use core::fmt;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 
 /// What an informer tells, as a stream: the driver of core, with a clock to wait by.
 ///
-/// It ends only where [`until`](Self::until) says so; a server's changes have no end.
+/// It ends only where [`until`](Self::until) says so; a server's changes have no end. After some dozen events that were
+/// ready at once it lets other tasks go on.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
@@ -36,6 +38,7 @@ pub struct Events<T, L, C> {
     clock: Clock,
     board: Announced,
     sleep: Option<Sleep>,
+    budget: Budget,
     until: fn(&Driver<T, L, C>) -> bool,
 }
 
@@ -49,7 +52,7 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
         }
         driver.informer_mut().start(clock.now());
         let board = Announced(Board::new(&clock));
-        Self { driver, clock, board, sleep: None, until: |_| false }
+        Self { driver, clock, board, sleep: None, budget: Budget::new(), until: |_| false }
     }
 
     /// Ends the stream when nothing is left to tell and `ended` says that nothing more will come.
@@ -117,6 +120,9 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + U
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event<T>>> {
         let this = &mut *self;
+        if this.budget.poll_spend(cx).is_pending() {
+            return Poll::Pending;
+        }
         loop {
             if let Poll::Ready(event) = this.driver.poll(this.clock.now(), cx) {
                 if matches!(event, Event::Synced | Event::Failed(_)) {
@@ -129,6 +135,7 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + U
                 return Poll::Ready(this.driver.informer_mut().poll_event());
             }
             if this.poll_sleep(cx).is_pending() {
+                this.budget.refill();
                 return Poll::Pending;
             }
         }
@@ -155,11 +162,14 @@ mod tests {
     use crate::synced::NotSynced;
     use crate::{
         Action, Clock, Driver, Events, Executor, FailureClass, Head, Incoming, Informer, InformerConfig,
-        InformerStatus, ListerWatcher, MetadataOnly, Request, RequestId, Resource, Turn, Verb, run,
+        InformerStatus, Key, ListerWatcher, MetadataOnly, Outcome, Request, RequestId, Resource, SharedWorkQueue,
+        StdLock, Turn, Verb, Workers, run,
     };
-    use core::task::Poll;
+    use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use core::task::{Context, Poll, Waker};
     use core::time::Duration;
-    use smol::stream::StreamExt;
+    use smol::stream::{Stream, StreamExt};
+    use std::sync::Arc;
 
     /// A server that answers everything with this status, and an empty body.
     struct Answers(u16, Vec<Incoming>);
@@ -257,5 +267,92 @@ mod tests {
         });
         assert!(!events.driver().informer().cache().is_empty());
         assert_eq!(run(&clock, &executor, events.synced()), Ok(()), "and who asks later goes on at once");
+    }
+
+    /// A server that never lets anybody wait: an empty list, and then a watch with many events.
+    #[derive(Default)]
+    struct Floods {
+        opened: u32,
+        id: Option<RequestId>,
+        /// Pieces of the answer that were taken.
+        taken: u32,
+    }
+
+    const FLOOD: u32 = 50_000;
+
+    impl ListerWatcher for Floods {
+        fn open(&mut self, id: RequestId, _: &Request) {
+            *self = Self { opened: self.opened + 1, id: Some(id), taken: 0 };
+        }
+
+        fn poll_read(&mut self, _: Turn<'_, '_>, space: &mut [u8]) -> Poll<Incoming> {
+            let Some(id) = self.id else { return Poll::Pending };
+            let n = self.taken;
+            self.taken += 1;
+            let text = match (self.opened, n) {
+                (_, 0) => return Poll::Ready(Incoming::Head { id, head: Head { status: 200, ..Head::default() } }),
+                (1, 1) => r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#.to_owned(),
+                (1, _) => return Poll::Ready(Incoming::End { id }),
+                (_, n) if n > FLOOD => return Poll::Ready(Incoming::Idle { until: None }),
+                _ => {
+                    let meta = format!(r#"{{"name":"pod-{n}","resourceVersion":"{}"}}"#, n + 1);
+                    format!("{{\"type\":\"ADDED\",\"object\":{{\"metadata\":{meta}}}}}\n")
+                }
+            };
+            space[..text.len()].copy_from_slice(text.as_bytes());
+            Poll::Ready(Incoming::Data { id, len: text.len() })
+        }
+
+        fn abort(&mut self, _: RequestId) {}
+    }
+
+    /// The keys that the flood tells of, and then the end.
+    fn flood(clock: &Clock) -> impl Stream<Item = Key> + Unpin + use<> {
+        let mut config = InformerConfig::default();
+        config.reflector.watch_list = false;
+        let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), config);
+        let events = Events::start(Driver::new(informer, Floods::default()), clock.clone());
+        events.filter_map(|event| event.key().cloned()).take(FLOOD as usize)
+    }
+
+    /// Takes the keys in a task beside one that reconciles, and says how many are reconciled when all are taken.
+    fn reconciled_meanwhile() -> u32 {
+        let done = AtomicU32::new(0);
+        let (clock, executor) = (Clock::simulated(), Executor::new());
+        let queue = Arc::new(SharedWorkQueue::<Key, StdLock>::default());
+        let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| {
+            done.fetch_add(1, Relaxed);
+            core::future::ready(Outcome::Done)
+        });
+        let added = Arc::clone(&queue);
+        let told = flood(&clock).for_each(move |key| _ = added.add(key));
+        let told = executor.spawn(async {
+            told.await;
+            done.load(Relaxed)
+        });
+        let meanwhile = run(&clock, &executor, told);
+        drop(workers);
+        meanwhile
+    }
+
+    #[test]
+    fn events_that_are_always_ready_let_reconciles_run() {
+        let meanwhile = reconciled_meanwhile();
+        assert!(meanwhile > FLOOD / 2, "{meanwhile} of {FLOOD} keys are reconciled when all are told");
+    }
+
+    /// No executor: a loop that polls one future and then the other.
+    #[test]
+    fn events_that_are_always_ready_return_to_whoever_polls_them() {
+        let clock = Clock::simulated();
+        let (mut events, mut told, mut turns) = (flood(&clock), 0, 0);
+        let mut cx = Context::from_waker(Waker::noop());
+        while told < FLOOD {
+            while let Poll::Ready(Some(_)) = events.poll_next(&mut cx) {
+                told += 1;
+            }
+            turns += 1;
+        }
+        assert!(turns > 100, "{turns} turns for the others in {told} events");
     }
 }

@@ -3,9 +3,13 @@
 //! This is the crate to depend on: it brings core and the transports with it. It reads the clock, spawns and sleeps;
 //! what is done when is decided in core.
 
+mod budget;
+mod caught;
 mod client;
 mod clock;
+mod crew;
 mod events;
+mod outcome;
 mod run;
 mod synced;
 mod workers;
@@ -13,10 +17,12 @@ mod workers;
 pub use async_executor::Executor;
 pub use client::Client;
 pub use clock::{Clock, Outside, Sleep};
+pub use crew::Ended;
 pub use events::Events;
+pub use outcome::Outcome;
 pub use run::run;
 pub use synced::{NotSynced, Synced};
-pub use workers::{Outcome, Workers};
+pub use workers::{Workers, WorkersBuilder};
 
 pub use listwatch_core::*;
 #[cfg(feature = "file")]

@@ -1,24 +1,24 @@
-use crate::Clock;
+use crate::budget::Budget;
+use crate::caught::{caught, caught_call};
+use crate::crew::{Crew, Ended, Seat};
+use crate::{Clock, Outcome};
 use async_executor::{Executor, Task};
+use core::fmt;
+use core::future::poll_fn;
 use core::hash::Hash;
+use core::pin::Pin;
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_core::{Due, RateLimiter, SharedWorkQueue, StdLock};
+use listwatch_core::{Discipline, Due, ExponentialBackoff, Fifo, RateLimiter, SharedWorkQueue, StdLock};
 use std::sync::Arc;
 
-/// What a worker says of a key it has worked on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Outcome {
-    /// All is as it should be. Earlier failures are forgotten.
-    Done,
-    /// It failed: again, after a delay that the queue's rate limiter gives.
-    Retry,
-    /// Again after this time, and no failure.
-    RequeueAfter(Duration),
-}
-
 /// Tasks that take keys out of a work queue, and one that follows its delays.
+///
+/// A reconcile that panics has failed: it is caught, counted ([`QueueStats::panics`](crate::QueueStats::panics)), and its
+/// key is tried again as the rate limiter says, while the worker goes on. The panic hook, which prints the message unless
+/// the program has set another, is called as for any panic; [`on_panic`](WorkersBuilder::on_panic) tells the key too.
+///
+/// At the deadline of a [drain](SharedWorkQueue::shut_down_with_drain) the reconciles that are not done are dropped.
 ///
 /// ```
 /// use listwatch_runtime_smol::{Clock, Executor, Outcome, SharedWorkQueue, StdLock, WorkQueue, Workers, run};
@@ -33,90 +33,224 @@ pub enum Outcome {
 /// queue.add(7);
 /// queue.add(8);
 /// queue.shut_down();
-/// run(&clock, &executor, workers.ended());
-/// assert!(queue.is_drained());
+/// let ended = run(&clock, &executor, workers.ended());
+/// assert!(queue.is_drained() && ended.dropped.is_empty());
 /// ```
-#[derive(Debug)]
 #[must_use = "dropping the workers ends them"]
-pub struct Workers {
+pub struct Workers<K> {
+    crew: Arc<Crew<K>>,
     tasks: Vec<Task<()>>,
+    _delays: Task<()>,
 }
 
-impl Workers {
+impl<K> Workers<K> {
+    /// Workers of a queue that are yet to be [spawned](WorkersBuilder::spawn).
+    pub fn builder<'q, L, D: Discipline<K>>(
+        queue: &'q Arc<SharedWorkQueue<K, StdLock, L, D>>,
+        clock: &'q Clock,
+    ) -> WorkersBuilder<'q, K, L, D> {
+        WorkersBuilder { queue, clock, on_panic: |_, _| {} }
+    }
+
     /// Spawns `count` workers that call `reconcile` with one key after the other. A key is never with two of them.
     ///
     /// They end when the queue is shut down and what was ready is done.
-    pub fn spawn<'a, K, L, R, F>(
+    pub fn spawn<'a, L, D, R, F>(
         executor: &Executor<'a>,
-        queue: &Arc<SharedWorkQueue<K, StdLock, L>>,
+        queue: &Arc<SharedWorkQueue<K, StdLock, L, D>>,
         clock: &Clock,
         count: usize,
         reconcile: R,
     ) -> Self
     where
         K: Hash + Eq + Clone + Send + Sync + 'a,
-        L: RateLimiter + Send + Sync + 'a,
+        L: RateLimiter + 'a,
+        D: Discipline<K> + 'a,
+        SharedWorkQueue<K, StdLock, L, D>: Send + Sync,
         R: Fn(K) -> F + Clone + Send + 'a,
         F: Future<Output = Outcome> + Send + 'a,
     {
-        let delays = executor.spawn(follow_delays(Arc::clone(queue), clock.clone()));
-        let workers =
-            (0..count.max(1)).map(|_| executor.spawn(work(Arc::clone(queue), clock.clone(), reconcile.clone())));
-        Self { tasks: workers.chain([delays]).collect() }
+        Self::builder(queue, clock).spawn(executor, count, reconcile)
     }
 
     /// Waits until the queue is shut down and every worker has ended.
-    pub async fn ended(self) {
-        for task in self.tasks {
-            task.await;
+    ///
+    /// Where the queue is shut down with a drain, that is at its deadline at the latest, whatever the reconciles do. (One
+    /// that blocks its thread can hold up all that this thread is to do, these workers' end among it: for that the
+    /// executor needs another.)
+    ///
+    /// # Panics
+    /// Where a key's `Clone` panicked under a worker.
+    pub async fn ended(self) -> Ended<K> {
+        let ended = poll_fn(|cx| self.crew.poll_ended(cx)).await;
+        if ended.blocked.is_empty() {
+            for task in self.tasks {
+                task.await;
+            }
         }
+        ended
     }
 }
 
-async fn work<K, L, R, F>(queue: Arc<SharedWorkQueue<K, StdLock, L>>, clock: Clock, reconcile: R)
+impl<K> fmt::Debug for Workers<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workers").field("workers", &self.tasks.len()).finish_non_exhaustive()
+    }
+}
+
+/// Workers that are yet to be spawned; see [`Workers::builder`].
+pub struct WorkersBuilder<'q, K, L = ExponentialBackoff, D: Discipline<K> = Fifo, P = fn(&K, &str)> {
+    queue: &'q Arc<SharedWorkQueue<K, StdLock, L, D>>,
+    clock: &'q Clock,
+    on_panic: P,
+}
+
+impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
+    /// Tells of each reconcile that panics its key and the panic's message.
+    ///
+    /// ```
+    /// # use listwatch_runtime_smol::{Clock, Executor, Outcome, SharedWorkQueue, StdLock, WorkQueue, Workers, run};
+    /// # use std::sync::Arc;
+    /// # let (clock, executor) = (Clock::simulated(), Executor::new());
+    /// # let queue = Arc::new(SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default()));
+    /// let workers = Workers::builder(&queue, &clock)
+    ///     .on_panic(|key: &u32, message: &str| eprintln!("{key}: {message}"))
+    ///     .spawn(&executor, 2, |key: u32| async move {
+    ///         assert_ne!(key, 7, "not this one");
+    ///         Outcome::Done
+    ///     });
+    /// queue.add(7);
+    /// queue.shut_down();
+    /// run(&clock, &executor, workers.ended());
+    /// assert_eq!(queue.stats().panics, 1);
+    /// ```
+    pub fn on_panic<Q: Fn(&K, &str)>(self, on_panic: Q) -> WorkersBuilder<'q, K, L, D, Q> {
+        WorkersBuilder { queue: self.queue, clock: self.clock, on_panic }
+    }
+
+    /// See [`Workers::spawn`].
+    pub fn spawn<'a, R, F>(self, executor: &Executor<'a>, count: usize, reconcile: R) -> Workers<K>
+    where
+        K: Hash + Eq + Clone + Send + Sync + 'a,
+        L: RateLimiter + 'a,
+        D: Discipline<K> + 'a,
+        SharedWorkQueue<K, StdLock, L, D>: Send + Sync,
+        P: Fn(&K, &str) + Send + Sync + 'a,
+        R: Fn(K) -> F + Clone + Send + 'a,
+        F: Future<Output = Outcome> + Send + 'a,
+    {
+        let count = count.max(1);
+        let crew = Crew::new(count);
+        let shop = Shop { queue: Arc::clone(self.queue), clock: self.clock.clone(), on_panic: self.on_panic };
+        let shop = Arc::new(shop);
+        let spawn = |number| {
+            let (shop, seat, reconcile) = (Arc::clone(&shop), crew.seat(number), reconcile.clone());
+            executor.spawn(async move { shop.work(seat, reconcile).await })
+        };
+        let tasks = (0..count).map(spawn).collect();
+        let follower = Arc::clone(&crew);
+        let delays = executor.spawn(async move { shop.follow_delays(&follower).await });
+        Workers { crew, tasks, _delays: delays }
+    }
+}
+
+impl<K, L, D: Discipline<K>, P> fmt::Debug for WorkersBuilder<'_, K, L, D, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkersBuilder").finish_non_exhaustive()
+    }
+}
+
+/// What all workers have in common.
+struct Shop<K, L, D: Discipline<K>, P> {
+    queue: Arc<SharedWorkQueue<K, StdLock, L, D>>,
+    clock: Clock,
+    on_panic: P,
+}
+
+/// When a key is tried again whose retry the rate limiter panicked over.
+const AFTER_A_LIMITER_THAT_PANICS: Duration = Duration::from_secs(1);
+
+impl<K, L, D, P> Shop<K, L, D, P>
 where
     K: Hash + Eq + Clone,
     L: RateLimiter,
-    R: Fn(K) -> F,
-    F: Future<Output = Outcome>,
+    D: Discipline<K>,
+    P: Fn(&K, &str),
 {
-    let mut next = queue.get();
-    while let Some(job) = next.await {
-        let key = job.key().clone();
-        match reconcile(key.clone()).await {
-            Outcome::Done => queue.forget(&key),
-            Outcome::Retry => {
-                queue.add_rate_limited(clock.now(), key);
+    async fn work<F: Future<Output = Outcome>>(&self, seat: Seat<K>, reconcile: impl Fn(K) -> F) {
+        let (mut budget, mut next) = (Budget::new(), self.queue.get());
+        while let Some(job) = next.await {
+            let key = job.key();
+            seat.take(key.clone());
+            match caught(caught_call(|| reconcile(key.clone())), &seat).await {
+                Ok(Some(outcome)) => self.settle(key, outcome),
+                Ok(None) => seat.give_up(),
+                Err(panic) => {
+                    self.report(key, &panic);
+                    self.settle(key, Outcome::Retry);
+                }
             }
+            seat.put_down();
+            let mut job = Some(job);
+            next = poll_fn(|cx| {
+                // The key is given back before others go on.
+                if budget.poll_spend(cx).is_pending() {
+                    job = None;
+                    return Poll::Pending;
+                }
+                Poll::Ready(job.take().map_or_else(|| self.queue.get(), |job| job.done_and_get()))
+            })
+            .await;
+        }
+    }
+
+    /// Puts the key where its outcome says.
+    fn settle(&self, key: &K, outcome: Outcome) {
+        let now = self.clock.now();
+        let settled = caught_call(|| match outcome {
+            Outcome::Done => self.queue.forget(key),
+            Outcome::Retry => _ = self.queue.add_rate_limited(now, key.clone()),
+            Outcome::RetryAfter(least) => _ = self.queue.add_rate_limited_after(now, key.clone(), least),
             Outcome::RequeueAfter(delay) => {
-                queue.forget(&key);
-                queue.add_after(clock.now(), key, delay);
+                self.queue.forget(key);
+                self.queue.add_after(now, key.clone(), delay);
             }
+        });
+        if let Err(panic) = settled {
+            self.report(key, &panic);
+            self.queue.add_after(now, key.clone(), AFTER_A_LIMITER_THAT_PANICS);
         }
-        next = job.done_and_get();
     }
-}
 
-/// Moves keys whose delay is over to the ready ones, for as long as the queue is open.
-async fn follow_delays<K, L>(queue: Arc<SharedWorkQueue<K, StdLock, L>>, clock: Clock)
-where
-    K: Hash + Eq + Clone,
-    L: RateLimiter,
-{
-    let (mut delays, mut sleep) = (queue.delays(), None);
-    core::future::poll_fn(|cx| {
-        loop {
-            match delays.poll_due(cx, clock.now()) {
-                Due::Closed => return Poll::Ready(()),
-                Due::Idle => return Poll::Pending,
-                Due::At(at) => {
-                    let sleep = sleep.insert(clock.sleep_until(at));
-                    if core::pin::Pin::new(sleep).poll(cx).is_pending() {
-                        return Poll::Pending;
+    fn report(&self, key: &K, panic: &str) {
+        self.queue.note_panic();
+        // The hook has told of a panic in here, and nobody else is left to tell.
+        let _ = caught_call(|| (self.on_panic)(key, panic));
+    }
+
+    /// Moves keys whose delay is over to the ready ones, until the queue is drained or the time for that is over.
+    async fn follow_delays(&self, crew: &Crew<K>) {
+        let (mut delays, mut sleep) = (self.queue.delays(), None);
+        poll_fn(|cx| {
+            loop {
+                match delays.poll_due(cx, self.clock.now()) {
+                    Due::Closed => return Poll::Ready(()),
+                    Due::Idle => return Poll::Pending,
+                    Due::At(at) => {
+                        let sleep = sleep.insert(self.clock.sleep_until(at));
+                        if Pin::new(sleep).poll(cx).is_pending() {
+                            return Poll::Pending;
+                        }
                     }
                 }
             }
+        })
+        .await;
+        if !self.queue.is_drained() {
+            crew.end();
         }
-    })
-    .await;
+    }
 }
+
+#[cfg(test)]
+mod tests;

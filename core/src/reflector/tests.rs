@@ -8,8 +8,8 @@ use std::vec::Vec;
 
 mod budget;
 mod consistency;
-mod report;
 mod recovery;
+mod report;
 mod rules;
 
 /// A watch that lived for so long shows that the server is well.

@@ -156,7 +156,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         broken.or_else(|| (!self.counts.synced).then(in_vain))
     }
 
-    fn spawn_workers(&self, executor: &Executor<'static>) -> Workers {
+    fn spawn_workers(&self, executor: &Executor<'static>) -> Workers<Key> {
         let (cache, reconciles) = (Arc::clone(&self.cache), Arc::clone(&self.reconciles));
         Workers::spawn(executor, &self.queue, &self.clock, self.options.workers, move |key: Key| {
             let (cache, reconciles) = (Arc::clone(&cache), Arc::clone(&reconciles));

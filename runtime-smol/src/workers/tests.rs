@@ -1,0 +1,230 @@
+use super::*;
+use crate::run;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use listwatch_core::{ApiError, Instant, Lanes, Status, WorkQueue};
+use std::sync::Mutex;
+use std::sync::mpsc;
+
+type Queue = Arc<SharedWorkQueue<u32, StdLock>>;
+
+fn queue() -> Queue {
+    Arc::new(SharedWorkQueue::new(WorkQueue::default()))
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn workers_go_on_after_a_panic_and_the_key_is_tried_again() {
+    let (tries, told) = (AtomicU32::new(0), Mutex::new(Vec::new()));
+    let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
+    let workers = Workers::builder(&queue, &clock)
+        .on_panic(|key: &u32, message: &str| told.lock().unwrap().push((*key, message.to_owned())))
+        .spawn(&executor, 2, |key: u32| {
+            let n = tries.fetch_add(1, SeqCst);
+            assert_ne!(n, 0, "in the call");
+            async move {
+                assert_ne!(n, 1, "in the {key}");
+                if key == 1 { Outcome::Done } else { Outcome::Retry }
+            }
+        });
+    queue.add(1);
+    run(&clock, &executor, async {
+        while tries.load(SeqCst) < 3 {
+            clock.sleep(Duration::from_millis(1)).await;
+        }
+        clock.sleep(Duration::from_millis(1)).await;
+        assert_eq!((queue.stats().panics, queue.num_requeues(&1)), (2, 0));
+        queue.shut_down();
+        assert_eq!(workers.ended().await, Ended { dropped: Vec::new(), blocked: Vec::new() });
+    });
+    assert!(clock.now() >= Instant::ZERO + Duration::from_millis(15), "after back-offs of 5 and 10 ms");
+    let told: Vec<(u32, String)> = told.lock().unwrap().clone();
+    assert_eq!(told.iter().map(|(key, _)| *key).collect::<Vec<_>>(), [1, 1]);
+    assert!(told[0].1.ends_with("in the call\n  left: 0\n right: 0"), "{told:?}");
+    assert!(told[1].1.contains("in the 1"), "{told:?}");
+}
+
+#[test]
+fn a_drain_ends_at_its_deadline_although_a_reconcile_hangs() {
+    struct Request(Arc<AtomicBool>);
+    impl Drop for Request {
+        fn drop(&mut self) {
+            self.0.store(true, SeqCst);
+        }
+    }
+    let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
+    let is_dropped = Arc::new(AtomicBool::new(false));
+    let request = Arc::clone(&is_dropped);
+    let workers = Workers::spawn(&executor, &queue, &clock, 2, move |key: u32| {
+        let request = Request(Arc::clone(&request));
+        async move {
+            if key == 7 {
+                core::future::pending::<()>().await;
+            }
+            drop(request);
+            Outcome::Done
+        }
+    });
+    queue.add(7);
+    let (until, ended) = run(&clock, &executor, async {
+        clock.sleep(seconds(1)).await;
+        is_dropped.store(false, SeqCst);
+        queue.shut_down_with_drain(clock.now(), seconds(10));
+        let late = async {
+            clock.sleep(seconds(50)).await;
+            None
+        };
+        let ended = smol::future::or(async { Some(workers.ended().await) }, late).await;
+        (clock.now(), ended.expect("it ends before 50 s are over"))
+    });
+    assert_eq!((until, ended), (Instant::ZERO + seconds(11), Ended { dropped: [7].to_vec(), blocked: Vec::new() }));
+    assert!(is_dropped.load(SeqCst), "the request is dropped with its reconcile");
+    assert_eq!((queue.is_drained(), queue.num_requeues(&7)), (true, 0));
+}
+
+/// The first signal lets what runs go on for as long as it takes, the second one gives it a second.
+#[test]
+fn a_drain_that_follows_a_shut_down_is_bounded_too() {
+    let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
+    let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| core::future::pending());
+    queue.add(7);
+    let ended = run(&clock, &executor, async {
+        clock.sleep(seconds(1)).await;
+        queue.shut_down();
+        clock.sleep(seconds(1)).await;
+        queue.shut_down_with_drain(clock.now(), seconds(1));
+        workers.ended().await
+    });
+    assert_eq!((clock.now(), ended.dropped), (Instant::ZERO + seconds(3), [7].to_vec()));
+}
+
+/// One thread is held by the reconcile; the other one follows the time.
+#[test]
+fn a_reconcile_that_blocks_its_thread_does_not_hold_up_the_end() {
+    let (started, has_started) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let (started, released) = (Mutex::new(started), Mutex::new(released));
+    let (clock, executor, queue) = (Clock::real(), Executor::new(), queue());
+    let (started, released) = (&started, &released);
+    let workers = Workers::spawn(&executor, &queue, &clock, 1, move |_| async move {
+        started.lock().unwrap().send(()).unwrap();
+        let _ = released.lock().unwrap().recv();
+        Outcome::Done
+    });
+    queue.add(7);
+    let (stop, stopped) = smol::channel::bounded::<()>(1);
+    std::thread::scope(|scope| {
+        scope.spawn(|| smol::block_on(executor.run(stopped.recv())));
+        has_started.recv().unwrap();
+        queue.shut_down_with_drain(clock.now(), Duration::from_millis(1));
+        let ended = smol::block_on(executor.run(workers.ended()));
+        assert_eq!(ended, Ended { dropped: Vec::new(), blocked: [7].to_vec() });
+        drop((release, stop));
+    });
+}
+
+#[test]
+fn two_workers_on_one_queue_follow_its_delays_and_both_end() {
+    let taken = Mutex::new(Vec::new());
+    let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
+    let spawn = |number: u32| {
+        let (taken, clock) = (&taken, clock.clone());
+        Workers::spawn(&executor, &queue, &clock.clone(), 1, move |key: u32| {
+            taken.lock().unwrap().push((number, key, clock.now()));
+            core::future::ready(Outcome::Done)
+        })
+    };
+    let (one, other) = (spawn(1), spawn(2));
+    run(&clock, &executor, async {
+        clock.sleep(seconds(1)).await;
+        queue.add_after(clock.now(), 7, seconds(1));
+        clock.sleep(seconds(5)).await;
+        drop(other);
+        queue.add_after(clock.now(), 8, seconds(1));
+        clock.sleep(seconds(5)).await;
+        let third = spawn(3);
+        queue.shut_down();
+        assert!(one.ended().await.dropped.is_empty() && third.ended().await.dropped.is_empty());
+    });
+    let at = |at: u64| Instant::ZERO + seconds(at);
+    let taken: Vec<(u32, Instant)> = taken.lock().unwrap().iter().map(|(_, key, at)| (*key, *at)).collect();
+    assert_eq!(taken, [(7, at(2)), (8, at(7))]);
+}
+
+#[test]
+fn both_of_two_workers_on_one_queue_end() {
+    let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
+    let spawn = || Workers::spawn(&executor, &queue, &clock, 1, |_| core::future::ready(Outcome::Done));
+    let (one, other) = (spawn(), spawn());
+    run(&clock, &executor, async {
+        clock.sleep(seconds(1)).await;
+        queue.shut_down();
+        let both = smol::future::zip(one.ended(), other.ended());
+        let late = async {
+            clock.sleep(seconds(60)).await;
+            panic!("one of them has not ended after a minute");
+        };
+        smol::future::or(async { _ = both.await }, late).await;
+    });
+}
+
+#[test]
+fn a_key_waits_for_as_long_as_its_server_asks() {
+    let times = Mutex::new(Vec::new());
+    let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
+    let mut status = Box::new(Status::default());
+    status.code = 429;
+    let busy = ApiError::Status { status, retry_after: Some(seconds(30)) };
+    let (times_of, now) = (&times, clock.clone());
+    let workers = Workers::spawn(&executor, &queue, &clock, 1, move |_| {
+        let mut times = times_of.lock().unwrap();
+        times.push(now.now());
+        let outcome = if times.len() < 3 { Outcome::from(&busy) } else { Outcome::Done };
+        core::future::ready(outcome)
+    });
+    queue.add(1);
+    run(&clock, &executor, async {
+        clock.sleep(seconds(100)).await;
+        assert_eq!(queue.num_requeues(&1), 0);
+        queue.shut_down();
+        workers.ended().await;
+    });
+    assert_eq!(*times.lock().unwrap(), [0, 30, 60].map(|at| Instant::ZERO + seconds(at)));
+}
+
+#[test]
+fn workers_that_always_have_a_key_let_others_go_on() {
+    let done = AtomicU32::new(0);
+    let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
+    (0..1000).for_each(|key| _ = queue.add(key));
+    let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| {
+        done.fetch_add(1, SeqCst);
+        core::future::ready(Outcome::Done)
+    });
+    let other = executor.spawn(async {
+        smol::future::yield_now().await;
+        done.load(SeqCst)
+    });
+    let meanwhile = run(&clock, &executor, other);
+    assert!(meanwhile < 1000, "{meanwhile} of 1,000 keys before anybody else went on");
+    drop(workers);
+}
+
+#[test]
+fn workers_take_keys_by_priority_where_the_queue_has_lanes() {
+    let taken = Mutex::new(Vec::new());
+    let (clock, executor) = (Clock::simulated(), Executor::new());
+    let queue = WorkQueue::with_discipline(ExponentialBackoff::default(), Lanes::default(), 0);
+    let queue = Arc::new(SharedWorkQueue::<u32, StdLock, _, _>::new(queue));
+    queue.add(1);
+    queue.add_with_priority(2, listwatch_core::Priority::High);
+    let workers = Workers::spawn(&executor, &queue, &clock, 1, |key| {
+        taken.lock().unwrap().push(key);
+        core::future::ready(Outcome::Done)
+    });
+    queue.shut_down();
+    run(&clock, &executor, workers.ended());
+    assert_eq!(*taken.lock().unwrap(), [2, 1]);
+}

@@ -11,6 +11,8 @@ mod job_guard;
 mod lock;
 #[cfg(feature = "alloc")]
 mod on_panic;
+#[cfg(feature = "std")]
+mod std_lock;
 #[cfg(feature = "alloc")]
 mod wakers;
 #[cfg(feature = "alloc")]
@@ -26,9 +28,9 @@ pub use job_guard::JobGuard;
 pub use lock::CriticalSectionLock;
 #[cfg(feature = "spin")]
 pub use lock::SpinLock;
-#[cfg(feature = "std")]
-pub use lock::StdLock;
 pub use lock::{CellLock, Lock};
+#[cfg(feature = "std")]
+pub use std_lock::StdLock;
 #[cfg(feature = "alloc")]
 pub use work_queue::SharedWorkQueue;
 

@@ -46,6 +46,49 @@ behind_every_lock!(
     a_panic_while_reading_leaves_the_value_open,
 );
 
+/// Every way to come back but a read inside of a read, behind the locks that can tell.
+fn who_comes_back<L: Lock>() {
+    let number = Shared::<u32, L>::new(1);
+    let told = |call: &dyn Fn()| {
+        let panic = catch_unwind(AssertUnwindSafe(call)).expect_err("it would wait for itself");
+        panic.downcast_ref::<&str>().copied().unwrap_or_default()
+    };
+    let inside = [
+        told(&|| number.with(|_| number.read(|_| ()))),
+        told(&|| number.with(|_| number.with(|_| ()))),
+        told(&|| number.read(|_| number.with(|_| ()))),
+    ];
+    assert!(inside.iter().all(|told| told.starts_with("a closure came back to the lock")), "{inside:?}");
+    number.with(|number| *number += 1);
+    assert_eq!(number.read(|number| *number), 2, "and it is open again");
+}
+
+#[test]
+fn a_closure_that_comes_back_to_its_lock_panics_and_does_not_wait_for_ever() {
+    who_comes_back::<CellLock>();
+    #[cfg(feature = "std")]
+    who_comes_back::<crate::shared::StdLock>();
+    #[cfg(feature = "critical-section")]
+    who_comes_back::<crate::shared::CriticalSectionLock>();
+}
+
+#[cfg(feature = "std")]
+#[test]
+fn an_index_function_that_reads_its_own_cache_is_told_so() {
+    use crate::shared::StdLock;
+    use alloc::sync::Arc;
+    let cache = Arc::<Shared<Indexer<Pod>, StdLock>>::default();
+    let inner = Arc::downgrade(&cache);
+    cache.with(|pods| {
+        pods.add_index(move |pod: &Pod, emit: &mut dyn FnMut(&str)| {
+            let known = inner.upgrade().is_some_and(|cache| cache.read(|pods| pods.object(&pod.0).is_some()));
+            emit(if known { "known" } else { "new" });
+        })
+    });
+    assert!(panics(|| cache.with(|cache| cache.insert(Pod(1, "n1")))));
+    cache.read(|cache| assert!(cache.is_empty()));
+}
+
 fn panics<R>(call: impl FnOnce() -> R) -> bool {
     catch_unwind(AssertUnwindSafe(|| _ = call())).is_err()
 }

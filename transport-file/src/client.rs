@@ -52,6 +52,8 @@ const LOOKBACK: usize = 4 << 20;
 enum Open {
     /// At this place.
     Recorded(usize),
+    /// The client that was recorded gave it up.
+    GivenUp,
     Due(Instant, Reply),
     Unrecorded(TransportError),
 }
@@ -125,8 +127,9 @@ impl ApiTransport for PlaybackClient {
         let (exact, bare) = (Asked::exactly(request), Asked::without_body(request));
         let open = match self.take(exact).or_else(|| self.take(bare)) {
             Some(place) => {
-                self.note(self.exchanges.get(place));
-                Open::Recorded(place)
+                let exchange = self.exchanges.get(place);
+                self.note(exchange);
+                if exchange.given_up { Open::GivenUp } else { Open::Recorded(place) }
             }
             None => Open::Unrecorded(self.unrecorded(request, exact)),
         };
@@ -137,6 +140,10 @@ impl ApiTransport for PlaybackClient {
         let (due, reply) = match self.open.remove(&id) {
             None => return Poll::Ready(Reply::Idle { until: None }),
             Some(Open::Unrecorded(error)) => return Poll::Ready(Reply::Failed(error)),
+            Some(Open::GivenUp) => {
+                self.open.insert(id, Open::GivenUp);
+                return Poll::Ready(Reply::Idle { until: None });
+            }
             Some(Open::Due(due, reply)) => (due, reply),
             Some(Open::Recorded(place)) => {
                 let (delay, reply) = self.read(place);

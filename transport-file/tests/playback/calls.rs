@@ -158,3 +158,17 @@ fn an_immediate_pace_answers_at_once_and_a_file_without_requests_answers_nothing
     let list = Playback::from_file(file(r#"{"kind":"List","items":[]}"#)).unwrap();
     assert!(Caller::new(&list).failure(&pods().list()).to_string().contains("unrecorded"));
 }
+
+#[test]
+fn what_the_recorded_client_gave_up_stays_without_an_answer_until_the_deadline() {
+    let given_up = vec![
+        request(10, 1, "/api/v1/nodes/a"),
+        response(20, 1),
+        r#"{"t":900,"id":1,"end":"cut","by":"client"}"#.to_owned(),
+    ];
+    let playback = playback(&[given_up, exchange(1_000, 2, "/api/v1/nodes/b", "{}").to_vec()]);
+    let (mut caller, nodes) = (Caller::new(&playback), Api::<Value>::new(&Resource::new("/api/v1/nodes")));
+    let error = caller.failure(&nodes.get("a").with_timeout(Duration::from_secs(5)));
+    assert_eq!((error.kind, caller.now), (TransportErrorKind::Timeout, Instant::ZERO + Duration::from_secs(5)));
+    assert!(error.detail.starts_with("no answer within 5s"), "{error}");
+}

@@ -5,13 +5,19 @@
 //! checks after each step what has to hold; [`World`] lets time pass from one thing that happens to the next. A [`Run`]
 //! is a world in which a hundred things go wrong. Between a connection and its client there is a [`Wire`]: none at all here,
 //! and in another suite real sockets.
+//!
+//! A whole controller, which writes as well, runs on the real drivers against an [`ApiServer`] of its own: any JSON objects in
+//! a [`Store`], a [`Feed`] for its informer, an [`ApiLine`] for its client.
 
 mod answer;
+mod api_line;
+mod api_server;
 mod ask;
 mod calm;
 mod client;
 mod dice;
 mod fault;
+mod feed;
 mod log;
 mod network;
 mod object;
@@ -25,6 +31,7 @@ mod seeds;
 mod selector;
 mod server;
 mod setup;
+mod store;
 mod tally;
 mod trace;
 mod watch;
@@ -33,11 +40,14 @@ mod wire;
 mod world;
 
 pub use answer::Answer;
+pub use api_line::{ApiLine, Troubles};
+pub use api_server::{ApiServer, Inside};
 pub use ask::Ask;
 pub use calm::{calm_world, prompt_client};
 pub use client::Client;
 pub use dice::Dice;
 pub use fault::Fault;
+pub use feed::Feed;
 pub use log::{Entry, Log, Write};
 pub use network::{Connection, Pieces};
 pub use object::{Health, KeyNumber, Stored};
@@ -49,6 +59,7 @@ pub use script::{Script, Which};
 pub use seeds::Seeds;
 pub use selector::Selector;
 pub use server::{Server, ServerConfig, WatchLists};
+pub use store::{Change, Store};
 pub use tally::Tally;
 pub use trace::Trace;
 pub use wire::{Direct, Wire};

@@ -33,6 +33,12 @@ impl Refusal {
         Self::status(code, reason(code), "no", "")
     }
 
+    /// There is one of that name.
+    #[must_use]
+    pub fn already_exists() -> Self {
+        Self::status(409, "AlreadyExists", "already exists", "")
+    }
+
     /// The version, or the token, is gone; where it was a token, another one is offered.
     #[must_use]
     pub fn expired(offered: &str) -> Self {

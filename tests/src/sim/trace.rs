@@ -1,6 +1,6 @@
 //! What happened in a run: as one number always, and as a capture on request.
 
-use listwatch_core::{Head, Instant, Request, RequestId, TransportError};
+use listwatch_core::{ApiRequest, Head, Instant, Request, RequestId, TransportError};
 use std::fmt::Write;
 
 /// A hash over everything that happened, in its order, and a capture of what went over the wire.
@@ -49,6 +49,29 @@ impl Trace {
         });
     }
 
+    /// A client asked something.
+    pub fn call(&mut self, now: Instant, id: RequestId, request: &ApiRequest) {
+        self.note(&[now.as_nanos(), id.0, 6, request.method as u64]);
+        let target = request.to_string();
+        self.mix_bytes(target.as_bytes());
+        self.mix_bytes(&request.body);
+        self.record(now, id, |out| {
+            write!(out, r#""request":{{"method":"{}","path":"{target}""#, request.method.name())?;
+            if !request.body.is_empty() {
+                out.write_str(r#","body":""#)?;
+                write_text(out, &request.body)?;
+                out.write_char('"')?;
+            }
+            out.write_char('}')
+        });
+    }
+
+    /// A client does not wait for an answer any more.
+    pub fn given_up(&mut self, now: Instant, id: RequestId) {
+        self.note(&[now.as_nanos(), id.0, 7]);
+        self.record(now, id, |out| out.write_str(r#""end":"cut","by":"client""#));
+    }
+
     /// An answer began.
     pub fn head(&mut self, now: Instant, id: RequestId, head: &Head) {
         let wait = head.retry_after.map_or(u64::MAX, |wait| wait.as_nanos() as u64);
@@ -70,14 +93,7 @@ impl Trace {
         self.mix_bytes(bytes);
         self.record(now, id, |out| {
             out.write_str(r#""data":""#)?;
-            for byte in bytes {
-                match byte {
-                    b'"' => out.write_str("\\\"")?,
-                    b'\\' => out.write_str("\\\\")?,
-                    b'\n' => out.write_str("\\n")?,
-                    _ => out.write_char((*byte).into())?,
-                }
-            }
+            write_text(out, bytes)?;
             out.write_char('"')
         });
     }
@@ -106,4 +122,17 @@ impl Trace {
         words.iter().for_each(|word| self.mix(u64::from_le_bytes(*word)));
         rest.iter().for_each(|byte| self.mix((*byte).into()));
     }
+}
+
+/// Writes ASCII into a string of JSON.
+fn write_text(out: &mut String, bytes: &[u8]) -> std::fmt::Result {
+    for byte in bytes {
+        match byte {
+            b'"' => out.write_str("\\\"")?,
+            b'\\' => out.write_str("\\\\")?,
+            b'\n' => out.write_str("\\n")?,
+            _ => out.write_char((*byte).into())?,
+        }
+    }
+    Ok(())
 }

@@ -2,10 +2,12 @@
 
 use crate::{Controller, WIDGETS, is_settled};
 use core::time::Duration;
-use listwatch_runtime_smol::http::Cluster;
-use listwatch_runtime_smol::{ApiRequest, Client, Clock, Instant, Method};
+use listwatch_runtime_smol::http::{Cluster, ClusterOptions};
+use listwatch_runtime_smol::{
+    Api, ApiError, ApiRequest, Client, Clock, Executor, Instant, Method, Resource, TransportErrorKind, run,
+};
 use listwatch_tests::sim::{ApiServer, Trace};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
@@ -71,4 +73,20 @@ fn the_same_controller_settles_over_real_sockets_by_a_real_clock_and_by_a_simula
         });
         assert!(entries.iter().all(|(_, _, said)| matches!(*said, "done" | "conflict")), "{entries:?}");
     }
+}
+
+#[test]
+fn a_server_that_hangs_ends_a_call_by_the_limit_of_its_transport_while_simulated_time_stands_still() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let cluster = ClusterOptions::new().idle_timeout(Some(Duration::from_millis(100))).at(&url).unwrap();
+    let (clock, executor) = (Clock::simulated(), Executor::new());
+    let client = Client::new(cluster.client().unwrap(), clock.clone()).with_timeout(Duration::from_secs(5));
+    let sleeper = executor.spawn(clock.sleep(Duration::from_secs(1)));
+    let error = run(&clock, &executor, client.call(Api::<Value>::new(&Resource::new(WIDGETS)).get("a"))).unwrap_err();
+    let ApiError::Transport(error) = error else { panic!("{error}") };
+    assert_eq!((error.kind, clock.now()), (TransportErrorKind::Timeout, Instant::ZERO), "{error}");
+    assert!(!error.detail.starts_with("no answer within"), "the deadline has not passed: {error}");
+    run(&clock, &executor, sleeper);
+    assert_eq!(clock.now(), Instant::ZERO + Duration::from_secs(1));
 }

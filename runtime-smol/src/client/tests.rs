@@ -234,3 +234,34 @@ fn an_answer_that_panics_fails_its_call_and_no_other() {
         assert!(client.calls.lock().unwrap().is_empty(), "nothing is left open");
     }
 }
+
+#[test]
+fn a_transport_that_panics_when_it_is_opened_or_given_up_leaves_the_client_usable() {
+    /// Panics where its path says so.
+    struct Clumsy(Option<String>);
+    impl ApiTransport for Clumsy {
+        fn open(&mut self, _: RequestId, request: &ApiRequest) {
+            assert!(!request.path.ends_with("/open"), "open");
+            self.0 = Some(request.path.clone());
+        }
+        fn poll_response(&mut self, _: RequestId, _: Turn<'_, '_>) -> Poll<Reply> {
+            match self.0.as_deref().is_some_and(|path| path.ends_with("/abort")) {
+                true => Poll::Ready(Reply::Idle { until: None }),
+                false => Poll::Ready(Reply::Answered(ApiResponse::new(200, *b"{}"))),
+            }
+        }
+        fn abort(&mut self, _: RequestId) {
+            panic!("abort");
+        }
+    }
+    let clock = Clock::simulated();
+    let client = Client::new(Clumsy(None), clock.clone());
+    run(&clock, &Executor::new(), async {
+        for (name, detail) in [("open", "the transport panicked: open"), ("abort", "the transport panicked: abort")] {
+            let error = client.call(pods().get(name)).await.unwrap_err().to_string();
+            assert_eq!(error, format!("failed: {detail}"));
+            assert_eq!(client.call(pods().get("a")).await, Ok(json!({})));
+        }
+    });
+    assert!(client.calls.lock().unwrap().is_empty(), "nothing is left open");
+}

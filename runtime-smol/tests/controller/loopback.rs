@@ -90,3 +90,30 @@ fn a_server_that_hangs_ends_a_call_by_the_limit_of_its_transport_while_simulated
     run(&clock, &executor, sleeper);
     assert_eq!(clock.now(), Instant::ZERO + Duration::from_secs(1));
 }
+
+#[test]
+fn a_reconcile_that_is_dropped_closes_the_connection_of_its_call() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let cluster = Cluster::at(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let (asked, was_asked) = smol::channel::bounded(1);
+    let server = thread::spawn(move || {
+        let mut connection = listener.accept().unwrap().0;
+        let mut head = [0; 1];
+        connection.read_exact(&mut head).unwrap();
+        asked.send_blocking(()).unwrap();
+        // The end of the connection, and not of the server's patience.
+        connection.read_to_end(&mut Vec::new()).is_ok()
+    });
+    let (clock, executor) = (Clock::simulated(), Executor::new());
+    let client = Client::new(cluster.client().unwrap(), clock.clone());
+    let reconcile = executor.spawn(async move {
+        let _never = client.call(Api::<Value>::new(&Resource::new(WIDGETS)).get("a")).await;
+    });
+    run(&clock, &executor, async {
+        was_asked.recv().await.unwrap();
+        assert!(!reconcile.is_finished());
+        drop(reconcile);
+    });
+    drop(executor);
+    assert!(server.join().unwrap());
+}

@@ -154,8 +154,8 @@ fn an_answer_may_come_compressed_but_not_without_end() {
     assert!(error.detail.contains("longer than 1048576 bytes"), "{error}");
 }
 
-#[test]
-fn many_threads_share_a_few_connections() {
+/// A server that keeps its connections, and how many there were.
+fn counted() -> (Server, Arc<AtomicUsize>) {
     let connections = Arc::new(AtomicUsize::new(0));
     let counted = connections.clone();
     let server = Server::raw(move |mut connection| {
@@ -164,6 +164,12 @@ fn many_threads_share_a_few_connections() {
             send(&mut connection, KEPT);
         }
     });
+    (server, connections)
+}
+
+#[test]
+fn many_threads_share_a_few_connections() {
+    let (server, connections) = counted();
     let client = client(&server);
     thread::scope(|scope| {
         for _ in 0..4 {
@@ -293,14 +299,7 @@ fn who_hangs_up_ends_what_is_polled_by_its_clones_too() {
 
 #[test]
 fn requests_that_are_polled_one_after_the_other_share_a_connection() {
-    let connections = Arc::new(AtomicUsize::new(0));
-    let counted = connections.clone();
-    let server = Server::raw(move |mut connection| {
-        counted.fetch_add(1, Ordering::Relaxed);
-        while request_head(&mut connection).is_some() {
-            send(&mut connection, KEPT);
-        }
-    });
+    let (server, connections) = counted();
     let mut client = client(&server);
     for id in 0..20 {
         client.open(RequestId(id), &get("/version"));

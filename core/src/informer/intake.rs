@@ -19,6 +19,8 @@ pub(super) struct Intake {
     id: RequestId,
     body: Body,
     list: ListMeta,
+    /// The length of the part that was returned last.
+    part_len: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +65,7 @@ impl Intake {
             id: RequestId::default(),
             body: Body::None,
             list: ListMeta::default(),
+            part_len: 0,
         }
     }
 
@@ -109,6 +112,11 @@ impl Intake {
         self.body = Body::None;
     }
 
+    /// The length of the last part, in bytes.
+    pub(super) fn part_len(&self) -> usize {
+        self.part_len
+    }
+
     /// The request whose answer is being read.
     pub(super) fn id(&self) -> RequestId {
         self.id
@@ -123,6 +131,10 @@ impl Intake {
             let Some(frame) = self.framer.next_frame(self.buffer.filled()) else {
                 self.buffer.consume(self.framer.reclaim());
                 return None;
+            };
+            self.part_len = match frame {
+                Frame::Item(frame) | Frame::Value(frame) => frame.len(),
+                _ => 0,
             };
             match frame {
                 Frame::Item(item) => return Some(Part::Item(self.decoder.item(item, &self.list))),

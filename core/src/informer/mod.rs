@@ -63,6 +63,7 @@ pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
     fifo: DeltaFifo<Arc<Object<T>>>,
     cache: C,
     queue_limit: usize,
+    stage_limit: usize,
     progress: Progress,
     /// The answer is over, but not all of it has been read.
     closing: Option<Result<(), TransportError>>,
@@ -85,8 +86,13 @@ pub struct InformerConfig {
     pub keep: Keep,
     /// How many bytes one object may have at most; a larger one is skipped and reported.
     pub frame_limit: usize,
-    /// How many deltas may wait before nothing more is read. A list is staged whatever its size.
+    /// How many deltas may wait before nothing more is read. A list may be as long as
+    /// [`stage_limit`](Self::stage_limit) allows.
     pub queue_limit: usize,
+    /// How many bytes a list, or the initial events of a watch-list, may be before it is given up as too large: its items
+    /// as they come, and 512 bytes for what is kept beside each. The cache keeps its state then, and nothing is taken for
+    /// deleted. The default of 2 GiB is etcd's default quota for everything that a cluster has.
+    pub stage_limit: usize,
 }
 
 impl Default for InformerConfig {
@@ -97,6 +103,7 @@ impl Default for InformerConfig {
             keep: Keep::default(),
             frame_limit: 8 << 20,
             queue_limit: 10_000,
+            stage_limit: 2 << 30,
         }
     }
 }
@@ -119,6 +126,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             fifo: DeltaFifo::with_seed(config.order, config.reflector.seed.unwrap_or_default()),
             cache,
             queue_limit: config.queue_limit.max(1),
+            stage_limit: config.stage_limit,
             progress: Progress::default(),
             closing: None,
             blocked: false,
@@ -168,7 +176,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             Incoming::Head { id, head } => self.on_head(now, id, &head),
             Incoming::Data { id, len } => {
                 self.intake.take(id, len);
-                self.answer(now, id, Answer::Data);
+                self.answer(now, id, Answer::Data(len));
             }
             Incoming::End { id } => self.on_closed(id, Ok(())),
             Incoming::Failed { id, error } => self.on_closed(id, Err(error)),

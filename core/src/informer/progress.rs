@@ -12,6 +12,8 @@ use core::task::Poll;
 pub(super) struct Progress {
     /// Items of the list, or initial events, that is being read.
     pub(super) staged: usize,
+    /// What they count against the limit.
+    pub(super) staged_bytes: usize,
     applied: Option<Arc<str>>,
     /// The versions that were received since, oldest first.
     received: VecDeque<Received>,

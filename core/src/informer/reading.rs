@@ -11,6 +11,9 @@ use crate::wire::{Change, RequestId, Undecodable, WatchEvent};
 use alloc::sync::Arc;
 use serde::de::DeserializeOwned;
 
+/// What a staged object costs beside its own bytes: its metadata, its places in queue and cache.
+const BESIDE: usize = 512;
+
 impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     pub(super) fn on_head(&mut self, now: Instant, id: RequestId, head: &Head) {
         if let Some(query) = self.reflector.open_query(id) {
@@ -62,9 +65,9 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     fn on_item(&mut self, item: Result<Object<T>, Undecodable>) {
         match item {
             Ok(object) if self.place(object.meta.resource_version(), None) == Step::Stage => {
-                self.progress.staged += 1;
                 let object = self.shared(object);
                 self.fifo.stage(object);
+                self.note_staged();
             }
             Ok(_) => {}
             Err(undecodable) => self.on_undecodable(undecodable),
@@ -95,12 +98,22 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         };
         match (step, change) {
             (Step::Stage, _) => {
-                self.progress.staged += 1;
                 self.fifo.restage(object);
+                self.note_staged();
             }
             (_, Change::Added) => self.fifo.add(object),
             (_, Change::Modified) => self.fifo.update(object),
             (_, Change::Deleted) => self.cache.read(|cache| self.fifo.delete(object, cache)),
+        }
+    }
+
+    /// Gives a state up that is larger than it may be.
+    fn note_staged(&mut self) {
+        let progress = &mut self.progress;
+        progress.staged += 1;
+        progress.staged_bytes = progress.staged_bytes.saturating_add(self.intake.part_len()).saturating_add(BESIDE);
+        if progress.staged_bytes > self.stage_limit {
+            self.on_broken(Failure::TooLarge { limit: self.stage_limit });
         }
     }
 
@@ -125,7 +138,11 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             (Step::Apply, _) => {}
             (Step::Nothing | Step::Commit | Step::Discard, _) => return,
         }
+        let staged = step == Step::Stage && !deleted && undecodable.key.is_some();
         self.undecodable = Some(undecodable);
+        if staged {
+            self.note_staged();
+        }
     }
 
     /// The answer is of no more use.
@@ -174,7 +191,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             Step::Discard => self.fifo.discard_stage(),
             Step::Nothing | Step::Stage | Step::Apply => return,
         }
-        self.progress.staged = 0;
+        (self.progress.staged, self.progress.staged_bytes) = (0, 0);
     }
 }
 

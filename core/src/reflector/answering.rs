@@ -5,13 +5,20 @@ use super::{Answer, Failure, Reflector, State, Step};
 use crate::object::compare_versions;
 use crate::transport::Head;
 use crate::wire::Change;
+use alloc::sync::Arc;
 use core::cmp::Ordering;
+use core::ops::RangeInclusive;
+use core::time::Duration;
 
 /// How many times in a row the most recent state has to be older than what was seen before, to be believed: then the
 /// server was restored from a backup.
 const BELIEVED: u32 = 2;
 /// After at most so many watches in a row without a word the whole state is asked for.
 const MOST_SILENT: u32 = 16;
+
+/// How far bookmarks are apart that come by the clock: API servers send one a minute. Others come for other reasons, or
+/// were read late.
+const USUAL_GAPS: RangeInclusive<Duration> = Duration::from_secs(30)..=Duration::from_secs(120);
 
 impl Reflector {
     /// Something of the answer to the open request.
@@ -22,7 +29,7 @@ impl Reflector {
         }
         match answer {
             Answer::Head(head) => self.on_head(head),
-            Answer::Data => Step::Nothing,
+            Answer::Data(len) => self.on_data(len),
             Answer::Object { version, change } => self.on_object(version, change),
             Answer::Unreadable => self.on_unreadable(),
             Answer::ListEnd { version, continue_token } => self.on_list_end(version, continue_token),
@@ -31,6 +38,14 @@ impl Reflector {
             Answer::Closed(Err(failure)) => self.on_closed(failure),
             Answer::Broken(failure) => self.on_broken(failure),
         }
+    }
+
+    fn on_data(&mut self, len: usize) -> Step {
+        let (now, least) = (self.now, self.config.least_progress);
+        if let Some(open) = &mut self.open {
+            open.advance(now, len, least);
+        }
+        Step::Nothing
     }
 
     /// What a status that is no success means comes with the end of its body.
@@ -47,7 +62,7 @@ impl Reflector {
 
     fn on_object(&mut self, version: &str, change: Option<Change>) -> Step {
         match self.state {
-            State::Listing { .. } | State::WatchListing => Step::Stage,
+            State::Listing { .. } | State::WatchListing => self.on_item(),
             State::Watching => {
                 self.hear();
                 // A watch from no version begins with the objects as they are, in no order (F5).
@@ -68,10 +83,17 @@ impl Reflector {
             open.doubtful = true;
         }
         match self.state {
-            State::Listing { .. } | State::WatchListing => Step::Stage,
+            State::Listing { .. } | State::WatchListing => self.on_item(),
             State::Watching => Step::Apply,
             State::Idle | State::Stopped | State::Waiting { .. } => Step::Nothing,
         }
+    }
+
+    fn on_item(&mut self) -> Step {
+        if let Some(open) = &mut self.open {
+            open.empty = false;
+        }
+        Step::Stage
     }
 
     fn on_list_end(&mut self, version: &str, continue_token: &str) -> Step {
@@ -82,9 +104,7 @@ impl Reflector {
             return self.on_closed(Failure::RepeatedPage);
         }
         if !continue_token.is_empty() {
-            self.relist.paginated |= self.asked_version().is_some();
-            self.list(Some(continue_token.into()), unpaged);
-            return Step::Nothing;
+            return self.on_page_end(continue_token.into(), unpaged);
         }
         if let Some(failure) = self.back_in_time(version) {
             return self.on_closed(failure);
@@ -94,11 +114,22 @@ impl Reflector {
         Step::Commit
     }
 
+    fn on_page_end(&mut self, token: Arc<str>, unpaged: bool) -> Step {
+        let empty = self.open.as_ref().is_some_and(|open| open.empty);
+        if let Some(failure) = self.pages.turn(&token, empty, self.config.page_limit) {
+            return self.on_closed(failure);
+        }
+        self.relist.paginated |= self.asked_version().is_some();
+        self.list(Some(token), unpaged);
+        Step::Nothing
+    }
+
     fn on_bookmark(&mut self, version: &str, initial_events_end: bool) -> Step {
         match self.state {
             State::WatchListing if initial_events_end => self.on_initial_events_end(version),
             State::Watching => {
                 self.hear();
+                self.note_bookmark();
                 self.accept(version);
                 Step::Nothing
             }
@@ -112,6 +143,7 @@ impl Reflector {
         }
         self.complete(version);
         self.hear();
+        self.note_bookmark();
         self.state = State::Watching;
         self.watch_list.failures = 0;
         let now = self.now;
@@ -179,6 +211,14 @@ impl Reflector {
         if let Some(open) = &mut self.open {
             open.proven = true;
         }
+    }
+
+    /// Two bookmarks of one watch say how often this server sends them.
+    fn note_bookmark(&mut self) {
+        let now = self.now;
+        let last = self.open.as_mut().and_then(|open| open.bookmark.replace(now));
+        let gap = last.map(|last| now.saturating_since(last)).filter(|gap| USUAL_GAPS.contains(gap));
+        self.bookmarks = gap.or(self.bookmarks);
     }
 
     fn accept(&mut self, version: &str) {

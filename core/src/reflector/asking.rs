@@ -1,7 +1,7 @@
 //! What is asked for.
 
 use super::open::Open;
-use super::{Consistency, Reflector, State, WatchList};
+use super::{Consistency, Pages, Reflector, State, WatchList};
 use crate::wire::{Request, RequestId, Verb};
 use alloc::sync::Arc;
 use core::time::Duration;
@@ -29,7 +29,10 @@ impl Reflector {
     }
 
     pub(super) fn list(&mut self, token: Option<Arc<str>>, unpaged: bool) {
-        self.relist.doubtful &= token.is_some();
+        if token.is_none() {
+            self.relist.doubtful = false;
+            self.pages = Pages::default();
+        }
         self.state = State::Listing { token, unpaged };
         self.open();
     }

@@ -15,18 +15,28 @@ pub struct ReflectorConfig {
     /// Between which durations the time is drawn after which a watch is ended by the server, in whole seconds and at
     /// least one; `None` to leave it to the server. client-go's are five and ten minutes.
     ///
-    /// With `None` nothing here limits how long a watch may be silent: one whose other side is gone without a word (a
-    /// machine that lost its power, a firewall that forgot the connection) is noticed by the transport or by nobody, and
-    /// only [`bookmark_overdue`](Self::bookmark_overdue) makes the status say that something is odd. client-go has HTTP/2
-    /// pings there, after 30 s of silence and with 15 s for the answer.
+    /// With `None` nothing here limits how long a watch may be silent before two bookmarks have come: one whose other side
+    /// is gone without a word (a machine that lost its power, a firewall that forgot the connection) is noticed by the
+    /// transport or by nobody, and only [`bookmark_overdue`](Self::bookmark_overdue) makes the status say that something is
+    /// odd. client-go has HTTP/2 pings there, after 30 s of silence and with 15 s for the answer.
     pub watch_timeout: Option<(Duration, Duration)>,
     /// How much longer than its timeout, or than its last byte, a watch may live before it is given up.
     pub watch_margin: Duration,
     /// For how long a list, the initial events of a watch-list, or a server that was asked for anything, may be silent
     /// before it is given up; `None` for ever.
     pub answer_timeout: Option<Duration>,
+    /// How many bytes have to come of a list, of the initial events of a watch-list, or of a refusal, within five
+    /// `answer_timeout`s, unless it ends before; 0 for no such limit. The default is 64 KiB, with the default timeout 218
+    /// bytes a second: an object of 1.5 MB may take two hours, and a list at a byte a second is given up after five
+    /// minutes.
+    pub least_progress: usize,
+    /// How many pages a list may have before it is given up as too large. The default of 10,000 pages of 500 objects each
+    /// is more than an API server holds.
+    pub page_limit: u32,
     /// For how long a watch may bring neither event nor bookmark before its version counts as overdue; `None` for ever.
-    /// Servers that send bookmarks send one a minute. An overdue watch goes on, and the status says so; but one that
+    /// Servers that send bookmarks send one a minute. Once two have come about a minute apart, a watch that brings nothing
+    /// for two and a half times as long, or for this long, is given up and made again: its connection may be half open.
+    /// Otherwise an overdue watch goes on, and the status says so; but one that
     /// ends without a word is followed by a relist, and so are the 2nd, 4th, 8th, 16th, 32nd, 48th … in a row: the server may have been
     /// restored from a backup, and wait for a version that it is yet to reach.
     pub bookmark_overdue: Option<Duration>,
@@ -66,6 +76,8 @@ impl Default for ReflectorConfig {
             watch_timeout: Some((Duration::from_secs(300), Duration::from_secs(600))),
             watch_margin: Duration::from_secs(30),
             answer_timeout: Some(Duration::from_secs(60)),
+            least_progress: 64 << 10,
+            page_limit: 10_000,
             bookmark_overdue: Some(Duration::from_secs(180)),
             backoff: Backoff::default(),
             reconnect_spread: Duration::from_secs(1),

@@ -22,8 +22,20 @@ pub enum Failure {
     Truncated,
     /// What should have been a list was something else.
     NotAList,
-    /// A page of a list said to go on with the token that had led to it.
+    /// A page of a list said to go on with a token that had led to an earlier page, or to itself.
     RepeatedPage,
+    /// Several pages of a list in a row had no items, and said to go on.
+    EmptyPages,
+    /// A list has more pages than it may have.
+    TooManyPages {
+        /// How many it may have ([`ReflectorConfig::page_limit`](crate::ReflectorConfig::page_limit)).
+        limit: u32,
+    },
+    /// A list, or the initial events of a watch-list, are more bytes than may be staged.
+    TooLarge {
+        /// How many may be ([`InformerConfig::stage_limit`](crate::InformerConfig::stage_limit)).
+        limit: usize,
+    },
     /// A watch-list stream ended before it had said that the initial events are complete.
     Unfinished,
     /// A watch ended at once, and without an event.
@@ -32,6 +44,9 @@ pub enum Failure {
     Unreadable,
     /// Nothing came for so long that nobody can be there any more.
     Stalled,
+    /// An answer that is to have an end made less progress than it has to
+    /// ([`ReflectorConfig::least_progress`](crate::ReflectorConfig::least_progress)).
+    TooSlow,
     /// A list, or a watch-list, that is older than what was seen before.
     BackInTime {
         /// Its version.
@@ -101,12 +116,14 @@ pub enum FailureClass {
     Unreachable,
     /// No trust, or no understanding, in the TLS handshake.
     Untrusted,
-    /// Nothing came for too long.
+    /// Nothing came for too long, or too little.
     Stalled,
     /// A stream ended before its initial events were complete.
     Unfinished,
-    /// A list broke off, or the answer was something else.
+    /// A list broke off, its pages lead nowhere, or the answer was something else.
     Malformed,
+    /// A list has more pages, or more bytes, than it may have.
+    TooLarge,
     /// Something in a watch could not be read, so that what it said is missing.
     Unreadable,
     /// A watch ended at once, and without an event.
@@ -117,7 +134,7 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Expired,
         Self::VersionTooLarge,
         Self::BackInTime,
@@ -134,15 +151,25 @@ impl FailureClass {
         Self::Stalled,
         Self::Unfinished,
         Self::Malformed,
+        Self::TooLarge,
         Self::Unreadable,
         Self::VeryShort,
         Self::Silent,
     ];
 
-    /// Whether waiting does not help: somebody has to change the credentials, the rules, the request or the server.
+    /// Whether waiting does not help: somebody has to change the credentials, the rules, the request, the
+    /// limits or the server.
     #[must_use]
     pub fn needs_help(self) -> bool {
-        matches!(self, Self::Unauthorized | Self::Forbidden | Self::NotFound | Self::Unsupported | Self::Untrusted)
+        matches!(
+            self,
+            Self::Unauthorized
+                | Self::Forbidden
+                | Self::NotFound
+                | Self::Unsupported
+                | Self::Untrusted
+                | Self::TooLarge
+        )
     }
 
     fn of_status(status: &Status) -> Self {
@@ -184,11 +211,12 @@ impl Failure {
             Self::Status(status) => FailureClass::of_status(status),
             Self::StreamError(status) => FailureClass::of_event(status),
             Self::Transport(error) => FailureClass::of_transport(error.kind),
-            Self::Truncated | Self::NotAList | Self::RepeatedPage => FailureClass::Malformed,
+            Self::Truncated | Self::NotAList | Self::RepeatedPage | Self::EmptyPages => FailureClass::Malformed,
+            Self::TooManyPages { .. } | Self::TooLarge { .. } => FailureClass::TooLarge,
             Self::Unfinished => FailureClass::Unfinished,
             Self::VeryShort => FailureClass::VeryShort,
             Self::Unreadable => FailureClass::Unreadable,
-            Self::Stalled => FailureClass::Stalled,
+            Self::Stalled | Self::TooSlow => FailureClass::Stalled,
             Self::BackInTime { .. } => FailureClass::BackInTime,
             Self::Silent => FailureClass::Silent,
         }
@@ -237,11 +265,15 @@ impl fmt::Display for Failure {
             Self::Transport(error) => error.fmt(f),
             Self::Truncated => f.write_str("the list broke off before its end"),
             Self::NotAList => f.write_str("the answer is no list"),
-            Self::RepeatedPage => f.write_str("a page of the list says to go on with itself"),
+            Self::RepeatedPage => f.write_str("a page of the list says to go on with an earlier one"),
+            Self::EmptyPages => f.write_str("the list goes on, page after page, without items"),
+            Self::TooManyPages { limit } => write!(f, "the list has more than {limit} pages (`page_limit`)"),
+            Self::TooLarge { limit } => write!(f, "the list is larger than {limit} bytes (`stage_limit`)"),
             Self::Unfinished => f.write_str("the stream ended before the initial events were complete"),
             Self::VeryShort => f.write_str("the watch ended at once and without an event"),
             Self::Unreadable => f.write_str("something in the watch, or in the list before it, could not be read"),
             Self::Stalled => f.write_str("nothing came for too long"),
+            Self::TooSlow => f.write_str("the answer comes too slowly to reach its end (`least_progress`)"),
             Self::BackInTime { version, last } => {
                 let [version, last] = [version, last].map(Printable::new);
                 write!(f, "the answer's version {version} is older than {last}, which was seen before")
@@ -272,6 +304,7 @@ impl fmt::Display for FailureClass {
             Self::Stalled => "silent for too long",
             Self::Unfinished => "ended too early",
             Self::Malformed => "malformed",
+            Self::TooLarge => "too large",
             Self::Unreadable => "unreadable",
             Self::VeryShort => "ended at once",
             Self::Silent => "ended without a word",

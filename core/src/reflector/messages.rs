@@ -28,8 +28,8 @@ pub enum Input<'a> {
 pub enum Answer<'a> {
     /// It has begun.
     Head(&'a Head),
-    /// Bytes have come.
-    Data,
+    /// So many bytes have come.
+    Data(usize),
     /// An item of a list, or an event of a watch.
     Object {
         /// The object's version.

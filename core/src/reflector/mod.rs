@@ -9,6 +9,7 @@ mod failure;
 mod messages;
 mod open;
 mod outage;
+mod pages;
 mod table;
 
 pub use backoff::Backoff;
@@ -21,8 +22,10 @@ use crate::time::{Instant, earliest};
 use crate::wire::{Query, RequestId, Resource};
 use alloc::sync::Arc;
 use backoff::Delays;
+use core::time::Duration;
 use open::Open;
 pub(crate) use outage::Outage;
+use pages::Pages;
 
 /// Decides which request is open and what its answer is good for. It sees versions and statuses, never objects or
 /// bytes.
@@ -50,6 +53,7 @@ pub struct Reflector {
     version: Option<Arc<str>>,
     relist: Relist,
     watch_list: WatchList,
+    pages: Pages,
     /// How many times in a row the server refused to watch on.
     refused: u32,
     delays: Delays,
@@ -59,6 +63,8 @@ pub struct Reflector {
     began: Instant,
     /// When the last event, bookmark or list came.
     heard: Instant,
+    /// How much time was between the last two bookmarks, if the server sends them.
+    bookmarks: Option<Duration>,
     /// How many watches in a row lived for long and ended without a word.
     silent: u32,
     now: Instant,
@@ -119,12 +125,14 @@ impl Reflector {
             version: None,
             relist: Relist::default(),
             watch_list: WatchList::default(),
+            pages: Pages::default(),
             refused: 0,
             delays: Delays::new(config.backoff, config.seed.unwrap_or_default()),
             outage: None,
             report: None,
             began: Instant::ZERO,
             heard: Instant::ZERO,
+            bookmarks: None,
             silent: 0,
             now: Instant::ZERO,
         }
@@ -266,13 +274,13 @@ impl Reflector {
 
     fn on_listening(&mut self) -> Step {
         let now = self.now;
-        self.open.iter_mut().for_each(|open| open.touch(now));
+        self.open.iter_mut().for_each(|open| open.listen(now));
         Step::Nothing
     }
 
     fn on_timeout(&mut self) -> Step {
         if self.stalled_at().is_some_and(|stalled| stalled <= self.now) {
-            return self.on_broken(Failure::Stalled);
+            return self.on_stalled();
         }
         match self.state {
             State::Waiting { until, then } if until <= self.now => match then {
@@ -284,12 +292,29 @@ impl Reflector {
         Step::Nothing
     }
 
+    fn on_stalled(&mut self) -> Step {
+        let Some(open) = &self.open else { return Step::Nothing };
+        if open.watching.is_some() && !open.proven {
+            // Perhaps this server sends no bookmarks any more.
+            self.bookmarks = None;
+        }
+        let failure = if open.is_too_slow(self.now, &self.config) { Failure::TooSlow } else { Failure::Stalled };
+        self.on_broken(failure)
+    }
+
     fn is_open(&self, id: RequestId) -> bool {
         self.open.as_ref().is_some_and(|open| open.id == id && open.sent)
     }
 
     fn stalled_at(&self) -> Option<Instant> {
-        self.open.as_ref()?.stalled_at(&self.config)
+        let open = self.open.as_ref()?;
+        earliest(open.stalled_at(&self.config), self.longest_silence().and_then(|silence| open.silent_at(silence)))
+    }
+
+    /// How long a watch may bring nothing from a server that is known to send bookmarks.
+    fn longest_silence(&self) -> Option<Duration> {
+        let gap = self.bookmarks?;
+        Some((gap * 5 / 2).min(self.config.bookmark_overdue?))
     }
 
     /// Forgets a state that did not become complete.

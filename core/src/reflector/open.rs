@@ -1,5 +1,5 @@
 use super::ReflectorConfig;
-use crate::time::Instant;
+use crate::time::{Instant, earliest};
 use crate::transport::Head;
 use crate::wire::{Request, RequestId};
 use core::time::Duration;
@@ -23,12 +23,20 @@ pub(super) struct Open {
     pub(super) proven: bool,
     /// Something came that could not be read: what it said is missing.
     pub(super) doubtful: bool,
+    /// No item came.
+    pub(super) empty: bool,
+    /// When the last bookmark came.
+    pub(super) bookmark: Option<Instant>,
     since: Instant,
     active: Instant,
+    /// How many bytes came, and since when: not yet as many as they have to be.
+    progress: (usize, Instant),
 }
 
 /// A watch that lived this long works, even if nothing happened (client-go's limit of a very short watch).
 pub(super) const VERY_SHORT: Duration = Duration::from_secs(1);
+/// In how many timeouts of an answer the least progress has to be made.
+const PROGRESS_TIMEOUTS: u32 = 5;
 /// A watch that ends this long before its timeout, or later, was ended by it: servers count in seconds.
 const ABOUT: Duration = Duration::from_secs(2);
 
@@ -44,8 +52,11 @@ impl Open {
             watching: None,
             proven: false,
             doubtful: false,
+            empty: true,
+            bookmark: None,
             since: now,
             active: now,
+            progress: (0, now),
         }
     }
 
@@ -56,9 +67,22 @@ impl Open {
         self.watching = Some(now).filter(|_| watching && self.answered);
     }
 
-    /// Bytes came.
+    /// Something came.
     pub(super) fn touch(&mut self, now: Instant) {
         self.active = now;
+    }
+
+    /// Nobody listened until now.
+    pub(super) fn listen(&mut self, now: Instant) {
+        self.touch(now);
+        self.progress = (0, now);
+    }
+
+    /// Bytes came: progress, when they are as many as they have to be.
+    pub(super) fn advance(&mut self, now: Instant, len: usize, least: usize) {
+        let (bytes, since) = self.progress;
+        let bytes = bytes.saturating_add(len);
+        self.progress = if bytes < least { (bytes, since) } else { (0, now) };
     }
 
     /// When it was made.
@@ -87,6 +111,24 @@ impl Open {
         if self.watching.is_some() {
             return Some((self.since + self.timeout?).max(self.active) + config.watch_margin);
         }
-        Some(self.active + config.answer_timeout?)
+        let timeout = config.answer_timeout?;
+        earliest(Some(self.active + timeout), self.too_slow_at(config))
+    }
+
+    /// When a watch has brought nothing for so long.
+    pub(super) fn silent_at(&self, silence: Duration) -> Option<Instant> {
+        self.watching.map(|_| self.active + silence)
+    }
+
+    /// Whether something came, but not enough.
+    pub(super) fn is_too_slow(&self, now: Instant, config: &ReflectorConfig) -> bool {
+        self.too_slow_at(config).is_some_and(|due| due <= now)
+    }
+
+    /// When an answer that is to have an end is too slow to reach it.
+    fn too_slow_at(&self, config: &ReflectorConfig) -> Option<Instant> {
+        let (_, since) = self.progress;
+        let time = config.answer_timeout?.saturating_mul(PROGRESS_TIMEOUTS);
+        Some(since + time).filter(|_| config.least_progress > 0 && self.watching.is_none())
     }
 }

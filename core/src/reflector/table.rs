@@ -70,7 +70,7 @@ impl ReactionRow {
 
 use During::{List, Page, Watch, WatchList};
 use FailureClass::{
-    BackInTime, Expired, Forbidden, Malformed, NotFound, Refused, ServerError, Silent, Stalled, StreamError,
+    BackInTime, Expired, Forbidden, Malformed, NotFound, Refused, ServerError, Silent, Stalled, StreamError, TooLarge,
     TooManyRequests, Unauthorized, Unfinished, Unreachable, Unreadable, Unsupported, Untrusted, VersionTooLarge,
     VeryShort,
 };
@@ -102,6 +102,7 @@ pub const REACTIONS: &[ReactionRow] = &[
             StreamError,
             Unfinished,
             Malformed,
+            TooLarge,
             Unreadable,
             VeryShort,
             Silent,
@@ -126,6 +127,7 @@ pub const REACTIONS: &[ReactionRow] = &[
             Refused,
             StreamError,
             Malformed,
+            TooLarge,
             Unreadable,
             VeryShort,
             Silent,
@@ -143,7 +145,12 @@ pub const REACTIONS: &[ReactionRow] = &[
     ),
     // Anything else leaves the version as good as it was. An outage, however long, leads to no relist.
     ReactionRow::new(&[Watch], &[Unreachable, Stalled], Rewatch, Probing),
-    ReactionRow::new(&[Watch], &[TooManyRequests, Unfinished, Malformed, VeryShort, Untrusted], Rewatch, Growing),
+    ReactionRow::new(
+        &[Watch],
+        &[TooManyRequests, Unfinished, Malformed, TooLarge, VeryShort, Untrusted],
+        Rewatch,
+        Growing,
+    ),
     // Perhaps this server cannot watch on from this version, and says so in a way that nobody knows.
     ReactionRow::new(&[Watch], &[Unauthorized, Forbidden, ServerError, Refused], Rewatch, Growing).at_most(5, Relist),
 ];

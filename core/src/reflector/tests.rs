@@ -8,6 +8,7 @@ use std::vec::Vec;
 
 mod budget;
 mod consistency;
+mod limits;
 mod recovery;
 mod report;
 mod rules;
@@ -433,7 +434,7 @@ fn a_list_that_falls_silent_is_given_up_and_one_that_goes_on_is_not() {
     talk.head(200);
     for _ in 0..100 {
         talk.now = talk.now + Duration::from_secs(50);
-        assert_eq!(talk.says(|id| Input::Answer(id, Answer::Data)), Step::Nothing);
+        assert_eq!(talk.says(|id| Input::Answer(id, Answer::Data(100_000))), Step::Nothing);
         assert_eq!(talk.says(|_| Input::Timeout), Step::Nothing);
     }
     talk.now = talk.now + Duration::from_secs(60);

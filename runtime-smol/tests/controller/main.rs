@@ -47,7 +47,7 @@ impl Controller {
     ) -> Vec<Entry> {
         let (executor, queue) = (Executor::new(), Arc::new(SharedWorkQueue::<Key, StdLock>::new(WorkQueue::default())));
         let mut config = InformerConfig::default();
-        config.reflector.seed = 1;
+        config.reflector.seed = Some(1);
         let informer = Informer::<MetadataOnly>::new(Resource::new(WIDGETS), config);
         let mut events = Events::start(Driver::new(informer, transport), self.clock.clone());
         let (entries, clock, keys) = (Arc::clone(&self.entries), self.clock.clone(), Arc::clone(&queue));

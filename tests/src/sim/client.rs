@@ -223,6 +223,10 @@ impl Client {
         if behind && server.replicas[replica].is_behind(&server.log) {
             self.tally.fault(Fault::StaleReplica);
         }
+        let endless = fault.and_then(Fault::endless).or_else(|| ask.request.continue_token());
+        if let Some(page) = endless.and_then(|token| server.endless_page(ask, token)) {
+            answer = page;
+        }
         if let Some(refusal) = fault.filter(|fault| !fault.is_in_stream()).and_then(Fault::refusal) {
             answer = refusal.into();
         }

@@ -82,6 +82,12 @@ pub enum Fault {
     TokenExpired,
     /// A page of a list says to go on with itself.
     RepeatedPage,
+    /// A list goes on and on, in pages without items.
+    EmptyPages,
+    /// A list goes on and on, with two tokens in turn.
+    TokensInTurn,
+    /// A list has always one page more.
+    EndlessPages,
     /// The initial events have no end.
     NoInitialEnd,
     /// A watch gets no bookmarks.
@@ -106,7 +112,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 51] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -145,6 +151,9 @@ impl Fault {
         Self::Compacted,
         Self::TokenExpired,
         Self::RepeatedPage,
+        Self::EmptyPages,
+        Self::TokensInTurn,
+        Self::EndlessPages,
         Self::NoInitialEnd,
         Self::NoBookmarks,
         Self::StaleReplica,
@@ -199,11 +208,24 @@ impl Fault {
     pub fn is_possible(self, query: Query, page: bool) -> bool {
         match self {
             Self::TokenExpired | Self::RepeatedPage => page,
-            Self::OldState => query == Query::List && !page,
+            Self::OldState | Self::EmptyPages | Self::TokensInTurn | Self::EndlessPages => {
+                query == Query::List && !page
+            }
             Self::NoInitialEnd => query == Query::WatchList,
             Self::NoBookmarks | Self::Compacted | Self::ShortWatch => query == Query::Watch,
             Self::EarlyEnd | Self::StreamGone | Self::StreamError | Self::StreamThrottled => query != Query::List,
             _ => true,
+        }
+    }
+
+    /// The token of the first page, if the fault is that pages have no end.
+    #[must_use]
+    pub fn endless(self) -> Option<&'static str> {
+        match self {
+            Self::EmptyPages => Some("empty:0"),
+            Self::TokensInTurn => Some("turn:0"),
+            Self::EndlessPages => Some("endless:0"),
+            _ => None,
         }
     }
 

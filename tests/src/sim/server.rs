@@ -118,6 +118,33 @@ impl Server {
         Answer::complete(body.into())
     }
 
+    /// The page of a list without an end to which this token leads, if it is a token of such a list: of pages without
+    /// items, of two tokens in turn, or of one page more each time.
+    #[must_use]
+    pub fn endless_page(&self, ask: &Ask, token: &str) -> Option<Answer> {
+        let (kind, page) = token.split_once(':')?;
+        let page: u64 = page.parse().ok()?;
+        let (limit, next) = match kind {
+            "empty" => (0, page + 1),
+            "turn" => (1, 1 - page.min(1)),
+            "endless" => (1, page + 1),
+            _ => return None,
+        };
+        let mut items = Vec::new();
+        for (key, object) in self.log.states(self.log.revision()).take(limit) {
+            write_json(&mut items, key, &object, ask.request.resource.is_metadata_only());
+        }
+        let version = self.log.revision();
+        let mut body = Vec::new();
+        put(
+            &mut body,
+            format_args!(r#"{{"metadata":{{"resourceVersion":"{version}","continue":"{kind}:{next}"}},"items":["#),
+        );
+        body.extend_from_slice(&items);
+        body.extend_from_slice(b"]}\n");
+        Some(Answer::complete(body))
+    }
+
     /// All replicas see what has happened, if they see anything.
     pub fn follow(&mut self) {
         self.replicas.iter_mut().for_each(|replica| replica.follow(&self.log));

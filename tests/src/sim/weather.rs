@@ -58,7 +58,15 @@ const TO_WATCHES: [Fault; 7] = [
     Fault::EarlyEnd,
 ];
 /// What can happen to the state as a whole.
-const TO_STATES: [Fault; 4] = [Fault::NoInitialEnd, Fault::TokenExpired, Fault::RepeatedPage, Fault::OldState];
+const TO_STATES: [Fault; 7] = [
+    Fault::NoInitialEnd,
+    Fault::TokenExpired,
+    Fault::RepeatedPage,
+    Fault::OldState,
+    Fault::EmptyPages,
+    Fault::TokensInTurn,
+    Fault::EndlessPages,
+];
 
 impl Weather {
     pub(super) fn new(may_restore: bool) -> Self {

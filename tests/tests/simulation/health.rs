@@ -10,12 +10,14 @@ const UNANSWERED: u64 = 900;
 const REFUSED: u64 = 110;
 /// How many watches an hour a server gets that ends them after moments: client-go makes the next one at once.
 const ENDED: u64 = 150;
+/// How many watches an hour a server gets that breaks them after ten seconds or more: client-go makes the next one at once.
+const BROKEN: u64 = 360;
 const HOUR: Duration = Duration::from_secs(3600);
 /// When the server falls sick.
 const SICK: Duration = Duration::from_secs(120);
 
 /// Every state of failure: what goes wrong, with which requests.
-const STATES: [(Fault, Which); 61] = [
+const STATES: [(Fault, Which); 63] = [
     (Fault::BadRequest, Which::Any),
     (Fault::Unauthorized, Which::Any),
     (Fault::Forbidden, Which::Any),
@@ -73,6 +75,8 @@ const STATES: [(Fault, Which); 61] = [
     (Fault::CutByReset, Which::States),
     (Fault::CutByEnd, Which::States),
     (Fault::NoInitialEnd, Which::States),
+    (Fault::EmptyPages, Which::States),
+    (Fault::TokensInTurn, Which::States),
     (Fault::Gone, Which::Pages),
     (Fault::TooLargeByType, Which::Pages),
     (Fault::RepeatedPage, Which::Pages),
@@ -104,6 +108,9 @@ fn most(fault: Fault, which: Which) -> u64 {
         (Fault::ConnectionRefused, _) => UNANSWERED,
         (Fault::ShortWatch | Fault::EarlyEnd | Fault::CutByEnd | Fault::CutByReset, Which::Any) => ENDED,
         (_, Which::Any) => REFUSED,
+        (Fault::CutByReset, Which::States) => BROKEN,
+        // An attempt is as many pages as it takes to see that they lead nowhere.
+        (Fault::EmptyPages | Fault::TokensInTurn, _) => 5 * REFUSED,
         // An attempt is a list and a watch.
         (_, Which::Watches | Which::States | Which::Pages) => 2 * REFUSED,
     }

@@ -64,6 +64,8 @@ fn says_something(talk: &mut Talk) {
     let _ = talk.says(|id| bookmark(id, "7", false));
 }
 
+const TOKENS: [&str; 8] = ["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7"];
+
 const FAILURES: &[(&str, usize, Server)] =
     &[
         ("refused", UNANSWERED, |talk, _| _ = talk.fails(TransportErrorKind::Refused.into())),
@@ -92,6 +94,21 @@ const FAILURES: &[(&str, usize, Server)] =
             _ if asked.contains("continue=t2") => resets(talk),
             _ if asked.contains("continue=t1") => _ = talk.says(|id| list_end(id, "5", "t2")),
             _ => _ = talk.says(|id| list_end(id, "5", "t1")),
+        }),
+        ("pages without items, each with a new token, and no watch-list", 5 * REFUSED, |talk, asked| {
+            let page = asked.split_once("continue=t").map_or(0, |(_, page)| page.parse().unwrap());
+            match asked {
+                _ if asked.contains("watch") => _ = talk.fails(status(422)),
+                _ => _ = talk.says(|id| list_end(id, "5", TOKENS[page + 1])),
+            }
+        }),
+        ("pages with two tokens in turn, and no watch-list", 5 * REFUSED, |talk, asked| match asked {
+            _ if asked.contains("watch") => _ = talk.fails(status(422)),
+            _ => {
+                let _ = talk.says(|id| object(id, ""));
+                let token = if asked.contains("continue=t1") { "t2" } else { "t1" };
+                let _ = talk.says(|id| list_end(id, "5", token));
+            }
         }),
         ("410 on every second page, and no watch-list", 4 * REFUSED, |talk, asked| match asked {
             _ if asked.contains("watch") => _ = talk.fails(status(422)),

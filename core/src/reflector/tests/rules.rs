@@ -132,7 +132,7 @@ fn watches_of_many_clients_do_not_end_together() {
 }
 
 /// A failure of this class.
-fn failure(class: FailureClass) -> Failure {
+pub(super) fn failure(class: FailureClass) -> Failure {
     match class {
         FailureClass::Expired => status(410),
         FailureClass::VersionTooLarge => {
@@ -153,6 +153,7 @@ fn failure(class: FailureClass) -> Failure {
         FailureClass::Stalled => Failure::Stalled,
         FailureClass::Unfinished => Failure::Unfinished,
         FailureClass::Malformed => Failure::NotAList,
+        FailureClass::TooLarge => Failure::TooLarge { limit: 1 },
         FailureClass::Unreadable => Failure::Unreadable,
         FailureClass::VeryShort => Failure::VeryShort,
         FailureClass::Silent => Failure::Silent,

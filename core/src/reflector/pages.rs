@@ -1,0 +1,63 @@
+//! Whether a list makes progress from page to page.
+
+use super::Failure;
+use alloc::sync::Arc;
+
+/// More empty pages in a row than these are no progress. An API server sends none: it reads on until a page is full.
+const MOST_EMPTY: u32 = 4;
+
+/// The pages of the list that is being read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pages {
+    read: u32,
+    empty: u32,
+    /// One token that was seen before, a later one each time their number has doubled: tokens that go round come back to
+    /// it (Brent's algorithm).
+    remembered: Option<Arc<str>>,
+}
+
+impl Pages {
+    /// Notes a page, which says to go on with `token`. Returns why the list is given up, if it is.
+    pub(super) fn turn(&mut self, token: &Arc<str>, empty: bool, limit: u32) -> Option<Failure> {
+        self.read = self.read.saturating_add(1);
+        self.empty = if empty { self.empty.saturating_add(1) } else { 0 };
+        if self.remembered.as_ref() == Some(token) {
+            return Some(Failure::RepeatedPage);
+        }
+        if self.read.is_power_of_two() {
+            self.remembered = Some(Arc::clone(token));
+        }
+        if self.empty > MOST_EMPTY {
+            return Some(Failure::EmptyPages);
+        }
+        (self.read >= limit).then_some(Failure::TooManyPages { limit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::format;
+
+    /// After how many pages a list is given up that has these tokens, and why.
+    fn given_up(token: impl Fn(u32) -> u32, empty: bool) -> (u32, Failure) {
+        let mut pages = Pages::default();
+        let turn = |page| pages.turn(&format!("{}", token(page)).into(), empty, 1000).map(|failure| (page, failure));
+        (1..).find_map(turn).unwrap()
+    }
+
+    #[test]
+    fn tokens_that_go_round_are_found_however_long_the_way_round_is() {
+        for (length, start) in [(1, 0), (2, 0), (3, 5), (7, 1), (100, 30)] {
+            let (page, failure) = given_up(|page| if page < start { page } else { start + page % length }, false);
+            assert_eq!(failure, Failure::RepeatedPage);
+            assert!(page <= 3 * (length + start) + 1, "{length} from {start}: after {page}");
+        }
+    }
+
+    #[test]
+    fn pages_without_items_and_pages_without_an_end_are_given_up() {
+        assert_eq!(given_up(|page| page, true), (MOST_EMPTY + 1, Failure::EmptyPages));
+        assert_eq!(given_up(|page| page, false), (1000, Failure::TooManyPages { limit: 1000 }));
+    }
+}

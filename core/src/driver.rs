@@ -7,6 +7,7 @@ use crate::reflector::Action;
 use crate::time::{Instant, earliest};
 use crate::transport::{Incoming, ListerWatcher, Turn};
 use alloc::sync::Arc;
+use core::fmt;
 use core::task::{Context, Poll};
 use serde::de::DeserializeOwned;
 
@@ -15,7 +16,6 @@ use serde::de::DeserializeOwned;
 /// It holds no task, thread or timer. Under an executor, [`poll`](Self::poll) it in a task together with a timer set to
 /// [`poll_timeout`](Self::poll_timeout); without one, call it in a loop with `Waker::noop()` and wait between the
 /// calls; in a test, set `now` to `poll_timeout` instead of waiting.
-#[derive(Debug)]
 pub struct Driver<T, L, C = Indexer<Arc<Object<T>>>> {
     informer: Informer<T, C>,
     transport: L,
@@ -112,5 +112,14 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Driver<T, 
     /// The transport, for what it does beside carrying requests.
     pub fn transport_mut(&mut self) -> &mut L {
         &mut self.transport
+    }
+}
+
+impl<T, L, C> fmt::Debug for Driver<T, L, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("informer", &self.informer)
+            .field("idle_until", &self.idle_until)
+            .finish_non_exhaustive()
     }
 }

@@ -2,9 +2,13 @@ use crate::object::{Key, Object};
 use crate::reflector::FailureReport;
 use crate::wire::Undecodable;
 use alloc::sync::Arc;
+use core::fmt;
 
 /// What an [`Informer`](crate::Informer) tells. The cache is as new as the event when it is told.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// Events share their objects with the cache: a clone copies handles, and `T` need not be `Clone`. [`Debug`](fmt::Debug)
+/// shows an object by its key, uid and version.
+#[derive(PartialEq)]
 #[non_exhaustive]
 pub enum Event<T> {
     /// An object is there that was not in the cache.
@@ -60,5 +64,40 @@ impl<T> Event<T> {
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         self.object().map(|object| object.meta.key())
+    }
+}
+
+impl<T> Clone for Event<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Added { object, initial } => Self::Added { object: Arc::clone(object), initial: *initial },
+            Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
+            Self::Recreated { old, new } => Self::Recreated { old: Arc::clone(old), new: Arc::clone(new) },
+            Self::Deleted { object, certain } => Self::Deleted { object: Arc::clone(object), certain: *certain },
+            Self::Synced => Self::Synced,
+            Self::Undecodable(undecodable) => Self::Undecodable(undecodable.clone()),
+            Self::Failed(failed) => Self::Failed(failed.clone()),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Event<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut changed = |name, old: &Object<T>, new: &Object<T>| {
+            f.debug_struct(name).field("old", &old.meta).field("new", &new.meta).finish()
+        };
+        match self {
+            Self::Updated { old, new } => changed("Updated", old, new),
+            Self::Recreated { old, new } => changed("Recreated", old, new),
+            Self::Added { object, initial } => {
+                f.debug_struct("Added").field("object", &object.meta).field("initial", initial).finish()
+            }
+            Self::Deleted { object, certain } => {
+                f.debug_struct("Deleted").field("object", &object.meta).field("certain", certain).finish()
+            }
+            Self::Synced => f.write_str("Synced"),
+            Self::Undecodable(undecodable) => f.debug_tuple("Undecodable").field(undecodable).finish(),
+            Self::Failed(failed) => f.debug_tuple("Failed").field(failed).finish(),
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::time::Instant;
 use crate::transport::{Incoming, TransportError};
 use crate::wire::{Keep, Resource, Undecodable};
 use alloc::sync::Arc;
+use core::fmt;
 use intake::Intake;
 use progress::Progress;
 use serde::de::DeserializeOwned;
@@ -56,7 +57,6 @@ use serde::de::DeserializeOwned;
 /// ```
 ///
 /// The cache `C` is an [`Indexer`] inside of the informer, or something that shares one ([`Cache`]).
-#[derive(Debug)]
 pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
     reflector: Reflector,
     intake: Intake,
@@ -305,6 +305,19 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         Some(self.cache.write(|cache| {
             if delta.is_deletion() { cache.remove(object.meta.key()) } else { cache.insert(Arc::clone(object)) }
         }))
+    }
+}
+
+impl<T, C> fmt::Debug for Informer<T, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Informer")
+            .field("reflector", &self.reflector)
+            .field("fifo", &self.fifo)
+            .field("progress", &self.progress)
+            .field("closing", &self.closing)
+            .field("undecodable", &self.undecodable)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
     }
 }
 

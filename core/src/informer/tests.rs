@@ -712,3 +712,40 @@ fn a_delta_is_not_lost_where_an_index_function_panics_over_it() {
     flawed.store(false, Relaxed);
     assert_eq!(talk.told().len(), 2, "the update, and the deletion after it");
 }
+
+/// A type of the user's that is neither `Clone` nor `Debug`, in events that share it.
+#[test]
+fn events_asked_of_the_objects_what_their_handles_do_not_need() {
+    #[derive(serde::Deserialize)]
+    struct Plain {}
+    fn same<T: Clone + core::fmt::Debug>(event: &T) -> String {
+        format!("{:?}", event.clone())
+    }
+    let mut informer = Informer::<Plain>::new(Resource::new("/pods"), InformerConfig::default());
+    informer.start(Instant::ZERO);
+    assert!(format!("{informer:?}").contains("DeltaFifo"));
+    let object = |version: u32| {
+        let item = pod("a", "1", version, "0");
+        Arc::new(crate::wire::Decoder::default().item::<Plain>(item.as_bytes(), &Default::default()).unwrap())
+    };
+    let shown = |version: u32| format!(r#"Meta {{ key: "a", uid: "1", resource_version: "{version}", .. }}"#);
+    let events = [
+        (Event::Added { object: object(1), initial: true }, format!("Added {{ object: {}, initial: true }}", shown(1))),
+        (
+            Event::Updated { old: object(1), new: object(2) },
+            format!("Updated {{ old: {}, new: {} }}", shown(1), shown(2)),
+        ),
+        (
+            Event::Recreated { old: object(1), new: object(2) },
+            format!("Recreated {{ old: {}, new: {} }}", shown(1), shown(2)),
+        ),
+        (
+            Event::Deleted { object: object(2), certain: false },
+            format!("Deleted {{ object: {}, certain: false }}", shown(2)),
+        ),
+        (Event::Synced, "Synced".into()),
+    ];
+    for (event, shown) in events {
+        assert_eq!(same(&event), shown);
+    }
+}

@@ -18,6 +18,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         );
         let most = if self.coalescing { 2 * newest } else { usize::MAX };
         assert!(self.queued.len() <= most, "coalesced, a key has two deltas at most");
+        let queued = core::iter::successors(self.queued.front(), |slot| self.nodes[*slot].next());
+        assert_eq!(queued.map(|slot| self.nodes[slot].bytes()).sum::<usize>(), self.bytes, "bytes are counted");
         assert!(self.rest.is_none_or(|rest| self.nodes[rest].delta.is_some()), "the rest of a key is queued");
     }
 

@@ -3,7 +3,7 @@
 //! With it a key has at most two deltas: `[X]`, or `[deletion, X]` where the object is there again. A newer state takes
 //! the place of an older one, so the order between keys is that of their first deltas.
 
-use super::{Delta, DeltaFifoIn};
+use super::{Delta, DeltaFifoIn, Node};
 use crate::storage::{Keyed, Mem, Slot};
 
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
@@ -42,6 +42,13 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     /// Puts a delta into the newest queued one of its key; gives it back where it needs a place of its own.
     pub(super) fn coalesce(&mut self, newest: Slot, delta: Delta<V>) -> Option<Delta<V>> {
+        self.bytes -= self.nodes[newest].bytes();
+        let own = self.merge(newest, delta);
+        self.bytes += self.nodes.get(newest).map_or(0, Node::bytes);
+        own
+    }
+
+    fn merge(&mut self, newest: Slot, delta: Delta<V>) -> Option<Delta<V>> {
         let node = &mut self.nodes[newest];
         let (Some(held), before) = (&mut node.delta, node.chain) else { return Some(delta) };
         match (held.is_deletion(), delta.is_deletion()) {

@@ -80,6 +80,7 @@ pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     /// The next delta of the key that is being popped.
     rest: Option<Slot>,
     arrived: u64,
+    bytes: usize,
     /// An item of the staged list had no readable key.
     unreadable: bool,
     populated: bool,
@@ -127,6 +128,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             staged: List::default(),
             rest: None,
             arrived: 0,
+            bytes: 0,
             unreadable: false,
             populated: false,
             initial: 0,
@@ -166,9 +168,11 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         match (self.order, self.newest_queued(object.key())) {
             (Order::ByKey, None) if !known.is_known(object.key()) => {}
             (Order::ByKey, Some(newest)) if self.is_deletion(newest) => {
+                self.bytes -= self.nodes[newest].bytes();
                 if let Some(deletion) = &mut self.nodes[newest].delta {
                     deletion.merge_deletion(Delta::Deleted(object));
                 }
+                self.bytes += self.nodes[newest].bytes();
             }
             (Order::Arrival | Order::ByKey, _) => self.try_queue(Delta::Deleted(object))?,
         }
@@ -201,6 +205,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         let slot = self.next()?;
         self.queued.unlink(&mut self.nodes, slot);
         let node = self.nodes.remove(slot);
+        self.bytes -= node.bytes();
         self.rest = node.chain.filter(|_| self.order == Order::ByKey);
         match node.chain {
             Some(newer) if self.coalescing => self.nodes[newer].chain = None,
@@ -266,6 +271,13 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.queued.len()
     }
 
+    /// About how many bytes the objects of the deltas that wait take ([`Keyed::bytes`]). One that several deltas share
+    /// counts for each of them.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether no delta waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -307,6 +319,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         let slot = self.try_insert(delta)?;
         self.arrived += 1;
         self.attach(slot);
+        self.bytes += self.nodes[slot].bytes();
         self.queued.push_back(&mut self.nodes, slot);
         Ok(())
     }
@@ -383,6 +396,12 @@ impl<V: Keyed<Key: Clone> + Clone> DeltaFifoIn<V, Heap> {
     }
 }
 
+impl<V: Keyed> Node<V> {
+    fn bytes(&self) -> usize {
+        self.delta.as_ref().map_or(0, |delta| delta.object().bytes())
+    }
+}
+
 impl<V> Linked<Queued> for Node<V> {
     fn links(&mut self) -> &mut Links {
         &mut self.links
@@ -406,6 +425,7 @@ impl<V: Keyed, M: Mem> core::fmt::Debug for DeltaFifoIn<V, M> {
         f.debug_struct("DeltaFifo")
             .field("order", &self.order)
             .field("queued", &self.queued.len())
+            .field("bytes", &self.bytes)
             .field("staged", &self.staged.len())
             .field("populated", &self.populated)
             .field("initial", &self.initial)

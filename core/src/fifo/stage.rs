@@ -165,6 +165,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         }
         let slot = self.try_insert(Delta::Tombstone(last_known)).map_err(|full| M::map_full(full, drop))?;
         self.attach(slot);
+        self.bytes += self.nodes[slot].bytes();
         deletions.push_back(&mut self.nodes, slot);
         Ok(())
     }
@@ -179,6 +180,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             self.coalesce_staged(slot);
             if self.nodes[slot].delta.is_some() {
                 self.attach(slot);
+                self.bytes += self.nodes[slot].bytes();
             } else {
                 self.staged.unlink(&mut self.nodes, slot);
                 self.nodes.remove(slot);

@@ -42,6 +42,10 @@ impl Keyed for Pod {
     fn key(&self) -> &char {
         &self.0
     }
+
+    fn bytes(&self) -> usize {
+        self.1 as usize
+    }
 }
 
 #[derive(Default)]

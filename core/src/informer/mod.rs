@@ -64,6 +64,7 @@ pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
     cache: C,
     queue_limit: usize,
     stage_limit: usize,
+    queue_bytes: usize,
     progress: Progress,
     /// The answer is over, but not all of it has been read.
     closing: Option<Result<(), TransportError>>,
@@ -93,6 +94,10 @@ pub struct InformerConfig {
     /// as they come, and 512 bytes for what is kept beside each. The cache keeps its state then, and nothing is taken for
     /// deleted. The default of 2 GiB is etcd's default quota for everything that a cluster has.
     pub stage_limit: usize,
+    /// How many bytes the objects of the deltas that wait may take before nothing more is read, by the JSON that they
+    /// were decoded from ([`Meta::json_len`](crate::Meta::json_len)): 64 MiB by default. The last one read may go beyond
+    /// it, so an object that is larger comes through by itself.
+    pub queue_bytes: usize,
 }
 
 impl Default for InformerConfig {
@@ -104,6 +109,7 @@ impl Default for InformerConfig {
             frame_limit: 8 << 20,
             queue_limit: 10_000,
             stage_limit: 2 << 30,
+            queue_bytes: 64 << 20,
         }
     }
 }
@@ -127,6 +133,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             cache,
             queue_limit: config.queue_limit.max(1),
             stage_limit: config.stage_limit,
+            queue_bytes: config.queue_bytes.max(1),
             progress: Progress::default(),
             closing: None,
             blocked: false,
@@ -166,7 +173,8 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     /// Whether more may be read. Where not, events are to be taken first.
     #[must_use]
     pub fn wants_input(&self) -> bool {
-        self.undecodable.is_none() && !self.reflector.has_failure() && self.fifo.len() < self.queue_limit
+        let is_full = self.fifo.len() >= self.queue_limit || self.fifo.bytes() >= self.queue_bytes;
+        self.undecodable.is_none() && !self.reflector.has_failure() && !is_full
     }
 
     /// Takes what the transport brought.

@@ -284,6 +284,36 @@ fn a_full_queue_stops_the_reading_and_loses_nothing() {
     assert!(talk.asked().ends_with("resourceVersion=10"));
 }
 
+/// Ten thousand of them may come to 80 GB.
+#[test]
+fn large_objects_filled_the_memory_before_they_filled_the_queue() {
+    let large = |n: u32| {
+        let metadata = format!(r#"{{"name":"p{n}","uid":"1","resourceVersion":"{}"}}"#, n + 2);
+        event("ADDED", &format!(r#"{{"metadata":{metadata},"n":0,"text":"{}"}}"#, "x".repeat(1000)))
+    };
+    let mut talk = talk(|config| config.queue_bytes = 2500).watching(&[]);
+    talk.sends(&(0..9).map(large).collect::<String>());
+    talk.ends();
+    assert_eq!((talk.informer.queued(), talk.informer.wants_input()), (3, false));
+    let _ = talk.informer.poll_event();
+    assert_eq!(talk.informer.queued(), 3, "there is room for one more");
+    let told = talk.told();
+    assert_eq!((told.len(), told.last().map(String::as_str)), (8, Some("added p8@10")), "nothing is lost");
+    assert!(talk.asked().ends_with("resourceVersion=10"));
+}
+
+#[test]
+fn an_object_larger_than_the_queue_comes_through_by_itself() {
+    for queue_bytes in [0, 1, 100] {
+        let mut talk = talk(|config| config.queue_bytes = queue_bytes).watching(&[pod("a", "1", 1, "0")]);
+        talk.sends(&(2..5).map(|version| event("MODIFIED", &pod("a", "1", version, "0"))).collect::<String>());
+        assert_eq!(talk.informer.queued(), if queue_bytes == 100 { 2 } else { 1 });
+        assert_eq!(talk.told(), ["updated a@1 a@2", "updated a@2 a@3", "updated a@3 a@4"]);
+        talk.sends(&event("DELETED", &pod("a", "1", 5, "0")));
+        assert_eq!(talk.told(), ["deleted a@5"]);
+    }
+}
+
 #[test]
 fn an_object_over_the_limit_is_skipped_and_reported() {
     let mut talk = talk(|config| config.frame_limit = 200).watching(&[pod("a", "1", 1, "0")]);

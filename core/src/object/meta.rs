@@ -10,7 +10,8 @@ use core::fmt;
 /// about 400 bytes for a typical pod. What decoding did not keep is `None`, never empty. Reading a field is slicing; finding a label is a scan over a handful.
 ///
 /// Times are kept as the server wrote them (RFC 3339).
-#[derive(Clone, PartialEq, Eq)]
+/// Two are equal if all that the object says is: [`json_len`](Self::json_len) is not part of it.
+#[derive(Clone)]
 pub struct Meta {
     key: Key,
     text: Box<str>,
@@ -22,6 +23,7 @@ pub struct Meta {
     owners: u32,
     /// [`NOT_KEPT`], or how many there are.
     annotations: u32,
+    json_len: u32,
 }
 
 const NOT_KEPT: u32 = u32::MAX;
@@ -139,6 +141,13 @@ impl Meta {
         (self.annotations_at() + 2 * annotations..self.ends.len()).map(|at| self.string(at))
     }
 
+    /// How many bytes of JSON the object was decoded from: a measure of its size that costs nothing. Zero where it was not
+    /// decoded.
+    #[must_use]
+    pub fn json_len(&self) -> usize {
+        self.json_len as usize
+    }
+
     fn annotations_at(&self) -> usize {
         LABELS + 2 * self.labels as usize + OWNER_STRINGS * self.owners as usize
     }
@@ -152,6 +161,17 @@ impl Meta {
         &self.text[start..self.ends[at] as usize]
     }
 }
+
+impl PartialEq for Meta {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { key, text, ends, generation, labels, owners, annotations, json_len: _ } = self;
+        (key, text, ends) == (&other.key, &other.text, &other.ends)
+            && (generation, labels, owners, annotations)
+                == (&other.generation, &other.labels, &other.owners, &other.annotations)
+    }
+}
+
+impl Eq for Meta {}
 
 impl fmt::Debug for Meta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,6 +210,7 @@ pub struct MetaBuilder {
     annotations: Strings,
     finalizers: Strings,
     annotations_kept: bool,
+    json_len: u32,
 }
 
 #[derive(Debug, Default)]
@@ -208,7 +229,7 @@ impl MetaBuilder {
             strings.clear();
         }
         self.generation = 0;
-        self.annotations_kept = false;
+        (self.annotations_kept, self.json_len) = (false, 0);
     }
 
     /// The name, without which there is no object.
@@ -239,6 +260,11 @@ impl MetaBuilder {
     /// The generation.
     pub fn set_generation(&mut self, generation: i64) {
         self.generation = generation;
+    }
+
+    /// How many bytes of JSON the object is decoded from.
+    pub fn set_json_len(&mut self, len: usize) {
+        self.json_len = u32::try_from(len).unwrap_or(u32::MAX);
     }
 
     /// Adds a label.
@@ -318,6 +344,7 @@ impl MetaBuilder {
             labels: (self.labels.lengths.len() / 2) as u32,
             owners: (self.owners.lengths.len() / OWNER_STRINGS) as u32,
             annotations: if self.annotations_kept { (self.annotations.lengths.len() / 2) as u32 } else { NOT_KEPT },
+            json_len: self.json_len,
         };
         self.clear();
         Some(meta)

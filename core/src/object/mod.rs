@@ -28,4 +28,8 @@ impl<T> Keyed for Arc<Object<T>> {
     fn key(&self) -> &Key {
         self.meta.key()
     }
+
+    fn bytes(&self) -> usize {
+        self.meta.json_len()
+    }
 }

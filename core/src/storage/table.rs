@@ -14,6 +14,12 @@ pub trait Keyed {
 
     /// The key. It must not change while the value is stored.
     fn key(&self) -> &Self::Key;
+
+    /// About how many bytes the value takes, where a limit of bytes counts it. It must not change while the value is
+    /// stored; zero unless the type says otherwise.
+    fn bytes(&self) -> usize {
+        0
+    }
 }
 
 /// A slab with an index over the records' keys. Hashing is seeded and never decides an order that can be seen.

@@ -14,6 +14,10 @@ impl<K: Hash + Eq, V> Keyed for Pod<K, V> {
     fn key(&self) -> &K {
         &self.0
     }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+    }
 }
 
 /// What the consumer has applied, in key order.

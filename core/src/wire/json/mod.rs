@@ -135,7 +135,7 @@ impl Decoder {
                 if !self.metadata.seen {
                     self.parse_event::<MetadataOnly>(frame, &mut None)?;
                 }
-                Ok(WatchEvent::Object(change, self.object(value)?))
+                Ok(WatchEvent::Object(change, self.object(value, frame.len())?))
             }
             Parsed::Bookmark => Ok(WatchEvent::Bookmark {
                 version: self.metadata.builder.resource_version().into(),
@@ -151,7 +151,7 @@ impl Decoder {
         if !self.metadata.seen {
             self.parse_item::<MetadataOnly>(frame, types)?;
         }
-        self.object(value)
+        self.object(value, frame.len())
     }
 
     fn parse_event<T: DeserializeOwned>(
@@ -175,11 +175,12 @@ impl Decoder {
         Ok(value)
     }
 
-    fn object<T>(&mut self, value: T) -> Result<Object<T>, String> {
+    fn object<T>(&mut self, value: T, len: usize) -> Result<Object<T>, String> {
         let Metadata { builder, keep, .. } = &mut self.metadata;
         if keep.annotations {
             builder.keep_annotations();
         }
+        builder.set_json_len(len);
         let meta = builder.build().ok_or("the object has no metadata.name")?;
         Ok(Object { meta, value })
     }

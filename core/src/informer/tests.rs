@@ -394,6 +394,33 @@ fn a_body_that_is_no_list_leaves_the_cache_alone() {
     }
 }
 
+/// Go takes the last of them, which cannot be known before the end; and escapes make no other name of it.
+#[test]
+fn a_list_with_items_twice_was_the_sum_of_both() {
+    let b = pod("b", "2", 8, "0");
+    for items in [
+        format!(r#""items":[],"items":[{b}]"#),
+        format!(r#""items":[{b}],"items":[]"#),
+        format!(r#""items":[{b}],"items":null"#),
+        format!(r#""items":null,"items":[{b}]"#),
+        format!(r#""items":[{b}],"it\u0065ms":[]"#),
+        format!(r#""\u0069\u0074\u0065\u006D\u0073":[],"items":[{b}]"#),
+    ] {
+        let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+        talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
+        talk.answers(&format!(r#"{{"metadata":{{"resourceVersion":"9"}},{items}}}"#));
+        assert_eq!(talk.told(), ["failed Watch Relist", "failed List Relist"], "{items}");
+        assert_eq!(talk.cache(), ["a@1"], "{items}");
+        talk.answers(&list(9, &[]));
+        assert_eq!(talk.told(), ["vanished a@1"], "the next list is another one");
+    }
+    let mut talk = talk(|_| {});
+    talk.answers(&format!(
+        r#"{{"Items":[],"metadata":{{"resourceVersion":"9"}},"items":[{b}],"ITEMS":[],"it\"ems":1}}"#
+    ));
+    assert_eq!(talk.told(), ["initial b@8", "synced"], "case makes another name");
+}
+
 #[test]
 fn a_watch_of_garbage_backs_off_and_lists_again() {
     let mut talk = talk(|_| {}).watching(&[]);
@@ -748,7 +775,7 @@ fn a_delta_is_not_lost_where_an_index_function_panics_over_it() {
 fn events_asked_of_the_objects_what_their_handles_do_not_need() {
     #[derive(serde::Deserialize)]
     struct Plain {}
-    fn same<T: Clone + core::fmt::Debug>(event: &T) -> String {
+    fn same<T: Clone + fmt::Debug>(event: &T) -> String {
         format!("{:?}", event.clone())
     }
     let mut informer = Informer::<Plain>::new(Resource::new("/pods"), InformerConfig::default());

@@ -33,7 +33,7 @@ pub enum Frame<'b> {
     ListEnd,
     /// A frame was longer than the limit. All of it was skipped; what follows is read as before.
     TooLong,
-    /// The body is not a list: nothing more comes out of it.
+    /// The body is not a list, or has `items` twice: nothing more comes out of it.
     NotAList,
 }
 
@@ -236,6 +236,8 @@ impl Framer {
         let byte = buffer[self.scanned];
         if byte == b':' || is_space(byte) {
             self.scanned += 1;
+        } else if self.is_ambiguous(buffer, name_end) {
+            return self.give_up(buffer);
         } else if byte == b'[' && self.is_items(buffer, name_end) {
             self.scanned += 1;
             self.start = self.scanned;
@@ -262,6 +264,16 @@ impl Framer {
 
     fn is_items(&self, buffer: &[u8], name_end: usize) -> bool {
         !self.skipping && &buffer[self.start..self.start + name_end] == b"\"items"
+    }
+
+    /// Whether a field is `items` for the second time, or is `items` by escapes only, as no server writes it. Go takes the
+    /// last field of a name, and these frames are taken as they come, so which objects there are is not known.
+    fn is_ambiguous(&self, buffer: &[u8], name_end: usize) -> bool {
+        if self.skipping {
+            return false;
+        }
+        let is_items = self.is_items(buffer, name_end);
+        if is_items { self.items_seen } else { names_items(&buffer[self.start + 1..self.start + name_end]) }
     }
 
     fn on_items(&mut self, buffer: &[u8]) -> Option<Found> {
@@ -332,6 +344,22 @@ impl Framer {
             _ => Frame::Value(frame),
         }
     }
+}
+
+/// Whether a name, without its quotes, is `items` once its escapes are read.
+fn names_items(mut name: &[u8]) -> bool {
+    b"items".iter().all(|letter| {
+        let (read, rest) = match name {
+            [b'\\', b'u', hex @ ..] if hex.len() >= 4 => {
+                let hex = core::str::from_utf8(&hex[..4]).ok();
+                (hex.and_then(|hex| u16::from_str_radix(hex, 16).ok()), &name[6..])
+            }
+            [byte, rest @ ..] => (Some(u16::from(*byte)), rest),
+            [] => (None, name),
+        };
+        name = rest;
+        read == Some(u16::from(*letter))
+    }) && name.is_empty()
 }
 
 /// A frame as places in the buffer.

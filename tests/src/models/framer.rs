@@ -34,7 +34,8 @@ fn values(limit: usize, body: &str) -> Option<Vec<Frame<'_>>> {
     structured.then(|| texts.iter().map(|text| limited(limit, text.len(), Frame::Value(text.as_bytes()))).collect())
 }
 
-/// A field is as long as its name, its value and what is between them. Without items, or null for them, it is no list.
+/// A field is as long as its name, its value and what is between them. Without items, or null for them, it is no list; nor
+/// with items twice, or under a name with escapes.
 fn list(limit: usize, body: &str) -> Option<(Vec<Frame<'_>>, bool)> {
     serde_json::from_str::<&RawValue>(body).ok().filter(|list| list.get().starts_with('{'))?;
     let (mut text, mut frames, mut items_seen) = (Text(body), Vec::new(), false);
@@ -48,6 +49,12 @@ fn list(limit: usize, body: &str) -> Option<(Vec<Frame<'_>>, bool)> {
         text.skip_space();
         let before_value = start - text.0.len();
         let is_items = quoted == "\"items\"" && before_value <= limit;
+        let is_named =
+            before_value <= limit && serde_json::from_str::<String>(quoted).is_ok_and(|name| name == "items");
+        if is_named && (items_seen || !is_items) {
+            frames.push(Frame::NotAList);
+            return Some((frames, false));
+        }
         if is_items && text.pass('[') {
             items_seen = true;
             items(limit, &mut text, &mut frames)?;

@@ -95,7 +95,10 @@ fn what_is_no_list_is_said_once() {
     assert_eq!(all(Framing::List, 100, "{}").0, ["NotAList"]);
     assert_eq!(all(Framing::List, 100, r#"{"items":{}}"#).0, ["NotAList"]);
     assert_eq!(all(Framing::List, 100, r#"{"code":500}"#).0, ["code=500", "NotAList"]);
-    assert_eq!(all(Framing::List, 100, r#"{"it\u0065ms":[1]}"#).0, [r#"it\u0065ms=[1]"#, "NotAList"]);
+    assert_eq!(all(Framing::List, 100, r#"{"it\u0065ms":[1]}"#).0, ["NotAList"]);
+    assert_eq!(all(Framing::List, 100, r#"{"items":[1],"items":[2]}"#).0, ["item 1", "NotAList"]);
+    let other = r#"{"\u0069tem":1,"items\u0073":2,"\u00g9tems":3,"\u006":4,"Items":5,"items":[6]}"#;
+    assert_eq!(all(Framing::List, 100, other).0.len(), 7, "names of other fields, and of none");
 }
 
 #[test]

@@ -142,6 +142,7 @@ impl Decoder {
                 initial_events_end: self.metadata.initial_events_end,
             }),
             Parsed::Error(status) => Ok(WatchEvent::Error(status)),
+            Parsed::Repeated => Err("type or object comes twice".to_string()),
             Parsed::Unknown(name) => Err(format!("unknown type of event \"{}\"", Printable::new(name).at_most(QUOTED))),
         }
     }
@@ -159,8 +160,20 @@ impl Decoder {
         frame: &[u8],
         change: &mut Option<Change>,
     ) -> Result<Parsed<T>, String> {
+        match self.parse_event_once(frame, change, false)? {
+            Parsed::Repeated => self.parse_event_once(frame, change, true),
+            parsed => Ok(parsed),
+        }
+    }
+
+    fn parse_event_once<T: DeserializeOwned>(
+        &mut self,
+        frame: &[u8],
+        change: &mut Option<Change>,
+        last: bool,
+    ) -> Result<Parsed<T>, String> {
         let mut json = serde_json::Deserializer::from_str(utf8(frame)?);
-        let seed = EventSeed { metadata: &mut self.metadata, change, target: PhantomData };
+        let seed = EventSeed { metadata: &mut self.metadata, change, last, target: PhantomData };
         let parsed = seed.deserialize(&mut json).map_err(message)?;
         json.end().map_err(message)?;
         Ok(parsed)

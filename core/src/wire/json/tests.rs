@@ -272,3 +272,34 @@ fn raw_stays_json_whatever_managed_fields_look_like() {
         assert_eq!(raw.value.decode::<Value>().unwrap(), decode::<Value>(&event("ADDED", pod)).value, "{pod}");
     }
 }
+
+/// Go takes the last of two members of one name, and tells names apart by case.
+#[test]
+fn of_two_objects_in_an_event_the_first_one_counted() {
+    let told = |frame: &str| match Decoder::default().watch_event::<Value>(frame.as_bytes()) {
+        Ok(WatchEvent::Object(change, object)) => format!("{change:?} {} {}", object.meta.key(), object.value["n"]),
+        Ok(WatchEvent::Bookmark { version, .. }) => format!("bookmark {version}"),
+        Ok(WatchEvent::Error(status)) => format!("error {}", status.code),
+        Err(undecodable) => format!("undecodable {:?} {:?}", undecodable.key, undecodable.change),
+    };
+    let [a, b] = ["a", "b"].map(|name| format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"7"}},"n":1}}"#));
+    for (frame, expected) in [
+        (format!(r#"{{"type":"ADDED","object":{a},"object":{b}}}"#), "Added b 1"),
+        (format!(r#"{{"object":{a},"object":{b},"type":"ADDED"}}"#), "Added b 1"),
+        (format!(r#"{{"type":"ADDED","object":{a},"ob\u006aect":{b}}}"#), "Added b 1"),
+        (format!(r#"{{"type":"ADDED","object":{a},"type":"DELETED"}}"#), "Deleted a 1"),
+        (format!(r#"{{"type":"ADDED","type":"DELETED","object":{a}}}"#), "Deleted a 1"),
+        (format!(r#"{{"type":"ADDED","object":{a},"type":"BOOKMARK"}}"#), "bookmark 7"),
+        (format!(r#"{{"type":"BOOKMARK","object":{a},"type":"MODIFIED","object":{b}}}"#), "Modified b 1"),
+        (format!(r#"{{"type":"ADDED","object":{a},"object":{{"code":410}},"type":"ERROR"}}"#), "error 410"),
+        (format!(r#"{{"type":"ADDED","object":{a},"Object":{b},"TYPE":"DELETED"}}"#), "Added a 1"),
+        (format!(r#"{{"type":"ADDED","Object":{b}}}"#), "undecodable None Some(Added)"),
+        (
+            format!(r#"{{"type":"DELETED","object":{a},"object":{{"metadata":{{"name":7}}}}}}"#),
+            "undecodable None Some(Deleted)",
+        ),
+        (format!(r#"{{"type":"DELETED","object":{a},"object":null}}"#), "undecodable None Some(Deleted)"),
+    ] {
+        assert_eq!(told(&frame), expected, "{frame}");
+    }
+}

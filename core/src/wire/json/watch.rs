@@ -27,6 +27,8 @@ pub(super) enum Parsed<T> {
     Error(Status),
     /// A `type` that no server has today.
     Unknown(String),
+    /// `type` or `object` comes twice: read again with [`EventSeed::last`].
+    Repeated,
 }
 
 /// What the `type` of an event says about its `object`.
@@ -50,10 +52,13 @@ impl Kind {
     }
 }
 
-/// Reads `{"type":…,"object":…}`, in either order.
+/// Reads `{"type":…,"object":…}`, in either order. Of two members of one name the last one counts, as with Go: which one
+/// that is, only the end of the event tells, so it is read once more then.
 pub(super) struct EventSeed<'a, T> {
     pub(super) metadata: &'a mut Metadata,
     pub(super) change: &'a mut Option<Change>,
+    /// Decodes the last object by the last type, at the end.
+    pub(super) last: bool,
     pub(super) target: PhantomData<T>,
 }
 
@@ -74,9 +79,14 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for EventSeed<'_, T> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parsed<T>, A::Error> {
         let (mut kind, mut early, mut parsed) = (None, None::<&'de RawValue>, None);
+        let mut repeated = false;
         while let Some(name) = map.next_key::<Text<'de>>()? {
             match name.as_str() {
+                "type" | "object" if repeated => {
+                    map.next_value::<IgnoredAny>()?;
+                }
                 "type" => {
+                    repeated = !self.last && (kind.is_some() || parsed.is_some());
                     kind = Some(Kind::of(map.next_value::<Text<'de>>()?.as_str()));
                     *self.change = match kind {
                         Some(Kind::Object(change)) => Some(change),
@@ -84,13 +94,21 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for EventSeed<'_, T> {
                     };
                 }
                 "object" => match kind.take() {
-                    Some(kind) => parsed = Some(map.next_value_seed(ObjectSeed::new(kind, self.metadata))?),
-                    None => early = Some(map.next_value()?),
+                    Some(kind) if !self.last && early.is_none() => {
+                        parsed = Some(map.next_value_seed(ObjectSeed::new(kind, self.metadata))?);
+                    }
+                    seen => {
+                        repeated = !self.last && (early.is_some() || parsed.is_some());
+                        (kind, early) = (seen, Some(map.next_value()?));
+                    }
                 },
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
+        }
+        if repeated {
+            return Ok(Parsed::Repeated);
         }
         match (parsed, kind, early) {
             (Some(parsed), ..) => Ok(parsed),

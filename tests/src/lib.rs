@@ -9,3 +9,4 @@ pub mod pods;
 pub mod recovery;
 pub mod sim;
 pub mod told;
+pub mod unpark;

@@ -1,5 +1,8 @@
-// What client-go's work queue and cache take for the work of ../../benches, in nanoseconds an item: `peers wq`,
-// `peers fifo`. Each line has the name of a benchmark and the fastest of some rounds.
+// client-go, to be compared with.
+//
+// `peers wq` and `peers fifo` tell what its work queue and cache take for the work of ../../benches, in nanoseconds an
+// item: each line has the name of a benchmark and the fastest of some rounds. `peers follow KUBECONFIG NAMESPACE`
+// follows a real server.
 package main
 
 import (
@@ -24,8 +27,13 @@ func main() {
 		wq()
 	} else if len(os.Args) == 2 && os.Args[1] == "fifo" {
 		fifo()
+	} else if len(os.Args) == 4 && os.Args[1] == "follow" {
+		if err := follow(os.Args[2], os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, "peers:", err)
+			os.Exit(1)
+		}
 	} else {
-		fmt.Fprintln(os.Stderr, "usage: peers wq|fifo")
+		fmt.Fprintln(os.Stderr, "usage: peers wq|fifo|follow KUBECONFIG NAMESPACE")
 		os.Exit(2)
 	}
 }

@@ -1,15 +1,16 @@
 //! An informer over HTTP, and what its events amount to.
 
 use crate::plane::Plane;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll};
 use listwatch_core::{
     Driver, Event, FailureReport, Informer, InformerConfig, InformerStatus, Instant, Object, Raw, Resource,
 };
 use listwatch_tests::told::{State, Told};
+use listwatch_tests::unpark::unpark_this_thread;
 use listwatch_transport_http::{Cluster, HttpTransport};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
-use std::thread::{self, Thread};
+use std::thread;
 use std::time::Duration;
 
 /// How long anything may take before it counts as not happening.
@@ -23,14 +24,6 @@ pub(crate) struct Follower<T = Raw> {
     told: Told,
     pub(crate) events: u64,
     pub(crate) failures: Vec<FailureReport>,
-}
-
-struct Unpark(Thread);
-
-impl std::task::Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
 }
 
 /// As users have it, but for delays that a test would wait for.
@@ -102,7 +95,7 @@ impl<T: DeserializeOwned> Follower<T> {
 
     /// Takes what there is, or waits a little.
     fn step(&mut self) {
-        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let waker = unpark_this_thread();
         match self.driver.poll(self.time(), &mut Context::from_waker(&waker)) {
             Poll::Ready(event) => self.note(event),
             Poll::Pending => {

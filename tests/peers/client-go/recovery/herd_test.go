@@ -44,36 +44,32 @@ func loss(t *testing.T, outage time.Duration) (peak, requests int, returns []tim
 	}()
 	time.Sleep(lost)
 	synctest.Wait()
+	takeAll(doors)
 	server.become(state{refuses: outage > 0})
 	server.breakStreams()
 	if outage > 0 {
 		time.Sleep(outage)
-		synctest.Wait()
 		server.become(state{})
 	}
 	back := time.Now()
-	if outage == 0 {
-		// They may have come back already: nothing was between.
-		back = back.Add(-time.Nanosecond)
-	}
 	time.Sleep(patience)
 	synctest.Wait()
-	for _, door := range doors {
-		at := slices.IndexFunc(door.watches, back.Before)
-		if at < 0 {
+	var accepted []time.Duration
+	for _, seen := range takeAll(doors) {
+		if len(seen.watches) == 0 {
 			t.Fatal("somebody does not come back")
 		}
-		returns = append(returns, door.watches[at].Sub(back))
+		returns = append(returns, seen.watches[0].Sub(back))
+		for _, moment := range seen.accepted {
+			accepted = append(accepted, moment.Sub(back))
+		}
 	}
 	slices.Sort(returns)
-	last := back.Add(returns[len(returns)-1])
 	seconds := map[int]int{}
-	for _, door := range doors {
-		for _, moment := range door.accepted {
-			if moment.After(back) && !moment.After(last) {
-				requests++
-				seconds[int(moment.Sub(back).Seconds())]++
-			}
+	for _, moment := range accepted {
+		if moment <= returns[len(returns)-1] {
+			requests++
+			seconds[int(moment.Seconds())]++
 		}
 	}
 	for _, count := range seconds {

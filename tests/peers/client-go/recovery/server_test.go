@@ -40,6 +40,11 @@ type server struct {
 // One client's way to its server: a transport that counts.
 type door struct {
 	server *server
+	seen
+}
+
+// What went through a door.
+type seen struct {
 	// Requests that the server answered, whatever it said.
 	accepted []time.Time
 	// Connections that it refused.
@@ -86,6 +91,15 @@ func (s *server) breakStreams() {
 
 func (s *server) door() *door {
 	return &door{server: s}
+}
+
+// What went through since this was asked last.
+func (d *door) take() seen {
+	d.server.mu.Lock()
+	defer d.server.mu.Unlock()
+	taken := d.seen
+	d.seen = seen{}
+	return taken
 }
 
 func (d *door) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -49,9 +49,9 @@ func TestAServerThatIsSickForAnHour(t *testing.T) {
 			requests, refused := 0, 0
 			least, most := 1<<30, 0
 			bubble(t, func(t *testing.T) {
-				for _, door := range sickHour(t, sick.state, healthy, sick.clients) {
-					count := len(door.accepted)
-					requests, refused = requests+count, refused+door.refused
+				for _, seen := range sickHour(t, sick.state, healthy, sick.clients) {
+					count := len(seen.accepted)
+					requests, refused = requests+count, refused+seen.refused
 					least, most = min(least, count), max(most, count)
 				}
 			})
@@ -66,31 +66,34 @@ func TestAServerThatIsSickForAnHour(t *testing.T) {
 	}
 }
 
-// What comes to each door within an hour of sickness, which begins after a healthy time.
-func sickHour(t *testing.T, state state, healthy time.Duration, clients int) []*door {
+// What goes through each client's door within an hour of sickness, which begins after a healthy time.
+func sickHour(t *testing.T, state state, healthy time.Duration, clients int) []seen {
 	server := newServer()
 	ctx, cancel := context.WithCancel(t.Context())
 	if healthy == 0 {
 		server.become(state)
 	}
 	doors, wait := followers(ctx, t, server, clients)
+	defer func() {
+		cancel()
+		wait()
+	}()
 	time.Sleep(healthy)
 	synctest.Wait()
 	if healthy > 0 {
-		for _, door := range doors {
-			door.accepted, door.refused = nil, 0
-		}
+		takeAll(doors)
 		server.become(state)
 		server.breakStreams()
 	}
 	time.Sleep(time.Hour)
 	synctest.Wait()
-	copies := make([]*door, len(doors))
+	return takeAll(doors)
+}
+
+func takeAll(doors []*door) []seen {
+	all := make([]seen, len(doors))
 	for number, door := range doors {
-		copied := *door
-		copies[number] = &copied
+		all[number] = door.take()
 	}
-	cancel()
-	wait()
-	return copies
+	return all
 }

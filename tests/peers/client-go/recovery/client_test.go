@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"context"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -21,31 +20,26 @@ func TestMain(m *testing.M) {
 }
 
 // Starts a shared informer for ConfigMaps as a controller does: the defaults of client-go, its client's rate limit
-// included. All that is replaced is the transport. It ends with the context; what is returned waits for that.
-func follow(ctx context.Context, t *testing.T, door *door) func() {
+// included. All that is replaced is the transport. It ends with the test.
+func follow(t *testing.T, door *door) {
 	clients, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", Transport: door})
 	if err != nil {
 		t.Fatal(err)
 	}
 	factory := informers.NewSharedInformerFactory(clients, 0)
 	factory.Core().V1().ConfigMaps().Informer()
-	factory.StartWithContext(ctx)
-	return factory.Shutdown
+	factory.StartWithContext(t.Context())
+	t.Cleanup(factory.Shutdown)
 }
 
 // So many of them, each with a door of its own.
-func followers(ctx context.Context, t *testing.T, server *server, count int) ([]*door, func()) {
+func followers(t *testing.T, server *server, count int) []*door {
 	doors := make([]*door, count)
-	ends := make([]func(), count)
 	for number := range doors {
 		doors[number] = server.door()
-		ends[number] = follow(ctx, t, doors[number])
+		follow(t, doors[number])
 	}
-	return doors, func() {
-		for _, end := range ends {
-			end()
-		}
-	}
+	return doors
 }
 
 // What a bubble's clock goes on from: client-go remembers when it saw its last error, from the start of the process on,

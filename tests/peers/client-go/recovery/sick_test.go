@@ -6,7 +6,6 @@
 package recovery
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -69,15 +68,10 @@ func TestAServerThatIsSickForAnHour(t *testing.T) {
 // What goes through each client's door within an hour of sickness, which begins after a healthy time.
 func sickHour(t *testing.T, state state, healthy time.Duration, clients int) []seen {
 	server := newServer()
-	ctx, cancel := context.WithCancel(t.Context())
 	if healthy == 0 {
 		server.become(state)
 	}
-	doors, wait := followers(ctx, t, server, clients)
-	defer func() {
-		cancel()
-		wait()
-	}()
+	doors := followers(t, server, clients)
 	time.Sleep(healthy)
 	synctest.Wait()
 	if healthy > 0 {

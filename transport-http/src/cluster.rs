@@ -1,5 +1,6 @@
 use crate::client::HttpClient;
 use crate::config_error::ConfigError;
+use crate::config_warning::ConfigWarning;
 use crate::options::ClusterOptions;
 use crate::server::Server;
 use crate::transport::HttpTransport;
@@ -35,11 +36,17 @@ pub struct Cluster {
     server: Arc<Server>,
     context: Option<String>,
     namespace: String,
+    warnings: Arc<[ConfigWarning]>,
 }
 
 impl Cluster {
-    pub(crate) fn new(server: Arc<Server>, context: Option<String>, namespace: String) -> Self {
-        Self { server, context, namespace }
+    pub(crate) fn new(
+        server: Arc<Server>,
+        context: Option<String>,
+        namespace: String,
+        warnings: Vec<ConfigWarning>,
+    ) -> Self {
+        Self { server, context, namespace, warnings: warnings.into() }
     }
 
     /// The cluster that kubectl would talk to: the current context of `$KUBECONFIG` (several files are merged, and what
@@ -82,6 +89,24 @@ impl Cluster {
     #[must_use]
     pub fn may_ask(&self) -> bool {
         self.server.may_ask()
+    }
+
+    /// What is risky about the configuration, for whoever runs the program.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
+    /// use listwatch_transport_http::Cluster;
+    ///
+    /// let cluster = Cluster::at("http://127.0.0.1:8001")?;
+    /// for warning in cluster.warnings() {
+    ///     eprintln!("warning: {warning}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn warnings(&self) -> &[ConfigWarning] {
+        &self.warnings
     }
 
     /// The context, where a kubeconfig has one.

@@ -15,9 +15,11 @@
 
 mod cluster;
 mod config_error;
+mod config_warning;
 mod options;
 pub use cluster::Cluster;
 pub use config_error::ConfigError;
+pub use config_warning::ConfigWarning;
 pub use options::ClusterOptions;
 
 mod client;

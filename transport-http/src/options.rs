@@ -1,9 +1,10 @@
 use crate::cluster::Cluster;
 use crate::config_error::ConfigError;
+use crate::config_warning::ConfigWarning;
 use crate::in_cluster;
 use crate::kubeconfig::Kubeconfig;
 use crate::server::Server;
-use crate::settings::Settings;
+use crate::settings::{Login, Settings};
 use std::fmt;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -223,8 +224,13 @@ impl ClusterOptions {
         }
         let namespace = std::mem::take(&mut settings.namespace);
         let context = settings.context.take();
+        let mut warnings = std::mem::take(&mut settings.warnings);
+        let user = (!matches!(settings.login, Login::Nobody)).then(|| settings.user_place.clone());
         let server = Server::new(settings, self.limits.clone(), &|name| (self.env)(name))?;
-        Ok(Cluster::new(Arc::new(server), context, namespace))
+        if let Some(place) = user.filter(|_| server.is_overheard()) {
+            warnings.push(ConfigWarning::PlainCredential { place, server: server.base().to_owned() });
+        }
+        Ok(Cluster::new(Arc::new(server), context, namespace, warnings))
     }
 
     fn home(&self) -> Option<PathBuf> {

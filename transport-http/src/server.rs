@@ -3,7 +3,7 @@
 use crate::auth::{Auth, Credential};
 use crate::caller::Caller;
 use crate::config_error::ConfigError;
-use crate::connection::{ProxyRule, Redactor, SocksConnector, TcpConnector, Tls, TlsConnector};
+use crate::connection::{ProxyRule, Redactor, SocksConnector, TcpConnector, Tls, TlsConnector, is_this_machine};
 use crate::options::Limits;
 use crate::secret::Secret;
 use crate::settings::Settings;
@@ -93,6 +93,11 @@ impl Server {
     /// Host and port.
     pub(crate) fn authority(&self) -> &Authority {
         &self.authority
+    }
+
+    /// Whether what is sent leaves this machine without TLS.
+    pub(crate) fn is_overheard(&self) -> bool {
+        self.tls.is_none() && !is_this_machine(self.authority.host())
     }
 
     pub(crate) fn is_proxied(&self) -> bool {

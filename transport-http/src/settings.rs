@@ -1,6 +1,7 @@
 //! What a configuration says, before anything of it is read or run.
 
 use crate::config_error::ConfigError;
+use crate::config_warning::ConfigWarning;
 use crate::reloaded::Reloaded;
 use crate::secret::Secret;
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) login: Login,
     /// Where the user is named, for errors of credentials.
     pub(crate) user_place: String,
+    /// What is risky about where it comes from.
+    pub(crate) warnings: Vec<ConfigWarning>,
     /// Headers by which requests are made in another's name.
     pub(crate) impersonate: Vec<(String, String)>,
 }
@@ -37,6 +40,7 @@ impl Settings {
             identity: None,
             proxy: None,
             login: Login::Nobody,
+            warnings: Vec::new(),
             impersonate: Vec::new(),
         }
     }

@@ -45,6 +45,9 @@ pub(crate) fn watch(options: &WatchOptions) -> Result<(), CommandError> {
 
 fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), CommandError> {
     let cluster = cluster(options)?;
+    for warning in cluster.warnings() {
+        complain(format_args!("warning: {warning}"));
+    }
     let clock = Clock::real();
     let mut stop: Stop = Box::pin(stop(&clock, options.duration).map_err(CommandError::Signals)?);
     run(&clock, &Executor::new(), async {

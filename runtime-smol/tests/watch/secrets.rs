@@ -49,6 +49,22 @@ fn a_token_that_a_refusal_echoed_was_told_and_recorded() {
     assert!(recorded.contains("Bearer [redacted]") && !recorded.contains(TOKEN), "{recorded}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_kubeconfig_that_others_may_write_was_used_without_a_word() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = Server::of(|_| Answer::json(403, "{}"));
+    let config = kubeconfig(&format!("server: '{}'", server.url), &format!("token: {TOKEN}"));
+    let watch = || listwatch(&format!("watch v1/pods --kubeconfig {}", config.as_ref().display())).stderr;
+    let permit = |mode| std::fs::set_permissions(&config, std::fs::Permissions::from_mode(mode)).unwrap();
+    permit(0o646);
+    let told = watch();
+    assert_eq!(told.matches("warning: ").count(), 1, "{told}");
+    assert!(told.starts_with("listwatch: warning: kubeconfig ") && told.contains("chmod go-w"), "{told}");
+    permit(0o600);
+    assert!(!watch().contains("warning"));
+}
+
 #[test]
 fn secrets_are_recorded_only_where_that_is_said() {
     let server = Server::of_pods(1);

@@ -21,7 +21,7 @@ pub(crate) use exchange::Exchange;
 pub(crate) use line::Line;
 pub(crate) use lines::{Lent, Lines};
 pub(crate) use pipe::Piece;
-pub(crate) use proxy::ProxyRule;
+pub(crate) use proxy::{ProxyRule, is_this_machine};
 pub(crate) use redactor::Redactor;
 pub(crate) use socks::SocksConnector;
 pub(crate) use tcp::TcpConnector;

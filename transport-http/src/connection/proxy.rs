@@ -35,12 +35,18 @@ impl ProxyRule<'_> {
         let usual = if server.scheme_str() == Some("https") { 443 } else { 80 };
         let port = server.port_u16().unwrap_or(usual);
         let address: Option<IpAddr> = host.parse().ok();
-        if host == "localhost" || address.is_some_and(|address| address.is_loopback()) {
+        if is_this_machine(&host) {
             return false;
         }
         let exceptions = self.variable("NO_PROXY").unwrap_or_default().to_ascii_lowercase();
         !exceptions.split(',').map(str::trim).any(|exception| excepts(exception, &host, address, port))
     }
+}
+
+/// Whether a host, in brackets or not, is this machine by its name or address.
+pub(crate) fn is_this_machine(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 /// An entry of `NO_PROXY`: `*`, a name, `.name` for what is below it, an address or a range of them; a port may follow.

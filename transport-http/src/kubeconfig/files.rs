@@ -3,8 +3,9 @@
 use super::entry::Entry;
 use super::yaml::{self, Node, Value};
 use crate::config_error::ConfigError;
+use crate::config_warning::ConfigWarning;
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +18,8 @@ pub(crate) struct Kubeconfig(Vec<(Origin, Arc<Node>)>);
 
 /// Where a kubeconfig comes from.
 pub(super) enum Origin {
-    File(PathBuf),
+    /// With its permissions, if others may write it.
+    File(PathBuf, Option<u32>),
     /// It was given as it is, and so has no folder.
     Text,
 }
@@ -26,7 +28,7 @@ impl Origin {
     /// From where its paths count.
     pub(super) fn folder(&self) -> Option<&Path> {
         match self {
-            Self::File(path) => Some(path.parent().unwrap_or(path)),
+            Self::File(path, _) => Some(path.parent().unwrap_or(path)),
             Self::Text => None,
         }
     }
@@ -39,7 +41,7 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => path.display().fmt(f),
+            Self::File(path, _) => path.display().fmt(f),
             Self::Text => f.write_str("the given kubeconfig"),
         }
     }
@@ -51,8 +53,8 @@ impl Kubeconfig {
         let mut read = Vec::new();
         for file in files {
             match content(file) {
-                Ok(text) => {
-                    let origin = Origin::File(file.clone());
+                Ok((text, writable)) => {
+                    let origin = Origin::File(file.clone(), writable);
                     read.extend(document(&origin, &text)?.map(|root| (origin, root)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -64,8 +66,8 @@ impl Kubeconfig {
 
     /// Reads one file, which must be there.
     pub(crate) fn of(file: &Path) -> Result<Self, ConfigError> {
-        let text = content(file).map_err(|error| ConfigError::unreadable("kubeconfig", file, &error))?;
-        Self::of_origin(Origin::File(file.to_owned()), &text)
+        let (text, writable) = content(file).map_err(|error| ConfigError::unreadable("kubeconfig", file, &error))?;
+        Self::of_origin(Origin::File(file.to_owned(), writable), &text)
     }
 
     /// Reads what somebody else has read.
@@ -81,6 +83,17 @@ impl Kubeconfig {
             Some(root) => Ok(Self(vec![(origin, root)])),
             None => Err(ConfigError::new(format!("{origin} is empty"))),
         }
+    }
+
+    /// The files that others may write.
+    pub(super) fn warnings(&self) -> Vec<ConfigWarning> {
+        let warning = |(origin, _): &(Origin, _)| match origin {
+            Origin::File(file, Some(mode)) => {
+                Some(ConfigWarning::WritableKubeconfig { file: file.clone(), mode: *mode })
+            }
+            _ => None,
+        };
+        self.0.iter().filter_map(warning).collect()
     }
 
     pub(super) fn current_context(&self) -> Result<&str, ConfigError> {
@@ -140,13 +153,30 @@ impl Kubeconfig {
     }
 }
 
-fn content(file: &Path) -> io::Result<String> {
+/// What is in a file, and its permissions if others may write it.
+fn content(file: &Path) -> io::Result<(String, Option<u32>)> {
     let mut text = String::new();
-    let len = File::open(file)?.take(MAX_FILE + 1).read_to_string(&mut text)?;
+    let file = File::open(file)?;
+    let writable = file.metadata().ok().and_then(|metadata| writable_by_others(&metadata));
+    let len = file.take(MAX_FILE + 1).read_to_string(&mut text)?;
     if len as u64 > MAX_FILE {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 16 MiB"));
     }
-    Ok(text)
+    Ok((text, writable))
+}
+
+/// The permissions, if they let others write. A group with the owner's number has no other members, as a rule.
+#[cfg(unix)]
+fn writable_by_others(metadata: &Metadata) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let mode = metadata.mode() & 0o7777;
+    let others = if metadata.gid() == metadata.uid() { 0o002 } else { 0o022 };
+    (metadata.is_file() && mode & others != 0).then_some(mode)
+}
+
+#[cfg(not(unix))]
+fn writable_by_others(_: &Metadata) -> Option<u32> {
+    None
 }
 
 /// What a file has in it; `None` for nothing.

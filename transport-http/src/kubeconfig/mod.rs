@@ -26,6 +26,7 @@ impl Kubeconfig {
         let server = cluster.text("server")?.ok_or_else(|| cluster.fault("has no `server`"))?.to_owned();
         let mut settings = Settings::of_server(server, cluster.place());
         settings.context = Some(name.to_owned());
+        settings.warnings = self.warnings();
         if let Some(namespace) = context.text("namespace")? {
             settings.namespace = namespace.to_owned();
         }

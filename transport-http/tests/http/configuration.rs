@@ -289,3 +289,49 @@ fn no_credential_is_shown_by_what_can_be_printed() {
         assert!(!shown.contains(&base64("me:hunter2")), "{shown}");
     }
 }
+
+#[test]
+fn a_credential_over_plain_http_went_without_a_word() {
+    let files = Scratch::new();
+    let warnings = |server: &str, user: &str| {
+        let cluster = cluster(&files.kubeconfig(&format!("server: '{server}'"), user));
+        cluster.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let place = files.path("config");
+    for user in ["token: hunter2", "username: me, password: hunter2", "tokenFile: token"] {
+        let expected = format!(
+            "{}:4: user `me`: the credential is sent to http://api.example:8080 without TLS: everybody on the way can \
+             take it; use an https address",
+            place.display()
+        );
+        assert_eq!(warnings("http://api.example:8080", user), [expected]);
+    }
+    for server in ["http://127.0.0.1:8001", "http://LOCALHOST:1", "http://[::1]:1", "https://api.example"] {
+        assert_eq!(warnings(server, "token: hunter2"), [""; 0], "{server}");
+    }
+    assert_eq!(warnings("http://api.example", "as: jane"), [""; 0]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_kubeconfig_that_others_may_write_was_used_without_a_word() {
+    use listwatch_transport_http::ConfigWarning;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    let files = Scratch::new();
+    let file = files.kubeconfig("server: 'https://api.example', insecure-skip-tls-verify: true", "");
+    let warnings = |mode: u32| {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        cluster(&file).warnings().to_vec()
+    };
+    let writable = |mode| [ConfigWarning::WritableKubeconfig { file: file.clone(), mode }];
+    assert_eq!(warnings(0o644), []);
+    assert_eq!(warnings(0o646), writable(0o646));
+    let shown = writable(0o646)[0].to_string();
+    assert!(shown.contains("config can be changed by others (mode 0646)") && shown.ends_with("chmod go-w"), "{shown}");
+    // Only root may give a file to any group.
+    let metadata = std::fs::metadata(&file).unwrap();
+    assert_eq!(warnings(0o664).is_empty(), metadata.uid() == metadata.gid());
+    if chown(&file, None, Some(metadata.uid() + 1)).is_ok() {
+        assert_eq!(warnings(0o664), writable(0o664));
+    }
+}

@@ -1,7 +1,7 @@
 //! What is going on, for people who watch.
 
-use crate::plain::plain;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use listwatch_runtime_smol::Printable;
 
 const WORDS: &str = "{wide_msg}";
 const BAR_AND_WORDS: &str = "{wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {msg}";
@@ -34,7 +34,7 @@ impl Live {
 
     /// Shows the line, with these words.
     pub(crate) fn show(&self, what: &str) {
-        self.0.set_message(plain(what).into_owned());
+        self.0.set_message(Printable::new(what).to_string());
         if self.0.is_finished() { self.0.reset() } else { self.0.tick() }
     }
 

@@ -6,7 +6,6 @@ mod complaint;
 mod error;
 mod live;
 mod outlet;
-mod plain;
 mod printer;
 mod reason;
 mod replay;
@@ -14,6 +13,8 @@ mod resource;
 mod source;
 mod stop;
 mod summary;
+mod text;
+mod undecodable;
 mod watch;
 
 use args::Command;

@@ -1,7 +1,7 @@
 //! Notifications and the cache, as they are printed.
 
 use crate::args::{Format, Print};
-use crate::plain::plain;
+use crate::text::{cell, write_json};
 use listwatch_runtime_smol::{Event, Indexer, Keyed, Object};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -36,9 +36,9 @@ impl<W: Write> Printer<W> {
     pub(crate) fn event<T>(&mut self, event: &Event<T>) -> std::io::Result<()> {
         let Some(object) = event.object().filter(|_| self.print == Print::Events) else { return Ok(()) };
         match self.format {
-            Format::Json => writeln!(self.out, "{}", Value::Object(notification(event, object))),
+            Format::Json => write_json(&mut self.out, &notification(event, object)),
             Format::Table => {
-                let (key, version) = (plain(object.key().as_str()), plain(object.meta.resource_version()));
+                let (key, version) = (cell(object.key().as_str()), cell(object.meta.resource_version()));
                 writeln!(self.out, "{:10} {key:64} {version}", verb(event))
             }
         }
@@ -54,7 +54,7 @@ impl<W: Write> Printer<W> {
         match self.format {
             Format::Json => {
                 let entry = |object: &&Arc<Object<T>>| format!("{} {}", object.key(), object.meta.resource_version());
-                writeln!(self.out, "{}", json!({ "store": objects.iter().map(entry).collect::<Vec<_>>() }))?;
+                write_json(&mut self.out, &json!({ "store": objects.iter().map(entry).collect::<Vec<_>>() }))?;
             }
             Format::Table => self.table(&objects)?,
         }
@@ -68,7 +68,7 @@ impl<W: Write> Printer<W> {
         writeln!(self.out, "{:24} {:50} VERSION", "NAMESPACE", "NAME")?;
         for object in objects {
             let (namespace, name) = (object.meta.namespace().unwrap_or("-"), object.meta.name());
-            let [namespace, name, version] = [namespace, name, object.meta.resource_version()].map(plain);
+            let [namespace, name, version] = [namespace, name, object.meta.resource_version()].map(cell);
             writeln!(self.out, "{namespace:24} {name:50} {version}")?;
         }
         Ok(())

@@ -1,13 +1,18 @@
 //! Failures in a few words, so that the same ones count as the same.
 
-use listwatch_runtime_smol::{During, Failure, FailureReport};
+use listwatch_runtime_smol::{During, Failure, FailureReport, Printable};
+
+/// How many characters of a reason, of which one word counts.
+const WORD: usize = 64;
+/// How many characters of what was said in detail.
+const SENTENCE: usize = 512;
 
 /// What happened, and where: `410 Expired on a page`. What the server or the recording said in detail is left out.
 pub(crate) fn reason(failed: &FailureReport) -> String {
     let place = place(failed.during);
     match &failed.failure {
         Failure::Status(status) | Failure::StreamError(status) => match status.reason.split_whitespace().next() {
-            Some(word) => format!("{} {word} {place}", status.code),
+            Some(word) => format!("{} {} {place}", status.code, Printable::new(word).at_most(WORD)),
             None => format!("{} {place}", status.code),
         },
         Failure::Transport(error) => format!("{} {place}", error.kind),
@@ -32,7 +37,7 @@ pub(crate) fn in_full(failed: &FailureReport) -> String {
         other => return format!("{other} ({})", place(failed.during)),
     };
     let reason = reason(failed);
-    if detail.is_empty() { reason } else { format!("{reason}: {detail}") }
+    if detail.is_empty() { reason } else { format!("{reason}: {}", Printable::new(detail).at_most(SENTENCE)) }
 }
 
 /// What was being done.

@@ -1,16 +1,15 @@
 //! `listwatch replay`: a recording through the whole machine.
 
 use crate::args::{IndexBy, Kind, Print, ReplayOptions, Speed};
-use crate::complaint::complain;
 use crate::error::CommandError;
 use crate::live::Live;
 use crate::printer::Printer;
 use crate::summary::{Counts, Report};
+use crate::undecodable::{complain_of, complain_of_the_rest};
 use listwatch_runtime_smol::file::{Pace, Playback, PlaybackConfig};
 use listwatch_runtime_smol::{
     Clock, Driver, Event, Events, Executor, IndexId, Indexer, Informer, InformerConfig, InformerStatus, Key,
-    MetadataOnly, Object, Outcome, Raw, Resource, Shared, SharedWorkQueue, StdLock, Undecodable, WorkQueue, Workers,
-    run,
+    MetadataOnly, Object, Outcome, Raw, Resource, Shared, SharedWorkQueue, StdLock, WorkQueue, Workers, run,
 };
 use serde::de::DeserializeOwned;
 use smol::stream::StreamExt;
@@ -23,9 +22,6 @@ type SharedCache<T> = Arc<Shared<Indexer<Arc<Object<T>>>, StdLock>>;
 
 /// How many events are taken before the workers get their turn.
 const TURN: u64 = 64;
-
-/// How many undecodable objects are told one by one.
-const TOLD: u64 = 10;
 
 /// Plays a recording as the options say.
 ///
@@ -95,7 +91,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         });
         self.live.hide();
         told.and_then(|()| self.tell_store()).map_err(CommandError::Output)?;
-        self.complain_of_the_rest();
+        complain_of_the_rest(self.counts.undecodable, &self.options.file.display());
         let error = self.error();
         self.report(&time, error.is_none()).map_err(CommandError::Output)?;
         error.map_or(Ok(()), Err)
@@ -108,7 +104,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             self.counts.note(&event);
             self.printer.event(&event)?;
             if let Event::Undecodable(undecodable) = &event {
-                self.complain_of(undecodable);
+                complain_of(undecodable, self.counts.undecodable, &self.options.file.display(), &self.live);
             }
             if let Some(key) = event.key() {
                 self.queue.add(key.clone());
@@ -133,20 +129,6 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
     fn tell_store(&mut self) -> std::io::Result<()> {
         self.cache.read(|cache| self.printer.store(cache))?;
         self.printer.out().flush()
-    }
-
-    fn complain_of(&self, undecodable: &Undecodable) {
-        if self.counts.undecodable <= TOLD {
-            let file = self.options.file.display();
-            self.live.aside(|| complain(format_args!("{file}: {undecodable}")));
-        }
-    }
-
-    fn complain_of_the_rest(&self) {
-        if let Some(rest) = self.counts.undecodable.checked_sub(TOLD).filter(|rest| *rest > 0) {
-            let file = self.options.file.display();
-            complain(format_args!("{file}: {rest} more objects could not be decoded"));
-        }
     }
 
     /// Why the recording was not played to its end, or in vain.

@@ -3,8 +3,9 @@
 use crate::reason::reason;
 use crate::source::Requests;
 use listwatch_runtime_smol::file::{Summary, Tally};
-use listwatch_runtime_smol::{Event, FailureReport, InformerStatus, QueueStats, Reaction};
+use listwatch_runtime_smol::{Event, FailureReport, InformerStatus, Printable, QueueStats, Reaction};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
@@ -23,8 +24,15 @@ pub(crate) struct Counts {
     pub(crate) synced: bool,
     /// What failed last.
     pub(crate) failure: Option<String>,
-    relists: BTreeMap<String, u64>,
-    rewatches: BTreeMap<String, u64>,
+    relists: Reasons,
+    rewatches: Reasons,
+}
+
+/// How often what happened; of many different reasons, the first ones and how many others there were.
+#[derive(Default)]
+struct Reasons {
+    counts: BTreeMap<String, u64>,
+    others: u64,
 }
 
 /// All that is told at the end.
@@ -78,7 +86,7 @@ impl Counts {
             Reaction::Rewatch => &mut self.rewatches,
             Reaction::ListInstead => return,
         };
-        *counts.entry(reason).or_default() += 1;
+        counts.note(reason);
     }
 }
 
@@ -88,8 +96,8 @@ impl fmt::Display for Counts {
         let events =
             format!("{added} added, {updated} updated, {recreated} recreated, {deleted} deleted, {vanished} vanished");
         lines(f, "events", [events])?;
-        lines(f, "relists", reasons(&self.relists))?;
-        lines(f, "rewatches", reasons(&self.rewatches))?;
+        lines(f, "relists", self.relists.lines())?;
+        lines(f, "rewatches", self.rewatches.lines())?;
         let not_understood = format!("{undecodable} objects were not understood; the cache kept what it knew");
         lines(f, "undecodable", (*undecodable > 0).then_some(not_understood))
     }
@@ -99,7 +107,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { counts, playback, queue, .. } = self;
         let how = if self.whole { "played to its end" } else { "not played to its end" };
-        writeln!(f, "{}: {how}", self.file)?;
+        writeln!(f, "{}: {how}", Printable::new(&self.file))?;
         lines(f, "requests", requests(playback))?;
         counts.fmt(f)?;
         lines(f, "bad lines", (playback.bad_lines > 0).then(|| format!("{} skipped", playback.bad_lines)))?;
@@ -116,7 +124,7 @@ impl fmt::Display for Report {
 
 impl fmt::Display for WatchReport<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", self.resource, self.status)?;
+        writeln!(f, "{}: {}", Printable::new(self.resource), Printable::new(&self.status))?;
         let Requests { lists, watches, watch_lists } = self.requests;
         lines(f, "requests", [format!("{watch_lists} watch-list, {lists} list, {watches} watch")])?;
         self.counts.fmt(f)?;
@@ -138,7 +146,9 @@ impl Report {
 /// Writes the lines of one subject, whose name stands in front of the first.
 fn lines(f: &mut fmt::Formatter<'_>, name: &str, lines: impl IntoIterator<Item = String>) -> fmt::Result {
     let mut name = Some(name);
-    lines.into_iter().try_for_each(|line| writeln!(f, "  {:12} {line}", name.take().unwrap_or_default()))
+    lines
+        .into_iter()
+        .try_for_each(|line| writeln!(f, "  {:12} {}", name.take().unwrap_or_default(), Printable::new(line)))
 }
 
 fn requests(playback: &Summary) -> Vec<String> {
@@ -159,9 +169,24 @@ fn requests(playback: &Summary) -> Vec<String> {
     lines
 }
 
-fn reasons(counts: &BTreeMap<String, u64>) -> Vec<String> {
-    let reasons = counts.iter().map(|(reason, count)| format!("{count} after {reason}"));
-    if counts.is_empty() { vec!["none".into()] } else { reasons.collect() }
+impl Reasons {
+    /// How many different ones are told apart.
+    const MOST: usize = 16;
+
+    fn note(&mut self, reason: String) {
+        let has_room = self.counts.len() < Self::MOST;
+        match self.counts.entry(reason) {
+            Entry::Occupied(mut count) => *count.get_mut() += 1,
+            Entry::Vacant(free) if has_room => drop(free.insert(1)),
+            Entry::Vacant(_) => self.others += 1,
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let reasons = self.counts.iter().map(|(reason, count)| format!("{count} after {reason}"));
+        let others = (self.others > 0).then(|| format!("{} after others", self.others));
+        if self.counts.is_empty() { vec!["none".into()] } else { reasons.chain(others).collect() }
+    }
 }
 
 fn peak_memory_in_words() -> String {

@@ -12,6 +12,7 @@ use crate::resource::resource;
 use crate::source::Source;
 use crate::stop::stop;
 use crate::summary::{Counts, WatchReport};
+use crate::undecodable::{complain_of, complain_of_the_rest};
 use listwatch_runtime_smol::file::{Recorder, RecorderConfig};
 use listwatch_runtime_smol::http::{Cluster, ClusterOptions, ConfigError, HttpTransport};
 use listwatch_runtime_smol::{
@@ -180,7 +181,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
         match event {
             Event::Failed(failed) => self.on_failure(failed),
             Event::Undecodable(undecodable) => {
-                self.live.aside(|| complain(undecodable));
+                complain_of(undecodable, self.counts.undecodable, &self.options.resource, &self.live);
                 Ok(())
             }
             _ => Ok(()),
@@ -241,6 +242,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
     /// Prints the rest, ends the recording, and waits for who reads what was printed.
     async fn end(mut self, followed: Result<(), CommandError>) -> Result<(), CommandError> {
         self.live.hide();
+        complain_of_the_rest(self.counts.undecodable, &self.options.resource);
         let told = followed.and_then(|()| self.print_the_end().map_err(CommandError::Output));
         let recorded = self.events.driver_mut().transport_mut().finish().map_err(CommandError::Capture);
         let printed = self.printer.out().finish(&self.clock).await;

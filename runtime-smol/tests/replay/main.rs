@@ -6,6 +6,9 @@ mod captures;
 mod command;
 mod errors;
 mod files;
+mod hostile;
+#[path = "../support/hostile.rs"]
+mod inert;
 mod memory;
 #[path = "../support/notifications.rs"]
 mod notifications;

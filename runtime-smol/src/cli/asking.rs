@@ -3,10 +3,10 @@
 use crate::args::WatchOptions;
 use crate::complaint::complain;
 use crate::live::Live;
-use crate::resource::ResourceError;
+use crate::resource::{ResourceError, SENTENCE};
 use listwatch_runtime_smol::{
     ApiClient, ApiError, ApiRequest, Backoff, Clock, Discovery, ExponentialBackoff, Failure, InformerStatus, Instant,
-    RateLimiter,
+    Printable, RateLimiter,
 };
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -117,7 +117,11 @@ impl<'a> Asking<'a> {
         let trouble = Trouble { failure, since, attempts, next };
         let is_new = before.is_none_or(|before| before.failure.class() != trouble.failure.class());
         if is_new || attempts.is_power_of_two() {
-            self.say(format_args!("cannot ask the server what `{name}` is: {error}; {}", trouble.status(now)));
+            self.say(format_args!(
+                "cannot ask the server what `{name}` is: {}; {}",
+                Printable::new(&error).at_most(SENTENCE),
+                trouble.status(now)
+            ));
         }
         self.trouble.replace(Some(trouble));
         Ok(next)

@@ -7,6 +7,7 @@ mod error;
 mod live;
 mod outlet;
 mod printer;
+mod process;
 mod reason;
 mod replay;
 mod resource;
@@ -18,12 +19,19 @@ mod undecodable;
 mod watch;
 
 use args::Command;
-use complaint::complain;
+use complaint::{complain, complain_of_panics};
 use error::CommandError;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    complain_of_panics();
+    let status = listwatch();
+    complaint::finish();
+    status
+}
+
+fn listwatch() -> ExitCode {
     let command = match args::parse(lexopt::Parser::from_env()) {
         Ok(command) => command,
         Err(error) => {

@@ -1,4 +1,4 @@
-//! Standard output that nobody waits for who has something else to do.
+//! Standard output, and standard error, that nobody waits for who has something else to do.
 
 use crate::error::CommandError;
 use listwatch_runtime_smol::Clock;
@@ -21,7 +21,7 @@ const PIECE: usize = 4096;
 /// For how long, in the end, a reader may read nothing.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Standard output, written to by a thread of its own: a reader that does not read makes only that thread wait.
+/// Where something is printed, written to by a thread of its own: a reader that does not read makes only that thread wait.
 ///
 /// Writing to it never waits; who writes much asks first whether it [is full](Self::is_full).
 pub(crate) struct Outlet<W: Write + Send + 'static = io::Stdout> {
@@ -50,8 +50,14 @@ impl Outlet {
     }
 }
 
+impl Outlet<io::Stderr> {
+    pub(crate) fn stderr() -> Self {
+        Self::new(io::stderr())
+    }
+}
+
 impl<W: Write + Send + 'static> Outlet<W> {
-    fn new(out: W) -> Self {
+    pub(crate) fn new(out: W) -> Self {
         let taken = Arc::<Taken>::default();
         let out = Unblock::with_capacity(MOST, Counted { out, taken: Arc::clone(&taken) });
         Self { waiting: VecDeque::new(), out, given: Amount::default(), taken }
@@ -102,7 +108,8 @@ impl<W: Write + Send + 'static> Outlet<W> {
         poll_fn(|cx| Pin::new(&mut self.out).poll_flush(cx)).await
     }
 
-    fn poll_hand_over(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Passes on what waits, as far as there is room for it.
+    pub(crate) fn poll_hand_over(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.waiting.is_empty() {
             let (bytes, _) = self.waiting.as_slices();
             match ready!(Pin::new(&mut self.out).poll_write(cx, bytes))? {
@@ -118,7 +125,8 @@ impl<W: Write + Send + 'static> Outlet<W> {
         Poll::Ready(Ok(()))
     }
 
-    fn left(&self) -> Amount {
+    /// How much nobody took yet.
+    pub(crate) fn left(&self) -> Amount {
         let Taken { lines, bytes } = &*self.taken;
         Amount {
             lines: self.given.lines - lines.load(Ordering::Relaxed),

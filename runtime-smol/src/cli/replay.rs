@@ -1,6 +1,7 @@
 //! `listwatch replay`: a recording through the whole machine.
 
 use crate::args::{IndexBy, Kind, Print, ReplayOptions, Speed};
+use crate::complaint::tell;
 use crate::error::CommandError;
 use crate::live::Live;
 use crate::printer::Printer;
@@ -183,8 +184,12 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         let report = report.to_string();
         match self.options.print {
             Print::Nothing => std::io::stdout().write_all(report.as_bytes()),
-            _ if std::io::stderr().is_terminal() => std::io::stderr().write_all(report.as_bytes()),
-            _ => Ok(()),
+            _ => {
+                if std::io::stderr().is_terminal() {
+                    tell(&report);
+                }
+                Ok(())
+            }
         }
     }
 }

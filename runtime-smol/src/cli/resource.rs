@@ -4,8 +4,12 @@ use crate::args::{Kind, WatchOptions};
 use crate::asking::Asking;
 use crate::error::CommandError;
 use listwatch_runtime_smol::http::{Cluster, HttpClient};
-use listwatch_runtime_smol::{ApiError, ApiKind, Discovery, NotAResource, Resource};
+use listwatch_runtime_smol::{ApiError, ApiKind, Discovery, NotAResource, Printable, Resource};
 use std::fmt;
+
+/// How many characters are told of a name that a server has, and of all that it says of an error.
+const NAME: usize = 256;
+pub(crate) const SENTENCE: usize = 512;
 
 /// Why a name means nothing that can be followed.
 #[derive(Debug)]
@@ -92,7 +96,7 @@ fn similar(name: &str, kinds: &[ApiKind]) -> Vec<String> {
     let mut near: Vec<_> = kinds.iter().map(|kind| (distance(kind), kind)).collect();
     near.retain(|(distance, _)| *distance <= 1 + name.chars().count() / 5);
     near.sort_by_key(|(distance, _)| *distance);
-    near.into_iter().take(SHOWN).map(|(_, kind)| full_name(kind)).collect()
+    near.into_iter().take(SHOWN).map(|(_, kind)| Printable::new(full_name(kind)).at_most(NAME).to_string()).collect()
 }
 
 /// How many letters have to be added, left out or changed.
@@ -116,14 +120,19 @@ impl fmt::Display for ResourceError {
             Self::Undiscovered(name, error) => {
                 write!(
                     f,
-                    "cannot ask the server what `{name}` is: {error} (with --keep-trying, this would not be the end)"
+                    "cannot ask the server what `{name}` is: {} (with --keep-trying, this would not be the end)",
+                    Printable::new(error).at_most(SENTENCE)
                 )?;
                 f.write_str("; a name such as v1/pods needs no asking")
             }
             Self::Unknown { name, similar, unavailable } => {
                 write!(f, "the server has no resource `{name}`")?;
                 if !unavailable.is_empty() {
-                    write!(f, ", unless in what it cannot look at now ({})", unavailable.join(", "))?;
+                    write!(
+                        f,
+                        ", unless in what it cannot look at now ({})",
+                        Printable::new(unavailable.join(", ")).at_most(SENTENCE)
+                    )?;
                 }
                 match &similar[..] {
                     [] => f.write_str("; `kubectl api-resources` lists what it has"),

@@ -11,12 +11,10 @@ use std::time::Duration;
 /// # Errors
 /// Where the system does not tell of signals.
 pub(crate) fn stop(clock: &Clock, duration: Option<Duration>) -> std::io::Result<impl Future<Output = ()> + use<>> {
+    let signals: Vec<Signal> = asked_by().collect();
     #[cfg(unix)]
-    at_once_the_second_time()?;
-    #[cfg(unix)]
-    let mut signals = Signals::new([Signal::Int, Signal::Term])?;
-    #[cfg(not(unix))]
-    let mut signals = Signals::new([Signal::Int])?;
+    at_once_the_second_time(&signals)?;
+    let mut signals = Signals::new(signals)?;
     let end = duration.map(|duration| clock.sleep_until(clock.now() + duration));
     Ok(smol::future::or(
         async move {
@@ -31,14 +29,32 @@ pub(crate) fn stop(clock: &Clock, duration: Option<Duration>) -> std::io::Result
     ))
 }
 
+/// The signals that ask for the end. Under `nohup`, a terminal that goes away does not.
 #[cfg(unix)]
-fn at_once_the_second_time() -> std::io::Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+fn asked_by() -> impl Iterator<Item = Signal> {
+    let hangup = (!is_ignored(Signal::Hup)).then_some(Signal::Hup);
+    [Signal::Int, Signal::Term].into_iter().chain(hangup)
+}
+
+#[cfg(not(unix))]
+fn asked_by() -> impl Iterator<Item = Signal> {
+    [Signal::Int].into_iter()
+}
+
+#[cfg(unix)]
+fn at_once_the_second_time(signals: &[Signal]) -> std::io::Result<()> {
     use signal_hook::flag::{register, register_conditional_default};
     let asked = std::sync::Arc::default();
-    for signal in [SIGINT, SIGTERM] {
+    for signal in signals.iter().map(|signal| *signal as i32) {
         register_conditional_default(signal, std::sync::Arc::clone(&asked))?;
         register(signal, std::sync::Arc::clone(&asked))?;
     }
     Ok(())
+}
+
+/// Whether this process was started with the signal ignored, where the system tells: on Linux.
+#[cfg(unix)]
+fn is_ignored(signal: Signal) -> bool {
+    let mask = crate::process::status("SigIgn").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    mask.is_some_and(|mask| mask >> (signal as i32 - 1) & 1 == 1)
 }

@@ -196,7 +196,5 @@ fn peak_memory_in_words() -> String {
 
 /// The most memory that this process had resident, in KiB, where the system tells.
 fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    peak.trim().strip_suffix("kB")?.trim().parse().ok()
+    crate::process::status("VmHWM")?.strip_suffix("kB")?.trim().parse().ok()
 }

@@ -2,7 +2,7 @@
 
 use crate::args::{Format, Kind, Print, Server, WatchOptions};
 use crate::asking::Asking;
-use crate::complaint::complain;
+use crate::complaint::{self, complain, tell};
 use crate::error::CommandError;
 use crate::live::Live;
 use crate::outlet::Outlet;
@@ -92,7 +92,9 @@ async fn resource_unless(
         }
         pending().await
     };
-    let found = or(stopped, or(async { Some(resource(cluster, options, &asking).await) }, shown)).await;
+    let found =
+        or(stopped, or(async { Some(resource(cluster, options, &asking).await) }, or(shown, complaint::progress())))
+            .await;
     live.hide();
     found.unwrap_or_else(|| Err(CommandError::NeverSynced(asking.status())))
 }
@@ -169,7 +171,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
             }
             Happened::Tick
         };
-        or(stopped, or(event, or(printed, tick))).await
+        or(stopped, or(event, or(printed, or(tick, complaint::progress())))).await
     }
 
     fn on_event(&mut self, event: &Event<T>) -> Result<(), CommandError> {
@@ -249,7 +251,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
         // What was lost of a recording counts before a reader who has gone.
         recorded.and(told).and(printed)?;
         if self.options.print != Print::Nothing && std::io::stderr().is_terminal() {
-            write!(std::io::stderr(), "{}", self.report()).map_err(CommandError::Output)?;
+            tell(&self.report().to_string());
         }
         if self.counts.synced { Ok(()) } else { Err(CommandError::NeverSynced(self.status().to_string())) }
     }

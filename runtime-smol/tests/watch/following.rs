@@ -94,6 +94,14 @@ impl Following {
         (self.ended(), longest)
     }
 
+    /// The same, where it may have ended by itself.
+    pub(crate) fn end_if_it_goes_on_by(mut self, signal: &str) -> Run {
+        let _has_ended =
+            Command::new("kill").args([signal, &self.child.id().to_string()]).stderr(Stdio::null()).status();
+        self.stdout.read_to_string(&mut self.read).unwrap();
+        self.ended()
+    }
+
     fn send(&self, signal: &str) {
         let kill = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
         assert!(kill.success());

@@ -9,6 +9,9 @@ mod disks;
 mod ends;
 mod errors;
 mod following;
+mod hostile;
+#[path = "../support/hostile.rs"]
+mod inert;
 #[path = "../support/notifications.rs"]
 mod notifications;
 mod played;
@@ -17,3 +20,5 @@ mod readers;
 mod scratch;
 mod secrets;
 mod server;
+#[cfg(unix)]
+mod stderr;

@@ -231,7 +231,7 @@ mod tests {
         let InformerStatus::Failing { class: FailureClass::Forbidden, attempts: 1, .. } = reason.0 else {
             panic!("{said}");
         };
-        assert!(said.starts_with("not synced: failing for 0 s: forbidden (status 403), 1 attempt, next in "), "{said}");
+        assert!(said.starts_with("not synced: failing: forbidden (status 403), 1 attempt, next in "), "{said}");
     }
 
     #[test]

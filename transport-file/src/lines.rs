@@ -31,12 +31,13 @@ struct Counted {
 impl Source {
     pub(crate) fn open(path: &Arc<Path>) -> Result<Self, CaptureError> {
         let error = |message| CaptureError::new(path, None, Fault::new(CaptureErrorKind::Io, message));
-        let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
-        let (metadata, file) =
-            opened.map_err(|cause| error(format!("cannot be opened: {cause}; check the path and the permissions")))?;
+        let unopened = |cause| error(format!("cannot be opened: {cause}; check the path and the permissions"));
+        // Opening a pipe would wait for somebody who writes to it.
+        let metadata = path.metadata().map_err(unopened)?;
         if !metadata.is_file() {
             return Err(error("is no regular file, and is read more than once; save it to one first".into()));
         }
+        let file = File::open(path).map_err(unopened)?;
         let mut file = BufReader::with_capacity(BUFFER, Counted { file, read: 0 });
         let gzip = file.fill_buf().map(|bytes| bytes.starts_with(&GZIP_MAGIC));
         let bytes = if gzip.map_err(|cause| error(unreadable(&cause)))? {

@@ -118,7 +118,9 @@ fn why_not(path: &Path, error: &std::io::Error) -> String {
             "the file is there already; delete it, or give another name".into()
         }
         ErrorKind::AlreadyExists => "this is there already, and is no file; give another name".into(),
-        ErrorKind::NotFound => format!("cannot be made: there is no folder {}; make it first", folder.display()),
+        ErrorKind::NotFound if !folder.is_dir() => {
+            format!("cannot be made: there is no folder {}; make it first", folder.display())
+        }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => format!("cannot be made: {error}; make room"),
         _ => format!("cannot be made: {error}; give a name in a folder that you may write to"),
     }

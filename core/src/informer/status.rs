@@ -108,6 +108,9 @@ impl fmt::Display for InformerStatus {
             }
             Self::Streaming { elapsed, items, synced } => {
                 let again = if *synced { " again" } else { "" };
+                if *items == 0 {
+                    return write!(f, "waiting for the state{again} for {}, nothing has come yet", Span(*elapsed));
+                }
                 write!(f, "streaming the state{again} for {}, {items} items so far", Span(*elapsed))
             }
             Self::Delivering { queued } => write!(f, "listed; {queued} events wait to be taken"),
@@ -123,13 +126,18 @@ impl fmt::Display for InformerStatus {
                 f.write_str(if *overdue { " (a bookmark is overdue)" } else { "" })
             }
             Self::Failing { class, status, attempts, elapsed, next_try, synced } => {
-                write!(f, "failing for {}: {class}", Span(*elapsed))?;
-                if let Some(status) = status {
+                match elapsed.as_secs() {
+                    0 => write!(f, "failing: {class}")?,
+                    _ => write!(f, "failing for {}: {class}", Span(*elapsed))?,
+                }
+                // An error event may have no status.
+                if let Some(status @ 1..) = status {
                     write!(f, " (status {status})")?;
                 }
                 let plural = if *attempts == 1 { "" } else { "s" };
                 write!(f, ", {attempts} attempt{plural}, ")?;
                 match next_try {
+                    Some(next) if next.as_secs() == 0 => f.write_str("next in under 1 s")?,
                     Some(next) => write!(f, "next in {}", Span(*next))?,
                     None => f.write_str("trying again now")?,
                 }
@@ -188,5 +196,43 @@ mod tests {
         for (status, line) in lines {
             assert_eq!(status.to_string(), line);
         }
+    }
+
+    #[test]
+    fn before_the_first_connection_it_said_that_it_was_streaming_the_state() {
+        let streaming = |items, synced| InformerStatus::Streaming { elapsed: 2 * SECOND, items, synced }.to_string();
+        assert_eq!(streaming(0, false), "waiting for the state for 2 s, nothing has come yet");
+        assert_eq!(streaming(0, true), "waiting for the state again for 2 s, nothing has come yet");
+        assert_eq!(streaming(2, false), "streaming the state for 2 s, 2 items so far");
+    }
+
+    #[test]
+    fn after_the_first_failure_it_said_that_it_was_failing_for_0_s() {
+        let failing = |elapsed, next_try| InformerStatus::Failing {
+            class: FailureClass::Unreachable,
+            status: None,
+            attempts: 1,
+            elapsed,
+            next_try,
+            synced: false,
+        };
+        let millis = Duration::from_millis(800);
+        let (first, later) = (failing(millis, Some(millis)), failing(SECOND, Some(SECOND)));
+        assert_eq!(first.to_string(), "failing: unreachable, 1 attempt, next in under 1 s; nothing listed yet");
+        assert_eq!(later.to_string(), "failing for 1 s: unreachable, 1 attempt, next in 1 s; nothing listed yet");
+    }
+
+    #[test]
+    fn an_error_event_without_a_status_was_told_as_status_0() {
+        let failing = InformerStatus::Failing {
+            class: FailureClass::StreamError,
+            status: Some(0),
+            attempts: 1,
+            elapsed: SECOND,
+            next_try: None,
+            synced: true,
+        };
+        let line = "failing for 1 s: error event, 1 attempt, trying again now; the cache may be old";
+        assert_eq!(failing.to_string(), line);
     }
 }

@@ -612,7 +612,7 @@ fn the_status_says_what_is_going_on_from_the_start_to_the_stop() {
     talk.breaks();
     assert_eq!(talk.informer.poll_event().map(|event| show(&event)).as_deref(), Some("failed Watch Rewatch"));
     let failing = talk.status();
-    assert!(failing.starts_with("failing for 0 s: unreachable, 1 attempt, next in "), "{failing}");
+    assert!(failing.starts_with("failing: unreachable, 1 attempt, next in "), "{failing}");
     assert!(failing.ends_with("; the cache may be old"), "{failing}");
     let _ = talk.asked();
     assert!(talk.status().contains("trying again now"), "{}", talk.status());

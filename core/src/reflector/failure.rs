@@ -120,7 +120,7 @@ pub enum FailureClass {
     Stalled,
     /// A stream ended before its initial events were complete.
     Unfinished,
-    /// A list broke off, its pages lead nowhere, or the answer was something else.
+    /// A list broke off, its pages lead nowhere, or the answer was something else, or not what the protocol allows.
     Malformed,
     /// A list has more pages, or more bytes, than it may have.
     TooLarge,
@@ -191,6 +191,7 @@ impl FailureClass {
             TransportErrorKind::Tls => Self::Untrusted,
             TransportErrorKind::Credentials => Self::Unauthorized,
             TransportErrorKind::Unsendable => Self::Unsupported,
+            TransportErrorKind::Protocol => Self::Malformed,
             _ => Self::Unreachable,
         }
     }
@@ -371,6 +372,11 @@ mod tests {
         for kind in [TransportErrorKind::Other, TransportErrorKind::Exhausted] {
             assert_eq!(Failure::from(kind).class(), FailureClass::Unreachable, "{kind}");
         }
+    }
+
+    #[test]
+    fn a_server_that_violates_the_protocol_was_called_unreachable() {
+        assert_eq!(Failure::from(TransportErrorKind::Protocol).class(), FailureClass::Malformed);
     }
 
     #[test]

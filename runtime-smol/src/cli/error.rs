@@ -12,12 +12,16 @@ use std::path::PathBuf;
 pub(crate) enum CommandError {
     /// Nothing can be printed.
     Output(std::io::Error),
+    /// Nobody can read what would be printed.
+    Closed,
     /// So much was printed that nobody took.
     Unread(Amount),
     Capture(CaptureError),
     /// No list of a recording came whole, so there was nothing to tell; and what failed last.
     NothingListed(PathBuf, Option<String>),
     Config(ConfigError),
+    /// The address that was typed is none.
+    Address(ConfigError),
     Resource(ResourceError),
     /// The server refuses, and will until somebody changes something.
     Refused(String),
@@ -38,6 +42,7 @@ impl CommandError {
         match self {
             Self::Resource(error) => matches!(error, ResourceError::NotAResource(_)),
             Self::Capture(error) => error.kind() == CaptureErrorKind::Secrets,
+            Self::Address(_) => true,
             _ => false,
         }
     }
@@ -59,6 +64,10 @@ impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
+            Self::Closed => f.write_str(
+                "standard output is closed (or /dev/null, opened for reading too); where nothing is to be printed, \
+                 give `> /dev/null`",
+            ),
             Self::Unread(Amount { lines, bytes }) => {
                 write!(f, "nobody reads standard output: the last {lines} lines ({bytes} bytes) were not printed")
             }
@@ -77,7 +86,7 @@ impl fmt::Display for CommandError {
                     "{error}; or give --kubeconfig FILE, or --server URL (http://127.0.0.1:8001 is `kubectl proxy`)"
                 )
             }
-            Self::Config(error) => error.fmt(f),
+            Self::Config(error) | Self::Address(error) => error.fmt(f),
             Self::Resource(error) => error.fmt(f),
             Self::Refused(reason) => write!(f, "{reason} (with --keep-trying, this would not be the end)"),
             Self::NeverSynced(status) => write!(f, "ended before there was a state: {status}"),

@@ -18,7 +18,7 @@ mod text;
 mod undecodable;
 mod watch;
 
-use args::Command;
+use args::{Command, Print};
 use complaint::{complain, complain_of_panics};
 use error::CommandError;
 use std::io::{ErrorKind, Write};
@@ -40,6 +40,7 @@ fn listwatch() -> ExitCode {
         }
     };
     let done = match command {
+        _ if needs_output(&command) && process::stdout_is_closed() => Err(CommandError::Closed),
         Command::Help => print(args::HELP),
         Command::Version => print(concat!("listwatch ", env!("CARGO_PKG_VERSION"), "\n")),
         Command::Replay(options) => replay::replay(&options),
@@ -55,6 +56,11 @@ fn listwatch() -> ExitCode {
             status
         }
     }
+}
+
+/// A recording is worth something without its summary.
+fn needs_output(command: &Command) -> bool {
+    !matches!(command, Command::Watch(options) if options.record.is_some() && options.print == Print::Nothing)
 }
 
 fn print(text: &str) -> Result<(), CommandError> {

@@ -1,6 +1,6 @@
 //! Failures in a few words, so that the same ones count as the same.
 
-use listwatch_runtime_smol::{During, Failure, FailureReport, Printable};
+use listwatch_runtime_smol::{During, Failure, FailureReport, Printable, Status};
 
 /// How many characters of a reason, of which one word counts.
 const WORD: usize = 64;
@@ -11,10 +11,7 @@ const SENTENCE: usize = 512;
 pub(crate) fn reason(failed: &FailureReport) -> String {
     let place = place(failed.during);
     match &failed.failure {
-        Failure::Status(status) | Failure::StreamError(status) => match status.reason.split_whitespace().next() {
-            Some(word) => format!("{} {} {place}", status.code, Printable::new(word).at_most(WORD)),
-            None => format!("{} {place}", status.code),
-        },
+        Failure::Status(status) | Failure::StreamError(status) => format!("{}{place}", words(status)),
         Failure::Transport(error) => format!("{} {place}", error.kind),
         Failure::Truncated => format!("broken off {place}"),
         Failure::NotAList => format!("no list {place}"),
@@ -38,6 +35,18 @@ pub(crate) fn in_full(failed: &FailureReport) -> String {
     };
     let reason = reason(failed);
     if detail.is_empty() { reason } else { format!("{reason}: {}", Printable::new(detail).at_most(SENTENCE)) }
+}
+
+/// Code and reason, with a blank behind each: `410 Expired `.
+fn words(status: &Status) -> String {
+    let code = match status.code {
+        0 => "error event ".to_owned(),
+        code => format!("{code} "),
+    };
+    match status.reason.split_whitespace().next() {
+        Some(word) => format!("{code}{} ", Printable::new(word).at_most(WORD)),
+        None => code,
+    }
 }
 
 /// What was being done.
@@ -73,6 +82,14 @@ mod tests {
         let cut = TransportError::new(TransportErrorKind::Reset, "recorded: cut");
         assert_eq!(told(During::WatchList, Failure::Transport(cut)), "connection broken in the watch-list");
         assert_eq!(told(During::List, Failure::Truncated), "broken off in the list");
+    }
+
+    #[test]
+    fn an_error_event_that_is_no_status_was_told_as_0() {
+        let event = |body: &[u8]| told(During::Watch, Failure::StreamError(Status::read(0, body).into()));
+        assert_eq!(event(b"\"x\""), "error event in the watch");
+        assert_eq!(event(br#"{"kind":"Pod","reason":"Evicted"}"#), "error event Evicted in the watch");
+        assert_eq!(event(br#"{"code":500}"#), "500 in the watch");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::stop::stop;
 use crate::summary::{Counts, WatchReport};
 use crate::undecodable::{complain_of, complain_of_the_rest};
 use listwatch_runtime_smol::file::{Recorder, RecorderConfig};
-use listwatch_runtime_smol::http::{Cluster, ClusterOptions, ConfigError, HttpTransport};
+use listwatch_runtime_smol::http::{Cluster, ClusterOptions, HttpTransport};
 use listwatch_runtime_smol::{
     Clock, Driver, Event, Events, Executor, FailureClass, FailureReport, Indexer, Informer, InformerConfig,
     InformerStatus, MetadataOnly, Object, Raw, Reaction, Resource, run,
@@ -45,14 +45,14 @@ pub(crate) fn watch(options: &WatchOptions) -> Result<(), CommandError> {
 }
 
 fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), CommandError> {
-    let cluster = cluster(options)?;
-    for warning in cluster.warnings() {
-        complain(format_args!("warning: {warning}"));
-    }
     let clock = Clock::real();
     let mut stop: Stop = Box::pin(stop(&clock, options.duration).map_err(CommandError::Signals)?);
     run(&clock, &Executor::new(), async {
         let live = Live::words(!is_read_by_a_program(options));
+        let cluster = cluster_unless(&mut stop, options).await?;
+        for warning in cluster.warnings() {
+            complain(format_args!("warning: {warning}"));
+        }
         let resource = resource_unless(&mut stop, &cluster, options, &clock, &live).await?;
         let source = source(options, &resource, cluster.transport()?)?;
         let informer = Informer::<T>::new(resource, config(options));
@@ -69,6 +69,16 @@ fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), Com
         let followed = watch.follow(&mut stop).await;
         watch.end(followed).await
     })
+}
+
+/// The cluster, unless the end is asked for before: a file of a kubeconfig may be a pipe that nobody writes to.
+async fn cluster_unless(stop: &mut Stop, options: &WatchOptions) -> Result<Cluster, CommandError> {
+    let server = options.server.clone();
+    let stopped = async {
+        stop.await;
+        Err(CommandError::NeverSynced("reading the kubeconfig".into()))
+    };
+    or(smol::unblock(move || cluster(&server)), stopped).await
 }
 
 /// The resource, unless the end is asked for before it is known.
@@ -300,12 +310,12 @@ fn is_pipe() -> bool {
     false
 }
 
-fn cluster(options: &WatchOptions) -> Result<Cluster, ConfigError> {
-    match &options.server {
-        Server::At(url) => Cluster::at(url),
+fn cluster(server: &Server) -> Result<Cluster, CommandError> {
+    match server {
+        Server::At(url) => Cluster::at(url).map_err(CommandError::Address),
         Server::Kubeconfig { file, context } => {
             let found = context.iter().fold(ClusterOptions::new(), ClusterOptions::context);
-            file.as_ref().map_or_else(|| found.infer(), |file| found.kubeconfig(file))
+            Ok(file.as_ref().map_or_else(|| found.infer(), |file| found.kubeconfig(file))?)
         }
     }
 }

@@ -48,7 +48,7 @@ fn recordings() -> Vec<(&'static str, String)> {
     let error = json!({ "type": "ERROR", "object": { "kind": "Status", "code": 410, "reason": HOSTILE } });
     let bad = json!({ "metadata": { "name": HOSTILE, "labels": 7 } });
     vec![
-        ("a name, namespace and version", exchange(1, LIST, 200, &list(&[object.clone()]), "eof")),
+        ("a name, namespace and version", exchange(1, LIST, 200, &list(std::slice::from_ref(&object)), "eof")),
         ("a watched object", watched(&json!({ "type": "ADDED", "object": object }))),
         ("a reason", refused.clone() + &exchange(2, LIST, 200, &list(&[]), "eof")),
         ("a reason of the only list", refused),

@@ -78,7 +78,7 @@ fn what_names_no_resource_is_refused_before_anybody_is_asked() {
 #[test]
 fn an_address_that_is_none_is_refused_without_its_password() {
     for url in ["localhost:8001", "ftp://x", &format!("http://me:{TOKEN}@127.0.0.1:1"), "http://"] {
-        assert_refused(&listwatch(&format!("watch v1/pods --server {url}")), &["address"]);
+        assert_refused_with(2, &listwatch(&format!("watch v1/pods --server {url}")), &["address"]);
     }
 }
 
@@ -110,7 +110,10 @@ fn a_server_that_cannot_be_reached_is_tried_again_and_that_is_said() {
     assert_eq!(run.status, Some(1));
     let first = run.stderr.lines().next().unwrap();
     assert!(first.starts_with("listwatch: connection refused in the watch-list: 127.0.0.1:"), "{first}");
-    assert!(first.contains("; failing for ") && first.contains("1 attempt, next in "), "{first}");
+    assert!(
+        (first.contains("; failing: ") || first.contains("; failing for ")) && first.contains("1 attempt, next in "),
+        "{first}"
+    );
 }
 
 #[test]
@@ -133,6 +136,35 @@ fn a_recording_never_takes_the_place_of_a_file_and_makes_no_folder() {
         assert_refused(&run, &[path, says]);
     }
     assert_eq!(std::fs::read(existing.as_ref()).unwrap(), b"precious");
+}
+
+/// There is a folder `/proc`, and nobody can make it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_cannot_be_made_in_its_folder_was_said_to_have_none() {
+    let run = listwatch(&format!("record v1/pods --for 1s -o /proc/x --server {}", Server::nowhere()));
+    assert_refused(&run, &["/proc/x: cannot be made", "give a name in a folder that you may write to"]);
+}
+
+#[test]
+fn a_recording_to_standard_output_was_a_file_named_by_a_dash() {
+    let run = listwatch(&format!("record v1/pods --for 1s -o - --server {}", Server::nowhere()));
+    assert_refused_with(2, &run, &["standard output", "-o FILE"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_standard_output_that_was_closed_was_no_error() {
+    let server = Server::of_pods(1);
+    let watch = format!("watch v1/pods --no-watch-list --for 1s --server {}", server.url);
+    for arguments in ["--help", "--version", "replay /none", &watch] {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "exec \"$@\" >&-", "sh", env!("CARGO_BIN_EXE_listwatch")]).args(arguments.split(' '));
+        assert_refused(&run(shell), &["standard output is closed", "> /dev/null"]);
+    }
+    let mut nothing_wanted = command(["--version"]);
+    nothing_wanted.stdout(std::process::Stdio::null());
+    assert_eq!(run(nothing_wanted).status, Some(0));
 }
 
 #[test]

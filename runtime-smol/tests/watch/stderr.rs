@@ -2,6 +2,7 @@
 
 use crate::command::command;
 use crate::ends::{arguments, follow};
+use crate::errors::kubeconfig;
 use crate::following::{EVENTS, Following};
 use crate::scratch::{Scratch, gunzip};
 use crate::server::{Server, refusal};
@@ -80,6 +81,31 @@ fn a_time_that_was_over_was_not_noticed_while_nobody_read_standard_error() {
     let (stderr, reader) = full();
     assert_eq!(status(start(&server, "--for 1s", stderr)).code(), Some(1));
     drop(reader);
+}
+
+/// A pipe by name that nobody writes to.
+fn fifo() -> Scratch {
+    let fifo = Scratch::path(".fifo");
+    assert!(Command::new("mkfifo").arg(fifo.as_ref()).status().unwrap().success());
+    fifo
+}
+
+#[test]
+fn a_pipe_by_name_was_waited_for_whatever_the_time() {
+    let pipe = fifo();
+    let path = pipe.as_ref().display();
+    let token = kubeconfig(&format!("server: '{}'", Server::nowhere()), &format!("tokenFile: {path}"));
+    let authority = kubeconfig(&format!("server: 'https://localhost', certificate-authority: {path}"), "");
+    for config in [pipe.as_ref(), token.as_ref(), authority.as_ref()] {
+        let watch = ["watch", "v1/pods", "--for", "1s", "--kubeconfig", config.to_str().unwrap()];
+        let child = command(watch).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        assert_eq!(status(child).code(), Some(1), "{watch:?}");
+    }
+    let record = format!("record v1/pods --server {} --for 1h -o {path}", Server::nowhere());
+    for arguments in [format!("replay {path}"), record] {
+        let child = command(arguments.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        assert_eq!(status(child).code(), Some(1), "{arguments}");
+    }
 }
 
 /// The recording is whole, and what it amounts to is told.

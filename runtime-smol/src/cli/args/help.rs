@@ -34,7 +34,8 @@ Options of watch and record:
   --no-watch-list        begin with a list, even if the server could stream the state
   --keep-trying          go on even if the server refuses from the beginning
   --for TIME             end after this time, such as `90s` or `10m`
-  -o, --output FILE      record: the file to write, compressed if it ends in .gz
+  -o, --output FILE      record: the file to write, compressed if it ends in .gz; a new one, and
+                         not `-`: a recording never goes to standard output
   --include-secrets      record: Secrets too, with all that is in them
 
 Options of replay:
@@ -51,5 +52,7 @@ client-go's DeletedFinalStateUnknown), and what made the reflector list or watch
 --print it goes to standard error, where that is a terminal.
 
 Exit status: 0 when FILE was played to its end, or the cluster followed until the end was asked for;
-1 when that could not be, or nobody read what was printed; 2 for wrong usage.
+1 when that could not be, or nobody read what was printed; 2 for wrong usage. Ctrl-C, SIGTERM,
+SIGHUP (not under nohup) and the end of TIME end watch and record with all that they tell at the
+end; a second signal ends them at once. A kubeconfig may be a pipe; FILE of replay may not.
 ";

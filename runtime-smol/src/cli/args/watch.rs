@@ -26,6 +26,7 @@ pub(crate) struct WatchOptions {
 }
 
 /// Where the server is found.
+#[derive(Clone)]
 pub(crate) enum Server {
     At(String),
     /// In this file or the usual ones, in this context or the current one.
@@ -94,6 +95,9 @@ fn read(mut parser: Parser, printed: Print, recorded: bool) -> Result<Command, l
     }
     if options.resource.is_empty() {
         return Err("what is to be followed is missing, such as `v1/pods`".into());
+    }
+    if options.record.as_deref().is_some_and(|file| file.as_os_str() == "-") {
+        return Err("a recording is not written to standard output, but to a file: -o FILE".into());
     }
     if recorded && options.record.is_none() {
         return Err("record needs a file to write: -o FILE".into());

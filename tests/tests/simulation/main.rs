@@ -3,6 +3,8 @@
 mod capture;
 mod health;
 mod herd;
+#[cfg(not(loom))]
+mod panics;
 mod recovery;
 mod seeds;
 mod server;

@@ -161,28 +161,11 @@ pub(crate) struct TcpTransport {
 
 impl TcpTransport {
     fn limit_reads(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        if limit == self.read_limit {
-            return Ok(());
-        }
-        match self.stream.set_read_timeout(limit) {
-            Ok(()) => self.read_limit = limit,
-            // macOS says so when the other side has closed; what it sent can still be read.
-            Err(error) if cfg!(target_os = "macos") && error.kind() == ErrorKind::InvalidInput => {}
-            Err(error) => return Err(error),
-        }
-        Ok(())
+        tell(&mut self.read_limit, limit, || self.stream.set_read_timeout(limit))
     }
 
     fn limit_writes(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        if limit == self.write_limit {
-            return Ok(());
-        }
-        match self.stream.set_write_timeout(limit) {
-            Ok(()) => self.write_limit = limit,
-            Err(error) if cfg!(target_os = "macos") && error.kind() == ErrorKind::InvalidInput => {}
-            Err(error) => return Err(error),
-        }
-        Ok(())
+        tell(&mut self.write_limit, limit, || self.stream.set_write_timeout(limit))
     }
 
     /// Whether the other side has sent nothing, not even an end, as it should where nothing is asked.
@@ -192,6 +175,20 @@ impl TcpTransport {
         self.stream.set_nonblocking(false)?;
         Ok(is_quiet)
     }
+}
+
+/// Tells a socket a time limit, unless it is the one that it was told last.
+fn tell(last: &mut Option<Duration>, limit: Option<Duration>, set: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    if limit == *last {
+        return Ok(());
+    }
+    match set() {
+        Ok(()) => *last = limit,
+        // macOS says so when the other side has closed; what it sent can still be read.
+        Err(error) if cfg!(target_os = "macos") && error.kind() == ErrorKind::InvalidInput => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 impl Transport for TcpTransport {

@@ -110,6 +110,7 @@ impl Reflector {
             return self.on_closed(failure);
         }
         self.complete(version);
+        self.refused = 0;
         self.watch();
         Step::Commit
     }
@@ -197,7 +198,6 @@ impl Reflector {
         self.version = None;
         self.accept(version);
         self.heard = self.now;
-        self.refused = 0;
         if let Some(outage) = &mut self.outage {
             outage.interrupted = true;
         }

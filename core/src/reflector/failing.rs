@@ -2,6 +2,7 @@
 
 use super::backoff::{Cause, Wait};
 use super::open::Open;
+use super::table::REFUSED_WATCHES;
 use super::{
     During, Failure, FailureClass, FailureReport, Outage, Pace, Reaction, ReactionRow, Reflector, State, Step, Then,
 };
@@ -9,6 +10,9 @@ use core::time::Duration;
 
 /// How far watches are apart, from begin to begin, that end well but after moments only.
 const APART: Duration = Duration::from_secs(30);
+
+/// How many streams of a server that refuses watches are followed by one watch that it could refuse.
+const TRIED: u32 = 4;
 
 impl Reflector {
     pub(super) fn on_closed(&mut self, failure: Failure) -> Step {
@@ -30,7 +34,7 @@ impl Reflector {
         let answered = failure.is_answer() || open.answered;
         let healthy = self.note_health(&open, answered);
         let (reaction, pace) = row.after(self.times(during));
-        self.count(during, reaction);
+        self.count(during, reaction, row);
         self.relist.most_recent |= row.most_recent;
         let asked = open.retry_after.max(failure.retry_after()).unwrap_or_default();
         let cause = match (pace, reaction) {
@@ -55,6 +59,9 @@ impl Reflector {
     pub(super) fn watch_on(&mut self, open: &Open) -> Step {
         let healthy = self.note_health(open, true);
         self.outage = None;
+        if healthy && self.refuses_watches() {
+            return self.stream_again(open);
+        }
         let until = match healthy {
             true if open.is_over_time(self.now) => self.now,
             true => self.now + self.delays.between(Duration::ZERO, self.config.reconnect_spread),
@@ -64,6 +71,23 @@ impl Reflector {
             self.state = State::Waiting { until, then: Then::Watch };
         } else {
             self.watch();
+        }
+        Step::Nothing
+    }
+
+    /// Whether this server refuses watches, though not the one that follows a watch-list. It is tried every fourth time.
+    fn refuses_watches(&mut self) -> bool {
+        let refuses = self.refused >= REFUSED_WATCHES;
+        self.refused += u32::from(refuses);
+        refuses && self.refused % TRIED != REFUSED_WATCHES % TRIED
+    }
+
+    /// A watch-list that went on as a watch has ended, and another watch would be refused.
+    fn stream_again(&mut self, open: &Open) -> Step {
+        if open.is_over_time(self.now) {
+            self.synchronize();
+        } else {
+            self.wait(Then::Relist, Cause::Relist, Duration::ZERO);
         }
         Step::Nothing
     }
@@ -79,7 +103,7 @@ impl Reflector {
         self.outage = self.outage.filter(|_| !open.proven);
         let healthy = open.watched_for(self.now).filter(|lived| self.delays.is_proof(*lived));
         if let Some(lived) = healthy {
-            (self.refused, self.outage) = (0, None);
+            self.outage = None;
             self.delays.reset(lived);
         }
         healthy.is_some()
@@ -94,11 +118,11 @@ impl Reflector {
         }
     }
 
-    fn count(&mut self, during: During, reaction: Reaction) {
+    fn count(&mut self, during: During, reaction: Reaction, row: &ReactionRow) {
         match during {
             During::WatchList => self.watch_list.failures += 1,
-            During::Watch => self.refused = if reaction == Reaction::Rewatch { self.refused + 1 } else { 0 },
-            During::List | During::Page => {}
+            During::Watch if row.limit.is_some() => self.refused = (self.refused + 1).min(REFUSED_WATCHES),
+            During::Watch | During::List | During::Page => {}
         }
         self.watch_list.given_up |= reaction == Reaction::ListInstead;
         self.watch_list.skipped |= reaction == Reaction::RelistByList;

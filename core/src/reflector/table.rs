@@ -68,6 +68,9 @@ impl ReactionRow {
     }
 }
 
+/// After so many watches in a row that the server refused, it is listed again.
+pub(super) const REFUSED_WATCHES: u32 = 3;
+
 use During::{List, Page, Watch, WatchList};
 use FailureClass::{
     BackInTime, Expired, Forbidden, Malformed, NotFound, Refused, ServerError, Silent, Stalled, StreamError, TooLarge,
@@ -152,7 +155,8 @@ pub const REACTIONS: &[ReactionRow] = &[
         Growing,
     ),
     // Perhaps this server cannot watch on from this version, and says so in a way that nobody knows.
-    ReactionRow::new(&[Watch], &[Unauthorized, Forbidden, ServerError, Refused], Rewatch, Growing).at_most(5, Relist),
+    ReactionRow::new(&[Watch], &[Unauthorized, Forbidden, ServerError, Refused], Rewatch, Growing)
+        .at_most(REFUSED_WATCHES, Relist),
 ];
 
 const DURINGS: [During; 4] = [List, Page, WatchList, Watch];
@@ -196,7 +200,7 @@ impl fmt::Display for ReactionRow {
         listed(f, self.classes)?;
         write!(f, " | {}", self.reaction)?;
         if let Some((times, then)) = self.limit {
-            let times = if times == 1 { "once" } else { "five times" };
+            let times = if times == 1 { "once" } else { "three times" };
             write!(f, "; after {times} {then}")?;
         }
         f.write_str(if self.most_recent { ", asking for the most recent state" } else { "" })?;

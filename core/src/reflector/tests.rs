@@ -513,7 +513,7 @@ fn a_page_that_leads_to_itself_is_a_failure() {
 #[test]
 fn a_watch_that_is_refused_again_and_again_leads_to_a_relist() {
     let mut talk = lists().synced();
-    for _ in 0..5 {
+    for _ in 0..3 {
         let _ = talk.fails(status(500));
         talk.waits();
         assert!(talk.asks().unwrap().contains("watch=1"));

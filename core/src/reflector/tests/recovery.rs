@@ -173,3 +173,50 @@ fn a_server_half_of_which_is_away_is_asked_no_more_often_for_that() {
     }
     assert!(refusals < 90, "{refusals}");
 }
+
+/// The first refusal after a long outage was the sixth failure of a watch, and led to a list.
+#[test]
+fn connections_that_were_refused_counted_as_watches_that_were_refused() {
+    let mut talk = watching(1);
+    let _ = talk.breaks_after(300 * SECOND);
+    let _ = talk.away(120 * SECOND);
+    talk.head(503);
+    let _ = talk.fails(status(503));
+    assert_eq!(talk.reflector.poll_failure().map(|report| report.reaction), Some(Reaction::Rewatch));
+}
+
+/// client-go makes 16 requests an hour then: each stream that ends is followed by one refused watch and by the next stream.
+#[test]
+fn a_server_that_refuses_watches_but_no_watch_lists_was_asked_for_more_than_by_client_go() {
+    for seed in 0..50 {
+        let mut talk = watching(seed);
+        let (mut requests, begun) = (0, talk.now);
+        while talk.now < begun + 3600 * SECOND {
+            talk.now = talk.reflector.poll_timeout().unwrap();
+            let _ = talk.says(|id| bookmark(id, "6", false));
+            let _ = talk.says(|id| closed(id, Ok(())));
+            requests += talk.streams_again();
+        }
+        assert!(requests <= 15, "{requests}");
+    }
+}
+
+impl Talk {
+    /// Refuses watches until there is a watch-list, which becomes complete. Returns how many requests that takes.
+    fn streams_again(&mut self) -> u32 {
+        for requests in 1.. {
+            let asked = self.asks().unwrap_or_else(|| {
+                self.waits();
+                self.asks().unwrap()
+            });
+            if asked.contains("sendInitialEvents") {
+                self.head(200);
+                let _ = self.says(|id| bookmark(id, "6", true));
+                return requests;
+            }
+            self.head(403);
+            let _ = self.fails(status(403));
+        }
+        0
+    }
+}

@@ -11,8 +11,8 @@ use core::time::Duration;
 /// How far watches are apart, from begin to begin, that end well but after moments only.
 const APART: Duration = Duration::from_secs(30);
 
-/// How many streams of a server that refuses watches are followed by one watch that it could refuse.
-const TRIED: u32 = 4;
+/// Of so many watch-lists and refusals in a row of a server that refuses watches, one is followed by a watch.
+const TRIED: u32 = 8;
 
 impl Reflector {
     pub(super) fn on_closed(&mut self, failure: Failure) -> Step {
@@ -75,11 +75,12 @@ impl Reflector {
         Step::Nothing
     }
 
-    /// Whether this server refuses watches, though not the one that follows a watch-list. It is tried every fourth time.
+    /// Whether this server refuses watches, though not the one that follows a watch-list. After the first watch-list it is
+    /// tried, and then now and then.
     fn refuses_watches(&mut self) -> bool {
         let refuses = self.refused >= REFUSED_WATCHES;
-        self.refused += u32::from(refuses);
-        refuses && self.refused % TRIED != REFUSED_WATCHES % TRIED
+        self.refused = self.refused.saturating_add(u32::from(refuses));
+        refuses && self.refused % TRIED != (REFUSED_WATCHES + 2) % TRIED
     }
 
     /// A watch-list that went on as a watch has ended, and another watch would be refused.
@@ -121,7 +122,7 @@ impl Reflector {
     fn count(&mut self, during: During, reaction: Reaction, row: &ReactionRow) {
         match during {
             During::WatchList => self.watch_list.failures += 1,
-            During::Watch if row.limit.is_some() => self.refused = (self.refused + 1).min(REFUSED_WATCHES),
+            During::Watch if row.limit.is_some() => self.refused = self.refused.saturating_add(1),
             During::Watch | During::List | During::Page => {}
         }
         self.watch_list.given_up |= reaction == Reaction::ListInstead;

@@ -80,6 +80,23 @@ use FailureClass::{
 use Pace::{AtOnce, Growing, Probing};
 use Reaction::{ListInstead, Relist, RelistByList, RelistUnpaged, Rewatch};
 
+/// What is wrong with an answer that should have been the whole state, and is not met by asking in another way.
+const REFUSALS: &[FailureClass] = &[
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    Untrusted,
+    TooManyRequests,
+    ServerError,
+    Refused,
+    StreamError,
+    Malformed,
+    TooLarge,
+    Unreadable,
+    VeryShort,
+    Silent,
+];
+
 /// The table: for everything that can fail, and every way to fail, exactly one row. It is what the reflector decides by.
 pub const REACTIONS: &[ReactionRow] = &[
     // The pages' version is gone; a token to go on inconsistently is not used.
@@ -89,56 +106,16 @@ pub const REACTIONS: &[ReactionRow] = &[
     ReactionRow::new(&[Page], &[VersionTooLarge, BackInTime], Relist, Growing).asking_for_the_most_recent(),
     // Perhaps it is the version that the server does not understand.
     ReactionRow::new(&[List, Page], &[Unsupported], Relist, Growing).asking_for_the_most_recent(),
-    ReactionRow::new(&[List], &[Unreachable, Stalled], Relist, Probing),
+    ReactionRow::new(&[List], &[Unreachable, Stalled, Unfinished], Relist, Probing),
     // The pages before were answered.
-    ReactionRow::new(&[Page], &[Unreachable, Stalled], Relist, Growing),
-    ReactionRow::new(
-        &[List, Page],
-        &[
-            Unauthorized,
-            Forbidden,
-            NotFound,
-            Untrusted,
-            TooManyRequests,
-            ServerError,
-            Refused,
-            StreamError,
-            Unfinished,
-            Malformed,
-            TooLarge,
-            Unreadable,
-            VeryShort,
-            Silent,
-        ],
-        Relist,
-        Growing,
-    ),
+    ReactionRow::new(&[Page], &[Unreachable, Stalled, Unfinished], Relist, Growing),
+    ReactionRow::new(&[List, Page], REFUSALS, Relist, Growing),
     ReactionRow::new(&[WatchList], &[Unsupported], ListInstead, AtOnce),
     // k/k #140890: an aggregated server that never sends the bookmark must not keep everybody waiting.
     ReactionRow::new(&[WatchList], &[Unfinished], Relist, Growing).at_most(1, ListInstead),
     ReactionRow::new(&[WatchList], &[Stalled], Relist, Probing).at_most(1, ListInstead),
     ReactionRow::new(&[WatchList], &[Unreachable], Relist, Probing).at_most(1, RelistByList),
-    ReactionRow::new(
-        &[WatchList],
-        &[
-            Unauthorized,
-            Forbidden,
-            NotFound,
-            Untrusted,
-            TooManyRequests,
-            ServerError,
-            Refused,
-            StreamError,
-            Malformed,
-            TooLarge,
-            Unreadable,
-            VeryShort,
-            Silent,
-        ],
-        Relist,
-        Growing,
-    )
-    .at_most(1, RelistByList),
+    ReactionRow::new(&[WatchList], REFUSALS, Relist, Growing).at_most(1, RelistByList),
     // The version is not good any more, or something that it stands for was missed.
     ReactionRow::new(
         &[Watch],

@@ -201,6 +201,21 @@ fn a_server_that_refuses_watches_but_no_watch_lists_was_asked_for_more_than_by_c
     }
 }
 
+/// It would read everything again until the watch is tried.
+#[test]
+fn a_server_that_refused_watches_for_a_moment_is_asked_for_one_after_the_next_stream() {
+    let mut talk = watching(1);
+    talk.lives(300 * SECOND);
+    let _ = talk.fails(TransportErrorKind::Reset.into());
+    assert_eq!(talk.streams_again(), 5);
+    talk.now = talk.reflector.poll_timeout().unwrap();
+    let _ = talk.says(|id| bookmark(id, "6", false));
+    let _ = talk.says(|id| closed(id, Ok(())));
+    assert_eq!(talk.asks().map(|asked| asked.contains("sendInitialEvents")), Some(false));
+    talk.lives(HEALTHY);
+    assert_eq!(talk.reflector.refused, 0);
+}
+
 impl Talk {
     /// Refuses watches until there is a watch-list, which becomes complete. Returns how many requests that takes.
     fn streams_again(&mut self) -> u32 {

@@ -29,7 +29,3 @@ pub use listwatch_core::*;
 pub use listwatch_transport_file as file;
 #[cfg(feature = "http")]
 pub use listwatch_transport_http as http;
-
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;

@@ -4,29 +4,17 @@ use super::client::Client;
 use super::dice::Dice;
 use super::log::Write;
 use super::network::Pieces;
-use super::refusal::TooLarge;
-use super::server::{Server, ServerConfig, WatchLists};
+use super::server::{Server, ServerConfig};
 use super::trace::Trace;
 use super::world::World;
 use listwatch_core::{InformerConfig, Resource};
-use std::time::Duration;
 
 const KEYS: u8 = 3;
 
 /// A world whose server is well, with three objects.
 #[must_use]
 pub fn calm_world(clients: Vec<Client>) -> World {
-    let mut server = Server::new(ServerConfig {
-        keys: KEYS,
-        replicas: 1,
-        watch_lists: WatchLists::Served,
-        initial: Duration::ZERO,
-        early_bookmarks: false,
-        keeps_time: true,
-        refuses_watches: true,
-        waits_for_versions: true,
-        too_large: TooLarge::CauseType,
-    });
+    let mut server = Server::new(ServerConfig::sound(KEYS));
     (0..KEYS).for_each(|key| server.log.put(key, Write::default()));
     World::new(server, clients)
 }

@@ -45,6 +45,24 @@ pub struct ServerConfig {
     pub too_large: TooLarge,
 }
 
+impl ServerConfig {
+    /// One replica that does all as it should.
+    #[must_use]
+    pub fn sound(keys: KeyNumber) -> Self {
+        Self {
+            keys,
+            replicas: 1,
+            watch_lists: WatchLists::Served,
+            initial: Duration::ZERO,
+            early_bookmarks: false,
+            keeps_time: true,
+            refuses_watches: true,
+            waits_for_versions: true,
+            too_large: TooLarge::CauseType,
+        }
+    }
+}
+
 /// What a server does with a watch-list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchLists {

@@ -11,7 +11,7 @@ use listwatch_runtime_smol::{
     Clock, Driver, Ended, Event, Events, Executor, ExponentialBackoff, Indexer, Informer, InformerConfig, Instant, Key,
     Lanes, MetadataOnly, Object, Outcome, Resource, Shared, SharedWorkQueue, StdLock, WorkQueue, Workers, run,
 };
-use listwatch_tests::sim::{Dice, KeyNumber, Line, Seeds, Server, ServerConfig, Site, TooLarge, WatchLists, Write};
+use listwatch_tests::sim::{Dice, KeyNumber, Line, Seeds, Server, ServerConfig, Site, Write};
 use smol::stream::StreamExt;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -224,7 +224,7 @@ fn play(seed: u64) -> Tally {
     let mut dice = Dice::new(seed);
     let user = User::new(Dice::new(dice.throw()));
     let (cache, queue, clock) = (cache(&user), queue(&user), Clock::simulated());
-    let site = Site::new(Server::new(config()));
+    let site = Site::new(Server::new(ServerConfig::sound(KEYS)));
     let line = Line::new(Arc::clone(&site), Dice::new(dice.throw()), 30);
     let informer = Informer::<MetadataOnly, _>::with_cache(
         Resource::new("/api/v1/pods"),
@@ -315,20 +315,6 @@ async fn end(user: &User, queue: &Queue, clock: &Clock, workers: Workers<Key>) -
     let ended = workers.ended().await;
     assert_eq!(clock.now(), begun + GRACE);
     ended
-}
-
-fn config() -> ServerConfig {
-    ServerConfig {
-        keys: KEYS,
-        replicas: 1,
-        watch_lists: WatchLists::Served,
-        initial: Duration::ZERO,
-        early_bookmarks: false,
-        keeps_time: true,
-        refuses_watches: true,
-        waits_for_versions: true,
-        too_large: TooLarge::CauseType,
-    }
 }
 
 /// The panics that are meant are not printed.

@@ -78,13 +78,14 @@ impl Job {
         let mut chunk = vec![0; CHUNK];
         loop {
             // Nothing is read behind an error: there ureq reports a proper end.
-            let len = content.read(&mut chunk).map_err(|cause| error::of(&cause.into()))?;
+            let read = content.read(&mut chunk).map_err(|cause| error::of(&cause.into()));
+            let len = *read.as_ref().unwrap_or(&0);
             chunk.truncate(len);
             if let Some(redacting) = &mut redacting {
                 redacting.pass(&mut chunk);
             }
             if !chunk.is_empty() && !sender.data(&mut chunk) || len == 0 {
-                return Ok(());
+                return read.map(drop);
             }
             chunk.resize(CHUNK, 0);
         }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How many of each kind there are: more samples of the same restart.
-const EACH: usize = 3;
+pub(crate) const EACH: usize = 3;
 /// How long anything may take before it counts as not happening.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -18,6 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub(crate) enum Side {
     Ours,
     ClientGo,
+}
+
+impl Side {
+    pub(crate) const BOTH: [Self; 2] = [Self::Ours, Self::ClientGo];
 }
 
 /// How they are started.
@@ -38,8 +42,8 @@ struct Client {
     side: Side,
     process: Child,
     is_synced: bool,
-    /// The newest number that it told, and when.
-    told: Option<(u64, Instant)>,
+    /// The numbers that it told, and when.
+    told: Vec<(u64, Instant)>,
     count: Count,
 }
 
@@ -51,14 +55,14 @@ pub(crate) struct Count {
     pub(crate) failed: u64,
 }
 
-/// What a restart was to one client.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Return {
-    pub(crate) side: Side,
-    /// From the server's return until the client told what was changed after it.
-    pub(crate) time: Duration,
-    /// Since the server was lost.
-    pub(crate) count: Count,
+impl Count {
+    pub(crate) fn add(self, other: Self) -> Self {
+        Self {
+            answered: self.answered + other.answered,
+            refused: self.refused + other.refused,
+            failed: self.failed + other.failed,
+        }
+    }
 }
 
 impl Company {
@@ -81,14 +85,24 @@ impl Company {
         self.clients.iter_mut().for_each(|client| client.count = Count::default());
     }
 
-    /// Waits until each client has told this number; how long after `since` that was.
-    pub(crate) fn told(&mut self, number: u64, since: Instant) -> Vec<Return> {
-        self.hear_until(|client| client.told.is_some_and(|(told, _)| told >= number));
-        let returned = |client: &Client| {
-            let time = client.told.unwrap().1.saturating_duration_since(since);
-            Return { side: client.side, time, count: client.count }
-        };
-        self.clients.iter().map(returned).collect()
+    /// Waits until each client has told this number, or a later one.
+    pub(crate) fn hear(&mut self, number: u64) {
+        self.hear_until(|client| client.when_told(number).is_some());
+    }
+
+    /// How long after `since` each client of that side told this number, or a later one.
+    pub(crate) fn times(&self, side: Side, number: u64, since: Instant) -> impl Iterator<Item = Duration> {
+        let told = move |client: &Client| client.when_told(number).unwrap().saturating_duration_since(since);
+        self.of(side).map(told)
+    }
+
+    /// What became of that side's requests.
+    pub(crate) fn count(&self, side: Side) -> Count {
+        self.of(side).fold(Count::default(), |sum, client| sum.add(client.count))
+    }
+
+    fn of(&self, side: Side) -> impl Iterator<Item = &Client> {
+        self.clients.iter().filter(move |client| client.side == side)
     }
 
     fn hear_until(&mut self, done: impl Fn(&Client) -> bool) {
@@ -103,7 +117,7 @@ impl Company {
         let client = &mut self.clients[place];
         match line.split(' ').collect::<Vec<_>>()[..] {
             ["synced"] => client.is_synced = true,
-            ["told", number] => client.told = Some((number.parse().unwrap(), at)),
+            ["told", number] => client.told.push((number.parse().unwrap(), at)),
             ["answered", _] => client.count.answered += 1,
             ["refused"] => client.count.refused += 1,
             ["failed"] => client.count.failed += 1,
@@ -127,7 +141,11 @@ impl Client {
                 }
             }
         });
-        Self { side, process, is_synced: false, told: None, count: Count::default() }
+        Self { side, process, is_synced: false, told: Vec::new(), count: Count::default() }
+    }
+
+    fn when_told(&self, number: u64) -> Option<Instant> {
+        self.told.iter().find(|(told, _)| *told >= number).map(|(_, at)| *at)
     }
 }
 

@@ -1,18 +1,18 @@
 //! A real API server that is killed and started again.
 
-use crate::company::{Company, Count, Programs, Return, Side};
+use crate::company::{Company, Count, EACH, Programs, Side};
 use crate::follow::now;
 use listwatch_core::{Api, Patch, Resource};
 use listwatch_tests::control_plane::ControlPlane;
 use listwatch_transport_http::{ClusterOptions, HttpClient};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long everything is well before the server is killed.
 const HEALTH: Duration = Duration::from_secs(10);
-/// How long everything is well between two restarts in a row.
-const BETWEEN: Duration = Duration::from_secs(2);
+/// How long the server is well between two restarts in a row.
+const BETWEEN: Duration = Duration::from_secs(5);
 
 /// A real control plane, and an object in it that tells which restart it is.
 struct Stage {
@@ -27,7 +27,15 @@ struct Stage {
 struct Act {
     title: &'static str,
     restarts: usize,
-    returns: Vec<Return>,
+    sides: [Outcome; 2],
+}
+
+/// What came out for the clients of one side.
+#[derive(Clone, Debug, Default)]
+struct Outcome {
+    /// How long after a restart each client was back, in seconds.
+    times: Vec<f64>,
+    count: Count,
 }
 
 /// Measures, and prints two tables: return times, and requests. `SINGLE` and `ROWS` say how many restarts there are alone,
@@ -68,17 +76,22 @@ impl Stage {
 
     /// So many restarts in each row, each row before a company of its own, which is well at first.
     fn act(&mut self, title: &'static str, rows: &[u64], away: &[u64]) -> Act {
-        let mut act = Act { title, restarts: 0, returns: Vec::new() };
+        let mut act = Act { title, restarts: 0, sides: Default::default() };
         for row in rows {
             let mut company = self.company();
-            for _ in 0..*row {
-                let away = away[act.restarts % away.len()];
-                let returns = self.restart(&mut company, Duration::from_secs(away));
-                eprintln!("{title}, away for {away} s: {}", words(&returns));
+            company.count_anew();
+            let mut returns = Vec::new();
+            for place in 0..*row {
+                if place > 0 {
+                    pause(BETWEEN);
+                }
+                returns.push(self.restart(Duration::from_secs(away[act.restarts % away.len()])));
                 act.restarts += 1;
-                act.returns.extend(returns);
-                pause(BETWEEN);
             }
+            company.hear(self.number);
+            let sides = Side::BOTH.map(|side| Outcome::of(&company, side, &returns));
+            eprintln!("{title}: {sides:.1?}");
+            act.sides.iter_mut().zip(sides).for_each(|(sum, side)| sum.add(side));
         }
         act
     }
@@ -88,22 +101,20 @@ impl Stage {
         let first = if self.companies.is_multiple_of(2) { Side::Ours } else { Side::ClientGo };
         self.companies += 1;
         let mut company = Company::start(&self.programs, first);
-        let written = now();
         self.mark();
-        company.told(self.number, written);
+        company.hear(self.number);
         pause(HEALTH);
         company
     }
 
-    /// The server is killed, and after a while started again.
-    fn restart(&mut self, company: &mut Company, away: Duration) -> Vec<Return> {
-        company.count_anew();
+    /// The server is killed, and after a while started again. When it is ready, and the number that is told after it.
+    fn restart(&mut self, away: Duration) -> (u64, Instant) {
         self.plane.kill_api_server();
         pause(away);
         self.plane.start_api_server();
         let ready = now();
         self.mark();
-        company.told(self.number, ready)
+        (self.number, ready)
     }
 
     /// Changes the object. A connection that was open to the server before is of no use, so that it may take two.
@@ -126,27 +137,24 @@ fn pause(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// The times of one side in order.
-fn times(returns: &[Return], side: Side) -> Vec<f64> {
-    let mut times: Vec<f64> = returns.iter().filter(|it| it.side == side).map(|it| it.time.as_secs_f64()).collect();
-    times.sort_by(f64::total_cmp);
-    times
-}
+impl Outcome {
+    /// What restarts came to, of which is known when each was over, and the number that was told after it.
+    fn of(company: &Company, side: Side, restarts: &[(u64, Instant)]) -> Self {
+        let times = restarts.iter().flat_map(|(number, ready)| company.times(side, *number, *ready));
+        Self { times: times.map(|time| time.as_secs_f64()).collect(), count: company.count(side) }
+    }
 
-fn count(returns: &[Return], side: Side) -> Count {
-    returns.iter().filter(|it| it.side == side).fold(Count::default(), |sum, it| Count {
-        answered: sum.answered + it.count.answered,
-        refused: sum.refused + it.count.refused,
-        failed: sum.failed + it.count.failed,
-    })
-}
+    fn add(&mut self, other: Self) {
+        self.times.extend(other.times);
+        self.count = self.count.add(other.count);
+    }
 
-fn words(returns: &[Return]) -> String {
-    let side = |side| {
-        let times: Vec<String> = times(returns, side).iter().map(|time| format!("{time:.1}")).collect();
-        format!("{} s, {:?}", times.join(" "), count(returns, side))
-    };
-    format!("ours {}; client-go {}", side(Side::Ours), side(Side::ClientGo))
+    /// Until so many of a hundred were back.
+    fn percentile(&self, percent: usize) -> f64 {
+        let mut times = self.times.clone();
+        times.sort_by(f64::total_cmp);
+        times[percent * (times.len() - 1) / 100]
+    }
 }
 
 fn print_times(acts: &[Act]) {
@@ -154,22 +162,19 @@ fn print_times(acts: &[Act]) {
         "| seconds from \"ready\" to a change told | listwatch p50 | p90 | worst | client-go p50 | p90 | worst | sum of ours to its |"
     );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|");
+    let mut all: [Outcome; 2] = Default::default();
     for act in acts {
-        print_time(&format!("{} {}", act.restarts, act.title), &act.returns);
+        print_time(&format!("{} {}", act.restarts, act.title), &act.sides);
+        all.iter_mut().zip(&act.sides).for_each(|(sum, side)| sum.add(side.clone()));
     }
-    let all: Vec<Return> = acts.iter().flat_map(|act| act.returns.iter().copied()).collect();
     print_time("all", &all);
     println!();
 }
 
-fn print_time(title: &str, returns: &[Return]) {
-    let sides = [Side::Ours, Side::ClientGo].map(|side| times(returns, side));
-    let cells = sides.iter().map(|times| {
-        let at = |percent: usize| times[percent * (times.len() - 1) / 100];
-        format!("{:.1} | {:.1} | {:.1}", at(50), at(90), at(100))
-    });
-    let [ours, theirs] = sides.each_ref().map(|times| times.iter().sum::<f64>());
-    println!("| {title} | {} | {:.2} |", cells.collect::<Vec<_>>().join(" | "), ours / theirs);
+fn print_time(title: &str, sides: &[Outcome; 2]) {
+    let cells = sides.each_ref().map(|side| [50, 90, 100].map(|at| format!("{:.1}", side.percentile(at))).join(" | "));
+    let [ours, theirs] = sides.each_ref().map(|side| side.times.iter().sum::<f64>());
+    println!("| {title} | {} | {:.2} |", cells.join(" | "), ours / theirs);
 }
 
 fn print_requests(acts: &[Act]) {
@@ -178,9 +183,9 @@ fn print_requests(acts: &[Act]) {
     );
     println!("|---|--:|--:|--:|--:|--:|--:|");
     for act in acts {
-        let cells = [Side::Ours, Side::ClientGo].map(|side| {
-            let clients = times(&act.returns, side).len() as f64;
-            let Count { answered, refused, failed } = count(&act.returns, side);
+        let clients = (EACH * act.restarts) as f64;
+        let cells = act.sides.each_ref().map(|side| {
+            let Count { answered, refused, failed } = side.count;
             [answered, refused, failed].map(|sum| format!("{:.1}", sum as f64 / clients)).join(" | ")
         });
         println!("| {} {} | {} |", act.restarts, act.title, cells.join(" | "));

@@ -58,9 +58,15 @@ fn listwatch() -> ExitCode {
     }
 }
 
-/// A recording is worth something without its summary.
+/// Whether the command is worth nothing without its output. Of any other the exit status counts: a program that asks for
+/// that alone may pass a `/dev/null` that is open for reading too, which looks like a closed output.
 fn needs_output(command: &Command) -> bool {
-    !matches!(command, Command::Watch(options) if options.record.is_some() && options.print == Print::Nothing)
+    let print = match command {
+        Command::Help | Command::Version => return false,
+        Command::Replay(options) => options.print,
+        Command::Watch(options) => options.print,
+    };
+    print != Print::Nothing
 }
 
 fn print(text: &str) -> Result<(), CommandError> {

@@ -20,7 +20,7 @@ pub(crate) fn follow(kubeconfig: &Path, namespace: &str) {
         process::exit(0);
     });
     let mut config = InformerConfig::default();
-    config.reflector.seed = RandomState::new().hash_one(process::id());
+    config.reflector.seed = Some(RandomState::new().hash_one(process::id()));
     let maps = Resource::named("v1/configmaps").unwrap().in_namespace(namespace);
     let transport = ClusterOptions::new().kubeconfig(kubeconfig).unwrap().transport().unwrap();
     let mut driver =

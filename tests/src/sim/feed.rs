@@ -6,7 +6,7 @@ use listwatch_core::{Head, Incoming, Instant, ListerWatcher, Query, Request, Req
 use std::task::Poll;
 use std::time::Duration;
 
-/// What an informer hears of an [`ApiServer`]: lists at once, and of what happens to them after [`LAG`].
+/// What an informer hears of an [`ApiServer`]: lists at once, and of what happens to them after a lag.
 #[derive(Debug)]
 pub struct Feed {
     server: ApiServer,

@@ -12,25 +12,32 @@ use std::time::Duration;
 
 const WATCH: &str = "/api/v1/pods?watch=1";
 
-/// Begins a watch and stays silent; tells the port that the client has.
-fn silent(ports: &Sender<u16>, socket: &TcpStream, mut stream: impl Read + Write) {
+/// The ports of a connection: the client's, and that of its other side. One port alone can be part of several connections.
+type Ports = (u16, u16);
+
+fn ports(socket: &TcpStream) -> Ports {
+    (socket.peer_addr().unwrap().port(), socket.local_addr().unwrap().port())
+}
+
+/// Begins a watch and stays silent; tells the ports of its connection.
+fn silent(opened: &Sender<Ports>, socket: &TcpStream, mut stream: impl Read + Write) {
     send(&mut stream, CHUNKED);
-    ports.send(socket.peer_addr().unwrap().port()).unwrap();
+    opened.send(ports(socket)).unwrap();
     drop(stream.read(&mut [0]));
 }
 
-fn silent_server() -> (Server, Receiver<u16>) {
-    let (ports, opened) = mpsc::channel();
-    (Server::of(move |connection, _| silent(&ports, &connection, &connection)), opened)
+fn silent_server() -> (Server, Receiver<Ports>) {
+    let (opens, opened) = mpsc::channel();
+    (Server::of(move |connection, _| silent(&opens, &connection, &connection)), opened)
 }
 
-/// A proxy that goes through to a server, whatever it is asked for, and tells the port that the client has.
-fn through(server: &Server, greet: fn(&mut TcpStream)) -> (Server, Receiver<u16>) {
-    let (ports, opened) = mpsc::channel();
+/// A proxy that goes through to a server, whatever it is asked for, and tells the ports of its connection.
+fn through(server: &Server, greet: fn(&mut TcpStream)) -> (Server, Receiver<Ports>) {
+    let (opens, opened) = mpsc::channel();
     let address = server.address.clone();
     let proxy = Server::raw(move |mut connection| {
         greet(&mut connection);
-        ports.send(connection.peer_addr().unwrap().port()).unwrap();
+        opens.send(ports(&connection)).unwrap();
         let mut upstream = TcpStream::connect(&address).unwrap();
         let (mut back, mut answer) = (connection.try_clone().unwrap(), upstream.try_clone().unwrap());
         std::thread::spawn(move || std::io::copy(&mut answer, &mut back));
@@ -39,24 +46,25 @@ fn through(server: &Server, greet: fn(&mut TcpStream)) -> (Server, Receiver<u16>
     (proxy, opened)
 }
 
-/// When the socket of this port is going to send a probe, in seconds; as the system says.
-fn probe_in(port: u16) -> Option<f64> {
+/// When the client's socket of this connection is going to send a probe, in seconds; as the system says.
+fn probe_in((client, other): Ports) -> Option<f64> {
     let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
-    let local = format!(":{port:04X}");
+    let (local, remote) = (format!(":{client:04X}"), format!(":{other:04X}"));
     let socket = sockets.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let socket = socket.into_iter().find(|fields| fields[1].ends_with(&local)).expect("a socket of this port");
+    let socket = socket.into_iter().find(|fields| fields[1].ends_with(&local) && fields[2].ends_with(&remote));
+    let socket = socket.expect("a socket of this connection");
     let (kind, hundredths) = socket[5].split_once(':').unwrap();
     (kind == "02").then(|| f64::from(u32::from_str_radix(hundredths, 16).unwrap()) / 100.0)
 }
 
-fn assert_probes(client: &mut Client, opened: &Receiver<u16>) {
+fn assert_probes(client: &mut Client, opened: &Receiver<Ports>) {
     client.open(WATCH);
     assert!(matches!(client.next(), Incoming::Head { .. }));
-    let port = opened.recv().unwrap();
+    let ports = opened.recv().unwrap();
     // Until what was sent is acknowledged, another timer runs.
     let left = (0..1000).find_map(|_| {
         std::thread::park_timeout(Duration::from_millis(1));
-        probe_in(port)
+        probe_in(ports)
     });
     assert!(left.is_some_and(|left| left <= 20.0), "the next probe of a watch is due in {left:?}");
 }
@@ -67,11 +75,11 @@ fn a_silent_watch_sent_no_probe() {
     let (server, opened) = silent_server();
     assert_probes(&mut Client::at(&server.url()), &opened);
 
-    let (ports, opened) = mpsc::channel();
+    let (opens, opened) = mpsc::channel();
     let authority = Authority::new();
     let tls = authority.issue(&["127.0.0.1"]).serve(None, move |stream, _| {
         let socket = stream.sock.try_clone().unwrap();
-        silent(&ports, &socket, stream);
+        silent(&opens, &socket, stream);
     });
     files.write("ca.crt", &authority.pem);
     let entries = format!("server: 'https://{}', certificate-authority: ca.crt", tls.address);

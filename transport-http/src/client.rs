@@ -1,12 +1,10 @@
 use crate::awaited::Awaited;
-use crate::connection::body::Content;
-use crate::connection::{Asked, Lines, error, head};
+use crate::connection::{Answer, Asked, Lines};
 use crate::server::Server;
 use listwatch_core::{
     ApiClient, ApiRequest, ApiResponse, ApiTransport, Reply, RequestId, TransportError, TransportErrorKind, Turn,
 };
 use std::collections::HashMap;
-use std::io::Read;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -65,19 +63,19 @@ impl Clone for HttpClient {
 impl ApiClient for HttpClient {
     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
         let (line, limit) = (self.lines.lend()?, self.server.limits().max_answer);
-        let (response, redactor) = line.ask(&self.server, &Asked::single(request, self.server.limits()).call())?;
-        error::redirection(&response).map_err(|error| redactor.error(error))?;
-        let head = head::of(&response);
-        let mut body = Vec::new();
-        let mut content = Content::of(response)?.take(limit as u64 + 1);
-        content.read_to_end(&mut body).map_err(|cause| error::of(&cause.into()))?;
-        if body.len() > limit {
-            return Err(too_long(limit));
+        let answer = Answer::ask(&line, &self.server, &Asked::single(request, self.server.limits()))?;
+        let head = answer.head.clone();
+        let (mut pieces, mut body, mut piece) = (answer.pieces()?, Vec::new(), Vec::new());
+        loop {
+            let is_over = pieces.read(&mut piece)? == 0;
+            body.append(&mut piece);
+            if body.len() > limit {
+                return Err(too_long(limit));
+            }
+            if is_over {
+                return Ok(ApiResponse::new(head.status, body).with_retry_after(head.retry_after));
+            }
         }
-        if !(200..300).contains(&head.status) {
-            body = redactor.body(&body);
-        }
-        Ok(ApiResponse::new(head.status, body).with_retry_after(head.retry_after))
     }
 }
 

@@ -1,11 +1,9 @@
 //! One request and its answer.
 
-use super::body::Content;
 use super::pipe::{self, Piece, Receiver, Sender};
-use super::{Asked, Line, error, head};
+use super::{Answer, Asked, Line};
 use crate::server::{Permit, Server};
 use listwatch_core::{TransportError, TransportErrorKind};
-use std::io::Read;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;
@@ -13,9 +11,6 @@ use std::thread;
 /// A TLS handshake takes up to 48 KiB of it, and up to 128 KiB where nothing is optimised; what is not touched costs
 /// nothing.
 const STACK: usize = 256 * 1024;
-
-/// How much is handed over at once. There are two such buffers for each request.
-const CHUNK: usize = 8 * 1024;
 
 /// A request under way, read by a thread of its own. Its [`Line`] is what ends it early.
 #[derive(Debug)]
@@ -69,25 +64,16 @@ struct Job {
 impl Job {
     /// Reads the whole answer into the pipe, as fast as it is taken out there.
     fn receive(&self, sender: &Sender) -> Result<(), TransportError> {
-        let (response, redactor) = self.line.ask(&self.server, &self.asked.call())?;
-        error::redirection(&response).map_err(|error| redactor.error(error))?;
-        let head = redactor.head(head::of(&response));
-        let mut redacting = redactor.of_answer(&head);
-        sender.head(head);
-        let mut content = Content::of(response)?;
-        let mut chunk = vec![0; CHUNK];
+        let answer = Answer::ask(&self.line, &self.server, &self.asked)?;
+        sender.head(answer.head.clone());
+        // The pipe has another such buffer.
+        let (mut pieces, mut chunk) = (answer.pieces()?, Vec::new());
         loop {
             // Nothing is read behind an error: there ureq reports a proper end.
-            let read = content.read(&mut chunk).map_err(|cause| error::of(&cause.into()));
-            let len = *read.as_ref().unwrap_or(&0);
-            chunk.truncate(len);
-            if let Some(redacting) = &mut redacting {
-                redacting.pass(&mut chunk);
-            }
-            if !chunk.is_empty() && !sender.data(&mut chunk) || len == 0 {
+            let read = pieces.read(&mut chunk);
+            if !chunk.is_empty() && !sender.data(&mut chunk) || !matches!(read, Ok(1..)) {
                 return read.map(drop);
             }
-            chunk.resize(CHUNK, 0);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! One request after another over a connection of their own, each read by a thread.
 
+mod answer;
 mod asked;
-pub(crate) mod body;
-pub(crate) mod error;
+mod body;
+mod error;
 mod exchange;
-pub(crate) mod head;
+mod head;
 mod line;
 mod lines;
 mod pipe;
@@ -16,6 +17,7 @@ mod tls;
 mod tls_connector;
 mod trust;
 
+pub(crate) use answer::Answer;
 pub(crate) use asked::Asked;
 pub(crate) use exchange::Exchange;
 pub(crate) use line::Line;

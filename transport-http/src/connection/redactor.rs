@@ -31,11 +31,6 @@ impl Redactor {
         Head { content_type: head.content_type.map(|text| self.text(&text).into()), ..head }
     }
 
-    /// A body without the credentials.
-    pub(crate) fn body(&self, body: &[u8]) -> Vec<u8> {
-        self.redact(body, true).0
-    }
-
     /// What goes through a body that comes in pieces; `None` for what the machines read, which is left as it is.
     pub(crate) fn of_answer(self, head: &Head) -> Option<Redacting> {
         let is_json = head.content_type.as_ref().is_none_or(|it| it.starts_with("application/json"));
@@ -43,7 +38,7 @@ impl Redactor {
     }
 
     fn text(&self, text: &str) -> String {
-        String::from_utf8_lossy(&self.body(text.as_bytes())).into_owned()
+        String::from_utf8_lossy(&self.redact(text.as_bytes(), true).0).into_owned()
     }
 
     /// The bytes without credentials, and how many were looked at: a credential that may go on is left for later, unless

@@ -331,3 +331,21 @@ fn requests_that_are_polled_have_the_limits_of_their_cluster() {
     let client = options(&[]).at(&away.url()).unwrap().client().unwrap();
     assert_eq!(asked(client), Err(TransportErrorKind::Protocol), "a redirect is not followed");
 }
+
+#[test]
+fn a_blocking_client_handed_out_the_token_that_a_page_for_people_echoed() {
+    let server = Server::of(|mut connection, head| {
+        let page = format!("<html>you sent {}</html>", header(&head, "authorization").unwrap());
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close";
+        send(&mut connection, &format!("{head}\r\ncontent-length: {}\r\n\r\n{page}", page.len()));
+    });
+    let files = Scratch::new();
+    let config = files.kubeconfig(&format!("server: '{}'", server.url()), &format!("token: {SECRET}"));
+    let mut client = cluster(&config).client().unwrap();
+    let blocking = client.send(&get("/version")).unwrap();
+    client.open(RequestId(1), &get("/version"));
+    let polled = polled(&mut client, 1).unwrap();
+    for response in [blocking, polled] {
+        assert_eq!(String::from_utf8_lossy(&response.body), "<html>you sent Bearer [redacted]</html>");
+    }
+}

@@ -20,6 +20,8 @@ pub struct Calls<X> {
     transport: X,
     timeout: Duration,
     last: RequestId,
+    /// The request that the transport is about to open.
+    opening: Option<RequestId>,
     open: BTreeMap<RequestId, OpenCall>,
 }
 
@@ -39,7 +41,7 @@ impl<X: ApiTransport> Calls<X> {
     /// Over this transport; each request has 30 s.
     #[must_use]
     pub fn new(transport: X) -> Self {
-        Self { transport, timeout: TIMEOUT, last: RequestId::default(), open: BTreeMap::new() }
+        Self { transport, timeout: TIMEOUT, last: RequestId::default(), opening: None, open: BTreeMap::new() }
     }
 
     /// How long a request may take that says nothing else; [`Duration::MAX`] for as long as the transport likes.
@@ -50,12 +52,18 @@ impl<X: ApiTransport> Calls<X> {
     }
 
     /// Starts a request, with a time limit of its own if there is one.
+    ///
+    /// Where the transport panics, the request is not open here; [`abort_unopened`](Self::abort_unopened), or the next
+    /// `open`, lets the transport give it up.
     #[must_use]
     pub fn open(&mut self, now: Instant, request: &ApiRequest, timeout: Option<Duration>) -> RequestId {
+        self.abort_unopened();
         self.last = RequestId(self.last.0 + 1);
         let timeout = timeout.unwrap_or(self.timeout);
         let (method, path) = (request.method, request.path.clone());
+        self.opening = Some(self.last);
         self.transport.open(self.last, request);
+        self.opening = None;
         self.open.insert(self.last, OpenCall { method, path, timeout, deadline: now + timeout });
         self.last
     }
@@ -89,6 +97,13 @@ impl<X: ApiTransport> Calls<X> {
     /// Gives up a request, if it is open.
     pub fn abort(&mut self, id: RequestId) {
         if self.open.remove(&id).is_some() {
+            self.transport.abort(id);
+        }
+    }
+
+    /// Gives up a request that the transport began to open when it panicked, for a caller that caught the panic.
+    pub fn abort_unopened(&mut self) {
+        if let Some(id) = self.opening.take() {
             self.transport.abort(id);
         }
     }
@@ -133,6 +148,7 @@ mod tests {
     use alloc::string::ToString;
     use alloc::vec::Vec;
     use core::task::Waker;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// Does as it is told, and notes what it was asked.
     #[derive(Default)]
@@ -232,5 +248,40 @@ mod tests {
         assert_eq!((calls.transport().aborted.as_slice(), calls.len()), (&[id][..], 1));
         assert!(matches!(poll(&mut calls, id, 0), Poll::Ready(Reply::Failed(_))));
         assert_eq!(poll(&mut calls, other, 0), Poll::Pending);
+    }
+
+    /// Notes a request, and then panics.
+    #[derive(Default)]
+    struct Flawed(Script);
+
+    impl ApiTransport for Flawed {
+        fn open(&mut self, id: RequestId, request: &ApiRequest) {
+            self.0.open(id, request);
+            panic!("flawed");
+        }
+
+        fn poll_response(&mut self, id: RequestId, turn: Turn<'_, '_>) -> Poll<Reply> {
+            self.0.poll_response(id, turn)
+        }
+
+        fn abort(&mut self, id: RequestId) {
+            self.0.replies.remove(&id);
+            self.0.abort(id);
+        }
+    }
+
+    #[test]
+    fn a_request_whose_open_panicked_stayed_in_the_transport() {
+        let mut calls = Calls::new(Flawed::default());
+        let request = ApiRequest::new(Method::Get, "/version");
+        for _ in 0..5 {
+            let opened = catch_unwind(AssertUnwindSafe(|| calls.open(at(0), &request, None)));
+            assert!(opened.is_err() && calls.is_empty());
+            assert!(calls.transport().0.replies.len() <= 1, "{:?}", calls.transport().0.replies);
+        }
+        calls.abort_unopened();
+        calls.abort_unopened();
+        let script = &calls.transport().0;
+        assert_eq!((script.aborted.len(), script.replies.len()), (5, 0));
     }
 }

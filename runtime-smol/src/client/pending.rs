@@ -35,6 +35,10 @@ impl Pending {
         timeout: Option<Duration>,
     ) -> Self {
         let opened = guarded(calls, |calls| calls.open(clock.now(), request, timeout));
+        if opened.is_err() {
+            // The error at hand says more than a second panic could.
+            let _heard = guarded(calls, OpenCalls::abort_unopened);
+        }
         let state = opened.map_or_else(State::Failed, State::Open);
         Self { calls: Arc::clone(calls), clock: clock.clone(), state, sleep: None, outside: None }
     }

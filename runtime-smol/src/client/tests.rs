@@ -265,3 +265,25 @@ fn a_transport_that_panics_when_it_is_opened_or_given_up_leaves_the_client_usabl
     });
     assert!(client.calls.lock().unwrap().is_empty(), "nothing is left open");
 }
+
+#[test]
+fn a_request_whose_open_panicked_stayed_in_the_transport() {
+    /// Counts what is open, and panics then.
+    struct Flawed(Arc<AtomicU32>);
+    impl ApiTransport for Flawed {
+        fn open(&mut self, _: RequestId, _: &ApiRequest) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            panic!("open");
+        }
+        fn poll_response(&mut self, _: RequestId, _: Turn<'_, '_>) -> Poll<Reply> {
+            Poll::Pending
+        }
+        fn abort(&mut self, _: RequestId) {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+    let (clock, open) = (Clock::simulated(), Arc::default());
+    let client = Client::new(Flawed(Arc::clone(&open)), clock.clone());
+    assert!(run(&clock, &Executor::new(), client.call(pods().get("a"))).is_err());
+    assert_eq!(open.load(Ordering::Relaxed), 0);
+}

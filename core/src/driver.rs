@@ -21,6 +21,8 @@ pub struct Driver<T, L, C = Indexer<Arc<Object<T>>>> {
     transport: L,
     /// When the transport said it has more.
     idle_until: Option<Instant>,
+    /// Whether the transport has nothing but the waker to tell by that it has more.
+    is_pending: bool,
 }
 
 /// How many times the transport is asked in one [`Driver::poll`], so that others get their turn.
@@ -41,7 +43,7 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Driver<T, 
     /// Connects the two. The informer begins when it is told to; see [`informer_mut`](Self::informer_mut).
     #[must_use]
     pub fn new(informer: Informer<T, C>, transport: L) -> Self {
-        Self { informer, transport, idle_until: None }
+        Self { informer, transport, idle_until: None, is_pending: false }
     }
 
     /// The next event, as far as it can be had at `now`. Pending means that the task of `cx` is woken by the transport,
@@ -61,6 +63,7 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Driver<T, 
 
     /// Carries one piece from the transport to the informer, and its requests back, and takes no event out.
     pub fn pump(&mut self, now: Instant, cx: &mut Context<'_>) -> Pumped {
+        self.is_pending = false;
         self.informer.handle_timeout(now);
         while let Some(action) = self.informer.poll_action() {
             match action {
@@ -74,7 +77,10 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Driver<T, 
         let max_wait = self.informer.poll_timeout().map(|deadline| deadline.saturating_since(now));
         self.idle_until = None;
         match self.transport.poll_read(Turn { cx, now, max_wait }, self.informer.space()) {
-            Poll::Pending => Pumped::Waiting,
+            Poll::Pending => {
+                self.is_pending = true;
+                Pumped::Waiting
+            }
             Poll::Ready(Incoming::Idle { until }) => {
                 self.idle_until = until;
                 Pumped::Waiting
@@ -90,6 +96,12 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Driver<T, 
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         earliest(self.informer.poll_timeout(), self.idle_until)
+    }
+
+    /// Whether the transport returned [`Poll::Pending`] when it was last asked: it wakes the caller, and names no time.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.is_pending
     }
 
     /// The informer.
@@ -120,6 +132,7 @@ impl<T, L, C> fmt::Debug for Driver<T, L, C> {
         f.debug_struct("Driver")
             .field("informer", &self.informer)
             .field("idle_until", &self.idle_until)
+            .field("is_pending", &self.is_pending)
             .finish_non_exhaustive()
     }
 }

@@ -108,8 +108,9 @@ impl Clock {
     /// Says that somebody waits for what runs outside of the clock's time, until the guard is dropped: for an answer from a
     /// socket, or from another thread. Simulated time stands still meanwhile; a real clock does not care.
     ///
-    /// The waiting task has to be woken when the answer is there, as by any future. [`Client`](crate::Client) and
-    /// [`Events`](crate::Events) hold one by themselves.
+    /// The waiting task has to be woken when the answer is there, as by any future. A [`Client`](crate::Client) holds one
+    /// by itself; [`Events`](crate::Events) do where they are told to
+    /// ([`Events::waiting_outside`](crate::Events::waiting_outside)).
     ///
     /// ```
     /// use core::time::Duration;

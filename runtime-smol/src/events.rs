@@ -1,5 +1,5 @@
 use crate::budget::Budget;
-use crate::clock::{Clock, Sleep};
+use crate::clock::{Clock, Outside, Sleep};
 use crate::synced::{Board, Synced};
 use core::fmt;
 use core::pin::Pin;
@@ -39,6 +39,10 @@ pub struct Events<T, L, C> {
     board: Announced,
     sleep: Option<Sleep>,
     budget: Budget,
+    /// Whether simulated time stands still while the transport is pending.
+    waits_outside: bool,
+    /// Held while it is.
+    outside: Option<Outside>,
     until: fn(&Driver<T, L, C>) -> bool,
 }
 
@@ -52,7 +56,31 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
         }
         driver.informer_mut().start(clock.now());
         let board = Announced(Board::new(&clock));
-        Self { driver, clock, board, sleep: None, budget: Budget::new(), until: |_| false }
+        let (budget, waits_outside, outside) = (Budget::new(), false, None);
+        Self { driver, clock, board, sleep: None, budget, waits_outside, outside, until: |_| false }
+    }
+
+    /// Holds a [`Clock::outside`] whenever the transport is pending, for a transport to a real server under a simulated
+    /// clock. A transport whose answers wait for the same clock must not be used so: neither would ever go on.
+    ///
+    /// Without this, simulated time jumps to the informer's deadlines while a real server is still answering. With it, no
+    /// simulated time passes while a watch is open: no sleep, delay or deadline of the clock ends before something comes
+    /// from the server, or these events are dropped.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
+    /// # use listwatch_runtime_smol::http::HttpTransport;
+    /// # use listwatch_runtime_smol::{Clock, Driver, Events, Informer, InformerConfig, Raw, Resource};
+    /// let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
+    /// let transport = HttpTransport::new("http://127.0.0.1:8001")?;
+    /// let events = Events::start(Driver::new(informer, transport), Clock::simulated()).waiting_outside();
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn waiting_outside(mut self) -> Self {
+        self.waits_outside = true;
+        self
     }
 
     /// Ends the stream when nothing is left to tell and `ended` says that nothing more will come.
@@ -108,6 +136,15 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
         &mut self.driver
     }
 
+    /// Lets simulated time stand still if the transport waits for what runs outside of it.
+    fn hold_outside(&mut self) {
+        if self.waits_outside && self.driver.is_pending() {
+            self.outside.get_or_insert_with(|| self.clock.outside());
+        } else {
+            self.outside = None;
+        }
+    }
+
     /// Sleeps until the driver wants to be polled again. Ready when that time has come.
     fn poll_sleep(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let at = self.driver.poll_timeout();
@@ -124,7 +161,9 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + U
             return Poll::Pending;
         }
         loop {
-            if let Poll::Ready(event) = this.driver.poll(this.clock.now(), cx) {
+            let polled = this.driver.poll(this.clock.now(), cx);
+            this.hold_outside();
+            if let Poll::Ready(event) = polled {
                 if matches!(event, Event::Synced | Event::Failed(_)) {
                     this.announce();
                 }
@@ -132,6 +171,7 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + U
             }
             this.announce();
             if (this.until)(&this.driver) {
+                this.outside = None;
                 return Poll::Ready(this.driver.informer_mut().poll_event());
             }
             if this.poll_sleep(cx).is_pending() {
@@ -161,12 +201,13 @@ impl<T, L, C> fmt::Debug for Events<T, L, C> {
 mod tests {
     use crate::synced::NotSynced;
     use crate::{
-        Action, Clock, Driver, Events, Executor, FailureClass, Head, Incoming, Informer, InformerConfig,
-        InformerStatus, Key, ListerWatcher, MetadataOnly, Outcome, Request, RequestId, Resource, SharedWorkQueue,
-        StdLock, Turn, Verb, Workers, run,
+        Action, Clock, Driver, Event, Events, Executor, FailureClass, Head, Incoming, Informer, InformerConfig,
+        InformerStatus, Instant, Key, ListerWatcher, MetadataOnly, Outcome, Request, RequestId, Resource,
+        SharedWorkQueue, StdLock, TransportError, TransportErrorKind, Turn, Verb, Workers, run,
     };
+    use core::pin::pin;
     use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
-    use core::task::{Context, Poll, Waker};
+    use core::task::{Context, Poll, Waker, ready};
     use core::time::Duration;
     use smol::stream::{Stream, StreamExt};
     use std::sync::Arc;
@@ -267,6 +308,54 @@ mod tests {
         });
         assert!(!events.driver().informer().cache().is_empty());
         assert_eq!(run(&clock, &executor, events.synced()), Ok(()), "and who asks later goes on at once");
+    }
+
+    /// Refuses a request when something else is over, and is pending until then.
+    struct Refuses<F>(Option<RequestId>, F);
+
+    impl<F: Future + Unpin> ListerWatcher for Refuses<F> {
+        fn open(&mut self, id: RequestId, _: &Request) {
+            self.0 = Some(id);
+        }
+
+        fn poll_read(&mut self, turn: Turn<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
+            let Some(id) = self.0 else { return Poll::Ready(Incoming::Idle { until: None }) };
+            ready!(pin!(&mut self.1).poll(turn.cx));
+            self.0 = None;
+            let error = TransportError::new(TransportErrorKind::Credentials, "");
+            Poll::Ready(Incoming::Failed { id, error })
+        }
+
+        fn abort(&mut self, _: RequestId) {
+            self.0 = None;
+        }
+    }
+
+    #[test]
+    fn a_server_outside_of_simulated_time_was_given_up_at_once() {
+        let (clock, (go, gone)) = (Clock::simulated(), smol::channel::bounded::<()>(1));
+        let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
+        let server = Box::pin(smol::unblock(move || gone.recv_blocking()));
+        let events = Events::start(Driver::new(informer, Refuses(None, server)), clock.clone());
+        let mut events = events.waiting_outside();
+        let (event, ()) = run(&clock, &Executor::new(), async {
+            // While a task goes on, no time passes in any case.
+            let go = async { go.send(()).await.unwrap() };
+            smol::future::zip(events.next(), go).await
+        });
+        assert!(matches!(event, Some(Event::Failed(_))), "{event:?}");
+        assert_eq!(clock.now(), Instant::ZERO);
+    }
+
+    #[test]
+    fn a_server_in_simulated_time_answers_by_it_though_its_transport_is_pending() {
+        let clock = Clock::simulated();
+        let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
+        let server = clock.sleep(Duration::from_secs(5));
+        let mut events = Events::start(Driver::new(informer, Refuses(None, server)), clock.clone());
+        let event = run(&clock, &Executor::new(), events.next());
+        assert!(matches!(event, Some(Event::Failed(_))), "{event:?}");
+        assert_eq!(clock.now(), Instant::ZERO + Duration::from_secs(5));
     }
 
     /// A server that never lets anybody wait: an empty list, and then a watch with many events.

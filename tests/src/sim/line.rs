@@ -79,7 +79,7 @@ impl ListerWatcher for Line {
             }
             self.connection = Some(connection);
         }
-        let Some(connection) = &mut self.connection else { return Poll::Pending };
+        let Some(connection) = &mut self.connection else { return Poll::Ready(Incoming::Idle { until: None }) };
         if let Some(incoming) = connection.poll(turn.now, server, &mut self.dice, buf) {
             return Poll::Ready(incoming);
         }

@@ -80,10 +80,11 @@ impl Receiver {
         if let Some(end) = state.end.take() {
             return Poll::Ready(Piece::End(end));
         }
-        match &mut state.waker {
-            Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
+        let known = state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
+        let another = if known { None } else { state.waker.replace(cx.waker().clone()) };
+        // The code of whoever made it: it may want the lock.
+        drop(state);
+        drop(another);
         Poll::Pending
     }
 }
@@ -155,6 +156,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
     use std::task::Wake;
     use std::thread;
@@ -239,5 +241,30 @@ mod tests {
         assert_eq!(receiver.poll(&cx, &mut [0; 4]), Poll::Ready(Piece::End(Ok(()))));
         drop(sender);
         assert_eq!(receiver.poll(&cx, &mut [0; 4]), Poll::Pending);
+    }
+
+    /// Asks for the lock when it is dropped.
+    struct Asks(Arc<Shared>, Arc<AtomicUsize>);
+
+    impl Wake for Asks {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl Drop for Asks {
+        fn drop(&mut self) {
+            let is_free = self.0.state.try_lock().is_ok();
+            self.1.fetch_add(usize::from(is_free), Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn the_waker_of_another_task_was_dropped_under_the_lock() {
+        let (_sender, receiver) = new();
+        let free = Arc::new(AtomicUsize::new(0));
+        let waker = Waker::from(Arc::new(Asks(receiver.0.clone(), free.clone())));
+        assert_eq!(receiver.poll(&Context::from_waker(&waker), &mut [0; 4]), Poll::Pending);
+        drop(waker);
+        assert_eq!(receiver.poll(&Context::from_waker(Waker::noop()), &mut [0; 4]), Poll::Pending);
+        assert_eq!(free.load(Ordering::Relaxed), 1, "it could not have the lock");
     }
 }

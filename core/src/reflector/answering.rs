@@ -146,7 +146,7 @@ impl Reflector {
         self.hear();
         self.note_bookmark();
         self.state = State::Watching;
-        self.watch_list.failures = 0;
+        self.watch_list.failures = Default::default();
         let now = self.now;
         if let Some(open) = &mut self.open {
             open.watching = Some(now);

@@ -23,7 +23,8 @@ impl Reflector {
             self.state = State::WatchListing;
             self.open();
         } else {
-            (self.watch_list.skipped, self.watch_list.failures) = (false, 0);
+            self.watch_list.skipped = false;
+            self.watch_list.failures = Default::default();
             self.list(None, false);
         }
     }

@@ -30,11 +30,12 @@ impl Reflector {
         let (Some(during), Some(open)) = (self.during(), open) else { return Step::Nothing };
         let step = self.discard();
         let doubtful = open.doubtful;
-        let row = ReactionRow::of(during, if doubtful { FailureClass::Unreadable } else { failure.class() });
+        let class = if doubtful { FailureClass::Unreadable } else { failure.class() };
+        let row = ReactionRow::of(during, class);
         let answered = failure.is_answer() || open.answered;
         let healthy = self.note_health(&open, answered);
-        let (reaction, pace) = row.after(self.times(during));
-        self.count(during, reaction, row);
+        let (reaction, pace) = row.after(self.times(during, row));
+        self.count(during, reaction, row, class);
         self.relist.most_recent |= row.most_recent;
         let asked = open.retry_after.max(failure.retry_after()).unwrap_or_default();
         let cause = match (pace, reaction) {
@@ -111,17 +112,22 @@ impl Reflector {
     }
 
     /// How many times in a row the row's reaction has followed already.
-    fn times(&self, during: During) -> u32 {
+    fn times(&self, during: During, row: &ReactionRow) -> u32 {
         match during {
             During::List | During::Page => u32::from(matches!(self.state, State::Listing { unpaged: true, .. })),
-            During::WatchList => self.watch_list.failures,
+            During::WatchList => {
+                row.classes.iter().map(|class| u32::from(self.watch_list.failures[*class as usize])).sum()
+            }
             During::Watch => self.refused,
         }
     }
 
-    fn count(&mut self, during: During, reaction: Reaction, row: &ReactionRow) {
+    fn count(&mut self, during: During, reaction: Reaction, row: &ReactionRow, class: FailureClass) {
         match during {
-            During::WatchList => self.watch_list.failures += 1,
+            During::WatchList => {
+                let failures = &mut self.watch_list.failures[class as usize];
+                *failures = failures.saturating_add(1);
+            }
             During::Watch if row.limit.is_some() => self.refused = self.refused.saturating_add(1),
             During::Watch | During::List | During::Page => {}
         }

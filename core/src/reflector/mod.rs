@@ -107,8 +107,8 @@ struct WatchList {
     given_up: bool,
     /// The next time, a list is to be tried.
     skipped: bool,
-    /// How many times in a row it failed.
-    failures: u32,
+    /// How many times in a row it failed, by class.
+    failures: [u8; FailureClass::ALL.len()],
 }
 
 impl Reflector {

@@ -470,6 +470,21 @@ fn a_watch_list_that_does_not_end_is_tried_twice_and_never_again() {
     }
 }
 
+/// What failed before counted, whatever it was.
+#[test]
+fn one_refused_connection_and_one_early_end_turned_the_watch_list_off() {
+    let mut talk = streams();
+    let _ = talk.says(|_| Input::Start);
+    let _ = talk.asks();
+    let _ = talk.fails(TransportErrorKind::Refused.into());
+    talk.waits();
+    assert!(talk.asks().unwrap().contains("sendInitialEvents"));
+    assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Discard);
+    talk.waits();
+    let asked = talk.asks().unwrap();
+    assert!(asked.contains("sendInitialEvents"), "{asked}");
+}
+
 #[test]
 fn a_watch_list_that_fails_twice_is_followed_by_a_list_and_tried_again_later() {
     let mut talk = streams();

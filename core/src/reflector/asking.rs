@@ -1,7 +1,7 @@
 //! What is asked for.
 
 use super::open::Open;
-use super::{Consistency, Pages, Reflector, State, WatchList};
+use super::{Consistency, Pages, Reflector, State};
 use crate::wire::{Request, RequestId, Verb};
 use alloc::sync::Arc;
 use core::time::Duration;
@@ -18,8 +18,7 @@ impl Reflector {
     pub(super) fn synchronize(&mut self) {
         self.began = self.now;
         self.relist.doubtful = false;
-        let WatchList { given_up, skipped, .. } = self.watch_list;
-        if self.config.watch_list && !given_up && !skipped {
+        if self.config.watch_list && self.watch_list.is_tried(self.now) {
             self.state = State::WatchListing;
             self.open();
         } else {

@@ -131,7 +131,9 @@ impl Reflector {
             During::Watch if row.limit.is_some() => self.refused = self.refused.saturating_add(1),
             During::Watch | During::List | During::Page => {}
         }
-        self.watch_list.given_up |= reaction == Reaction::ListInstead;
+        if reaction == Reaction::ListInstead {
+            self.watch_list.given_up = Some(self.now);
+        }
         self.watch_list.skipped |= reaction == Reaction::RelistByList;
     }
 

@@ -80,7 +80,7 @@ pub enum Reaction {
     RelistByList,
     /// List again without pages: the pages' version is gone.
     RelistUnpaged,
-    /// Begin again with the whole state, by a list from now on: this server knows no watch-list.
+    /// Begin again with the whole state, by a list for a day: this server knows no watch-list.
     ListInstead,
     /// Watch on from the last version.
     Rewatch,

@@ -100,15 +100,26 @@ struct Relist {
     doubtful: bool,
 }
 
+/// For how long a server without a watch-list is listed before it is asked for one again: it may have been upgraded.
+const LISTED: Duration = Duration::from_secs(24 * 3600);
+
 /// What is known of the server's watch-list.
 #[derive(Clone, Copy, Debug, Default)]
 struct WatchList {
-    /// It has none, or one that does not end.
-    given_up: bool,
+    /// When it was last found that it has none, or one that does not end.
+    given_up: Option<Instant>,
     /// The next time, a list is to be tried.
     skipped: bool,
     /// How many times in a row it failed, by class.
     failures: [u8; FailureClass::ALL.len()],
+}
+
+impl WatchList {
+    /// Whether the next whole state is asked for as a stream.
+    fn is_tried(&self, now: Instant) -> bool {
+        let left_alone = self.given_up.is_some_and(|since| now.saturating_since(since) < LISTED);
+        !left_alone && !self.skipped
+    }
 }
 
 impl Reflector {

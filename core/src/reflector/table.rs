@@ -199,7 +199,7 @@ impl fmt::Display for Reaction {
             Relist => "relist",
             RelistByList => "relist by a list",
             RelistUnpaged => "list unpaged",
-            ListInstead => "list instead, from now on",
+            ListInstead => "list instead, for a day",
             Rewatch => "watch on",
         })
     }

@@ -348,7 +348,7 @@ fn a_watch_list_is_staged_up_to_its_bookmark_and_then_watched() {
 }
 
 #[test]
-fn a_server_that_knows_no_watch_list_is_listed_and_never_asked_again() {
+fn a_server_that_knows_no_watch_list_is_listed() {
     let mut talk = streams();
     let _ = talk.says(|_| Input::Start);
     let _ = talk.asks();
@@ -455,7 +455,7 @@ fn a_watch_that_is_not_answered_is_given_up() {
 
 /// k/k #140890: an aggregated server that never sends the bookmark must not keep everybody waiting.
 #[test]
-fn a_watch_list_that_does_not_end_is_tried_twice_and_never_again() {
+fn a_watch_list_that_does_not_end_is_tried_twice_and_then_listed() {
     let mut talk = streams();
     let _ = talk.says(|_| Input::Start);
     for _ in 0..2 {
@@ -483,6 +483,25 @@ fn one_refused_connection_and_one_early_end_turned_the_watch_list_off() {
     talk.waits();
     let asked = talk.asks().unwrap();
     assert!(asked.contains("sendInitialEvents"), "{asked}");
+}
+
+/// A server that was upgraded meanwhile was listed for as long as the client lived.
+#[test]
+fn a_watch_list_that_was_given_up_was_never_tried_again() {
+    for (hours, tried) in [(23, false), (24, true)] {
+        let mut talk = streams();
+        let _ = talk.says(|_| Input::Start);
+        let _ = talk.asks();
+        let _ = talk.fails(status(422));
+        let _ = talk.asks();
+        let _ = talk.says(|id| list_end(id, "5", ""));
+        let _ = talk.asks();
+        talk.lives(hours * Duration::from_secs(3600));
+        let _ = talk.says(|id| broken(id, status(410)));
+        talk.waits();
+        let asked = talk.asks().unwrap();
+        assert_eq!(asked.contains("sendInitialEvents"), tried, "{hours} h: {asked}");
+    }
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn doing(during: During) -> Talk {
     if during == During::Watch {
         return talk;
     }
-    talk.reflector.watch_list.given_up = during != During::WatchList;
+    talk.reflector.watch_list.given_up = (during != During::WatchList).then_some(talk.now);
     let _ = talk.says(|id| broken(id, status(410)));
     talk.waits();
     let _ = talk.asks();

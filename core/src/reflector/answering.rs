@@ -97,14 +97,11 @@ impl Reflector {
     }
 
     fn on_list_end(&mut self, version: &str, continue_token: &str) -> Step {
-        let State::Listing { token, unpaged } = &self.state else { return Step::Nothing };
-        let unpaged = *unpaged;
-        let repeated = token.as_deref() == Some(continue_token);
-        if repeated {
-            return self.on_closed(Failure::RepeatedPage);
+        if !matches!(self.state, State::Listing { .. }) {
+            return Step::Nothing;
         }
         if !continue_token.is_empty() {
-            return self.on_page_end(continue_token.into(), unpaged);
+            return self.on_page_end(continue_token.into());
         }
         if let Some(failure) = self.back_in_time(version) {
             return self.on_closed(failure);
@@ -115,13 +112,15 @@ impl Reflector {
         Step::Commit
     }
 
-    fn on_page_end(&mut self, token: Arc<str>, unpaged: bool) -> Step {
+    fn on_page_end(&mut self, next: Arc<str>) -> Step {
+        let State::Listing { token, unpaged } = &self.state else { return Step::Nothing };
+        let unpaged = *unpaged;
         let empty = self.open.as_ref().is_some_and(|open| open.empty);
-        if let Some(failure) = self.pages.turn(&token, empty, self.config.page_limit) {
+        if let Some(failure) = self.pages.turn(token.as_ref(), &next, empty, self.config.page_limit) {
             return self.on_closed(failure);
         }
         self.relist.paginated |= self.asked_version().is_some();
-        self.list(Some(token), unpaged);
+        self.list(Some(next), unpaged);
         Step::Nothing
     }
 

@@ -17,15 +17,21 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// Notes a page, which says to go on with `token`. Returns why the list is given up, if it is.
-    pub(super) fn turn(&mut self, token: &Arc<str>, empty: bool, limit: u32) -> Option<Failure> {
+    /// Notes the page of `token`, which says to go on with `next`. Returns why the list is given up, if it is.
+    pub(super) fn turn(
+        &mut self,
+        token: Option<&Arc<str>>,
+        next: &Arc<str>,
+        empty: bool,
+        limit: u32,
+    ) -> Option<Failure> {
         self.read = self.read.saturating_add(1);
         self.empty = if empty { self.empty.saturating_add(1) } else { 0 };
-        if self.remembered.as_ref() == Some(token) {
+        if [token, self.remembered.as_ref()].contains(&Some(next)) {
             return Some(Failure::RepeatedPage);
         }
         if self.read.is_power_of_two() {
-            self.remembered = Some(Arc::clone(token));
+            self.remembered = Some(Arc::clone(next));
         }
         if self.empty > MOST_EMPTY {
             return Some(Failure::EmptyPages);
@@ -42,7 +48,13 @@ mod tests {
     /// After how many pages a list is given up that has these tokens, and why.
     fn given_up(token: impl Fn(u32) -> u32, empty: bool) -> (u32, Failure) {
         let mut pages = Pages::default();
-        let turn = |page| pages.turn(&format!("{}", token(page)).into(), empty, 1000).map(|failure| (page, failure));
+        let mut asked = None;
+        let turn = |page| {
+            let next = Arc::from(format!("{}", token(page)));
+            let failure = pages.turn(asked.as_ref(), &next, empty, 1000);
+            asked = Some(next);
+            failure.map(|failure| (page, failure))
+        };
         (1..).find_map(turn).unwrap()
     }
 
@@ -52,6 +64,13 @@ mod tests {
             let (page, failure) = given_up(|page| if page < start { page } else { start + page % length }, false);
             assert_eq!(failure, Failure::RepeatedPage);
             assert!(page <= 3 * (length + start) + 1, "{length} from {start}: after {page}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_leads_to_itself_is_found_at_once() {
+        for page in 1..100 {
+            assert_eq!(given_up(|token| token.min(page), false), (page + 1, Failure::RepeatedPage));
         }
     }
 

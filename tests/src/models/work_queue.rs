@@ -177,15 +177,15 @@ impl WorkQueueModel {
     /// `delayingType.ShutDown`.
     pub fn shut_down(&mut self) {
         self.shutting_down = true;
-        self.drain_until = None;
         self.left.delayed += self.waiting.len();
         self.waiting.clear();
     }
 
-    /// Shuts down, with a deadline.
+    /// Shuts down, with a deadline that nothing moves out.
     pub fn drain(&mut self, now: u64, grace: u64) {
         self.shut_down();
-        self.drain_until = (!self.drain_is_over).then_some(now + grace);
+        let deadline = self.drain_until.map_or(now + grace, |first| first.min(now + grace));
+        self.drain_until = (!self.drain_is_over).then_some(deadline);
     }
 
     /// What is left undone, if nothing more is waited for.

@@ -21,7 +21,9 @@ pub(super) enum Closing {
 impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M, D> {
     /// Refuses all further additions and drops what is delayed: client-go's `ShutDown`.
     ///
-    /// What is ready, and what was added while a worker had it, is still handed out.
+    /// What is ready, and what was added while a worker had it, is still handed out. The deadline of a
+    /// [drain](Self::shut_down_with_drain) that is under way stays. (client-go's `ShutDown` releases the caller that waits
+    /// in `ShutDownWithDrain`; a caller of this queue waits for [`drained`](Self::drained), and can stop by itself.)
     pub fn shut_down(&mut self) {
         self.close(Closing::ShutDown);
     }
@@ -29,7 +31,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// As [`shut_down`](Self::shut_down), and what is still ready when `grace` is over is dropped too.
     ///
     /// The deadline is a [`poll_timeout`](Self::poll_timeout); [`drained`](Self::drained) tells when it is over and what
-    /// is left. client-go's `ShutDownWithDrain` waits without a deadline, and only for keys that are with a worker.
+    /// is left. Of two drains the earlier deadline counts. client-go's `ShutDownWithDrain` waits without a deadline, and only for keys that are with a worker.
     ///
     /// ```
     /// use core::time::Duration;
@@ -74,11 +76,14 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         Added::Closed
     }
 
-    /// Drops what is delayed. What is over stays so.
+    /// Drops what is delayed. No deadline is lost or moved out.
     fn close(&mut self, closing: Closing) {
-        if self.closing != Closing::Over {
-            self.closing = closing;
-        }
+        self.closing = match (self.closing, closing) {
+            (Closing::Over, _) => Closing::Over,
+            (Closing::DrainUntil(first), Closing::DrainUntil(second)) => Closing::DrainUntil(first.min(second)),
+            (Closing::DrainUntil(deadline), _) => Closing::DrainUntil(deadline),
+            (Closing::Open | Closing::ShutDown, closing) => closing,
+        };
         let end_of_time = Instant::from_nanos(u64::MAX);
         while let Some(slot) = self.delays.pop_due(&mut self.records, end_of_time) {
             self.left.delayed += 1;

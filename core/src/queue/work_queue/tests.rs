@@ -20,7 +20,8 @@ crate::storage::in_both_memories!(
     a_queue_is_drained_when_its_last_worker_is_done,
     a_drain_waits_for_what_is_ready_and_running_and_tells_what_was_dropped,
     a_drain_ends_at_its_deadline_and_drops_what_is_ready,
-    a_shut_down_ends_the_wait_of_a_drain,
+    a_shut_down_during_a_drain_does_not_take_the_deadline_away,
+    a_second_drain_does_not_move_the_deadline_out,
     promoting_ends_the_delay,
     keeping_a_key_waiting_concerns_back_off_alone,
     a_key_that_fails_too_often_is_parked_until_it_changes,
@@ -262,14 +263,25 @@ fn a_drain_ends_at_its_deadline_and_drops_what_is_ready<M: Mem>() {
     assert_eq!(queue.poll_timeout(), None, "it was over already");
 }
 
-/// W6: a shut-down releases whoever waits for a drain.
-fn a_shut_down_ends_the_wait_of_a_drain<M: Mem>() {
+/// Not W6, where a shut-down releases the caller that waits for a drain.
+fn a_shut_down_during_a_drain_does_not_take_the_deadline_away<M: Mem>() {
     let mut queue = Queue::<M>::default();
     add_all(&mut queue, &[1]);
     queue.shut_down_with_drain(at(0), Duration::from_millis(100));
     queue.shut_down();
-    queue.handle_timeout(at(1000));
-    assert_eq!((queue.len(), queue.poll_timeout()), (1, None));
+    assert_eq!(queue.poll_timeout(), Some(at(100)));
+    queue.handle_timeout(at(100));
+    assert_eq!((queue.len(), queue.drained().map(|left| left.ready)), (0, Some(1)));
+}
+
+fn a_second_drain_does_not_move_the_deadline_out<M: Mem>() {
+    let mut queue = Queue::<M>::default();
+    add_all(&mut queue, &[1]);
+    queue.shut_down_with_drain(at(0), Duration::from_millis(100));
+    queue.shut_down_with_drain(at(50), Duration::from_millis(100));
+    assert_eq!(queue.poll_timeout(), Some(at(100)));
+    queue.shut_down_with_drain(at(50), Duration::from_millis(10));
+    assert_eq!(queue.poll_timeout(), Some(at(60)), "an earlier deadline counts");
 }
 
 /// Not W9.

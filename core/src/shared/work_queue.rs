@@ -8,6 +8,7 @@ use crate::queue::{
 use crate::storage::Slot;
 use crate::time::Instant;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::fmt;
 use core::hash::Hash;
 use core::task::{Poll, Waker};
@@ -23,8 +24,9 @@ use core::time::Duration;
 /// [`Get`] that was woken must be polled or dropped; until then it holds the others up.
 ///
 /// The key's `Hash`, `Eq` and `Clone`, the group function and the rate limiter run under the lock, and must not come back
-/// to the queue. If one of them panics, the call panics with it, and the queue is as before. Wakers are called when the
-/// lock is open; for a worker whose waker panics, another one is woken.
+/// to the queue. If one of them panics, the call panics with it, and the queue is as before; a job that the call gave back
+/// stays so. Wakers are called when the lock is open; for a worker whose waker panics, another one is woken. If that waker
+/// panics too, a second panic begins while the first one unwinds, which ends the process.
 ///
 /// ```
 /// use listwatch_core::{SharedWorkQueue, StdLock};
@@ -232,15 +234,33 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.wake_all(|state| &mut state.workers);
     }
 
-    /// Changes the queue under the lock, and wakes after it whom the change concerns.
+    /// Changes the queue under the lock, and wakes after it whom the change concerns. A change that panics may have ended a
+    /// job before, so then a worker is woken and the followers look again.
     fn update<R>(&self, change: impl FnOnce(&mut State<K, L, D>) -> R) -> R {
-        let (answer, worker, is_due_earlier) = self.state.with(|state| {
+        // A change that comes back to the lock that it is under never begins.
+        let has_begun = Cell::new(false);
+        let update = |state: &mut State<K, L, D>| {
+            has_begun.set(true);
             let deadline = state.queue.poll_timeout();
             let answer = change(state);
             (answer, state.next_worker(), state.concerns_followers(deadline))
-        });
+        };
+        let (answer, worker, concerns_followers) = on_panic(
+            || self.state.with(update),
+            || {
+                if has_begun.get() {
+                    let worker = self.state.with(State::next_worker);
+                    self.wake(worker, true);
+                }
+            },
+        );
+        self.wake(worker, concerns_followers);
+        answer
+    }
+
+    fn wake(&self, worker: Option<(Slot, Waker)>, concerns_followers: bool) {
         let wake_followers = || {
-            if is_due_earlier {
+            if concerns_followers {
                 self.wake_all(|state| &mut state.followers);
             }
         };
@@ -248,7 +268,6 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
             on_panic(|| self.wake_worker(slot, waker), wake_followers);
         }
         wake_followers();
-        answer
     }
 
     /// Wakes a worker; if its waker panics, whoever is next.

@@ -404,7 +404,7 @@ fn a_waker_that_panics_does_not_keep_others_from_hearing_of_the_end() {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Fragile(u32);
 
-std::thread_local!(static BREAKS: core::cell::Cell<bool> = const { core::cell::Cell::new(false) });
+std::thread_local!(static BREAKS: Cell<bool> = const { Cell::new(false) });
 
 impl Clone for Fragile {
     fn clone(&self) -> Self {
@@ -440,4 +440,36 @@ fn two_tasks_that_follow_the_delays_both_hear_of_an_earlier_one_and_of_the_end()
     assert_eq!(other.poll_due(&mut other_cx, at(0)), Due::At(at(20)));
     queue.shut_down();
     assert_eq!((wakes.count(), other_wakes.count()), (2, 2));
+}
+
+#[test]
+fn a_key_whose_clone_panics_when_another_is_given_back_wakes_a_worker() {
+    let queue = SharedWorkQueue::<Fragile, StdLock>::default();
+    queue.add(Fragile(1));
+    let Poll::Ready(Some(job)) = Pin::new(&mut queue.get()).poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("a key is ready")
+    };
+    let ((wakes, waker), mut sleeper) = (counting(), queue.get());
+    assert!(Pin::new(&mut sleeper).poll(&mut Context::from_waker(&waker)).is_pending());
+    assert_eq!(queue.add(Fragile(1)), Added::Deferred);
+    let mut next = job.done_and_get();
+    BREAKS.set(true);
+    assert!(panics(|| Pin::new(&mut next).poll(&mut Context::from_waker(Waker::noop())).is_ready()));
+    BREAKS.set(false);
+    assert_eq!((queue.len(), wakes.count()), (1, 1), "a key is ready and the other worker is woken");
+}
+
+#[test]
+fn a_rate_limiter_that_comes_back_to_its_queue_is_told_so() {
+    struct ComesBack;
+    static QUEUE: std::sync::OnceLock<SharedWorkQueue<u32, StdLock, ComesBack>> = std::sync::OnceLock::new();
+    impl RateLimiter for ComesBack {
+        fn delay(&mut self, _: Instant, _: u32) -> Duration {
+            QUEUE.get().into_iter().for_each(|queue| _ = queue.add(2));
+            Duration::ZERO
+        }
+    }
+    let queue = QUEUE.get_or_init(|| SharedWorkQueue::new(WorkQueue::new(ComesBack)));
+    assert!(panics(|| queue.add_rate_limited(at(0), 1)));
+    assert_eq!((queue.add(3), queue.len()), (Added::Queued, 1));
 }

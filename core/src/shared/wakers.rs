@@ -1,4 +1,5 @@
 use crate::storage::{Heap, Linked, Links, List, Slab, Slot};
+use alloc::vec::Vec;
 use core::task::Waker;
 
 /// The tasks that sleep until there is something for one of them, the one that sleeps longest first.
@@ -64,6 +65,12 @@ impl Wakers {
             self.asleep.unlink(&mut self.sleepers, slot);
         }
         self.sleepers.remove(slot).waker
+    }
+
+    /// All that sleep now. One that comes back meanwhile sleeps anew.
+    #[must_use]
+    pub(crate) fn take_all(&mut self) -> Vec<Waker> {
+        core::iter::from_fn(|| self.take_one()).map(|(_, waker)| waker).collect()
     }
 
     /// Whom to wake, and where it slept.

@@ -275,11 +275,15 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         on_panic(|| waker.wake(), || self.update(|state| state.workers.give_up(slot)));
     }
 
-    /// Wakes all who sleep; if a waker panics, the others all the same.
+    /// Wakes all that sleep now; if a waker panics, the others all the same.
     fn wake_all(&self, sleepers: fn(&mut State<K, L, D>) -> &mut Wakers) {
-        while let Some((_, waker)) = self.state.with(|state| sleepers(state).take_one()) {
-            on_panic(|| waker.wake(), || self.wake_all(sleepers));
-        }
+        wake_each(&mut self.state.with(|state| sleepers(state).take_all()).into_iter());
+    }
+}
+
+fn wake_each(wakers: &mut impl Iterator<Item = Waker>) {
+    while let Some(waker) = wakers.next() {
+        on_panic(|| waker.wake(), || wake_each(wakers));
     }
 }
 

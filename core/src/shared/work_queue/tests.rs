@@ -473,3 +473,28 @@ fn a_rate_limiter_that_comes_back_to_its_queue_is_told_so() {
     assert!(panics(|| queue.add_rate_limited(at(0), 1)));
     assert_eq!((queue.add(3), queue.len()), (Added::Queued, 1));
 }
+
+#[test]
+fn a_waker_that_polls_at_once_is_not_woken_for_ever() {
+    /// Follows the delays again whenever it is woken, on the spot.
+    struct Inline {
+        queue: Arc<Queue>,
+        place: std::sync::Mutex<Option<Slot>>,
+        wakes: AtomicUsize,
+    }
+    impl Wake for Inline {
+        fn wake(self: Arc<Self>) {
+            if self.wakes.fetch_add(1, SeqCst) < 1_000 {
+                let waker = Waker::from(self.clone());
+                _ = self.queue.poll_due(&waker, at(0), &mut self.place.lock().unwrap());
+            }
+        }
+    }
+    let queue = Arc::<Queue>::default();
+    let inline = Inline { queue: queue.clone(), place: Default::default(), wakes: AtomicUsize::new(0) };
+    let inline = Arc::new(inline);
+    let due = queue.poll_due(&Waker::from(inline.clone()), at(0), &mut inline.place.lock().unwrap());
+    assert_eq!(due, Due::Idle);
+    queue.add_after(at(0), 1, Duration::from_secs(5));
+    assert_eq!(inline.wakes.load(SeqCst), 1);
+}

@@ -6,8 +6,7 @@ use async_executor::{Executor, Task};
 use core::fmt;
 use core::future::poll_fn;
 use core::hash::Hash;
-use core::pin::Pin;
-use core::task::Poll;
+use core::task::{Poll, ready};
 use core::time::Duration;
 use listwatch_core::{Discipline, Due, ExponentialBackoff, Fifo, RateLimiter, SharedWorkQueue, StdLock};
 use std::sync::Arc;
@@ -233,16 +232,12 @@ where
         let (mut delays, mut sleep) = (self.queue.delays(), None);
         poll_fn(|cx| {
             loop {
-                match delays.poll_due(cx, self.clock.now()) {
+                let due = match delays.poll_due(cx, self.clock.now()) {
                     Due::Closed => return Poll::Ready(()),
-                    Due::Idle => return Poll::Pending,
-                    Due::At(at) => {
-                        let sleep = sleep.insert(self.clock.sleep_until(at));
-                        if Pin::new(sleep).poll(cx).is_pending() {
-                            return Poll::Pending;
-                        }
-                    }
-                }
+                    Due::Idle => None,
+                    Due::At(at) => Some(at),
+                };
+                ready!(self.clock.poll_at(&mut sleep, due, cx));
             }
         })
         .await;

@@ -213,14 +213,18 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
 
     /// Adds what is due, and lets the follower that keeps `place` sleep.
     pub(super) fn poll_due(&self, waker: &Waker, now: Instant, place: &mut Option<Slot>) -> Due {
-        let (due, _waker) = self.update(|state| {
+        let ((due, _waker), worker) = self.state.with(|state| {
             state.queue.handle_timeout(now);
-            if state.queue.drained().is_some() {
-                return (Due::Closed, state.followers.remove(place));
-            }
-            let due = state.queue.poll_timeout().map_or(Due::Idle, Due::At);
-            (due, state.followers.register(place, waker))
+            let answer = if state.queue.drained().is_some() {
+                (Due::Closed, state.followers.remove(place))
+            } else {
+                let due = state.queue.poll_timeout().map_or(Due::Idle, Due::At);
+                (due, state.followers.register(place, waker))
+            };
+            (answer, state.next_worker())
         });
+        // Other followers sleep until the same moment, or look again then.
+        self.wake(worker, due == Due::Closed);
         due
     }
 
@@ -300,14 +304,14 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> State<K, L, D> {
         if self.queue.is_empty() || self.workers.is_waking() { None } else { self.workers.take_one() }
     }
 
-    /// Whether tasks that follow the delays, and were told `deadline`, would sleep too long.
+    /// Whether tasks that follow the delays, and were told `deadline`, would sleep too long or for nothing.
     fn concerns_followers(&self, deadline: Option<Instant>) -> bool {
         if self.followers.is_empty() {
             return false;
         }
         match self.queue.poll_timeout() {
             Some(next) => deadline.is_none_or(|deadline| next < deadline),
-            None => self.queue.drained().is_some(),
+            None => deadline.is_some() || self.queue.drained().is_some(),
         }
     }
 }

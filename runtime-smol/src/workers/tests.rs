@@ -228,3 +228,17 @@ fn workers_take_keys_by_priority_where_the_queue_has_lanes() {
     run(&clock, &executor, workers.ended());
     assert_eq!(*taken.lock().unwrap(), [2, 1]);
 }
+
+#[test]
+fn a_delay_that_a_shut_down_dropped_moves_simulated_time_no_more() {
+    let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
+    let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| core::future::pending());
+    queue.add(7);
+    queue.add_after(clock.now(), 8, seconds(3600));
+    run(&clock, &executor, clock.sleep(seconds(1)));
+    queue.shut_down();
+    let stands_still = caught_call(|| run(&clock, &executor, core::future::pending::<()>()));
+    assert!(stands_still.unwrap_err().starts_with("no task can go on"));
+    assert_eq!(clock.now(), Instant::ZERO + seconds(1));
+    drop(workers);
+}

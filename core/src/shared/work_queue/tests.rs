@@ -498,3 +498,18 @@ fn a_waker_that_polls_at_once_is_not_woken_for_ever() {
     queue.add_after(at(0), 1, Duration::from_secs(5));
     assert_eq!(inline.wakes.load(SeqCst), 1);
 }
+
+#[test]
+fn the_timer_is_woken_when_the_only_delay_is_promoted() {
+    let queue = WorkQueue::default().with_while_delayed(crate::queue::WhileDelayed::Promote);
+    let queue = Queue::new(queue);
+    let (wakes, waker) = counting();
+    let (mut delays, mut cx) = (queue.delays(), Context::from_waker(&waker));
+    queue.add_after(at(0), 1, Duration::from_millis(20));
+    assert_eq!(delays.poll_due(&mut cx, at(0)), Due::At(at(20)));
+    assert_eq!(queue.add(1), Added::Queued);
+    assert_eq!((wakes.count(), delays.poll_due(&mut cx, at(0))), (1, Due::Idle));
+    queue.add_after(at(0), 2, Duration::from_millis(20));
+    assert_eq!(delays.poll_due(&mut cx, at(0)), Due::At(at(20)));
+    assert_eq!((delays.poll_due(&mut cx, at(20)), wakes.count()), (Due::Idle, 2), "it knows what it has added itself");
+}

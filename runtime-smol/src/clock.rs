@@ -38,6 +38,8 @@ enum Kind {
 }
 
 /// Time that passes when nothing else is left to do.
+///
+/// The wakers are the executor's: they are cloned, woken and dropped while the lock is open.
 #[derive(Default)]
 struct Simulated {
     now: Instant,
@@ -136,9 +138,13 @@ impl Clock {
     /// Whether somebody waits for what runs outside; `waker` is called when nobody does any more.
     pub(crate) fn stands_still(&self, waker: &Waker) -> bool {
         let Kind::Simulated(time) = &*self.0 else { return false };
-        let mut time = lock(time);
-        let stands_still = time.outside > 0;
-        time.parked = stands_still.then(|| waker.clone());
+        let waker = waker.clone();
+        let (stands_still, _last) = {
+            let mut time = lock(time);
+            let stands_still = time.outside > 0;
+            let parked = if stands_still { Some(waker) } else { None };
+            (stands_still, core::mem::replace(&mut time.parked, parked))
+        };
         stands_still
     }
 
@@ -224,16 +230,19 @@ impl Sleep {
     }
 
     fn poll_simulated(&mut self, time: &Mutex<Simulated>, cx: &Context<'_>) -> Poll<()> {
-        let mut time = lock(time);
-        let number = match self.timer {
-            Timer::Simulated(number) => number,
-            Timer::None | Timer::Real(_) => {
-                time.last += 1;
-                time.last
-            }
+        let waker = cx.waker().clone();
+        let _last = {
+            let mut time = lock(time);
+            let number = match self.timer {
+                Timer::Simulated(number) => number,
+                Timer::None | Timer::Real(_) => {
+                    time.last += 1;
+                    time.last
+                }
+            };
+            self.timer = Timer::Simulated(number);
+            time.sleepers.insert((self.at, number), waker)
         };
-        self.timer = Timer::Simulated(number);
-        time.sleepers.insert((self.at, number), cx.waker().clone());
         Poll::Pending
     }
 }
@@ -256,7 +265,7 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let (Kind::Simulated(time), Timer::Simulated(number)) = (&*self.clock.0, &self.timer) {
-            lock(time).sleepers.remove(&(self.at, *number));
+            let _waker = lock(time).sleepers.remove(&(self.at, *number));
         }
     }
 }
@@ -344,6 +353,34 @@ mod tests {
         });
         gives_up.join().unwrap();
         assert_eq!(clock.now(), Instant::ZERO + Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_waker_that_asks_for_the_time_when_it_is_dropped_does_not_wait_for_ever() {
+        struct Asks(Clock);
+        impl std::task::Wake for Asks {
+            fn wake(self: Arc<Self>) {}
+        }
+        impl Drop for Asks {
+            fn drop(&mut self) {
+                let _now = self.0.now();
+            }
+        }
+        let (done, is_done) = std::sync::mpsc::channel();
+        // A thread that is not joined, because it would wait for itself for ever.
+        std::thread::spawn(move || {
+            let clock = Clock::simulated();
+            let asks = || Waker::from(Arc::new(Asks(clock.clone())));
+            let mut sleep = clock.sleep(Duration::from_secs(1));
+            assert!(Pin::new(&mut sleep).poll(&mut Context::from_waker(&asks())).is_pending());
+            assert!(Pin::new(&mut sleep).poll(&mut Context::from_waker(&asks())).is_pending());
+            drop(sleep);
+            let outside = clock.outside();
+            assert!(clock.stands_still(&asks()) && clock.stands_still(&asks()));
+            drop(outside);
+            done.send(()).unwrap();
+        });
+        assert_eq!(is_done.recv_timeout(Duration::from_secs(20)), Ok(()));
     }
 
     #[test]

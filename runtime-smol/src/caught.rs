@@ -41,14 +41,19 @@ pub(crate) async fn caught<F: Future>(
     caught_call(|| future.set(None)).and(answer)
 }
 
-/// What `call` returns, or the message of its panic.
+/// What `call` returns, or the message of its panic. A payload that panics where it is dropped is dropped all the same; what
+/// it panics with is not.
 pub(crate) fn caught_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| message(&*panic))
+    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
+        let message = message(&*payload);
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(payload))).map_err(core::mem::forget);
+        message
+    })
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without a message").to_owned()
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("it does not say why").to_owned()
 }
 
 #[cfg(test)]
@@ -103,10 +108,7 @@ mod tests {
         let held = PanicsInDrop;
         let in_drop = run(move || poll_fn(move |_| Poll::Ready(is_held(&held))));
         assert_eq!(in_drop, Err("in drop".to_owned()));
-        assert_eq!(
-            run(|| async { std::panic::panic_any(7) }),
-            Err::<Option<()>, _>("a panic without a message".to_owned())
-        );
+        assert_eq!(run(|| async { std::panic::panic_any(7) }), Err::<Option<()>, _>("it does not say why".to_owned()));
         assert_eq!(run(|| core::future::ready(5)), Ok(Some(5)));
     }
 

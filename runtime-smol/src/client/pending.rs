@@ -1,12 +1,10 @@
 use super::OpenCalls;
+use crate::caught::caught_call;
 use crate::clock::{Clock, Outside, Sleep};
-use core::panic::AssertUnwindSafe;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
 use listwatch_core::{ApiRequest, ApiResponse, Instant, Reply, RequestId, TransportError, TransportErrorKind};
-use std::any::Any;
-use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Waits for the answer to a request. Dropped before, it gives the request up.
@@ -111,11 +109,6 @@ impl Drop for Pending {
 /// up, and the transport is as it left itself, for the other calls.
 fn guarded<T>(calls: &Mutex<OpenCalls>, act: impl FnOnce(&mut OpenCalls) -> T) -> Result<T, TransportError> {
     let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
-    catch_unwind(AssertUnwindSafe(|| act(&mut calls))).map_err(|panic| panicked(&*panic))
-}
-
-fn panicked(panic: &(dyn Any + Send)) -> TransportError {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let detail = format!("the transport panicked: {}", text.unwrap_or("it does not say why"));
-    TransportError::new(TransportErrorKind::Other, detail)
+    caught_call(|| act(&mut calls))
+        .map_err(|message| TransportError::new(TransportErrorKind::Other, format!("the transport panicked: {message}")))
 }

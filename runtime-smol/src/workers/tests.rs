@@ -242,3 +242,31 @@ fn a_delay_that_a_shut_down_dropped_moves_simulated_time_no_more() {
     assert_eq!(clock.now(), Instant::ZERO + seconds(1));
     drop(workers);
 }
+
+struct PanicsInDrop;
+
+impl Drop for PanicsInDrop {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "in drop");
+    }
+}
+
+#[test]
+fn a_panic_whose_payload_panics_when_it_is_dropped_does_not_end_the_worker() {
+    let done = AtomicU32::new(0);
+    let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
+    let workers = Workers::spawn(&executor, &queue, &clock, 1, |key| {
+        let done = &done;
+        async move {
+            if key == 1 && done.load(SeqCst) == 0 {
+                std::panic::panic_any(PanicsInDrop);
+            }
+            done.fetch_add(1, SeqCst);
+            Outcome::Done
+        }
+    });
+    [1, 2].into_iter().for_each(|key| _ = queue.add(key));
+    run(&clock, &executor, clock.sleep(seconds(1)));
+    assert_eq!((done.load(SeqCst), queue.stats().panics), (2, 1));
+    drop(workers);
+}

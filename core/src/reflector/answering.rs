@@ -200,6 +200,7 @@ impl Reflector {
         if let Some(outage) = &mut self.outage {
             outage.interrupted = true;
         }
+        self.interrupted = false;
         (self.relist.most_recent, self.relist.older) = (false, 0);
     }
 

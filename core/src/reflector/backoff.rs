@@ -33,6 +33,10 @@ impl Default for Backoff {
 pub(super) enum Cause {
     /// A healthy watch broke. Nothing is known to be wrong with the server.
     Broken,
+    /// A watch broke, or ended, before it had shown that the server is well: as when a server is restarted again and again.
+    Interrupted,
+    /// The server, back after an interruption, does not know the watch's version any more.
+    Forgotten,
     /// The server refused a request, or broke what it had begun to answer.
     Refused,
     /// The whole state is needed again after a healthy watch.
@@ -69,6 +73,9 @@ const LEAST_OUTAGE: Duration = Duration::from_secs(10);
 /// Relists that follow each other by more than this are independent of each other (client-go's `defaultBackoffReset`).
 const RELISTS_APART: Duration = Duration::from_secs(120);
 
+/// So many interruptions in a row, and so many 410s after them, cost no more than the spread: those of a rolling upgrade.
+const FORGIVEN: u32 = 6;
+
 /// The delays of one reflector. Each cause has a count of its own, so that none lengthens the delays of another one.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
@@ -80,11 +87,23 @@ pub(super) struct Delays {
     unanswered: Option<(u32, Instant)>,
     /// Relists in a row that followed a healthy watch.
     relists: u32,
+    /// Watches in a row that were interrupted.
+    interruptions: u32,
+    /// 410s in a row that followed an interruption.
+    forgotten: u32,
 }
 
 impl Delays {
     pub(super) fn new(backoff: Backoff, seed: u64) -> Self {
-        Self { backoff, random: Random::new(seed), refusals: 0, unanswered: None, relists: 0 }
+        Self {
+            backoff,
+            random: Random::new(seed),
+            refusals: 0,
+            unanswered: None,
+            relists: 0,
+            interruptions: 0,
+            forgotten: 0,
+        }
     }
 
     /// Begins the jitter anew.
@@ -96,6 +115,8 @@ impl Delays {
     pub(super) fn next(&mut self, now: Instant, wait: Wait) -> Duration {
         let delay = match wait.cause {
             Cause::Broken => self.random.below(wait.spread),
+            Cause::Interrupted => self.after_interruption(wait.spread),
+            Cause::Forgotten => self.after_forgetting(),
             Cause::Refused => self.grown(),
             Cause::Relist => self.between_relists(),
             Cause::Unanswered => self.probe(now),
@@ -108,6 +129,26 @@ impl Delays {
         let delay = self.backoff.after(self.refusals);
         self.refusals = self.refusals.saturating_add(1);
         self.doubled_at_most(delay)
+    }
+
+    /// The delay after a watch that was interrupted: at first as after a healthy one.
+    pub(super) fn after_interruption(&mut self, spread: Duration) -> Duration {
+        if !self.forgives() {
+            return self.grown();
+        }
+        self.interruptions += 1;
+        self.random.below(spread)
+    }
+
+    /// Whether another interruption costs no more than the spread: of a server that refuses requests none does.
+    pub(super) fn forgives(&self) -> bool {
+        self.interruptions < FORGIVEN && self.refusals == 0
+    }
+
+    /// The delay after a 410 that an interruption led to: at first none, as that has spread the clients already.
+    fn after_forgetting(&mut self) -> Duration {
+        self.forgotten = self.forgotten.saturating_add(1);
+        if self.forgotten > FORGIVEN { self.between_relists() } else { Duration::ZERO }
     }
 
     /// The delay before a state that is asked for although the watch before it was healthy.
@@ -156,9 +197,9 @@ impl Delays {
 
     /// A watch lived for so long, which shows that the server is well: the delays begin with the first.
     pub(super) fn reset(&mut self, lived: Duration) {
-        (self.refusals, self.unanswered) = (0, None);
+        (self.refusals, self.unanswered, self.interruptions) = (0, None, 0);
         if lived >= RELISTS_APART {
-            self.relists = 0;
+            (self.relists, self.forgotten) = (0, 0);
         }
     }
 

@@ -41,9 +41,12 @@ impl Reflector {
         let cause = match (pace, reaction) {
             (Pace::Probing, _) if !answered => Cause::Unanswered,
             (Pace::Probing, Reaction::Rewatch) if healthy => Cause::Broken,
+            (Pace::Probing, Reaction::Rewatch) if open.has_watched(self.now) => Cause::Interrupted,
             (_, Reaction::Relist) if healthy => Cause::Relist,
+            (_, Reaction::Relist) if self.interrupted && class == FailureClass::Expired => Cause::Forgotten,
             _ => Cause::Refused,
         };
+        self.interrupted |= pace == Pace::Probing;
         self.react(reaction, pace, cause, asked);
         let mut retry_in = Duration::ZERO;
         if let State::Waiting { until, .. } = self.state {
@@ -63,9 +66,14 @@ impl Reflector {
         if healthy && self.refuses_watches() {
             return self.stream_again(open);
         }
+        let spread = self.config.reconnect_spread;
+        self.interrupted |= !open.is_over_time(self.now);
         let until = match healthy {
             true if open.is_over_time(self.now) => self.now,
-            true => self.now + self.delays.between(Duration::ZERO, self.config.reconnect_spread),
+            true => self.now + self.delays.between(Duration::ZERO, spread),
+            false if open.has_watched(self.now) && self.delays.forgives() => {
+                self.now + self.delays.after_interruption(spread)
+            }
             false => open.since() + self.delays.grown().min(self.delays.between(APART * 4 / 5, APART * 6 / 5)),
         };
         if until > self.now {

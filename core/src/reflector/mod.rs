@@ -57,6 +57,8 @@ pub struct Reflector {
     /// How many times in a row the server refused to watch on.
     refused: u32,
     delays: Delays,
+    /// Since the state was read, a watch broke or ended before its time, or a request was not answered.
+    interrupted: bool,
     outage: Option<Outage>,
     report: Option<FailureReport>,
     /// When the whole state was last begun to be read.
@@ -139,6 +141,7 @@ impl Reflector {
             pages: Pages::default(),
             refused: 0,
             delays: Delays::new(config.backoff, config.seed.unwrap_or_default()),
+            interrupted: false,
             outage: None,
             report: None,
             began: Instant::ZERO,

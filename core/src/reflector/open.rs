@@ -100,6 +100,11 @@ impl Open {
         Some(now.saturating_since(self.watching?))
     }
 
+    /// Whether changes could come for as long as it takes to call that a watch.
+    pub(super) fn has_watched(&self, now: Instant) -> bool {
+        self.watched_for(now).is_some_and(|lived| lived >= VERY_SHORT)
+    }
+
     /// Whether a watch that ends now ends because of its timeout.
     pub(super) fn is_over_time(&self, now: Instant) -> bool {
         self.timeout.is_some_and(|timeout| self.since + timeout <= now + ABOUT)

@@ -27,6 +27,19 @@ impl Talk {
         waited
     }
 
+    /// The server does not know the watch's version, and answers the next watch-list at once. Returns when that is asked
+    /// for.
+    fn forgets(&mut self) -> Duration {
+        self.head(200);
+        let _ = self.says(|id| broken(id, status(410)));
+        let waited =
+            if self.reflector.poll_timeout().is_some_and(|at| at > self.now) { self.waits() } else { Duration::ZERO };
+        let _ = self.asks();
+        self.head(200);
+        let _ = self.says(|id| bookmark(id, "5", true));
+        waited
+    }
+
     /// The watch, or whatever else is asked for, is refused for so long. Returns the longest delay.
     fn refused_for(&mut self, time: Duration) -> Duration {
         let (until, mut longest) = (self.now + time, Duration::ZERO);
@@ -75,6 +88,36 @@ fn restarts_in_a_row_made_a_client_come_back_later_each_time() {
             let _ = talk.breaks_after(5 * SECOND);
         }
     }
+}
+
+/// An API server that has just started knows none of the versions before: it answers the old watch with 410.
+#[test]
+fn restarts_in_a_row_that_forgot_the_history_made_a_client_come_back_a_minute_late() {
+    for (up, down) in [(2, 1), (5, 3), (9, 3), (12, 3), (15, 8), (15, 20), (60, 90), (60, 300)] {
+        for seed in 0..200 {
+            let mut talk = watching(seed);
+            let mut waited = talk.breaks_after(300 * SECOND);
+            for restart in 1..=6 {
+                let late = talk.away((down * SECOND).saturating_sub(waited)) + talk.forgets();
+                assert!(late < 8 * SECOND, "{late:?} after restart {restart}, {down} s away");
+                waited = talk.breaks_after(up * SECOND);
+            }
+        }
+    }
+}
+
+/// A server that forgets each version at once is not asked for lists all day.
+#[test]
+fn a_server_that_forgets_after_each_of_many_restarts_is_asked_ever_less_often() {
+    let mut talk = watching(1);
+    let waited: Vec<Duration> = (0..40)
+        .map(|_| {
+            let broken = talk.breaks_after(2 * SECOND);
+            broken + talk.forgets()
+        })
+        .collect();
+    assert!(waited[..6].iter().all(|waited| *waited < SECOND), "{waited:?}");
+    assert!(waited[20..].iter().all(|waited| *waited >= 30 * SECOND), "{waited:?}");
 }
 
 /// An API server refuses requests for some seconds until it is ready.

@@ -17,6 +17,8 @@ use std::sync::Arc;
 /// key is tried again as the rate limiter says, while the worker goes on. The panic hook, which prints the message unless
 /// the program has set another, is called as for any panic; [`on_panic`](WorkersBuilder::on_panic) tells the key too.
 ///
+/// Where the queue has [metrics](listwatch_core::WorkQueueIn::with_metrics), their times are those of the workers' clock.
+///
 /// At the deadline of a [drain](SharedWorkQueue::shut_down_with_drain) the reconciles that are not done are dropped.
 ///
 /// ```
@@ -138,7 +140,8 @@ impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
         R: Fn(K) -> F + Clone + Send + 'a,
         F: Future<Output = Outcome> + Send + 'a,
     {
-        let count = count.max(1);
+        let (count, clock) = (count.max(1), self.clock.clone());
+        self.queue.set_clock(move || clock.now());
         let crew = Crew::new(count);
         let shop = Shop { queue: Arc::clone(self.queue), clock: self.clock.clone(), on_panic: self.on_panic };
         let shop = Arc::new(shop);

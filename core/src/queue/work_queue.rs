@@ -368,6 +368,17 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         Some(metrics)
     }
 
+    #[cfg(feature = "alloc")]
+    pub(crate) fn has_metrics(&self) -> bool {
+        self.stopwatch.is_some()
+    }
+
+    /// Whatever happens next happens at `now`.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn note_time(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
     /// The keys that have failed too often, in no order that means anything; see
     /// [`with_max_retries`](Self::with_max_retries).
     pub fn parked(&self) -> impl Iterator<Item = &K> {

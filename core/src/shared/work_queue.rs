@@ -7,6 +7,7 @@ use crate::queue::{
 };
 use crate::storage::Slot;
 use crate::time::Instant;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
@@ -19,7 +20,7 @@ use core::time::Duration;
 /// Workers [`get`](Self::get) keys, and a task follows the [`delays`](Self::delays). No executor is named: the futures
 /// work on any, and the caller shares the queue in an `Arc` or by reference.
 ///
-/// As long as a key is ready and a worker sleeps, one worker has been woken: an addition wakes one, who wakes the next
+/// As long as a key is ready and a worker sleeps, one worker has been woken: an addition wakes one, which wakes the next
 /// if there is more. So a burst of additions costs one wake-up, and no key waits for an addition that never comes. A
 /// [`Get`] that was woken must be polled or dropped; until then it holds the others up.
 ///
@@ -58,13 +59,41 @@ struct State<K, L, D: Discipline<K>> {
     workers: Wakers,
     /// Those that follow the delays.
     followers: Wakers,
+    clock: Option<Now>,
 }
+
+/// Tells the time.
+type Now = Box<dyn Fn() -> Instant + Send + Sync>;
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
     /// Shares a queue.
     #[must_use]
     pub fn new(queue: WorkQueue<K, L, D>) -> Self {
-        Self { state: Shared::new(State { queue, workers: Wakers::default(), followers: Wakers::default() }) }
+        let (workers, followers) = (Wakers::default(), Wakers::default());
+        Self { state: Shared::new(State { queue, workers, followers, clock: None }) }
+    }
+
+    /// Stamps each addition and each job with the time that `now` tells, for the [metrics](WorkQueue::with_metrics):
+    /// client-go's `WithClock`. A queue without metrics does not ask for it. `now` runs under the lock, and must not come
+    /// back to the queue.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_core::{Instant, SharedWorkQueue, StdLock, WorkQueue};
+    ///
+    /// let begun = std::time::Instant::now();
+    /// let now = move || Instant::ZERO + begun.elapsed();
+    /// let queue = SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default().with_metrics());
+    /// queue.set_clock(now);
+    /// queue.add(7);
+    /// # assert_eq!(queue.metrics(now()).unwrap().latency.count, 0);
+    /// ```
+    pub fn set_clock(&self, now: impl Fn() -> Instant + Send + Sync + 'static) {
+        let now: Now = Box::new(now);
+        let _last = self.state.with(|state| match state.queue.has_metrics() {
+            true => state.clock.replace(now),
+            false => None,
+        });
     }
 
     /// See [`WorkQueue::try_add`].
@@ -138,7 +167,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.state.read(|state| state.queue.stats())
     }
 
-    /// See [`WorkQueue::metrics`]. An addition or a job happens when the delays were last followed, at the latest.
+    /// See [`WorkQueue::metrics`]. Each addition and each job is stamped with the latest `now` that the queue was given,
+    /// unless it has a [clock](Self::set_clock).
     #[must_use]
     pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
         self.state.read(|state| state.queue.metrics(now))
@@ -245,6 +275,9 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         let has_begun = Cell::new(false);
         let update = |state: &mut State<K, L, D>| {
             has_begun.set(true);
+            if let Some(now) = &state.clock {
+                state.queue.note_time(now());
+            }
             let deadline = state.queue.poll_timeout();
             let answer = change(state);
             (answer, state.next_worker(), state.concerns_followers(deadline))

@@ -270,3 +270,23 @@ fn a_panic_whose_payload_panics_when_it_is_dropped_does_not_end_the_worker() {
     assert_eq!((done.load(SeqCst), queue.stats().panics), (2, 1));
     drop(workers);
 }
+
+#[test]
+fn jobs_and_additions_happen_when_the_clock_of_the_workers_says() {
+    let clock = Clock::simulated();
+    let (sleeper, executor) = (clock.clone(), Executor::new());
+    let queue = Arc::new(SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default().with_metrics()));
+    let _workers = Workers::spawn(&executor, &queue, &clock, 1, |_| async {
+        sleeper.sleep(seconds(10)).await;
+        Outcome::Done
+    });
+    run(&clock, &executor, async {
+        clock.sleep(seconds(3600)).await;
+        [1, 2].into_iter().for_each(|key| _ = queue.add(key));
+        clock.sleep(seconds(1)).await;
+        assert_eq!(queue.metrics(clock.now()).unwrap().longest_running, seconds(1), "an idle hour is no work");
+        clock.sleep(seconds(100)).await;
+    });
+    let metrics = queue.metrics(clock.now()).unwrap();
+    assert_eq!((metrics.work.total, metrics.latency.total), (seconds(20), seconds(10)));
+}

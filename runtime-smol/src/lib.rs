@@ -7,21 +7,21 @@ mod budget;
 mod caught;
 mod client;
 mod clock;
-mod crew;
 mod events;
 mod outcome;
 mod run;
 mod synced;
+mod worker_states;
 mod workers;
 
 pub use async_executor::Executor;
 pub use client::Client;
 pub use clock::{Clock, Outside, Sleep};
-pub use crew::Ended;
 pub use events::Events;
 pub use outcome::Outcome;
 pub use run::run;
 pub use synced::{NotSynced, Synced};
+pub use worker_states::Ended;
 pub use workers::{Workers, WorkersBuilder};
 
 pub use listwatch_core::*;

@@ -1,6 +1,6 @@
 use crate::budget::Budget;
-use crate::caught::{caught, caught_call};
-use crate::crew::{Crew, Ended, Seat};
+use crate::caught::{Caught, caught, caught_call};
+use crate::worker_states::{Ended, WorkerHandle, WorkerStates};
 use crate::{Clock, Outcome};
 use async_executor::{Executor, Task};
 use core::fmt;
@@ -39,7 +39,8 @@ use std::sync::Arc;
 /// ```
 #[must_use = "dropping the workers ends them"]
 pub struct Workers<K> {
-    crew: Arc<Crew<K>>,
+    states: Arc<WorkerStates<K>>,
+    clock: Clock,
     tasks: Vec<Task<()>>,
     _delays: Task<()>,
 }
@@ -76,14 +77,27 @@ impl<K> Workers<K> {
 
     /// Waits until the queue is shut down and every worker has ended.
     ///
-    /// Where the queue is shut down with a drain, that is at its deadline at the latest, whatever the reconciles do. (One
-    /// that blocks its thread can hold up all that this thread is to do, these workers' end among it: for that the
-    /// executor needs another.)
+    /// Where the queue is shut down with a drain, that is at its deadline at the latest, whatever the reconciles do. A
+    /// reconcile that is being called, polled or dropped then has 100 ms more before it counts as
+    /// [blocked](Ended::blocked). (One that blocks its thread can hold up all that this thread is to do, these workers' end
+    /// among it: for that the executor needs another.)
     ///
     /// # Panics
-    /// Where a key's `Clone` panicked under a worker.
+    /// Where a key's `Hash`, `Eq` or `Clone`, or the group function of the queue's [`Lanes`](listwatch_core::Lanes), panicked
+    /// under a worker.
     pub async fn ended(self) -> Ended<K> {
-        let ended = poll_fn(|cx| self.crew.poll_ended(cx)).await;
+        let mut sleep = None;
+        let ended = poll_fn(|cx| {
+            loop {
+                let now = self.clock.now();
+                if let Poll::Ready(ended) = self.states.poll_ended(cx, now) {
+                    return Poll::Ready(ended);
+                }
+                let deadline = self.states.deadline().filter(|deadline| *deadline > now);
+                ready!(self.clock.poll_at(&mut sleep, deadline, cx));
+            }
+        })
+        .await;
         if ended.blocked.is_empty() {
             for task in self.tasks {
                 task.await;
@@ -142,17 +156,17 @@ impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
     {
         let (count, clock) = (count.max(1), self.clock.clone());
         self.queue.set_clock(move || clock.now());
-        let crew = Crew::new(count);
-        let shop = Shop { queue: Arc::clone(self.queue), clock: self.clock.clone(), on_panic: self.on_panic };
-        let shop = Arc::new(shop);
+        let states = WorkerStates::new(count);
+        let context = Context { queue: Arc::clone(self.queue), clock: self.clock.clone(), on_panic: self.on_panic };
+        let context = Arc::new(context);
         let spawn = |number| {
-            let (shop, seat, reconcile) = (Arc::clone(&shop), crew.seat(number), reconcile.clone());
-            executor.spawn(async move { shop.work(seat, reconcile).await })
+            let (context, worker, reconcile) = (Arc::clone(&context), states.handle(number), reconcile.clone());
+            executor.spawn(async move { worker.run(context.work(&worker, reconcile)).await })
         };
         let tasks = (0..count).map(spawn).collect();
-        let follower = Arc::clone(&crew);
-        let delays = executor.spawn(async move { shop.follow_delays(&follower).await });
-        Workers { crew, tasks, _delays: delays }
+        let followed = Arc::clone(&states);
+        let delays = executor.spawn(async move { context.follow_delays(&followed).await });
+        Workers { states, clock: self.clock.clone(), tasks, _delays: delays }
     }
 }
 
@@ -163,36 +177,40 @@ impl<K, L, D: Discipline<K>, P> fmt::Debug for WorkersBuilder<'_, K, L, D, P> {
 }
 
 /// What all workers have in common.
-struct Shop<K, L, D: Discipline<K>, P> {
+struct Context<K, L, D: Discipline<K>, P> {
     queue: Arc<SharedWorkQueue<K, StdLock, L, D>>,
     clock: Clock,
     on_panic: P,
 }
 
-/// When a key is tried again whose retry the rate limiter panicked over.
+/// If the rate limiter panics, the key is retried after this delay.
 const AFTER_A_LIMITER_THAT_PANICS: Duration = Duration::from_secs(1);
 
-impl<K, L, D, P> Shop<K, L, D, P>
+impl<K, L, D, P> Context<K, L, D, P>
 where
     K: Hash + Eq + Clone,
     L: RateLimiter,
     D: Discipline<K>,
     P: Fn(&K, &str),
 {
-    async fn work<F: Future<Output = Outcome>>(&self, seat: Seat<K>, reconcile: impl Fn(K) -> F) {
+    async fn work<F: Future<Output = Outcome>>(&self, worker: &WorkerHandle<K>, reconcile: impl Fn(K) -> F) {
         let (mut budget, mut next) = (Budget::new(), self.queue.get());
         while let Some(job) = next.await {
             let key = job.key();
-            seat.take(key.clone());
-            match caught(caught_call(|| reconcile(key.clone())), &seat).await {
-                Ok(Some(outcome)) => self.settle(key, outcome),
-                Ok(None) => seat.give_up(),
-                Err(panic) => {
+            worker.take(key.clone());
+            let end = match caught_call(|| reconcile(key.clone())) {
+                Ok(future) => caught(future, || worker.is_over()).await,
+                Err(panic) => Caught::Panicked(panic),
+            };
+            match end {
+                Caught::Done(outcome) => self.settle(key, outcome),
+                Caught::Stopped => worker.give_up(),
+                Caught::Panicked(panic) => {
                     self.report(key, &panic);
                     self.settle(key, Outcome::Retry);
                 }
             }
-            seat.put_down();
+            worker.put_down();
             let mut job = Some(job);
             next = poll_fn(|cx| {
                 // The key is given back before others go on.
@@ -231,7 +249,7 @@ where
     }
 
     /// Moves keys whose delay is over to the ready ones, until the queue is drained or the time for that is over.
-    async fn follow_delays(&self, crew: &Crew<K>) {
+    async fn follow_delays(&self, states: &WorkerStates<K>) {
         let (mut delays, mut sleep) = (self.queue.delays(), None);
         poll_fn(|cx| {
             loop {
@@ -245,7 +263,7 @@ where
         })
         .await;
         if !self.queue.is_drained() {
-            crew.end();
+            states.end(self.clock.now());
         }
     }
 }

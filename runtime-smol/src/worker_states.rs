@@ -1,0 +1,200 @@
+use core::future::poll_fn;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use listwatch_core::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The workers of one [`Workers`](crate::Workers): which keys they have, and whether their time is over.
+#[derive(Debug)]
+pub(crate) struct WorkerStates<K>(Mutex<States<K>>);
+
+#[derive(Debug)]
+struct States<K> {
+    workers: Vec<WorkerState<K>>,
+    /// Since when the time to drain is over.
+    over_at: Option<Instant>,
+    dropped: Vec<K>,
+    /// The task that waits for the end.
+    waiting: Option<Waker>,
+}
+
+#[derive(Debug)]
+struct WorkerState<K> {
+    key: Option<K>,
+    /// It has a thread now.
+    is_polled: bool,
+    has_left: bool,
+    waker: Option<Waker>,
+}
+
+/// What became of the workers; see [`Workers::ended`](crate::Workers::ended).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ended<K> {
+    /// The keys whose reconcile was not done when the time to drain was over. It was dropped, with its requests.
+    pub dropped: Vec<K>,
+    /// Keys whose reconcile was being called, polled or dropped at the deadline, and still was 100 ms later. Such a
+    /// reconcile is dropped when its poll returns; one that blocks may never return.
+    pub blocked: Vec<K>,
+}
+
+/// A worker that is polled at the deadline has so long to give its thread back.
+const TO_RETURN: Duration = Duration::from_millis(100);
+
+impl<K> WorkerStates<K> {
+    pub(crate) fn new(count: usize) -> Arc<Self> {
+        let worker = |_| WorkerState { key: None, is_polled: false, has_left: false, waker: None };
+        let workers = (0..count).map(worker).collect();
+        Arc::new(Self(Mutex::new(States { workers, over_at: None, dropped: Vec::new(), waiting: None })))
+    }
+
+    /// A worker's own. It has left when this is dropped.
+    pub(crate) fn handle(self: &Arc<Self>, number: usize) -> WorkerHandle<K> {
+        WorkerHandle { states: Arc::clone(self), number }
+    }
+
+    /// The time to drain is over: what runs is to be dropped.
+    pub(crate) fn end(&self, now: Instant) {
+        let mut states = self.lock();
+        states.over_at = Some(now);
+        let mut wakers: Vec<Waker> = states.workers.iter_mut().filter_map(|worker| worker.waker.take()).collect();
+        wakers.extend(states.waiting.take());
+        drop(states);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// When those that still have a thread are not waited for any more, once the time to drain is over.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.lock().over_at.map(|at| at + TO_RETURN)
+    }
+
+    /// Ready when all have left, or those that have not cannot be stopped and had their time to return.
+    pub(crate) fn poll_ended(&self, cx: &Context<'_>, now: Instant) -> Poll<Ended<K>> {
+        let waker = cx.waker().clone();
+        let mut states = self.lock();
+        let is_late = states.over_at.is_some_and(|at| now >= at + TO_RETURN);
+        let is_stuck = |worker: &WorkerState<K>| worker.is_polled && worker.key.is_some();
+        if !states.workers.iter().all(|worker| worker.has_left || is_late && is_stuck(worker)) {
+            let last = states.waiting.replace(waker);
+            drop(states);
+            drop(last);
+            return Poll::Pending;
+        }
+        let blocked = states.workers.iter_mut().filter_map(|worker| worker.key.take()).collect();
+        Poll::Ready(Ended { dropped: core::mem::take(&mut states.dropped), blocked })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, States<K>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One worker's access to its state.
+#[derive(Debug)]
+pub(crate) struct WorkerHandle<K> {
+    states: Arc<WorkerStates<K>>,
+    number: usize,
+}
+
+impl<K> WorkerHandle<K> {
+    /// Runs all that the worker does, and notes when it has a thread.
+    pub(crate) async fn run(&self, work: impl Future<Output = ()>) {
+        let mut work = pin!(work);
+        poll_fn(|cx| {
+            self.begin_poll(cx.waker());
+            let done = work.as_mut().poll(cx);
+            self.with(|states, number| states.workers[number].is_polled = false);
+            done
+        })
+        .await;
+    }
+
+    /// Whether the time to drain is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.with(|states, _| states.over_at.is_some())
+    }
+
+    /// The worker has this key from now on.
+    pub(crate) fn take(&self, key: K) {
+        self.with(|states, number| states.workers[number].key = Some(key));
+    }
+
+    /// The worker is done with its key.
+    pub(crate) fn put_down(&self) {
+        let _key = self.with(|states, number| states.workers[number].key.take());
+    }
+
+    /// The worker's reconcile was dropped.
+    pub(crate) fn give_up(&self) {
+        self.with(|states, number| {
+            let key = states.workers[number].key.take();
+            states.dropped.extend(key);
+        });
+    }
+
+    /// After the end, the task that waits for it looks again: the worker may keep its thread.
+    fn begin_poll(&self, waker: &Waker) {
+        let waker = waker.clone();
+        let (_last, waiting) = self.with(|states, number| {
+            let worker = &mut states.workers[number];
+            worker.is_polled = true;
+            let last = worker.waker.replace(waker);
+            (last, states.over_at.and_then(|_| states.waiting.take()))
+        });
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    fn with<R>(&self, change: impl FnOnce(&mut States<K>, usize) -> R) -> R {
+        change(&mut self.states.lock(), self.number)
+    }
+}
+
+impl<K> Drop for WorkerHandle<K> {
+    fn drop(&mut self) {
+        let (waiting, _key, _waker) = self.with(|states, number| {
+            let worker = &mut states.workers[number];
+            worker.has_left = true;
+            (states.waiting.take(), worker.key.take(), worker.waker.take())
+        });
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smol::future::block_on;
+
+    #[test]
+    fn a_worker_that_gives_its_thread_back_soon_after_the_deadline_does_not_count_as_blocked() {
+        let states = WorkerStates::new(1);
+        let (worker, mut cx) = (states.handle(0), Context::from_waker(Waker::noop()));
+        let end = Instant::ZERO + Duration::from_secs(1);
+        block_on(worker.run(async {
+            worker.take(7);
+            states.end(end);
+            assert!(states.poll_ended(&mut cx, end).is_pending());
+            worker.give_up();
+        }));
+        drop(worker);
+        let ended = states.poll_ended(&mut cx, end);
+        assert_eq!(ended, Poll::Ready(Ended { dropped: [7].to_vec(), blocked: Vec::new() }));
+    }
+
+    #[test]
+    fn a_worker_without_a_key_is_waited_for_because_it_may_have_taken_one() {
+        let states = WorkerStates::new(1);
+        let (worker, mut cx) = (states.handle(0), Context::from_waker(Waker::noop()));
+        states.end(Instant::ZERO);
+        let late = Instant::ZERO + TO_RETURN;
+        block_on(worker.run(async {
+            assert!(states.poll_ended(&mut cx, late).is_pending());
+            worker.take(7);
+            assert_eq!(
+                states.poll_ended(&mut cx, late),
+                Poll::Ready(Ended { dropped: Vec::new(), blocked: [7].to_vec() })
+            );
+        }));
+    }
+}

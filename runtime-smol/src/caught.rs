@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Caught<T> {
     Done(T),
-    /// Its time was over.
-    Stopped,
+    /// Its time was over. The message is of a panic where it was dropped.
+    Stopped(Option<String>),
     /// With this message.
     Panicked(String),
 }
@@ -30,15 +30,16 @@ pub(crate) async fn caught<F: Future>(future: F, is_over: impl Fn() -> bool) -> 
         };
         let end = match polled {
             Ok(Poll::Ready(output)) => Caught::Done(output),
-            Ok(Poll::Pending) if is_over() => Caught::Stopped,
+            Ok(Poll::Pending) if is_over() => Caught::Stopped(None),
             Ok(Poll::Pending) => return Poll::Pending,
             Err(panic) => Caught::Panicked(panic),
         };
         // In the same poll: a drop that blocks has the task's thread as any poll has.
         let dropped = caught_call(|| future.set(None));
-        Poll::Ready(match dropped {
-            Ok(()) => end,
-            Err(panic) => Caught::Panicked(panic),
+        Poll::Ready(match (end, dropped) {
+            (end, Ok(())) => end,
+            (Caught::Stopped(_), Err(panic)) => Caught::Stopped(Some(panic)),
+            (Caught::Done(_) | Caught::Panicked(_), Err(panic)) => Caught::Panicked(panic),
         })
     })
     .await
@@ -109,6 +110,6 @@ mod tests {
             cx.waker().wake_by_ref();
             if Rc::strong_count(&inner) > 0 { Poll::<()>::Pending } else { Poll::Ready(()) }
         }));
-        assert_eq!((stopped, Rc::strong_count(&held)), (Caught::Stopped, 1));
+        assert_eq!((stopped, Rc::strong_count(&held)), (Caught::Stopped(None), 1));
     }
 }

@@ -204,7 +204,10 @@ where
             };
             match end {
                 Caught::Done(outcome) => self.settle(key, outcome),
-                Caught::Stopped => worker.give_up(),
+                Caught::Stopped(panic) => {
+                    panic.into_iter().for_each(|panic| self.report(key, &panic));
+                    worker.give_up();
+                }
                 Caught::Panicked(panic) => {
                     self.report(key, &panic);
                     self.settle(key, Outcome::Retry);

@@ -334,3 +334,19 @@ fn jobs_and_additions_happen_when_the_clock_of_the_workers_says() {
     let metrics = queue.metrics(clock.now()).unwrap();
     assert_eq!((metrics.work.total, metrics.latency.total), (seconds(20), seconds(10)));
 }
+
+#[test]
+fn a_reconcile_that_panics_where_it_is_dropped_at_the_deadline_is_among_the_dropped() {
+    let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
+    let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| async {
+        let _held = PanicsInDrop;
+        core::future::pending().await
+    });
+    queue.add(7);
+    let ended = run(&clock, &executor, async {
+        clock.sleep(seconds(1)).await;
+        queue.shut_down_with_drain(clock.now(), seconds(1));
+        workers.ended().await
+    });
+    assert_eq!((ended.dropped, queue.stats().panics), ([7].to_vec(), 1));
+}

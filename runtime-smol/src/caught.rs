@@ -1,4 +1,4 @@
-//! Running somebody else's future without dying of it.
+//! Code that is not this crate's, and its panics.
 
 use core::future::poll_fn;
 use core::pin::pin;

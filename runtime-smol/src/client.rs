@@ -17,9 +17,9 @@ use std::sync::{Arc, Mutex};
 /// is given up at its deadline and when its future is dropped; over HTTP its connection is closed then. A change that was
 /// given up may have been made all the same.
 ///
-/// Who answers decides what a simulated clock does ([`Clock::outside`]): a real server, and whatever else runs outside, takes
-/// no simulated time at all, so the deadline cannot pass before the transport's own limits end the request. A recording, a
-/// simulated server and a function answer in simulated time, deadlines included.
+/// The transport decides whether simulated time passes ([`Clock::outside`]). While a real server is asked, it stands still,
+/// and the transport's own limits end the request. Recordings, simulated servers and functions answer in simulated time,
+/// deadlines included.
 ///
 /// ```
 /// use listwatch_runtime_smol::{Api, ApiFn, ApiRequest, ApiResponse, Client, Clock, Executor, Resource, run};
@@ -56,7 +56,7 @@ impl Client {
     /// Asks a client that blocks, on threads of smol's. What it does is outside of simulated time; a call that is given up
     /// is not heard any more, and goes on until the blocking client ends it.
     #[must_use]
-    pub fn blocking(client: impl ApiClient + Send + Sync + 'static, clock: Clock) -> Self {
+    pub fn from_blocking(client: impl ApiClient + Send + Sync + 'static, clock: Clock) -> Self {
         Self::new(Blocking::new(client), clock)
     }
 

@@ -44,7 +44,7 @@ async fn replace(client: &Client) -> Result<Value, ApiError> {
 fn a_change_that_meets_a_conflict_is_made_again_but_not_for_ever() {
     for clock in [Clock::real(), Clock::simulated()] {
         let replaced = |conflicts: u32| {
-            let client = Client::blocking(Contended(conflicts.into()), clock.clone());
+            let client = Client::from_blocking(Contended(conflicts.into()), clock.clone());
             run(&clock, &Executor::new(), replace(&client))
         };
         assert_eq!(replaced(0).unwrap()["metadata"]["name"], "a");
@@ -67,7 +67,7 @@ impl ApiClient for Held {
 fn a_call_on_another_thread_takes_no_simulated_time_and_no_task_thinks_that_nothing_can_go_on() {
     let clock = Clock::simulated();
     let (go, held) = smol::channel::bounded(1);
-    let client = Client::blocking(Held(held), clock.clone());
+    let client = Client::from_blocking(Held(held), clock.clone());
     let executor = Executor::new();
     let asks = executor.spawn({
         let clock = clock.clone();
@@ -177,7 +177,7 @@ fn a_call_whose_future_is_dropped_is_given_up_and_one_that_was_answered_is_not()
 fn a_call_that_is_given_up_lets_simulated_time_go_on() {
     let clock = Clock::simulated();
     let (_go, held) = smol::channel::bounded(1);
-    let client = Client::blocking(Held(held.clone()), clock.clone());
+    let client = Client::from_blocking(Held(held.clone()), clock.clone());
     run(&clock, &Executor::new(), async {
         let mut call = Box::pin(client.call(pods().get("a")));
         assert!(smol::future::poll_once(&mut call).await.is_none());
@@ -224,7 +224,7 @@ fn an_answer_that_panics_fails_its_call_and_no_other() {
         }
     }
     let clock = Clock::simulated();
-    for client in [Client::new(ApiFn::new(fragile()), clock.clone()), Client::blocking(Sends, clock.clone())] {
+    for client in [Client::new(ApiFn::new(fragile()), clock.clone()), Client::from_blocking(Sends, clock.clone())] {
         run(&clock, &Executor::new(), async {
             let error = client.call(pods().get("bad")).await.unwrap_err().to_string();
             assert_eq!(error, "failed: the transport panicked: there is no /api/v1/namespaces/web/pods/bad");

@@ -273,6 +273,10 @@ impl MetaBuilder {
         self.labels.push(value);
     }
 
+    pub(crate) fn clear_labels(&mut self) {
+        self.labels.clear();
+    }
+
     /// Adds an owner.
     pub fn owner(&mut self, owner: OwnerReference<'_>) {
         for string in [owner.api_version, owner.kind, owner.name, owner.uid] {
@@ -284,6 +288,10 @@ impl MetaBuilder {
             (false, true) => "b",
             (false, false) => "",
         });
+    }
+
+    pub(crate) fn clear_owners(&mut self) {
+        self.owners.clear();
     }
 
     /// Says that annotations are kept, also those of an object that has none.
@@ -298,9 +306,17 @@ impl MetaBuilder {
         self.annotations.push(value);
     }
 
+    pub(crate) fn clear_annotations(&mut self) {
+        self.annotations.clear();
+    }
+
     /// Adds a finalizer.
     pub fn finalizer(&mut self, name: &str) {
         self.finalizers.push(name);
+    }
+
+    pub(crate) fn clear_finalizers(&mut self) {
+        self.finalizers.clear();
     }
 
     /// The resource version collected so far; empty while there is none.

@@ -87,6 +87,7 @@ impl Metadata {
     }
 
     fn try_read(&mut self, field: Field, json: &str) -> Result<(), serde_json::Error> {
+        self.on_again(field);
         if json == "null" {
             return Ok(());
         }
@@ -115,6 +116,25 @@ impl Metadata {
             }
         }
         Ok(())
+    }
+
+    /// Forgets what an earlier field of the same name listed: of two, the last one counts.
+    fn on_again(&mut self, field: Field) {
+        match field {
+            Field::Labels => self.builder.clear_labels(),
+            Field::OwnerReferences => self.builder.clear_owners(),
+            Field::Finalizers => self.builder.clear_finalizers(),
+            Field::Annotations => {
+                self.builder.clear_annotations();
+                self.initial_events_end = false;
+            }
+            Field::Name
+            | Field::Namespace
+            | Field::Uid
+            | Field::ResourceVersion
+            | Field::Generation
+            | Field::DeletionTimestamp => {}
+        }
     }
 
     /// Passes over the value of `managedFields`, and notes where it was from its name on.

@@ -16,7 +16,11 @@ fn event(kind: &str, object: &str) -> String {
 }
 
 fn decode<T: DeserializeOwned>(frame: &str) -> Object<T> {
-    match Decoder::default().watch_event::<T>(frame.as_bytes()) {
+    decode_keeping(Keep::default(), frame)
+}
+
+fn decode_keeping<T: DeserializeOwned>(keep: Keep, frame: &str) -> Object<T> {
+    match Decoder::new(keep).watch_event::<T>(frame.as_bytes()) {
         Ok(WatchEvent::Object(_, object)) => object,
         Ok(_) => panic!("no object: {frame}"),
         Err(error) => panic!("{error}: {frame}"),
@@ -258,6 +262,42 @@ fn of_two_metadata_the_last_one_counts() {
     let object = decode::<Value>(&event("ADDED", pod));
     assert_eq!((object.meta.name(), object.meta.labels().collect::<Vec<_>>()), ("b", [("k", "2")].to_vec()));
     assert_eq!(object.value["metadata"]["name"], "b");
+}
+
+/// A controller read owners and finalizers that no other reader of the object saw.
+#[test]
+fn fields_that_came_twice_in_the_metadata_added_up() {
+    let twice = r#"{"metadata":{"name":"a","labels":{"k":"1","l":"1"},"labels":{"k":"2"},
+        "annotations":{"m":"1"},"annotations":{"n":"2"},"finalizers":["f"],"finalizers":["g"],
+        "ownerReferences":[{"uid":"u-1"}],"ownerReferences":[{"uid":"u-2"}]}}"#;
+    let frame = event("ADDED", twice);
+    let keep = Keep { annotations: true, ..Keep::default() };
+    let (value, raw) = (decode_keeping::<Value>(keep, &frame), decode_keeping::<Raw>(keep, &frame));
+    let only = decode_keeping::<MetadataOnly>(keep, &frame);
+    for meta in [&value.meta, &raw.meta, &only.meta] {
+        assert_eq!(meta.labels().collect::<Vec<_>>(), [("k", "2")]);
+        assert_eq!(meta.annotations().unwrap().collect::<Vec<_>>(), [("n", "2")]);
+        assert_eq!(meta.finalizers().collect::<Vec<_>>(), ["g"]);
+        assert_eq!(meta.owner_references().map(|owner| owner.uid).collect::<Vec<_>>(), ["u-2"]);
+    }
+    let seen: Value = raw.value.decode().unwrap();
+    assert_eq!((&seen, &seen["metadata"]["labels"]), (&value.value, &json!({ "k": "2" })));
+    let emptied = r#"{"metadata":{"name":"a","labels":{"k":"1"},"labels":null}}"#;
+    assert_eq!(decode::<Value>(&event("ADDED", emptied)).meta.labels().count(), 0);
+}
+
+#[test]
+fn of_two_annotations_of_a_bookmark_the_last_one_counts() {
+    let end = r#"{"k8s.io/initial-events-end":"true"}"#;
+    for (annotations, ends) in [(["{}", end], true), ([end, "{}"], false), ([end, "null"], false)] {
+        let [first, last] = annotations;
+        let bookmark = format!(r#"{{"metadata":{{"annotations":{first},"annotations":{last}}}}}"#);
+        let told = Decoder::default().watch_event::<Value>(event("BOOKMARK", &bookmark).as_bytes()).unwrap();
+        assert!(
+            matches!(told, WatchEvent::Bookmark { initial_events_end, .. } if initial_events_end == ends),
+            "{told:?}"
+        );
+    }
 }
 
 #[test]

@@ -39,8 +39,13 @@ impl<T> Printable<T> {
     }
 }
 
-/// Whether a character can be shown as it is. Control characters (C0, DEL, C1), separators of lines and paragraphs, and
-/// what is invisible or turns the direction of writing cannot.
+/// Whether a character can be shown as it is. These cannot:
+///
+/// * control characters (C0, DEL, C1), and separators of lines and paragraphs;
+/// * characters that are invisible or turn the direction of writing: `Default_Ignorable_Code_Point` of Unicode 16
+///   (`DerivedCoreProperties.txt`), the annotations U+FFF9 to U+FFFB, and the blank Braille pattern U+2800.
+///
+/// Variation selectors and joiners are among them, so an emoji that is written with one is shown with an escape.
 ///
 /// ```
 /// use listwatch_core::is_printable;
@@ -52,12 +57,19 @@ impl<T> Printable<T> {
 pub fn is_printable(c: char) -> bool {
     !c.is_control()
         && !matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}'
+            '\u{ad}' | '\u{34f}' | '\u{61c}'
+            | '\u{115f}' | '\u{1160}'
+            | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
+            | '\u{2800}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 impl<T: fmt::Display> fmt::Display for Printable<T> {
@@ -107,6 +119,7 @@ mod tests {
     use super::*;
     use std::format;
     use std::string::{String, ToString};
+    use std::vec::Vec;
 
     #[test]
     fn no_character_that_steers_hides_or_breaks_a_line_comes_through() {
@@ -122,6 +135,38 @@ mod tests {
             assert!(!shown.contains(c), "{c:?}");
         }
         assert!(shown.contains('ü') && shown.contains('名') && shown.contains('\\'));
+    }
+
+    /// Characters between U+E0100 and U+E01EF hid a command behind a name.
+    #[test]
+    fn text_in_characters_that_nobody_sees_came_through() {
+        // Unicode 16, DerivedCoreProperties.txt, Default_Ignorable_Code_Point.
+        let ignorable = [
+            0xad..=0xad,
+            0x34f..=0x34f,
+            0x61c..=0x61c,
+            0x115f..=0x1160,
+            0x17b4..=0x17b5,
+            0x180b..=0x180f,
+            0x200b..=0x200f,
+            0x202a..=0x202e,
+            0x2060..=0x206f,
+            0x3164..=0x3164,
+            0xfe00..=0xfe0f,
+            0xfeff..=0xfeff,
+            0xffa0..=0xffa0,
+            0xfff0..=0xfff8,
+            0x1bca0..=0x1bca3,
+            0x1d173..=0x1d17a,
+            0xe0000..=0xe0fff,
+        ];
+        let hidden = ignorable.into_iter().flatten().chain([0x2800]);
+        let through: Vec<u32> = hidden.filter(|c| char::from_u32(*c).is_some_and(is_printable)).collect();
+        assert!(through.is_empty(), "{} come through: {:x?}", through.len(), &through[..through.len().min(8)]);
+        let neighbours =
+            "\u{ae}\u{34e}\u{350}\u{115e}\u{1161}\u{17b6}\u{27ff}\u{2801}\u{3163}\u{fe10}\u{ff9f}\u{fffc}\u{fffd}";
+        assert!(neighbours.chars().all(is_printable));
+        assert_eq!(Printable::new("pod\u{e0162}").to_string(), r"pod\U000e0162");
     }
 
     #[test]

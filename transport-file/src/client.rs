@@ -28,7 +28,8 @@ pub(crate) struct Contents {
 /// A request is answered by the first exchange of the recording, among those that nobody got, with its method, path, query
 /// and body; one that was recorded without its body answers for any. The order of the query and of the fields of a JSON
 /// body do not matter. The answer comes as long after the request as it was recorded, on the caller's clock, or at once by
-/// [`Pace::Immediate`](crate::Pace); a request that failed fails again.
+/// [`Pace::Immediate`](crate::Pace); a request that failed fails again. That time counts from the first
+/// [`poll_response`](ApiTransport::poll_response) of the request, because its [`open`](ApiTransport::open) is told no time.
 ///
 /// Nothing is made up: a request that was not recorded, or not as often, fails, and the error names it. The summary of the
 /// playback counts both ([`Summary`](crate::Summary)).

@@ -163,6 +163,9 @@ impl ClusterOptions {
     }
 
     /// The cluster of `$KUBECONFIG`, of `~/.kube/config`, or of the pod that this runs in; what comes first counts.
+    ///
+    /// # Errors
+    /// Where there is none of them ([`ConfigError::is_missing`]), or the first one cannot be read or used.
     pub fn infer(&self) -> Result<Cluster, ConfigError> {
         let listed = (self.env)("KUBECONFIG").filter(|list| !list.is_empty());
         let files: Vec<PathBuf> = match &listed {
@@ -187,13 +190,20 @@ impl ClusterOptions {
     }
 
     /// The cluster of this kubeconfig.
+    ///
+    /// # Errors
+    /// Where the file, or a file that it names, cannot be read or used, and where it has no such context.
     pub fn kubeconfig(&self, path: impl AsRef<Path>) -> Result<Cluster, ConfigError> {
         self.build(Kubeconfig::of(path.as_ref())?.settings(self.context.as_deref(), self.interactive)?)
     }
 
-    /// The cluster of a kubeconfig that is text, from wherever it comes. It may not name files, neither of certificates
-    /// nor of tokens nor of a plugin, because it has no folder that they could count from; a plugin that it names is
-    /// looked for in `$PATH`, and run like any other, so the text has to come from somebody who may do that.
+    /// The cluster of a kubeconfig that is text.
+    ///
+    /// The text must not name files: it has no folder for relative paths. A plugin named in it is looked up in `$PATH` and
+    /// run. Accept such text only from a trusted source.
+    ///
+    /// # Errors
+    /// Where the text is no kubeconfig, names a file, or has no such context, and where its entries cannot be used.
     ///
     /// ```
     /// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
@@ -213,7 +223,10 @@ impl ClusterOptions {
         self.build(Kubeconfig::of_text(text)?.settings(self.context.as_deref(), self.interactive)?)
     }
 
-    /// The server at this address, asked by nobody in particular: what `kubectl proxy` offers, say.
+    /// The server at this address, without a credential: what `kubectl proxy` offers, say.
+    ///
+    /// # Errors
+    /// Where the address is no address of an HTTP server, or the environment names a proxy that cannot be used.
     pub fn at(&self, url: &str) -> Result<Cluster, ConfigError> {
         self.build(Settings::of_server(url.to_owned(), "the given server".to_owned()))
     }

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// A request, and what its answer means. [`send`](Self::send) does both; who sends in another way (without blocking,
-/// say) takes the [`request`](Self::request) and lets the answer be [read](Self::read).
+/// A request, and what its answer means. [`send`](Self::send) does both. A caller with its own transport sends
+/// [`request`](Self::request) and passes the answer to [`read`](Self::read).
 #[must_use = "nothing is done before it is sent"]
 pub struct ApiCall<T> {
     request: Result<ApiRequest, ApiError>,
@@ -56,18 +56,28 @@ impl<T> ApiCall<T> {
         self.timeout
     }
 
-    /// What is to be sent.
+    /// The request to send.
+    ///
+    /// # Errors
+    /// [`ApiError::Unwritable`] where the body could not be made JSON, or a name does not fit into a path.
     pub fn request(&self) -> Result<&ApiRequest, ApiError> {
         self.request.as_ref().map_err(Clone::clone)
     }
 
-    /// What the answer means.
+    /// Reads the answer.
+    ///
+    /// # Errors
+    /// [`ApiError::Status`] for a status outside of 200 to 299, [`ApiError::Unreadable`] for a body that is no `T`.
     pub fn read(&self, response: &ApiResponse) -> Result<T, ApiError> {
         checked(response)?;
         (self.read)(&response.body).map_err(ApiError::Unreadable)
     }
 
-    /// Sends it, and blocks until the answer is there: for as long as the client allows, whatever the call's own time limit.
+    /// Sends the request, and blocks until the answer is there: for as long as the client allows, whatever the call's own
+    /// time limit.
+    ///
+    /// # Errors
+    /// Those of [`request`](Self::request) and [`read`](Self::read), and [`ApiError::Transport`] where no answer came.
     pub fn send(&self, client: &(impl ApiClient + ?Sized)) -> Result<T, ApiError> {
         let response = client.send(self.request()?)?;
         self.read(&response)

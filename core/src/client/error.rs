@@ -53,7 +53,7 @@ impl ApiError {
         self.is(404, "NotFound")
     }
 
-    /// The user may not.
+    /// The server does not let the user do this.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         self.is(403, "Forbidden")

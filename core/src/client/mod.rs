@@ -51,6 +51,9 @@ use crate::transport::TransportError;
 pub trait ApiClient {
     /// The answer, whatever its status. Nothing is retried, except for what cannot have reached the server's mind: a
     /// credential that had expired, say.
+    ///
+    /// # Errors
+    /// Where the request could not be sent, or no whole answer came. The server may have done the request all the same.
     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError>;
 }
 

@@ -78,8 +78,8 @@ impl Exec {
         }
     }
 
-    /// The run that is under way, or one that begins. That happens under the lock: who hangs up before finds that none is
-    /// begun, and who hangs up behind it finds it.
+    /// The run that is under way, or one that begins. The caller holds the lock: a run does not begin after a hang-up, and
+    /// a later hang-up finds the run that has begun.
     fn join(&self, state: &mut State, caller: &Caller) -> Result<Arc<Run>, ConfigError> {
         if caller.has_hung_up() {
             return Err(self.fault("is not started: nobody waits for it any more"));

@@ -1,4 +1,4 @@
-//! How a user says who he is.
+//! The credentials of a kubeconfig's user.
 
 use super::entry::Entry;
 use super::{exec, material};

@@ -1,9 +1,12 @@
 //! Against a simulated server on which things go wrong, and against the recording of that.
 
 use crate::{Controller, Entry, WIDGETS, is_settled};
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use listwatch_runtime_smol::file::Playback;
-use listwatch_runtime_smol::{Client, Clock, Instant};
+use listwatch_runtime_smol::{
+    ApiRequest, ApiTransport, Client, Clock, Instant, Method, Reply, Request, RequestId, Turn,
+};
 use listwatch_tests::sim::{ApiServer, Dice, Trace, Troubles};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -89,4 +92,27 @@ fn a_controller_does_to_its_recording_what_it_did_when_it_was_recorded() {
         let differs = played.iter().zip(&entries).find(|(played, entry)| played != entry);
         assert_eq!((differs, played.len()), (None, entries.len()), "seed {seed}");
     }
+}
+
+/// A capture in which it ended without having begun is no capture.
+#[test]
+fn a_call_that_was_given_up_before_it_was_polled_had_an_end_and_no_request() {
+    let server = ApiServer::new(WIDGETS, Trace::new(true));
+    let mut line = server.line(Dice::new(1), Troubles::default(), || Instant::ZERO);
+    let request = ApiRequest::new(Method::Delete, format!("{WIDGETS}/a"));
+    line.open(RequestId(1), &request);
+    line.abort(RequestId(1));
+    let capture = server.with(|inside| {
+        // There is no playback without a list.
+        inside.trace.request(Instant::ZERO, RequestId(0), &Request::parse(WIDGETS));
+        inside.trace.end(Instant::ZERO, RequestId(0), None);
+        inside.trace.capture().unwrap_or_default().to_owned()
+    });
+    let path = saved(u64::MAX, &capture);
+    let mut client = Playback::from_file(&path).unwrap().client();
+    client.open(RequestId(1), &request);
+    let mut cx = Context::from_waker(Waker::noop());
+    let turn = Turn { cx: &mut cx, now: Instant::ZERO, max_wait: None };
+    assert_eq!(client.poll_response(RequestId(1), turn), Poll::Ready(Reply::Idle { until: None }));
+    std::fs::remove_file(path).unwrap();
 }

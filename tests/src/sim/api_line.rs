@@ -190,13 +190,13 @@ impl ApiTransport for ApiLine {
     /// What is on its way to the server may still arrive.
     fn abort(&mut self, id: RequestId) {
         let Some(call) = self.open.remove(&id) else { return };
-        if let Stage::Going(due, fate) = call.stage
-            && self.dice.chance(50)
-        {
-            self.arrive(due, &call.request, fate);
+        let (now, number) = ((self.now.0)(), RequestId(FIRST + id.0));
+        match call.stage {
+            Stage::Asked => self.server.lock().trace.call(now, number, &call.request),
+            Stage::Going(due, fate) if self.dice.chance(50) => drop(self.arrive(due, &call.request, fate)),
+            Stage::Going(..) | Stage::Coming(..) | Stage::Silent => {}
         }
-        let now = (self.now.0)();
-        self.server.lock().trace.given_up(now, RequestId(FIRST + id.0));
+        self.server.lock().trace.given_up(now, number);
     }
 }
 

@@ -128,7 +128,7 @@ mod reflector;
 #[cfg(feature = "json")]
 pub use reflector::{
     Action, Answer, Backoff, Consistency, During, Failure, FailureClass, FailureReport, Input, Pace, Phase, REACTIONS,
-    Reaction, ReactionRow, Reflector, ReflectorConfig, Step,
+    Reaction, ReactionRow, Reflector, ReflectorConfig, RetryDelays, Step,
 };
 
 #[cfg(feature = "json")]

@@ -1,3 +1,4 @@
+use super::{During, Failure, Pace, Reaction, ReactionRow};
 use crate::random::Random;
 use crate::time::Instant;
 use core::time::Duration;
@@ -45,6 +46,18 @@ pub(super) enum Cause {
     Unanswered,
 }
 
+impl Cause {
+    /// The cause of a delay at this pace, after a request that was answered or not, and whose watch was healthy or not.
+    pub(super) fn of(pace: Pace, reaction: Reaction, answered: bool, healthy: bool) -> Self {
+        match (pace, reaction) {
+            (Pace::Probing, _) if !answered => Self::Unanswered,
+            (Pace::Probing, Reaction::Rewatch) if healthy => Self::Broken,
+            (_, Reaction::Relist) if healthy => Self::Relist,
+            _ => Self::Refused,
+        }
+    }
+}
+
 /// What a delay depends on, beside those before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
@@ -76,9 +89,22 @@ const RELISTS_APART: Duration = Duration::from_secs(120);
 /// So many interruptions in a row, and so many 410s after them, cost no more than the spread: those of a rolling upgrade.
 const FORGIVEN: u32 = 6;
 
-/// The delays of one reflector. Each cause has a count of its own, so that none lengthens the delays of another one.
+/// The delays of one client. A [`Reflector`](crate::Reflector) waits by them; another client that asks until it is
+/// answered can do so too.
+///
+/// Each cause has a count of its own, so that none lengthens the delays of another one.
+///
+/// ```
+/// use core::time::Duration;
+/// use listwatch_core::{Backoff, Failure, Instant, TransportErrorKind};
+///
+/// let mut delays = Backoff::default().delays(7);
+/// let refused = Failure::from(TransportErrorKind::Refused);
+/// let delay = delays.after(Instant::ZERO, &refused, Duration::ZERO);
+/// assert!(delay >= Duration::from_secs(1) && delay < Duration::from_secs(5));
+/// ```
 #[derive(Clone, Debug)]
-pub(super) struct Delays {
+pub struct RetryDelays {
     backoff: Backoff,
     random: Random,
     /// Delays after refusals in a row.
@@ -93,7 +119,7 @@ pub(super) struct Delays {
     forgotten: u32,
 }
 
-impl Delays {
+impl RetryDelays {
     pub(super) fn new(backoff: Backoff, seed: u64) -> Self {
         Self {
             backoff,
@@ -104,6 +130,17 @@ impl Delays {
             interruptions: 0,
             forgotten: 0,
         }
+    }
+
+    /// The delay after a request that failed at `now`: that of a reflector whose list failed so. It is at least
+    /// `retry_after`, for which the server asked, or an hour.
+    pub fn after(&mut self, now: Instant, failure: &Failure, retry_after: Duration) -> Duration {
+        let (row, answered) = (ReactionRow::of(During::List, failure.class()), failure.is_answer());
+        if answered {
+            self.note_answer(now);
+        }
+        let cause = Cause::of(row.pace, row.reaction, answered, false);
+        self.next(now, Wait { cause, asked: retry_after, spread: Duration::ZERO })
     }
 
     /// Begins the jitter anew.
@@ -182,7 +219,7 @@ impl Delays {
 
     /// The server answered at `now`, whatever it said. An outage that was as long as the present delay stands for it:
     /// what the server refused before does not count any more.
-    pub(super) fn note_answer(&mut self, now: Instant) {
+    pub fn note_answer(&mut self, now: Instant) {
         if let Some((_, since)) = self.unanswered.take()
             && now.saturating_since(since) >= self.backoff.after(self.refusals).max(LEAST_OUTAGE)
         {
@@ -215,6 +252,12 @@ impl Delays {
 }
 
 impl Backoff {
+    /// The delays of one client. Clients with different seeds wait for different times.
+    #[must_use]
+    pub fn delays(self, seed: u64) -> RetryDelays {
+        RetryDelays::new(self, seed)
+    }
+
     /// The delay after so many others, before jitter.
     fn after(&self, delays: u32) -> Duration {
         let more = |delays: u32| delays - EXPONENTS.len() as u32 + 3;
@@ -233,8 +276,8 @@ mod tests {
         Wait { cause, asked: Duration::ZERO, spread: SECOND }
     }
 
-    fn delays() -> Delays {
-        Delays::new(Backoff::default(), 1)
+    fn delays() -> RetryDelays {
+        RetryDelays::new(Backoff::default(), 1)
     }
 
     fn millis(millis: u64) -> Duration {
@@ -242,7 +285,7 @@ mod tests {
     }
 
     /// Asserts that delays of this cause lie between `first`·2ⁿ and twice that, for these exponents.
-    fn assert_grows(delays: &mut Delays, cause: Cause) {
+    fn assert_grows(delays: &mut RetryDelays, cause: Cause) {
         for exponent in [0, 1, 2, 2, 2, 2, 3, 4, 5, 6, 7].map(|exponent| 1 << exponent) {
             let base = (millis(800) * exponent).min(30 * SECOND);
             let delay = delays.next(Instant::ZERO, wait(cause));
@@ -272,7 +315,7 @@ mod tests {
     #[test]
     fn a_server_that_does_not_answer_is_probed_for_ever_and_not_twice_within_four_seconds() {
         for seed in 0..100 {
-            let mut delays = Delays::new(Backoff::default(), seed);
+            let mut delays = RetryDelays::new(Backoff::default(), seed);
             for probe in 0..1000 {
                 let delay = delays.next(Instant::ZERO, wait(Cause::Unanswered));
                 let (least, most) = match probe {
@@ -332,7 +375,7 @@ mod tests {
             .flat_map(|first| extremes.map(|most| (*first, most)))
             .flat_map(|(first, most)| extremes.map(|probe| (first, most, probe)))
         {
-            let mut delays = Delays::new(Backoff { first, most, probe }, 1);
+            let mut delays = RetryDelays::new(Backoff { first, most, probe }, 1);
             for cause in [Cause::Broken, Cause::Refused, Cause::Relist, Cause::Unanswered].repeat(20) {
                 for (asked, spread) in extremes.iter().zip(extremes.iter().rev()) {
                     let delay = delays.next(Instant::ZERO, Wait { cause, asked: *asked, spread: *spread });

@@ -38,13 +38,9 @@ impl Reflector {
         self.count(during, reaction, row, class);
         self.relist.most_recent |= row.most_recent;
         let asked = open.retry_after.max(failure.retry_after()).unwrap_or_default();
-        let cause = match (pace, reaction) {
-            (Pace::Probing, _) if !answered => Cause::Unanswered,
-            (Pace::Probing, Reaction::Rewatch) if healthy => Cause::Broken,
-            (Pace::Probing, Reaction::Rewatch) if open.has_watched(self.now) => Cause::Interrupted,
-            (_, Reaction::Relist) if healthy => Cause::Relist,
-            (_, Reaction::Relist) if self.interrupted && class == FailureClass::Expired => Cause::Forgotten,
-            _ => Cause::Refused,
+        let cause = match Cause::of(pace, reaction, answered, healthy) {
+            Cause::Refused => self.cause_of_refusal(&open, class, reaction, pace),
+            cause => cause,
         };
         self.interrupted |= pace == Pace::Probing;
         self.react(reaction, pace, cause, asked);
@@ -56,6 +52,15 @@ impl Reflector {
         let attempts = self.outage.map_or(0, |outage| outage.attempts);
         self.report = Some(FailureReport { during, request: open.request, failure, reaction, attempts, retry_in });
         step
+    }
+
+    /// What a refusal counts as. The break of a watch is none, nor is a 410 where the watch before was interrupted.
+    fn cause_of_refusal(&self, open: &Open, class: FailureClass, reaction: Reaction, pace: Pace) -> Cause {
+        match reaction {
+            Reaction::Rewatch if pace == Pace::Probing && open.has_watched(self.now) => Cause::Interrupted,
+            Reaction::Relist if self.interrupted && class == FailureClass::Expired => Cause::Forgotten,
+            _ => Cause::Refused,
+        }
     }
 
     /// A watch that ended as it should goes on: at once, or where watches end after moments only, as often as those

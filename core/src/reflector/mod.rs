@@ -12,7 +12,7 @@ mod outage;
 mod pages;
 mod table;
 
-pub use backoff::Backoff;
+pub use backoff::{Backoff, RetryDelays};
 pub use config::{Consistency, ReflectorConfig};
 pub use failure::{During, Failure, FailureClass, Reaction};
 pub use messages::{Action, Answer, FailureReport, Input, Phase, Step};
@@ -21,7 +21,6 @@ pub use table::{Pace, REACTIONS, ReactionRow};
 use crate::time::{Instant, earliest};
 use crate::wire::{Query, RequestId, Resource};
 use alloc::sync::Arc;
-use backoff::Delays;
 use core::time::Duration;
 use open::Open;
 pub(crate) use outage::Outage;
@@ -56,7 +55,7 @@ pub struct Reflector {
     pages: Pages,
     /// How many times in a row the server refused to watch on.
     refused: u32,
-    delays: Delays,
+    delays: RetryDelays,
     /// Since the state was read, a watch broke or ended before its time, or a request was not answered.
     interrupted: bool,
     outage: Option<Outage>,
@@ -140,7 +139,7 @@ impl Reflector {
             watch_list: WatchList::default(),
             pages: Pages::default(),
             refused: 0,
-            delays: Delays::new(config.backoff, config.seed.unwrap_or_default()),
+            delays: RetryDelays::new(config.backoff, config.seed.unwrap_or_default()),
             interrupted: false,
             outage: None,
             report: None,

@@ -5,16 +5,14 @@ use crate::complaint::complain;
 use crate::live::Live;
 use crate::resource::{ResourceError, SENTENCE};
 use listwatch_runtime_smol::{
-    ApiClient, ApiError, ApiRequest, Backoff, Clock, Discovery, ExponentialBackoff, Failure, InformerStatus, Instant,
-    Printable, RateLimiter,
+    ApiClient, ApiError, ApiRequest, Backoff, Clock, Discovery, Failure, InformerStatus, Instant, Printable,
+    RetryDelays, Status,
 };
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// A server that asks for more is not believed.
-const MOST_ASKED: Duration = Duration::from_secs(3600);
 
 /// For how long a server that has just come back may not know all that it has: custom resources come last.
 const AWAKENING: Duration = Duration::from_secs(60);
@@ -24,11 +22,13 @@ pub(crate) struct Asking<'a> {
     options: &'a WatchOptions,
     clock: Clock,
     live: &'a Live,
+    /// It waits as a reflector does.
+    delays: RefCell<RetryDelays>,
     trouble: RefCell<Option<Trouble>>,
     /// When it could be asked again, after it could not.
     back: Cell<Option<Instant>>,
-    /// How often it did not have what is wanted.
-    missed: Cell<u32>,
+    /// It did not have what is wanted.
+    missed: Cell<bool>,
 }
 
 /// Why there is no answer yet.
@@ -41,7 +41,16 @@ struct Trouble {
 
 impl<'a> Asking<'a> {
     pub(crate) fn new(options: &'a WatchOptions, clock: Clock, live: &'a Live) -> Self {
-        Self { options, clock, live, trouble: RefCell::default(), back: Cell::new(None), missed: Cell::new(0) }
+        let delays = RefCell::new(Backoff::default().delays(RandomState::new().hash_one(())));
+        Self {
+            options,
+            clock,
+            live,
+            delays,
+            trouble: RefCell::default(),
+            back: Cell::default(),
+            missed: Cell::default(),
+        }
     }
 
     /// All that the server has.
@@ -80,21 +89,25 @@ impl<'a> Asking<'a> {
         if !awakes && !self.options.keep_trying {
             return Err(error);
         }
-        let missed = self.missed.get().saturating_add(1);
-        self.missed.set(missed);
-        if missed == 1 {
+        if !self.missed.replace(true) {
             self.say(format_args!("{error}; perhaps not yet, so it is asked again"));
         }
-        self.clock.sleep(delay(missed, false)).await;
+        let delay = self.delay(&Failure::Status(Status::of_code(404).into()), Duration::ZERO);
+        self.clock.sleep(delay).await;
         Ok(())
     }
 
     /// Who was told that the server cannot be asked wants to know that it can be.
     fn on_answer(&self) {
+        self.delays.borrow_mut().note_answer(self.clock.now());
         if self.trouble.take().is_some() {
             self.back.set(Some(self.clock.now()));
             self.say("well again: the server answers");
         }
+    }
+
+    fn delay(&self, failure: &Failure, asked: Duration) -> Duration {
+        self.delays.borrow_mut().after(self.clock.now(), failure, asked)
     }
 
     fn say(&self, what: impl fmt::Display) {
@@ -112,8 +125,7 @@ impl<'a> Asking<'a> {
         let before = self.trouble.take();
         let attempts = before.as_ref().map_or(1, |before| before.attempts.saturating_add(1));
         let since = before.as_ref().map_or(now, |before| before.since);
-        let asked = error.retry_after().unwrap_or_default().min(MOST_ASKED);
-        let next = now + delay(attempts, hopeless).max(asked);
+        let next = now + self.delay(&failure, error.retry_after().unwrap_or_default());
         let trouble = Trouble { failure, since, attempts, next };
         let is_new = before.is_none_or(|before| before.failure.class() != trouble.failure.class());
         if is_new || attempts.is_power_of_two() {
@@ -163,20 +175,23 @@ fn judge(error: &ApiError) -> (Failure, bool) {
     (failure, hopeless)
 }
 
-/// As a reflector waits.
-fn delay(attempts: u32, hopeless: bool) -> Duration {
-    let Backoff { first, most, .. } = Backoff::default();
-    if hopeless { most } else { ExponentialBackoff::new(first, most).delay(Instant::ZERO, attempts - 1) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{Command, parse};
+    use listwatch_runtime_smol::{TransportError, TransportErrorKind};
 
+    /// The delay had doubled up to half a minute while nothing listened.
     #[test]
-    fn delays_are_those_of_a_reflector() {
-        let millis = |attempts| delay(attempts, false).as_millis();
-        assert_eq!([1, 2, 3, 6, 7, u32::MAX].map(millis), [800, 1_600, 3_200, 25_600, 30_000, 30_000]);
-        assert_eq!(delay(1, true).as_millis(), 30_000);
+    fn discovery_found_a_server_half_a_minute_after_its_return() {
+        let arguments = lexopt::Parser::from_args(["watch", "pods", "--keep-trying"]);
+        let Ok(Command::Watch(options)) = parse(arguments) else { panic!("refused") };
+        let (clock, live) = (Clock::simulated(), Live::words(false));
+        let asking = Asking::new(&options, clock.clone(), &live);
+        let error = || ApiError::Transport(TransportError::new(TransportErrorKind::Refused, ""));
+        for attempt in 1..20 {
+            let waits = asking.on_failure(error()).unwrap().saturating_since(clock.now());
+            assert!(waits < Duration::from_secs(8), "attempt {attempt}: {waits:?}");
+        }
     }
 }

@@ -194,8 +194,6 @@ fn a_refusal_to_say_what_there_is_is_not_the_end_for_who_keeps_trying() {
     let refusing = Server::of(|_| refusal(403, "Forbidden", "User me cannot get path"));
     let run = until_it_complains(&format!("watch pods --server {} --keep-trying", refusing.url));
     assert_tried_again(&run, "User me cannot get path");
-    assert!(run.stderr.contains(", next in 30 s"), "who has to help needs longer: {}", run.stderr);
-    assert_eq!(refusing.heads().len(), 1);
 }
 
 /// Twice of each, at most.

@@ -120,6 +120,23 @@ fn a_server_that_forgets_after_each_of_many_restarts_is_asked_ever_less_often() 
     assert!(waited[20..].iter().all(|waited| *waited >= 30 * SECOND), "{waited:?}");
 }
 
+/// `listwatch watch` discovers by them before it lists.
+#[test]
+fn delays_are_those_of_a_reflector() {
+    for seed in 0..20 {
+        let mut talk = talk(ReflectorConfig { watch_list: false, seed: Some(seed), ..alone() });
+        let mut delays = Backoff::default().delays(seed);
+        let _ = talk.says(|_| Input::Start);
+        let failures = [TransportErrorKind::Refused.into(), TransportErrorKind::Reset.into(), status(503), status(403)];
+        for failure in failures.iter().cycle().take(80).chain([&failures[0]; 40]) {
+            let _ = talk.asks();
+            let delay = delays.after(talk.now, failure, Duration::ZERO);
+            let _ = talk.fails(failure.clone());
+            assert_eq!(talk.waits(), delay, "{failure}");
+        }
+    }
+}
+
 /// An API server refuses requests for some seconds until it is ready.
 #[test]
 fn a_server_that_is_back_and_not_ready_yet_was_given_a_minute() {

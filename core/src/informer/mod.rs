@@ -63,7 +63,7 @@ pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
     fifo: DeltaFifo<Arc<Object<T>>>,
     cache: C,
     queue_limit: usize,
-    stage_limit: usize,
+    max_list_bytes: usize,
     queue_bytes: usize,
     progress: Progress,
     /// The answer is over, but not all of it has been read.
@@ -88,12 +88,12 @@ pub struct InformerConfig {
     /// How many bytes one object may have at most; a larger one is skipped and reported.
     pub frame_limit: usize,
     /// How many deltas may wait before nothing more is read. A list may be as long as
-    /// [`stage_limit`](Self::stage_limit) allows.
+    /// [`max_list_bytes`](Self::max_list_bytes) allows.
     pub queue_limit: usize,
     /// How many bytes a list, or the initial events of a watch-list, may be before it is given up as too large: its items
     /// as they come, and 512 bytes for what is kept beside each. The cache keeps its state then, and nothing is taken for
     /// deleted. The default of 2 GiB is etcd's default quota for everything that a cluster has.
-    pub stage_limit: usize,
+    pub max_list_bytes: usize,
     /// How many bytes the objects of the deltas that wait may take before nothing more is read, by the JSON that they
     /// were decoded from ([`Meta::json_len`](crate::Meta::json_len)): 64 MiB by default. The last one read may go beyond
     /// it, so an object that is larger comes through by itself.
@@ -108,7 +108,7 @@ impl Default for InformerConfig {
             keep: Keep::default(),
             frame_limit: 8 << 20,
             queue_limit: 10_000,
-            stage_limit: 2 << 30,
+            max_list_bytes: 2 << 30,
             queue_bytes: 64 << 20,
         }
     }
@@ -132,7 +132,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
             fifo: DeltaFifo::with_seed(config.order, config.reflector.seed.unwrap_or_default()),
             cache,
             queue_limit: config.queue_limit.max(1),
-            stage_limit: config.stage_limit,
+            max_list_bytes: config.max_list_bytes,
             queue_bytes: config.queue_bytes.max(1),
             progress: Progress::default(),
             closing: None,

@@ -112,8 +112,8 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         let progress = &mut self.progress;
         progress.staged += 1;
         progress.staged_bytes = progress.staged_bytes.saturating_add(self.intake.part_len()).saturating_add(BESIDE);
-        if progress.staged_bytes > self.stage_limit {
-            self.on_broken(Failure::TooLarge { limit: self.stage_limit });
+        if progress.staged_bytes > self.max_list_bytes {
+            self.on_broken(Failure::TooLarge { limit: self.max_list_bytes });
         }
     }
 

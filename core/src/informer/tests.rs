@@ -561,7 +561,7 @@ fn endless(talk: &mut Talk, n: &str) -> usize {
 /// Tiny items took 1.7 GB in five seconds.
 #[test]
 fn an_endless_list_was_staged_without_a_limit() {
-    let mut talk = talk(|config| config.stage_limit = 100_000).watching(&[pod("kept", "1", 2, "0")]);
+    let mut talk = talk(|config| config.max_list_bytes = 100_000).watching(&[pod("kept", "1", 2, "0")]);
     talk.sends(&event("ERROR", r#"{"code":410}"#));
     assert_eq!(talk.told(), ["failed Watch Relist"]);
     let staged = endless(&mut talk, "0");
@@ -571,7 +571,7 @@ fn an_endless_list_was_staged_without_a_limit() {
 
 #[test]
 fn an_endless_list_of_undecodable_items_is_given_up() {
-    let mut talk = talk(|config| config.stage_limit = 100_000);
+    let mut talk = talk(|config| config.max_list_bytes = 100_000);
     let staged = endless(&mut talk, r#""bad""#);
     assert!((100..200).contains(&staged), "{staged} items");
 }

@@ -41,7 +41,7 @@ impl Reflector {
     }
 
     fn on_data(&mut self, len: usize) -> Step {
-        let (now, least) = (self.now, self.config.least_progress);
+        let (now, least) = (self.now, self.config.min_list_progress);
         if let Some(open) = &mut self.open {
             open.advance(now, len, least);
         }
@@ -116,7 +116,7 @@ impl Reflector {
         let State::Listing { token, unpaged } = &self.state else { return Step::Nothing };
         let unpaged = *unpaged;
         let empty = self.open.as_ref().is_some_and(|open| open.empty);
-        if let Some(failure) = self.pages.turn(token.as_ref(), &next, empty, self.config.page_limit) {
+        if let Some(failure) = self.pages.turn(token.as_ref(), &next, empty, self.config.max_pages) {
             return self.on_closed(failure);
         }
         self.relist.paginated |= self.asked_version().is_some();

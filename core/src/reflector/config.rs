@@ -29,10 +29,10 @@ pub struct ReflectorConfig {
     /// `answer_timeout`s, unless it ends before; 0 for no such limit. The default is 64 KiB, with the default timeout 218
     /// bytes a second: an object of 1.5 MB may take two hours, and a list at a byte a second is given up after five
     /// minutes.
-    pub least_progress: usize,
+    pub min_list_progress: usize,
     /// How many pages a list may have before it is given up as too large. The default of 10,000 pages of 500 objects each
     /// is more than an API server holds.
-    pub page_limit: u32,
+    pub max_pages: u32,
     /// For how long a watch may bring neither event nor bookmark before its version counts as overdue; `None` for ever.
     /// Servers that send bookmarks send one a minute. Once two have come about a minute apart, a watch that brings nothing
     /// for two and a half times as long, or for this long, is given up and made again: its connection may be half open.
@@ -76,8 +76,8 @@ impl Default for ReflectorConfig {
             watch_timeout: Some((Duration::from_secs(300), Duration::from_secs(600))),
             watch_margin: Duration::from_secs(30),
             answer_timeout: Some(Duration::from_secs(60)),
-            least_progress: 64 << 10,
-            page_limit: 10_000,
+            min_list_progress: 64 << 10,
+            max_pages: 10_000,
             bookmark_overdue: Some(Duration::from_secs(180)),
             backoff: Backoff::default(),
             reconnect_spread: Duration::from_secs(1),

@@ -28,12 +28,12 @@ pub enum Failure {
     EmptyPages,
     /// A list has more pages than it may have.
     TooManyPages {
-        /// How many it may have ([`ReflectorConfig::page_limit`](crate::ReflectorConfig::page_limit)).
+        /// How many it may have ([`ReflectorConfig::max_pages`](crate::ReflectorConfig::max_pages)).
         limit: u32,
     },
     /// A list, or the initial events of a watch-list, are more bytes than may be staged.
     TooLarge {
-        /// How many may be ([`InformerConfig::stage_limit`](crate::InformerConfig::stage_limit)).
+        /// How many may be ([`InformerConfig::max_list_bytes`](crate::InformerConfig::max_list_bytes)).
         limit: usize,
     },
     /// A watch-list stream ended before it had said that the initial events are complete.
@@ -45,7 +45,7 @@ pub enum Failure {
     /// Nothing came for so long that nobody can be there any more.
     Stalled,
     /// An answer that is to have an end made less progress than it has to
-    /// ([`ReflectorConfig::least_progress`](crate::ReflectorConfig::least_progress)).
+    /// ([`ReflectorConfig::min_list_progress`](crate::ReflectorConfig::min_list_progress)).
     TooSlow,
     /// A list, or a watch-list, that is older than what was seen before.
     BackInTime {
@@ -268,13 +268,13 @@ impl fmt::Display for Failure {
             Self::NotAList => f.write_str("the answer is no list"),
             Self::RepeatedPage => f.write_str("a page of the list says to go on with an earlier one"),
             Self::EmptyPages => f.write_str("the list goes on, page after page, without items"),
-            Self::TooManyPages { limit } => write!(f, "the list has more than {limit} pages (`page_limit`)"),
-            Self::TooLarge { limit } => write!(f, "the list is larger than {limit} bytes (`stage_limit`)"),
+            Self::TooManyPages { limit } => write!(f, "the list has more than {limit} pages (`max_pages`)"),
+            Self::TooLarge { limit } => write!(f, "the list is larger than {limit} bytes (`max_list_bytes`)"),
             Self::Unfinished => f.write_str("the stream ended before the initial events were complete"),
             Self::VeryShort => f.write_str("the watch ended at once and without an event"),
             Self::Unreadable => f.write_str("something in the watch, or in the list before it, could not be read"),
             Self::Stalled => f.write_str("nothing came for too long"),
-            Self::TooSlow => f.write_str("the answer comes too slowly to reach its end (`least_progress`)"),
+            Self::TooSlow => f.write_str("the answer comes too slowly to reach its end (`min_list_progress`)"),
             Self::BackInTime { version, last } => {
                 let [version, last] = [version, last].map(Printable::new);
                 write!(f, "the answer's version {version} is older than {last}, which was seen before")

@@ -35,7 +35,7 @@ pub(super) struct Open {
 
 /// A watch that lived this long works, even if nothing happened (client-go's limit of a very short watch).
 pub(super) const VERY_SHORT: Duration = Duration::from_secs(1);
-/// In how many timeouts of an answer the least progress has to be made.
+/// In how many timeouts of an answer `min_list_progress` has to come.
 const PROGRESS_TIMEOUTS: u32 = 5;
 /// A watch that ends this long before its timeout, or later, was ended by it: servers count in seconds.
 const ABOUT: Duration = Duration::from_secs(2);
@@ -134,6 +134,6 @@ impl Open {
     fn too_slow_at(&self, config: &ReflectorConfig) -> Option<Instant> {
         let (_, since) = self.progress;
         let time = config.answer_timeout?.saturating_mul(PROGRESS_TIMEOUTS);
-        Some(since + time).filter(|_| config.least_progress > 0 && self.watching.is_none())
+        Some(since + time).filter(|_| config.min_list_progress > 0 && self.watching.is_none())
     }
 }

@@ -70,7 +70,7 @@ fn informer(dice: &mut Dice) -> InformerConfig {
     reflector.consistency = dice.pick(&[Consistency::Any, Consistency::NotOlderThan, Consistency::MostRecent]);
     reflector.watch_list = dice.chance(50);
     reflector.page_size = dice.pick(&[None, Some(1), Some(2), Some(5), Some(500)]);
-    reflector.page_limit = 60;
+    reflector.max_pages = 60;
     let seconds = |least, most| Some((Duration::from_secs(least), Duration::from_secs(most)));
     reflector.watch_timeout = dice.pick(&[seconds(5, 10), seconds(60, 120), seconds(300, 600)]);
     reflector.answer_timeout = dice.pick(&[Some(Duration::from_secs(10)), Some(Duration::from_secs(60))]);

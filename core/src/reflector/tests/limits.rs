@@ -73,7 +73,7 @@ fn a_reader_that_takes_its_time_does_not_make_the_server_slow() {
 
 #[test]
 fn a_list_of_more_pages_than_the_limit_is_given_up() {
-    let mut talk = talk(ReflectorConfig { page_limit: 3, ..alone() });
+    let mut talk = talk(ReflectorConfig { max_pages: 3, ..alone() });
     talk.reflector.watch_list.given_up = Some(talk.now);
     let _ = talk.says(|_| Input::Start);
     for token in ["t1", "t2", "t3"] {

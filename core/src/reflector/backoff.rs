@@ -7,7 +7,8 @@ use core::time::Duration;
 ///
 /// *A server that refuses* is asked after `first`·2ⁿ to twice that, as client-go does, where `first`·2ⁿ is at most
 /// `most`. The third delay comes four times: an API server that has just started refuses requests for some seconds.
-/// With the defaults a client asks again after at most 6.4 s during the first 20 s, and 80 times an hour in the end.
+/// With the defaults no delay that begins within the first 15.2 s is longer than 6.4 s. In the end a client asks 80 times an
+/// hour.
 ///
 /// *A server that does not answer at all* is probed every `probe` to 9/8 of it, and after twelve probes every 3/2 to 15/8
 /// of it. The first probe comes after 1/4 to 5/4 of `probe`, which spreads clients that lost their server together. With
@@ -29,7 +30,7 @@ impl Default for Backoff {
     }
 }
 
-/// Why it is waited.
+/// The cause of a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// A healthy watch broke. Nothing is known to be wrong with the server.
@@ -68,7 +69,7 @@ pub(super) struct Wait {
     pub(super) spread: Duration,
 }
 
-/// A server that asks for more is not believed.
+/// The longest `Retry-After` that is honoured.
 const MOST_ASKED: Duration = Duration::from_secs(3600);
 /// Time passes between two attempts, whatever the configuration says.
 const LEAST: Duration = Duration::from_millis(1);
@@ -294,11 +295,24 @@ mod tests {
     }
 
     #[test]
-    fn delays_after_refusals_stay_below_seven_seconds_for_twenty_and_then_double_up_to_a_minute() {
+    fn delays_after_refusals_stay_the_same_four_times_and_then_double_up_to_a_minute() {
         let mut delays = delays();
         assert_grows(&mut delays, Cause::Refused);
         delays.reset(PROOF);
         assert_grows(&mut delays, Cause::Refused);
+    }
+
+    /// The documentation promised it for 20 s.
+    #[test]
+    fn a_refusal_within_the_first_fifteen_seconds_is_followed_by_a_request_within_seven() {
+        for seed in 0..2000 {
+            let (mut delays, mut elapsed) = (RetryDelays::new(Backoff::default(), seed), Duration::ZERO);
+            while elapsed < millis(15_200) {
+                let delay = delays.next(Instant::ZERO, wait(Cause::Refused));
+                assert!(delay < millis(6400), "seed {seed}, after {elapsed:?}: {delay:?}");
+                elapsed += delay;
+            }
+        }
     }
 
     #[test]

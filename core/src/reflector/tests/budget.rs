@@ -35,7 +35,7 @@ fn requests(seed: u64, server: Server) -> [usize; 2] {
 }
 
 /// Answers what asks for the whole state, and watches as `watch` does.
-fn healthy_but_for(talk: &mut Talk, asked: &str, watch: fn(&mut Talk)) {
+fn healthy_but_for(talk: &mut Talk, asked: &str, watch: impl FnOnce(&mut Talk)) {
     talk.head(200);
     match asked {
         _ if asked.contains("sendInitialEvents") => {
@@ -47,8 +47,15 @@ fn healthy_but_for(talk: &mut Talk, asked: &str, watch: fn(&mut Talk)) {
     }
 }
 
-fn lives(talk: &mut Talk, seconds: u64) {
-    talk.now = talk.now + Duration::from_secs(seconds);
+/// Answers what asks for the whole state. A watch brings an event or none, lives for so many seconds, and is over.
+fn watched(talk: &mut Talk, asked: &str, event: bool, seconds: u64, over: fn(&mut Talk)) {
+    healthy_but_for(talk, asked, |talk| {
+        if event {
+            says_something(talk);
+        }
+        talk.now = talk.now + Duration::from_secs(seconds);
+        over(talk);
+    });
 }
 
 fn ends(talk: &mut Talk) {
@@ -144,43 +151,16 @@ const FAILURES: &[(&str, usize, Server)] =
                 _ if asked.contains("watch") => {}
                 _ => _ = talk.says(|id| Input::Answer(id, Answer::Unreadable)),
             }
-            healthy_but_for(talk, asked, |talk| {
-                lives(talk, 1);
-                ends(talk);
-            });
+            watched(talk, asked, false, 1, ends);
         }),
         ("watches that end at once", REFUSED, |talk, asked| healthy_but_for(talk, asked, ends)),
-        ("watches that bring an event and break", REFUSED, |talk, asked| {
-            healthy_but_for(talk, asked, |talk| {
-                says_something(talk);
-                resets(talk);
-            });
-        }),
-        ("watches that bring an event and end", ENDED, |talk, asked| {
-            healthy_but_for(talk, asked, |talk| {
-                says_something(talk);
-                ends(talk);
-            });
-        }),
-        ("watches that end after a second", ENDED, |talk, asked| {
-            healthy_but_for(talk, asked, |talk| {
-                lives(talk, 1);
-                ends(talk);
-            });
-        }),
+        ("watches that bring an event and break", REFUSED, |talk, asked| watched(talk, asked, true, 0, resets)),
+        ("watches that bring an event and end", ENDED, |talk, asked| watched(talk, asked, true, 0, ends)),
+        ("watches that end after a second", ENDED, |talk, asked| watched(talk, asked, false, 1, ends)),
         ("watches that bring an event and end after ten seconds", ENDED, |talk, asked| {
-            healthy_but_for(talk, asked, |talk| {
-                says_something(talk);
-                lives(talk, 10);
-                ends(talk);
-            });
+            watched(talk, asked, true, 10, ends);
         }),
-        ("watches that break after half a minute", ENDED, |talk, asked| {
-            healthy_but_for(talk, asked, |talk| {
-                lives(talk, 30);
-                resets(talk);
-            });
-        }),
+        ("watches that break after half a minute", ENDED, |talk, asked| watched(talk, asked, false, 30, resets)),
         ("watches that are expired from the start", REFUSED, |talk, asked| {
             healthy_but_for(talk, asked, |talk| _ = talk.says(|id| broken(id, status(410))));
         }),

@@ -13,6 +13,7 @@ use listwatch_runtime_smol::{
     MetadataOnly, Object, Outcome, Raw, Resource, Shared, SharedWorkQueue, StdLock, WorkQueue, Workers, run,
 };
 use serde::de::DeserializeOwned;
+use smol::future::{poll_once, yield_now};
 use smol::stream::StreamExt;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::sync::Arc;
@@ -20,9 +21,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A cache that workers read while the informer writes.
 type SharedCache<T> = Arc<Shared<Indexer<Arc<Object<T>>>, StdLock>>;
-
-/// How many events are taken before the workers get their turn.
-const TURN: u64 = 64;
 
 /// Plays a recording as the options say.
 ///
@@ -110,17 +108,18 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             if let Some(key) = event.key() {
                 self.queue.add(key.clone());
             }
-            if self.counts.events.is_multiple_of(TURN) {
-                self.show_progress();
-                smol::future::yield_now().await;
-            }
         }
         Ok(())
     }
 
-    /// The next event. Nothing printed stays hidden while it is waited for.
+    /// The next event. Nothing printed stays hidden while it is waited for; that workers get their turn is no waiting.
     async fn next(&mut self) -> std::io::Result<Option<Event<T>>> {
-        if let Some(event) = smol::future::poll_once(self.events.next()).await {
+        if let Some(event) = poll_once(self.events.next()).await {
+            return Ok(event);
+        }
+        self.show_progress();
+        yield_now().await;
+        if let Some(event) = poll_once(self.events.next()).await {
             return Ok(event);
         }
         self.printer.out().flush()?;

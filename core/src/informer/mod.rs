@@ -94,8 +94,8 @@ pub struct InformerConfig {
     /// as they come, and 512 bytes for what is kept beside each. The cache keeps its state then, and nothing is taken for
     /// deleted. The default of 2 GiB is etcd's default quota for everything that a cluster has.
     pub max_list_bytes: usize,
-    /// How many bytes the objects of the deltas that wait may take before nothing more is read, by the JSON that they
-    /// were decoded from ([`Meta::json_len`](crate::Meta::json_len)): 64 MiB by default. The last one read may go beyond
+    /// How many bytes the objects of waiting deltas may take before nothing more is read: 64 MiB by default. The JSON
+    /// that they were decoded from counts ([`Meta::json_len`](crate::Meta::json_len)). The last one read may go beyond
     /// it, so an object that is larger comes through by itself.
     pub queue_bytes: usize,
 }

@@ -661,7 +661,7 @@ fn who_waits_for_the_first_state_is_told_when_waiting_does_not_help() {
     }
 }
 
-/// Pain 4. It was known by snapshots of the queue, so it was late by up to a queue's length, and by key was not known at
+/// Pain 4. It was known by snapshots of the queue, so it was late by up to a queue's length. By key it was not known at
 /// all while anything waited.
 #[test]
 fn the_applied_version_was_late_by_a_queues_length() {

@@ -88,8 +88,8 @@ impl Reflector {
         }
     }
 
-    /// The first page's limit. With one, a server does not answer from memory what is not to be older than a version;
-    /// beside "whatever is at hand" old servers ignore it, and who does not has nothing in memory.
+    /// The first page's limit. If the list has a limit, a server does not answer `NotOlderThan` from memory. For
+    /// version `0`, old servers ignore the limit. A server that honours it has no watch cache.
     fn limit(&self) -> Option<u32> {
         let from_memory = self.asked_version().is_some_and(|version| &*version != ANY);
         self.config.page_size.filter(|_| !from_memory || self.relist.paginated)

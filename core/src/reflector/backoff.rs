@@ -10,9 +10,9 @@ use core::time::Duration;
 /// With the defaults no delay that begins within the first 15.2 s is longer than 6.4 s. In the end a client asks 80 times an
 /// hour.
 ///
-/// *A server that does not answer at all* is probed every `probe` to 9/8 of it, and after twelve probes every 3/2 to 15/8
-/// of it. The first probe comes after 1/4 to 5/4 of `probe`, which spreads clients that lost their server together. With
-/// the defaults a probe is made every 4 to 4.5 s for a minute, and every 6 to 7.5 s then.
+/// *A server that does not answer at all* is probed every `probe` to 9/8 of it. After twelve probes the distance is 3/2
+/// to 15/8 of it. The first probe comes after 1/4 to 5/4 of `probe`, which spreads clients that lost their server
+/// together. With the defaults a probe is made every 4 to 4.5 s for a minute, and every 6 to 7.5 s then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The first delay after a refusal.

@@ -15,40 +15,39 @@ pub struct ReflectorConfig {
     /// Between which durations the time is drawn after which a watch is ended by the server, in whole seconds and at
     /// least one; `None` to leave it to the server. client-go's are five and ten minutes.
     ///
-    /// With `None` nothing here limits how long a watch may be silent before two bookmarks have come: one whose other side
-    /// is gone without a word (a machine that lost its power, a firewall that forgot the connection) is noticed by the
-    /// transport or by nobody, and only [`bookmark_overdue`](Self::bookmark_overdue) makes the status say that something is
-    /// odd. client-go has HTTP/2 pings there, after 30 s of silence and with 15 s for the answer.
+    /// With `None`, the reflector sets no limit for a silent watch before two bookmarks have come. A half-open
+    /// connection is then detected by the transport alone. [`bookmark_overdue`](Self::bookmark_overdue) only changes
+    /// the status. client-go uses HTTP/2 pings (30 s of silence, 15 s for the answer).
     pub watch_timeout: Option<(Duration, Duration)>,
     /// How much longer than its timeout, or than its last byte, a watch may live before it is given up.
     pub watch_margin: Duration,
     /// For how long a list, the initial events of a watch-list, or a server that was asked for anything, may be silent
     /// before it is given up; `None` for ever.
     pub answer_timeout: Option<Duration>,
-    /// How many bytes have to come of a list, of the initial events of a watch-list, or of a refusal, within five
-    /// `answer_timeout`s, unless it ends before; 0 for no such limit. The default is 64 KiB, with the default timeout 218
-    /// bytes a second: an object of 1.5 MB may take two hours, and a list at a byte a second is given up after five
-    /// minutes.
+    /// How many bytes of a list, of initial events, or of a refusal have to come within five `answer_timeout`s, unless
+    /// it ends before. 0 sets no limit. The default is 64 KiB, with the default timeout 218 bytes a second: an object
+    /// of 1.5 MB may take two hours, and a list at a byte a second is given up after five minutes.
     pub min_list_progress: usize,
     /// How many pages a list may have before it is given up as too large. The default of 10,000 pages of 500 objects each
     /// is more than an API server holds.
     pub max_pages: u32,
     /// For how long a watch may bring neither event nor bookmark before its version counts as overdue; `None` for ever.
-    /// Servers that send bookmarks send one a minute. Once two have come about a minute apart, a watch that brings nothing
-    /// for two and a half times as long, or for this long, is given up and made again: its connection may be half open.
-    /// Otherwise an overdue watch goes on, and the status says so; but one that
-    /// ends without a word is followed by a relist, and so are the 2nd, 4th, 8th, 16th, 32nd, 48th … in a row: the server may have been
-    /// restored from a backup, and wait for a version that it is yet to reach.
+    /// Servers that send bookmarks send one a minute. Once two have come about a minute apart, a limit applies: two and
+    /// a half times their distance, or this long. A watch that brings nothing for that time is made again, because its
+    /// connection may be half open. Otherwise an overdue watch goes on, and the status shows it. If such a watch ends
+    /// without an event, a relist follows. Of several in a row, the 2nd, 4th, 8th and 16th lead to a relist, then every
+    /// 16th. The server may have been restored from a backup.
     pub bookmark_overdue: Option<Duration>,
     /// The delays after failures.
     pub backoff: Backoff,
-    /// Over how much time clients come back that lost a healthy watch at the same moment, or that the server told to come
-    /// back after the same time (`Retry-After`; a quarter of that where it is longer). Zero for a client that has no
+    /// The time over which clients spread that lost a healthy watch at the same moment. Clients with the same
+    /// `Retry-After` spread over it too, or over a quarter of that where it is longer. Zero for a client that has no
     /// company.
     pub reconnect_spread: Duration,
     /// Where the jitter and the hashes begin. `None` leaves it to the program that drives the informer: a runtime draws
-    /// it from the system ([`Informer::seed_unless_chosen`](crate::Informer::seed_unless_chosen)), because informers with
-    /// the same seed end their watches, and return after an outage, at the same moment. Where nobody draws one, it is 0.
+    /// it from the system ([`Informer::seed_unless_chosen`](crate::Informer::seed_unless_chosen)). Informers with the
+    /// same seed would end their watches, and return after an outage, at the same moment. Where nobody draws one, it is
+    /// 0.
     pub seed: Option<u64>,
 }
 

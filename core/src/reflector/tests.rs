@@ -216,8 +216,8 @@ fn a_refused_watch_goes_on_from_its_version_after_a_growing_delay() {
 }
 
 /// F13 differs on purpose: neither time nor an event resets the back-off, but a watch that lived for as long as the
-/// present delay. With client-go a permanent outage begins again with the first delay every two minutes (defect 2); with
-/// kube-rs an event, or the mere beginning of a list, is enough (defect 9).
+/// present delay. With client-go a permanent outage begins again with the first delay every two minutes (defect 2).
+/// With kube-rs an event, or the mere beginning of a list, is enough (defect 9).
 #[test]
 fn only_a_watch_that_lived_for_as_long_as_the_delay_resets_it() {
     let first = Duration::from_millis(1600);

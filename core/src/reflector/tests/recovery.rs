@@ -63,7 +63,7 @@ pub(super) fn watching(seed: u64) -> Talk {
     talk
 }
 
-/// The delays grew while nothing listened, up to a minute, and the spread added up to 40 s.
+/// The delays grew while nothing listened, up to a minute, and the spread added to them.
 #[test]
 fn after_a_restart_of_the_server_a_client_came_back_late() {
     for seed in 0..200 {

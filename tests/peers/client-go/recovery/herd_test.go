@@ -25,8 +25,8 @@ func TestAThousandClientsThatLoseTheirServer(t *testing.T) {
 			return returns[int(share*float64(len(returns)-1))].Seconds()
 		}
 		figures.note(t, "herd", fmt.Sprintf("%.0f", outage.Seconds()), []figure{
-			{float64(peak), 0.2, 20}, {float64(requests), 0.1, 20},
-			{seconds(0.5), 0.1, 1}, {seconds(0.9), 0.1, 1}, {seconds(1), 0.2, 2},
+			{float64(peak), 0.4, 30}, {float64(requests), 0.1, 20},
+			{seconds(0.5), 0.3, 3}, {seconds(0.9), 0.2, 3}, {seconds(1), 0.2, 5},
 		}, "")
 	}
 }

@@ -13,7 +13,8 @@ use std::sync::Arc;
 /// What an informer tells, as a stream: the driver of core, with a clock to wait by.
 ///
 /// It ends only where [`until`](Self::until) says so; a server's changes have no end. After some dozen events that were
-/// ready at once it lets other tasks go on.
+/// ready at once it lets other tasks go on, and after each read of a transport that blocks. Simulated time does not pass
+/// while such a transport asks to be read again at once.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
@@ -160,25 +161,25 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + U
         if this.budget.poll_spend(cx).is_pending() {
             return Poll::Pending;
         }
-        loop {
-            let polled = this.driver.poll(this.clock.now(), cx);
-            this.hold_outside();
-            if let Poll::Ready(event) = polled {
-                if matches!(event, Event::Synced | Event::Failed(_)) {
-                    this.announce();
-                }
-                return Poll::Ready(Some(event));
+        let polled = this.driver.poll(this.clock.now(), cx);
+        this.hold_outside();
+        if let Poll::Ready(event) = polled {
+            if matches!(event, Event::Synced | Event::Failed(_)) {
+                this.announce();
             }
-            this.announce();
-            if (this.until)(&this.driver) {
-                this.outside = None;
-                return Poll::Ready(this.driver.informer_mut().poll_event());
-            }
-            if this.poll_sleep(cx).is_pending() {
-                this.budget.refill();
-                return Poll::Pending;
-            }
+            return Poll::Ready(Some(event));
         }
+        this.announce();
+        if (this.until)(&this.driver) {
+            this.outside = None;
+            return Poll::Ready(this.driver.informer_mut().poll_event());
+        }
+        this.budget.refill();
+        if this.poll_sleep(cx).is_ready() {
+            // A transport that blocks asks for the next read at once, after one that may have taken long.
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
     }
 }
 
@@ -443,5 +444,29 @@ mod tests {
             turns += 1;
         }
         assert!(turns > 100, "{turns} turns for the others in {told} events");
+    }
+
+    /// Waits for its peer in each read and then asks for the next one at once, so many times, and is pending then.
+    struct AsksAgain(u32);
+
+    impl ListerWatcher for AsksAgain {
+        fn open(&mut self, _: RequestId, _: &Request) {}
+
+        fn poll_read(&mut self, turn: Turn<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
+            let Some(left) = self.0.checked_sub(1) else { return Poll::Pending };
+            self.0 = left;
+            Poll::Ready(Incoming::Idle { until: Some(turn.now) })
+        }
+
+        fn abort(&mut self, _: RequestId) {}
+    }
+
+    #[test]
+    fn a_transport_that_asked_to_be_read_again_at_once_kept_the_thread() {
+        let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
+        let mut events = Events::start(Driver::new(informer, AsksAgain(10_000)), Clock::simulated());
+        assert!(events.poll_next(&mut Context::from_waker(Waker::noop())).is_pending());
+        let left = events.driver().transport().0;
+        assert!(left > 9_000, "{left} of 10000 reads are left when the others get their turn");
     }
 }

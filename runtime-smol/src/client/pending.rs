@@ -2,7 +2,7 @@ use super::OpenCalls;
 use crate::caught::caught_call;
 use crate::clock::{Clock, Outside, Sleep};
 use core::pin::Pin;
-use core::task::{Context, Poll, ready};
+use core::task::{Context, Poll};
 use core::time::Duration;
 use listwatch_core::{ApiRequest, ApiResponse, Instant, Reply, RequestId, TransportError, TransportErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -81,21 +81,23 @@ impl Future for Pending {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        loop {
-            let until = match this.ask(cx) {
-                Poll::Ready(Reply::Answered(response)) => return Poll::Ready(Ok(response)),
-                Poll::Ready(Reply::Failed(error)) => return Poll::Ready(Err(error)),
-                Poll::Ready(Reply::Idle { until }) => {
-                    this.outside = None;
-                    until
-                }
-                Poll::Pending => {
-                    this.outside.get_or_insert_with(|| this.clock.outside());
-                    this.deadline()
-                }
-            };
-            ready!(this.clock.poll_at(&mut this.sleep, until, cx));
+        let until = match this.ask(cx) {
+            Poll::Ready(Reply::Answered(response)) => return Poll::Ready(Ok(response)),
+            Poll::Ready(Reply::Failed(error)) => return Poll::Ready(Err(error)),
+            Poll::Ready(Reply::Idle { until }) => {
+                this.outside = None;
+                until
+            }
+            Poll::Pending => {
+                this.outside.get_or_insert_with(|| this.clock.outside());
+                this.deadline()
+            }
+        };
+        if this.clock.poll_at(&mut this.sleep, until, cx).is_ready() {
+            // A transport that blocks asks for the next poll at once, after one that may have taken long.
+            cx.waker().wake_by_ref();
         }
+        Poll::Pending
     }
 }
 

@@ -7,7 +7,7 @@ use listwatch_core::{
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 
 fn pods() -> Api<Value> {
     Api::new(&Resource::new("/api/v1/namespaces/web/pods"))
@@ -286,4 +286,26 @@ fn a_request_whose_open_panicked_stayed_in_the_transport() {
     let client = Client::new(Flawed(Arc::clone(&open)), clock.clone());
     assert!(run(&clock, &Executor::new(), client.call(pods().get("a"))).is_err());
     assert_eq!(open.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_transport_that_asked_to_be_polled_again_at_once_kept_the_thread() {
+    /// Does so as often as this says, and is pending then.
+    struct AsksAgain(Arc<AtomicU32>);
+    impl ApiTransport for AsksAgain {
+        fn open(&mut self, _: RequestId, _: &ApiRequest) {}
+        fn poll_response(&mut self, _: RequestId, turn: Turn<'_, '_>) -> Poll<Reply> {
+            match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
+                Ok(_) => Poll::Ready(Reply::Idle { until: Some(turn.now) }),
+                Err(_) => Poll::Pending,
+            }
+        }
+        fn abort(&mut self, _: RequestId) {}
+    }
+    let left = Arc::new(AtomicU32::new(10_000));
+    let client = Client::new(AsksAgain(Arc::clone(&left)), Clock::simulated());
+    let mut call = Box::pin(client.call(pods().get("a")));
+    assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let left = left.load(Ordering::Relaxed);
+    assert!(left > 9_000, "{left} of 10000 polls are left when the others get their turn");
 }

@@ -7,6 +7,7 @@ use crate::wire::{
     WatchEvent,
 };
 use alloc::format;
+use alloc::sync::Arc;
 use serde::de::DeserializeOwned;
 
 /// Reads one answer after the other.
@@ -21,6 +22,8 @@ pub(super) struct Intake {
     list: ListMeta,
     /// The length of the part that was returned last.
     part_len: usize,
+    /// A frame is with the caller's type; found true, the type panicked and the frame is gone.
+    decoding: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +69,7 @@ impl Intake {
             body: Body::None,
             list: ListMeta::default(),
             part_len: 0,
+            decoding: false,
         }
     }
 
@@ -88,6 +92,7 @@ impl Intake {
             (200, _) => Body::Watch,
             (status, _) => Body::Status(status),
         };
+        self.decoding = false;
         self.id = id;
         self.framer = Framer::new(framing, self.frame_limit);
         self.buffer.clear();
@@ -127,6 +132,9 @@ impl Intake {
         if !matches!(self.body, Body::List | Body::Watch) {
             return None;
         }
+        if self.decoding {
+            return Some(self.after_panic());
+        }
         loop {
             let Some(frame) = self.framer.next_frame(self.buffer.filled()) else {
                 self.buffer.consume(self.framer.reclaim());
@@ -137,13 +145,22 @@ impl Intake {
                 _ => 0,
             };
             match frame {
-                Frame::Item(item) => return Some(Part::Item(self.decoder.item(item, &self.list))),
-                Frame::Value(event) => return Some(Part::Event(self.decoder.watch_event(event))),
+                Frame::Item(item) => {
+                    self.decoding = true;
+                    let item = self.decoder.item(item, &self.list);
+                    self.decoding = false;
+                    return Some(Part::Item(item));
+                }
+                Frame::Value(event) => {
+                    self.decoding = true;
+                    let event = self.decoder.watch_event(event);
+                    self.decoding = false;
+                    return Some(Part::Event(event));
+                }
                 Frame::Field { name, value } => self.list.read_field(name, value),
                 Frame::ListEnd => {}
                 Frame::NotAList => return Some(Part::NotAList),
-                Frame::TooLong if self.body == Body::List => return Some(Part::Item(Err(self.too_long()))),
-                Frame::TooLong => return Some(Part::Event(Err(self.too_long()))),
+                Frame::TooLong => return Some(self.unreadable(self.too_long())),
             }
         }
     }
@@ -159,8 +176,22 @@ impl Intake {
         }
     }
 
-    fn too_long(&self) -> Undecodable {
-        let error = format!("longer than the limit of {} bytes", self.frame_limit).into();
-        Undecodable { key: None, version: None, change: None, error }
+    /// The caller caught a panic of its type and goes on. The frame is not read again, which could panic again.
+    fn after_panic<T>(&mut self) -> Part<T> {
+        self.decoding = false;
+        self.unreadable("the Deserialize of the object's type panicked".into())
+    }
+
+    fn too_long(&self) -> Arc<str> {
+        format!("longer than the limit of {} bytes", self.frame_limit).into()
+    }
+
+    /// A part of which nothing is known.
+    fn unreadable<T>(&self, error: Arc<str>) -> Part<T> {
+        let undecodable = Undecodable { key: None, version: None, change: None, error };
+        match self.body {
+            Body::List => Part::Item(Err(undecodable)),
+            _ => Part::Event(Err(undecodable)),
+        }
     }
 }

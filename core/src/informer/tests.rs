@@ -9,7 +9,17 @@ use std::vec::Vec;
 
 #[derive(Debug, PartialEq, serde::Deserialize)]
 struct Pod {
+    #[serde(deserialize_with = "number")]
     n: u32,
+}
+
+/// A type of the caller's that panics for one number.
+const PANICS: &str = "13";
+
+fn number<'de, D: serde::Deserializer<'de>>(json: D) -> Result<u32, D::Error> {
+    let number = <u32 as serde::Deserialize>::deserialize(json)?;
+    assert_ne!(number.to_string(), PANICS);
+    Ok(number)
 }
 
 /// An informer and the server it talks to, by hand.
@@ -802,4 +812,35 @@ fn events_asked_of_the_objects_what_their_handles_do_not_need() {
     for (event, shown) in events {
         assert_eq!(same(&event), shown);
     }
+}
+
+/// The caller catches what the type of its objects panics with, and goes on.
+fn sends_a_panic(talk: &mut Talk, body: &str) {
+    let sends = std::panic::AssertUnwindSafe(|| talk.sends(body));
+    assert!(std::panic::catch_unwind(sends).is_err());
+}
+
+#[test]
+fn an_object_whose_decoding_panicked_was_told_as_deleted() {
+    let pods = |n: &str| [pod("a", "1", 1, "0"), pod("b", "2", 2, n), pod("c", "3", 3, "0")];
+    let mut talk = talk(|_| ()).watching(&pods("0"));
+    talk.sends(&event("ERROR", r#"{"kind":"Status","code":410,"reason":"Expired"}"#));
+    assert!(!talk.asked().contains("watch=1"));
+    let _ = talk.told();
+    talk.head(200);
+    sends_a_panic(&mut talk, &list(9, &pods(PANICS)));
+    talk.ends();
+    let told = talk.told();
+    assert!(!told.iter().any(|told| told.starts_with("vanished")), "{told:?}");
+    assert_eq!(talk.cache().len(), 3);
+}
+
+#[test]
+fn a_change_whose_decoding_panicked_was_lost() {
+    let mut talk = talk(|_| ()).watching(&[pod("a", "1", 1, "0")]);
+    sends_a_panic(&mut talk, &event("MODIFIED", &pod("a", "1", 2, PANICS)));
+    talk.sends(&event("MODIFIED", &pod("b", "2", 3, "0")));
+    talk.ends();
+    let asked = talk.asked();
+    assert!(!asked.contains("watch=1"), "after a change that is lost it lists again: {asked}");
 }

@@ -15,7 +15,7 @@ pub enum Outcome {
     RequeueAfter(Duration),
 }
 
-/// A failure, with the time that the server asks for if it asks for one (`Retry-After`).
+/// A failure, with the time that the server asks for if it asks for one (`Retry-After`); at most an hour.
 ///
 /// ```
 /// use listwatch_runtime_smol::{ApiError, Outcome};

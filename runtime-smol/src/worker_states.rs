@@ -174,11 +174,11 @@ mod tests {
         block_on(worker.run(async {
             worker.take(7);
             states.end(end);
-            assert!(states.poll_ended(&mut cx, end).is_pending());
+            assert!(states.poll_ended(&cx, end).is_pending());
             worker.give_up();
         }));
         drop(worker);
-        let ended = states.poll_ended(&mut cx, end);
+        let ended = states.poll_ended(&cx, end);
         assert_eq!(ended, Poll::Ready(Ended { dropped: [7].to_vec(), blocked: Vec::new() }));
     }
 
@@ -189,10 +189,10 @@ mod tests {
         states.end(Instant::ZERO);
         let late = Instant::ZERO + TO_RETURN;
         block_on(worker.run(async {
-            assert!(states.poll_ended(&mut cx, late).is_pending());
+            assert!(states.poll_ended(&cx, late).is_pending());
             worker.take(7);
             assert_eq!(
-                states.poll_ended(&mut cx, late),
+                states.poll_ended(&cx, late),
                 Poll::Ready(Ended { dropped: Vec::new(), blocked: [7].to_vec() })
             );
         }));

@@ -1,5 +1,5 @@
 use crate::text::Printable;
-use crate::transport::TransportError;
+use crate::transport::{MOST_ASKED, TransportError};
 use crate::wire::Status;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -14,7 +14,7 @@ pub enum ApiError {
     Status {
         /// What it says.
         status: Box<Status>,
-        /// How long it asks to wait.
+        /// How long it asks to wait, in a header; [`retry_after`](Self::retry_after) has a limit.
         retry_after: Option<Duration>,
     },
     /// The server could not be asked, or its answer did not come.
@@ -83,11 +83,14 @@ impl ApiError {
         self.is(429, "TooManyRequests")
     }
 
-    /// How long the server asks to wait.
+    /// How long the server asks to wait, by a header or else by its status; at most an hour, the limit of the reflector
+    /// too.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Status { status, retry_after } => retry_after.or_else(|| status.retry_after()),
+            Self::Status { status, retry_after } => {
+                retry_after.or_else(|| status.retry_after()).map(|asked| asked.min(MOST_ASKED))
+            }
             _ => None,
         }
     }

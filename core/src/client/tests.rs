@@ -149,6 +149,15 @@ fn a_wait_comes_from_the_header_or_else_from_the_status() {
 }
 
 #[test]
+fn a_server_that_asked_for_a_century_was_believed() {
+    let century = Duration::from_secs(100 * 365 * 86_400);
+    let server = Server::new(|_| ApiResponse::new(429, *b"").with_retry_after(Some(century)));
+    let hour = Some(Duration::from_secs(3600));
+    assert_eq!(pods().get("a").send(&server).unwrap_err().retry_after(), hour);
+    assert_eq!(refused(429, r#"{"details":{"retryAfterSeconds":3153600000}}"#).retry_after(), hour);
+}
+
+#[test]
 fn a_conflict_is_tried_again_four_times_and_nothing_else_is() {
     let (conflict, other) = (refused(409, ""), refused(500, ""));
     let mut retry = ConflictRetry::new(1);

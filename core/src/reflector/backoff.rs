@@ -1,6 +1,7 @@
 use super::{During, Failure, Pace, Reaction, ReactionRow};
 use crate::random::Random;
 use crate::time::Instant;
+use crate::transport::MOST_ASKED;
 use core::time::Duration;
 
 /// How long to wait between attempts.
@@ -69,8 +70,6 @@ pub(super) struct Wait {
     pub(super) spread: Duration,
 }
 
-/// The longest `Retry-After` that is honoured.
-const MOST_ASKED: Duration = Duration::from_secs(3600);
 /// Time passes between two attempts, whatever the configuration says.
 const LEAST: Duration = Duration::from_millis(1);
 /// The exponents of the first delays after refusals; those after them go on to grow.

@@ -1,6 +1,9 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
+/// How long a server may ask to wait: one that asks for more is not believed.
+pub(crate) const MOST_ASKED: Duration = Duration::from_secs(3600);
+
 /// Status and headers of an answer, as far as the machines look at them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {

@@ -1,12 +1,17 @@
-//! That each way of decoding costs what it should: nothing is read by way of a whole document.
+//! That each way of decoding costs what it should: nothing is read by way of a whole document. That what was large once
+//! gives its memory back.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use core::time::Duration;
 use flate2::read::MultiGzDecoder;
-use listwatch_core::{Decoder, MetadataOnly, Raw, WatchEvent};
+use listwatch_core::{
+    Decoder, Discipline, ExponentialBackoff, Indexer, Instant, Keyed, Lanes, MetadataOnly, Raw, WatchEvent, WorkQueue,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
@@ -37,9 +42,101 @@ fn costs<T: DeserializeOwned>(frames: &[Vec<u8>]) -> (u64, u64) {
     ((after.total_blocks - before.total_blocks) / objects, (after.total_bytes - before.total_bytes) / objects)
 }
 
+/// Of the whole process, so one test at a time.
+fn profiled() -> (dhat::Profiler, MutexGuard<'static, ()>) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    (dhat::Profiler::builder().testing().build(), alone)
+}
+
+/// The bytes that `machine` holds when it has worked and is empty again.
+fn held_after<T>(mut machine: T, mut work: impl FnMut(&mut T)) -> usize {
+    let before = dhat::HeapStats::get().curr_bytes;
+    work(&mut machine);
+    dhat::HeapStats::get().curr_bytes.saturating_sub(before)
+}
+
+/// More than a container keeps for the next time, and less than a tenth of what it had.
+const LITTLE: usize = 256 * 1024;
+const MANY: u32 = 50_000;
+
+fn burst<D: Discipline<u32>>(queue: &mut WorkQueue<u32, ExponentialBackoff, D>) {
+    (0..MANY).for_each(|key| _ = queue.add(key));
+    while let Some(job) = queue.poll_job() {
+        queue.done(job);
+    }
+}
+
+#[test]
+fn a_queue_that_was_long_once_kept_its_memory_for_ever() {
+    let _profiled = profiled();
+    let held = held_after(WorkQueue::<u32>::default().with_metrics(), burst);
+    assert!(held < LITTLE, "{held} bytes after a burst");
+    let lanes = Lanes::default().with_groups(|key: &u32, to| to.write_u32(*key));
+    let held = held_after(WorkQueue::with_discipline(ExponentialBackoff::default(), lanes, 0), burst);
+    assert!(held < LITTLE, "{held} bytes after a burst in lanes");
+    let held = held_after(WorkQueue::<u32>::default(), |queue| {
+        let second = Duration::from_secs(1);
+        (0..MANY).for_each(|key| _ = queue.add_after(Instant::ZERO, key, second));
+        queue.handle_timeout(Instant::ZERO + second);
+        while let Some(job) = queue.poll_job() {
+            queue.done(job);
+        }
+    });
+    assert!(held < LITTLE, "{held} bytes after delays");
+}
+
+#[test]
+fn an_empty_queue_asks_for_no_memory_for_each_key() {
+    let _profiled = profiled();
+    let mut queue = WorkQueue::<u32>::default().with_metrics();
+    burst(&mut queue);
+    let work = |queue: &mut WorkQueue<u32>| {
+        queue.add(1);
+        let job = queue.poll_job().unwrap();
+        queue.done(job);
+    };
+    work(&mut queue);
+    let before = dhat::HeapStats::get().total_blocks;
+    (0..1000).for_each(|_| work(&mut queue));
+    // The harness, too, allocates now and then.
+    let allocated = dhat::HeapStats::get().total_blocks - before;
+    assert!(allocated < 500, "{allocated} allocations for 1000 keys");
+}
+
+/// An object that is its key.
+struct Numbered(u32);
+
+impl Keyed for Numbered {
+    type Key = u32;
+
+    fn key(&self) -> &u32 {
+        &self.0
+    }
+}
+
+#[test]
+fn an_indexer_that_was_large_once_kept_its_memory_for_ever() {
+    let _profiled = profiled();
+    let filled = |indexer: &mut Indexer<Numbered>| {
+        indexer.add_index(|object: &Numbered, emit: &mut dyn FnMut(&str)| emit(&object.0.to_string()));
+        (0..MANY).for_each(|n| _ = indexer.insert(Numbered(n)));
+    };
+    let held = held_after(Indexer::new(), |indexer| {
+        filled(indexer);
+        indexer.clear();
+    });
+    assert!(held < LITTLE, "{held} bytes after clear");
+    let held = held_after(Indexer::new(), |indexer| {
+        filled(indexer);
+        (0..MANY).for_each(|n| _ = indexer.remove(&n));
+    });
+    assert!(held < LITTLE, "{held} bytes after each object was removed");
+}
+
 #[test]
 fn metadata_and_text_are_read_without_building_a_document() {
-    let _profiler = dhat::Profiler::builder().testing().build();
+    let _profiled = profiled();
     let frames = frames();
     let (value_blocks, value_bytes) = costs::<Value>(&frames);
     let (meta_blocks, meta_bytes) = costs::<MetadataOnly>(&frames);

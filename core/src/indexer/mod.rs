@@ -183,6 +183,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     pub fn clear(&mut self) {
         self.objects.clear();
         self.postings.clear();
+        self.release_if_empty();
     }
 
     /// Adds an index, in which the present objects are before this returns.
@@ -266,7 +267,16 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     fn remove_at(&mut self, slot: Slot) -> V {
         let mut record = self.objects.remove(slot);
         self.postings.retain(&mut record.postings, |_| false);
+        self.release_if_empty();
         record.object
+    }
+
+    /// Gives back what is left of a store that was large once.
+    fn release_if_empty(&mut self) {
+        if self.is_empty() {
+            self.objects.release();
+            self.postings.release();
+        }
     }
 
     /// Indexes the present objects.

@@ -136,6 +136,12 @@ impl<M: Mem> Postings<M> {
         self.postings.clear();
     }
 
+    /// Gives back the memory where no object has a value and many had once.
+    pub(super) fn release(&mut self) {
+        self.values.release();
+        self.postings.release();
+    }
+
     /// Whether an object of few values is emitted with exactly those, which is the usual update: told by comparing them
     /// where they are, without a hash and without writing anything.
     fn is_unchanged(&self, head: Option<Slot>, emit: &impl Emit) -> bool {

@@ -88,6 +88,11 @@ impl<M: Mem> Stopwatch<M> {
         self.times.as_slice().get(slot.index()).map_or(Duration::ZERO, |times| now.saturating_since(times.started))
     }
 
+    /// Gives back the memory where there is no key and were many once.
+    pub(super) fn release(&mut self) {
+        self.times.release();
+    }
+
     /// What is known of a key, or that it was not there before `now`.
     fn times(&mut self, slot: Slot, now: Instant) -> &mut Times {
         while self.times.as_slice().len() <= slot.index() {

@@ -96,6 +96,12 @@ impl<M: Mem> Timers<M> {
         Some(first.slot)
     }
 
+    /// Gives back the memory where none waits and many did once.
+    pub(crate) fn release(&mut self) {
+        debug_assert_eq!(self.len(), 0, "no record waits");
+        self.waiting.release();
+    }
+
     fn up<S>(&mut self, records: &mut S, mut place: usize)
     where
         S: IndexMut<Slot, Output: Timed>,

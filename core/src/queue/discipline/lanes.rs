@@ -93,6 +93,9 @@ impl<K> Lanes<K> {
             }
             ready.lanes.remove(lane);
         }
+        if ready.lanes.len() == 0 {
+            ready.lanes.release();
+        }
     }
 
     /// Gives a key another priority, also if it is ready.

@@ -1,6 +1,7 @@
 //! How a key goes from one state to the next.
 
 use super::WorkQueueIn;
+use crate::queue::metrics::Stopwatch;
 use crate::queue::record::{Phase, Record, Then};
 use crate::queue::{Added, Discipline, RateLimiter, WhileDelayed};
 use crate::storage::{Mem, Slot};
@@ -143,6 +144,17 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         let record = &self.records[slot];
         if record.is_blank() {
             self.records.discard_hashed(record.hash, slot);
+            self.release_if_empty();
+        }
+    }
+
+    /// A burst makes a queue as large as it may never be again.
+    #[inline]
+    fn release_if_empty(&mut self) {
+        if self.records.len() == 0 {
+            self.records.release();
+            self.delays.release();
+            self.stopwatch.iter_mut().for_each(Stopwatch::release);
         }
     }
 }

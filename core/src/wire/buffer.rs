@@ -28,9 +28,9 @@ impl Buffer {
         &mut self.bytes[self.end..]
     }
 
-    /// Takes in the first `len` bytes of the room.
+    /// Takes in the first `len` bytes of the room, or all of it.
     pub(crate) fn commit(&mut self, len: usize) {
-        self.end = (self.end + len).min(self.bytes.len());
+        self.end = self.end.saturating_add(len).min(self.bytes.len());
     }
 
     /// The bytes that are not consumed.
@@ -107,5 +107,14 @@ mod tests {
         buffer.consume(3);
         buffer.commit(3);
         assert_eq!(buffer.filled(), b"new");
+    }
+
+    #[test]
+    fn a_transport_that_claimed_more_than_there_is_room_for_overflowed() {
+        let mut buffer = Buffer::default();
+        let room = buffer.space().len();
+        buffer.commit(1);
+        buffer.commit(usize::MAX);
+        assert_eq!(buffer.filled().len(), room);
     }
 }

@@ -7,6 +7,9 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use futures_core::Stream;
 
+/// How many chunks are taken in one turn, where they are empty, so that others get theirs.
+const BUDGET: usize = 64;
+
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamPart<B> {
@@ -105,7 +108,7 @@ where
 
 impl<S: Stream<Item = Result<StreamPart<B>, TransportError>>, B: AsRef<[u8]>> Answer<S, B> {
     fn poll_next(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<Incoming> {
-        loop {
+        for _ in 0..BUDGET {
             if let Some(len) = self.copy(buf) {
                 return Poll::Ready(Incoming::Data { id: self.id, len });
             }
@@ -123,6 +126,8 @@ impl<S: Stream<Item = Result<StreamPart<B>, TransportError>>, B: AsRef<[u8]>> An
                 None => return Poll::Ready(self.failed("no answer")),
             }
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn begin(&mut self, head: Head) -> Incoming {
@@ -154,8 +159,11 @@ mod tests {
     use crate::time::Instant;
     use alloc::rc::Rc;
     use alloc::string::String;
+    use alloc::sync::Arc;
+    use alloc::task::Wake;
     use alloc::vec::Vec;
     use core::cell::RefCell;
+    use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use core::task::Waker;
 
     type Item = Result<StreamPart<&'static str>, TransportError>;
@@ -277,5 +285,29 @@ mod tests {
         transport.abort(ID);
         assert_eq!(state.borrow().dropped, 1);
         assert_eq!(next(&mut transport, &mut [0; 4]), Poll::Ready(Incoming::Idle { until: None }));
+    }
+
+    #[test]
+    fn a_stream_of_empty_chunks_kept_the_thread() {
+        let chunks = (0..10_000).map(|_| item(StreamPart::Data("")));
+        let (mut transport, state) = opened([answer(200)].into_iter().chain(chunks).collect());
+        let mut buf = [0; 4];
+        let _head = next(&mut transport, &mut buf);
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(Arc::clone(&woken));
+        let turn = Turn { cx: &mut Context::from_waker(&waker), now: Instant::ZERO, max_wait: None };
+        assert_eq!(transport.poll_read(turn, &mut buf), Poll::Pending);
+        let left = state.borrow().polls.len();
+        assert!(left > 9_000, "{left} of 10000 chunks are left when the others get their turn");
+        assert!(woken.0.load(Relaxed), "it goes on by itself");
+    }
+
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Relaxed);
+        }
     }
 }

@@ -6,6 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use listwatch_core::{InformerStatus, Instant};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Waits until the first state has been told; see [`Events::synced`](crate::Events::synced).
@@ -15,6 +16,8 @@ pub struct Synced {
     board: Arc<Board>,
     clock: Clock,
     deadline: Option<Sleep>,
+    /// By which the board has its waker.
+    number: u64,
 }
 
 /// Why there is no first state: what the informer is doing instead.
@@ -30,7 +33,9 @@ struct Notes {
     synced: Poll<Result<(), InformerStatus>>,
     status: InformerStatus,
     at: Instant,
-    waiting: Vec<Waker>,
+    /// The waker of the task that polled last, of each who waits.
+    waiting: BTreeMap<u64, Waker>,
+    last: u64,
 }
 
 impl Synced {
@@ -45,7 +50,7 @@ impl Future for Synced {
     type Output = Result<(), NotSynced>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Poll::Ready(synced) = self.board.poll(cx.waker()) {
+        if let Poll::Ready(synced) = self.board.poll(self.number, cx.waker()) {
             return Poll::Ready(synced.map_err(NotSynced));
         }
         let Some(deadline) = &mut self.deadline else { return Poll::Pending };
@@ -56,14 +61,22 @@ impl Future for Synced {
     }
 }
 
+impl Drop for Synced {
+    fn drop(&mut self) {
+        let _waker = self.board.notes().waiting.remove(&self.number);
+    }
+}
+
 impl Board {
     pub(crate) fn new(clock: &Clock) -> Arc<Self> {
-        let (synced, status, at, waiting) = (Poll::Pending, InformerStatus::Idle, clock.now(), Vec::new());
-        Arc::new(Self(Mutex::new(Notes { synced, status, at, waiting })))
+        let (synced, status, at, waiting) = (Poll::Pending, InformerStatus::Idle, clock.now(), BTreeMap::new());
+        Arc::new(Self(Mutex::new(Notes { synced, status, at, waiting, last: 0 })))
     }
 
     pub(crate) fn wait(self: &Arc<Self>, clock: &Clock) -> Synced {
-        Synced { board: Arc::clone(self), clock: clock.clone(), deadline: None }
+        let mut notes = self.notes();
+        notes.last += 1;
+        Synced { board: Arc::clone(self), clock: clock.clone(), deadline: None, number: notes.last }
     }
 
     /// Whether there is nothing more to write down.
@@ -75,10 +88,10 @@ impl Board {
     pub(crate) fn note(&self, synced: Poll<Result<(), InformerStatus>>, status: InformerStatus, at: Instant) {
         let mut notes = self.notes();
         (notes.status, notes.at) = (status, at);
-        let woken = if synced.is_ready() { core::mem::take(&mut notes.waiting) } else { Vec::new() };
+        let woken = if synced.is_ready() { core::mem::take(&mut notes.waiting) } else { BTreeMap::new() };
         notes.synced = synced;
         drop(notes);
-        woken.into_iter().for_each(Waker::wake);
+        woken.into_values().for_each(Waker::wake);
     }
 
     /// Nobody drives the informer any more.
@@ -89,12 +102,15 @@ impl Board {
         }
     }
 
-    fn poll(&self, waker: &Waker) -> Poll<Result<(), InformerStatus>> {
-        let mut notes = self.notes();
-        if notes.synced.is_pending() && !notes.waiting.iter().any(|waiting| waiting.will_wake(waker)) {
-            notes.waiting.push(waker.clone());
-        }
-        notes.synced.clone()
+    /// The waker of `number` is from now on this one. Wakers are cloned and dropped while the lock is open.
+    fn poll(&self, number: u64, waker: &Waker) -> Poll<Result<(), InformerStatus>> {
+        let waker = waker.clone();
+        let (synced, _last) = {
+            let mut notes = self.notes();
+            let last = if notes.synced.is_pending() { notes.waiting.insert(number, waker) } else { None };
+            (notes.synced.clone(), last)
+        };
+        synced
     }
 
     fn status(&self, now: Instant) -> InformerStatus {
@@ -114,3 +130,29 @@ impl fmt::Display for NotSynced {
 }
 
 impl core::error::Error for NotSynced {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::Wake;
+
+    struct Nobody;
+
+    impl Wake for Nobody {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn one_synced_kept_the_waker_of_each_task_that_had_polled_it() {
+        let clock = Clock::simulated();
+        let board = Board::new(&clock);
+        let mut synced = board.wait(&clock);
+        for _ in 0..100 {
+            let waker = Waker::from(Arc::new(Nobody));
+            assert!(Pin::new(&mut synced).poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        assert_eq!(board.notes().waiting.len(), 1);
+        drop(synced);
+        assert_eq!(board.notes().waiting.len(), 0);
+    }
+}

@@ -8,7 +8,8 @@ const MOST: usize = 8 * 1024;
 
 /// Why a cluster's configuration, or a credential that it names, cannot be used: where, what, and what to do about it.
 /// It never quotes a credential, and shows what it quotes on one line and without what steers a terminal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// [`Debug`](fmt::Debug) is the same as [`Display`](fmt::Display), for a `main` that returns it.
+#[derive(Clone, PartialEq, Eq)]
 pub struct ConfigError {
     message: String,
     missing: bool,
@@ -48,4 +49,21 @@ impl fmt::Display for ConfigError {
     }
 }
 
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl std::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_main_that_failed_showed_the_fields_of_the_error() {
+        let error = ConfigError::new("the context \"a\" is not there");
+        assert_eq!(format!("{error:?}"), error.to_string());
+    }
+}

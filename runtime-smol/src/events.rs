@@ -164,6 +164,9 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + U
         let polled = this.driver.poll(this.clock.now(), cx);
         this.hold_outside();
         if let Poll::Ready(event) = polled {
+            if let Event::Failed(report) = &event {
+                this.board.0.note_failure(&report.failure);
+            }
             if matches!(event, Event::Synced | Event::Failed(_)) {
                 this.announce();
             }
@@ -213,16 +216,18 @@ mod tests {
     use smol::stream::{Stream, StreamExt};
     use std::sync::Arc;
 
-    /// A server that answers everything with this status, and an empty body.
-    struct Answers(u16, Vec<Incoming>);
+    /// A server that answers everything with this status, and by default with an empty body.
+    struct Answers(u16, Vec<Incoming>, &'static str);
 
     impl ListerWatcher for Answers {
         fn open(&mut self, id: RequestId, _: &Request) {
             let head = Head { status: self.0, ..Head::default() };
-            self.1 = vec![Incoming::End { id }, Incoming::Head { id, head }];
+            let data = (!self.2.is_empty()).then_some(Incoming::Data { id, len: self.2.len() });
+            self.1 = [Incoming::End { id }].into_iter().chain(data).chain([Incoming::Head { id, head }]).collect();
         }
 
-        fn poll_read(&mut self, _: Turn<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
+        fn poll_read(&mut self, _: Turn<'_, '_>, space: &mut [u8]) -> Poll<Incoming> {
+            space[..self.2.len()].copy_from_slice(self.2.as_bytes());
             Poll::Ready(self.1.pop().unwrap_or(Incoming::Idle { until: None }))
         }
 
@@ -231,9 +236,13 @@ mod tests {
 
     /// What comes of waiting for so long, while somebody else takes the events.
     fn waits(status: u16, time: Duration) -> Result<(), NotSynced> {
+        waits_for(Answers(status, Vec::new(), ""), time)
+    }
+
+    fn waits_for(server: Answers, time: Duration) -> Result<(), NotSynced> {
         let (clock, executor) = (Clock::simulated(), Executor::new());
         let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
-        let events = Events::start(Driver::new(informer, Answers(status, Vec::new())), clock.clone());
+        let events = Events::start(Driver::new(informer, server), clock.clone());
         let synced = events.synced().within(time);
         executor.spawn(events.for_each(|_| {})).detach();
         run(&clock, &executor, synced)
@@ -243,7 +252,7 @@ mod tests {
     fn timeouts(clock: &Clock) -> Vec<Duration> {
         let timeout = |_| {
             let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
-            let mut events = Events::start(Driver::new(informer, Answers(200, Vec::new())), clock.clone());
+            let mut events = Events::start(Driver::new(informer, Answers(200, Vec::new(), "")), clock.clone());
             match events.driver_mut().informer_mut().poll_action() {
                 Some(Action::Open(_, Request { verb: Verb::Watch { timeout: Some(timeout), .. }, .. })) => timeout,
                 other => panic!("{other:?}"),
@@ -270,27 +279,40 @@ mod tests {
     fn who_waits_is_told_at_once_where_waiting_does_not_help() {
         let reason = waits(403, Duration::from_secs(3600)).unwrap_err();
         let said = reason.to_string();
-        let InformerStatus::Failing { class: FailureClass::Forbidden, attempts: 1, .. } = reason.0 else {
+        let InformerStatus::Failing { class: FailureClass::Forbidden, attempts: 1, .. } = reason.status else {
             panic!("{said}");
         };
         assert!(said.starts_with("not synced: failing: forbidden (status 403), 1 attempt, next in "), "{said}");
     }
 
     #[test]
+    fn who_waits_was_not_told_what_the_server_said() {
+        let body = r#"{"kind":"Status","reason":"Forbidden","code":403,"message":"pods is forbidden: User \"a\" cannot list"}"#;
+        let error = waits_for(Answers(403, Vec::new(), body), Duration::from_secs(3600)).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.ends_with("; the last failure: status 403 Forbidden: pods is forbidden: User \"a\" cannot list"),
+            "{said}"
+        );
+        assert_eq!(format!("{error:?}"), said, "`main` shows what is behind its `Err` by `Debug`");
+    }
+
+    #[test]
     fn who_waits_for_a_time_is_told_what_is_going_on_then() {
         let said = waits(500, Duration::from_secs(3600)).unwrap_err().to_string();
         assert!(said.starts_with("not synced: failing for 60 min: server error (status 500), "), "{said}");
-        assert!(said.ends_with("; nothing listed yet"), "{said}");
+        assert!(said.ends_with("; nothing listed yet; the last failure: status 500"), "{said}");
     }
 
     #[test]
     fn who_waits_for_events_that_nobody_takes_any_more_is_told_so() {
         let clock = Clock::simulated();
         let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
-        let events = Events::start(Driver::new(informer, Answers(200, Vec::new())), clock.clone());
+        let events = Events::start(Driver::new(informer, Answers(200, Vec::new(), "")), clock.clone());
         let synced = events.synced();
         drop(events);
-        assert_eq!(run(&clock, &Executor::new(), synced), Err(NotSynced(InformerStatus::Stopped)));
+        let error = run(&clock, &Executor::new(), synced).unwrap_err();
+        assert_eq!((error.status, error.failure), (InformerStatus::Stopped, None));
     }
 
     #[cfg(feature = "file")]

@@ -5,7 +5,7 @@ use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use listwatch_core::{InformerStatus, Instant};
+use listwatch_core::{Failure, InformerStatus, Instant};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,9 +20,15 @@ pub struct Synced {
     number: u64,
 }
 
-/// Why there is no first state: what the informer is doing instead.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotSynced(pub InformerStatus);
+/// Why there is no first state. [`Debug`](fmt::Debug) is the same as [`Display`](fmt::Display), for a `main` that returns it.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotSynced {
+    /// What the informer is doing instead.
+    pub status: InformerStatus,
+    /// The last failure of a request, with what the server said.
+    pub failure: Option<Failure>,
+}
 
 /// Where the one who drives an informer writes down how far it is, for those who wait.
 #[derive(Debug)]
@@ -32,6 +38,7 @@ pub(crate) struct Board(Mutex<Notes>);
 struct Notes {
     synced: Poll<Result<(), InformerStatus>>,
     status: InformerStatus,
+    failure: Option<Failure>,
     at: Instant,
     /// The waker of the task that polled last, of each who waits.
     waiting: BTreeMap<u64, Waker>,
@@ -51,13 +58,14 @@ impl Future for Synced {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let Poll::Ready(synced) = self.board.poll(self.number, cx.waker()) {
-            return Poll::Ready(synced.map_err(NotSynced));
+            return Poll::Ready(synced.map_err(|status| self.board.not_synced(status)));
         }
         let Some(deadline) = &mut self.deadline else { return Poll::Pending };
         if Pin::new(deadline).poll(cx).is_pending() {
             return Poll::Pending;
         }
-        Poll::Ready(Err(NotSynced(self.board.status(self.clock.now()))))
+        let status = self.board.status(self.clock.now());
+        Poll::Ready(Err(self.board.not_synced(status)))
     }
 }
 
@@ -70,7 +78,7 @@ impl Drop for Synced {
 impl Board {
     pub(crate) fn new(clock: &Clock) -> Arc<Self> {
         let (synced, status, at, waiting) = (Poll::Pending, InformerStatus::Idle, clock.now(), BTreeMap::new());
-        Arc::new(Self(Mutex::new(Notes { synced, status, at, waiting, last: 0 })))
+        Arc::new(Self(Mutex::new(Notes { synced, status, failure: None, at, waiting, last: 0 })))
     }
 
     pub(crate) fn wait(self: &Arc<Self>, clock: &Clock) -> Synced {
@@ -92,6 +100,17 @@ impl Board {
         notes.synced = synced;
         drop(notes);
         woken.into_values().for_each(Waker::wake);
+    }
+
+    /// Writes down why the last request failed, until there is a first state.
+    pub(crate) fn note_failure(&self, failure: &Failure) {
+        if !self.is_settled() {
+            self.notes().failure = Some(failure.clone());
+        }
+    }
+
+    fn not_synced(&self, status: InformerStatus) -> NotSynced {
+        NotSynced { status, failure: self.notes().failure.clone() }
     }
 
     /// Nobody drives the informer any more.
@@ -125,7 +144,14 @@ impl Board {
 
 impl fmt::Display for NotSynced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not synced: {}", self.0)
+        write!(f, "not synced: {}", self.status)?;
+        self.failure.iter().try_for_each(|failure| write!(f, "; the last failure: {failure}"))
+    }
+}
+
+impl fmt::Debug for NotSynced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::format::RequestRecord;
 use listwatch_core::ApiRequest;
-use serde_json::Value;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::hash_map::DefaultHasher;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 
 /// A digest of a request: of a recording, nothing but digests is held in memory. The order of the query and of the fields of
@@ -14,17 +15,19 @@ pub(crate) struct Asked(u64);
 impl Asked {
     /// A request as it was recorded.
     pub(crate) fn recorded(request: &RequestRecord<'_>) -> Self {
-        let body = request.body.as_ref().map(|body| match body {
-            // Text, which usually is JSON.
-            Value::String(text) => Body::of(text.as_bytes()),
-            json => Body::Json(json.clone()),
+        let body = request.body.as_ref().map(|body| {
+            body.text().map_or_else(
+                || digest(body.json().as_bytes()),
+                // Text, which usually is JSON.
+                |text| digest(text.as_bytes()),
+            )
         });
         Self::of(&request.method, &request.path, body)
     }
 
     /// The request of a client.
     pub(crate) fn exactly(request: &ApiRequest) -> Self {
-        let body = (!request.body.is_empty()).then(|| Body::of(&request.body));
+        let body = (!request.body.is_empty()).then(|| digest(&request.body));
         Self::of(request.method.name(), &request.to_string(), body)
     }
 
@@ -33,53 +36,87 @@ impl Asked {
         Self::of(request.method.name(), &request.to_string(), None)
     }
 
-    fn of(method: &str, target: &str, body: Option<Body>) -> Self {
+    fn of(method: &str, target: &str, body: Option<u64>) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut pairs: Vec<Vec<u8>> = query.split('&').filter(|pair| !pair.is_empty()).map(decoded).collect();
         pairs.sort_unstable();
         let mut hasher = DefaultHasher::new();
-        (method, decoded(path), pairs).hash(&mut hasher);
-        if let Some(body) = body {
-            body.mix(&mut hasher);
-        }
+        (method, decoded(path), pairs, body).hash(&mut hasher);
         Self(hasher.finish())
     }
 }
 
-enum Body {
-    Json(Value),
-    Other(Vec<u8>),
+/// A digest of a body: of the JSON that it is, or of its bytes.
+fn digest(body: &[u8]) -> u64 {
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let value = JsonDigest.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
+    value.unwrap_or_else(|_| hashed(body))
 }
 
-impl Body {
-    fn of(bytes: &[u8]) -> Self {
-        serde_json::from_slice(bytes).map_or_else(|_| Self::Other(bytes.to_vec()), Self::Json)
-    }
+fn hashed(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
 
-    fn mix(&self, hasher: &mut impl Hasher) {
-        match self {
-            Self::Json(value) => mix(value, hasher),
-            Self::Other(bytes) => bytes.hash(hasher),
-        }
+/// Makes a digest of a JSON value while it is read, and holds nothing of it: a tree takes many times the room of its text.
+#[derive(Clone, Copy)]
+struct JsonDigest;
+
+impl<'de> DeserializeSeed<'de> for JsonDigest {
+    type Value = u64;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<u64, D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-fn mix(value: &Value, hasher: &mut impl Hasher) {
-    match value {
-        Value::Array(items) => {
-            ('[', items.len()).hash(hasher);
-            items.iter().for_each(|item| mix(item, hasher));
+impl<'de> Visitor<'de> for JsonDigest {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<u64, E> {
+        Ok(hashed('n'))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<u64, E> {
+        Ok(hashed(('b', value)))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<u64, E> {
+        Ok(hashed(('u', value)))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<u64, E> {
+        Ok(hashed(('i', value)))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<u64, E> {
+        Ok(hashed(('f', value.to_bits())))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<u64, E> {
+        Ok(hashed(('s', value)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<u64, A::Error> {
+        let mut all = DefaultHasher::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            item.hash(&mut all);
         }
-        Value::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().collect();
-            fields.sort_unstable_by_key(|(name, _)| name.as_str());
-            ('{', fields.len()).hash(hasher);
-            for (name, value) in fields {
-                name.hash(hasher);
-                mix(value, hasher);
-            }
+        Ok(hashed(('[', all.finish())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<u64, A::Error> {
+        // A sum, which has no order.
+        let mut all = 0_u64;
+        while let Some(field) = fields.next_entry_seed(self, self)? {
+            all = all.wrapping_add(hashed(field));
         }
-        scalar => scalar.to_string().hash(hasher),
+        Ok(hashed(('{', all)))
     }
 }
 

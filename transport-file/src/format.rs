@@ -12,6 +12,7 @@
 use crate::error::{CaptureErrorKind, Fault};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -69,8 +70,8 @@ pub(crate) struct RequestRecord<'a> {
     #[serde(borrow, default)]
     pub(crate) headers: BTreeMap<Cow<'a, str>, Text<'a>>,
     /// Where one was sent: as text, or as the JSON that it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) body: Option<serde_json::Value>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(crate) body: Option<RequestBody<'a>>,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -79,6 +80,10 @@ pub(crate) struct ResponseRecord<'a> {
     #[serde(borrow, default)]
     pub(crate) headers: BTreeMap<Cow<'a, str>, Text<'a>>,
 }
+
+/// A body as the line has it: a tree of it would take many times the room.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RequestBody<'a>(#[serde(borrow)] &'a RawValue);
 
 /// A string that is borrowed from the line where it has no escapes; serde borrows a bare `Cow` only outside `Option`.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -108,6 +113,24 @@ struct Fields<'a> {
     end: Option<Text<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     by: Option<Text<'a>>,
+}
+
+impl RequestBody<'_> {
+    /// The text of the body, where it was recorded as text.
+    pub(crate) fn text(&self) -> Option<Cow<'_, str>> {
+        serde_json::from_str(self.json()).ok().map(|Text(text)| text)
+    }
+
+    /// The body, where it was recorded as the JSON that it is.
+    pub(crate) fn json(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for RequestBody<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.json() == other.json()
+    }
 }
 
 /// Who ended an answer that neither the server nor the network did.

@@ -8,6 +8,7 @@ use listwatch_transport_file::{Pace, Playback, PlaybackConfig};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
@@ -44,8 +45,32 @@ fn play(path: &Path, target: &str) -> usize {
     }
 }
 
+/// What one test allocates counts for it alone while this is held.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn a_recorded_body_of_tiny_objects_took_two_hundred_times_its_size() {
+    const BODY: usize = 1000 * 1000;
+    let _alone = alone();
+    let body = "{\"\":0},".repeat(BODY / 7);
+    let capture = write("large-request-body", |file| {
+        writeln!(file, r#"{{"t":0,"id":1,"request":{{"method":"GET","path":"/api/v1/pods"}}}}"#).unwrap();
+        writeln!(file, r#"{{"t":0,"id":2,"request":{{"method":"POST","path":"/x","body":[{body}0]}}}}"#).unwrap();
+    });
+    let profiler = dhat::Profiler::builder().testing().build();
+    Playback::with_config(&capture, PlaybackConfig::new()).unwrap();
+    let peak = dhat::HeapStats::get().max_bytes;
+    assert!(peak < 4 * BODY, "{peak} bytes for a body of {BODY}");
+    drop(profiler);
+    std::fs::remove_file(capture).unwrap();
+}
+
 #[test]
 fn a_large_recording_is_played_in_little_memory() {
+    let _alone = alone();
     let capture = write("large-capture", |file| {
         let data = "\\\"".repeat(RECORD);
         writeln!(file, r#"{{"t":0,"id":1,"request":{{"method":"GET","path":"/api/v1/pods"}}}}"#).unwrap();

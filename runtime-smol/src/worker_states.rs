@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_worker_that_gives_its_thread_back_soon_after_the_deadline_does_not_count_as_blocked() {
         let states = WorkerStates::new(1);
-        let (worker, mut cx) = (states.handle(0), Context::from_waker(Waker::noop()));
+        let (worker, cx) = (states.handle(0), Context::from_waker(Waker::noop()));
         let end = Instant::ZERO + Duration::from_secs(1);
         block_on(worker.run(async {
             worker.take(7);
@@ -185,16 +185,13 @@ mod tests {
     #[test]
     fn a_worker_without_a_key_is_waited_for_because_it_may_have_taken_one() {
         let states = WorkerStates::new(1);
-        let (worker, mut cx) = (states.handle(0), Context::from_waker(Waker::noop()));
+        let (worker, cx) = (states.handle(0), Context::from_waker(Waker::noop()));
         states.end(Instant::ZERO);
         let late = Instant::ZERO + TO_RETURN;
         block_on(worker.run(async {
             assert!(states.poll_ended(&cx, late).is_pending());
             worker.take(7);
-            assert_eq!(
-                states.poll_ended(&cx, late),
-                Poll::Ready(Ended { dropped: Vec::new(), blocked: [7].to_vec() })
-            );
+            assert_eq!(states.poll_ended(&cx, late), Poll::Ready(Ended { dropped: Vec::new(), blocked: [7].to_vec() }));
         }));
     }
 }

@@ -102,13 +102,16 @@ fn a_drain_that_follows_a_shut_down_is_bounded_too() {
 
 /// What a reconcile can block its thread with: it says when it begins, and goes on when the other end is dropped.
 #[derive(Clone)]
-struct Blocks(Arc<(Mutex<mpsc::Sender<()>>, Mutex<mpsc::Receiver<()>>)>);
+struct Blocks {
+    started: mpsc::Sender<()>,
+    released: Arc<Mutex<mpsc::Receiver<()>>>,
+}
 
 impl Blocks {
     fn block(&self) {
-        self.0.0.lock().unwrap().send(()).unwrap();
+        self.started.send(()).unwrap();
         // The limit is for an end that is held up: the test fails then, and does not hang.
-        let _ = self.0.1.lock().unwrap().recv_timeout(seconds(20));
+        let _ = self.released.lock().unwrap().recv_timeout(seconds(20));
     }
 }
 
@@ -118,7 +121,7 @@ where
     F: Future<Output = Outcome> + Send + 'static,
 {
     let ((started, has_started), (release, released)) = (mpsc::channel(), mpsc::channel());
-    let blocks = Blocks(Arc::new((Mutex::new(started), Mutex::new(released))));
+    let blocks = Blocks { started, released: Arc::new(Mutex::new(released)) };
     let (clock, executor, queue) = (Clock::real(), Executor::new(), queue());
     let workers = Workers::spawn(&executor, &queue, &clock, 1, move |_| reconcile(blocks.clone()));
     queue.add(7);

@@ -1,5 +1,5 @@
 use crate::text::Printable;
-use crate::transport::{MOST_ASKED, TransportError};
+use crate::transport::{Head, TransportError};
 use crate::wire::Status;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -89,7 +89,7 @@ impl ApiError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { status, retry_after } => {
-                retry_after.or_else(|| status.retry_after()).map(|asked| asked.min(MOST_ASKED))
+                retry_after.or_else(|| status.retry_after()).map(|asked| asked.min(Head::MOST_ASKED))
             }
             _ => None,
         }

@@ -1,7 +1,7 @@
 use super::{During, Failure, Pace, Reaction, ReactionRow};
 use crate::random::Random;
 use crate::time::Instant;
-use crate::transport::MOST_ASKED;
+use crate::transport::Head;
 use core::time::Duration;
 
 /// How long to wait between attempts.
@@ -210,7 +210,7 @@ impl RetryDelays {
 
     /// What the server asked for, and the spread of all clients that it asked at the same moment.
     fn asked(&mut self, wait: Wait) -> Duration {
-        let asked = wait.asked.min(MOST_ASKED);
+        let asked = wait.asked.min(Head::MOST_ASKED);
         if asked.is_zero() || wait.spread.is_zero() {
             return asked;
         }
@@ -370,7 +370,7 @@ mod tests {
             delays.next(Instant::ZERO, Wait { asked, spread, cause: Cause::Refused })
         };
         assert_eq!(asks(60 * SECOND, Duration::ZERO), 60 * SECOND);
-        assert_eq!(asks(Duration::MAX, Duration::ZERO), MOST_ASKED);
+        assert_eq!(asks(Duration::MAX, Duration::ZERO), Head::MOST_ASKED);
         for _ in 0..100 {
             let spread = asks(60 * SECOND, SECOND);
             assert!(spread > 60 * SECOND && spread < 75 * SECOND, "{spread:?}");

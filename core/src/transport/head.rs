@@ -1,9 +1,6 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-/// How long a server may ask to wait: one that asks for more is not believed.
-pub(crate) const MOST_ASKED: Duration = Duration::from_secs(3600);
-
 /// Status and headers of an answer, as far as the machines look at them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
@@ -16,6 +13,9 @@ pub struct Head {
 }
 
 impl Head {
+    /// How long a server may ask to wait: one that asks for more is not believed.
+    pub(crate) const MOST_ASKED: Duration = Duration::from_secs(3600);
+
     /// The head of an answer with this status, out of its headers. `header` is asked for names in lower case.
     pub fn from_headers<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>) -> Self {
         let media_type = |value: &str| value.split(';').next().unwrap_or(value).trim().to_ascii_lowercase();

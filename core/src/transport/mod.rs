@@ -9,7 +9,6 @@ mod stream;
 #[cfg(feature = "embedded-io")]
 pub use blocking::{Blocking, BlockingSource};
 pub use head::Head;
-pub(crate) use head::MOST_ASKED;
 #[cfg(feature = "stream")]
 pub use stream::{StreamPart, StreamTransport};
 

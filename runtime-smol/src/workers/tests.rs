@@ -166,7 +166,7 @@ fn a_reconcile_that_blocks_where_it_is_dropped_does_not_hold_up_the_end() {
     }
     let ended = ended_while_blocked(|blocks| async move {
         let _held = BlocksInDrop(blocks.clone());
-        blocks.0.0.lock().unwrap().send(()).unwrap();
+        blocks.started.send(()).unwrap();
         core::future::pending().await
     });
     assert_eq!(ended, Ended { dropped: Vec::new(), blocked: [7].to_vec() });

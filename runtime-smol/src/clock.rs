@@ -37,6 +37,9 @@ enum Kind {
     Simulated(Mutex<Simulated>),
 }
 
+/// Where a sum with [`Duration::MAX`] ends. Simulated time does not jump there: nothing could come after it.
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
+
 /// Time that passes when nothing else is left to do.
 ///
 /// The wakers are the executor's: they are cloned, woken and dropped while the lock is open.
@@ -230,6 +233,9 @@ impl Sleep {
     }
 
     fn poll_simulated(&mut self, time: &Mutex<Simulated>, cx: &Context<'_>) -> Poll<()> {
+        if self.at == NEVER {
+            return Poll::Pending;
+        }
         let waker = cx.waker().clone();
         let _last = {
             let mut time = lock(time);
@@ -392,6 +398,16 @@ mod tests {
                 clock.sleep_until(at).await;
                 assert!(clock.now() >= at);
             }
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "no task can go on, and none waits for time")]
+    fn a_sleep_of_the_longest_duration_jumped_to_the_end_of_time() {
+        let clock = Clock::simulated();
+        run(&clock, &Executor::new(), async {
+            clock.sleep(Duration::from_secs(1)).await;
+            clock.sleep(Duration::MAX).await;
         });
     }
 }

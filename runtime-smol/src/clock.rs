@@ -8,6 +8,7 @@ use listwatch_core::Instant;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 
 /// Where a program's time comes from: the machine's clock, that clock made faster, or nothing but the wish to go on.
 ///
@@ -52,6 +53,8 @@ struct Simulated {
     outside: usize,
     /// Wakes the one who polls the tasks, and waits for what runs outside.
     parked: Option<Waker>,
+    /// The thread that runs under this clock, and how many runs it is in, one within the other.
+    running: Option<(ThreadId, usize)>,
 }
 
 impl Clock {
@@ -68,7 +71,8 @@ impl Clock {
         Self(Arc::new(Kind::Real { start: std::time::Instant::now(), speed }))
     }
 
-    /// A clock that never makes anybody wait; see [`run`](crate::run()).
+    /// A clock that never makes anybody wait under [`run`](crate::run()), which advances it; one thread at a time may run
+    /// under it. Under any other executor, such as a bare `block_on`, its time stands still and a sleep never ends.
     #[must_use]
     pub fn simulated() -> Self {
         Self(Arc::new(Kind::Simulated(Mutex::default())))
@@ -138,6 +142,24 @@ impl Clock {
         Outside(self.clone())
     }
 
+    /// Says that this thread runs tasks under the clock and advances it, until the guard is dropped.
+    ///
+    /// # Panics
+    /// If another thread does.
+    pub(crate) fn enter(&self) -> Entered<'_> {
+        if let Kind::Simulated(time) = &*self.0 {
+            let this = std::thread::current().id();
+            let mut time = lock(time);
+            let (running, runs) = time.running.unwrap_or((this, 0));
+            if running == this {
+                time.running = Some((this, runs + 1));
+            }
+            drop(time);
+            assert!(running == this, "only one thread can run under a simulated clock: give each its own");
+        }
+        Entered(self)
+    }
+
     /// Whether somebody waits for what runs outside; `waker` is called when nobody does any more.
     pub(crate) fn stands_still(&self, waker: &Waker) -> bool {
         let Kind::Simulated(time) = &*self.0 else { return false };
@@ -168,6 +190,18 @@ impl Clock {
             first
         };
         first.map(|(_, waker)| waker.wake()).is_some()
+    }
+}
+
+/// See [`Clock::enter`].
+pub(crate) struct Entered<'a>(&'a Clock);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if let Kind::Simulated(time) = &*self.0.0 {
+            let mut time = lock(time);
+            time.running = time.running.map(|(thread, runs)| (thread, runs - 1)).filter(|(_, runs)| *runs > 0);
+        }
     }
 }
 
@@ -409,5 +443,20 @@ mod tests {
             clock.sleep(Duration::from_secs(1)).await;
             clock.sleep(Duration::MAX).await;
         });
+    }
+
+    #[test]
+    fn two_threads_that_ran_under_one_simulated_clock_lost_a_wake_up() {
+        let clock = Clock::simulated();
+        run(&clock, &Executor::new(), async {
+            run(&clock, &Executor::new(), clock.sleep(Duration::from_secs(1)));
+            let clock = clock.clone();
+            let second = std::thread::spawn(move || run(&clock, &Executor::new(), async {}));
+            let panic = second.join().unwrap_err();
+            let message = panic.downcast_ref::<&str>().unwrap();
+            assert!(message.contains("only one thread can run under a simulated clock"), "{message}");
+        });
+        let second = std::thread::spawn(move || run(&clock, &Executor::new(), async {}));
+        second.join().unwrap();
     }
 }

@@ -14,7 +14,7 @@ use std::thread::{self, Thread};
 ///
 /// # Panics
 /// Under a simulated clock, when no task can go on and none waits for time or for what runs outside: `main` would never be
-/// done.
+/// done. Also where another thread runs under the same simulated clock.
 pub fn run<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Output {
     if clock.is_simulated() { run_simulated(clock, executor, main) } else { smol::block_on(executor.run(main)) }
 }
@@ -23,6 +23,7 @@ pub fn run<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Out
 const STEPS: usize = 64;
 
 fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Output {
+    let _entered = clock.enter();
     let woken = Arc::new(Woken { main: AtomicBool::new(true), thread: Unpark(thread::current()).into() });
     let waker = Waker::from(Arc::clone(&woken));
     let mut main = pin!(main);
@@ -40,7 +41,10 @@ fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> 
         if stands_still {
             wait_outside(clock, executor, &woken);
         } else {
-            assert!(clock.advance(), "no task can go on, and none waits for time");
+            assert!(
+                clock.advance(),
+                "no task can go on, and none waits for time: what waits for another thread has to hold a `Clock::outside`"
+            );
         }
     }
 }

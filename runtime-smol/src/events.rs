@@ -34,6 +34,22 @@ use std::sync::Arc;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Whoever takes the events drives the informer. If the loop that takes them panics, the informer ends with it: the cache
+/// stays as it is, workers go on over it, and a [`Synced`] that still waits says [`Stopped`](crate::InformerStatus::Stopped).
+/// So await the task of the loop, do not detach it:
+///
+/// ```
+/// # use listwatch_runtime_smol::{Clock, Executor, run};
+/// # let (clock, executor) = (Clock::simulated(), Executor::new());
+/// # let events = smol::stream::iter([0]);
+/// # let main_work = core::future::pending::<()>();
+/// use smol::stream::StreamExt;
+///
+/// let follow = executor.spawn(events.for_each(|event| println!("{event:?}")));
+/// // A panic of the loop is a panic of the task that awaits it.
+/// run(&clock, &executor, smol::future::or(follow, main_work));
+/// ```
 pub struct Events<T, L, C> {
     driver: Driver<T, L, C>,
     clock: Clock,

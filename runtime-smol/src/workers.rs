@@ -16,6 +16,7 @@ use std::sync::Arc;
 /// A reconcile that panics has failed: it is caught, counted ([`QueueStats::panics`](crate::QueueStats::panics)), and its
 /// key is tried again as the rate limiter says, while the worker goes on. The panic hook, which prints the message unless
 /// the program has set another, is called as for any panic; [`on_panic`](WorkersBuilder::on_panic) tells the key too.
+/// Under `panic = "abort"` nothing is caught: a panic ends the process.
 ///
 /// Where the queue has [metrics](listwatch_core::WorkQueueIn::with_metrics), their times are those of the workers' clock.
 ///

@@ -1,13 +1,12 @@
 use super::call::checked;
+use super::discovery_answer::{Aggregated, Groups, Listed, MOST_ENTRIES, Named, Resources, Versions, parsed, short};
 use super::{ApiClient, ApiError, ApiRequest, ApiResponse, Method};
 use crate::wire::Resource;
 use alloc::borrow::ToOwned;
 use alloc::collections::VecDeque;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 /// All in one answer, where the server can.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
@@ -119,70 +118,75 @@ impl Discovery {
             "APIGroupDiscoveryList" => self.on_aggregated(parsed(body)?),
             "APIVersions" => {
                 let Versions { versions } = parsed(body)?;
-                self.wanted.extend(versions.iter().map(|version| format!("/api/{version}")));
+                self.wanted.extend(versions.0.iter().map(|version| format!("/api/{version}")));
+                Ok(())
             }
-            "APIGroupList" => self.on_groups(parsed(body)?),
+            "APIGroupList" => {
+                self.on_groups(parsed(body)?);
+                Ok(())
+            }
             "APIResourceList" => self.on_resources(parsed(body)?),
-            other => return Err(ApiError::Unreadable(format!("{path} says `{other}`, which is no API discovery"))),
+            other => Err(ApiError::Unreadable(format!("{path} says `{other}`, which is no API discovery"))),
         }
+    }
+
+    fn on_aggregated(&mut self, list: Aggregated<'_>) -> Result<(), ApiError> {
+        let (mut kinds, mut stale) = (Vec::new(), Vec::new());
+        for group in list.items.0 {
+            let versions = group.versions()?;
+            let name = short(group.metadata.name)?;
+            for version in versions {
+                let resources = version.resources()?;
+                let version_name = short(version.version)?;
+                if version.freshness == "Stale" {
+                    stale.push(on_stale(&name, &version_name));
+                } else {
+                    let named = resources.into_iter().filter(|resource| !resource.resource.is_empty());
+                    kinds.extend(named.map(|resource| resource.into_kind(&name, &version_name)));
+                }
+                self.check_room(kinds.len() + stale.len())?;
+            }
+        }
+        self.kinds.extend(kinds);
+        self.unavailable.extend(stale);
         Ok(())
     }
 
-    fn on_aggregated(&mut self, list: Aggregated) {
-        for group in list.items {
-            for version in group.versions {
-                if version.freshness == "Stale" {
-                    self.on_stale(&group.metadata.name, &version.version);
-                    continue;
-                }
-                for resource in version.resources {
-                    self.kinds.push(ApiKind {
-                        group: group.metadata.name.clone(),
-                        version: version.version.clone(),
-                        plural: resource.resource,
-                        kind: resource.response_kind.kind,
-                        singular: resource.singular_resource,
-                        short_names: resource.short_names,
-                        namespaced: resource.scope == "Namespaced",
-                        verbs: resource.verbs,
-                    });
-                }
-            }
-        }
-    }
-
-    /// The server behind it is down, and what is known of it is old: as good as nothing.
-    fn on_stale(&mut self, group: &str, version: &str) {
-        let what = format!("what is known of {group}/{version} is stale: the server behind it cannot be reached");
-        self.unavailable.push((format!("/apis/{group}/{version}"), ApiError::Unreadable(what)));
-    }
-
     fn on_groups(&mut self, list: Groups) {
-        for group in list.groups {
+        for group in list.groups.0 {
             let preferred = group.preferred_version.group_version;
-            let others = group.versions.into_iter().map(|version| version.group_version);
+            let others = group.versions.0.into_iter().map(|version| version.group_version);
             let others = others.filter(|version| *version != preferred).collect::<Vec<_>>();
             let versions = Some(preferred.clone()).into_iter().chain(others).filter(|version| !version.is_empty());
             self.wanted.extend(versions.map(|version| format!("/apis/{version}")));
         }
     }
 
-    fn on_resources(&mut self, list: Resources) {
-        let (group, version) = list.group_version.rsplit_once('/').unwrap_or(("", &list.group_version));
+    fn on_resources(&mut self, list: Resources) -> Result<(), ApiError> {
+        let of = short(list.group_version)?;
+        let (group, version) = of.rsplit_once('/').unwrap_or(("", &of));
         // What has a slash is a part of an object.
-        for resource in list.resources.into_iter().filter(|resource| !resource.name.contains('/')) {
-            self.kinds.push(ApiKind {
-                group: group.to_owned(),
-                version: version.to_owned(),
-                plural: resource.name,
-                kind: resource.kind,
-                singular: resource.singular_name,
-                short_names: resource.short_names,
-                namespaced: resource.namespaced,
-                verbs: resource.verbs,
-            });
-        }
+        let whole = |resource: &Listed| !resource.name.is_empty() && !resource.name.contains('/');
+        let resources: Vec<_> = list.resources.0.into_iter().filter(whole).collect();
+        self.check_room(resources.len())?;
+        self.kinds.extend(resources.into_iter().map(|resource| resource.into_kind(group, version)));
+        Ok(())
     }
+
+    /// Whether so many more can be held.
+    fn check_room(&self, more: usize) -> Result<(), ApiError> {
+        if self.kinds.len() + self.unavailable.len() + more <= MOST_ENTRIES {
+            return Ok(());
+        }
+        let what = format!("the server names more than {MOST_ENTRIES} kinds; name group, version and plural instead");
+        Err(ApiError::Unreadable(what))
+    }
+}
+
+/// The server behind it is down, and what is known of it is old: as good as nothing.
+fn on_stale(group: &str, version: &str) -> (String, ApiError) {
+    let what = format!("what is known of {group}/{version} is stale: the server behind it cannot be reached");
+    (format!("/apis/{group}/{version}"), ApiError::Unreadable(what))
 }
 
 impl Default for Discovery {
@@ -233,99 +237,4 @@ impl<'a> Wanted<'a> {
         let has_version = |of: &str| of.split_once('.').map_or((of, ""), |parts| parts) == (version, group);
         self.of.is_none_or(|of| of == group || has_version(of))
     }
-}
-
-fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(body).map_err(|error| ApiError::Unreadable(error.to_string()))
-}
-
-#[derive(Deserialize)]
-struct Named {
-    kind: String,
-}
-
-#[derive(Deserialize)]
-struct Versions {
-    versions: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Groups {
-    groups: Vec<Group>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
-struct Group {
-    versions: Vec<GroupVersion>,
-    preferred_version: GroupVersion,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct GroupVersion {
-    group_version: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Resources {
-    group_version: String,
-    resources: Vec<Listed>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Listed {
-    name: String,
-    singular_name: String,
-    namespaced: bool,
-    kind: String,
-    verbs: Vec<String>,
-    short_names: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Aggregated {
-    items: Vec<AggregatedGroup>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct AggregatedGroup {
-    metadata: GroupName,
-    versions: Vec<AggregatedVersion>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct GroupName {
-    name: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct AggregatedVersion {
-    version: String,
-    /// `Current` or `Stale`.
-    freshness: String,
-    resources: Vec<AggregatedResource>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct AggregatedResource {
-    resource: String,
-    response_kind: ResponseKind,
-    scope: String,
-    singular_resource: String,
-    short_names: Vec<String>,
-    verbs: Vec<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ResponseKind {
-    kind: String,
 }

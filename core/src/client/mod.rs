@@ -6,6 +6,7 @@ mod api_fn;
 mod call;
 mod calls;
 mod discovery;
+mod discovery_answer;
 mod error;
 mod message;
 mod retry;

@@ -257,3 +257,44 @@ fn a_server_that_does_not_know_itself_is_an_error() {
         assert!(matches!(error, ApiError::Unreadable(_)), "{error}");
     }
 }
+
+/// What is found where `/apis` is answered with this.
+fn discovered(apis: &str) -> Result<Discovery, ApiError> {
+    Discovery::run(&Server::new(|request| match request.path.as_str() {
+        "/api" => ApiResponse::new(200, r#"{"kind":"APIVersions","versions":[]}"#),
+        "/apis" => ApiResponse::new(200, apis),
+        path => ApiResponse::new(404, path),
+    }))
+}
+
+#[test]
+fn kinds_without_a_name_filled_the_memory() {
+    let list = |resources: &str| {
+        format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{{"versions":[{{"resources":[{resources}{{}}]}}]}}]}}"#)
+    };
+    assert_eq!(discovered(&list("{},")).unwrap().kinds(), []);
+    let error = discovered(&list(&"{},".repeat(50_000))).unwrap_err().to_string();
+    assert!(error.contains("a list has more than 50000 entries"), "{error}");
+}
+
+#[test]
+fn kinds_of_many_versions_filled_the_memory() {
+    let resources = r#"{"resource":"a"},"#.repeat(999);
+    let versions = format!(r#"{{"resources":[{resources}{{"resource":"b"}}]}},"#).repeat(50);
+    let list = |more: &str| {
+        format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{{"versions":[{versions}{{"resources":[{more}]}}]}}]}}"#)
+    };
+    assert_eq!(discovered(&list("")).unwrap().kinds().len(), 50_000);
+    let error = discovered(&list(r#"{"resource":"c"}"#)).unwrap_err().to_string();
+    assert!(error.contains("the server names more than 50000 kinds"), "{error}");
+}
+
+#[test]
+fn a_long_name_of_a_group_was_copied_for_each_of_its_kinds() {
+    let name = "g".repeat(600);
+    let list = format!(
+        r#"{{"kind":"APIGroupDiscoveryList","items":[{{"metadata":{{"name":"{name}"}},"versions":[{{"resources":[]}}]}}]}}"#
+    );
+    let error = discovered(&list).unwrap_err().to_string();
+    assert!(error.contains("600 bytes; 512 are the most"), "{error}");
+}

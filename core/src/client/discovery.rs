@@ -1,9 +1,10 @@
 use super::call::checked;
 use super::discovery_answer::{Aggregated, Groups, Listed, MOST_ENTRIES, Named, Resources, Versions, parsed, short};
 use super::{ApiClient, ApiError, ApiRequest, ApiResponse, Method};
-use crate::wire::Resource;
+use crate::wire::{Resource, Status};
 use alloc::borrow::ToOwned;
-use alloc::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,9 +12,16 @@ use alloc::vec::Vec;
 /// All in one answer, where the server can.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
+/// How many versions are asked for one by one.
+const MOST_VERSIONS: usize = 4_096;
+
+/// How many characters are kept of the answer of a version that cannot be read.
+const LONGEST_MESSAGE: usize = 1_024;
+
 /// What a server serves, for those who name a kind in short. Who names group, version and plural does not need it.
 ///
-/// Newer servers tell all in two answers; older ones in one for each version of each group.
+/// Newer servers tell all in two answers; older ones in one for each version of each group. A server that names more than
+/// 50,000 kinds, or more than 4,096 versions one by one, is refused with [`ApiError::Unreadable`].
 ///
 /// ```no_run
 /// # fn of(client: &dyn listwatch_core::ApiClient) -> Result<(), listwatch_core::ApiError> {
@@ -28,6 +36,8 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 #[derive(Clone, Debug)]
 pub struct Discovery {
     wanted: VecDeque<String>,
+    /// The paths that a server named, asked for or wanted.
+    named: BTreeSet<String>,
     kinds: Vec<ApiKind>,
     unavailable: Vec<(String, ApiError)>,
 }
@@ -57,7 +67,12 @@ impl Discovery {
     /// Nothing was asked yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { wanted: ["/api", "/apis"].map(str::to_owned).into(), kinds: Vec::new(), unavailable: Vec::new() }
+        Self {
+            wanted: ["/api", "/apis"].map(str::to_owned).into(),
+            named: BTreeSet::new(),
+            kinds: Vec::new(),
+            unavailable: Vec::new(),
+        }
     }
 
     /// Asks for everything.
@@ -83,7 +98,7 @@ impl Discovery {
         let result = checked(response).and_then(|()| self.read(&request.path, &response.body));
         match result {
             Err(error) if !matches!(request.path.as_str(), "/api" | "/apis") => {
-                self.unavailable.push((request.path.clone(), error));
+                self.unavailable.push((request.path.clone(), kept(error)));
                 Ok(())
             }
             result => result,
@@ -118,13 +133,9 @@ impl Discovery {
             "APIGroupDiscoveryList" => self.on_aggregated(parsed(body)?),
             "APIVersions" => {
                 let Versions { versions } = parsed(body)?;
-                self.wanted.extend(versions.0.iter().map(|version| format!("/api/{version}")));
-                Ok(())
+                versions.0.into_iter().try_for_each(|version| self.want("/api", version))
             }
-            "APIGroupList" => {
-                self.on_groups(parsed(body)?);
-                Ok(())
-            }
+            "APIGroupList" => self.on_groups(parsed(body)?),
             "APIResourceList" => self.on_resources(parsed(body)?),
             other => Err(ApiError::Unreadable(format!("{path} says `{other}`, which is no API discovery"))),
         }
@@ -152,14 +163,29 @@ impl Discovery {
         Ok(())
     }
 
-    fn on_groups(&mut self, list: Groups) {
+    fn on_groups(&mut self, list: Groups) -> Result<(), ApiError> {
         for group in list.groups.0 {
-            let preferred = group.preferred_version.group_version;
-            let others = group.versions.0.into_iter().map(|version| version.group_version);
-            let others = others.filter(|version| *version != preferred).collect::<Vec<_>>();
-            let versions = Some(preferred.clone()).into_iter().chain(others).filter(|version| !version.is_empty());
-            self.wanted.extend(versions.map(|version| format!("/apis/{version}")));
+            let preferred = Some(group.preferred_version).into_iter();
+            let versions = preferred.chain(group.versions.0).map(|version| version.group_version);
+            versions.filter(|version| !version.is_empty()).try_for_each(|version| self.want("/apis", version))?;
         }
+        Ok(())
+    }
+
+    /// Asks for a version, once.
+    fn want(&mut self, root: &str, version: String) -> Result<(), ApiError> {
+        let path = format!("{root}/{}", short(version)?);
+        if self.named.contains(&path) {
+            return Ok(());
+        }
+        if self.named.len() == MOST_VERSIONS {
+            let what =
+                format!("the server names more than {MOST_VERSIONS} versions; name group, version and plural instead");
+            return Err(ApiError::Unreadable(what));
+        }
+        self.named.insert(path.clone());
+        self.wanted.push_back(path);
+        Ok(())
     }
 
     fn on_resources(&mut self, list: Resources) -> Result<(), ApiError> {
@@ -180,6 +206,21 @@ impl Discovery {
         }
         let what = format!("the server names more than {MOST_ENTRIES} kinds; name group, version and plural instead");
         Err(ApiError::Unreadable(what))
+    }
+}
+
+/// What is kept of an error: a server may be as wordy as it likes, and there may be one for each version.
+fn kept(error: ApiError) -> ApiError {
+    let cut = |text: &str| text.chars().take(LONGEST_MESSAGE).collect();
+    let retry_after = error.retry_after();
+    match error {
+        ApiError::Status { status, .. } => {
+            let mut kept = Status::default();
+            (kept.code, kept.reason, kept.message) = (status.code, cut(&status.reason), cut(&status.message));
+            ApiError::Status { status: Box::new(kept), retry_after }
+        }
+        ApiError::Unreadable(what) => ApiError::Unreadable(cut(&what)),
+        other => other,
     }
 }
 

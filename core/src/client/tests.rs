@@ -298,3 +298,53 @@ fn a_long_name_of_a_group_was_copied_for_each_of_its_kinds() {
     let error = discovered(&list).unwrap_err().to_string();
     assert!(error.contains("600 bytes; 512 are the most"), "{error}");
 }
+
+/// What an older server says of its groups.
+fn group_list<'a>(versions: impl Iterator<Item = &'a str>) -> String {
+    let groups: Vec<Value> =
+        versions.map(|version| json!({ "preferredVersion": { "groupVersion": version } })).collect();
+    json!({ "kind": "APIGroupList", "groups": groups }).to_string()
+}
+
+#[test]
+fn a_version_that_was_named_twice_was_asked_for_twice() {
+    let discovery = discovered(&group_list(["a/v1", "b/v1", "a/v1"].into_iter())).unwrap();
+    assert_eq!(
+        discovery.unavailable().iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(),
+        ["/apis/a/v1", "/apis/b/v1"]
+    );
+}
+
+#[test]
+fn discovery_made_as_many_requests_as_a_server_named_versions() {
+    let versions: Vec<String> = (0..4_097).map(|number| format!("g{number}/v1")).collect();
+    let list = |most: usize| group_list(versions[..most].iter().map(String::as_str));
+    assert_eq!(discovered(&list(4_096)).unwrap().unavailable().len(), 4_096);
+    let error = discovered(&list(4_097)).unwrap_err().to_string();
+    assert!(error.contains("the server names more than 4096 versions"), "{error}");
+}
+
+#[test]
+fn discovery_kept_all_of_the_answer_of_each_version_that_is_down() {
+    let answers = [
+        (
+            503,
+            json!({ "kind": "Status", "message": "m".repeat(9_000), "reason": "r".repeat(9_000),
+            "details": { "retryAfterSeconds": 3, "causes": [{ "message": "c".repeat(9_000) }] } }),
+        ),
+        (200, json!({ "kind": "k".repeat(9_000) })),
+    ];
+    for (code, answer) in answers {
+        let list = group_list(["a/v1"].into_iter());
+        let discovery = Discovery::run(&Server::new(|request| match request.path.as_str() {
+            "/api" => ApiResponse::new(200, r#"{"kind":"APIVersions","versions":[]}"#),
+            "/apis" => ApiResponse::new(200, list.as_str()),
+            _ => ApiResponse::new(code, answer.to_string()),
+        }))
+        .unwrap();
+        let (_, error) = &discovery.unavailable()[0];
+        let kept = format!("{error:?}").len();
+        assert!(kept < 3_000, "{kept} bytes");
+        assert_eq!(error.retry_after(), (code == 503).then_some(Duration::from_secs(3)));
+    }
+}

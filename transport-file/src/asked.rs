@@ -53,7 +53,7 @@ fn digest(body: &[u8]) -> u64 {
     value.unwrap_or_else(|_| hashed(body))
 }
 
-fn hashed(value: impl Hash) -> u64 {
+pub(crate) fn hashed(value: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()

@@ -1,9 +1,9 @@
 //! One request of a capture, and how its answer goes.
 
+use crate::asked::hashed;
 use crate::error::{CaptureErrorKind, Fault};
 use crate::format::What;
 use listwatch_core::{Query, Request};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where one recorded request and its answer are.
@@ -36,8 +36,14 @@ pub(crate) struct Question {
     /// The number of the resource among those of the capture.
     pub(crate) resource: usize,
     pub(crate) query: Query,
-    /// The page of a list.
-    pub(crate) page: Option<Arc<str>>,
+    /// A digest of the continue token of a list: tokens have any length.
+    pub(crate) page: Option<u64>,
+}
+
+impl Question {
+    pub(crate) fn new(resource: usize, request: &Request) -> Self {
+        Self { resource, query: request.query(), page: request.continue_token().map(hashed) }
+    }
 }
 
 /// How far an answer has come.

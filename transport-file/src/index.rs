@@ -119,7 +119,7 @@ impl Index {
 
     fn question(&self, request: &Request) -> Option<Question> {
         let resource = *self.numbers.get(&Collection(request.resource.clone()))?;
-        Some(Question { resource, query: request.query(), page: request.continue_token().map(Into::into) })
+        Some(Question::new(resource, request))
     }
 
     fn nothing_to_play(&self) -> Fault {
@@ -210,8 +210,7 @@ impl Reading {
             index.resources.push(request.resource.clone());
             index.resources.len() - 1
         });
-        let question = Question { resource, query: request.query(), page: request.continue_token().map(Into::into) };
-        index.queues.entry(question).or_default().add(place, request.resource.is_metadata_only());
+        index.queues.entry(Question::new(resource, request)).or_default().add(place, request.resource.is_metadata_only());
     }
 }
 

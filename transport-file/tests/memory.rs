@@ -69,6 +69,25 @@ fn a_recorded_body_of_tiny_objects_took_two_hundred_times_its_size() {
 }
 
 #[test]
+fn the_continue_tokens_of_a_recording_filled_the_memory() {
+    const TOKEN: usize = 1000 * 1000;
+    let _alone = alone();
+    let capture = write("large-continue-tokens", |file| {
+        let token = "x".repeat(TOKEN);
+        for id in 0..20 {
+            let path = format!("/api/v1/pods?continue={id}{token}");
+            writeln!(file, r#"{{"t":0,"id":{id},"request":{{"method":"GET","path":"{path}"}}}}"#).unwrap();
+        }
+    });
+    let profiler = dhat::Profiler::builder().testing().build();
+    let playback = Playback::with_config(&capture, PlaybackConfig::new()).unwrap();
+    let (held, peak) = (dhat::HeapStats::get().curr_bytes, dhat::HeapStats::get().max_bytes);
+    assert!(held < 4 * TOKEN && peak < 10 * TOKEN, "{held} bytes held, {peak} at the peak");
+    drop((playback, profiler));
+    std::fs::remove_file(capture).unwrap();
+}
+
+#[test]
 fn a_large_recording_is_played_in_little_memory() {
     let _alone = alone();
     let capture = write("large-capture", |file| {

@@ -19,6 +19,13 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, 
         Self { queue, key, job: Some(job) }
     }
 
+    /// Nobody hears of the job: another worker gets its key.
+    pub(super) fn put_back(&mut self) {
+        if let Some(job) = self.job.take() {
+            self.queue.put_back(job);
+        }
+    }
+
     /// The key to work on.
     #[must_use]
     pub fn key(&self) -> &K {

@@ -212,7 +212,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.state.read(|state| state.queue.is_drained())
     }
 
-    /// Takes `done` back and hands out a key, or lets the worker that keeps `place` sleep.
+    /// Takes `done` back and hands out a key, or lets the worker that keeps `place` sleep. If the waker of the next worker
+    /// panics, the key is ready again.
     pub(super) fn poll_get(
         &self,
         waker: &Waker,
@@ -222,7 +223,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     where
         K: Clone,
     {
-        let (answer, _waker) = self.update(|state| {
+        let ((answer, _waker), worker, concerns_followers) = self.change(|state| {
             done.into_iter().for_each(|job| state.queue.done(job));
             match state.queue.poll_job() {
                 Some(job) => (Poll::Ready(Some(state.queue.named(job))), state.workers.remove(place)),
@@ -230,7 +231,21 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
                 None => (Poll::Pending, state.workers.register(place, waker)),
             }
         });
-        answer.map(|answer| answer.map(|(key, job)| JobGuard::new(self, key, job)))
+        let mut answer = answer.map(|answer| answer.map(|(key, job)| JobGuard::new(self, key, job)));
+        on_panic(
+            || self.wake(worker, concerns_followers),
+            || {
+                if let Poll::Ready(Some(job)) = &mut answer {
+                    job.put_back();
+                }
+            },
+        );
+        answer
+    }
+
+    /// See [`WorkQueue::put_back`].
+    pub(super) fn put_back(&self, job: Job) {
+        self.update(|state| state.queue.put_back(job));
     }
 
     /// Takes `done` back, and no longer counts on the worker that keeps `place`.
@@ -268,12 +283,19 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.wake_all(|state| &mut state.workers);
     }
 
-    /// Changes the queue under the lock, and wakes after it whom the change concerns. A change that panics may have ended a
-    /// job before, so then a worker is woken and the followers look again.
+    /// Changes the queue under the lock, and wakes after it whom the change concerns.
     fn update<R>(&self, change: impl FnOnce(&mut State<K, L, D>) -> R) -> R {
+        let (answer, worker, concerns_followers) = self.change(change);
+        self.wake(worker, concerns_followers);
+        answer
+    }
+
+    /// Changes the queue under the lock, and tells whom to [wake](Self::wake) after it. A change that panics may have ended
+    /// a job before, so then a worker is woken and the followers look again.
+    fn change<R>(&self, change: impl FnOnce(&mut State<K, L, D>) -> R) -> (R, Option<(Slot, Waker)>, bool) {
         // A change that comes back to the lock that it is under never begins.
         let has_begun = Cell::new(false);
-        let update = |state: &mut State<K, L, D>| {
+        let change = |state: &mut State<K, L, D>| {
             has_begun.set(true);
             if let Some(now) = &state.clock {
                 state.queue.note_time(now());
@@ -282,17 +304,15 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
             let answer = change(state);
             (answer, state.next_worker(), state.concerns_followers(deadline))
         };
-        let (answer, worker, concerns_followers) = on_panic(
-            || self.state.with(update),
+        on_panic(
+            || self.state.with(change),
             || {
                 if has_begun.get() {
                     let worker = self.state.with(State::next_worker);
                     self.wake(worker, true);
                 }
             },
-        );
-        self.wake(worker, concerns_followers);
-        answer
+        )
     }
 
     fn wake(&self, worker: Option<(Slot, Waker)>, concerns_followers: bool) {

@@ -1,6 +1,7 @@
 //! Memory that grows is never full, so on the heap nothing can fail.
 
 use super::WorkQueueIn;
+use super::closing::Closing;
 use crate::queue::{Added, Discipline, Job, Lanes, Priority, RateLimiter};
 use crate::storage::{Heap, never_full};
 use crate::time::Instant;
@@ -33,6 +34,15 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
         never_full(self.try_when(now, key))
     }
 
+    /// Takes back a job that no worker has heard of: its key is ready again, behind all others, unless the time to drain is
+    /// over.
+    pub(crate) fn put_back(&mut self, job: Job) {
+        if self.closing != Closing::Over {
+            self.mark(job.slot);
+        }
+        self.done(job);
+    }
+
     /// The job, with its key. If the key's clone panics, the key is ready again, behind all others.
     pub(crate) fn named(&mut self, job: Job) -> (K, Job)
     where
@@ -60,8 +70,7 @@ struct Unnamed<'a, K: Hash + Eq, L: RateLimiter, D: Discipline<K>> {
 impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> Drop for Unnamed<'_, K, L, D> {
     fn drop(&mut self) {
         if let Some(job) = self.job.take() {
-            self.queue.mark(job.slot);
-            self.queue.done(job);
+            self.queue.put_back(job);
         }
     }
 }

@@ -400,6 +400,21 @@ fn a_waker_that_panics_does_not_keep_others_from_hearing_of_the_end() {
     assert!(workers.iter().all(Worker::is_woken));
 }
 
+#[test]
+fn a_waker_that_panics_does_not_keep_the_key_that_was_handed_out_before() {
+    let queue = Queue::default();
+    let (mut worker, mut lost, flawed) = (Worker::asleep(&queue), queue.get(), flawed(1));
+    assert!(Pin::new(&mut lost).poll(&mut Context::from_waker(&flawed)).is_pending());
+    [1, 2].into_iter().for_each(|key| _ = queue.add(key));
+    assert!(panics(|| worker.poll().is_ready()), "it has a key and wakes the other worker");
+    queue.shut_down();
+    let jobs = [(); 2].map(|()| Worker::new(queue.get()).poll());
+    let keys = jobs.each_ref().map(|job| if let Poll::Ready(Some(job)) = job { Some(*job.key()) } else { None });
+    assert_eq!(keys, [Some(2), Some(1)]);
+    drop(jobs);
+    assert!(queue.is_drained());
+}
+
 /// A key that cannot be cloned while this is set.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Fragile(u32);

@@ -210,7 +210,11 @@ impl Reading {
             index.resources.push(request.resource.clone());
             index.resources.len() - 1
         });
-        index.queues.entry(Question::new(resource, request)).or_default().add(place, request.resource.is_metadata_only());
+        index
+            .queues
+            .entry(Question::new(resource, request))
+            .or_default()
+            .add(place, request.resource.is_metadata_only());
     }
 }
 

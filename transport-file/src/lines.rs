@@ -71,8 +71,8 @@ impl Source {
             UnexpectedEof if gzip => Fault::new(
                 CaptureErrorKind::Gzip,
                 format!(
-                    "the gzip data breaks off at byte {}; copy the file again, unless its recording was killed: then \
-                     nothing is missing before this place",
+                    "the gzip data breaks off at byte {}; copy the file again, unless its recording was killed: then up \
+                     to its last second may be missing",
                     self.position()
                 ),
             ),

@@ -15,8 +15,8 @@ use std::time::SystemTime;
 
 /// A transport that writes down what goes through it, as a capture that [`Playback`](crate::Playback) plays.
 ///
-/// Neither requests nor answers are changed. What is written can be played up to the last line even if the process is
-/// killed. Of the headers only the media types and what the server said about waiting are written, so no credential is;
+/// Neither requests nor answers are changed. What is written can be played even if the process is killed: up to the
+/// last line, or of a compressed file up to its last second. Of the headers only the media types and what the server said about waiting are written, so no credential is;
 /// the file can be read by its owner alone.
 ///
 /// A request that is [aborted](ListerWatcher::abort) gets an end that says so (`"end":"cut","by":"client"`): played, it
@@ -281,8 +281,10 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_full_only_at_the_end_is_told_at_the_end() {
-        let mut recorder = on_a_disk_of(9_000, "full.jsonl.gz");
-        assert_eq!(answer(&mut recorder, 1), Incoming::End { id: RequestId(1) });
+        // The smallest disk that has room for all but the end.
+        let mut disks = (9_000..40_000).step_by(32).map(|bytes| on_a_disk_of(bytes, "full.jsonl.gz"));
+        let ended = Incoming::End { id: RequestId(1) };
+        let mut recorder = disks.find_map(|mut disk| (answer(&mut disk, 1) == ended).then_some(disk)).unwrap();
         assert_eq!(recorder.finish().unwrap_err().kind(), CaptureErrorKind::Io);
     }
 

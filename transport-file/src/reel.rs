@@ -19,6 +19,8 @@ pub(crate) struct Reel {
     dirty: bool,
     /// When it last did.
     saved: Instant,
+    /// How often it may still do so at once.
+    early_flushes: u32,
 }
 
 enum Out {
@@ -30,6 +32,9 @@ type Sink = Box<dyn Write + Send>;
 
 /// A compressed file grows with each flush, so that it is not done more often than this.
 const BETWEEN_FLUSHES: Duration = Duration::from_secs(1);
+
+/// So often it is done without a wait, so that a recording that is killed early holds its beginning.
+const EARLY_FLUSHES: u32 = 16;
 
 impl Reel {
     /// A new file that its owner alone can read.
@@ -49,7 +54,7 @@ impl Reel {
             true => Out::Gzip(BufWriter::new(GzEncoder::new(sink, Compression::default()))),
             false => Out::Plain(BufWriter::new(sink)),
         };
-        Self { path: path.into(), out, dirty: false, saved: Instant::ZERO }
+        Self { path: path.into(), out, dirty: false, saved: Instant::ZERO, early_flushes: EARLY_FLUSHES }
     }
 
     /// Adds a line.
@@ -67,12 +72,14 @@ impl Reel {
     pub(crate) fn rest(&mut self, now: Instant) -> Result<Option<Instant>, CaptureError> {
         let due = match &self.out {
             Out::Plain(_) => now,
+            Out::Gzip(_) if self.early_flushes > 0 => now,
             Out::Gzip(_) => self.saved + BETWEEN_FLUSHES,
         };
         if !self.dirty || now < due {
             return Ok(Some(due).filter(|_| self.dirty));
         }
         (self.dirty, self.saved) = (false, now);
+        self.early_flushes = self.early_flushes.saturating_sub(1);
         self.flush().map(|()| None)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::support::{Ending, Played, Player, bundled, data, end, exchange, file, request, response, text};
 use flate2::read::GzDecoder;
-use listwatch_core::{Incoming, ListerWatcher, Request, RequestId, Resource, TransportErrorKind};
+use listwatch_core::{Incoming, Instant, ListerWatcher, Request, RequestId, Resource, TransportErrorKind};
 use listwatch_transport_file::{CaptureError, CaptureErrorKind, Playback, PlaybackConfig, Recorder, RecorderConfig};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -94,6 +94,22 @@ fn what_is_recorded_can_be_played_before_the_recording_ends() {
         std::mem::forget(original);
         assert_eq!(Player::new(&path).ask(PODS).text(), "first", "{name}");
     }
+}
+
+#[test]
+fn a_compressed_recording_that_was_killed_within_a_second_held_nothing() {
+    let path = no_file("killed-at-once.jsonl.gz");
+    let lines = exchange(0, 1, PODS, "first").to_vec();
+    let mut original = Player::of(recorder(&path, Playback::from_file(file(text(&lines))).unwrap()));
+    assert_eq!(original.ask(PODS).text(), "first");
+    assert!(original.now.saturating_since(Instant::ZERO) < Duration::from_secs(1));
+    original.open("/api/v1/nodes");
+    assert_eq!(original.poll(&mut [0; 9]), Incoming::Idle { until: None });
+    std::mem::forget(original);
+    let mut copy = Player::new(&path);
+    assert_eq!(copy.ask(PODS).text(), "first");
+    let error = copy.playback.error().unwrap().to_string();
+    assert!(error.ends_with("unless its recording was killed: then up to its last second may be missing"), "{error}");
 }
 
 #[test]

@@ -257,10 +257,15 @@ where
         let (mut delays, mut sleep) = (self.queue.delays(), None);
         poll_fn(|cx| {
             loop {
-                let due = match delays.poll_due(cx, self.clock.now()) {
-                    Due::Closed => return Poll::Ready(()),
-                    Due::Idle => None,
-                    Due::At(at) => Some(at),
+                let due = match caught_call(|| delays.poll_due(cx, self.clock.now())) {
+                    Ok(Due::Closed) => return Poll::Ready(()),
+                    Ok(Due::Idle) => None,
+                    Ok(Due::At(at)) => Some(at),
+                    // A key panicked where it was dropped, or a waker did: without this task no drain ends.
+                    Err(_) => {
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
                 };
                 ready!(self.clock.poll_at(&mut sleep, due, cx));
             }

@@ -268,8 +268,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             self.mark(slot);
         }
         if matches!(self.closing, Closing::DrainUntil(deadline) if deadline <= self.now) {
-            self.closing = Closing::Over;
             self.drop_ready();
+            self.closing = Closing::Over;
         }
     }
 

@@ -33,8 +33,8 @@ use core::cell::RefCell;
 /// ```
 ///
 /// The closure must not come back to the lock that it runs under, and neither must what it calls: the index functions of
-/// a cache, the group function and the rate limiter of a queue, the `Hash`, `Eq` and `Clone` of its keys. It would wait
-/// for itself; where that can be told, it panics instead. What is told:
+/// a cache, the group function and the rate limiter of a queue, the `Hash`, `Eq`, `Clone` and `Drop` of its keys. It would
+/// wait for itself; where that can be told, it panics instead. What is told:
 ///
 /// | lock | read inside of a read | any other return |
 /// |---|---|---|

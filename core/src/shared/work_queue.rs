@@ -24,9 +24,9 @@ use core::time::Duration;
 /// if there is more. So a burst of additions costs one wake-up, and no key waits for an addition that never comes. A
 /// [`Get`] that was woken must be polled or dropped; until then it holds the others up.
 ///
-/// The key's `Hash`, `Eq` and `Clone`, the group function and the rate limiter run under the lock, and must not come back
-/// to the queue. If one of them panics, the call panics with it, and the queue is as before; a job that the call gave back
-/// stays so. Wakers are called when the lock is open; for a worker whose waker panics, another one is woken. If that waker
+/// The key's `Hash`, `Eq`, `Clone` and `Drop`, the group function and the rate limiter run under the lock, and must not
+/// come back to the queue. If one of them panics, the call panics with it, and the queue is as before; a job that the call
+/// gave back stays so. If a `Drop` panics, that key is gone, and a shut-down that it interrupts counts. Wakers are called when the lock is open; for a worker whose waker panics, another one is woken. If that waker
 /// panics too, a second panic begins while the first one unwinds, which ends the process.
 ///
 /// ```
@@ -278,9 +278,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     }
 
     fn close(&self, close: impl FnOnce(&mut WorkQueue<K, L, D>)) {
-        self.state.with(|state| close(&mut state.queue));
-        on_panic(|| self.wake_all(|state| &mut state.followers), || self.wake_all(|state| &mut state.workers));
-        self.wake_all(|state| &mut state.workers);
+        self.with_repair(|state| close(&mut state.queue), || self.wake_everyone());
+        self.wake_everyone();
     }
 
     /// Changes the queue under the lock, and wakes after it whom the change concerns.
@@ -293,10 +292,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     /// Changes the queue under the lock, and tells whom to [wake](Self::wake) after it. A change that panics may have ended
     /// a job before, so then a worker is woken and the followers look again.
     fn change<R>(&self, change: impl FnOnce(&mut State<K, L, D>) -> R) -> (R, Option<(Slot, Waker)>, bool) {
-        // A change that comes back to the lock that it is under never begins.
-        let has_begun = Cell::new(false);
         let change = |state: &mut State<K, L, D>| {
-            has_begun.set(true);
             if let Some(now) = &state.clock {
                 state.queue.note_time(now());
             }
@@ -304,15 +300,26 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
             let answer = change(state);
             (answer, state.next_worker(), state.concerns_followers(deadline))
         };
-        on_panic(
-            || self.state.with(change),
-            || {
-                if has_begun.get() {
-                    let worker = self.state.with(State::next_worker);
-                    self.wake(worker, true);
-                }
-            },
-        )
+        self.with_repair(change, || {
+            let worker = self.state.with(State::next_worker);
+            self.wake(worker, true);
+        })
+    }
+
+    /// Changes the queue under the lock, and calls `repair` after it if the change panics.
+    fn with_repair<R>(&self, change: impl FnOnce(&mut State<K, L, D>) -> R, repair: impl FnOnce()) -> R {
+        // A change that comes back to the lock that it is under never begins.
+        let has_begun = Cell::new(false);
+        let change = |state: &mut State<K, L, D>| {
+            has_begun.set(true);
+            change(state)
+        };
+        let repair = || {
+            if has_begun.get() {
+                repair();
+            }
+        };
+        on_panic(|| self.state.with(change), repair)
     }
 
     fn wake(&self, worker: Option<(Slot, Waker)>, concerns_followers: bool) {
@@ -330,6 +337,11 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     /// Wakes a worker; if its waker panics, whoever is next.
     fn wake_worker(&self, slot: Slot, waker: Waker) {
         on_panic(|| waker.wake(), || self.update(|state| state.workers.give_up(slot)));
+    }
+
+    fn wake_everyone(&self) {
+        on_panic(|| self.wake_all(|state| &mut state.followers), || self.wake_all(|state| &mut state.workers));
+        self.wake_all(|state| &mut state.workers);
     }
 
     /// Wakes all that sleep now; if a waker panics, the others all the same.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::run;
+use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use listwatch_core::{ApiError, Instant, Lanes, Status, WorkQueue};
 use std::sync::Mutex;
@@ -352,4 +353,45 @@ fn a_reconcile_that_panics_where_it_is_dropped_at_the_deadline_is_among_the_drop
         workers.ended().await
     });
     assert_eq!((ended.dropped, queue.stats().panics), ([7].to_vec(), 1));
+}
+
+/// A key that panics in its `Hash`, or where it is dropped, as often as it is told to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Flawed(u32);
+
+std::thread_local! {
+    static PANICS_IN_HASH: Cell<bool> = const { Cell::new(false) };
+    static PANICS_WHERE_DROPPED: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Hash for Flawed {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        assert!(!PANICS_IN_HASH.get() || self.0 != 7, "in hash");
+        self.0.hash(state);
+    }
+}
+
+impl Drop for Flawed {
+    fn drop(&mut self) {
+        assert!(!PANICS_WHERE_DROPPED.replace(false), "in drop");
+    }
+}
+
+#[test]
+fn a_key_that_panics_where_the_deadline_drops_it_does_not_hold_up_the_end() {
+    let (clock, executor) = (Clock::simulated(), Executor::new());
+    let queue = Arc::new(SharedWorkQueue::<Flawed, StdLock>::default());
+    let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| core::future::pending());
+    (1..=3).for_each(|key| _ = queue.add(Flawed(key)));
+    let ended = run(&clock, &executor, async {
+        clock.sleep(seconds(1)).await;
+        queue.shut_down_with_drain(clock.now(), seconds(10));
+        PANICS_WHERE_DROPPED.set(true);
+        let late = async {
+            clock.sleep(seconds(60)).await;
+            None
+        };
+        smol::future::or(async { Some(workers.ended().await) }, late).await
+    });
+    assert_eq!(ended.expect("it ends before a minute is over").dropped, [Flawed(1)]);
 }

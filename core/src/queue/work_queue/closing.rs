@@ -91,13 +91,9 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         }
     }
 
-    /// Drops what is ready and what would be again.
+    /// Drops what is ready and what would be again. If a key panics where it is dropped, another call goes on.
     pub(super) fn drop_ready(&mut self) {
-        self.left.ready = self.len() + core::mem::take(&mut self.deferred);
-        while let Some(slot) = self.discipline.pop(&mut self.ready, &mut self.records) {
-            self.records[slot].phase = Phase::Idle;
-            self.remove_if_blank(slot);
-        }
+        self.left.ready += core::mem::take(&mut self.deferred);
         let mut at = None;
         while let Some(slot) = self.records.next_used(at) {
             at = Some(slot);
@@ -106,6 +102,11 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             {
                 *then = Then::Rest;
             }
+        }
+        while let Some(slot) = self.discipline.pop(&mut self.ready, &mut self.records) {
+            self.left.ready += 1;
+            self.records[slot].phase = Phase::Idle;
+            self.remove_if_blank(slot);
         }
     }
 }

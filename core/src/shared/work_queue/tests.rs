@@ -441,6 +441,51 @@ fn a_key_whose_clone_panics_stays_ready() {
     assert!(queue.is_drained());
 }
 
+/// A key that panics where it is dropped, once for each of these.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct PanicsInDrop(u32);
+
+std::thread_local!(static PANICS_IN_DROP: Cell<u32> = const { Cell::new(0) });
+
+impl Drop for PanicsInDrop {
+    fn drop(&mut self) {
+        let left = PANICS_IN_DROP.get();
+        PANICS_IN_DROP.set(left.saturating_sub(1));
+        assert_eq!(left, 0, "on purpose");
+    }
+}
+
+impl Clone for PanicsInDrop {
+    fn clone(&self) -> Self {
+        Self(self.0)
+    }
+}
+
+#[test]
+fn a_key_that_panics_where_a_shut_down_drops_it_does_not_keep_others_from_hearing_of_the_end() {
+    let queue = SharedWorkQueue::<PanicsInDrop, StdLock>::default();
+    let ((worker_wakes, waker), (wakes, delays_waker)) = (counting(), counting());
+    let (mut sleeper, mut delays) = (queue.get(), queue.delays());
+    queue.add_after(at(0), PanicsInDrop(1), Duration::from_secs(1));
+    assert!(Pin::new(&mut sleeper).poll(&mut Context::from_waker(&waker)).is_pending());
+    assert_eq!(delays.poll_due(&mut Context::from_waker(&delays_waker), at(0)), Due::At(at(1000)));
+    PANICS_IN_DROP.set(1);
+    assert!(panics(|| queue.shut_down()));
+    assert_eq!((worker_wakes.count(), wakes.count(), queue.is_drained()), (1, 1, true));
+}
+
+#[test]
+fn keys_that_panic_where_the_end_of_a_drain_drops_them_are_all_dropped_when_it_goes_on() {
+    let queue = SharedWorkQueue::<PanicsInDrop, StdLock>::default();
+    let (mut delays, mut cx) = (queue.delays(), Context::from_waker(Waker::noop()));
+    (1..=3).for_each(|key| _ = queue.add(PanicsInDrop(key)));
+    queue.shut_down_with_drain(at(0), Duration::from_millis(20));
+    PANICS_IN_DROP.set(1);
+    assert!(panics(|| delays.poll_due(&mut cx, at(20))));
+    assert_eq!((delays.poll_due(&mut cx, at(20)), queue.len()), (Due::Closed, 0));
+    assert_eq!(queue.drained(), Some(Drained { ready: 3, ..Drained::default() }));
+}
+
 #[test]
 fn two_tasks_that_follow_the_delays_both_hear_of_an_earlier_one_and_of_the_end() {
     let queue = Queue::default();

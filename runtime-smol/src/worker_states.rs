@@ -32,7 +32,8 @@ struct WorkerState<K> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ended<K> {
-    /// The keys whose reconcile was not done when the time to drain was over. It was dropped, with its requests.
+    /// The keys whose reconcile was not done when the time to drain was over, or when the executor was dropped. It was
+    /// dropped, with its requests.
     pub dropped: Vec<K>,
     /// Keys whose reconcile was being called, polled or dropped at the deadline, and still was 100 ms later. Such a
     /// reconcile is dropped when its poll returns; one that blocks may never return.
@@ -152,10 +153,11 @@ impl<K> WorkerHandle<K> {
 
 impl<K> Drop for WorkerHandle<K> {
     fn drop(&mut self) {
-        let (waiting, _key, _waker) = self.with(|states, number| {
+        self.give_up();
+        let (waiting, _waker) = self.with(|states, number| {
             let worker = &mut states.workers[number];
             worker.has_left = true;
-            (states.waiting.take(), worker.key.take(), worker.waker.take())
+            (states.waiting.take(), worker.waker.take())
         });
         waiting.into_iter().for_each(Waker::wake);
     }

@@ -83,6 +83,9 @@ impl<K> Workers<K> {
     /// [blocked](Ended::blocked). (One that blocks its thread can hold up all that this thread is to do, these workers' end
     /// among it: for that the executor needs another.)
     ///
+    /// Where the executor is dropped first, its workers have ended with it, and the keys they had are among the
+    /// [dropped](Ended::dropped).
+    ///
     /// # Panics
     /// Where a key's `Hash`, `Eq` or `Clone`, or the group function of the queue's [`Lanes`](listwatch_core::Lanes), panicked
     /// under a worker.
@@ -101,7 +104,8 @@ impl<K> Workers<K> {
         .await;
         if ended.blocked.is_empty() {
             for task in self.tasks {
-                task.await;
+                // A task of an executor that was dropped has no output.
+                _ = task.fallible().await;
             }
         }
         ended

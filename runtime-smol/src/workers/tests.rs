@@ -395,3 +395,14 @@ fn a_key_that_panics_where_the_deadline_drops_it_does_not_hold_up_the_end() {
     });
     assert_eq!(ended.expect("it ends before a minute is over").dropped, [Flawed(1)]);
 }
+
+#[test]
+fn workers_whose_executor_was_dropped_end_and_name_the_keys_they_had() {
+    let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
+    let workers = Workers::spawn(&executor, &queue, &clock, 2, |_| core::future::pending());
+    queue.add(7);
+    run(&clock, &executor, clock.sleep(seconds(1)));
+    drop(executor);
+    let ended = smol::block_on(workers.ended());
+    assert_eq!(ended, Ended { dropped: [7].to_vec(), blocked: Vec::new() });
+}

@@ -87,8 +87,7 @@ impl<K> Workers<K> {
     /// [dropped](Ended::dropped).
     ///
     /// # Panics
-    /// Where a key's `Hash`, `Eq` or `Clone`, or the group function of the queue's [`Lanes`](listwatch_core::Lanes), panicked
-    /// under a worker.
+    /// Where a key's `Clone` or `Drop` panicked under a worker, and not while the worker put the key back.
     pub async fn ended(self) -> Ended<K> {
         let mut sleep = None;
         let ended = poll_fn(|cx| {
@@ -126,7 +125,9 @@ pub struct WorkersBuilder<'q, K, L = ExponentialBackoff, D: Discipline<K> = Fifo
 }
 
 impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
-    /// Tells of each reconcile that panics its key and the panic's message.
+    /// Tells of each reconcile that panics its key and the panic's message. So it does of a rate limiter, a group function
+    /// or a key's own `Hash`, `Eq` or `Clone` that panics when the key is put back: the key is retried after a second, and
+    /// if that panics too, not until it is added again.
     ///
     /// ```
     /// # use listwatch_runtime_smol::{Clock, Executor, Outcome, SharedWorkQueue, StdLock, WorkQueue, Workers, run};
@@ -246,7 +247,11 @@ where
         });
         if let Err(panic) = settled {
             self.report(key, &panic);
-            self.queue.add_after(now, key.clone(), AFTER_A_LIMITER_THAT_PANICS);
+            let retried = caught_call(|| self.queue.add_after(now, key.clone(), AFTER_A_LIMITER_THAT_PANICS));
+            // A key that panics itself each time cannot be added: its next change is its next chance.
+            if let Err(panic) = retried {
+                self.report(key, &panic);
+            }
         }
     }
 

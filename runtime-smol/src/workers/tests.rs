@@ -397,6 +397,29 @@ fn a_key_that_panics_where_the_deadline_drops_it_does_not_hold_up_the_end() {
 }
 
 #[test]
+fn a_key_whose_hash_panics_each_time_does_not_end_the_workers() {
+    let told = Mutex::new(Vec::new());
+    let (clock, executor) = (Clock::simulated(), Executor::new());
+    let queue = Arc::new(SharedWorkQueue::<Flawed, StdLock>::default());
+    let workers = Workers::builder(&queue, &clock)
+        .on_panic(|key: &Flawed, message: &str| told.lock().unwrap().push((key.0, message.to_owned())))
+        .spawn(&executor, 1, |_| core::future::ready(Outcome::Retry));
+    queue.add(Flawed(7));
+    PANICS_IN_HASH.set(true);
+    let retried = run(&clock, &executor, async {
+        clock.sleep(seconds(1)).await;
+        queue.add(Flawed(8));
+        clock.sleep(seconds(1)).await;
+        queue.num_requeues(&Flawed(8))
+    });
+    PANICS_IN_HASH.set(false);
+    let in_hash = (7, "in hash".to_owned());
+    assert!(retried > 0, "the worker goes on with another key");
+    assert_eq!((queue.stats().panics, told.lock().unwrap().clone()), (2, [in_hash.clone(), in_hash].to_vec()));
+    drop(workers);
+}
+
+#[test]
 fn workers_whose_executor_was_dropped_end_and_name_the_keys_they_had() {
     let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
     let workers = Workers::spawn(&executor, &queue, &clock, 2, |_| core::future::pending());

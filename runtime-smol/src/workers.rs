@@ -22,6 +22,9 @@ use std::sync::Arc;
 ///
 /// At the deadline of a [drain](SharedWorkQueue::shut_down_with_drain) the reconciles that are not done are dropped.
 ///
+/// Dropping the workers ends them when their executor runs next, or when it is dropped. Where workers on several executors
+/// share a queue, drop an executor that nobody runs any more: a worker that was woken there holds up those of the others.
+///
 /// ```
 /// use listwatch_runtime_smol::{Clock, Executor, Outcome, SharedWorkQueue, StdLock, WorkQueue, Workers, run};
 /// use std::sync::Arc;

@@ -33,6 +33,9 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Delays<'a, K,
 
     /// Adds what is due at `now`, and lets the task sleep. It is woken when the next delay is to end earlier than it was
     /// told, when nothing is delayed any more, when the queue is shut down, and when that queue is drained.
+    ///
+    /// It adds all that is due under the queue's lock, in a time that grows with the number of those keys: delays of
+    /// different lengths keep a million keys from being due at once.
     #[must_use]
     pub fn poll_due(&mut self, cx: &mut Context<'_>, now: Instant) -> Due {
         self.queue.poll_due(cx.waker(), now, &mut self.place)

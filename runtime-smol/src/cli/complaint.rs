@@ -19,6 +19,11 @@ pub(crate) fn complain(what: impl Display) {
     tell(&line(what));
 }
 
+/// Says it in a line without another thread, and waits until it is read.
+pub(crate) fn complain_at_once(what: impl Display) {
+    let _nobody_is_left_to_be_told = std::io::stderr().write_all(line(what).as_bytes());
+}
+
 /// Says so many lines as they are.
 pub(crate) fn tell(lines: &str) {
     with(|errors| errors.say(lines));
@@ -50,7 +55,10 @@ pub(crate) fn finish() {
 /// Tells of a panic as of everything else: what it says may come from outside.
 pub(crate) fn complain_of_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        complain(format_args!("this is a bug of listwatch, please report it: {panic}"));
+        let what = format_args!("this is a bug of listwatch, please report it: {panic}");
+        if with(|errors| errors.say(&line(what))).is_none() {
+            complain_at_once(what);
+        }
     }));
 }
 

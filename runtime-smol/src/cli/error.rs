@@ -17,7 +17,7 @@ pub(crate) enum CommandError {
     /// So much was printed that nobody took.
     Unread(Amount),
     Capture(CaptureError),
-    /// No list of a recording came whole, so there was nothing to tell; and what failed last.
+    /// No list of a recording came whole, so there was nothing to tell; and why.
     NothingListed(PathBuf, Option<String>),
     Config(ConfigError),
     /// The address that was typed is none.
@@ -28,6 +28,10 @@ pub(crate) enum CommandError {
     /// It ended before there was a state; and what it was doing.
     NeverSynced(String),
     Signals(std::io::Error),
+    /// The system starts no more threads.
+    Threads(std::io::Error),
+    /// Nothing can be waited for.
+    Reactor(String),
 }
 
 impl From<CaptureError> for CommandError {
@@ -91,6 +95,12 @@ impl fmt::Display for CommandError {
             Self::Refused(reason) => write!(f, "{reason} (with --keep-trying, this would not be the end)"),
             Self::NeverSynced(status) => write!(f, "ended before there was a state: {status}"),
             Self::Signals(error) => write!(f, "cannot listen to Ctrl-C: {error}"),
+            Self::Threads(error) => {
+                write!(f, "no thread can be started: {error}; raise the limit on processes or memory")
+            }
+            Self::Reactor(reason) => {
+                write!(f, "too few file descriptors: {reason}; raise the limit on open files (`ulimit -n`)")
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ mod asking;
 mod complaint;
 mod error;
 mod live;
+mod needs;
 mod outlet;
 mod printer;
 mod process;
@@ -19,14 +20,22 @@ mod undecodable;
 mod watch;
 
 use args::{Command, Print};
-use complaint::{complain, complain_of_panics};
+use complaint::{complain, complain_at_once, complain_of_panics};
 use error::CommandError;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
+/// The exit status of a program whose main thread panicked, as Rust gives it.
+const PANICKED: u8 = 101;
+
 fn main() -> ExitCode {
+    if let Err(error) = needs::check() {
+        complain_at_once(error);
+        return ExitCode::FAILURE;
+    }
     complain_of_panics();
-    let status = listwatch();
+    // What the panic hook says has to be passed on too.
+    let status = std::panic::catch_unwind(listwatch).unwrap_or_else(|_| ExitCode::from(PANICKED));
     complaint::finish();
     status
 }

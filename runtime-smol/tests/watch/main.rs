@@ -12,6 +12,8 @@ mod following;
 mod hostile;
 #[path = "../support/hostile.rs"]
 mod inert;
+#[cfg(unix)]
+mod limits;
 #[path = "../support/notifications.rs"]
 mod notifications;
 mod played;

@@ -40,7 +40,7 @@ fn wait_until<T>(what: &str, mut come: impl FnMut() -> Option<T>) -> T {
 }
 
 /// The status of a run that is killed where it does not end by itself.
-fn status(mut child: Child) -> ExitStatus {
+pub(crate) fn status(mut child: Child) -> ExitStatus {
     let mut left = 300;
     wait_until("the end", || {
         left -= 1;

@@ -75,6 +75,7 @@ impl<'a> Asking<'a> {
     /// What it is doing.
     pub(crate) fn status(&self) -> String {
         match &*self.trouble.borrow() {
+            None if self.options.resource.contains('/') => "no request was sent".to_owned(),
             None => format!("asking the server what `{}` is", self.options.resource),
             Some(trouble) => trouble.status(self.clock.now()).to_string(),
         }

@@ -133,7 +133,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
 
     /// Why the recording was not played to its end, or in vain.
     fn error(&self) -> Option<CommandError> {
-        let in_vain = || CommandError::NothingListed(self.options.file.clone(), self.counts.failure.clone());
+        let in_vain = || CommandError::NothingListed(self.options.file.clone(), self.counts.reason());
         let broken = self.events.driver().transport().error().cloned().map(CommandError::Capture);
         broken.or_else(|| (!self.counts.synced).then(in_vain))
     }

@@ -10,6 +10,9 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+/// How many characters of a decoder's error are told.
+const SENTENCE: usize = 300;
+
 /// Events by kind, and failures by what they were.
 #[derive(Default)]
 pub(crate) struct Counts {
@@ -23,7 +26,9 @@ pub(crate) struct Counts {
     /// Whether a whole list came.
     pub(crate) synced: bool,
     /// What failed last.
-    pub(crate) failure: Option<String>,
+    failure: Option<String>,
+    /// Why the last object that was not understood was not.
+    undecoded: Option<String>,
     relists: Reasons,
     rewatches: Reasons,
 }
@@ -73,10 +78,20 @@ impl Counts {
             Event::Deleted { certain: true, .. } => self.deleted += 1,
             Event::Deleted { certain: false, .. } => self.vanished += 1,
             Event::Synced => self.synced = true,
-            Event::Undecodable(_) => self.undecodable += 1,
+            Event::Undecodable(undecodable) => {
+                self.undecodable += 1;
+                self.undecoded = Some(Printable::new(&undecodable.error).at_most(SENTENCE).to_string());
+            }
             Event::Failed(failed) => self.note_failure(failed),
             _ => {}
         }
+    }
+
+    /// Why there was no state: what failed last, and which object was not understood.
+    pub(crate) fn reason(&self) -> Option<String> {
+        let undecoded = self.undecoded.as_ref().map(|error| format!("an object was not understood: {error}"));
+        let reasons: Vec<_> = self.failure.clone().into_iter().chain(undecoded).collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
     fn note_failure(&mut self, failed: &FailureReport) {

@@ -23,6 +23,7 @@ use serde::de::DeserializeOwned;
 use smol::future::{or, pending, poll_once};
 use smol::stream::StreamExt;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,12 +74,15 @@ fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), Com
 
 /// The cluster, unless the end is asked for before: a file of a kubeconfig may be a pipe that nobody writes to.
 async fn cluster_unless(stop: &mut Stop, options: &WatchOptions) -> Result<Cluster, CommandError> {
-    let server = options.server.clone();
+    let (file, context) = match options.server.clone() {
+        Server::At(url) => return Cluster::at(&url).map_err(CommandError::Address),
+        Server::Kubeconfig { file, context } => (file, context),
+    };
     let stopped = async {
         stop.await;
         Err(CommandError::NeverSynced("reading the kubeconfig".into()))
     };
-    or(smol::unblock(move || cluster(&server)), stopped).await
+    or(smol::unblock(move || configured(file.as_deref(), context)), stopped).await
 }
 
 /// The resource, unless the end is asked for before it is known.
@@ -310,14 +314,9 @@ fn is_pipe() -> bool {
     false
 }
 
-fn cluster(server: &Server) -> Result<Cluster, CommandError> {
-    match server {
-        Server::At(url) => Cluster::at(url).map_err(CommandError::Address),
-        Server::Kubeconfig { file, context } => {
-            let found = context.iter().fold(ClusterOptions::new(), ClusterOptions::context);
-            Ok(file.as_ref().map_or_else(|| found.infer(), |file| found.kubeconfig(file))?)
-        }
-    }
+fn configured(file: Option<&Path>, context: Option<String>) -> Result<Cluster, CommandError> {
+    let found = context.into_iter().fold(ClusterOptions::new(), ClusterOptions::context);
+    Ok(file.map_or_else(|| found.infer(), |file| found.kubeconfig(file))?)
 }
 
 fn source(options: &WatchOptions, resource: &Resource, transport: HttpTransport) -> Result<Source, CommandError> {

@@ -185,3 +185,16 @@ fn a_path_of_bytes_that_are_no_text_reached_the_terminal_raw() {
         assert!(run.error(1).contains(r"\u001b[2J") && run.stderr.contains(r"\u202e"), "{}", run.stderr);
     }
 }
+
+/// Its first state comes in a watch-list, of which one object is over the limit of a frame.
+#[test]
+fn a_recording_without_a_state_did_not_say_which_object_was_at_fault() {
+    let long = json!({ "metadata": { "name": "long", "resourceVersion": "1" }, "data": "x".repeat(9 << 20) });
+    let body = format!("{}\n", json!({ "type": "ADDED", "object": long }));
+    let path = format!("{WATCH}&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan");
+    let file = Scratch::new(exchange(1, &path, 200, &body, "eof"));
+    let run = replay(&file, "");
+    let reason = "an object was not understood: longer than the limit of 8388608 bytes);";
+    let last = run.stderr.lines().last().unwrap_or_default();
+    assert!(run.status == Some(1) && last.contains(reason), "{}", run.stderr);
+}

@@ -1,7 +1,7 @@
 //! Systems that give a command less than it needs.
 
-use crate::command::{Run, command};
-use crate::server::Server;
+use crate::command::{Run, command, run};
+use crate::server::{Answer, Server};
 use crate::stderr::status;
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -47,4 +47,20 @@ fn a_command_with_too_few_file_descriptors_panicked_perhaps_without_a_word() {
         assert!(error.starts_with("too few file descriptors: "), "{using}: {error}");
         assert!(error.ends_with("; raise the limit on open files (`ulimit -n`)"), "{using}: {error}");
     }
+}
+
+#[test]
+fn a_time_that_was_over_at_once_was_blamed_on_a_kubeconfig_that_is_not_read() {
+    let run = run(command(arguments("watch v1/pods --for 0s --server")));
+    assert_eq!(run.error(1), "ended before there was a state: no request was sent");
+}
+
+#[test]
+fn a_request_that_was_too_long_was_called_a_protocol_violation() {
+    let (long, page) = ("c".repeat(30_000), r#""items":[{"metadata":{"name":"a"}}]"#);
+    let list = format!(r#"{{"kind":"PodList","metadata":{{"resourceVersion":"5","continue":"{long}"}},{page}}}"#);
+    let server = Server::of(move |_| Answer::json(200, &list));
+    let run = run(command(["watch", "v1/pods", "--no-watch-list", "--for", "1m", "--server", &server.url]));
+    let error = run.error(1);
+    assert!(error.starts_with("request cannot be sent on a page: the request is too long"), "{error}");
 }

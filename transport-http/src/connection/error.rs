@@ -13,6 +13,10 @@ const NOT_ISSUED: &str = "; the configured certificate authority did not issue t
 const NOBODY_VOUCHES: &str =
     "; no authority of this system vouches for the server's certificate: use a kubeconfig that names its authority";
 
+/// As ureq calls a request that does not fit into its buffer: it has no type for it that can be named here.
+const OVERFLOW: &str = "OutputOverflow";
+const TOO_LONG: &str = "the request is too long: its resource version, continue token, selector or credential";
+
 const OLD_TLS: &str = "; the server offers neither TLS 1.2 nor TLS 1.3";
 
 /// An error of ureq's, also one that came wrapped in an [`io::Error`].
@@ -23,6 +27,9 @@ pub(crate) fn of(error: &Error) -> TransportError {
         Error::HostNotFound => (TransportErrorKind::Dns, error.to_string()),
         Error::ConnectionFailed => (TransportErrorKind::Refused, error.to_string()),
         Error::Tls(_) | Error::TlsRequired => (TransportErrorKind::Tls, error.to_string()),
+        Error::Protocol(error) if format!("{error:?}") == OVERFLOW => {
+            (TransportErrorKind::Unsendable, TOO_LONG.to_owned())
+        }
         Error::Protocol(_) => (TransportErrorKind::Protocol, error.to_string()),
         Error::LargeResponseHeader(_, limit) => {
             (TransportErrorKind::Protocol, format!("the head of the answer is longer than {limit} bytes"))

@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// the program has set another, is called as for any panic; [`on_panic`](WorkersBuilder::on_panic) tells the key too.
 /// Under `panic = "abort"` nothing is caught: a panic ends the process.
 ///
+/// The rate limiter is the queue's. By default that is exponential, from 5 ms to 1000 s for a key, without client-go's
+/// bucket for all keys; a queue with both is a `SharedWorkQueue<K, StdLock, DefaultControllerRateLimiter>`.
+///
 /// Where the queue has [metrics](listwatch_core::WorkQueueIn::with_metrics), their times are those of the workers' clock.
 ///
 /// At the deadline of a [drain](SharedWorkQueue::shut_down_with_drain) the reconciles that are not done are dropped.

@@ -53,7 +53,9 @@ pub enum WhileDelayed {
     KeepWaiting,
 }
 
-/// What a drained queue leaves behind.
+/// What a drained queue leaves behind, when it is asked.
+///
+/// The counts are of that moment: [`running`](Self::running) falls, and [`refused`](Self::refused) rises, afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drained {
@@ -61,7 +63,10 @@ pub struct Drained {
     pub delayed: usize,
     /// Keys that were ready, or deferred, at the deadline. They were dropped.
     pub ready: usize,
-    /// Keys that are with workers still: more than zero only after the deadline.
+    /// Keys that are with workers now: more than zero only after the deadline, until each worker is done.
+    ///
+    /// A worker that drops its reconcile at the deadline is done too, so this is 0 once such workers have ended. Which
+    /// reconciles were dropped, the runtime tells: `Workers::ended` in `listwatch-runtime-smol`.
     pub running: usize,
     /// Additions that came since the queue was shut down, and were refused.
     pub refused: u64,

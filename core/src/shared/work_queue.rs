@@ -50,6 +50,9 @@ use core::time::Duration;
 /// });
 /// assert!(queue.is_drained());
 /// ```
+///
+/// The default limiter is [`ExponentialBackoff`]: from 5 ms to 1000 s for a key, and no bucket for all together. For
+/// client-go's, with 10 retries a second, name [`DefaultControllerRateLimiter`](crate::DefaultControllerRateLimiter).
 pub struct SharedWorkQueue<K, Lk: Lock, L = ExponentialBackoff, D: Discipline<K> = Fifo> {
     state: Shared<State<K, L, D>, Lk>,
 }

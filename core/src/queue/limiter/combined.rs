@@ -8,7 +8,8 @@ use core::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaxOf<A, B>(pub A, pub B);
 
-/// The limiter that client-go's controllers use by default.
+/// The limiter that client-go's controllers use by default. A [`WorkQueue`](crate::WorkQueue) has it only where it is
+/// named: its own default is an [`ExponentialBackoff`] without a bucket.
 ///
 /// ```
 /// use core::time::Duration;

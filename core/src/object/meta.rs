@@ -273,7 +273,8 @@ impl MetaBuilder {
         self.labels.push(value);
     }
 
-    pub(crate) fn clear_labels(&mut self) {
+    /// Forgets the labels that were added.
+    pub fn clear_labels(&mut self) {
         self.labels.clear();
     }
 
@@ -290,7 +291,8 @@ impl MetaBuilder {
         });
     }
 
-    pub(crate) fn clear_owners(&mut self) {
+    /// Forgets the owner references that were added.
+    pub fn clear_owners(&mut self) {
         self.owners.clear();
     }
 
@@ -306,7 +308,8 @@ impl MetaBuilder {
         self.annotations.push(value);
     }
 
-    pub(crate) fn clear_annotations(&mut self) {
+    /// Forgets the annotations that were added.
+    pub fn clear_annotations(&mut self) {
         self.annotations.clear();
     }
 
@@ -315,7 +318,8 @@ impl MetaBuilder {
         self.finalizers.push(name);
     }
 
-    pub(crate) fn clear_finalizers(&mut self) {
+    /// Forgets the finalizers that were added.
+    pub fn clear_finalizers(&mut self) {
         self.finalizers.clear();
     }
 

@@ -387,8 +387,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 }
 
 impl<K: Hash + Eq, L: RateLimiter + Default, M: Mem, D: Discipline<K> + Default> Default for WorkQueueIn<K, L, M, D> {
-    /// A queue with the limiter's default: for [`ExponentialBackoff`], from 5 ms to 1000 s for a key, and no bucket for
-    /// all together. client-go's is [`DefaultControllerRateLimiter`](crate::DefaultControllerRateLimiter), by name.
+    /// A queue with the limiter's default. [`ExponentialBackoff`](crate::ExponentialBackoff) waits from 5 ms to 1000 s for
+    /// each key, and has no bucket for all together. client-go's is [`DefaultControllerRateLimiter`](crate::DefaultControllerRateLimiter), by name.
     fn default() -> Self {
         Self::with_discipline(L::default(), D::default(), 0)
     }

@@ -13,8 +13,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// How long a server may ask to wait: one that asks for more is not believed.
-    pub(crate) const MOST_ASKED: Duration = Duration::from_secs(3600);
+    /// The longest [`retry_after`](Self::retry_after) that is honoured: an hour. A server that asks for more gets this.
+    pub const MOST_ASKED: Duration = Duration::from_secs(3600);
 
     /// The head of an answer with this status, out of its headers. `header` is asked for names in lower case.
     pub fn from_headers<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>) -> Self {

@@ -127,6 +127,11 @@ impl Connection {
         self.next = self.next + time;
     }
 
+    /// What comes from now on comes without pauses.
+    pub fn speed_up(&mut self) {
+        self.pieces.pause = Duration::ZERO;
+    }
+
     /// It ends in good order at this time.
     pub fn end_at(&mut self, until: Instant) {
         self.until = Some(until);

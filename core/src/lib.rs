@@ -72,22 +72,22 @@ pub use storage::{Full, Keyed, KnownObjects, Mem};
 mod object;
 #[cfg(feature = "alloc")]
 pub use object::{
-    Key, LabelSelector, Meta, MetaBuilder, NotAVersion, Object, OwnerReference, SelectorError, compare_versions,
+    Key, LabelSelector, Meta, MetaBuilder, ParseVersionError, Object, OwnerReference, SelectorError, compare_versions,
 };
 
 mod wire;
 pub use wire::{CONCATENATED_JSON, Frame, Framer, Framing};
 #[cfg(feature = "json")]
-pub use wire::{Change, Decoder, Keep, ListMeta, MetadataOnly, Raw, Status, Undecodable, WatchEvent};
+pub use wire::{Change, Decoder, DecodeOptions, ListMeta, MetadataOnly, Raw, Status, DecodeError, WatchEvent};
 #[cfg(feature = "alloc")]
-pub use wire::{NotAResource, Query, Request, RequestId, Resource, Verb};
+pub use wire::{ParseResourceError, Query, Request, RequestId, Resource, Verb};
 
 #[cfg(feature = "alloc")]
 mod transport;
 #[cfg(feature = "embedded-io")]
 pub use transport::{Blocking, BlockingSource};
 #[cfg(feature = "alloc")]
-pub use transport::{Head, Incoming, ListerWatcher, TransportError, TransportErrorKind, Turn};
+pub use transport::{ResponseHead, Incoming, ListerWatcher, TransportError, TransportErrorKind, ReadContext};
 #[cfg(feature = "stream")]
 pub use transport::{StreamPart, StreamTransport};
 
@@ -95,8 +95,8 @@ pub use transport::{StreamPart, StreamTransport};
 mod client;
 #[cfg(feature = "json")]
 pub use client::{
-    Api, ApiCall, ApiClient, ApiError, ApiFn, ApiKind, ApiRequest, ApiResponse, ApiTransport, Calls, ConflictRetry,
-    Deletion, Discovery, Method, ObjectList, Patch, Propagation, Reply, Scale, ScaleSpec, ScaleStatus,
+    Api, ApiCall, ApiClient, ApiError, ApiFn, ApiResource, ApiRequest, ApiResponse, ApiTransport, Calls, ConflictRetry,
+    DeleteOptions, Discovery, Method, ObjectList, Patch, PropagationPolicy, Reply, Scale, ScaleSpec, ScaleStatus,
 };
 
 mod fifo;

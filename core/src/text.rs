@@ -13,7 +13,7 @@ const MOST: usize = 1024;
 /// that is shown twice looks the same as one that is shown once.
 ///
 /// ```
-/// use listwatch_core::Printable;
+/// use listwatch_core::text::Printable;
 ///
 /// assert_eq!(Printable::new("größe").to_string(), "größe");
 /// assert_eq!(Printable::new("\x1b]52;c;aGk=\x07\n").to_string(), r"\u001b]52;c;aGk=\u0007\n");
@@ -48,7 +48,7 @@ impl<T> Printable<T> {
 /// Variation selectors and joiners are among them, so an emoji that is written with one is shown with an escape.
 ///
 /// ```
-/// use listwatch_core::is_printable;
+/// use listwatch_core::text::is_printable;
 ///
 /// assert!("größe 名前 ≠ 🙂".chars().all(is_printable));
 /// assert!("\u{7f}\u{9b}\u{200b}\u{202e}\u{2028}\u{feff}".chars().all(|c| !is_printable(c)));

@@ -1,9 +1,11 @@
 //! Text from servers, proxies and files, wherever core shows it to a person.
 #![cfg(feature = "json")]
 
-use listwatch_core::{
-    ApiError, Decoder, Failure, InformerStatus, ListMeta, Status, TransportError, TransportErrorKind,
-};
+use listwatch_core::api::ApiError;
+use listwatch_core::decode::{Decoder, ListMeta, Status};
+use listwatch_core::informer::InformerStatus;
+use listwatch_core::reflector::Failure;
+use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 

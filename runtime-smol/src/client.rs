@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use blocking::Blocking;
 use core::fmt;
 use core::time::Duration;
-use listwatch_core::{ApiCall, ApiClient, ApiError, ApiTransport, Calls, ConflictRetry};
+use listwatch_core::api::{ApiCall, ApiClient, ApiError, ApiTransport, Calls, ConflictRetry};
 use pending::Pending;
 use std::sync::{Arc, Mutex};
 
@@ -22,7 +22,8 @@ use std::sync::{Arc, Mutex};
 /// deadlines included.
 ///
 /// ```
-/// use listwatch_runtime_smol::{Api, ApiFn, ApiRequest, ApiResponse, Client, Clock, Executor, Resource, run};
+/// use listwatch_runtime_smol::api::{Api, ApiFn, ApiRequest, ApiResponse};
+/// use listwatch_runtime_smol::{Client, Clock, Executor, Resource, run};
 /// use serde_json::{Value, json};
 ///
 /// // In a program: `cluster.client()?`.

@@ -5,7 +5,8 @@ use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use futures_core::Stream;
-use listwatch_core::{Cache, Driver, Event, ListerWatcher, Object};
+use listwatch_core::cache::Cache;
+use listwatch_core::{Driver, Event, ListerWatcher, Object};
 use serde::de::DeserializeOwned;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use std::sync::Arc;
 /// ```no_run
 /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
 /// use listwatch_runtime_smol::http::HttpTransport;
-/// use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Raw, Resource, run};
+/// use listwatch_runtime_smol::decode::Raw;
+/// use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Resource, run};
 /// use smol::stream::StreamExt;
 ///
 /// let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
@@ -36,7 +38,7 @@ use std::sync::Arc;
 /// ```
 ///
 /// Whoever takes the events drives the informer. If the loop that takes them panics, the informer ends with it: the cache
-/// stays as it is, workers go on over it, and a [`Synced`] that still waits says [`Stopped`](crate::InformerStatus::Stopped).
+/// stays as it is, workers go on over it, and a [`Synced`] that still waits says [`Stopped`](crate::informer::InformerStatus::Stopped).
 /// So await the task of the loop, do not detach it:
 ///
 /// ```
@@ -64,7 +66,7 @@ pub struct Events<T, L, C> {
 }
 
 impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, L, C> {
-    /// Starts the driver's informer. Where its configuration names no [seed](crate::ReflectorConfig::seed), it draws one
+    /// Starts the driver's informer. Where its configuration names no [seed](crate::reflector::ReflectorConfig::seed), it draws one
     /// from the system, but under a simulated clock, which is to do the same each time.
     #[must_use]
     pub fn start(mut driver: Driver<T, L, C>, clock: Clock) -> Self {
@@ -87,7 +89,8 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
     /// ```no_run
     /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
     /// # use listwatch_runtime_smol::http::HttpTransport;
-    /// # use listwatch_runtime_smol::{Clock, Driver, Events, Informer, InformerConfig, Raw, Resource};
+    /// # use listwatch_runtime_smol::decode::Raw;
+    /// # use listwatch_runtime_smol::{Clock, Driver, Events, Informer, InformerConfig, Resource};
     /// let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
     /// let transport = HttpTransport::new("http://127.0.0.1:8001")?;
     /// let events = Events::start(Driver::new(informer, transport), Clock::simulated()).waiting_outside();
@@ -109,13 +112,14 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
 
     /// Waits until the first state has been told and is in the cache, while these events are taken: here, or in another
     /// task. It gives up with the reason where waiting does not help before somebody does
-    /// ([`FailureClass::needs_help`](crate::FailureClass::needs_help)), where the events are dropped before, or after a
+    /// ([`FailureClass::requires_intervention`](crate::reflector::FailureClass::requires_intervention)), where the events are dropped before, or after a
     /// time ([`Synced::within`]).
     ///
     /// ```no_run
     /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
     /// # use listwatch_runtime_smol::http::HttpTransport;
-    /// # use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Raw, Resource, run};
+    /// # use listwatch_runtime_smol::decode::Raw;
+    /// # use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Resource, run};
     /// # use core::time::Duration;
     /// # use smol::stream::StreamExt;
     /// # let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
@@ -220,11 +224,13 @@ impl<T, L, C> fmt::Debug for Events<T, L, C> {
 #[cfg(test)]
 mod tests {
     use crate::synced::NotSynced;
-    use crate::{
-        Action, Clock, Driver, Event, Events, Executor, FailureClass, Head, Incoming, Informer, InformerConfig,
-        InformerStatus, Instant, Key, ListerWatcher, MetadataOnly, Outcome, Request, RequestId, Resource,
-        SharedWorkQueue, StdLock, TransportError, TransportErrorKind, Turn, Verb, Workers, run,
-    };
+    use crate::decode::MetadataOnly;
+    use crate::informer::InformerStatus;
+    use crate::reflector::{Action, FailureClass};
+    use crate::request::{Request, RequestId, Verb};
+    use crate::sync::{SharedWorkQueue, StdLock};
+    use crate::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
+    use crate::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Instant, Key, ListerWatcher, Outcome, Resource, Workers, run};
     use core::pin::pin;
     use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
     use core::task::{Context, Poll, Waker, ready};
@@ -237,12 +243,12 @@ mod tests {
 
     impl ListerWatcher for Answers {
         fn open(&mut self, id: RequestId, _: &Request) {
-            let head = Head { status: self.0, ..Head::default() };
+            let head = ResponseHead { status: self.0, ..ResponseHead::default() };
             let data = (!self.2.is_empty()).then_some(Incoming::Data { id, len: self.2.len() });
             self.1 = [Incoming::End { id }].into_iter().chain(data).chain([Incoming::Head { id, head }]).collect();
         }
 
-        fn poll_read(&mut self, _: Turn<'_, '_>, space: &mut [u8]) -> Poll<Incoming> {
+        fn poll_read(&mut self, _: ReadContext<'_, '_>, space: &mut [u8]) -> Poll<Incoming> {
             space[..self.2.len()].copy_from_slice(self.2.as_bytes());
             Poll::Ready(self.1.pop().unwrap_or(Incoming::Idle { until: None }))
         }
@@ -357,7 +363,7 @@ mod tests {
             self.0 = Some(id);
         }
 
-        fn poll_read(&mut self, turn: Turn<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
+        fn poll_read(&mut self, turn: ReadContext<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
             let Some(id) = self.0 else { return Poll::Ready(Incoming::Idle { until: None }) };
             ready!(pin!(&mut self.1).poll(turn.cx));
             self.0 = None;
@@ -413,12 +419,12 @@ mod tests {
             *self = Self { opened: self.opened + 1, id: Some(id), taken: 0 };
         }
 
-        fn poll_read(&mut self, _: Turn<'_, '_>, space: &mut [u8]) -> Poll<Incoming> {
+        fn poll_read(&mut self, _: ReadContext<'_, '_>, space: &mut [u8]) -> Poll<Incoming> {
             let Some(id) = self.id else { return Poll::Pending };
             let n = self.taken;
             self.taken += 1;
             let text = match (self.opened, n) {
-                (_, 0) => return Poll::Ready(Incoming::Head { id, head: Head { status: 200, ..Head::default() } }),
+                (_, 0) => return Poll::Ready(Incoming::Head { id, head: ResponseHead { status: 200, ..ResponseHead::default() } }),
                 (1, 1) => r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#.to_owned(),
                 (1, _) => return Poll::Ready(Incoming::End { id }),
                 (_, n) if n > FLOOD => return Poll::Ready(Incoming::Idle { until: None }),
@@ -490,7 +496,7 @@ mod tests {
     impl ListerWatcher for AsksAgain {
         fn open(&mut self, _: RequestId, _: &Request) {}
 
-        fn poll_read(&mut self, turn: Turn<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
+        fn poll_read(&mut self, turn: ReadContext<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
             let Some(left) = self.0.checked_sub(1) else { return Poll::Pending };
             self.0 = left;
             Poll::Ready(Incoming::Idle { until: Some(turn.now) })

@@ -1,5 +1,5 @@
 use core::time::Duration;
-use listwatch_core::ApiError;
+use listwatch_core::api::ApiError;
 
 /// What a worker says of a key it has worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,8 @@ pub enum Outcome {
 /// A failure, with the time that the server asks for if it asks for one (`Retry-After`); at most an hour.
 ///
 /// ```
-/// use listwatch_runtime_smol::{ApiError, Outcome};
+/// use listwatch_runtime_smol::api::ApiError;
+/// use listwatch_runtime_smol::Outcome;
 ///
 /// fn reconcile() -> Result<(), ApiError> {
 ///     Ok(())

@@ -8,12 +8,13 @@ use core::future::poll_fn;
 use core::hash::Hash;
 use core::task::{Poll, ready};
 use core::time::Duration;
-use listwatch_core::{Discipline, Due, ExponentialBackoff, Fifo, RateLimiter, SharedWorkQueue, StdLock};
+use listwatch_core::queue::{Discipline, ExponentialBackoff, Fifo, RateLimiter};
+use listwatch_core::sync::{Due, SharedWorkQueue, StdLock};
 use std::sync::Arc;
 
 /// Tasks that take keys out of a work queue, and one that follows its delays.
 ///
-/// A reconcile that panics has failed: it is caught, counted ([`QueueStats::panics`](crate::QueueStats::panics)), and its
+/// A reconcile that panics has failed: it is caught, counted ([`QueueStats::panics`](crate::queue::QueueStats::panics)), and its
 /// key is tried again as the rate limiter says, while the worker goes on. The panic hook, which prints the message unless
 /// the program has set another, is called as for any panic; [`on_panic`](WorkersBuilder::on_panic) tells the key too.
 /// Under `panic = "abort"` nothing is caught: a panic ends the process.
@@ -21,7 +22,7 @@ use std::sync::Arc;
 /// The rate limiter is the queue's. By default that is exponential, from 5 ms to 1000 s for a key, without client-go's
 /// bucket for all keys; a queue with both is a `SharedWorkQueue<K, StdLock, DefaultControllerRateLimiter>`.
 ///
-/// Where the queue has [metrics](listwatch_core::WorkQueueIn::with_metrics), their times are those of the workers' clock.
+/// Where the queue has [metrics](listwatch_core::queue::WorkQueueIn::with_metrics), their times are those of the workers' clock.
 ///
 /// At the deadline of a [drain](SharedWorkQueue::shut_down_with_drain) the reconciles that are not done are dropped.
 ///
@@ -29,7 +30,8 @@ use std::sync::Arc;
 /// share a queue, drop an executor that nobody runs any more: a worker that was woken there holds up those of the others.
 ///
 /// ```
-/// use listwatch_runtime_smol::{Clock, Executor, Outcome, SharedWorkQueue, StdLock, WorkQueue, Workers, run};
+/// use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
+/// use listwatch_runtime_smol::{Clock, Executor, Outcome, WorkQueue, Workers, run};
 /// use std::sync::Arc;
 ///
 /// let (clock, executor) = (Clock::simulated(), Executor::new());
@@ -136,7 +138,8 @@ impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
     /// if that panics too, not until it is added again.
     ///
     /// ```
-    /// # use listwatch_runtime_smol::{Clock, Executor, Outcome, SharedWorkQueue, StdLock, WorkQueue, Workers, run};
+    /// # use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
+    /// # use listwatch_runtime_smol::{Clock, Executor, Outcome, WorkQueue, Workers, run};
     /// # use std::sync::Arc;
     /// # let (clock, executor) = (Clock::simulated(), Executor::new());
     /// # let queue = Arc::new(SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default()));

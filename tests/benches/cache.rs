@@ -2,7 +2,10 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use listwatch_core::{DeltaFifo, IndexId, Indexer, Key, MetaBuilder, Object, Order};
+use listwatch_core::cache::IndexId;
+use listwatch_core::fifo::Order;
+use listwatch_core::object::MetaBuilder;
+use listwatch_core::{DeltaFifo, Indexer, Key, Object};
 use std::sync::Arc;
 
 const PODS: usize = 100_000;

@@ -2,7 +2,8 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use listwatch_core::{Instant, SharedWorkQueue, StdLock, WorkQueue};
+use listwatch_core::sync::{SharedWorkQueue, StdLock};
+use listwatch_core::{Instant, WorkQueue};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};

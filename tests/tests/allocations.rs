@@ -4,9 +4,10 @@
 
 use core::time::Duration;
 use flate2::read::MultiGzDecoder;
-use listwatch_core::{
-    Decoder, Discipline, ExponentialBackoff, Indexer, Instant, Keyed, Lanes, MetadataOnly, Raw, WatchEvent, WorkQueue,
-};
+use listwatch_core::decode::{Decoder, MetadataOnly, Raw, WatchEvent};
+use listwatch_core::queue::{Discipline, ExponentialBackoff, Lanes};
+use listwatch_core::storage::Keyed;
+use listwatch_core::{Indexer, Instant, WorkQueue};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! The machines against their models and rules: all short runs, many random ones, and those that fuzzing once found.
 
-use listwatch_core::{Priority, WhileDelayed};
+use listwatch_core::queue::{Priority, WhileDelayed};
 use listwatch_tests::ops::work_queue::{Op, Setup};
 use listwatch_tests::ops::{self, work_queue};
 use std::path::Path;

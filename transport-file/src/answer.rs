@@ -7,13 +7,13 @@ use crate::format::{End, Line, Record, What};
 use crate::head::head;
 use crate::tape::Tape;
 use core::time::Duration;
-use listwatch_core::{Head, TransportError, TransportErrorKind};
+use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
 use std::vec;
 
 /// What an answer consists of.
 #[derive(Debug)]
 pub(crate) enum Part {
-    Head(Head),
+    Head(ResponseHead),
     Data(Chunk),
     End,
     Failed(TransportError),
@@ -64,7 +64,7 @@ pub(crate) struct Answer {
 enum Script {
     Recorded(Recorded),
     /// The file is the body; the head comes first.
-    File(Option<Head>, Body),
+    File(Option<ResponseHead>, Body),
     Written(vec::IntoIter<Part>),
 }
 
@@ -97,7 +97,7 @@ impl Answer {
     /// What a server answers that cannot stream the initial events.
     pub(crate) fn unsupported_watch_list() -> Self {
         const BODY: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents is not supported","reason":"Invalid","code":422}"#;
-        Self::written(Head { status: 422, ..success(JSON) }, BODY)
+        Self::written(ResponseHead { status: 422, ..success(JSON) }, BODY)
     }
 
     /// An answer that cannot be played.
@@ -105,7 +105,7 @@ impl Answer {
         Self::from(Script::Written(vec![Part::Broken(error)].into_iter()))
     }
 
-    fn written(head: Head, body: &[u8]) -> Self {
+    fn written(head: ResponseHead, body: &[u8]) -> Self {
         let parts = vec![Part::Head(head), Part::Data(Chunk::new(body.to_vec())), Part::End];
         Self::from(Script::Written(parts.into_iter()))
     }
@@ -246,6 +246,6 @@ fn shortened() -> Fault {
     Fault::new(CaptureErrorKind::Io, "the file became shorter while it was played; play a copy")
 }
 
-fn success(content_type: &str) -> Head {
-    Head { status: 200, retry_after: None, content_type: Some(content_type.into()) }
+fn success(content_type: &str) -> ResponseHead {
+    ResponseHead { status: 200, retry_after: None, content_type: Some(content_type.into()) }
 }

@@ -1,7 +1,7 @@
 //! What a client asked, as far as its answer is found by it.
 
 use crate::format::RequestRecord;
-use listwatch_core::ApiRequest;
+use listwatch_core::api::ApiRequest;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
@@ -139,7 +139,7 @@ fn decoded(text: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use listwatch_core::Method;
+    use listwatch_core::api::Method;
 
     fn asked(query: &[(&'static str, &str)], body: &str) -> Asked {
         let mut request = ApiRequest::new(Method::Patch, "/api/v1/pods/a");

@@ -5,7 +5,7 @@ use crate::event;
 use crate::list::ListBody;
 use crate::tape::Tape;
 use crate::values::EventValues;
-use listwatch_core::CONCATENATED_JSON;
+use listwatch_core::framing::CONCATENATED_JSON;
 use serde::de::IgnoredAny;
 
 pub(crate) const JSON: &str = "application/json";

@@ -9,9 +9,10 @@ use crate::tape::Tape;
 use core::fmt;
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_core::{
-    ApiRequest, ApiResponse, ApiTransport, Instant, Reply, RequestId, TransportError, TransportErrorKind, Turn,
-};
+use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Reply};
+use listwatch_core::request::RequestId;
+use listwatch_core::transport::{ReadContext, TransportError, TransportErrorKind};
+use listwatch_core::Instant;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -137,7 +138,7 @@ impl ApiTransport for PlaybackClient {
         self.open.insert(id, open);
     }
 
-    fn poll_response(&mut self, id: RequestId, turn: Turn<'_, '_>) -> Poll<Reply> {
+    fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
         let (due, reply) = match self.open.remove(&id) {
             None => return Poll::Ready(Reply::Idle { until: None }),
             Some(Open::Unrecorded(error)) => return Poll::Ready(Reply::Failed(error)),
@@ -178,7 +179,7 @@ mod tests {
     use super::*;
     use crate::Playback;
     use core::task::{Context, Waker};
-    use listwatch_core::Method;
+    use listwatch_core::api::Method;
 
     /// Plays so many requests, each of which was answered after the next two had begun, and says how often the file was
     /// opened.
@@ -203,7 +204,7 @@ mod tests {
             client.open(RequestId(id), &request);
             let mut cx = Context::from_waker(Waker::noop());
             let now = Instant::ZERO + Duration::from_secs(3600);
-            let turn = Turn { cx: &mut cx, now, max_wait: None };
+            let turn = ReadContext { cx: &mut cx, now, max_wait: None };
             assert!(matches!(client.poll_response(RequestId(id), turn), Poll::Ready(Reply::Answered(_))), "{id}");
         }
         std::fs::remove_file(path).unwrap();

@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::body::Body;
 use crate::index::Index;
-use listwatch_core::{Query, Request};
+use listwatch_core::request::{Query, Request};
 
 /// The answers that a file has.
 pub(crate) enum Content {

@@ -3,7 +3,7 @@
 use crate::asked::hashed;
 use crate::error::{CaptureErrorKind, Fault};
 use crate::format::What;
-use listwatch_core::{Query, Request};
+use listwatch_core::request::{Query, Request};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where one recorded request and its answer are.

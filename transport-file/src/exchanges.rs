@@ -1,7 +1,7 @@
 //! The exchanges of a capture, for all that play it.
 
 use crate::exchange::Exchange;
-use listwatch_core::Query;
+use listwatch_core::request::Query;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The exchanges in the order of their requests. Each is given out once, to the one that asks first: an informer or a

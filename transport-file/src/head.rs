@@ -1,14 +1,14 @@
 //! Status and headers of a recorded answer.
 
 use crate::format::ResponseRecord;
-use listwatch_core::Head;
+use listwatch_core::transport::ResponseHead;
 
-pub(crate) fn head(response: &ResponseRecord<'_>) -> Head {
+pub(crate) fn head(response: &ResponseRecord<'_>) -> ResponseHead {
     let header = |name: &str| {
         let found = response.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.0.trim())
     };
-    Head::from_headers(response.status, header)
+    ResponseHead::from_headers(response.status, header)
 }
 
 #[cfg(test)]
@@ -17,7 +17,7 @@ mod tests {
     use core::time::Duration;
 
     fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
-        Head::from_headers(503, |name| if name == "retry-after" { Some(value) } else { date }).retry_after
+        ResponseHead::from_headers(503, |name| if name == "retry-after" { Some(value) } else { date }).retry_after
     }
 
     #[test]

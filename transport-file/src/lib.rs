@@ -13,7 +13,9 @@
 //!
 //! ```
 //! use core::task::{Context, Poll, Waker};
-//! use listwatch_core::{Incoming, Instant, ListerWatcher, Request, RequestId, Turn};
+//! use listwatch_core::request::{Request, RequestId};
+//! use listwatch_core::transport::{Incoming, ReadContext};
+//! use listwatch_core::{Instant, ListerWatcher};
 //! use listwatch_transport_file::Playback;
 //!
 //! let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/captures/chaos.jsonl.gz");
@@ -23,7 +25,7 @@
 //! let (mut cx, mut buf, mut now) = (Context::from_waker(Waker::noop()), [0; 4096], Instant::ZERO);
 //! let mut bytes = 0;
 //! loop {
-//!     let turn = Turn { cx: &mut cx, now, max_wait: None };
+//!     let turn = ReadContext { cx: &mut cx, now, max_wait: None };
 //!     match playback.poll_read(turn, &mut buf) {
 //!         Poll::Ready(Incoming::Head { head, .. }) => assert_eq!(head.status, 200),
 //!         Poll::Ready(Incoming::Data { len, .. }) => bytes += len,

@@ -13,7 +13,9 @@ use crate::summary::{Summary, Tally};
 use crate::tape::Tape;
 use core::fmt;
 use core::task::Poll;
-use listwatch_core::{Incoming, Instant, ListerWatcher, Query, Request, RequestId, Resource, Turn};
+use listwatch_core::request::{Query, Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext};
+use listwatch_core::{Instant, ListerWatcher, Resource};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -112,7 +114,8 @@ impl Playback {
     ///
     /// ```no_run
     /// # fn main() -> Result<(), listwatch_transport_file::CaptureError> {
-    /// use listwatch_core::{ApiRequest, Calls, Instant, Method};
+    /// use listwatch_core::api::{ApiRequest, Calls, Method};
+    /// use listwatch_core::Instant;
     /// use listwatch_transport_file::Playback;
     ///
     /// let playback = Playback::from_file("controller.jsonl.gz")?;
@@ -215,7 +218,7 @@ impl ListerWatcher for Playback {
         self.current = Some(Current { id, began: None, answer });
     }
 
-    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         Poll::Ready(self.read(turn.now, buf))
     }
 

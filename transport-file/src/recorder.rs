@@ -4,10 +4,10 @@ use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::format::{End, Line, Record, RequestRecord, ResponseRecord, Text, VERSION, What};
 use crate::reel::Reel;
 use core::task::Poll;
-use listwatch_core::{
-    Head, Incoming, Instant, ListerWatcher, Request, RequestId, Resource, TransportError, TransportErrorKind, Turn,
-    earliest,
-};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::time::earliest;
+use listwatch_core::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
+use listwatch_core::{Instant, ListerWatcher, Resource};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::Path;
@@ -199,7 +199,7 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
         }
     }
 
-    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         if let Some(error) = self.error.clone() {
             return self.fail(&error);
         }
@@ -234,7 +234,7 @@ fn sent(request: &Request) -> RequestRecord<'_> {
 }
 
 /// The headers that say nothing about anybody.
-fn response(head: &Head) -> ResponseRecord<'_> {
+fn response(head: &ResponseHead) -> ResponseRecord<'_> {
     let media_type = head.content_type.as_deref().map(|value| ("content-type".into(), Text(value.into())));
     let wait = head.retry_after.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0));
     let retry_after = wait.map(|seconds| ("retry-after".into(), Text(seconds.to_string().into())));
@@ -299,7 +299,7 @@ mod tests {
         let (mut cx, mut now, mut buf) = (Context::from_waker(Waker::noop()), Instant::ZERO, [0; 4096]);
         recorder.open(RequestId(id), &Request::parse("/api/v1/pods?limit=50"));
         loop {
-            match recorder.poll_read(Turn { cx: &mut cx, now, max_wait: None }, &mut buf) {
+            match recorder.poll_read(ReadContext { cx: &mut cx, now, max_wait: None }, &mut buf) {
                 Poll::Ready(Incoming::Idle { until }) => now = until.unwrap(),
                 Poll::Ready(ended @ (Incoming::Failed { .. } | Incoming::End { .. })) => return ended,
                 Poll::Ready(_) => {}

@@ -1,6 +1,6 @@
 //! What came of a playback.
 
-use listwatch_core::Query;
+use listwatch_core::request::Query;
 
 /// What was played, and what was not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::event::{Flaw, check, is_beginning, line_ends};
 use crate::tape::Tape;
-use listwatch_core::{Frame, Framer, Framing};
+use listwatch_core::framing::{Frame, Framer, Framing};
 use memchr::memchr;
 use std::io::BufRead;
 

@@ -3,7 +3,9 @@
 #![cfg(test)]
 
 use core::task::{Context, Poll, Waker};
-use listwatch_core::{Incoming, Instant, ListerWatcher, Request, RequestId, Turn};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext};
+use listwatch_core::{Instant, ListerWatcher};
 use listwatch_transport_file::{Pace, Playback, PlaybackConfig};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -34,7 +36,7 @@ fn play(path: &Path, target: &str) -> usize {
     playback.open(RequestId(1), &Request::parse(target));
     let (mut cx, mut buf, mut bytes) = (Context::from_waker(Waker::noop()), [0; 32 * 1024], 0);
     loop {
-        match playback.poll_read(Turn { cx: &mut cx, now: Instant::ZERO, max_wait: None }, &mut buf) {
+        match playback.poll_read(ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: None }, &mut buf) {
             Poll::Ready(Incoming::Head { .. }) => {}
             Poll::Ready(Incoming::Data { len, .. }) => bytes += len,
             other => {

@@ -1,7 +1,8 @@
 use crate::client::too_long;
 use crate::connection::{Asked, Exchange, Lent, Lines, Piece};
 use crate::server::Server;
-use listwatch_core::{ApiRequest, ApiResponse, Head, TransportError};
+use listwatch_core::api::{ApiRequest, ApiResponse};
+use listwatch_core::transport::{ResponseHead, TransportError};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -11,7 +12,7 @@ pub(crate) struct Awaited {
     server: Arc<Server>,
     line: Lent,
     exchange: Exchange,
-    head: Head,
+    head: ResponseHead,
     body: Vec<u8>,
     has_ended: bool,
 }
@@ -28,7 +29,7 @@ impl Awaited {
     ) -> Result<Self, TransportError> {
         let line = lines.lend()?;
         let exchange = Exchange::start(server, &line, Asked::single(request, server.limits()));
-        let (head, body) = (Head::default(), Vec::new());
+        let (head, body) = (ResponseHead::default(), Vec::new());
         Ok(Self { server: server.clone(), line, exchange, head, body, has_ended: false })
     }
 

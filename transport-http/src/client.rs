@@ -1,9 +1,9 @@
 use crate::awaited::Awaited;
 use crate::connection::{Answer, Asked, Lines};
 use crate::server::Server;
-use listwatch_core::{
-    ApiClient, ApiRequest, ApiResponse, ApiTransport, Reply, RequestId, TransportError, TransportErrorKind, Turn,
-};
+use listwatch_core::api::{ApiClient, ApiRequest, ApiResponse, ApiTransport, Reply};
+use listwatch_core::request::RequestId;
+use listwatch_core::transport::{ReadContext, TransportError, TransportErrorKind};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Poll;
@@ -20,7 +20,8 @@ use std::task::Poll;
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use listwatch_core::{Api, Patch, Resource};
+/// use listwatch_core::api::{Api, Patch};
+/// use listwatch_core::Resource;
 /// use listwatch_transport_http::Cluster;
 /// use serde_json::{Value, json};
 ///
@@ -84,7 +85,7 @@ impl ApiTransport for HttpClient {
         self.open.insert(id, Awaited::start(&self.server, &self.lines, request));
     }
 
-    fn poll_response(&mut self, id: RequestId, turn: Turn<'_, '_>) -> Poll<Reply> {
+    fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
         let response = match self.open.get_mut(&id) {
             None => return Poll::Ready(Reply::Idle { until: None }),
             Some(Err(error)) => Poll::Ready(Err(error.clone())),

@@ -1,4 +1,4 @@
-use listwatch_core::Printable;
+use listwatch_core::text::Printable;
 use std::fmt;
 use std::io;
 use std::path::Path;

@@ -2,7 +2,8 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
-//! use listwatch_core::{ListerWatcher, Request, RequestId};
+//! use listwatch_core::request::{Request, RequestId};
+//! use listwatch_core::ListerWatcher;
 //! use listwatch_transport_http::Cluster;
 //!
 //! let cluster = Cluster::infer()?; // $KUBECONFIG, ~/.kube/config, or the pod this runs in

@@ -4,7 +4,9 @@ use crate::cluster::Cluster;
 use crate::config_error::ConfigError;
 use crate::connection::{Asked, Exchange, Line, Piece};
 use crate::server::Server;
-use listwatch_core::{Incoming, ListerWatcher, Request, RequestId, Turn};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext};
+use listwatch_core::ListerWatcher;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
@@ -22,9 +24,9 @@ use std::task::{Poll, ready};
 ///
 /// A peer that is gone without a word is noticed by TCP keep-alive, after 50 s unless
 /// [`ClusterOptions::keep_alive`](crate::ClusterOptions::keep_alive) says otherwise: the request fails with
-/// [`TransportErrorKind::Reset`](listwatch_core::TransportErrorKind). client-go has HTTP/2 pings for it. Behind a proxy the
+/// [`TransportErrorKind::Reset`](listwatch_core::transport::TransportErrorKind). client-go has HTTP/2 pings for it. Behind a proxy the
 /// peer is the proxy; where that stays silent, the time limit that
-/// [`ReflectorConfig::watch_timeout`](listwatch_core::ReflectorConfig) gives a watch ends it.
+/// [`ReflectorConfig::watch_timeout`](listwatch_core::reflector::ReflectorConfig) gives a watch ends it.
 ///
 /// Lists come compressed if the server likes, watches as they are. Redirects are errors: credentials are not carried
 /// to where an answer points. A body without a length and without chunks, as HTTP/1.0 has it, ends with its connection:
@@ -69,7 +71,7 @@ impl ListerWatcher for HttpTransport {
         self.open = Some((id, Exchange::start(&self.server, &self.line, asked)));
     }
 
-    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         let Some((id, exchange)) = &mut self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
         let id = *id;
         let end = match ready!(exchange.poll(turn.cx, buf)) {

@@ -14,7 +14,9 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// that it is another one; but one that came and went while its predecessor's deletion waited is never told.
     ///
     /// ```
-    /// # use listwatch_core::{Delta, DeltaFifo, Keyed, Order};
+    /// # use listwatch_core::fifo::{Delta, Order};
+    /// # use listwatch_core::storage::Keyed;
+    /// # use listwatch_core::DeltaFifo;
     /// # #[derive(Clone, Debug, PartialEq)]
     /// # struct Pod(&'static str, u64);
     /// # impl Keyed for Pod {

@@ -57,6 +57,6 @@ pub struct Popped<V> {
     pub delta: Delta<V>,
     /// The delta belongs to the initial list (client-go `isInInitialList`); so does its last one, which completes it.
     pub initial: bool,
-    /// The next pop gives another delta of the same key. Always false in [`Order::Arrival`](crate::Order::Arrival).
+    /// The next pop gives another delta of the same key. Always false in [`Order::Arrival`](crate::fifo::Order::Arrival).
     pub more: bool,
 }

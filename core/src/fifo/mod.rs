@@ -45,7 +45,9 @@ pub enum Order {
 /// what does not fit, with nothing changed.
 ///
 /// ```
-/// use listwatch_core::{Delta, DeltaFifo, Keyed, Order};
+/// use listwatch_core::fifo::{Delta, Order};
+/// use listwatch_core::storage::Keyed;
+/// use listwatch_core::DeltaFifo;
 ///
 /// #[derive(Clone, Debug, PartialEq)]
 /// struct Pod(&'static str, u64);

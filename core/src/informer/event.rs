@@ -1,6 +1,6 @@
 use crate::object::{Key, Object};
 use crate::reflector::FailureReport;
-use crate::wire::Undecodable;
+use crate::decode::DecodeError;
 use alloc::sync::Arc;
 use core::fmt;
 
@@ -44,7 +44,7 @@ pub enum Event<T> {
     Synced,
     /// An object could not be decoded. The cache keeps what it last knew of it, unless this is its
     /// deletion.
-    Undecodable(Undecodable),
+    Undecodable(DecodeError),
     /// A request failed. The reflector goes on as the reaction says.
     Failed(FailureReport),
 }

@@ -1,11 +1,10 @@
 //! From the bytes of an answer to its parts: items, events, the end.
 
 use crate::object::Object;
-use crate::transport::Head;
-use crate::wire::{
-    Buffer, CONCATENATED_JSON, Decoder, Frame, Framer, Framing, Keep, ListMeta, Query, RequestId, Status, Undecodable,
-    WatchEvent,
-};
+use crate::transport::ResponseHead;
+use crate::decode::{DecodeError, DecodeOptions, Decoder, ListMeta, Status, WatchEvent};
+use crate::framing::{Buffer, CONCATENATED_JSON, Frame, Framer, Framing};
+use crate::request::{Query, RequestId};
 use alloc::format;
 use alloc::sync::Arc;
 use serde::de::DeserializeOwned;
@@ -38,8 +37,8 @@ enum Body {
 
 /// A part of an answer.
 pub(super) enum Part<T> {
-    Item(Result<Object<T>, Undecodable>),
-    Event(Result<WatchEvent<T>, Undecodable>),
+    Item(Result<Object<T>, DecodeError>),
+    Event(Result<WatchEvent<T>, DecodeError>),
     /// The body is no list.
     NotAList,
 }
@@ -59,7 +58,7 @@ pub(super) enum Ending {
 const STATUS_LIMIT: usize = 64 * 1024;
 
 impl Intake {
-    pub(super) fn new(keep: Keep, frame_limit: usize) -> Self {
+    pub(super) fn new(keep: DecodeOptions, frame_limit: usize) -> Self {
         Self {
             buffer: Buffer::default(),
             framer: Framer::new(Framing::Lines, frame_limit),
@@ -79,7 +78,7 @@ impl Intake {
     }
 
     /// An answer to `query` begins; what was there of another one is forgotten.
-    pub(super) fn start(&mut self, id: RequestId, query: Query, head: &Head) {
+    pub(super) fn start(&mut self, id: RequestId, query: Query, head: &ResponseHead) {
         let framing = match query {
             Query::List => Framing::List,
             Query::Watch | Query::WatchList if head.content_type.as_deref() == Some(CONCATENATED_JSON) => {
@@ -188,7 +187,7 @@ impl Intake {
 
     /// A part of which nothing is known.
     fn unreadable<T>(&self, error: Arc<str>) -> Part<T> {
-        let undecodable = Undecodable { key: None, version: None, change: None, error };
+        let undecodable = DecodeError { key: None, version: None, change: None, error };
         match self.body {
             Body::List => Part::Item(Err(undecodable)),
             _ => Part::Event(Err(undecodable)),

@@ -10,12 +10,13 @@ pub use event::Event;
 pub use status::InformerStatus;
 
 use crate::fifo::{Delta, DeltaFifo, Order, Popped};
-use crate::indexer::{Cache, IndexId, Indexer};
+use crate::cache::{Cache, IndexId, Indexer};
 use crate::object::Object;
 use crate::reflector::{Action, Answer, Input, Phase, Reflector, ReflectorConfig};
 use crate::time::Instant;
 use crate::transport::{Incoming, TransportError};
-use crate::wire::{Keep, Resource, Undecodable};
+use crate::decode::{DecodeError, DecodeOptions};
+use crate::request::Resource;
 use alloc::sync::Arc;
 use core::fmt;
 use intake::Intake;
@@ -32,7 +33,10 @@ use serde::de::DeserializeOwned;
 /// For each key the events come in the form (Added (Updated | Recreated)* Deleted)*.
 ///
 /// ```
-/// use listwatch_core::{Action, Event, Head, Incoming, Informer, InformerConfig, Instant, MetadataOnly, Resource};
+/// use listwatch_core::decode::MetadataOnly;
+/// use listwatch_core::reflector::Action;
+/// use listwatch_core::transport::{Incoming, ResponseHead};
+/// use listwatch_core::{Event, Informer, InformerConfig, Instant, Resource};
 ///
 /// let mut config = InformerConfig::default();
 /// config.reflector.watch_list = false;
@@ -43,7 +47,7 @@ use serde::de::DeserializeOwned;
 /// // What a transport does: it sends the request, and brings the answer in pieces.
 /// let Some(Action::Open(id, request)) = informer.poll_action() else { unreachable!() };
 /// assert_eq!(request.to_string(), "/api/v1/pods?limit=500");
-/// informer.handle(now, Incoming::Head { id, head: Head { status: 200, ..Head::default() } });
+/// informer.handle(now, Incoming::Head { id, head: ResponseHead { status: 200, ..ResponseHead::default() } });
 /// let list = br#"{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"web-1","resourceVersion":"5"}}]}"#;
 /// informer.space()[..list.len()].copy_from_slice(list);
 /// informer.handle(now, Incoming::Data { id, len: list.len() });
@@ -70,7 +74,7 @@ pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
     closing: Option<Result<(), TransportError>>,
     /// Reading had stopped until events were taken; when that was is not known before the next `now`.
     blocked: bool,
-    undecodable: Option<Undecodable>,
+    undecodable: Option<DecodeError>,
     told_synced: bool,
     now: Instant,
 }
@@ -84,7 +88,7 @@ pub struct InformerConfig {
     /// In which order notifications come.
     pub order: Order,
     /// What decoding keeps beyond what the machines need.
-    pub keep: Keep,
+    pub keep: DecodeOptions,
     /// How many bytes one object may have at most; a larger one is skipped and reported.
     pub frame_limit: usize,
     /// How many deltas may wait before nothing more is read. A list may be as long as
@@ -105,7 +109,7 @@ impl Default for InformerConfig {
         Self {
             reflector: ReflectorConfig::default(),
             order: Order::Arrival,
-            keep: Keep::default(),
+            keep: DecodeOptions::default(),
             frame_limit: 8 << 20,
             queue_limit: 10_000,
             max_list_bytes: 2 << 30,

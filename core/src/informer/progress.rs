@@ -76,7 +76,7 @@ impl<T, C> Informer<T, C> {
     }
 
     /// Whether the first state has been told and is in the cache. An error where it cannot be had before somebody helps
-    /// ([`FailureClass::needs_help`](crate::FailureClass::needs_help)), or where the informer was stopped before. To be
+    /// ([`FailureClass::requires_intervention`](crate::reflector::FailureClass::requires_intervention)), or where the informer was stopped before. To be
     /// asked again whenever events were taken.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl<T, C> Informer<T, C> {
         }
         match self.status(now) {
             status @ InformerStatus::Stopped => Poll::Ready(Err(status)),
-            status @ InformerStatus::Failing { class, .. } if class.needs_help() => Poll::Ready(Err(status)),
+            status @ InformerStatus::Failing { class, .. } if class.requires_intervention() => Poll::Ready(Err(status)),
             _ => Poll::Pending,
         }
     }

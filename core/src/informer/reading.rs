@@ -2,12 +2,13 @@
 
 use super::Informer;
 use super::intake::{Ending, Part};
-use crate::indexer::Cache;
+use crate::cache::Cache;
 use crate::object::Object;
 use crate::reflector::{Answer, Failure, Input, Step};
 use crate::time::Instant;
-use crate::transport::{Head, TransportError, TransportErrorKind};
-use crate::wire::{Change, RequestId, Undecodable, WatchEvent};
+use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
+use crate::decode::{Change, DecodeError, WatchEvent};
+use crate::request::RequestId;
 use alloc::sync::Arc;
 use serde::de::DeserializeOwned;
 
@@ -15,7 +16,7 @@ use serde::de::DeserializeOwned;
 const BESIDE: usize = 512;
 
 impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
-    pub(super) fn on_head(&mut self, now: Instant, id: RequestId, head: &Head) {
+    pub(super) fn on_head(&mut self, now: Instant, id: RequestId, head: &ResponseHead) {
         if let Some(query) = self.reflector.open_query(id) {
             self.closing = None;
             self.intake.start(id, query, head);
@@ -62,7 +63,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         }
     }
 
-    fn on_item(&mut self, item: Result<Object<T>, Undecodable>) {
+    fn on_item(&mut self, item: Result<Object<T>, DecodeError>) {
         match item {
             Ok(object) if self.place(object.meta.resource_version(), None) == Step::Stage => {
                 let object = self.shared(object);
@@ -74,7 +75,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         }
     }
 
-    fn on_event(&mut self, event: Result<WatchEvent<T>, Undecodable>) {
+    fn on_event(&mut self, event: Result<WatchEvent<T>, DecodeError>) {
         match event {
             Ok(WatchEvent::Object(change, object)) => {
                 let step = self.place(object.meta.resource_version(), Some(change));
@@ -119,7 +120,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
 
     /// An object that cannot be decoded keeps its last good state, unless it is gone. In a list it counts as present,
     /// and if it may be any object, no other one is taken for deleted.
-    fn on_undecodable(&mut self, undecodable: Undecodable) {
+    fn on_undecodable(&mut self, undecodable: DecodeError) {
         let version = undecodable.version.as_deref().unwrap_or_default();
         let step = match &undecodable.key {
             Some(_) => self.place(version, undecodable.change),

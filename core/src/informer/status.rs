@@ -44,7 +44,7 @@ pub enum InformerStatus {
         /// How long ago the last event or bookmark came, or the list.
         age: Duration,
         /// Whether that is longer ago than it should be; see
-        /// [`ReflectorConfig::bookmark_overdue`](crate::ReflectorConfig::bookmark_overdue).
+        /// [`ReflectorConfig::bookmark_overdue`](crate::reflector::ReflectorConfig::bookmark_overdue).
         overdue: bool,
         /// The version up to which everything was received.
         received: Option<Arc<str>>,

@@ -1,6 +1,6 @@
 use super::*;
-use crate::transport::{Head, TransportErrorKind};
-use crate::wire::RequestId;
+use crate::transport::{ResponseHead, TransportErrorKind};
+use crate::request::RequestId;
 use core::task::Poll;
 use core::time::Duration;
 use std::format;
@@ -36,7 +36,7 @@ fn talk(configure: impl FnOnce(&mut InformerConfig)) -> Talk {
     config.reflector.watch_list = false;
     config.reflector.watch_timeout = None;
     config.reflector.answer_timeout = None;
-    config.reflector.reconnect_spread = Duration::ZERO;
+    config.reflector.reconnect_jitter = Duration::ZERO;
     configure(&mut config);
     let mut informer = Informer::new(Resource::new("/pods"), config);
     informer.start(Instant::ZERO);
@@ -75,7 +75,7 @@ impl Talk {
     }
 
     fn head(&mut self, status: u16) {
-        let head = Head { status, ..Head::default() };
+        let head = ResponseHead { status, ..ResponseHead::default() };
         self.informer.handle(self.now, Incoming::Head { id: self.id, head });
     }
 

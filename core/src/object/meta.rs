@@ -76,7 +76,7 @@ impl Meta {
         self.string(UID)
     }
 
-    /// The resource version, as opaque as the server wrote it; see [`compare_versions`](crate::compare_versions).
+    /// The resource version, as opaque as the server wrote it; see [`compare_versions`](crate::object::compare_versions).
     #[must_use]
     pub fn resource_version(&self) -> &str {
         self.string(VERSION)
@@ -129,7 +129,7 @@ impl Meta {
     }
 
     /// The annotations, in the server's order; `None` where decoding did not keep them: the object may have any.
-    #[cfg_attr(feature = "json", doc = "[`Keep::annotations`](crate::Keep::annotations) asks for them.")]
+    #[cfg_attr(feature = "json", doc = "[`DecodeOptions::annotations`](crate::decode::DecodeOptions::annotations) asks for them.")]
     #[must_use]
     pub fn annotations(&self) -> Option<impl Iterator<Item = (&str, &str)>> {
         (self.annotations != NOT_KEPT).then(|| self.pairs(self.annotations_at(), self.annotations))
@@ -187,7 +187,7 @@ impl fmt::Debug for Meta {
 /// the object keeps.
 ///
 /// ```
-/// use listwatch_core::MetaBuilder;
+/// use listwatch_core::object::MetaBuilder;
 ///
 /// let mut builder = MetaBuilder::default();
 /// builder.label("app", "web");

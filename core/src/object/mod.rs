@@ -8,7 +8,7 @@ mod version;
 pub use key::Key;
 pub use meta::{Meta, MetaBuilder, OwnerReference};
 pub use selector::{LabelSelector, SelectorError};
-pub use version::{NotAVersion, compare_versions};
+pub use version::{ParseVersionError, compare_versions};
 
 use crate::storage::Keyed;
 use alloc::sync::Arc;

@@ -21,7 +21,7 @@ use core::str::FromStr;
 /// | `tier>2`, `tier<2` | the label is there and is a number above, below that one |
 ///
 /// ```
-/// use listwatch_core::LabelSelector;
+/// use listwatch_core::object::LabelSelector;
 ///
 /// let selector = LabelSelector::parse("app in (web, api), !canary")?;
 /// let labels = [("app", "web"), ("tier", "front")];
@@ -30,7 +30,7 @@ use core::str::FromStr;
 ///
 /// let error = LabelSelector::parse("app in web").unwrap_err();
 /// assert_eq!((error.offset, error.what), (7, "expected '('"));
-/// # Ok::<(), listwatch_core::SelectorError>(())
+/// # Ok::<(), listwatch_core::object::SelectorError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {

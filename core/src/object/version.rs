@@ -7,7 +7,7 @@ use core::fmt;
 ///
 /// ```
 /// use core::cmp::Ordering;
-/// use listwatch_core::compare_versions;
+/// use listwatch_core::object::compare_versions;
 ///
 /// assert_eq!(compare_versions("99", "100"), Ok(Ordering::Less));
 /// assert_eq!(compare_versions("18446744073709551617", "18446744073709551616"), Ok(Ordering::Greater));
@@ -16,27 +16,27 @@ use core::fmt;
 ///
 /// # Errors
 /// Where one of them is not a decimal number, there is no order.
-pub fn compare_versions(one: &str, other: &str) -> Result<Ordering, NotAVersion> {
+pub fn compare_versions(one: &str, other: &str) -> Result<Ordering, ParseVersionError> {
     let (one, other) = (digits(one)?, digits(other)?);
     Ok(one.len().cmp(&other.len()).then_with(|| one.cmp(other)))
 }
 
 /// A resource version that is no decimal number, so that it can only be compared for equality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotAVersion;
+pub struct ParseVersionError;
 
-impl fmt::Display for NotAVersion {
+impl fmt::Display for ParseVersionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a resource version that is no decimal number has no order")
     }
 }
 
-impl core::error::Error for NotAVersion {}
+impl core::error::Error for ParseVersionError {}
 
 /// The version without leading zeros.
-fn digits(version: &str) -> Result<&str, NotAVersion> {
+fn digits(version: &str) -> Result<&str, ParseVersionError> {
     if version.is_empty() || !version.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(NotAVersion);
+        return Err(ParseVersionError);
     }
     Ok(version.trim_start_matches('0'))
 }
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn what_is_no_number_has_no_order() {
         for bad in ["", "-1", "1.0", "1 ", "v1"] {
-            assert_eq!(compare_versions(bad, "1"), Err(NotAVersion), "{bad:?}");
+            assert_eq!(compare_versions(bad, "1"), Err(ParseVersionError), "{bad:?}");
         }
     }
 }

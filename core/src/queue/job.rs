@@ -33,7 +33,7 @@ pub enum Added {
     /// Nothing changed: the key was ready or deferred already, or waits for a moment that counts.
     Merged,
     /// The key has failed too often and waits for a change: see
-    /// [`with_max_retries`](crate::WorkQueueIn::with_max_retries).
+    /// [`with_max_retries`](crate::queue::WorkQueueIn::with_max_retries).
     Parked,
     /// Nothing changed: the queue is shutting down.
     Closed,

@@ -22,7 +22,8 @@ pub type WorkQueue<K, L = ExponentialBackoff, D = Fifo> = WorkQueueIn<K, L, crat
 /// A [`WorkQueueIn`] with room for `N` keys in place; nothing is allocated.
 ///
 /// ```
-/// use listwatch_core::{Added, FixedWorkQueue, Full};
+/// use listwatch_core::queue::{Added, FixedWorkQueue};
+/// use listwatch_core::storage::Full;
 ///
 /// let mut queue = FixedWorkQueue::<u16, 2>::default();
 /// assert_eq!(queue.try_add(1), Ok(Added::Queued));

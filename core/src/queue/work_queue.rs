@@ -31,7 +31,7 @@ use core::time::Duration;
 /// * A key that is added many times before a worker takes it is handed out once.
 /// * A key is never with two workers. One that is added while a worker has it is ready again, behind all others,
 ///   when that worker is done: no change is missed.
-/// * What is ready is handed out first come, first served, unless by [`Lanes`](crate::Lanes).
+/// * What is ready is handed out first come, first served, unless by [`Lanes`](crate::queue::Lanes).
 /// * A delayed key is added when its time has come and [`handle_timeout`](Self::handle_timeout) is called. Of two
 ///   delays the earlier end counts. Adding the key directly does not end its delay, so it comes out again later.
 /// * [`with_while_delayed`](Self::with_while_delayed) and [`with_max_retries`](Self::with_max_retries) change what
@@ -143,7 +143,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// of client-go itself, and this one unless told otherwise, retries for ever.
     ///
     /// ```
-    /// use listwatch_core::{Added, Instant, WorkQueue};
+    /// use listwatch_core::queue::Added;
+    /// use listwatch_core::{Instant, WorkQueue};
     ///
     /// let mut queue = WorkQueue::<&str>::default().with_max_retries(1);
     /// assert_eq!(queue.add_rate_limited(Instant::ZERO, "web"), Added::Delayed);
@@ -387,8 +388,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 }
 
 impl<K: Hash + Eq, L: RateLimiter + Default, M: Mem, D: Discipline<K> + Default> Default for WorkQueueIn<K, L, M, D> {
-    /// A queue with the limiter's default. [`ExponentialBackoff`](crate::ExponentialBackoff) waits from 5 ms to 1000 s for
-    /// each key, and has no bucket for all together. client-go's is [`DefaultControllerRateLimiter`](crate::DefaultControllerRateLimiter), by name.
+    /// A queue with the limiter's default. [`ExponentialBackoff`](crate::queue::ExponentialBackoff) waits from 5 ms to 1000 s for
+    /// each key, and has no bucket for all together. client-go's is [`DefaultControllerRateLimiter`](crate::queue::DefaultControllerRateLimiter), by name.
     fn default() -> Self {
         Self::with_discipline(L::default(), D::default(), 0)
     }

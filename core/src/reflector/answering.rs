@@ -3,8 +3,8 @@
 use super::open::Open;
 use super::{Answer, Failure, Reflector, State, Step};
 use crate::object::compare_versions;
-use crate::transport::Head;
-use crate::wire::Change;
+use crate::transport::ResponseHead;
+use crate::decode::Change;
 use alloc::sync::Arc;
 use core::cmp::Ordering;
 use core::ops::RangeInclusive;
@@ -49,7 +49,7 @@ impl Reflector {
     }
 
     /// What a status that is no success means comes with the end of its body.
-    fn on_head(&mut self, head: &Head) -> Step {
+    fn on_head(&mut self, head: &ResponseHead) -> Step {
         let (now, watching) = (self.now, self.state == State::Watching);
         self.delays.note_answer(now);
         if let Some(open) = &mut self.open {

@@ -2,7 +2,7 @@
 
 use super::open::Open;
 use super::{Consistency, Pages, Reflector, State};
-use crate::wire::{Request, RequestId, Verb};
+use crate::request::{Request, RequestId, Verb};
 use alloc::sync::Arc;
 use core::time::Duration;
 

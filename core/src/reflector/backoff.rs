@@ -1,7 +1,7 @@
 use super::{During, Failure, Pace, Reaction, ReactionRow};
 use crate::random::Random;
 use crate::time::Instant;
-use crate::transport::Head;
+use crate::transport::ResponseHead;
 use core::time::Duration;
 
 /// How long to wait between attempts.
@@ -96,7 +96,9 @@ const FORGIVEN: u32 = 6;
 ///
 /// ```
 /// use core::time::Duration;
-/// use listwatch_core::{Backoff, Failure, Instant, TransportErrorKind};
+/// use listwatch_core::reflector::{Backoff, Failure};
+/// use listwatch_core::transport::TransportErrorKind;
+/// use listwatch_core::Instant;
 ///
 /// let mut delays = Backoff::default().delays(7);
 /// let refused = Failure::from(TransportErrorKind::Refused);
@@ -210,7 +212,7 @@ impl RetryDelays {
 
     /// What the server asked for, and the spread of all clients that it asked at the same moment.
     fn asked(&mut self, wait: Wait) -> Duration {
-        let asked = wait.asked.min(Head::MOST_ASKED);
+        let asked = wait.asked.min(ResponseHead::MOST_ASKED);
         if asked.is_zero() || wait.spread.is_zero() {
             return asked;
         }
@@ -370,7 +372,7 @@ mod tests {
             delays.next(Instant::ZERO, Wait { asked, spread, cause: Cause::Refused })
         };
         assert_eq!(asks(60 * SECOND, Duration::ZERO), 60 * SECOND);
-        assert_eq!(asks(Duration::MAX, Duration::ZERO), Head::MOST_ASKED);
+        assert_eq!(asks(Duration::MAX, Duration::ZERO), ResponseHead::MOST_ASKED);
         for _ in 0..100 {
             let spread = asks(60 * SECOND, SECOND);
             assert!(spread > 60 * SECOND && spread < 75 * SECOND, "{spread:?}");

@@ -43,7 +43,7 @@ pub struct ReflectorConfig {
     /// The time over which clients spread that lost a healthy watch at the same moment. Clients with the same
     /// `Retry-After` spread over it too, or over a quarter of that where it is longer. Zero for a client that has no
     /// company.
-    pub reconnect_spread: Duration,
+    pub reconnect_jitter: Duration,
     /// Where the jitter and the hashes begin. `None` leaves it to the program that drives the informer: a runtime draws
     /// it from the system ([`Informer::seed_unless_chosen`](crate::Informer::seed_unless_chosen)). Informers with the
     /// same seed would end their watches, and return after an outage, at the same moment. Where nobody draws one, it is
@@ -79,7 +79,7 @@ impl Default for ReflectorConfig {
             max_pages: 10_000,
             bookmark_overdue: Some(Duration::from_secs(180)),
             backoff: Backoff::default(),
-            reconnect_spread: Duration::from_secs(1),
+            reconnect_jitter: Duration::from_secs(1),
             seed: None,
         }
     }

@@ -71,7 +71,7 @@ impl Reflector {
         if healthy && self.refuses_watches() {
             return self.stream_again(open);
         }
-        let spread = self.config.reconnect_spread;
+        let spread = self.config.reconnect_jitter;
         self.interrupted |= !open.is_over_time(self.now);
         let until = match healthy {
             true if open.is_over_time(self.now) => self.now,
@@ -160,7 +160,7 @@ impl Reflector {
     }
 
     fn wait(&mut self, then: Then, cause: Cause, asked: Duration) {
-        let wait = Wait { cause, asked, spread: self.config.reconnect_spread };
+        let wait = Wait { cause, asked, spread: self.config.reconnect_jitter };
         let delay = self.delays.next(self.now, wait);
         self.state = State::Waiting { until: self.now + delay, then };
     }

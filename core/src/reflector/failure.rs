@@ -3,7 +3,7 @@
 use super::ReactionRow;
 use crate::text::Printable;
 use crate::transport::{TransportError, TransportErrorKind};
-use crate::wire::Status;
+use crate::decode::Status;
 use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
@@ -28,7 +28,7 @@ pub enum Failure {
     EmptyPages,
     /// A list has more pages than it may have.
     TooManyPages {
-        /// How many it may have ([`ReflectorConfig::max_pages`](crate::ReflectorConfig::max_pages)).
+        /// How many it may have ([`ReflectorConfig::max_pages`](crate::reflector::ReflectorConfig::max_pages)).
         limit: u32,
     },
     /// A list, or the initial events of a watch-list, are more bytes than may be staged.
@@ -45,7 +45,7 @@ pub enum Failure {
     /// Nothing came for so long that nobody can be there any more.
     Stalled,
     /// An answer that is to have an end made less progress than it has to
-    /// ([`ReflectorConfig::min_list_progress`](crate::ReflectorConfig::min_list_progress)).
+    /// ([`ReflectorConfig::min_list_progress`](crate::reflector::ReflectorConfig::min_list_progress)).
     TooSlow,
     /// A list, or a watch-list, that is older than what was seen before.
     BackInTime {
@@ -86,7 +86,7 @@ pub enum Reaction {
     Rewatch,
 }
 
-/// The kinds of failure that the reaction depends on; see [`REACTIONS`](crate::REACTIONS).
+/// The kinds of failure that the reaction depends on; see [`REACTIONS`](crate::reflector::REACTIONS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureClass {
@@ -160,7 +160,7 @@ impl FailureClass {
     /// Whether waiting does not help: somebody has to change the credentials, the rules, the request, the
     /// limits or the server.
     #[must_use]
-    pub fn needs_help(self) -> bool {
+    pub fn requires_intervention(self) -> bool {
         matches!(
             self,
             Self::Unauthorized
@@ -223,7 +223,7 @@ impl Failure {
         }
     }
 
-    /// What follows from it the first time; see [`REACTIONS`](crate::REACTIONS).
+    /// What follows from it the first time; see [`REACTIONS`](crate::reflector::REACTIONS).
     #[must_use]
     pub fn reaction(&self, during: During) -> Reaction {
         ReactionRow::of(during, self.class()).reaction
@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn credentials_that_cannot_be_used_are_no_server_that_cannot_be_reached() {
         for kind in [TransportErrorKind::Credentials, TransportErrorKind::Tls, TransportErrorKind::Unsendable] {
-            assert!(Failure::from(kind).class().needs_help(), "{kind}");
+            assert!(Failure::from(kind).class().requires_intervention(), "{kind}");
         }
         assert_eq!(Failure::from(TransportErrorKind::Credentials).class(), FailureClass::Unauthorized);
         for kind in [TransportErrorKind::Other, TransportErrorKind::Exhausted] {

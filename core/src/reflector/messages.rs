@@ -3,8 +3,9 @@
 use super::{During, Failure, Reaction};
 use crate::text::Printable;
 use crate::time::Span;
-use crate::transport::Head;
-use crate::wire::{Change, Request, RequestId};
+use crate::transport::ResponseHead;
+use crate::decode::Change;
+use crate::request::{Request, RequestId};
 use core::fmt;
 use core::time::Duration;
 
@@ -27,7 +28,7 @@ pub enum Input<'a> {
 #[derive(Debug)]
 pub enum Answer<'a> {
     /// It has begun.
-    Head(&'a Head),
+    Head(&'a ResponseHead),
     /// So many bytes have come.
     Data(usize),
     /// An item of a list, or an event of a watch.

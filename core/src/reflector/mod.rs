@@ -19,7 +19,7 @@ pub use messages::{Action, Answer, FailureReport, Input, Phase, Step};
 pub use table::{Pace, REACTIONS, ReactionRow};
 
 use crate::time::{Instant, earliest};
-use crate::wire::{Query, RequestId, Resource};
+use crate::request::{Query, RequestId, Resource};
 use alloc::sync::Arc;
 use core::time::Duration;
 use open::Open;

@@ -1,7 +1,7 @@
 use super::ReflectorConfig;
 use crate::time::{Instant, earliest};
-use crate::transport::Head;
-use crate::wire::{Request, RequestId};
+use crate::transport::ResponseHead;
+use crate::request::{Request, RequestId};
 use core::time::Duration;
 
 /// The request of the present state.
@@ -61,7 +61,7 @@ impl Open {
     }
 
     /// The answer has begun.
-    pub(super) fn begin(&mut self, now: Instant, head: &Head, watching: bool) {
+    pub(super) fn begin(&mut self, now: Instant, head: &ResponseHead, watching: bool) {
         self.retry_after = head.retry_after;
         self.answered = head.status == 200;
         self.watching = Some(now).filter(|_| watching && self.answered);

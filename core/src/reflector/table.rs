@@ -25,13 +25,13 @@ pub struct ReactionRow {
 pub enum Pace {
     /// At once.
     AtOnce,
-    /// After a delay that grows with each request that the server refuses ([`Backoff::first`](crate::Backoff::first) to
-    /// [`Backoff::most`](crate::Backoff::most)). Relists after healthy watches have a delay of their own, which grows
+    /// After a delay that grows with each request that the server refuses ([`Backoff::first`](crate::reflector::Backoff::first) to
+    /// [`Backoff::most`](crate::reflector::Backoff::most)). Relists after healthy watches have a delay of their own, which grows
     /// likewise.
     Growing,
-    /// Where nothing answers, after a short delay that stays the same ([`Backoff::probe`](crate::Backoff::probe)). Where
+    /// Where nothing answers, after a short delay that stays the same ([`Backoff::probe`](crate::reflector::Backoff::probe)). Where
     /// a healthy watch broke, almost at once
-    /// ([`ReflectorConfig::reconnect_spread`](crate::ReflectorConfig::reconnect_spread)). Where anything else broke that
+    /// ([`ReflectorConfig::reconnect_jitter`](crate::reflector::ReflectorConfig::reconnect_jitter)). Where anything else broke that
     /// the server had begun to answer, as [`Growing`](Self::Growing).
     Probing,
 }

@@ -1,7 +1,7 @@
 use super::open::VERY_SHORT;
 use super::*;
-use crate::transport::{Head, TransportErrorKind};
-use crate::wire::{Change, Status};
+use crate::transport::{ResponseHead, TransportErrorKind};
+use crate::decode::{Change, Status};
 use core::time::Duration;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -40,7 +40,7 @@ fn alone() -> ReflectorConfig {
         consistency: Consistency::MostRecent,
         watch_timeout: None,
         answer_timeout: None,
-        reconnect_spread: Duration::ZERO,
+        reconnect_jitter: Duration::ZERO,
         ..ReflectorConfig::default()
     }
 }
@@ -120,7 +120,7 @@ impl Talk {
     }
 
     fn head(&mut self, status: u16) {
-        let head = Head { status, ..Head::default() };
+        let head = ResponseHead { status, ..ResponseHead::default() };
         assert_eq!(self.reflector.handle(self.now, Input::Answer(self.id, Answer::Head(&head))), Step::Nothing);
     }
 
@@ -325,7 +325,7 @@ fn a_list_that_breaks_off_is_forgotten() {
 #[test]
 fn the_server_is_given_the_time_it_asks_for() {
     let mut talk = lists().synced();
-    let head = Head { status: 429, retry_after: Some(Duration::from_secs(90)), content_type: None };
+    let head = ResponseHead { status: 429, retry_after: Some(Duration::from_secs(90)), content_type: None };
     let _ = talk.reflector.handle(talk.now, Input::Answer(talk.id, Answer::Head(&head)));
     let _ = talk.fails(status(429));
     assert_eq!(talk.waits(), Duration::from_secs(90));

@@ -1,7 +1,7 @@
 //! A transport over blocking calls.
 
-use super::{Head, Incoming, ListerWatcher, TransportError, TransportErrorKind, Turn};
-use crate::wire::{Request, RequestId};
+use super::{ResponseHead, Incoming, ListerWatcher, TransportError, TransportErrorKind, ReadContext};
+use crate::request::{Request, RequestId};
 use alloc::string::ToString;
 use core::task::Poll;
 use core::time::Duration;
@@ -13,7 +13,7 @@ use embedded_io::{Error, ErrorKind, Read};
 /// A read that fails with [`ErrorKind::TimedOut`] or [`ErrorKind::Interrupted`] has lost nothing and is tried again.
 pub trait BlockingSource: Read {
     /// Sends a request and waits for the head of the answer, for as long as the source finds right.
-    fn request(&mut self, request: &Request) -> Result<Head, TransportError>;
+    fn request(&mut self, request: &Request) -> Result<ResponseHead, TransportError>;
 
     /// Gives up the rest of the last answer.
     fn close(&mut self);
@@ -28,8 +28,10 @@ pub trait BlockingSource: Read {
 ///
 /// ```
 /// use core::task::{Context, Poll, Waker};
-/// use listwatch_core::{Blocking, BlockingSource, Head, Incoming, Instant, ListerWatcher, Request, RequestId};
-/// use listwatch_core::{TransportError, Turn};
+/// use listwatch_core::request::{Request, RequestId};
+/// use listwatch_core::transport::{Blocking, BlockingSource, Incoming, ResponseHead};
+/// use listwatch_core::{Instant, ListerWatcher};
+/// use listwatch_core::transport::{ReadContext, TransportError};
 ///
 /// /// A server that always answers the same.
 /// struct Flash(&'static [u8]);
@@ -45,8 +47,8 @@ pub trait BlockingSource: Read {
 /// }
 ///
 /// impl BlockingSource for Flash {
-///     fn request(&mut self, _: &Request) -> Result<Head, TransportError> {
-///         Ok(Head { status: 200, ..Head::default() })
+///     fn request(&mut self, _: &Request) -> Result<ResponseHead, TransportError> {
+///         Ok(ResponseHead { status: 200, ..ResponseHead::default() })
 ///     }
 ///
 ///     fn close(&mut self) {}
@@ -56,7 +58,7 @@ pub trait BlockingSource: Read {
 /// let (id, mut cx, mut buf) = (RequestId(1), Context::from_waker(Waker::noop()), [0; 64]);
 /// transport.open(id, &Request::parse("/api/v1/pods"));
 /// let mut next = || {
-///     transport.poll_read(Turn { cx: &mut cx, now: Instant::ZERO, max_wait: None }, &mut buf)
+///     transport.poll_read(ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: None }, &mut buf)
 /// };
 /// assert!(matches!(next(), Poll::Ready(Incoming::Head { .. })));
 /// assert_eq!(next(), Poll::Ready(Incoming::Data { id, len: 12 }));
@@ -101,7 +103,7 @@ impl<S: BlockingSource> Blocking<S> {
         }
     }
 
-    fn read(&mut self, id: RequestId, turn: &Turn<'_, '_>, buf: &mut [u8]) -> Incoming {
+    fn read(&mut self, id: RequestId, turn: &ReadContext<'_, '_>, buf: &mut [u8]) -> Incoming {
         self.source.set_max_wait(turn.max_wait);
         match self.source.read(buf) {
             Ok(0) => {
@@ -126,7 +128,7 @@ impl<S: BlockingSource> ListerWatcher for Blocking<S> {
         self.state = State::Asked(id, request.clone());
     }
 
-    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         Poll::Ready(match core::mem::replace(&mut self.state, State::Closed) {
             State::Closed => Incoming::Idle { until: None },
             State::Asked(id, request) => self.request(id, &request),
@@ -189,10 +191,10 @@ mod tests {
     }
 
     impl BlockingSource for Script {
-        fn request(&mut self, _: &Request) -> Result<Head, TransportError> {
+        fn request(&mut self, _: &Request) -> Result<ResponseHead, TransportError> {
             self.requested += 1;
             let refused = || TransportError::new(TransportErrorKind::Refused, "");
-            if self.refuses { Err(refused()) } else { Ok(Head { status: 410, ..Head::default() }) }
+            if self.refuses { Err(refused()) } else { Ok(ResponseHead { status: 410, ..ResponseHead::default() }) }
         }
 
         fn close(&mut self) {
@@ -212,7 +214,7 @@ mod tests {
 
     fn next(transport: &mut Blocking<Script>) -> Incoming {
         let mut cx = Context::from_waker(Waker::noop());
-        let turn = Turn { cx: &mut cx, now: Instant::ZERO, max_wait: Some(Duration::from_millis(20)) };
+        let turn = ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: Some(Duration::from_millis(20)) };
         match transport.poll_read(turn, &mut [0; 4]) {
             Poll::Ready(incoming) => incoming,
             Poll::Pending => panic!("a blocking transport has nobody who would wake"),
@@ -223,7 +225,7 @@ mod tests {
     fn an_answer_comes_as_head_and_data_and_end_and_then_nothing() {
         let id = RequestId(7);
         let mut transport = opened(&[Ok(b"abcdef")]);
-        assert_eq!(next(&mut transport), Incoming::Head { id, head: Head { status: 410, ..Head::default() } });
+        assert_eq!(next(&mut transport), Incoming::Head { id, head: ResponseHead { status: 410, ..ResponseHead::default() } });
         assert_eq!(next(&mut transport), Incoming::Data { id, len: 4 });
         assert_eq!(next(&mut transport), Incoming::Data { id, len: 2 });
         assert_eq!(next(&mut transport), Incoming::End { id });

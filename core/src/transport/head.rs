@@ -3,7 +3,7 @@ use core::time::Duration;
 
 /// Status and headers of an answer, as far as the machines look at them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct ResponseHead {
     /// The HTTP status code.
     pub status: u16,
     /// How long the server asks to wait; a transport turns a date into a duration by the answer's own `Date`.
@@ -12,7 +12,7 @@ pub struct Head {
     pub content_type: Option<Arc<str>>,
 }
 
-impl Head {
+impl ResponseHead {
     /// The longest [`retry_after`](Self::retry_after) that is honoured: an hour. A server that asks for more gets this.
     pub const MOST_ASKED: Duration = Duration::from_secs(3600);
 

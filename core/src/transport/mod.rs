@@ -8,13 +8,13 @@ mod stream;
 
 #[cfg(feature = "embedded-io")]
 pub use blocking::{Blocking, BlockingSource};
-pub use head::Head;
+pub use head::ResponseHead;
 #[cfg(feature = "stream")]
 pub use stream::{StreamPart, StreamTransport};
 
 use crate::text::Printable;
 use crate::time::Instant;
-use crate::wire::{Request, RequestId};
+use crate::request::{Request, RequestId};
 use alloc::sync::Arc;
 use core::fmt;
 use core::task::{Context, Poll};
@@ -38,7 +38,7 @@ pub trait ListerWatcher {
     /// * A blocking one, or one on bare metal, may wait up to `turn.max_wait` and then returns [`Incoming::Idle`] until
     ///   `turn.now`: ask again at once.
     /// * A recording never waits: it returns [`Incoming::Idle`] with the moment from which there is more.
-    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming>;
+    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming>;
 
     /// Ends a request early. What still comes in under its id is dropped by the caller.
     fn abort(&mut self, id: RequestId);
@@ -46,7 +46,7 @@ pub trait ListerWatcher {
 
 /// The circumstances of one [`ListerWatcher::poll_read`].
 #[derive(Debug)]
-pub struct Turn<'a, 'b> {
+pub struct ReadContext<'a, 'b> {
     /// Whom to wake when there is more.
     pub cx: &'a mut Context<'b>,
     /// The caller's time: the only one that a transport may decide by.
@@ -63,7 +63,7 @@ pub enum Incoming {
         /// Which request's.
         id: RequestId,
         /// Status and headers.
-        head: Head,
+        head: ResponseHead,
     },
     /// Bytes of the body.
     Data {
@@ -184,7 +184,7 @@ impl<L: ListerWatcher + ?Sized> ListerWatcher for alloc::boxed::Box<L> {
         (**self).open(id, request);
     }
 
-    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         (**self).poll_read(turn, buf)
     }
 

@@ -1,7 +1,7 @@
 //! A transport over streams of chunks.
 
-use super::{Head, Incoming, ListerWatcher, TransportError, TransportErrorKind, Turn};
-use crate::wire::{Request, RequestId};
+use super::{ResponseHead, Incoming, ListerWatcher, TransportError, TransportErrorKind, ReadContext};
+use crate::request::{Request, RequestId};
 use alloc::boxed::Box;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -14,7 +14,7 @@ const BUDGET: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamPart<B> {
     /// Status and headers. An answer without them counts as a 200.
-    Head(Head),
+    Head(ResponseHead),
     /// Bytes of the body, as many as came.
     Data(B),
 }
@@ -28,8 +28,10 @@ pub enum StreamPart<B> {
 /// ```
 /// use core::pin::Pin;
 /// use core::task::{Context, Poll, Waker};
-/// use listwatch_core::{Incoming, Instant, ListerWatcher, StreamPart, Request, RequestId, StreamTransport};
-/// use listwatch_core::{TransportError, Turn};
+/// use listwatch_core::request::{Request, RequestId};
+/// use listwatch_core::transport::{Incoming, StreamPart, StreamTransport};
+/// use listwatch_core::{Instant, ListerWatcher};
+/// use listwatch_core::transport::{ReadContext, TransportError};
 ///
 /// struct Chunks(std::vec::IntoIter<&'static str>);
 ///
@@ -45,7 +47,7 @@ pub enum StreamPart<B> {
 /// let (id, mut cx, mut buf) = (RequestId(1), Context::from_waker(Waker::noop()), [0; 64]);
 /// transport.open(id, &Request::parse("/api/v1/pods"));
 /// let mut next = || {
-///     transport.poll_read(Turn { cx: &mut cx, now: Instant::ZERO, max_wait: None }, &mut buf)
+///     transport.poll_read(ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: None }, &mut buf)
 /// };
 /// assert!(matches!(next(), Poll::Ready(Incoming::Head { head, .. }) if head.status == 200));
 /// assert_eq!(next(), Poll::Ready(Incoming::Data { id, len: 9 }));
@@ -92,7 +94,7 @@ where
         self.open = Some(Answer { id, stream: Box::pin((self.connect)(request)), has_begun: false, rest: None });
     }
 
-    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         let Some(answer) = &mut self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
         let incoming = ready!(answer.poll_next(turn.cx, buf));
         if matches!(incoming, Incoming::End { .. } | Incoming::Failed { .. }) {
@@ -118,7 +120,7 @@ impl<S: Stream<Item = Result<StreamPart<B>, TransportError>>, B: AsRef<[u8]>> An
                 Some(Ok(StreamPart::Data(chunk))) => {
                     self.rest = Some((chunk, 0));
                     if !self.has_begun {
-                        return Poll::Ready(self.begin(Head { status: 200, ..Head::default() }));
+                        return Poll::Ready(self.begin(ResponseHead { status: 200, ..ResponseHead::default() }));
                     }
                 }
                 Some(Err(error)) => return Poll::Ready(Incoming::Failed { id: self.id, error }),
@@ -130,7 +132,7 @@ impl<S: Stream<Item = Result<StreamPart<B>, TransportError>>, B: AsRef<[u8]>> An
         Poll::Pending
     }
 
-    fn begin(&mut self, head: Head) -> Incoming {
+    fn begin(&mut self, head: ResponseHead) -> Incoming {
         self.has_begun = true;
         Incoming::Head { id: self.id, head }
     }
@@ -198,7 +200,7 @@ mod tests {
     }
 
     fn answer(status: u16) -> Poll<Option<Item>> {
-        item(StreamPart::Head(Head { status, ..Head::default() }))
+        item(StreamPart::Head(ResponseHead { status, ..ResponseHead::default() }))
     }
 
     /// A transport with request 7 open, answered by these parts.
@@ -215,7 +217,7 @@ mod tests {
 
     fn next(transport: &mut impl ListerWatcher, buf: &mut [u8]) -> Poll<Incoming> {
         let mut cx = Context::from_waker(Waker::noop());
-        transport.poll_read(Turn { cx: &mut cx, now: Instant::ZERO, max_wait: None }, buf)
+        transport.poll_read(ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: None }, buf)
     }
 
     /// All that comes until there is nothing more at once, without the head.
@@ -240,7 +242,7 @@ mod tests {
             opened([answer(410)].into_iter().chain(chunks).chain([Poll::Ready(None)]).collect());
         let (text, others) = drained(&mut transport);
         assert_eq!(text, "abcdefghijkl");
-        let head = Head { status: 410, ..Head::default() };
+        let head = ResponseHead { status: 410, ..ResponseHead::default() };
         assert_eq!(others, [Incoming::Head { id: ID, head }, Incoming::End { id: ID }]);
         assert_eq!(state.borrow().asked, ["/api/v1/pods?limit=5"]);
         assert_eq!(state.borrow().dropped, 1);
@@ -250,7 +252,7 @@ mod tests {
     fn an_answer_without_a_head_is_a_200() {
         let (mut transport, _) = opened([item(StreamPart::Data("ab"))].into());
         let mut buf = [0; 4];
-        let head = Head { status: 200, ..Head::default() };
+        let head = ResponseHead { status: 200, ..ResponseHead::default() };
         assert_eq!(next(&mut transport, &mut buf), Poll::Ready(Incoming::Head { id: ID, head }));
         assert_eq!(next(&mut transport, &mut buf), Poll::Ready(Incoming::Data { id: ID, len: 2 }));
         assert_eq!(next(&mut transport, &mut buf), Poll::Pending);
@@ -295,7 +297,7 @@ mod tests {
         let _head = next(&mut transport, &mut buf);
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(Arc::clone(&woken));
-        let turn = Turn { cx: &mut Context::from_waker(&waker), now: Instant::ZERO, max_wait: None };
+        let turn = ReadContext { cx: &mut Context::from_waker(&waker), now: Instant::ZERO, max_wait: None };
         assert_eq!(transport.poll_read(turn, &mut buf), Poll::Pending);
         let left = state.borrow().polls.len();
         assert!(left > 9_000, "{left} of 10000 chunks are left when the others get their turn");

@@ -4,10 +4,12 @@ use crate::args::WatchOptions;
 use crate::complaint::complain;
 use crate::live::Live;
 use crate::resource::{ResourceError, SENTENCE};
-use listwatch_runtime_smol::{
-    ApiClient, ApiError, ApiRequest, Backoff, Clock, Discovery, Failure, InformerStatus, Instant, Printable,
-    RetryDelays, Status,
-};
+use listwatch_runtime_smol::api::{ApiClient, ApiError, ApiRequest, Discovery};
+use listwatch_runtime_smol::decode::Status;
+use listwatch_runtime_smol::informer::InformerStatus;
+use listwatch_runtime_smol::reflector::{Backoff, Failure, RetryDelays};
+use listwatch_runtime_smol::text::Printable;
+use listwatch_runtime_smol::{Clock, Instant};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -172,7 +174,7 @@ fn judge(error: &ApiError) -> (Failure, bool) {
         ApiError::Transport(error) => Failure::Transport(error.clone()),
         _ => return (Failure::NotAList, true),
     };
-    let hopeless = failure.class().needs_help();
+    let hopeless = failure.class().requires_intervention();
     (failure, hopeless)
 }
 
@@ -180,7 +182,7 @@ fn judge(error: &ApiError) -> (Failure, bool) {
 mod tests {
     use super::*;
     use crate::args::{Command, parse};
-    use listwatch_runtime_smol::{TransportError, TransportErrorKind};
+    use listwatch_runtime_smol::transport::{TransportError, TransportErrorKind};
 
     /// The delay had doubled up to half a minute while nothing listened.
     #[test]

@@ -3,7 +3,7 @@
 use crate::complaint::draw;
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
-use listwatch_runtime_smol::Printable;
+use listwatch_runtime_smol::text::Printable;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 

@@ -2,7 +2,9 @@
 
 use crate::args::{Format, Print};
 use crate::text::{cell, write_json};
-use listwatch_runtime_smol::{Event, Indexer, Keyed, Object};
+use listwatch_runtime_smol::cache::Indexer;
+use listwatch_runtime_smol::storage::Keyed;
+use listwatch_runtime_smol::{Event, Object};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! Failures in a few words, so that the same ones count as the same.
 
-use listwatch_runtime_smol::{During, Failure, FailureReport, Printable, Status};
+use listwatch_runtime_smol::decode::Status;
+use listwatch_runtime_smol::reflector::{During, Failure, FailureReport};
+use listwatch_runtime_smol::text::Printable;
 
 /// How many characters of a reason, of which one word counts.
 const WORD: usize = 64;
@@ -62,7 +64,10 @@ fn place(during: During) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use listwatch_runtime_smol::{Reaction, Request, Status, TransportError, TransportErrorKind};
+    use listwatch_runtime_smol::decode::Status;
+    use listwatch_runtime_smol::reflector::Reaction;
+    use listwatch_runtime_smol::request::Request;
+    use listwatch_runtime_smol::transport::{TransportError, TransportErrorKind};
     use std::time::Duration;
 
     fn report(during: During, failure: Failure) -> FailureReport {

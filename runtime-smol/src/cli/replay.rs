@@ -8,10 +8,11 @@ use crate::printer::Printer;
 use crate::summary::{Counts, Report};
 use crate::undecodable::{complain_of, complain_of_the_rest};
 use listwatch_runtime_smol::file::{Pace, Playback, PlaybackConfig};
-use listwatch_runtime_smol::{
-    Clock, Driver, Event, Events, Executor, IndexId, Indexer, Informer, InformerConfig, InformerStatus, Key,
-    MetadataOnly, Object, Outcome, Raw, Resource, Shared, SharedWorkQueue, StdLock, WorkQueue, Workers, run,
-};
+use listwatch_runtime_smol::cache::{IndexId, Indexer};
+use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
+use listwatch_runtime_smol::informer::InformerStatus;
+use listwatch_runtime_smol::sync::{Shared, SharedWorkQueue, StdLock};
+use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Object, Outcome, Resource, WorkQueue, Workers, run};
 use serde::de::DeserializeOwned;
 use smol::future::{poll_once, yield_now};
 use smol::stream::StreamExt;
@@ -208,7 +209,7 @@ fn config(options: &ReplayOptions, playback: &Playback) -> InformerConfig {
     let mut config = InformerConfig::default();
     config.reflector.watch_timeout = None;
     config.reflector.answer_timeout = None;
-    config.reflector.reconnect_spread = std::time::Duration::ZERO;
+    config.reflector.reconnect_jitter = std::time::Duration::ZERO;
     config.reflector.watch_list = playback.summary().watch_lists.left > 0;
     config.order = options.order;
     // A replay is the same each time.

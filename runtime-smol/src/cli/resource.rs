@@ -4,7 +4,10 @@ use crate::args::{Kind, WatchOptions};
 use crate::asking::Asking;
 use crate::error::CommandError;
 use listwatch_runtime_smol::http::{Cluster, HttpClient};
-use listwatch_runtime_smol::{ApiError, ApiKind, Discovery, NotAResource, Printable, Resource};
+use listwatch_runtime_smol::api::{ApiError, ApiResource, Discovery};
+use listwatch_runtime_smol::request::ParseResourceError;
+use listwatch_runtime_smol::text::Printable;
+use listwatch_runtime_smol::Resource;
 use std::fmt;
 
 /// How many characters are told of a name that a server has, and of all that it says of an error.
@@ -14,7 +17,7 @@ pub(crate) const SENTENCE: usize = 512;
 /// Why a name means nothing that can be followed.
 #[derive(Debug)]
 pub(crate) enum ResourceError {
-    NotAResource(NotAResource),
+    NotAResource(ParseResourceError),
     /// The server does not say what it has.
     Undiscovered(String, ApiError),
     /// The server has nothing of this name, but perhaps of similar ones; and what it could not look at.
@@ -82,17 +85,17 @@ fn found(options: &WatchOptions, discovery: &Discovery) -> Result<Resource, Reso
     Ok(kind.resource())
 }
 
-fn full_name(kind: &ApiKind) -> String {
-    let ApiKind { group, version, plural, .. } = kind;
+fn full_name(kind: &ApiResource) -> String {
+    let ApiResource { group, version, plural, .. } = kind;
     if group.is_empty() { format!("{version}/{plural}") } else { format!("{group}/{version}/{plural}") }
 }
 
 /// What was perhaps meant: names with a few other letters.
-fn similar(name: &str, kinds: &[ApiKind]) -> Vec<String> {
+fn similar(name: &str, kinds: &[ApiResource]) -> Vec<String> {
     const SHOWN: usize = 3;
     let (name, _group) = name.split_once('.').unwrap_or((name, ""));
     let name = name.to_lowercase();
-    let distance = |kind: &ApiKind| distance(&name, &kind.plural).min(distance(&name, &kind.singular));
+    let distance = |kind: &ApiResource| distance(&name, &kind.plural).min(distance(&name, &kind.singular));
     let mut near: Vec<_> = kinds.iter().map(|kind| (distance(kind), kind)).collect();
     near.retain(|(distance, _)| *distance <= 1 + name.chars().count() / 5);
     near.sort_by_key(|(distance, _)| *distance);

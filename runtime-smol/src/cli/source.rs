@@ -3,7 +3,9 @@
 use core::task::Poll;
 use listwatch_runtime_smol::file::{CaptureError, Recorder};
 use listwatch_runtime_smol::http::HttpTransport;
-use listwatch_runtime_smol::{Incoming, ListerWatcher, Query, Request, RequestId, Turn};
+use listwatch_runtime_smol::request::{Query, Request, RequestId};
+use listwatch_runtime_smol::transport::{Incoming, ReadContext};
+use listwatch_runtime_smol::ListerWatcher;
 
 /// A connection to a cluster, recorded or not, that counts its requests.
 pub(crate) struct Source {
@@ -73,7 +75,7 @@ impl ListerWatcher for Source {
         self.line().open(id, request);
     }
 
-    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         let polled = self.line().poll_read(turn, buf);
         self.answered |= matches!(polled, Poll::Ready(Incoming::Head { .. } | Incoming::Failed { .. }));
         polled

@@ -3,7 +3,11 @@
 use crate::reason::reason;
 use crate::source::Requests;
 use listwatch_runtime_smol::file::{Summary, Tally};
-use listwatch_runtime_smol::{Event, FailureReport, InformerStatus, Printable, QueueStats, Reaction};
+use listwatch_runtime_smol::informer::InformerStatus;
+use listwatch_runtime_smol::queue::QueueStats;
+use listwatch_runtime_smol::reflector::{FailureReport, Reaction};
+use listwatch_runtime_smol::text::Printable;
+use listwatch_runtime_smol::Event;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;

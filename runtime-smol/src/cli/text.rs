@@ -1,6 +1,6 @@
 //! Text from outside, in tables and in JSON.
 
-use listwatch_runtime_smol::{Printable, is_printable};
+use listwatch_runtime_smol::text::{Printable, is_printable};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use std::borrow::Cow;

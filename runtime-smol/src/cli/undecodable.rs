@@ -2,7 +2,8 @@
 
 use crate::complaint::complain;
 use crate::live::Live;
-use listwatch_runtime_smol::{Printable, Undecodable};
+use listwatch_runtime_smol::decode::DecodeError;
+use listwatch_runtime_smol::text::Printable;
 use std::fmt::Display;
 
 /// How many are told one by one.
@@ -12,7 +13,7 @@ const TOLD: u64 = 10;
 const SHORT: usize = 300;
 
 /// Tells of the object that is the `count`th of them in `place`, unless enough of them were told.
-pub(crate) fn complain_of(undecodable: &Undecodable, count: u64, place: &dyn Display, live: &Live) {
+pub(crate) fn complain_of(undecodable: &DecodeError, count: u64, place: &dyn Display, live: &Live) {
     if count > TOLD {
         return;
     }

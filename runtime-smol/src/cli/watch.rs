@@ -15,10 +15,11 @@ use crate::summary::{Counts, WatchReport};
 use crate::undecodable::{complain_of, complain_of_the_rest};
 use listwatch_runtime_smol::file::{Recorder, RecorderConfig};
 use listwatch_runtime_smol::http::{Cluster, ClusterOptions, HttpTransport};
-use listwatch_runtime_smol::{
-    Clock, Driver, Event, Events, Executor, FailureClass, FailureReport, Indexer, Informer, InformerConfig,
-    InformerStatus, MetadataOnly, Object, Raw, Reaction, Resource, run,
-};
+use listwatch_runtime_smol::cache::Indexer;
+use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
+use listwatch_runtime_smol::informer::InformerStatus;
+use listwatch_runtime_smol::reflector::{FailureClass, FailureReport, Reaction};
+use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Object, Resource, run};
 use serde::de::DeserializeOwned;
 use smol::future::{or, pending, poll_once};
 use smol::stream::StreamExt;
@@ -213,7 +214,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
             return Ok(());
         }
         let told = in_full(failed);
-        if failed.failure.class().needs_help() && !self.counts.synced && !self.options.keep_trying {
+        if failed.failure.class().requires_intervention() && !self.counts.synced && !self.options.keep_trying {
             return Err(CommandError::Refused(told));
         }
         let class = Some(failed.failure.class());
@@ -335,6 +336,6 @@ fn wall_clock() -> std::time::SystemTime {
 fn config(options: &WatchOptions) -> InformerConfig {
     let mut config = InformerConfig::default();
     config.reflector.watch_list = options.watch_list;
-    config.reflector.reconnect_spread = Duration::ZERO;
+    config.reflector.reconnect_jitter = Duration::ZERO;
     config
 }

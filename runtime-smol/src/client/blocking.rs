@@ -1,6 +1,8 @@
 use core::pin::Pin;
 use core::task::Poll;
-use listwatch_core::{ApiClient, ApiRequest, ApiResponse, ApiTransport, Reply, RequestId, TransportError, Turn};
+use listwatch_core::api::{ApiClient, ApiRequest, ApiResponse, ApiTransport, Reply};
+use listwatch_core::request::RequestId;
+use listwatch_core::transport::{ReadContext, TransportError};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -22,7 +24,7 @@ impl<C: ApiClient + Send + Sync + 'static> ApiTransport for Blocking<C> {
         self.open.insert(id, smol::unblock(move || client.send(&request)));
     }
 
-    fn poll_response(&mut self, id: RequestId, turn: Turn<'_, '_>) -> Poll<Reply> {
+    fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
         let Some(task) = self.open.get_mut(&id) else { return Poll::Ready(Reply::Idle { until: None }) };
         Pin::new(task).poll(turn.cx).map(|response| {
             self.open.remove(&id);

@@ -1,9 +1,9 @@
 use super::*;
 use crate::{Executor, run};
-use listwatch_core::{
-    Api, ApiFn, ApiRequest, ApiResponse, Instant, Method, Reply, RequestId, Resource, TransportError,
-    TransportErrorKind, Turn,
-};
+use listwatch_core::api::{Api, ApiFn, ApiRequest, ApiResponse, Method, Reply};
+use listwatch_core::request::RequestId;
+use listwatch_core::transport::{ReadContext, TransportError, TransportErrorKind};
+use listwatch_core::{Instant, Resource};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -104,7 +104,7 @@ impl Delayed {
 impl ApiTransport for Delayed {
     fn open(&mut self, _: RequestId, _: &ApiRequest) {}
 
-    fn poll_response(&mut self, id: RequestId, turn: Turn<'_, '_>) -> Poll<Reply> {
+    fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
         let due = *self.due.entry(id).or_insert(turn.now + self.delay);
         Poll::Ready(match turn.now < due {
             true => Reply::Idle { until: Some(due) },
@@ -244,7 +244,7 @@ fn a_transport_that_panics_when_it_is_opened_or_given_up_leaves_the_client_usabl
             assert!(!request.path.ends_with("/open"), "open");
             self.0 = Some(request.path.clone());
         }
-        fn poll_response(&mut self, _: RequestId, _: Turn<'_, '_>) -> Poll<Reply> {
+        fn poll_response(&mut self, _: RequestId, _: ReadContext<'_, '_>) -> Poll<Reply> {
             match self.0.as_deref().is_some_and(|path| path.ends_with("/abort")) {
                 true => Poll::Ready(Reply::Idle { until: None }),
                 false => Poll::Ready(Reply::Answered(ApiResponse::new(200, *b"{}"))),
@@ -275,7 +275,7 @@ fn a_request_whose_open_panicked_stayed_in_the_transport() {
             self.0.fetch_add(1, Ordering::Relaxed);
             panic!("open");
         }
-        fn poll_response(&mut self, _: RequestId, _: Turn<'_, '_>) -> Poll<Reply> {
+        fn poll_response(&mut self, _: RequestId, _: ReadContext<'_, '_>) -> Poll<Reply> {
             Poll::Pending
         }
         fn abort(&mut self, _: RequestId) {
@@ -294,7 +294,7 @@ fn a_transport_that_asked_to_be_polled_again_at_once_kept_the_thread() {
     struct AsksAgain(Arc<AtomicU32>);
     impl ApiTransport for AsksAgain {
         fn open(&mut self, _: RequestId, _: &ApiRequest) {}
-        fn poll_response(&mut self, _: RequestId, turn: Turn<'_, '_>) -> Poll<Reply> {
+        fn poll_response(&mut self, _: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
             match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
                 Ok(_) => Poll::Ready(Reply::Idle { until: Some(turn.now) }),
                 Err(_) => Poll::Pending,

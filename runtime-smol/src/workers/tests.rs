@@ -2,7 +2,10 @@ use super::*;
 use crate::run;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use listwatch_core::{ApiError, Instant, Lanes, Status, WorkQueue};
+use listwatch_core::api::ApiError;
+use listwatch_core::decode::Status;
+use listwatch_core::queue::Lanes;
+use listwatch_core::{Instant, WorkQueue};
 use std::sync::Mutex;
 use std::sync::mpsc;
 
@@ -267,7 +270,7 @@ fn workers_take_keys_by_priority_where_the_queue_has_lanes() {
     let queue = WorkQueue::with_discipline(ExponentialBackoff::default(), Lanes::default(), 0);
     let queue = Arc::new(SharedWorkQueue::<u32, StdLock, _, _>::new(queue));
     queue.add(1);
-    queue.add_with_priority(2, listwatch_core::Priority::High);
+    queue.add_with_priority(2, listwatch_core::queue::Priority::High);
     let workers = Workers::spawn(&executor, &queue, &clock, 1, |key| {
         taken.lock().unwrap().push(key);
         core::future::ready(Outcome::Done)

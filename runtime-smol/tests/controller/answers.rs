@@ -2,7 +2,8 @@
 
 use crate::{Controller, WIDGETS, is_settled};
 use core::time::Duration;
-use listwatch_runtime_smol::{ApiFn, ApiRequest, Client, Clock, Instant};
+use listwatch_runtime_smol::api::{ApiFn, ApiRequest};
+use listwatch_runtime_smol::{Client, Clock, Instant};
 use listwatch_tests::sim::{ApiServer, Trace};
 use serde_json::json;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -7,10 +7,11 @@ mod loopback;
 mod simulated;
 
 use core::time::Duration;
-use listwatch_runtime_smol::{
-    Api, ApiError, Client, Clock, Driver, Events, Executor, Informer, InformerConfig, Instant, Key, ListerWatcher,
-    MetadataOnly, Outcome, Resource, SharedWorkQueue, StdLock, TransportErrorKind, WorkQueue, Workers, run,
-};
+use listwatch_runtime_smol::api::{Api, ApiError};
+use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
+use listwatch_runtime_smol::transport::TransportErrorKind;
+use listwatch_runtime_smol::{Client, Clock, Driver, Events, Executor, Informer, InformerConfig, Instant, Key, ListerWatcher, Outcome, Resource, WorkQueue, Workers, run};
 use serde_json::{Value, json};
 use smol::stream::StreamExt;
 use std::sync::{Arc, Mutex};

@@ -4,9 +4,10 @@ use crate::{Controller, Entry, WIDGETS, is_settled};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use listwatch_runtime_smol::file::Playback;
-use listwatch_runtime_smol::{
-    ApiRequest, ApiTransport, Client, Clock, Instant, Method, Reply, Request, RequestId, Turn,
-};
+use listwatch_runtime_smol::api::{ApiRequest, ApiTransport, Method, Reply};
+use listwatch_runtime_smol::request::{Request, RequestId};
+use listwatch_runtime_smol::transport::ReadContext;
+use listwatch_runtime_smol::{Client, Clock, Instant};
 use listwatch_tests::sim::{ApiServer, Dice, Trace, Troubles};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -112,7 +113,7 @@ fn a_call_that_was_given_up_before_it_was_polled_had_an_end_and_no_request() {
     let mut client = Playback::from_file(&path).unwrap().client();
     client.open(RequestId(1), &request);
     let mut cx = Context::from_waker(Waker::noop());
-    let turn = Turn { cx: &mut cx, now: Instant::ZERO, max_wait: None };
+    let turn = ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: None };
     assert_eq!(client.poll_response(RequestId(1), turn), Poll::Ready(Reply::Idle { until: None }));
     std::fs::remove_file(path).unwrap();
 }

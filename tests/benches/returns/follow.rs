@@ -1,10 +1,9 @@
 //! Our side: an informer with the library's defaults, over HTTP. Its lines are those of `peers follow`.
 
 use core::task::{Context, Poll};
-use listwatch_core::{
-    Driver, Event, Incoming, Informer, InformerConfig, Instant, ListerWatcher, Request, RequestId, Resource,
-    TransportErrorKind, Turn,
-};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext, TransportErrorKind};
+use listwatch_core::{Driver, Event, Informer, InformerConfig, Instant, ListerWatcher, Resource};
 use listwatch_tests::unpark::unpark_this_thread;
 use listwatch_transport_http::{ClusterOptions, HttpTransport};
 use serde_json::Value;
@@ -61,7 +60,7 @@ impl ListerWatcher for Counted {
         self.inner.open(id, request);
     }
 
-    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         let polled = self.inner.poll_read(turn, buf);
         match &polled {
             Poll::Ready(Incoming::Head { head, .. }) => {

@@ -1,6 +1,7 @@
 //! client-go's `DeltaFIFO` and `RealFIFO`, transcribed, and our stage before them.
 
-use listwatch_core::{Delta, Keyed, KnownObjects, Order, Popped};
+use listwatch_core::fifo::{Delta, Order, Popped};
+use listwatch_core::storage::{Keyed, KnownObjects};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 

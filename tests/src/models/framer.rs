@@ -1,6 +1,6 @@
 //! A body divided with all of it at hand.
 
-use listwatch_core::{Frame, Framing};
+use listwatch_core::framing::{Frame, Framing};
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 

@@ -1,6 +1,6 @@
 //! client-go's store with indexes, as the obvious maps.
 
-use listwatch_core::Keyed;
+use listwatch_core::storage::Keyed;
 use std::collections::BTreeMap;
 
 /// An object with the values that two index functions emit for it, as sets of bits.

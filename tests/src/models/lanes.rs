@@ -1,6 +1,6 @@
 //! The discipline `Lanes`, as its documentation has it: nothing is remembered that can be counted.
 
-use listwatch_core::Priority;
+use listwatch_core::queue::Priority;
 use std::collections::VecDeque;
 
 /// Which of the ready keys is next. Keys are in the group of their remainder.

@@ -1,7 +1,7 @@
 //! client-go's work queue, transcribed, and what ours has besides.
 
 use super::lanes::{LanesModel, Ready};
-use listwatch_core::{Added, Drained, Priority, QueueStats, WhileDelayed};
+use listwatch_core::queue::{Added, Drained, Priority, QueueStats, WhileDelayed};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The queue, the delaying queue and the rate limiter as client-go has them: a set for each state and a list for each

@@ -1,9 +1,10 @@
 //! A file of whatever bytes, played as a recording.
 
-use listwatch_core::{
-    Driver, Incoming, Informer, InformerConfig, Instant, ListerWatcher, Pumped, Raw, Request, RequestId, Resource,
-    Turn, Verb,
-};
+use listwatch_core::decode::Raw;
+use listwatch_core::informer::Pumped;
+use listwatch_core::request::{Request, RequestId, Verb};
+use listwatch_core::transport::{Incoming, ReadContext};
+use listwatch_core::{Driver, Informer, InformerConfig, Instant, ListerWatcher, Resource};
 use listwatch_transport_file::{Chunks, Pace, Playback, PlaybackConfig};
 use std::path::{Path, PathBuf};
 use std::task::{Context, Poll, Waker};
@@ -73,7 +74,7 @@ fn answer_requests(path: &Path, config: PlaybackConfig) {
 fn read_answer(playback: &mut Playback, request: RequestId, mut now: Instant) -> Instant {
     let (mut cx, mut buf, mut begun) = (Context::from_waker(Waker::noop()), [0; 64], false);
     for _ in 0..STEPS {
-        let Poll::Ready(incoming) = playback.poll_read(Turn { cx: &mut cx, now, max_wait: None }, &mut buf) else {
+        let Poll::Ready(incoming) = playback.poll_read(ReadContext { cx: &mut cx, now, max_wait: None }, &mut buf) else {
             panic!("a playback never waits");
         };
         match incoming {

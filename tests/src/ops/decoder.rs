@@ -1,6 +1,7 @@
 //! A frame, decoded into one type after the other.
 
-use listwatch_core::{Change, Decoder, Keep, ListMeta, MetadataOnly, Object, Raw, Undecodable, WatchEvent};
+use listwatch_core::decode::{Change, DecodeError, DecodeOptions, Decoder, ListMeta, MetadataOnly, Raw, WatchEvent};
+use listwatch_core::Object;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use serde_json::Value;
 pub fn run(data: &[u8]) {
     let Some((&header, frame)) = data.split_first() else { return };
     let bit = |number: u8| header >> number & 1 == 1;
-    let mut keep = Keep::default();
+    let mut keep = DecodeOptions::default();
     (keep.annotations, keep.managed_fields) = (bit(0), bit(2));
     let list = bit(3).then(|| list(bit(4), bit(5)));
     Frame { frame, list, decoder: Decoder::new(keep) }.check();
@@ -56,7 +57,7 @@ impl Frame<'_> {
         }
     }
 
-    fn decode<T: DeserializeOwned>(&mut self) -> Result<WatchEvent<T>, Undecodable> {
+    fn decode<T: DeserializeOwned>(&mut self) -> Result<WatchEvent<T>, DecodeError> {
         match &self.list {
             Some(list) => self.decoder.item(self.frame, list).map(|object| WatchEvent::Object(Change::Added, object)),
             None => self.decoder.watch_event(self.frame),
@@ -65,7 +66,7 @@ impl Frame<'_> {
 }
 
 /// What every type must agree on.
-fn readable<T>(decoded: Result<WatchEvent<T>, Undecodable>) -> Result<WatchEvent<()>, Undecodable> {
+fn readable<T>(decoded: Result<WatchEvent<T>, DecodeError>) -> Result<WatchEvent<()>, DecodeError> {
     match decoded {
         Ok(WatchEvent::Object(change, object)) => {
             Ok(WatchEvent::Object(change, Object { meta: object.meta, value: () }))
@@ -74,6 +75,6 @@ fn readable<T>(decoded: Result<WatchEvent<T>, Undecodable>) -> Result<WatchEvent
             Ok(WatchEvent::Bookmark { version, initial_events_end })
         }
         Ok(WatchEvent::Error(status)) => Ok(WatchEvent::Error(status)),
-        Err(undecodable) => Err(Undecodable { error: "".into(), ..undecodable }),
+        Err(undecodable) => Err(DecodeError { error: "".into(), ..undecodable }),
     }
 }

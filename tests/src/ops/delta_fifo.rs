@@ -2,7 +2,8 @@
 
 use crate::models::delta_fifo::{DeltaFifoModel, Known, Pod};
 use arbitrary::{Arbitrary, Result, Unstructured};
-use listwatch_core::{Delta, DeltaFifoIn, Fixed, Heap, Mem, Order, Popped};
+use listwatch_core::fifo::{Delta, DeltaFifoIn, Order, Popped};
+use listwatch_core::storage::{Fixed, Heap, Mem};
 use std::collections::BTreeSet;
 
 /// One operation. Keys are below [`Op::KEYS`]; versions are numbered as the operations come.

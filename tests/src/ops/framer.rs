@@ -1,7 +1,7 @@
 //! A body in pieces.
 
 use crate::models::framer::divide;
-use listwatch_core::{Frame, Framer, Framing};
+use listwatch_core::framing::{Frame, Framer, Framing};
 
 /// Divides the body that `data` holds behind five bytes: the framing, the limit, and the lengths of three pieces, which
 /// the body is cut into again and again.

@@ -2,7 +2,8 @@
 
 use crate::models::indexer::{IndexerModel, Pod, VALUES};
 use arbitrary::{Arbitrary, Result, Unstructured};
-use listwatch_core::{Fixed, Heap, IndexId, IndexerIn, Mem};
+use listwatch_core::cache::{IndexId, IndexerIn};
+use listwatch_core::storage::{Fixed, Heap, Mem};
 
 /// One operation. Keys are below [`Op::KEYS`]; the values are sets of bits, below 8.
 #[derive(Clone, Copy, Debug)]

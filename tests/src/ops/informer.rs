@@ -3,10 +3,11 @@
 use crate::sim::{Answer, Ask, Health, Pod, Refusal, Server, ServerConfig, Stored, TooLarge, WatchLists, Write};
 use crate::told::Told;
 use arbitrary::{Arbitrary, Result, Unstructured};
-use listwatch_core::{
-    Action, Event, Head, Incoming, Informer, InformerConfig, Instant, Object, Order, RequestId, Resource,
-    TransportError, TransportErrorKind,
-};
+use listwatch_core::fifo::Order;
+use listwatch_core::reflector::Action;
+use listwatch_core::request::RequestId;
+use listwatch_core::transport::{Incoming, ResponseHead, TransportError, TransportErrorKind};
+use listwatch_core::{Event, Informer, InformerConfig, Instant, Object, Resource};
 use std::time::Duration;
 
 /// One operation. Keys are below [`Op::KEYS`].
@@ -293,7 +294,7 @@ impl Run {
         let (id, status) = (open.id, self.answer.head().status);
         if !std::mem::replace(&mut open.begun, true) {
             let retry_after = (status == 503).then_some(Duration::from_secs(1));
-            let head = Head { status, retry_after, content_type: None };
+            let head = ResponseHead { status, retry_after, content_type: None };
             self.informer.handle(self.clock, Incoming::Head { id, head });
         }
         let space = self.informer.space();
@@ -323,7 +324,7 @@ impl Run {
             (informer.phase(), version, informer.poll_timeout(), informer.queued(), informer.wants_input())
         };
         let before = seen(&self.informer);
-        let head = Head { status: 200, ..Head::default() };
+        let head = ResponseHead { status: 200, ..ResponseHead::default() };
         self.informer.handle(self.clock, Incoming::Head { id, head });
         self.informer.handle(self.clock, Incoming::Data { id, len: 1 });
         self.informer.handle(self.clock, Incoming::End { id });

@@ -2,7 +2,8 @@
 
 use crate::models::limiters::BucketModel;
 use arbitrary::{Arbitrary, Unstructured};
-use listwatch_core::{ExponentialBackoff, Instant, MaxOf, MaxWait, RateLimiter, TokenBucket};
+use listwatch_core::queue::{ExponentialBackoff, MaxOf, MaxWait, RateLimiter, TokenBucket};
+use listwatch_core::Instant;
 use std::time::Duration;
 
 /// Times are in nanoseconds.

@@ -2,12 +2,13 @@
 
 use super::refusal::Refusal;
 use super::watch::Watch;
-use listwatch_core::{Head, Instant};
+use listwatch_core::transport::ResponseHead;
+use listwatch_core::Instant;
 
 /// An answer: its head at once, its body as it comes.
 #[derive(Debug)]
 pub struct Answer {
-    head: Head,
+    head: ResponseHead,
     bytes: Vec<u8>,
     read: usize,
     pub(super) watch: Option<Watch>,
@@ -28,7 +29,7 @@ impl Answer {
 
     /// Status and headers.
     #[must_use]
-    pub fn head(&self) -> &Head {
+    pub fn head(&self) -> &ResponseHead {
         &self.head
     }
 
@@ -96,7 +97,7 @@ impl From<Refusal> for Answer {
     }
 }
 
-fn head(status: u16, refusal: Option<&Refusal>, content_type: &str) -> Head {
+fn head(status: u16, refusal: Option<&Refusal>, content_type: &str) -> ResponseHead {
     let retry_after = refusal.and_then(|refusal| refusal.retry_after);
-    Head { status, retry_after, content_type: Some(content_type.into()) }
+    ResponseHead { status, retry_after, content_type: Some(content_type.into()) }
 }

@@ -3,9 +3,10 @@
 use super::api_server::ApiServer;
 use super::dice::Dice;
 use super::refusal::Refusal;
-use listwatch_core::{
-    ApiRequest, ApiResponse, ApiTransport, Head, Instant, Reply, RequestId, TransportError, TransportErrorKind, Turn,
-};
+use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Reply};
+use listwatch_core::request::RequestId;
+use listwatch_core::transport::{ReadContext, ResponseHead, TransportError, TransportErrorKind};
+use listwatch_core::Instant;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::task::Poll;
@@ -159,7 +160,7 @@ impl ApiLine {
         let (id, trace) = (RequestId(FIRST + id.0), &mut self.server.lock().trace);
         match answer {
             Ok(response) => {
-                trace.head(now, id, &Head { status: response.status, ..Head::default() });
+                trace.head(now, id, &ResponseHead { status: response.status, ..ResponseHead::default() });
                 trace.data(now, id, &response.body);
                 trace.end(now, id, None);
                 Reply::Answered(response)
@@ -178,7 +179,7 @@ impl ApiTransport for ApiLine {
         self.open.insert(id, Call { request: request.clone(), stage: Stage::Asked });
     }
 
-    fn poll_response(&mut self, id: RequestId, turn: Turn<'_, '_>) -> Poll<Reply> {
+    fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
         let Some(mut call) = self.open.remove(&id) else { return Poll::Ready(Reply::Idle { until: None }) };
         let reply = self.advance(id, turn.now, &mut call);
         if matches!(reply, Reply::Idle { .. }) {

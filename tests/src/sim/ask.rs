@@ -1,6 +1,6 @@
 //! A request as a server sees it.
 
-use listwatch_core::{Query, Request, Verb};
+use listwatch_core::request::{Query, Request, Verb};
 use std::time::Duration;
 
 /// A request, and what of it is not in [`Request`].

@@ -12,10 +12,11 @@ use super::server::Server;
 use super::tally::Tally;
 use super::trace::Trace;
 use super::wire::{Direct, Wire};
-use listwatch_core::{
-    Action, Event, Failure, Head, Incoming, Informer, InformerConfig, Instant, Phase, Query, Request, RequestId,
-    Resource, TransportErrorKind, Verb, earliest,
-};
+use listwatch_core::reflector::{Action, Failure, Phase};
+use listwatch_core::request::{Query, Request, RequestId, Verb};
+use listwatch_core::time::earliest;
+use listwatch_core::transport::{Incoming, ResponseHead, TransportErrorKind};
+use listwatch_core::{Event, Informer, InformerConfig, Instant, Resource};
 use std::time::Duration;
 
 /// A client of the simulated server.
@@ -375,7 +376,7 @@ impl Client {
         }
         self.informer.handle_timeout(now);
         let before = self.seen();
-        let head = Head { status: 200, ..Head::default() };
+        let head = ResponseHead { status: 200, ..ResponseHead::default() };
         self.informer.handle(now, Incoming::Head { id: stray, head });
         let late = b"{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"pod-000\"}}}\n";
         self.informer.space()[..late.len()].copy_from_slice(late);

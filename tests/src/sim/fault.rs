@@ -1,7 +1,8 @@
 //! What can go wrong.
 
 use super::refusal::{Refusal, TooLarge};
-use listwatch_core::{Query, TransportErrorKind};
+use listwatch_core::request::Query;
+use listwatch_core::transport::TransportErrorKind;
 
 /// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

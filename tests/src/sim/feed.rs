@@ -2,7 +2,9 @@
 
 use super::api_server::{ApiServer, Inside};
 use super::refusal::Refusal;
-use listwatch_core::{Head, Incoming, Instant, ListerWatcher, Query, Request, RequestId, Turn, Verb};
+use listwatch_core::request::{Query, Request, RequestId, Verb};
+use listwatch_core::transport::{Incoming, ReadContext, ResponseHead};
+use listwatch_core::{Instant, ListerWatcher};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -55,7 +57,7 @@ impl Open {
             _ => (422, Refusal::of(422).body),
         };
         self.unread = body.into_bytes();
-        let head = Head { status, content_type: Some("application/json".into()), ..Head::default() };
+        let head = ResponseHead { status, content_type: Some("application/json".into()), ..ResponseHead::default() };
         inside.trace.head(now, self.id, &head);
         Some(Incoming::Head { id: self.id, head })
     }
@@ -92,7 +94,7 @@ impl ListerWatcher for Feed {
         self.open = Some(Open { id, request, began: None, has_head: false, unread: Vec::new(), told: None });
     }
 
-    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         let Some(open) = &mut self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
         let (now, id, mut inside) = (turn.now, open.id, self.server.lock());
         if let Some(head) = open.begin(now, &mut inside) {
@@ -115,7 +117,7 @@ impl ListerWatcher for Feed {
         if !inside.feeds.iter().any(|waker| waker.will_wake(turn.cx.waker())) {
             inside.feeds.push(turn.cx.waker().clone());
         }
-        Poll::Ready(Incoming::Idle { until: listwatch_core::earliest(next, end) })
+        Poll::Ready(Incoming::Idle { until: listwatch_core::time::earliest(next, end) })
     }
 
     fn abort(&mut self, id: RequestId) {

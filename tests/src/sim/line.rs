@@ -4,7 +4,9 @@ use super::ask::Ask;
 use super::dice::Dice;
 use super::network::{Connection, Pieces};
 use super::server::Server;
-use listwatch_core::{Incoming, ListerWatcher, Request, RequestId, Turn};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext};
+use listwatch_core::ListerWatcher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
@@ -70,7 +72,7 @@ impl ListerWatcher for Line {
         self.connection = None;
     }
 
-    fn poll_read(&mut self, turn: Turn<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         let (server, waiting) = &mut *self.site.lock();
         if let Some((id, ask)) = self.asked.take() {
             let mut connection = Connection::new(turn.now, id, server.open(turn.now, &ask, 0), Pieces::default());

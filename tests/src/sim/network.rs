@@ -4,7 +4,10 @@ use super::answer::Answer;
 use super::dice::Dice;
 use super::fault::Fault;
 use super::server::Server;
-use listwatch_core::{Head, Incoming, Instant, RequestId, TransportError, TransportErrorKind, earliest};
+use listwatch_core::request::RequestId;
+use listwatch_core::time::earliest;
+use listwatch_core::transport::{Incoming, ResponseHead, TransportError, TransportErrorKind};
+use listwatch_core::Instant;
 use std::time::Duration;
 
 /// A request on its way, and its answer.
@@ -171,7 +174,7 @@ impl Connection {
     fn begin(&mut self, now: Instant) -> Incoming {
         self.stage = Stage::Body;
         self.next = now;
-        let head: Head = self.answer.head().clone();
+        let head: ResponseHead = self.answer.head().clone();
         Incoming::Head { id: self.id, head }
     }
 

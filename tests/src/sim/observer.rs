@@ -3,7 +3,8 @@
 use super::log::Log;
 use super::object::{Health, KeyNumber, Stored, key_of, value};
 use super::selector::Selector;
-use listwatch_core::{Event, Informer, Object, Phase};
+use listwatch_core::reflector::Phase;
+use listwatch_core::{Event, Informer, Object};
 use serde::Deserialize;
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Which objects a request is about.
 
 use super::object::{self, KeyNumber, Stored};
-use listwatch_core::{LabelSelector, Resource};
+use listwatch_core::object::LabelSelector;
+use listwatch_core::Resource;
 
 /// A label selector and a field selector.
 #[derive(Clone, Debug, Default)]

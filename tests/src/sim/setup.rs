@@ -4,7 +4,9 @@ use super::dice::Dice;
 use super::object::Health;
 use super::refusal::TooLarge;
 use super::server::{ServerConfig, WatchLists};
-use listwatch_core::{Consistency, InformerConfig, Order, Resource};
+use listwatch_core::fifo::Order;
+use listwatch_core::reflector::Consistency;
+use listwatch_core::{InformerConfig, Resource};
 use std::time::Duration;
 
 /// How server and client of a run are set up.

@@ -1,7 +1,8 @@
 //! One collection of JSON objects, and what a server does to it for a request of a controller.
 
 use super::refusal::Refusal;
-use listwatch_core::{ApiRequest, ApiResponse, Instant, Method};
+use listwatch_core::api::{ApiRequest, ApiResponse, Method};
+use listwatch_core::Instant;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -167,7 +168,9 @@ fn merge(into: &mut Value, patch: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use listwatch_core::{Api, ApiCall, ApiClient, ApiError, Deletion, Patch, Resource, TransportError};
+    use listwatch_core::api::{Api, ApiCall, ApiClient, ApiError, DeleteOptions, Patch};
+    use listwatch_core::transport::TransportError;
+    use listwatch_core::Resource;
     use std::cell::RefCell;
 
     const PODS: &str = "/api/v1/namespaces/web/pods";
@@ -194,7 +197,7 @@ mod tests {
         assert_eq!((&patched["spec"], &patched["metadata"]["uid"]), (&json!({ "y": 2 }), &created["metadata"]["uid"]));
         assert!(send(pods.replace("a", &created)).is_err_and(|error| error.is_conflict()), "an old version");
         assert!(send(pods.status().replace("a", &patched)).is_ok());
-        let delete = |uid: &str| pods.delete("a", &Deletion { uid: Some(uid.into()), ..Deletion::default() });
+        let delete = |uid: &str| pods.delete("a", &DeleteOptions { uid: Some(uid.into()), ..DeleteOptions::default() });
         assert!(delete("another").send(&store).is_err_and(|error: ApiError| error.is_conflict()));
         assert_eq!(delete("u1").send(&store), Ok(()));
         let kinds: Vec<_> = store.0.borrow().since(2).iter().map(|change| change.kind).collect();

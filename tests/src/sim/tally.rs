@@ -1,7 +1,7 @@
 //! What was met, and how often.
 
 use super::fault::Fault;
-use listwatch_core::{During, FailureClass, FailureReport, Reaction};
+use listwatch_core::reflector::{During, FailureClass, FailureReport, Reaction};
 use std::collections::BTreeMap;
 use std::fmt;
 

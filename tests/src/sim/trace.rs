@@ -1,6 +1,9 @@
 //! What happened in a run: as one number always, and as a capture on request.
 
-use listwatch_core::{ApiRequest, Head, Instant, Request, RequestId, TransportError};
+use listwatch_core::api::ApiRequest;
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{ResponseHead, TransportError};
+use listwatch_core::Instant;
 use std::fmt::Write;
 
 /// A hash over everything that happened, in its order, and a capture of what went over the wire.
@@ -73,7 +76,7 @@ impl Trace {
     }
 
     /// An answer began.
-    pub fn head(&mut self, now: Instant, id: RequestId, head: &Head) {
+    pub fn head(&mut self, now: Instant, id: RequestId, head: &ResponseHead) {
         let wait = head.retry_after.map_or(u64::MAX, |wait| wait.as_nanos() as u64);
         self.note(&[now.as_nanos(), id.0, 2, head.status.into(), wait]);
         self.mix_bytes(head.content_type.as_deref().unwrap_or_default().as_bytes());

@@ -2,7 +2,8 @@
 
 use super::client::Client;
 use super::server::Server;
-use listwatch_core::{Instant, earliest};
+use listwatch_core::time::earliest;
+use listwatch_core::Instant;
 
 /// Clients of one server, under one clock.
 #[derive(Debug)]

@@ -2,7 +2,8 @@
 
 use crate::expected::captures;
 use crate::play::{Case, Drain, Speed, play};
-use listwatch_core::{MetadataOnly, Order, Raw};
+use listwatch_core::decode::{MetadataOnly, Raw};
+use listwatch_core::fifo::Order;
 use listwatch_transport_file::Chunks;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

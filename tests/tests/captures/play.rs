@@ -4,9 +4,10 @@
 use crate::expected::{ByKey, Notification};
 use core::task::{Context, Waker};
 use core::time::Duration;
-use listwatch_core::{
-    Driver, Event, Indexer, Informer, InformerConfig, Instant, Key, Keyed, Object, Order, Pumped, WorkQueue,
-};
+use listwatch_core::fifo::Order;
+use listwatch_core::informer::Pumped;
+use listwatch_core::storage::Keyed;
+use listwatch_core::{Driver, Event, Indexer, Informer, InformerConfig, Instant, Key, Object, WorkQueue};
 use listwatch_transport_file::{Chunks, Pace, Playback, PlaybackConfig};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;

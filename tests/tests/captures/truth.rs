@@ -2,7 +2,8 @@
 
 use crate::expected::{captures, truth};
 use crate::play::{Case, Drain, Speed, play};
-use listwatch_core::{Order, Raw};
+use listwatch_core::decode::Raw;
+use listwatch_core::fifo::Order;
 use listwatch_transport_file::Chunks;
 use serde_json::Value;
 

@@ -29,7 +29,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "random",
             "object",
             "wire",
-            "transport::Head",
+            "transport::ResponseHead",
             "transport::TransportError",
             "transport::TransportErrorKind",
         ],

@@ -1,6 +1,7 @@
 //! The exchanges of a capture, one by one.
 
-use listwatch_core::{Head, Request};
+use listwatch_core::request::Request;
+use listwatch_core::transport::ResponseHead;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,7 +12,7 @@ use std::path::Path;
 pub(crate) struct Exchange {
     pub(crate) target: String,
     pub(crate) accept: String,
-    pub(crate) head: Head,
+    pub(crate) head: ResponseHead,
     pub(crate) body: Vec<String>,
     /// Whether the answer ended as it should.
     pub(crate) whole: bool,
@@ -34,7 +35,7 @@ impl Exchange {
         }
         if let Some(response) = record.get("response") {
             let status = response["status"].as_u64().unwrap().try_into().unwrap();
-            self.head = Head::from_headers(status, |name| response["headers"][name].as_str());
+            self.head = ResponseHead::from_headers(status, |name| response["headers"][name].as_str());
         }
         self.body.extend(record["data"].as_str().map(str::to_owned));
         self.whole |= record["end"] == "eof";

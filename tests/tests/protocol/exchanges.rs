@@ -3,10 +3,11 @@
 use crate::document::{check, root};
 use crate::exchange::{Exchange, exchanges};
 use core::time::Duration;
-use listwatch_core::{
-    Action, Event, FailureReport, Head, Incoming, Informer, InformerConfig, Instant, Query, Raw, Request, RequestId,
-    TransportError, TransportErrorKind, Verb,
-};
+use listwatch_core::decode::Raw;
+use listwatch_core::reflector::{Action, FailureReport};
+use listwatch_core::request::{Query, Request, RequestId, Verb};
+use listwatch_core::transport::{Incoming, ResponseHead, TransportError, TransportErrorKind};
+use listwatch_core::{Event, Informer, InformerConfig, Instant};
 use std::fmt::Write;
 
 /// An informer that has one request open.
@@ -47,7 +48,7 @@ impl Talk {
         let _ = self.asks();
         let metadata = format!(r#"{{"resourceVersion":"{version}","continue":"{token}"}}"#);
         let body = format!(r#"{{"kind":"PodList","apiVersion":"v1","metadata":{metadata},"items":[]}}"#);
-        self.begins(Head { status: 200, ..Head::default() });
+        self.begins(ResponseHead { status: 200, ..ResponseHead::default() });
         self.brings(&body);
         self.ends(true);
         let _ = self.told();
@@ -56,7 +57,7 @@ impl Talk {
     /// The watch is answered by a 410, and the back-off is over.
     fn is_expired(&mut self) {
         let _ = self.asks();
-        self.begins(Head { status: 410, ..Head::default() });
+        self.begins(ResponseHead { status: 410, ..ResponseHead::default() });
         self.ends(true);
         let _ = self.told();
         self.now = self.informer.poll_timeout().unwrap();
@@ -75,7 +76,7 @@ impl Talk {
         }
     }
 
-    fn begins(&mut self, head: Head) {
+    fn begins(&mut self, head: ResponseHead) {
         self.informer.handle(self.now, Incoming::Head { id: self.id, head });
     }
 

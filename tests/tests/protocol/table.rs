@@ -1,7 +1,7 @@
 //! The table of reactions in ARCHITECTURE.md is the one that the reflector decides by.
 
 use crate::document::check;
-use listwatch_core::REACTIONS;
+use listwatch_core::reflector::REACTIONS;
 use std::fmt::Write;
 
 #[test]

@@ -1,8 +1,10 @@
 //! The client that controllers act with.
 
 use crate::plane::{Plane, plane};
-use listwatch_core::{Api, ApiClient, ApiError, ApiRequest, ApiResponse, ConflictRetry, Deletion, Discovery, Patch};
-use listwatch_core::{Propagation, Resource, TransportError};
+use listwatch_core::api::{Api, ApiClient, ApiError, ApiRequest, ApiResponse, ConflictRetry, DeleteOptions, Discovery, Patch};
+use listwatch_core::api::PropagationPolicy;
+use listwatch_core::transport::TransportError;
+use listwatch_core::Resource;
 use serde_json::{Value, json};
 
 fn deployment(name: &str) -> Value {
@@ -106,12 +108,12 @@ fn a_deletion_is_of_the_object_that_is_meant_or_of_none() {
     let Some(mut plane) = plane() else { return };
     let (api, created) = web(&mut plane, "deleted");
     let client = &plane.client;
-    let another = Deletion { uid: Some("another".into()), ..Deletion::default() };
+    let another = DeleteOptions { uid: Some("another".into()), ..DeleteOptions::default() };
     assert!(api.delete("web", &another).send(client).is_err_and(|error| error.is_conflict()));
-    let older = Deletion { resource_version: Some("1".into()), ..Deletion::default() };
+    let older = DeleteOptions { resource_version: Some("1".into()), ..DeleteOptions::default() };
     assert!(api.delete("web", &older).send(client).is_err_and(|error| error.is_conflict()));
     let uid = created["metadata"]["uid"].as_str().map(str::to_owned);
-    let this = Deletion { uid, propagation: Some(Propagation::Background), ..Deletion::default() };
+    let this = DeleteOptions { uid, propagation: Some(PropagationPolicy::Background), ..DeleteOptions::default() };
     api.delete("web", &this).send(client).unwrap();
     assert!(api.delete("web", &this).send(client).is_err_and(|error| error.is_not_found()));
 }

@@ -2,7 +2,8 @@
 
 use crate::follower::{Follower, config};
 use crate::plane::own_plane;
-use listwatch_core::{During, Raw};
+use listwatch_core::decode::Raw;
+use listwatch_core::reflector::During;
 use std::time::Duration;
 
 /// How many times the server is killed, unless `KILLS` says otherwise.

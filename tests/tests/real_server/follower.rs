@@ -2,9 +2,10 @@
 
 use crate::plane::Plane;
 use core::task::{Context, Poll};
-use listwatch_core::{
-    Driver, Event, FailureReport, Informer, InformerConfig, InformerStatus, Instant, Object, Raw, Resource,
-};
+use listwatch_core::decode::Raw;
+use listwatch_core::informer::InformerStatus;
+use listwatch_core::reflector::FailureReport;
+use listwatch_core::{Driver, Event, Informer, InformerConfig, Instant, Object, Resource};
 use listwatch_tests::told::{State, Told};
 use listwatch_tests::unpark::unpark_this_thread;
 use listwatch_transport_http::{Cluster, HttpTransport};
@@ -33,7 +34,7 @@ pub(crate) fn config(watch_list: bool) -> InformerConfig {
     config.reflector.backoff.first = Duration::from_millis(50);
     config.reflector.backoff.most = Duration::from_millis(500);
     config.reflector.backoff.probe = Duration::from_millis(200);
-    config.reflector.reconnect_spread = Duration::ZERO;
+    config.reflector.reconnect_jitter = Duration::ZERO;
     config
 }
 

@@ -1,7 +1,8 @@
 //! The cluster that the tests share, one at a time: a control plane of their own, or the cluster of the kubeconfig that
 //! `KUBECONFIG_FOR_TESTS` names. There, what they create has names of its own and is deleted at the end.
 
-use listwatch_core::{Api, ApiCall, ApiError, Deletion, Patch, Resource};
+use listwatch_core::api::{Api, ApiCall, ApiError, DeleteOptions, Patch};
+use listwatch_core::Resource;
 use listwatch_tests::control_plane::ControlPlane;
 use listwatch_tests::told::State;
 use listwatch_transport_http::{Cluster, ClusterOptions, HttpClient};
@@ -92,7 +93,7 @@ impl Plane {
     }
 
     pub(crate) fn delete(&self, resource: &Resource, name: &str) -> Result<(), ApiError> {
-        self.send(&Api::<Value>::new(resource).delete(name, &Deletion::default()))
+        self.send(&Api::<Value>::new(resource).delete(name, &DeleteOptions::default()))
     }
 
     /// Whether the server knows the collection.

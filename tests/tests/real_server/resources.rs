@@ -2,7 +2,8 @@
 
 use crate::follower::{Follower, config};
 use crate::plane::{Plane, filled, plane};
-use listwatch_core::{MetadataOnly, Raw, Resource};
+use listwatch_core::decode::{MetadataOnly, Raw};
+use listwatch_core::Resource;
 use serde_json::{Value, json};
 
 fn deployment(name: &str, replicas: u32) -> Value {

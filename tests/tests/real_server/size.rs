@@ -2,7 +2,7 @@
 
 use crate::follower::{Follower, config};
 use crate::plane::plane;
-use listwatch_core::Raw;
+use listwatch_core::decode::Raw;
 
 const MANY: usize = 20_000;
 

@@ -1,7 +1,9 @@
 //! What a run that fails leaves behind can be played.
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
-use listwatch_core::{Driver, Informer, InformerConfig, Instant, Pumped, Raw};
+use listwatch_core::decode::Raw;
+use listwatch_core::informer::Pumped;
+use listwatch_core::{Driver, Informer, InformerConfig, Instant};
 use listwatch_tests::sim::Run;
 use listwatch_transport_file::Playback;
 use std::task::{Context, Waker};

@@ -4,7 +4,7 @@ use crate::connection::Connection;
 use crate::server::Asked;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use listwatch_core::Head;
+use listwatch_core::transport::ResponseHead;
 use listwatch_tests::sim::Dice;
 use std::io::Write;
 
@@ -53,7 +53,7 @@ impl Answer {
     }
 
     /// Writes the head.
-    pub(crate) fn begin(&mut self, head: &Head) {
+    pub(crate) fn begin(&mut self, head: &ResponseHead) {
         let body = self.draw_body();
         let mut text = format!("HTTP/1.1 {} As It Is\r\nAudit-Id: 7\r\nDate: {}\r\n", head.status, date(0));
         if let Some(wait) = head.retry_after {

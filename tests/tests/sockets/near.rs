@@ -2,7 +2,8 @@
 
 use crate::LIMIT;
 use crate::server::{Asked, Signal};
-use listwatch_core::{Incoming, Instant, ListerWatcher, Turn};
+use listwatch_core::transport::{Incoming, ReadContext};
+use listwatch_core::{Instant, ListerWatcher};
 use listwatch_transport_http::HttpTransport;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
@@ -74,7 +75,7 @@ impl Near {
 
     fn poll(&mut self, now: Instant, buf: &mut [u8]) -> Poll<Incoming> {
         let mut cx = Context::from_waker(&self.waker);
-        let turn = Turn { cx: &mut cx, now, max_wait: Some(Duration::ZERO) };
+        let turn = ReadContext { cx: &mut cx, now, max_wait: Some(Duration::ZERO) };
         self.transport.as_mut().expect("nothing is read after the end").poll_read(turn, buf)
     }
 

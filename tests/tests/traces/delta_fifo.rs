@@ -1,7 +1,8 @@
 //! `DeltaFIFO` and `RealFIFO`, each in many random histories, from both memories.
 
 use crate::files;
-use listwatch_core::{Delta, DeltaFifoIn, Fixed, Heap, Mem, Order, Popped};
+use listwatch_core::fifo::{Delta, DeltaFifoIn, Order, Popped};
+use listwatch_core::storage::{Fixed, Heap, Mem};
 use listwatch_tests::models::delta_fifo::{self, Known};
 use serde_json::{Value, json};
 

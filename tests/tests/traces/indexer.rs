@@ -1,7 +1,8 @@
 //! The `Indexer`, from both memories.
 
 use crate::files;
-use listwatch_core::{Fixed, Heap, IndexId, IndexerIn, Keyed, Mem};
+use listwatch_core::cache::{IndexId, IndexerIn};
+use listwatch_core::storage::{Fixed, Heap, Keyed, Mem};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 use crate::files;
-use listwatch_core::{
-    ExponentialBackoff, FastSlow, Fixed, Heap, Instant, Key, MaxOf, MaxWait, Mem, RateLimiter, WorkQueueIn,
-};
+use listwatch_core::queue::{ExponentialBackoff, FastSlow, MaxOf, MaxWait, RateLimiter, WorkQueueIn};
+use listwatch_core::storage::{Fixed, Heap, Mem};
+use listwatch_core::{Instant, Key};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;

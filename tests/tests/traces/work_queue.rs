@@ -1,5 +1,7 @@
 use crate::files;
-use listwatch_core::{ExponentialBackoff, Fixed, Heap, Instant, Job, Key, Mem, WorkQueueIn};
+use listwatch_core::queue::{ExponentialBackoff, Job, WorkQueueIn};
+use listwatch_core::storage::{Fixed, Heap, Mem};
+use listwatch_core::{Instant, Key};
 use serde_json::Value;
 use std::time::Duration;
 

@@ -3,10 +3,10 @@
 use crate::support::{end, exchange, file, request, response, text};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use listwatch_core::{
-    Api, ApiCall, ApiError, Calls, Instant, ListerWatcher, Method, Patch, Reply, Request, RequestId, Resource,
-    TransportError, TransportErrorKind,
-};
+use listwatch_core::api::{Api, ApiCall, ApiError, Calls, Method, Patch, Reply};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{TransportError, TransportErrorKind};
+use listwatch_core::{Instant, ListerWatcher, Resource};
 use listwatch_transport_file::{Pace, Playback, PlaybackClient, PlaybackConfig, Tally};
 use serde_json::{Value, json};
 
@@ -148,7 +148,7 @@ fn an_immediate_pace_answers_at_once_and_a_file_without_requests_answers_nothing
     let lines = [exchange(0, 0, PODS, "").to_vec(), write(1, "DELETE", "a", &json!({}), 900, "{}")].concat();
     let config = PlaybackConfig::new().pace(Pace::Immediate);
     let playback = Playback::with_config(file(text(&lines)), config).unwrap();
-    let mut delete = listwatch_core::ApiRequest::new(Method::Delete, format!("{PODS}/a"));
+    let mut delete = listwatch_core::api::ApiRequest::new(Method::Delete, format!("{PODS}/a"));
     delete.body = b"{}".to_vec();
     let mut calls = Calls::new(playback.client());
     let id = calls.open(Instant::ZERO, &delete, None);

@@ -2,7 +2,8 @@
 
 use crate::support::{Ending, Player, bundled};
 use flate2::read::MultiGzDecoder;
-use listwatch_core::{Request, TransportErrorKind};
+use listwatch_core::request::Request;
+use listwatch_core::transport::TransportErrorKind;
 use listwatch_transport_file::{Chunks, Pace, PlaybackConfig};
 use serde_json::Value;
 use std::collections::BTreeMap;

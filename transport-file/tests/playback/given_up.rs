@@ -4,9 +4,8 @@ use crate::recording::{no_file, recorder};
 use crate::support::{data, end, exchange, file, request, response, text};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use listwatch_core::{
-    Driver, Event, Indexer, Informer, InformerConfig, Instant, ListerWatcher, MetadataOnly, Object, Resource,
-};
+use listwatch_core::decode::MetadataOnly;
+use listwatch_core::{Driver, Event, Indexer, Informer, InformerConfig, Instant, ListerWatcher, Object, Resource};
 use listwatch_transport_file::{Pace, Playback, PlaybackConfig};
 use std::sync::Arc;
 

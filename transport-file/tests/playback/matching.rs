@@ -1,7 +1,7 @@
 //! Which recorded answer a request gets.
 
 use crate::support::{Ending, Player, data, end, exchange, gzip, request, response, text};
-use listwatch_core::TransportErrorKind::{Other, Refused, Reset};
+use listwatch_core::transport::TransportErrorKind::{Other, Refused, Reset};
 use listwatch_transport_file::PlaybackConfig;
 
 const PODS: &str = "/api/v1/pods";
@@ -11,7 +11,7 @@ fn player<S: AsRef<str>>(lines: &[S]) -> Player {
     Player::of_lines(lines, PlaybackConfig::new())
 }
 
-fn kind(ending: &Ending) -> Option<listwatch_core::TransportErrorKind> {
+fn kind(ending: &Ending) -> Option<listwatch_core::transport::TransportErrorKind> {
     match ending {
         Ending::Failed(error) => Some(error.kind),
         Ending::End | Ending::Over => None,
@@ -165,10 +165,10 @@ fn writes_discovery_and_single_objects_are_neither_lists_nor_resources() {
 #[test]
 fn a_request_for_metadata_only_gets_what_was_recorded() {
     let mut player = player(&exchange(0, 1, PODS, "l1"));
-    let mut request = listwatch_core::Request::parse(PODS);
+    let mut request = listwatch_core::request::Request::parse(PODS);
     request.resource = request.resource.metadata_only();
-    listwatch_core::ListerWatcher::open(&mut player.playback, listwatch_core::RequestId(1), &request);
+    listwatch_core::ListerWatcher::open(&mut player.playback, listwatch_core::request::RequestId(1), &request);
     let mut buf = [0; 8];
-    assert!(matches!(player.poll(&mut buf), listwatch_core::Incoming::Head { head, .. } if head.status == 200));
-    assert!(matches!(player.poll(&mut buf), listwatch_core::Incoming::Data { len: 2, .. }));
+    assert!(matches!(player.poll(&mut buf), listwatch_core::transport::Incoming::Head { head, .. } if head.status == 200));
+    assert!(matches!(player.poll(&mut buf), listwatch_core::transport::Incoming::Data { len: 2, .. }));
 }

@@ -2,7 +2,9 @@
 
 use crate::support::{Ending, Played, Player, bundled, data, end, exchange, file, request, response, text};
 use flate2::read::GzDecoder;
-use listwatch_core::{Incoming, Instant, ListerWatcher, Request, RequestId, Resource, TransportErrorKind};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{Incoming, TransportErrorKind};
+use listwatch_core::{Instant, ListerWatcher, Resource};
 use listwatch_transport_file::{CaptureError, CaptureErrorKind, Playback, PlaybackConfig, Recorder, RecorderConfig};
 use std::io::Read;
 use std::path::{Path, PathBuf};

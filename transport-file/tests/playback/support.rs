@@ -4,7 +4,9 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use listwatch_core::{Head, Incoming, Instant, ListerWatcher, Request, RequestId, TransportError, Turn};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext, ResponseHead, TransportError};
+use listwatch_core::{Instant, ListerWatcher};
 use listwatch_transport_file::{CaptureError, Playback, PlaybackConfig};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -64,7 +66,7 @@ pub(crate) struct Player<L = Playback> {
 /// What came of one request.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Played {
-    pub(crate) head: Option<Head>,
+    pub(crate) head: Option<ResponseHead>,
     pub(crate) body: Vec<u8>,
     /// How long each `Data` was, and how many milliseconds after the request it came.
     pub(crate) chunks: Vec<(usize, u64)>,
@@ -115,7 +117,7 @@ impl<L: ListerWatcher> Player<L> {
     pub(crate) fn poll(&mut self, buf: &mut [u8]) -> Incoming {
         let mut cx = Context::from_waker(Waker::noop());
         let Poll::Ready(incoming) =
-            self.playback.poll_read(Turn { cx: &mut cx, now: self.now, max_wait: Some(Duration::ZERO) }, buf)
+            self.playback.poll_read(ReadContext { cx: &mut cx, now: self.now, max_wait: Some(Duration::ZERO) }, buf)
         else {
             panic!("a recording always knows");
         };

@@ -2,7 +2,9 @@
 
 use crate::support::{Ending, Player, data, end, request, response};
 use core::time::Duration;
-use listwatch_core::{Incoming, Instant, ListerWatcher, RequestId};
+use listwatch_core::request::RequestId;
+use listwatch_core::transport::Incoming;
+use listwatch_core::{Instant, ListerWatcher};
 use listwatch_transport_file::{Pace, PlaybackConfig};
 
 const PATH: &str = "/api/v1/pods";

@@ -4,7 +4,7 @@ use super::body::Content;
 use super::redactor::{Redacting, Redactor};
 use super::{Asked, Line, error, head};
 use crate::server::Server;
-use listwatch_core::{Head, TransportError};
+use listwatch_core::transport::{ResponseHead, TransportError};
 use std::io::Read;
 use ureq::Body;
 use ureq::http::Response;
@@ -14,7 +14,7 @@ const CHUNK: usize = 8 * 1024;
 
 /// An answer whose head has come, without the credentials that it was asked with.
 pub(crate) struct Answer {
-    pub(crate) head: Head,
+    pub(crate) head: ResponseHead,
     response: Response<Body>,
     redactor: Redactor,
 }

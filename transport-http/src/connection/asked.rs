@@ -1,6 +1,7 @@
 use crate::options::Limits;
 use crate::server::Call;
-use listwatch_core::{ApiRequest, Method, Query, Request, Verb};
+use listwatch_core::api::{ApiRequest, Method};
+use listwatch_core::request::{Query, Request, Verb};
 use std::time::Duration;
 use ureq::http;
 

@@ -1,5 +1,5 @@
 use flate2::read::MultiGzDecoder;
-use listwatch_core::{TransportError, TransportErrorKind};
+use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::io::{self, ErrorKind, Read};
 use ureq::http::Response;
 use ureq::{Body, BodyReader};

@@ -3,7 +3,7 @@
 use super::trust::WeakKey;
 use crate::config_error::ConfigError;
 use crate::server::Server;
-use listwatch_core::{TransportError, TransportErrorKind};
+use listwatch_core::transport::{TransportError, TransportErrorKind};
 use rustls::{AlertDescription, CertificateError, PeerIncompatible};
 use std::io;
 use ureq::http::{Response, Uri};

@@ -3,7 +3,7 @@
 use super::pipe::{self, Piece, Receiver, Sender};
 use super::{Answer, Asked, Line};
 use crate::server::{Permit, Server};
-use listwatch_core::{TransportError, TransportErrorKind};
+use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;

@@ -1,11 +1,11 @@
 //! What the machines want to know of an answer's head.
 
-use listwatch_core::Head;
+use listwatch_core::transport::ResponseHead;
 use ureq::http::Response;
 
-pub(crate) fn of<B>(response: &Response<B>) -> Head {
+pub(crate) fn of<B>(response: &Response<B>) -> ResponseHead {
     let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-    Head::from_headers(response.status().as_u16(), header)
+    ResponseHead::from_headers(response.status().as_u16(), header)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use super::{Redactor, error};
 use crate::caller::Caller;
 use crate::server::{Call, Server, Session};
-use listwatch_core::{TransportError, TransportErrorKind};
+use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use ureq::http::{Method, Response, StatusCode};
 use ureq::{Agent, Body};

@@ -1,6 +1,6 @@
 use super::Line;
 use crate::server::Server;
-use listwatch_core::TransportError;
+use listwatch_core::transport::TransportError;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

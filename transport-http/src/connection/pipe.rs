@@ -1,6 +1,6 @@
 //! From a thread that blocks to a task that polls: one answer, two buffers, and back-pressure.
 
-use listwatch_core::{Head, TransportError, TransportErrorKind};
+use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -15,7 +15,7 @@ pub(crate) fn new() -> (Sender, Receiver) {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     /// The answer has begun.
-    Head(Head),
+    Head(ResponseHead),
     /// So many bytes were written to the buffer; at least one.
     Data(usize),
     /// There is no more, and why.
@@ -28,7 +28,7 @@ pub(crate) enum Piece {
 pub(crate) struct Sender(Arc<Shared>);
 
 impl Sender {
-    pub(crate) fn head(&self, head: Head) {
+    pub(crate) fn head(&self, head: ResponseHead) {
         self.0.change(|state| state.head = Some(head));
     }
 
@@ -109,7 +109,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    head: Option<Head>,
+    head: Option<ResponseHead>,
     chunk: Vec<u8>,
     /// How much of the chunk was delivered.
     delivered: usize,
@@ -182,8 +182,8 @@ mod tests {
             piece
         };
         assert_eq!(next(), Poll::Pending);
-        sender.head(Head::default());
-        assert_eq!(next(), Poll::Ready(Piece::Head(Head::default())));
+        sender.head(ResponseHead::default());
+        assert_eq!(next(), Poll::Ready(Piece::Head(ResponseHead::default())));
         assert_eq!(next(), Poll::Pending);
         assert!(sender.data(&mut b"abc".to_vec()));
         assert_eq!(next(), Poll::Ready(Piece::Data(3)));

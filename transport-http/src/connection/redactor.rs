@@ -1,7 +1,8 @@
 //! Credentials that come back: a server, a proxy or a page for people may echo the headers of a request.
 
 use crate::secret::Secret;
-use listwatch_core::{Head, Printable, TransportError};
+use listwatch_core::text::Printable;
+use listwatch_core::transport::{ResponseHead, TransportError};
 use std::fmt::Write;
 
 const INSTEAD: &[u8] = b"[redacted]";
@@ -27,12 +28,12 @@ impl Redactor {
     }
 
     /// Without the credentials.
-    pub(crate) fn head(&self, head: Head) -> Head {
-        Head { content_type: head.content_type.map(|text| self.text(&text).into()), ..head }
+    pub(crate) fn head(&self, head: ResponseHead) -> ResponseHead {
+        ResponseHead { content_type: head.content_type.map(|text| self.text(&text).into()), ..head }
     }
 
     /// What goes through a body that comes in pieces; `None` for what the machines read, which is left as it is.
-    pub(crate) fn of_answer(self, head: &Head) -> Option<Redacting> {
+    pub(crate) fn of_answer(self, head: &ResponseHead) -> Option<Redacting> {
         let is_json = head.content_type.as_ref().is_none_or(|it| it.starts_with("application/json"));
         (!(200..300).contains(&head.status) || !is_json).then(|| Redacting { redactor: self, held: Vec::new() })
     }
@@ -105,7 +106,7 @@ fn percent_encoded(secret: &Secret) -> Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use listwatch_core::TransportErrorKind;
+    use listwatch_core::transport::TransportErrorKind;
 
     fn redactor() -> Redactor {
         Redactor::new(["hunter2+the/token=", "hunter2", "abc"].map(Secret::new))
@@ -113,7 +114,7 @@ mod tests {
 
     /// What comes through when the text comes in pieces of this length.
     fn through(text: &str, len: usize) -> String {
-        let head = Head { status: 401, ..Head::default() };
+        let head = ResponseHead { status: 401, ..ResponseHead::default() };
         let mut redacting = redactor().of_answer(&head).unwrap();
         let pieces = text.as_bytes().chunks(len).chain([&[][..]]).map(<[u8]>::to_vec);
         let passed = pieces.flat_map(|mut piece| {
@@ -143,7 +144,7 @@ mod tests {
 
     #[test]
     fn nothing_is_held_but_what_may_be_a_credential() {
-        let head = Head { status: 403, ..Head::default() };
+        let head = ResponseHead { status: 403, ..ResponseHead::default() };
         let mut redacting = redactor().of_answer(&head).unwrap();
         for (piece, expected) in [("{}\n", "{}\n"), ("a hunt", "a "), ("ing", "hunting")] {
             let mut piece = piece.into();
@@ -156,7 +157,7 @@ mod tests {
     fn only_what_the_machines_read_is_left_as_it_is() {
         let is_left = |status, content_type: Option<&str>| {
             let content_type = content_type.map(Into::into);
-            redactor().of_answer(&Head { status, content_type, ..Head::default() }).is_none()
+            redactor().of_answer(&ResponseHead { status, content_type, ..ResponseHead::default() }).is_none()
         };
         assert!(is_left(200, None) && is_left(200, Some("application/json")));
         assert!(!is_left(200, Some("text/html")) && !is_left(401, Some("application/json")) && !is_left(401, None));

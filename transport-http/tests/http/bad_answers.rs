@@ -3,7 +3,7 @@
 use crate::support::{CHUNKED, Client, ID, KEPT, Server, measured, measured_alone, most_memory, options, send};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use listwatch_core::{Incoming, TransportErrorKind};
+use listwatch_core::transport::{Incoming, TransportErrorKind};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};

@@ -4,10 +4,10 @@ use crate::credentials::REFUSED;
 use crate::support::{EMPTY, KEPT, SECRET, Scratch, Server, cluster, header, options, request_head, send};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use listwatch_core::{
-    Api, ApiClient, ApiError, ApiRequest, ApiResponse, ApiTransport, Deletion, Discovery, Instant, Method, Patch,
-    Reply, RequestId, Resource, TransportErrorKind, Turn,
-};
+use listwatch_core::api::{Api, ApiClient, ApiError, ApiRequest, ApiResponse, ApiTransport, DeleteOptions, Discovery, Method, Patch, Reply};
+use listwatch_core::request::RequestId;
+use listwatch_core::transport::{ReadContext, TransportErrorKind};
+use listwatch_core::{Instant, Resource};
 use listwatch_transport_http::HttpClient;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -44,7 +44,7 @@ fn each_method_arrives_with_its_type_and_its_body() {
     });
     let (client, object) = (client(&server), json!({ "a": 1 }));
     let pods = pods();
-    let deletion = Deletion { uid: Some("u".into()), ..Deletion::default() };
+    let deletion = DeleteOptions { uid: Some("u".into()), ..DeleteOptions::default() };
     let merge = "application/merge-patch+json";
     let line = |method: &str, rest: &str| format!("{method} /api/v1/namespaces/web/pods{rest} HTTP/1.1");
     pods.delete("a", &deletion).send(&client).unwrap();
@@ -211,7 +211,7 @@ impl Wake for Unpark {
 fn poll_once(client: &mut HttpClient, id: u64) -> Poll<Reply> {
     let waker = Arc::new(Unpark(thread::current())).into();
     let mut cx = Context::from_waker(&waker);
-    client.poll_response(RequestId(id), Turn { cx: &mut cx, now: Instant::ZERO, max_wait: None })
+    client.poll_response(RequestId(id), ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: None })
 }
 
 /// Polls a request until it is over.

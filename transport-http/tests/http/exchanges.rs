@@ -1,7 +1,10 @@
 //! Plain requests, against a server that a test writes out byte by byte.
 
 use crate::support::{CHUNKED, Client, EMPTY, ID, Server, header, send};
-use listwatch_core::{Failure, Head, Incoming, ListerWatcher, Request, RequestId, Resource, TransportErrorKind, Verb};
+use listwatch_core::reflector::Failure;
+use listwatch_core::request::{Request, RequestId, Verb};
+use listwatch_core::transport::{Incoming, ResponseHead, TransportErrorKind};
+use listwatch_core::{ListerWatcher, Resource};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::sync::Mutex;
@@ -57,7 +60,7 @@ fn an_event_arrives_when_its_bytes_do() {
         }
     });
     client.open("/api/v1/pods?watch=1");
-    assert!(matches!(client.next(), Incoming::Head { head: Head { status: 200, .. }, .. }));
+    assert!(matches!(client.next(), Incoming::Head { head: ResponseHead { status: 200, .. }, .. }));
     for event in ["first", "sec", "ond"] {
         go_on.send(()).unwrap();
         assert_eq!(client.next(), Incoming::Data { id: ID, len: event.len() });
@@ -76,7 +79,7 @@ fn a_refusal_comes_with_its_body_and_its_wait() {
     });
     client.open("/api/v1/pods");
     let head =
-        Head { status: 429, retry_after: Some(Duration::from_secs(3)), content_type: Some("application/json".into()) };
+        ResponseHead { status: 429, retry_after: Some(Duration::from_secs(3)), content_type: Some("application/json".into()) };
     assert_eq!(client.next(), Incoming::Head { id: ID, head });
     assert_eq!(client.next(), Incoming::Data { id: ID, len: 17 });
     assert_eq!(client.next(), Incoming::End { id: ID });
@@ -140,7 +143,7 @@ fn a_request_that_makes_no_address_needs_somebody_to_mend_it() {
         client.open(target);
         let error = client.error();
         assert_eq!(error.kind, TransportErrorKind::Unsendable, "{error}");
-        assert!(Failure::Transport(error).class().needs_help());
+        assert!(Failure::Transport(error).class().requires_intervention());
     }
 }
 

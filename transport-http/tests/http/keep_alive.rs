@@ -2,7 +2,7 @@
 
 use crate::certificates::Authority;
 use crate::support::{CHUNKED, Client, Scratch, Server, cluster, measured, measured_in, options, send};
-use listwatch_core::{Incoming, TransportErrorKind};
+use listwatch_core::transport::{Incoming, TransportErrorKind};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,7 +1,7 @@
 //! Many watches at once.
 
 use crate::support::{CHUNKED, Client, EMPTY, Server, options, send};
-use listwatch_core::{Incoming, TransportErrorKind};
+use listwatch_core::transport::{Incoming, TransportErrorKind};
 use std::io::Read;
 
 #[test]
@@ -55,7 +55,7 @@ mod cost {
     use super::{CHUNKED, Client, Server, options, send};
     use crate::certificates::Authority;
     use crate::support::{self, Scratch, cluster, measured_alone};
-    use listwatch_core::Incoming;
+    use listwatch_core::transport::Incoming;
     use std::fs;
     use std::io::{Read, Write};
 

@@ -1,7 +1,7 @@
 //! Proxies by HTTP CONNECT and by SOCKS.
 
 use crate::support::{Client, EMPTY, SECRET, Scratch, Server, cluster, options, request_head, send};
-use listwatch_core::TransportErrorKind;
+use listwatch_core::transport::TransportErrorKind;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::mpsc::{self, Receiver};

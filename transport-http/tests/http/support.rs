@@ -1,6 +1,8 @@
 //! A client, servers, and files.
 
-use listwatch_core::{Incoming, Instant, ListerWatcher, Request, RequestId, TransportError, TransportErrorKind, Turn};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext, TransportError, TransportErrorKind};
+use listwatch_core::{Instant, ListerWatcher};
 use listwatch_transport_http::{Cluster, ClusterOptions, HttpTransport};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -97,7 +99,7 @@ impl Client {
 
     pub(crate) fn poll(&mut self) -> Poll<Incoming> {
         let mut cx = Context::from_waker(&self.waker);
-        let turn = Turn { cx: &mut cx, now: Instant::ZERO, max_wait: Some(Duration::ZERO) };
+        let turn = ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: Some(Duration::ZERO) };
         self.transport.poll_read(turn, &mut self.buf)
     }
 

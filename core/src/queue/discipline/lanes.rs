@@ -17,13 +17,14 @@ use foldhash::fast::FixedState;
 /// 2. Within a priority, the [groups](Self::with_groups) that have ready keys take turns, one key a turn. A group that
 ///    had none joins behind the others.
 /// 3. Within a group it is first come, first served. A key that is
-///    [raised](crate::WorkQueueIn::try_add_with_priority) while it is ready joins its new priority as if it came then.
+///    [raised](crate::queue::WorkQueueIn::try_add_with_priority) while it is ready joins its new priority as if it came then.
 ///
 /// Without groups it is priority alone, and without priorities turns alone; without both it is [`Fifo`](super::Fifo).
 ///
 /// ```
 /// use core::hash::Hash;
-/// use listwatch_core::{ExponentialBackoff, Key, Lanes, Priority, WorkQueue};
+/// use listwatch_core::queue::{ExponentialBackoff, Lanes, Priority};
+/// use listwatch_core::{Key, WorkQueue};
 ///
 /// let by_namespace = Lanes::<Key>::default().with_groups(|key, mut group| key.namespace().hash(&mut group));
 /// let mut queue = WorkQueue::with_discipline(ExponentialBackoff::default(), by_namespace, 0);

@@ -13,7 +13,8 @@ pub struct MaxOf<A, B>(pub A, pub B);
 ///
 /// ```
 /// use core::time::Duration;
-/// use listwatch_core::{DefaultControllerRateLimiter, Instant, RateLimiter};
+/// use listwatch_core::queue::{DefaultControllerRateLimiter, RateLimiter};
+/// use listwatch_core::Instant;
 ///
 /// let mut limiter = DefaultControllerRateLimiter::default_controller();
 /// assert_eq!(limiter.delay(Instant::ZERO, 1), Duration::from_millis(10));

@@ -8,7 +8,8 @@ use core::time::Duration;
 ///
 /// ```
 /// use core::time::Duration;
-/// use listwatch_core::{ExponentialBackoff, Instant, RateLimiter};
+/// use listwatch_core::queue::{ExponentialBackoff, RateLimiter};
+/// use listwatch_core::Instant;
 ///
 /// let mut limiter = ExponentialBackoff::new(Duration::from_millis(5), Duration::from_secs(1000));
 /// assert_eq!(limiter.delay(Instant::ZERO, 0), Duration::from_millis(5));

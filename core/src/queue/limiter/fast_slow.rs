@@ -6,7 +6,8 @@ use core::time::Duration;
 ///
 /// ```
 /// use core::time::Duration;
-/// use listwatch_core::{FastSlow, Instant, RateLimiter};
+/// use listwatch_core::queue::{FastSlow, RateLimiter};
+/// use listwatch_core::Instant;
 ///
 /// let mut limiter = FastSlow::new(Duration::from_millis(5), Duration::from_secs(10), 3);
 /// assert_eq!(limiter.delay(Instant::ZERO, 2), Duration::from_millis(5));

@@ -10,7 +10,8 @@ use core::time::Duration;
 ///
 /// ```
 /// use core::time::Duration;
-/// use listwatch_core::{Instant, RateLimiter, TokenBucket};
+/// use listwatch_core::queue::{RateLimiter, TokenBucket};
+/// use listwatch_core::Instant;
 ///
 /// let mut limiter = TokenBucket::per_second(10, 2);
 /// let delays = [(); 4].map(|()| limiter.delay(Instant::ZERO, 0).as_millis());

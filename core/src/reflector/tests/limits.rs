@@ -143,7 +143,7 @@ fn extreme_durations_of_the_configuration_made_it_panic() {
         |config, time| config.backoff.first = time,
         |config, time| config.backoff.most = time,
         |config, time| config.backoff.probe = time,
-        |config, time| config.reconnect_spread = time,
+        |config, time| config.reconnect_jitter = time,
     ];
     for (one, other) in SETS.iter().flat_map(|one| SETS.iter().map(move |other| (one, other))) {
         for (first, second) in EXTREMES.iter().flat_map(|first| EXTREMES.map(move |second| (*first, second))) {

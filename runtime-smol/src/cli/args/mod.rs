@@ -41,7 +41,7 @@ pub(crate) fn parse(mut parser: Parser) -> Result<Command, lexopt::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use listwatch_runtime_smol::Order;
+    use listwatch_runtime_smol::fifo::Order;
     use listwatch_runtime_smol::file::Chunks;
 
     fn parsed(args: &str) -> Result<Command, String> {

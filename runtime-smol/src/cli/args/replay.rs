@@ -3,7 +3,7 @@
 use super::Command;
 use super::values::{Format, Kind, Print, format, kind, print};
 use lexopt::{Arg, Parser, ValueExt};
-use listwatch_runtime_smol::Order;
+use listwatch_runtime_smol::fifo::Order;
 use listwatch_runtime_smol::file::Chunks;
 use std::num::NonZeroU32;
 use std::path::PathBuf;

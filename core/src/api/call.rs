@@ -1,0 +1,122 @@
+use super::{ApiClient, ApiError, ApiRequest, ApiResponse};
+use crate::decode::{ListMeta, Status};
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// A request, and what its answer means. [`send`](Self::send) does both. A caller with its own transport sends
+/// [`request`](Self::request) and passes the answer to [`read`](Self::read).
+#[must_use = "nothing is done before it is sent"]
+pub struct ApiCall<T> {
+    request: Result<ApiRequest, ApiError>,
+    read: fn(&[u8]) -> Result<T, String>,
+    timeout: Option<Duration>,
+}
+
+/// A list, or a page of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectList<T> {
+    /// Version and continue token.
+    pub meta: ListMeta,
+    /// The objects.
+    pub items: Vec<T>,
+}
+
+impl<T> ApiCall<T> {
+    pub(super) fn new(request: Result<ApiRequest, ApiError>, read: fn(&[u8]) -> Result<T, String>) -> Self {
+        Self { request, read, timeout: None }
+    }
+
+    /// Adds a parameter, such as `labelSelector`, `limit`, `continue`, `fieldManager` or `fieldValidation`.
+    pub fn with_query(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        if let Ok(request) = &mut self.request {
+            request.query.push((name, value.into()));
+        }
+        self
+    }
+
+    /// Lets the server check everything and change nothing.
+    pub fn with_dry_run(self) -> Self {
+        self.with_query("dryRun", "All")
+    }
+
+    /// How long it may take, instead of what its caller allows each call ([`Calls`](super::Calls)).
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// How long it may take, if that was set.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// The request to send.
+    ///
+    /// # Errors
+    /// [`ApiError::Unwritable`] where the body could not be made JSON, or a name does not fit into a path.
+    pub fn request(&self) -> Result<&ApiRequest, ApiError> {
+        self.request.as_ref().map_err(Clone::clone)
+    }
+
+    /// Reads the answer.
+    ///
+    /// # Errors
+    /// [`ApiError::Status`] for a status outside of 200 to 299, [`ApiError::Unreadable`] for a body that is no `T`.
+    pub fn read(&self, response: &ApiResponse) -> Result<T, ApiError> {
+        checked(response)?;
+        (self.read)(&response.body).map_err(ApiError::Unreadable)
+    }
+
+    /// Sends the request, and blocks until the answer is there: for as long as the client allows, whatever the call's own
+    /// time limit.
+    ///
+    /// # Errors
+    /// Those of [`request`](Self::request) and [`read`](Self::read), and [`ApiError::Transport`] where no answer came.
+    pub fn send(&self, client: &(impl ApiClient + ?Sized)) -> Result<T, ApiError> {
+        let response = client.send(self.request()?)?;
+        self.read(&response)
+    }
+}
+
+impl<T> fmt::Debug for ApiCall<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ApiCall").field(&self.request).finish()
+    }
+}
+
+/// What went wrong, by the answer's status.
+pub(super) fn checked(response: &ApiResponse) -> Result<(), ApiError> {
+    if (200..300).contains(&response.status) {
+        return Ok(());
+    }
+    let status = Box::new(Status::read(response.status, &response.body));
+    Err(ApiError::Status { status, retry_after: response.retry_after })
+}
+
+pub(super) fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(body).map_err(|error| error.to_string())
+}
+
+pub(super) fn list<T: DeserializeOwned>(body: &[u8]) -> Result<ObjectList<T>, String> {
+    #[derive(Deserialize)]
+    #[serde(bound = "T: DeserializeOwned")]
+    struct List<'a, T> {
+        #[serde(borrow)]
+        metadata: Option<&'a RawValue>,
+        // Must be there, but may be null.
+        #[serde(deserialize_with = "Option::deserialize")]
+        items: Option<Vec<T>>,
+    }
+    let list: List<'_, T> = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    let mut meta = ListMeta::default();
+    if let Some(metadata) = list.metadata {
+        meta.read_field(b"metadata", metadata.get().as_bytes());
+    }
+    Ok(ObjectList { meta, items: list.items.unwrap_or_default() })
+}

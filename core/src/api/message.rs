@@ -1,0 +1,107 @@
+use crate::request::PercentEncoded;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Creates.
+    Post,
+    /// Replaces.
+    Put,
+    /// Changes a part.
+    Patch,
+    /// Deletes.
+    Delete,
+}
+
+/// One request to an API server; a client adds the server and the credentials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApiRequest {
+    /// What is done.
+    pub method: Method,
+    /// To what, without a query.
+    pub path: String,
+    /// Names and values, not encoded.
+    pub query: Vec<(&'static str, String)>,
+    /// The media types that are understood.
+    pub accept: &'static str,
+    /// The media type of the body.
+    pub content_type: Option<&'static str>,
+    /// The body; empty for none.
+    pub body: Vec<u8>,
+}
+
+/// What a server answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApiResponse {
+    /// The HTTP status code.
+    pub status: u16,
+    /// How long the server asks to wait.
+    pub retry_after: Option<Duration>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Method {
+    /// The name in a request.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+impl ApiRequest {
+    /// A request without query and body, for JSON.
+    #[must_use]
+    pub fn new(method: Method, path: impl Into<String>) -> Self {
+        Self {
+            method,
+            path: path.into(),
+            query: Vec::new(),
+            accept: "application/json",
+            content_type: None,
+            body: Vec::new(),
+        }
+    }
+}
+
+/// The request target: path and query.
+impl fmt::Display for ApiRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)?;
+        let mut separator = '?';
+        for (name, value) in &self.query {
+            write!(f, "{separator}{name}={}", PercentEncoded(value))?;
+            separator = '&';
+        }
+        Ok(())
+    }
+}
+
+impl ApiResponse {
+    /// An answer that asks for no wait.
+    #[must_use]
+    pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self { status, retry_after: None, body: body.into() }
+    }
+
+    /// The same, asking to wait.
+    #[must_use]
+    pub fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
+        self.retry_after = wait;
+        self
+    }
+}

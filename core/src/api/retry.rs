@@ -1,0 +1,56 @@
+use super::ApiError;
+use crate::random::Random;
+use core::time::Duration;
+
+/// How often, and after which waits, a change is tried again that met a conflict (client-go `retry.DefaultRetry`). It
+/// waits for nobody: the caller does.
+///
+/// ```
+/// use listwatch_core::api::{ApiError, ConflictRetry};
+///
+/// fn change_once() -> Result<(), ApiError> {
+///     // Read the object, change it, replace it.
+///     # Ok(())
+/// }
+///
+/// let mut retry = ConflictRetry::new(7);
+/// let result = loop {
+///     match change_once() {
+///         Err(error) => match retry.again(&error) {
+///             Some(wait) => std::thread::sleep(wait),
+///             None => break Err(error),
+///         },
+///         done => break done,
+///     }
+/// };
+/// assert_eq!(result, Ok(()));
+/// ```
+#[derive(Clone, Debug)]
+pub struct ConflictRetry {
+    left: u32,
+    wait: Duration,
+    random: Random,
+}
+
+impl ConflictRetry {
+    /// Five attempts, 10 ms apart and up to a tenth more. The seed is what spreads those who collide.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { left: 4, wait: Duration::from_millis(10), random: Random::new(seed) }
+    }
+
+    /// With so many attempts in all, so far apart.
+    #[must_use]
+    pub fn with(attempts: u32, wait: Duration, seed: u64) -> Self {
+        Self { left: attempts.saturating_sub(1), wait, random: Random::new(seed) }
+    }
+
+    /// How long to wait before the next attempt; `None` if there is none, or if the error is no conflict.
+    pub fn again(&mut self, error: &ApiError) -> Option<Duration> {
+        if !error.is_conflict() {
+            return None;
+        }
+        self.left = self.left.checked_sub(1)?;
+        Some(self.wait + self.random.below(self.wait / 10))
+    }
+}

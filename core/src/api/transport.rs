@@ -1,0 +1,97 @@
+use super::{ApiRequest, ApiResponse};
+use crate::time::Instant;
+use crate::transport::{TransportError, ReadContext};
+use crate::request::RequestId;
+use alloc::boxed::Box;
+use core::task::Poll;
+
+/// Carries single requests to a server, to a recording or to a simulation of one, and brings back whole answers: for
+/// [`ApiRequest`]s what [`ListerWatcher`](crate::ListerWatcher) is for lists and watches.
+///
+/// Many requests may be open at once. Nothing is decided here: a transport does not retry, and has no deadline for its
+/// caller; [`Calls`](super::Calls) has.
+///
+/// ```
+/// use core::task::{Context, Poll, Waker};
+/// use core::time::Duration;
+/// use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Calls, Method, Reply};
+/// use listwatch_core::request::RequestId;
+/// use listwatch_core::transport::ReadContext;
+/// use listwatch_core::Instant;
+/// use std::collections::BTreeMap;
+///
+/// /// A server that needs 20 ms for each answer, whatever clock it is asked by.
+/// #[derive(Default)]
+/// struct Slow(BTreeMap<RequestId, Option<Instant>>);
+///
+/// impl ApiTransport for Slow {
+///     fn open(&mut self, id: RequestId, _request: &ApiRequest) {
+///         self.0.insert(id, None);
+///     }
+///
+///     fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
+///         let due = *self.0.entry(id).or_default().get_or_insert(turn.now + Duration::from_millis(20));
+///         if turn.now < due {
+///             return Poll::Ready(Reply::Idle { until: Some(due) });
+///         }
+///         self.0.remove(&id);
+///         Poll::Ready(Reply::Answered(ApiResponse::new(200, *b"{}")))
+///     }
+///
+///     fn abort(&mut self, id: RequestId) {
+///         self.0.remove(&id);
+///     }
+/// }
+///
+/// let (mut calls, mut cx) = (Calls::new(Slow::default()), Context::from_waker(Waker::noop()));
+/// let id = calls.open(Instant::ZERO, &ApiRequest::new(Method::Get, "/version"), None);
+/// let later = Instant::ZERO + Duration::from_millis(20);
+/// assert_eq!(calls.poll(id, Instant::ZERO, &mut cx), Poll::Ready(Reply::Idle { until: Some(later) }));
+/// assert!(matches!(calls.poll(id, later, &mut cx), Poll::Ready(Reply::Answered(answer)) if answer.status == 200));
+/// ```
+pub trait ApiTransport {
+    /// Starts a request. Must not block: what goes wrong is reported by [`poll_response`](Self::poll_response).
+    fn open(&mut self, id: RequestId, request: &ApiRequest);
+
+    /// The answer to one of the open requests, which is over with it.
+    ///
+    /// * A transport that waits for something outside of the program's time (a socket, a thread) registers the waker of
+    ///   `turn.cx` and returns [`Poll::Pending`]. A simulated clock stands still meanwhile.
+    /// * One that answers by `turn.now` (a recording, a simulation) returns [`Reply::Idle`] with the moment of the answer. It
+    ///   may register the waker as well, and wake it where the answer comes earlier.
+    /// * A blocking one may wait up to `turn.max_wait`, and then returns [`Reply::Idle`] until `turn.now`.
+    ///
+    /// Each request has a waker of its own: that of its latest poll.
+    fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply>;
+
+    /// Gives up a request. The server may have done it, or may yet do it.
+    fn abort(&mut self, id: RequestId);
+}
+
+/// What becomes of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The answer, whatever its status.
+    Answered(ApiResponse),
+    /// No answer will come.
+    Failed(TransportError),
+    /// No answer yet; ask again at the latest when `until` has come.
+    Idle {
+        /// When the answer may come; `None` for not before the waker is called.
+        until: Option<Instant>,
+    },
+}
+
+impl<X: ApiTransport + ?Sized> ApiTransport for Box<X> {
+    fn open(&mut self, id: RequestId, request: &ApiRequest) {
+        (**self).open(id, request);
+    }
+
+    fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
+        (**self).poll_response(id, turn)
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        (**self).abort(id);
+    }
+}

@@ -1,0 +1,208 @@
+use super::text::Text;
+use crate::object::{MetaBuilder, OwnerReference};
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// What decoding keeps beyond what the machines and most controllers need. Nothing, by default: `managedFields` alone is
+/// almost half of a typical object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DecodeOptions {
+    /// `metadata.annotations`, in [`Meta`](crate::Meta), which otherwise says that it does not know them. A decoded type
+    /// has them in any case.
+    pub annotations: bool,
+    /// `metadata.managedFields`, in the decoded type. Without this the type sees no such field, as if the server had
+    /// left it out; [`Meta`](crate::Meta) never has it.
+    pub managed_fields: bool,
+}
+
+/// The metadata of the object that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Metadata {
+    pub(super) builder: MetaBuilder,
+    pub(super) keep: DecodeOptions,
+    /// Whether the object was seen as a map, so that its metadata was noted.
+    pub(super) seen: bool,
+    /// Whether an annotation says that the initial events of a watch-list end here.
+    pub(super) initial_events_end: bool,
+    /// Whether that annotation is looked for: on bookmarks.
+    pub(super) bookmark: bool,
+    /// What cannot be read is passed over: the object is not to be decoded any more, only named.
+    pub(super) lenient: bool,
+    /// Where in memory the text of `managedFields` was skipped, its name included.
+    pub(super) managed_fields: Vec<Range<usize>>,
+}
+
+/// A field of `metadata` that is noted.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Field {
+    Name,
+    Namespace,
+    Uid,
+    ResourceVersion,
+    Generation,
+    DeletionTimestamp,
+    Labels,
+    OwnerReferences,
+    Annotations,
+    Finalizers,
+}
+
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+impl Metadata {
+    /// Forgets the object before.
+    pub(super) fn start(&mut self, bookmark: bool) {
+        self.builder.clear();
+        self.managed_fields.clear();
+        (self.seen, self.initial_events_end, self.bookmark) = (false, false, bookmark);
+    }
+
+    pub(super) fn field(&self, name: &str) -> Option<Field> {
+        Some(match name {
+            "name" => Field::Name,
+            "namespace" => Field::Namespace,
+            "uid" => Field::Uid,
+            "resourceVersion" => Field::ResourceVersion,
+            "generation" => Field::Generation,
+            "deletionTimestamp" => Field::DeletionTimestamp,
+            "labels" => Field::Labels,
+            "ownerReferences" => Field::OwnerReferences,
+            "annotations" if self.keep.annotations || self.bookmark => Field::Annotations,
+            "finalizers" => Field::Finalizers,
+            _ => return None,
+        })
+    }
+
+    /// Notes a field, whose value is `json`. `null` is as good as absent.
+    pub(super) fn read(&mut self, field: Field, json: &str) -> Result<(), serde_json::Error> {
+        match self.try_read(field, json) {
+            Err(_) if self.lenient => Ok(()),
+            result => result,
+        }
+    }
+
+    fn try_read(&mut self, field: Field, json: &str) -> Result<(), serde_json::Error> {
+        self.on_again(field);
+        if json == "null" {
+            return Ok(());
+        }
+        let Self { builder, keep, bookmark, initial_events_end, .. } = self;
+        match field {
+            Field::Name => builder.set_name(text(json)?.as_str()),
+            Field::Namespace => builder.set_namespace(text(json)?.as_str()),
+            Field::Uid => builder.set_uid(text(json)?.as_str()),
+            Field::ResourceVersion => builder.set_resource_version(text(json)?.as_str()),
+            Field::DeletionTimestamp => builder.set_deletion_timestamp(text(json)?.as_str()),
+            Field::Generation => builder.set_generation(serde_json::from_str(json)?),
+            Field::Labels => pairs(json, |name, value| builder.label(name, value))?,
+            Field::Annotations => pairs(json, |name, value| {
+                *initial_events_end |= *bookmark && name == INITIAL_EVENTS_END && value == "true";
+                if keep.annotations {
+                    builder.annotation(name, value);
+                }
+            })?,
+            Field::OwnerReferences => {
+                let owners: Vec<Owner<'_>> = serde_json::from_str(json)?;
+                owners.iter().for_each(|owner| builder.owner(owner.reference()));
+            }
+            Field::Finalizers => {
+                let finalizers: Vec<Text<'_>> = serde_json::from_str(json)?;
+                finalizers.iter().for_each(|finalizer| builder.finalizer(finalizer.as_str()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets what an earlier field of the same name listed: of two, the last one counts.
+    fn on_again(&mut self, field: Field) {
+        match field {
+            Field::Labels => self.builder.clear_labels(),
+            Field::OwnerReferences => self.builder.clear_owners(),
+            Field::Finalizers => self.builder.clear_finalizers(),
+            Field::Annotations => {
+                self.builder.clear_annotations();
+                self.initial_events_end = false;
+            }
+            Field::Name
+            | Field::Namespace
+            | Field::Uid
+            | Field::ResourceVersion
+            | Field::Generation
+            | Field::DeletionTimestamp => {}
+        }
+    }
+
+    /// Passes over the value of `managedFields`, and notes where it was from its name on.
+    pub(super) fn skip_managed_fields<'de, A: MapAccess<'de>>(
+        &mut self,
+        name: &'de str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        let skipped: &'de RawValue = map.next_value()?;
+        let quote = name.as_ptr().addr() - 1;
+        self.managed_fields.push(quote..skipped.get().as_bytes().as_ptr_range().end.addr());
+        Ok(())
+    }
+}
+
+fn text(json: &str) -> Result<Text<'_>, serde_json::Error> {
+    serde_json::from_str(json)
+}
+
+/// Calls `note` with every entry of a map of strings.
+fn pairs(json: &str, note: impl FnMut(&str, &str)) -> Result<(), serde_json::Error> {
+    serde_json::Deserializer::from_str(json).deserialize_map(Pairs(note))
+}
+
+struct Pairs<F>(F);
+
+impl<'de, F: FnMut(&str, &str)> Visitor<'de> for Pairs<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map of strings")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some((name, value)) = map.next_entry::<Text<'de>, Option<Text<'de>>>()? {
+            (self.0)(name.as_str(), value.unwrap_or_default().as_str());
+        }
+        Ok(())
+    }
+}
+
+/// `metav1.OwnerReference`.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Owner<'a> {
+    #[serde(borrow)]
+    api_version: Option<Text<'a>>,
+    #[serde(borrow)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    uid: Option<Text<'a>>,
+    controller: Option<bool>,
+    block_owner_deletion: Option<bool>,
+}
+
+impl Owner<'_> {
+    fn reference(&self) -> OwnerReference<'_> {
+        let [api_version, kind, name, uid] = [&self.api_version, &self.kind, &self.name, &self.uid]
+            .map(|text| text.as_ref().map(Text::as_str).unwrap_or_default());
+        OwnerReference {
+            api_version,
+            kind,
+            name,
+            uid,
+            controller: self.controller.unwrap_or(false),
+            block_owner_deletion: self.block_owner_deletion.unwrap_or(false),
+        }
+    }
+}

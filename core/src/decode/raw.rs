@@ -1,0 +1,177 @@
+use super::metadata::Metadata;
+use super::tee::{Types, metadata_only};
+use crate::framing::scan::is_space;
+use alloc::boxed::Box;
+use alloc::string::String;
+use core::fmt;
+use core::ops::Range;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, IgnoredAny, Visitor};
+use serde_json::value::RawValue;
+
+/// An object's own JSON, to be decoded when somebody asks: the cheapest cache that loses nothing.
+///
+/// The text is the server's, without `managedFields` (unless they were asked for), and with the `kind` and
+/// `apiVersion` that a list leaves out of its items, so that list and watch give equal objects.
+///
+/// Only this crate's decoder can make one.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Raw(Box<str>);
+
+/// Nothing but the metadata, which every [`Object`](crate::Object) has anyway.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetadataOnly;
+
+impl Raw {
+    /// The JSON text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Decodes the text.
+    ///
+    /// # Errors
+    /// Where it is no `T`.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Raw({} bytes)", self.0.len())
+    }
+}
+
+/// By this name the decoder knows that [`Raw`] is asked for.
+pub(super) const TOKEN: &str = "$listwatch::Raw";
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(TOKEN, RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object, read by listwatch's decoder")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Raw, E> {
+        Ok(Raw(text.into()))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Raw, E> {
+        Ok(Raw(text.into_boxed_str()))
+    }
+}
+
+impl<'de> Deserialize<'de> for MetadataOnly {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+/// Reads an object as text, for [`Raw`].
+pub(super) fn deserialize<'de, D: Deserializer<'de>, V: Visitor<'de>>(
+    inner: D,
+    types: Types<'_>,
+    metadata: &mut Metadata,
+    visitor: V,
+) -> Result<V::Value, D::Error> {
+    let text = <&'de RawValue>::deserialize(inner)?.get();
+    let first = metadata_only(&mut serde_json::Deserializer::from_str(text), metadata);
+    first.map_err(D::Error::custom)?;
+    let given = given(text, types).map_err(D::Error::custom)?;
+    let cuts = metadata.managed_fields.iter().filter_map(|range| {
+        let base = text.as_ptr().addr();
+        Some(with_comma(text, range.start.checked_sub(base)?..range.end.checked_sub(base)?))
+    });
+    visitor.visit_string(assemble(text, cuts, &given))
+}
+
+/// A member of an object with the one comma that goes with it.
+fn with_comma(text: &str, member: Range<usize>) -> Range<usize> {
+    let left = text[..member.start].trim_end_matches(|c: char| c.is_ascii() && is_space(c as u8));
+    if left.ends_with(',') {
+        return left.len() - 1..member.end;
+    }
+    let right = &text[member.end..];
+    let spaces = right.bytes().take_while(|byte| is_space(*byte)).count();
+    let comma = usize::from(right[spaces..].starts_with(','));
+    member.start..member.end + (spaces + 1) * comma
+}
+
+/// The members that the types have for an object which does not have them itself, as text with commas behind them.
+fn given(text: &str, types: Types<'_>) -> Result<String, serde_json::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Own {
+        kind: Option<IgnoredAny>,
+        api_version: Option<IgnoredAny>,
+    }
+    let mut given = String::new();
+    if types.kind.is_empty() {
+        return Ok(given);
+    }
+    let own: Own = serde_json::from_str(text)?;
+    for (name, value, has) in
+        [("kind", types.kind, own.kind.is_some()), ("apiVersion", types.api_version, own.api_version.is_some())]
+    {
+        if !has && !value.is_empty() {
+            given.extend(["\"", name, "\":", &serde_json::to_string(value)?, ","]);
+        }
+    }
+    Ok(given)
+}
+
+/// The text without what is cut out, and with what is given in front.
+fn assemble(text: &str, cuts: impl Iterator<Item = Range<usize>>, given: &str) -> String {
+    let mut whole = String::with_capacity(text.len() + given.len());
+    let (open, body) = text.split_at(text.find('{').map_or(0, |at| at + 1));
+    let given = if body.trim_start().starts_with('}') { given.trim_end_matches(',') } else { given };
+    whole.extend([open, given]);
+    let mut from = open.len();
+    for cut in cuts {
+        whole.push_str(&text[from..cut.start.max(from)]);
+        from = cut.end.max(from);
+    }
+    whole.push_str(&text[from..]);
+    whole.shrink_to_fit();
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn without_managed_fields(text: &str) -> String {
+        let member = text.find("\"managedFields").unwrap()..text.find("[M]").unwrap() + 3;
+        assemble(text, [with_comma(text, member)].into_iter(), "")
+    }
+
+    fn with_types(text: &str) -> String {
+        let types = Types { kind: "P\"d", api_version: "v1" };
+        assemble(text, [].into_iter(), &given(text, types).unwrap())
+    }
+
+    #[test]
+    fn a_member_goes_with_exactly_one_comma() {
+        assert_eq!(without_managed_fields(r#"{"a":1,"managedFields":[M],"b":2}"#), r#"{"a":1,"b":2}"#);
+        assert_eq!(without_managed_fields(r#"{"managedFields" : [M] , "b":2}"#), r#"{ "b":2}"#);
+        assert_eq!(without_managed_fields(r#"{"a":1 ,"managedFields":[M]}"#), r#"{"a":1 }"#);
+        assert_eq!(without_managed_fields(r#"{"managedFields":[M]}"#), "{}");
+    }
+
+    #[test]
+    fn types_come_first_and_only_where_they_are_missing() {
+        assert_eq!(with_types(r#"{"a":1}"#), r#"{"kind":"P\"d","apiVersion":"v1","a":1}"#);
+        assert_eq!(with_types("{ }"), r#"{"kind":"P\"d","apiVersion":"v1" }"#);
+        assert_eq!(with_types(r#"{"kind":"X"}"#), r#"{"apiVersion":"v1","kind":"X"}"#);
+        assert_eq!(with_types(r#"{"kind":"X","apiVersion":"v2"}"#), r#"{"kind":"X","apiVersion":"v2"}"#);
+    }
+}

@@ -1,0 +1,375 @@
+//! From bytes to frames: the parts of a body that are decoded one by one.
+
+use super::scan::{Scanner, is_space};
+use core::ops::Range;
+use memchr::memchr;
+
+/// How a body is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// One frame a line: what an API server sends for a watch.
+    Lines,
+    /// One frame a JSON value, however it is laid out: what kubectl prints.
+    Values,
+    /// The items of a list, one by one, and the fields around them.
+    List,
+}
+
+/// A part of a body, borrowed from the caller's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame<'b> {
+    /// A line, or a value.
+    Value(&'b [u8]),
+    /// An item of a list.
+    Item(&'b [u8]),
+    /// Another field of a list.
+    Field {
+        /// Its name, without the quotes.
+        name: &'b [u8],
+        /// Its value.
+        value: &'b [u8],
+    },
+    /// The list is complete.
+    ListEnd,
+    /// A frame was longer than the limit. All of it was skipped; what follows is read as before.
+    TooLong,
+    /// The body is not a list, or has `items` twice: nothing more comes out of it.
+    NotAList,
+}
+
+/// Finds the frames in a body that arrives in pieces.
+///
+/// It owns no bytes: the caller keeps what has arrived in a buffer, shows all of it each time, and drops from its front
+/// what [`reclaim`](Self::reclaim) allows. No byte is looked at twice. A frame over the limit is skipped instead of
+/// stored, and the body goes on behind it.
+///
+/// ```
+/// use listwatch_core::framing::{Frame, Framer, Framing};
+///
+/// let mut framer = Framer::new(Framing::List, 1024);
+/// let mut buffer = Vec::from(r#"{"kind":"PodList","items":[{"a":1},{"#);
+/// assert_eq!(framer.next_frame(&buffer), Some(Frame::Field { name: b"kind", value: br#""PodList""# }));
+/// assert_eq!(framer.next_frame(&buffer), Some(Frame::Item(br#"{"a":1}"#)));
+/// assert_eq!(framer.next_frame(&buffer), None);
+///
+/// buffer.drain(..framer.reclaim());
+/// buffer.extend_from_slice(br#""a":2}]}"#);
+/// assert_eq!(framer.next_frame(&buffer), Some(Frame::Item(br#"{"a":2}"#)));
+/// assert_eq!(framer.next_frame(&buffer), Some(Frame::ListEnd));
+/// assert!(framer.is_complete());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Framer {
+    state: State,
+    scanner: Scanner,
+    limit: usize,
+    /// Where the unfinished frame begins; before it, everything can go.
+    start: usize,
+    /// How far the buffer has been looked at.
+    scanned: usize,
+    /// The unfinished frame is over the limit: its bytes go as they come.
+    skipping: bool,
+    /// The list has said what its items are, if only that there are none.
+    items_seen: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    /// In a line, or before one.
+    Line,
+    /// Between values.
+    Gap,
+    Value,
+    /// A line that is no JSON value, among values.
+    Stray,
+    /// Before the bracket that opens a list.
+    ListStart,
+    /// Between the fields of a list.
+    Fields,
+    Name,
+    /// Between a field's name, which ends before `name_end`, and its value; both count from the frame's start.
+    Colon {
+        name_end: usize,
+    },
+    Field {
+        name_end: usize,
+        value: usize,
+    },
+    /// Between the items of a list.
+    Items,
+    Item,
+    /// Behind the list.
+    Done,
+    NotAList,
+}
+
+impl Framer {
+    /// A framer at the beginning of a body; a frame may have at most `limit` bytes.
+    #[must_use]
+    pub fn new(framing: Framing, limit: usize) -> Self {
+        let state = match framing {
+            Framing::Lines => State::Line,
+            Framing::Values => State::Gap,
+            Framing::List => State::ListStart,
+        };
+        Self { state, scanner: Scanner::default(), limit, start: 0, scanned: 0, skipping: false, items_seen: false }
+    }
+
+    /// The next frame in `buffer`, which holds everything that has arrived and was not reclaimed; `None` when more is
+    /// needed.
+    #[must_use]
+    pub fn next_frame<'b>(&mut self, buffer: &'b [u8]) -> Option<Frame<'b>> {
+        while self.scanned < buffer.len() {
+            let found = match self.state {
+                State::Line => self.on_line(buffer),
+                State::Gap => self.on_gap(buffer),
+                State::Value => self.on_value(buffer, State::Gap).map(Found::Value),
+                State::Stray => self.on_stray(buffer),
+                State::ListStart => self.on_list_start(buffer),
+                State::Fields => self.on_fields(buffer),
+                State::Name => self.on_name(buffer),
+                State::Colon { name_end } => self.on_colon(buffer, name_end),
+                State::Field { name_end, value } => self.on_field(buffer, name_end, value),
+                State::Items => self.on_items(buffer),
+                State::Item => self.on_value(buffer, State::Items).map(Found::Item),
+                State::Done | State::NotAList => {
+                    self.drop_all(buffer);
+                    None
+                }
+            };
+            if let Some(found) = found {
+                return Some(self.frame(buffer, found));
+            }
+            self.enforce_limit();
+        }
+        None
+    }
+
+    /// How many bytes at the front of the buffer are not needed any more. The caller drops them before the next call.
+    #[must_use]
+    pub fn reclaim(&mut self) -> usize {
+        let count = core::mem::take(&mut self.start);
+        self.scanned -= count;
+        count
+    }
+
+    /// Whether the body may end here. A line without its end was cut off, and a list has all its brackets.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        match self.state {
+            State::Line => self.start == self.scanned && !self.skipping,
+            State::Gap | State::Done => true,
+            _ => false,
+        }
+    }
+
+    fn on_line(&mut self, buffer: &[u8]) -> Option<Found> {
+        if self.start == self.scanned && !self.skipping {
+            self.skip_space(buffer)?;
+        }
+        let Some(length) = memchr(b'\n', &buffer[self.scanned..]) else {
+            self.scanned = buffer.len();
+            return None;
+        };
+        Some(Found::Value(self.end_frame(self.scanned + length, self.scanned + length + 1)))
+    }
+
+    fn on_gap(&mut self, buffer: &[u8]) -> Option<Found> {
+        if let Some(byte) = self.skip_space(buffer) {
+            self.state = if matches!(byte, b'{' | b'[') { State::Value } else { State::Stray };
+        }
+        None
+    }
+
+    fn on_stray(&mut self, buffer: &[u8]) -> Option<Found> {
+        let found = self.on_line(buffer)?;
+        self.state = State::Gap;
+        Some(found)
+    }
+
+    /// Goes on to the end of a value, and from there to `after`.
+    fn on_value(&mut self, buffer: &[u8], after: State) -> Option<Range<usize>> {
+        let Some(length) = self.scanner.end_of_value(&buffer[self.scanned..]) else {
+            self.scanned = buffer.len();
+            return None;
+        };
+        self.state = after;
+        Some(self.end_frame(self.scanned + length, self.scanned + length))
+    }
+
+    fn on_list_start(&mut self, buffer: &[u8]) -> Option<Found> {
+        let byte = self.skip_space(buffer)?;
+        if byte != b'{' {
+            return self.give_up(buffer);
+        }
+        self.skip_byte();
+        self.state = State::Fields;
+        None
+    }
+
+    fn on_fields(&mut self, buffer: &[u8]) -> Option<Found> {
+        match self.skip_space(buffer)? {
+            b',' => self.skip_byte(),
+            b'"' => self.state = State::Name,
+            b'}' if self.items_seen => {
+                self.skip_byte();
+                self.state = State::Done;
+                return Some(Found::ListEnd);
+            }
+            _ => return self.give_up(buffer),
+        }
+        None
+    }
+
+    fn on_name(&mut self, buffer: &[u8]) -> Option<Found> {
+        match self.scanner.end_of_value(&buffer[self.scanned..]) {
+            None => self.scanned = buffer.len(),
+            Some(length) => {
+                self.scanned += length;
+                self.state = State::Colon { name_end: self.scanned - 1 - self.start };
+            }
+        }
+        None
+    }
+
+    fn on_colon(&mut self, buffer: &[u8], name_end: usize) -> Option<Found> {
+        let byte = buffer[self.scanned];
+        if byte == b':' || is_space(byte) {
+            self.scanned += 1;
+        } else if self.is_ambiguous(buffer, name_end) {
+            return self.give_up(buffer);
+        } else if byte == b'[' && self.is_items(buffer, name_end) {
+            self.scanned += 1;
+            self.start = self.scanned;
+            self.items_seen = true;
+            self.state = State::Items;
+        } else {
+            self.state = State::Field { name_end, value: self.scanned - self.start };
+        }
+        None
+    }
+
+    /// A field around the items. Items that are no array but null are none; as anything else they make no list. A field
+    /// over the limit is skipped unread.
+    fn on_field(&mut self, buffer: &[u8], name_end: usize, value: usize) -> Option<Found> {
+        let is_items = self.is_items(buffer, name_end);
+        let frame = self.on_value(buffer, State::Fields)?;
+        let is_items = is_items && frame.len() <= self.limit;
+        if is_items && &buffer[frame.start + value..frame.end] != b"null" {
+            return self.give_up(buffer);
+        }
+        self.items_seen |= is_items;
+        Some(Found::Field { frame, name_end, value })
+    }
+
+    fn is_items(&self, buffer: &[u8], name_end: usize) -> bool {
+        !self.skipping && &buffer[self.start..self.start + name_end] == b"\"items"
+    }
+
+    /// Whether a field is `items` for the second time, or is `items` by escapes only, as no server writes it. Go takes the
+    /// last field of a name, and these frames are taken as they come, so which objects there are is not known.
+    fn is_ambiguous(&self, buffer: &[u8], name_end: usize) -> bool {
+        if self.skipping {
+            return false;
+        }
+        let is_items = self.is_items(buffer, name_end);
+        if is_items { self.items_seen } else { names_items(&buffer[self.start + 1..self.start + name_end]) }
+    }
+
+    fn on_items(&mut self, buffer: &[u8]) -> Option<Found> {
+        match self.skip_space(buffer)? {
+            b',' => self.skip_byte(),
+            b']' => {
+                self.skip_byte();
+                self.state = State::Fields;
+            }
+            b'}' => return self.give_up(buffer),
+            _ => self.state = State::Item,
+        }
+        None
+    }
+
+    fn give_up(&mut self, buffer: &[u8]) -> Option<Found> {
+        self.drop_all(buffer);
+        self.state = State::NotAList;
+        Some(Found::NotAList)
+    }
+
+    /// Ends the frame before `end`; the next one begins at `next`.
+    fn end_frame(&mut self, end: usize, next: usize) -> Range<usize> {
+        let frame = self.start..end;
+        self.start = next;
+        self.scanned = next;
+        frame
+    }
+
+    /// Skips white space between frames; gives the byte behind it.
+    fn skip_space(&mut self, buffer: &[u8]) -> Option<u8> {
+        let spaces = buffer[self.scanned..].iter().take_while(|byte| is_space(**byte)).count();
+        self.scanned += spaces;
+        self.start = self.scanned;
+        buffer.get(self.scanned).copied()
+    }
+
+    fn skip_byte(&mut self) {
+        self.scanned += 1;
+        self.start = self.scanned;
+    }
+
+    fn drop_all(&mut self, buffer: &[u8]) {
+        self.scanned = buffer.len();
+        self.start = self.scanned;
+    }
+
+    fn enforce_limit(&mut self) {
+        self.skipping |= self.scanned - self.start > self.limit;
+        if self.skipping {
+            self.start = self.scanned;
+        }
+    }
+
+    fn frame<'b>(&mut self, buffer: &'b [u8], found: Found) -> Frame<'b> {
+        let range = match &found {
+            Found::Value(range) | Found::Item(range) | Found::Field { frame: range, .. } => range.clone(),
+            Found::ListEnd => return Frame::ListEnd,
+            Found::NotAList => return Frame::NotAList,
+        };
+        if core::mem::take(&mut self.skipping) || range.len() > self.limit {
+            return Frame::TooLong;
+        }
+        let frame = &buffer[range];
+        match found {
+            Found::Item(_) => Frame::Item(frame),
+            Found::Field { name_end, value, .. } => Frame::Field { name: &frame[1..name_end], value: &frame[value..] },
+            _ => Frame::Value(frame),
+        }
+    }
+}
+
+/// Whether a name, without its quotes, is `items` once its escapes are read.
+fn names_items(mut name: &[u8]) -> bool {
+    b"items".iter().all(|letter| {
+        let (read, rest) = match name {
+            [b'\\', b'u', hex @ ..] if hex.len() >= 4 => {
+                let hex = core::str::from_utf8(&hex[..4]).ok();
+                (hex.and_then(|hex| u16::from_str_radix(hex, 16).ok()), &name[6..])
+            }
+            [byte, rest @ ..] => (Some(u16::from(*byte)), rest),
+            [] => (None, name),
+        };
+        name = rest;
+        read == Some(u16::from(*letter))
+    }) && name.is_empty()
+}
+
+/// A frame as places in the buffer.
+enum Found {
+    Value(Range<usize>),
+    Item(Range<usize>),
+    Field { frame: Range<usize>, name_end: usize, value: usize },
+    ListEnd,
+    NotAList,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,278 @@
+use super::Resource;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt::{self, Write};
+use core::time::Duration;
+
+/// The number of a request: given out by the machine that asks, never used twice. Input under an old one is dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// One request of the list-watch protocol; a transport adds the server and the credentials.
+///
+/// [`Display`](fmt::Display) writes the request target; [`Request::parse`] reads one back.
+///
+/// ```
+/// use listwatch_core::request::{Request, Verb};
+/// use listwatch_core::Resource;
+///
+/// let request = Request {
+///     resource: Resource::new("/api/v1/pods").with_labels("app in (a,b)"),
+///     verb: Verb::List { limit: Some(500), continue_token: None, resource_version: None },
+/// };
+/// assert_eq!(request.to_string(), "/api/v1/pods?labelSelector=app%20in%20%28a%2Cb%29&limit=500");
+/// assert_eq!(Request::parse(&request.to_string()), request);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What is asked for.
+    pub resource: Resource,
+    /// What is done with it.
+    pub verb: Verb,
+}
+
+/// What a request does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// One page, or all, of the collection as it stands.
+    List {
+        /// How many objects a page has at most; `None` for all in one answer.
+        limit: Option<u32>,
+        /// What the page before said to go on with.
+        continue_token: Option<Arc<str>>,
+        /// Not older than this; `None` for the most recent state.
+        resource_version: Option<Arc<str>>,
+    },
+    /// The changes from a version on.
+    Watch {
+        /// The version after which the changes begin.
+        resource_version: Option<Arc<str>>,
+        /// After how long the server ends the answer by itself.
+        timeout: Option<Duration>,
+        /// Whether the stream begins with the state of every object (watch-list).
+        initial_events: bool,
+    },
+}
+
+/// The three questions that the protocol knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Query {
+    /// A list, or a page of one.
+    List,
+    /// A watch.
+    Watch,
+    /// A watch that begins with the initial events.
+    WatchList,
+}
+
+impl Request {
+    /// Which question this is.
+    #[must_use]
+    pub fn query(&self) -> Query {
+        match self.verb {
+            Verb::List { .. } => Query::List,
+            Verb::Watch { initial_events: false, .. } => Query::Watch,
+            Verb::Watch { initial_events: true, .. } => Query::WatchList,
+        }
+    }
+
+    /// The token of the page that is asked for; `None` on the first page and on a watch.
+    #[must_use]
+    pub fn continue_token(&self) -> Option<&str> {
+        match &self.verb {
+            Verb::List { continue_token, .. } => continue_token.as_deref(),
+            Verb::Watch { .. } => None,
+        }
+    }
+
+    /// What to send as `Accept`. A server that cannot leave out the rest of an object sends all of it.
+    ///
+    /// ```
+    /// use listwatch_core::request::Request;
+    /// use listwatch_core::Resource;
+    ///
+    /// let mut request = Request::parse("/api/v1/pods?limit=500");
+    /// assert_eq!(request.accept(), "application/json");
+    /// request.resource = request.resource.metadata_only();
+    /// let (metadata, _) = request.accept().split_once(',').unwrap();
+    /// assert_eq!(metadata, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
+    /// ```
+    #[must_use]
+    pub fn accept(&self) -> &'static str {
+        match (self.resource.is_metadata_only(), self.query()) {
+            (false, _) => "application/json",
+            (true, Query::List) => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+            (true, Query::Watch | Query::WatchList) => {
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+            }
+        }
+    }
+
+    /// Reads a request target, as recorded or as received. Unknown parameters are ignored, and headers are not part of
+    /// it.
+    #[must_use]
+    pub fn parse(target: &str) -> Self {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let value = |name: &str| {
+            let found = query.split('&').find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name));
+            found.map(|(_, value)| percent_decode(value)).filter(|value| !value.is_empty())
+        };
+        let shared = |name: &str| value(name).map(Arc::<str>::from);
+        let number = |name: &str| value(name).and_then(|value| value.parse::<u32>().ok());
+        let flag = |name: &str| matches!(value(name).as_deref(), Some("1" | "true"));
+        let (labels, fields) = (shared("labelSelector"), shared("fieldSelector"));
+        let resource = Resource::new(path)
+            .with_labels(labels.as_deref().unwrap_or_default())
+            .with_fields(fields.as_deref().unwrap_or_default());
+        let verb = if flag("watch") {
+            Verb::Watch {
+                resource_version: shared("resourceVersion"),
+                timeout: number("timeoutSeconds").map(|seconds| Duration::from_secs(seconds.into())),
+                initial_events: flag("sendInitialEvents"),
+            }
+        } else {
+            Verb::List {
+                limit: number("limit"),
+                continue_token: shared("continue"),
+                resource_version: shared("resourceVersion"),
+            }
+        };
+        Self { resource, verb }
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.resource.path())?;
+        let mut query = QueryString { f, separator: '?' };
+        query.text("labelSelector", self.resource.labels())?;
+        query.text("fieldSelector", self.resource.fields())?;
+        match &self.verb {
+            Verb::List { limit, continue_token, resource_version } => {
+                if let Some(limit) = limit {
+                    query.pair("limit", limit)?;
+                }
+                query.text("continue", continue_token.as_deref())?;
+                query.text("resourceVersion", resource_version.as_deref())?;
+                // A continue token fixes the version by itself, and the server refuses a match rule beside it.
+                if resource_version.is_some() && continue_token.is_none() {
+                    query.pair("resourceVersionMatch", "NotOlderThan")?;
+                }
+            }
+            Verb::Watch { resource_version, timeout, initial_events } => {
+                query.pair("watch", 1)?;
+                query.pair("allowWatchBookmarks", true)?;
+                if *initial_events {
+                    query.pair("sendInitialEvents", true)?;
+                    query.pair("resourceVersionMatch", "NotOlderThan")?;
+                }
+                query.text("resourceVersion", resource_version.as_deref())?;
+                if let Some(timeout) = timeout {
+                    query.pair("timeoutSeconds", timeout.as_secs())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+struct QueryString<'a, 'b> {
+    f: &'a mut fmt::Formatter<'b>,
+    separator: char,
+}
+
+impl QueryString<'_, '_> {
+    fn pair(&mut self, name: &str, value: impl fmt::Display) -> fmt::Result {
+        let separator = core::mem::replace(&mut self.separator, '&');
+        write!(self.f, "{separator}{name}={value}")
+    }
+
+    fn text(&mut self, name: &str, value: Option<&str>) -> fmt::Result {
+        value.map_or(Ok(()), |value| self.pair(name, PercentEncoded(value)))
+    }
+}
+
+/// Text in a path or a query.
+pub(crate) struct PercentEncoded<'a>(pub(crate) &'a str);
+
+impl fmt::Display for PercentEncoded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.0.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => f.write_char(byte.into())?,
+                _ => write!(f, "%{byte:02X}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Decodes `%XX` and `+`; what is not valid stays as it is.
+fn percent_decode(text: &str) -> String {
+    let mut bytes = alloc::vec::Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| byte == b'%').and_then(|hex| core::str::from_utf8(hex).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(decoded) => {
+                bytes.push(decoded);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(if byte == b'+' { b' ' } else { byte });
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_written_request_reads_back() {
+        for verb in [
+            Verb::List { limit: None, continue_token: None, resource_version: None },
+            Verb::List { limit: Some(7), continue_token: Some("a+b/c=".into()), resource_version: None },
+            Verb::List { limit: None, continue_token: None, resource_version: Some("12".into()) },
+            Verb::Watch { resource_version: Some("12".into()), timeout: None, initial_events: false },
+            Verb::Watch { resource_version: None, timeout: Some(Duration::from_secs(290)), initial_events: true },
+        ] {
+            let resource = Resource::new("/api/v1/pods").with_labels("a=ü,b!=c").with_fields("metadata.name=x");
+            let request = Request { resource, verb };
+            assert_eq!(Request::parse(&request.to_string()), request);
+        }
+    }
+
+    #[test]
+    fn a_recorded_target_is_understood() {
+        let request = Request::parse("/api/v1/pods?labelSelector=app%20in%20(svc-00,svc-01)&limit=2&pretty=1");
+        assert_eq!(request.resource.labels(), Some("app in (svc-00,svc-01)"));
+        assert_eq!(request.query(), Query::List);
+        assert_eq!(Request::parse("/x?watch=true&sendInitialEvents=true").query(), Query::WatchList);
+        assert_eq!(Request::parse("/x?watch=1&resourceVersion=5").query(), Query::Watch);
+    }
+
+    #[test]
+    fn metadata_only_is_asked_for_in_the_words_of_each_query() {
+        let accepted = |target: &str| {
+            let Request { resource, verb } = Request::parse(target);
+            Request { resource: resource.metadata_only(), verb }.accept()
+        };
+        assert!(accepted("/pods?limit=7").starts_with("application/json;as=PartialObjectMetadataList;"));
+        for target in ["/pods?watch=1&resourceVersion=5", "/pods?watch=1&sendInitialEvents=true"] {
+            assert!(accepted(target).starts_with("application/json;as=PartialObjectMetadata;"), "{target}");
+        }
+        assert!(accepted("/pods").ends_with(",application/json"), "whole objects are better than a 406");
+    }
+
+    #[test]
+    fn a_percent_sign_that_encodes_nothing_stays() {
+        assert_eq!(percent_decode("100%"), "100%");
+        assert_eq!(percent_decode("%zz%2"), "%zz%2");
+        assert_eq!(percent_decode("%"), "%");
+    }
+}

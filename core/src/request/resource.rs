@@ -1,0 +1,233 @@
+use super::request::PercentEncoded;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A collection that can be listed and watched, and which of its objects.
+///
+/// ```
+/// use listwatch_core::Resource;
+///
+/// let pods = Resource::new("/api/v1/pods").with_labels("app=web");
+/// assert_eq!(pods, Resource::named("v1/pods")?.with_labels("app=web"));
+///
+/// let deployments = Resource::named("apps/v1/deployments")?.in_namespace("web");
+/// assert_eq!(deployments.path(), "/apis/apps/v1/namespaces/web/deployments");
+/// # Ok::<(), listwatch_core::request::ParseResourceError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Resource {
+    path: Arc<str>,
+    labels: Option<Arc<str>>,
+    fields: Option<Arc<str>>,
+    metadata_only: bool,
+}
+
+impl Resource {
+    /// The collection at `path`, such as `/api/v1/pods` or `/apis/apps/v1/namespaces/web/deployments`.
+    #[must_use]
+    pub fn new(path: &str) -> Self {
+        Self { path: path.into(), labels: None, fields: None, metadata_only: false }
+    }
+
+    /// The collection of all objects with this name in the API: version and plural, `v1/pods`, with the group before
+    /// them where there is one, `apps/v1/deployments`.
+    ///
+    /// # Errors
+    /// Where `name` is not of this form.
+    pub fn named(name: &str) -> Result<Self, ParseResourceError> {
+        let parts: Vec<&str> = name.split('/').collect();
+        match parts[..] {
+            [version, plural] if is_version(version) && is_name(plural) => Ok(Self::new(&format!("/api/{name}"))),
+            [group, version, plural] if is_name(group) && is_version(version) && is_name(plural) => {
+                Ok(Self::new(&format!("/apis/{name}")))
+            }
+            _ => Err(ParseResourceError(name.into())),
+        }
+    }
+
+    /// Only the objects of one namespace; an empty one is all of them. This namespace takes the place of one that the path
+    /// has already. Whatever could mean something else in a path is escaped, so that what is no name of a namespace is
+    /// the name of none.
+    ///
+    /// The path alone does not say whether a resource has namespaces: for one that is cluster-scoped, such as `v1/nodes`,
+    /// the server answers 404. Discovery knows (`ApiResource::namespaced`).
+    #[must_use]
+    pub fn in_namespace(mut self, namespace: &str) -> Self {
+        if let Some((version, plural)) = without_namespace(&self.path) {
+            // A segment of dots would be taken for a step.
+            let namespace = match namespace.contains(|c| c != '.') {
+                true => PercentEncoded(namespace).to_string(),
+                false => namespace.replace('.', "%2E"),
+            };
+            self.path = match &*namespace {
+                "" => format!("{version}/{plural}"),
+                namespace => format!("{version}/namespaces/{namespace}/{plural}"),
+            }
+            .into();
+        }
+        self
+    }
+
+    /// Only objects that the label selector matches; an empty one is none.
+    #[must_use]
+    pub fn with_labels(mut self, selector: &str) -> Self {
+        self.labels = Some(selector.into()).filter(|_| !selector.is_empty());
+        self
+    }
+
+    /// Only objects that the field selector matches; an empty one is none.
+    #[must_use]
+    pub fn with_fields(mut self, selector: &str) -> Self {
+        self.fields = Some(selector.into()).filter(|_| !selector.is_empty());
+        self
+    }
+
+    /// Only the metadata of each object: the server leaves out the rest (`PartialObjectMetadata`), where it can.
+    #[must_use]
+    pub fn metadata_only(mut self) -> Self {
+        self.metadata_only = true;
+        self
+    }
+
+    /// The path without a query.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The label selector.
+    #[must_use]
+    pub fn labels(&self) -> Option<&str> {
+        self.labels.as_deref()
+    }
+
+    /// The field selector.
+    #[must_use]
+    pub fn fields(&self) -> Option<&str> {
+        self.fields.as_deref()
+    }
+
+    /// Whether only metadata is asked for.
+    #[must_use]
+    pub fn is_metadata_only(&self) -> bool {
+        self.metadata_only
+    }
+}
+
+/// What is not the name of a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseResourceError(Arc<str>);
+
+impl fmt::Display for ParseResourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} is no resource; name its version and its plural, such as v1/pods or apps/v1/deployments",
+            self.0
+        )
+    }
+}
+
+impl core::error::Error for ParseResourceError {}
+
+/// The version's path and the plural of a collection, without the namespace that may stand between them.
+fn without_namespace(path: &str) -> Option<(&str, &str)> {
+    let (before, plural) = path.rsplit_once('/')?;
+    let mut parts = before.rsplitn(3, '/');
+    let version = match (parts.next(), parts.next(), parts.next()) {
+        (Some(_), Some("namespaces"), version) => version,
+        _ => None,
+    };
+    let version = version.filter(|path| path.rsplit('/').next().is_some_and(is_version));
+    Some((version.unwrap_or(before), plural))
+}
+
+/// `v1`, `v2beta1` and the like: what tells `apps/v1` apart from `v1/pods`.
+fn is_version(text: &str) -> bool {
+    let number = text.strip_prefix('v').unwrap_or_default();
+    number.starts_with(|first: char| first.is_ascii_digit()) && is_name(text)
+}
+
+/// Whether `text` can stand in a path as it is: what Kubernetes allows in names.
+fn is_name(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    !text.is_empty() && text.chars().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_is_named_by_group_version_and_plural() {
+        let path = |name| Resource::named(name).unwrap().path().to_string();
+        assert_eq!(path("v1/pods"), "/api/v1/pods");
+        assert_eq!(path("apps/v1/deployments"), "/apis/apps/v1/deployments");
+        assert_eq!(path("metrics.k8s.io/v1beta1/pods"), "/apis/metrics.k8s.io/v1beta1/pods");
+        assert_eq!(Resource::named("v1/pods").unwrap().in_namespace("").path(), "/api/v1/pods");
+        assert_eq!(Resource::named("v1/pods").unwrap().in_namespace("a").path(), "/api/v1/namespaces/a/pods");
+    }
+
+    #[test]
+    fn a_namespace_cannot_lead_to_another_resource() {
+        let path = |namespace| Resource::named("v1/pods").unwrap().in_namespace(namespace).path().to_string();
+        assert_eq!(path("a/secrets?x=/"), "/api/v1/namespaces/a%2Fsecrets%3Fx%3D%2F/pods");
+        assert_eq!(path(".."), "/api/v1/namespaces/%2E%2E/pods");
+    }
+
+    #[test]
+    fn a_second_namespace_made_a_path_with_two() {
+        let twice = Resource::named("v1/pods").unwrap().in_namespace("a").in_namespace("b");
+        assert_eq!(twice.path(), "/api/v1/namespaces/b/pods");
+        assert_eq!(twice.in_namespace("").path(), "/api/v1/pods", "an empty one is all of them");
+        let path = |path: &str| Resource::new(path).in_namespace("b").path().to_string();
+        assert_eq!(path("/api/v1/namespaces/a/pods"), "/api/v1/namespaces/b/pods");
+        assert_eq!(path("/apis/apps/v1/namespaces/a/deployments"), "/apis/apps/v1/namespaces/b/deployments");
+        assert_eq!(path("/k8s/clusters/c-1/api/v1/namespaces/a/pods"), "/k8s/clusters/c-1/api/v1/namespaces/b/pods");
+    }
+
+    #[test]
+    fn what_only_looks_like_a_namespace_stays() {
+        let path = |path: &str| Resource::new(path).in_namespace("b").path().to_string();
+        assert_eq!(path("/api/v1/namespaces"), "/api/v1/namespaces/b/namespaces");
+        assert_eq!(path("/apis/x/v1/widgets"), "/apis/x/v1/namespaces/b/widgets");
+        assert_eq!(path("/namespaces/x/api/v1/pods"), "/namespaces/x/api/v1/namespaces/b/pods", "a proxy's path");
+        assert_eq!(path("pods"), "pods");
+    }
+
+    /// A server answers 404: better than all objects, where one namespace was asked for.
+    #[test]
+    fn a_cluster_scoped_resource_in_a_namespace_is_not_all_of_it() {
+        for (name, path) in
+            [("v1/nodes", "/api/v1/namespaces/a/nodes"), ("v1/namespaces", "/api/v1/namespaces/a/namespaces")]
+        {
+            let resource = Resource::named(name).unwrap();
+            assert_eq!(resource.clone().in_namespace("a").path(), path);
+            assert_eq!(resource.clone().in_namespace("b").in_namespace("a").path(), path);
+            assert_eq!(resource.clone().in_namespace("a").in_namespace(""), resource);
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_of_a_resource_is_refused_with_advice() {
+        for name in [
+            "",
+            "pods",
+            "v1",
+            "v1/",
+            "/pods",
+            "apps/deployments",
+            "v1/Pods",
+            "v1/pods/x",
+            "a/v1/b/c",
+            "v1/p ds",
+            "v1/../x",
+        ] {
+            let error = Resource::named(name).unwrap_err().to_string();
+            assert!(error.contains(&format!("{name:?}")) && error.contains("v1/pods"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! One machine for many tasks or threads: a lock around it, and wakers that are called when it is open again.
+
+#[cfg(feature = "alloc")]
+mod cache;
+#[cfg(feature = "alloc")]
+mod delays;
+#[cfg(feature = "alloc")]
+mod get;
+#[cfg(feature = "alloc")]
+mod job_guard;
+mod lock;
+#[cfg(feature = "alloc")]
+mod on_panic;
+#[cfg(feature = "std")]
+mod std_lock;
+#[cfg(feature = "alloc")]
+mod wakers;
+#[cfg(feature = "alloc")]
+mod work_queue;
+
+#[cfg(feature = "alloc")]
+pub use delays::{Delays, Due};
+#[cfg(feature = "alloc")]
+pub use get::Get;
+#[cfg(feature = "alloc")]
+pub use job_guard::JobGuard;
+#[cfg(feature = "critical-section")]
+pub use lock::CriticalSectionLock;
+#[cfg(feature = "spin")]
+pub use lock::SpinLock;
+pub use lock::{CellLock, Lock};
+#[cfg(feature = "std")]
+pub use std_lock::StdLock;
+#[cfg(feature = "alloc")]
+pub use work_queue::SharedWorkQueue;
+
+use core::fmt;
+
+/// A value behind a lock of the kind `L`.
+///
+/// The machines take `&mut self` and hold no lock. This is how several tasks come to one:
+///
+/// ```
+/// use listwatch_core::sync::{CellLock, Shared};
+/// use listwatch_core::WorkQueue;
+///
+/// let queue = Shared::<_, CellLock>::new(WorkQueue::<u32>::default());
+/// queue.with(|queue| queue.add(7));
+/// assert_eq!(queue.read(|queue| queue.len()), 1);
+/// ```
+pub struct Shared<T, L: Lock> {
+    cell: L::Cell<T>,
+}
+
+impl<T, L: Lock> Shared<T, L> {
+    /// Puts a lock around `value`.
+    #[must_use]
+    pub fn new(value: T) -> Self {
+        Self { cell: L::new(value) }
+    }
+
+    /// Calls `f` when nobody else has the value, and keeps everybody else out until it returns.
+    pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        L::with(&self.cell, f)
+    }
+
+    /// Calls `f` with the value, which others may be reading too.
+    pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> R {
+        L::read(&self.cell, f)
+    }
+}
+
+impl<T: Default, L: Lock> Default for Shared<T, L> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T, L: Lock> fmt::Debug for Shared<T, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "std")]
+mod tests;

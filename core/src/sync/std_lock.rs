@@ -1,0 +1,139 @@
+use super::Lock;
+use super::lock::came_back;
+use core::cell::Cell;
+use core::ptr;
+use parking_lot::RwLock;
+
+/// A reader-writer lock, for targets with the standard library. A panic under it, in an index function say, does not
+/// poison it.
+///
+/// A closure that reads may read the same value once more, also while a writer waits, which goes first otherwise. One
+/// that comes back to write, or to read what it is changing, would wait for itself: it panics instead and says so. (That
+/// is told by thread, eight locks deep. Two threads that each hold one lock and want the other's wait for ever.)
+#[derive(Clone, Copy, Debug)]
+pub enum StdLock {}
+
+/// A value behind a [`StdLock`].
+#[derive(Debug)]
+pub struct StdCell<T>(RwLock<T>);
+
+impl Lock for StdLock {
+    type Cell<T> = StdCell<T>;
+
+    fn new<T>(value: T) -> StdCell<T> {
+        StdCell(RwLock::new(value))
+    }
+
+    fn with<T, R>(cell: &StdCell<T>, f: impl FnOnce(&mut T) -> R) -> R {
+        let _held = Held::enter(cell, Mode::Writing);
+        f(&mut cell.0.write())
+    }
+
+    fn read<T, R>(cell: &StdCell<T>, f: impl FnOnce(&T) -> R) -> R {
+        let held = Held::enter(cell, Mode::Reading);
+        // A writer that waits waits for this thread too, so a second read must not wait for that writer.
+        let value = if held.is_second { cell.0.read_recursive() } else { cell.0.read() };
+        f(&value)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Reading,
+    Writing,
+}
+
+/// The locks that a thread is under, by their address.
+struct Stack {
+    locks: [Cell<(usize, Mode)>; DEEPEST],
+    depth: Cell<usize>,
+}
+
+/// Further in, nothing is told any more.
+const DEEPEST: usize = 8;
+
+std::thread_local! {
+    static STACK: Stack =
+        const { Stack { locks: [const { Cell::new((0, Mode::Reading)) }; DEEPEST], depth: Cell::new(0) } };
+}
+
+/// A thread is under a lock until this is dropped.
+struct Held {
+    is_second: bool,
+}
+
+impl Held {
+    #[inline]
+    fn enter<T>(cell: &StdCell<T>, mode: Mode) -> Self {
+        let address = ptr::from_ref(cell).addr();
+        STACK.with(|stack| {
+            let depth = stack.depth.get();
+            let outer = stack.locks.iter().take(depth).map(Cell::get).find(|(lock, _)| *lock == address);
+            if outer.is_some_and(|(_, outer)| (outer, mode) != (Mode::Reading, Mode::Reading)) {
+                came_back();
+            }
+            if let Some(place) = stack.locks.get(depth) {
+                place.set((address, mode));
+            }
+            stack.depth.set(depth + 1);
+            Self { is_second: outer.is_some() }
+        })
+    }
+}
+
+impl Drop for Held {
+    #[inline]
+    fn drop(&mut self) {
+        STACK.with(|stack| stack.depth.set(stack.depth.get() - 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::Shared;
+    use alloc::sync::Arc;
+    use core::time::Duration;
+    use std::sync::mpsc::channel;
+    use std::thread::{spawn, yield_now};
+
+    #[test]
+    fn a_second_read_beside_a_waiting_writer_does_not_wait_for_ever() {
+        let number = Arc::new(Shared::<u32, StdLock>::new(1));
+        let (done, is_done) = channel();
+        let reader = Arc::clone(&number);
+        // Threads that are not joined, because they would wait for each other for ever.
+        spawn(move || {
+            reader.read(|first| {
+                let writer = Arc::clone(&reader);
+                spawn(move || writer.with(|number| *number += 1));
+                while reader.cell.0.try_read().is_some() {
+                    yield_now();
+                }
+                let _ = done.send(reader.read(|second| first + second));
+            });
+        });
+        assert_eq!(is_done.recv_timeout(Duration::from_secs(20)), Ok(2));
+        while number.read(|number| *number) != 2 {
+            yield_now();
+        }
+    }
+
+    #[test]
+    fn a_panic_under_the_lock_does_not_poison_it() {
+        let number = Shared::<u32, StdLock>::new(1);
+        let panicked = std::thread::scope(|s| s.spawn(|| number.with(|_| panic!("on purpose"))).join().is_err());
+        assert!(panicked);
+        assert_eq!(number.with(|n| *n), 1);
+    }
+
+    #[test]
+    fn locks_inside_of_others_are_told_apart() {
+        let locks: alloc::vec::Vec<Shared<u32, StdLock>> = (0..2 * DEEPEST as u32).map(Shared::new).collect();
+        fn sum(locks: &[Shared<u32, StdLock>]) -> u32 {
+            locks.split_first().map_or(0, |(first, rest)| first.with(|number| *number + sum(rest)))
+        }
+        assert_eq!((sum(&locks), sum(&locks)), (120, 120));
+        assert_eq!(STACK.with(|stack| stack.depth.get()), 0);
+    }
+}

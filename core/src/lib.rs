@@ -52,102 +52,52 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
-mod time;
-pub use time::{Instant, earliest};
-
-mod text;
-pub use text::{Printable, is_printable};
+pub mod text;
+pub mod time;
 
 #[cfg(any(test, feature = "json"))]
 mod random;
-
-mod storage;
-#[cfg(feature = "fixed")]
-pub use storage::Fixed;
-#[cfg(feature = "alloc")]
-pub use storage::Heap;
-pub use storage::{Full, Keyed, KnownObjects, Mem};
+pub mod storage;
 
 #[cfg(feature = "alloc")]
-mod object;
-#[cfg(feature = "alloc")]
-pub use object::{
-    Key, LabelSelector, Meta, MetaBuilder, ParseVersionError, Object, OwnerReference, SelectorError, compare_versions,
-};
-
-mod wire;
-pub use wire::{CONCATENATED_JSON, Frame, Framer, Framing};
-#[cfg(feature = "json")]
-pub use wire::{Change, Decoder, DecodeOptions, ListMeta, MetadataOnly, Raw, Status, DecodeError, WatchEvent};
-#[cfg(feature = "alloc")]
-pub use wire::{ParseResourceError, Query, Request, RequestId, Resource, Verb};
-
-#[cfg(feature = "alloc")]
-mod transport;
-#[cfg(feature = "embedded-io")]
-pub use transport::{Blocking, BlockingSource};
-#[cfg(feature = "alloc")]
-pub use transport::{ResponseHead, Incoming, ListerWatcher, TransportError, TransportErrorKind, ReadContext};
-#[cfg(feature = "stream")]
-pub use transport::{StreamPart, StreamTransport};
+pub mod object;
 
 #[cfg(feature = "json")]
-mod client;
-#[cfg(feature = "json")]
-pub use client::{
-    Api, ApiCall, ApiClient, ApiError, ApiFn, ApiResource, ApiRequest, ApiResponse, ApiTransport, Calls, ConflictRetry,
-    DeleteOptions, Discovery, Method, ObjectList, Patch, PropagationPolicy, Reply, Scale, ScaleSpec, ScaleStatus,
-};
+pub mod decode;
+pub mod framing;
+#[cfg(feature = "alloc")]
+pub mod request;
 
-mod fifo;
+#[cfg(feature = "json")]
+pub mod api;
+#[cfg(feature = "alloc")]
+pub mod transport;
+
+pub mod cache;
+pub mod fifo;
+pub mod queue;
+
+#[cfg(feature = "json")]
+pub mod informer;
+#[cfg(feature = "json")]
+pub mod reflector;
+
+pub mod sync;
+
+#[cfg(feature = "alloc")]
+pub use cache::Indexer;
 #[cfg(feature = "alloc")]
 pub use fifo::DeltaFifo;
-#[cfg(feature = "fixed")]
-pub use fifo::FixedDeltaFifo;
-pub use fifo::{Delta, DeltaFifoIn, Order, Popped};
-
-mod indexer;
-#[cfg(feature = "fixed")]
-pub use indexer::FixedIndexer;
+#[cfg(feature = "json")]
+pub use informer::{Driver, Event, Informer, InformerConfig};
 #[cfg(feature = "alloc")]
-pub use indexer::{Cache, Indexer};
-pub use indexer::{IndexId, IndexerIn};
-
-mod queue;
-#[cfg(feature = "fixed")]
-pub use queue::FixedWorkQueue;
+pub use object::{Key, Meta, Object};
 #[cfg(feature = "alloc")]
 pub use queue::WorkQueue;
-pub use queue::{
-    Added, DefaultControllerRateLimiter, Discipline, Drained, Durations, ExponentialBackoff, FastSlow, Fifo, Job,
-    Lanes, MaxOf, MaxWait, Priority, QueueMetrics, QueueStats, RateLimiter, TokenBucket, WhileDelayed, WorkQueueIn,
-};
-
 #[cfg(feature = "json")]
-mod reflector;
-#[cfg(feature = "json")]
-pub use reflector::{
-    Action, Answer, Backoff, Consistency, During, Failure, FailureClass, FailureReport, Input, Pace, Phase, REACTIONS,
-    Reaction, ReactionRow, Reflector, ReflectorConfig, RetryDelays, Step,
-};
-
-#[cfg(feature = "json")]
-mod informer;
-#[cfg(feature = "json")]
-pub use informer::{Event, Informer, InformerConfig, InformerStatus};
-
-#[cfg(feature = "json")]
-mod driver;
-#[cfg(feature = "json")]
-pub use driver::{Driver, Pumped};
-
-mod shared;
-#[cfg(feature = "critical-section")]
-pub use shared::CriticalSectionLock;
-#[cfg(feature = "spin")]
-pub use shared::SpinLock;
-#[cfg(feature = "std")]
-pub use shared::StdLock;
-pub use shared::{CellLock, Lock, Shared};
+pub use reflector::Reflector;
 #[cfg(feature = "alloc")]
-pub use shared::{Delays, Due, Get, JobGuard, SharedWorkQueue};
+pub use request::Resource;
+pub use time::Instant;
+#[cfg(feature = "alloc")]
+pub use transport::ListerWatcher;

@@ -223,14 +223,17 @@ impl<T, L, C> fmt::Debug for Events<T, L, C> {
 
 #[cfg(test)]
 mod tests {
-    use crate::synced::NotSynced;
     use crate::decode::MetadataOnly;
     use crate::informer::InformerStatus;
     use crate::reflector::{Action, FailureClass};
     use crate::request::{Request, RequestId, Verb};
     use crate::sync::{SharedWorkQueue, StdLock};
+    use crate::synced::NotSynced;
     use crate::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
-    use crate::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Instant, Key, ListerWatcher, Outcome, Resource, Workers, run};
+    use crate::{
+        Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Instant, Key, ListerWatcher, Outcome,
+        Resource, Workers, run,
+    };
     use core::pin::pin;
     use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
     use core::task::{Context, Poll, Waker, ready};
@@ -424,7 +427,12 @@ mod tests {
             let n = self.taken;
             self.taken += 1;
             let text = match (self.opened, n) {
-                (_, 0) => return Poll::Ready(Incoming::Head { id, head: ResponseHead { status: 200, ..ResponseHead::default() } }),
+                (_, 0) => {
+                    return Poll::Ready(Incoming::Head {
+                        id,
+                        head: ResponseHead { status: 200, ..ResponseHead::default() },
+                    });
+                }
                 (1, 1) => r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#.to_owned(),
                 (1, _) => return Poll::Ready(Incoming::End { id }),
                 (_, n) if n > FLOOD => return Poll::Ready(Incoming::Idle { until: None }),

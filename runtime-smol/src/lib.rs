@@ -24,7 +24,11 @@ pub use synced::{NotSynced, Synced};
 pub use worker_states::Ended;
 pub use workers::{Workers, WorkersBuilder};
 
-pub use listwatch_core::*;
+#[doc(no_inline)]
+pub use listwatch_core::{
+    Driver, Event, Informer, InformerConfig, Instant, Key, ListerWatcher, Object, Resource, WorkQueue, api, cache,
+    decode, fifo, framing, informer, object, queue, reflector, request, storage, sync, text, time, transport,
+};
 #[cfg(feature = "file")]
 pub use listwatch_transport_file as file;
 #[cfg(feature = "http")]

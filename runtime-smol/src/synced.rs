@@ -5,9 +5,9 @@ use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
+use listwatch_core::Instant;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::reflector::Failure;
-use listwatch_core::Instant;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -13,8 +13,8 @@
 use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_core::sync::{Due, Lock, SharedWorkQueue};
 use listwatch_core::Instant;
+use listwatch_core::sync::{Due, Lock, SharedWorkQueue};
 use loom::future::block_on;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use loom::sync::{Arc, Mutex};

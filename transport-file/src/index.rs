@@ -7,8 +7,8 @@ use crate::exchange::{Exchange, Question, Stage, is_list_or_watch, misplaced};
 use crate::exchanges::Exchanges;
 use crate::format::{End, Line, Record, RequestRecord, Text, VERSION, What};
 use crate::tape::Tape;
-use listwatch_core::request::{Query, Request};
 use listwatch_core::Resource;
+use listwatch_core::request::{Query, Request};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -278,7 +278,7 @@ struct Collection(Resource);
 
 impl Collection {
     fn names(&self) -> (&str, Option<&str>, Option<&str>) {
-        (self.0.path(), self.0.labels(), self.0.fields())
+        (self.0.path(), self.0.label_selector(), self.0.field_selector())
     }
 }
 

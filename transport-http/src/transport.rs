@@ -4,9 +4,9 @@ use crate::cluster::Cluster;
 use crate::config_error::ConfigError;
 use crate::connection::{Asked, Exchange, Line, Piece};
 use crate::server::Server;
+use listwatch_core::ListerWatcher;
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
-use listwatch_core::ListerWatcher;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 

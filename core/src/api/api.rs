@@ -184,7 +184,7 @@ pub enum PropagationPolicy {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct DeleteOptions<'a> {
+struct DeleteBody<'a> {
     kind: &'static str,
     api_version: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,10 +205,10 @@ struct Preconditions<'a> {
 }
 
 impl DeleteOptions {
-    fn options(&self) -> DeleteOptions<'_> {
+    fn options(&self) -> DeleteBody<'_> {
         let (uid, resource_version) = (self.uid.as_deref(), self.resource_version.as_deref());
         let has_any = uid.is_some() || resource_version.is_some();
-        DeleteOptions {
+        DeleteBody {
             kind: "DeleteOptions",
             api_version: "v1",
             preconditions: has_any.then_some(Preconditions { uid, resource_version }),

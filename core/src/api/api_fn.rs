@@ -1,6 +1,6 @@
 use super::{ApiRequest, ApiResponse, ApiTransport, Reply};
-use crate::transport::{TransportError, ReadContext};
 use crate::request::RequestId;
+use crate::transport::{ReadContext, TransportError};
 use alloc::collections::BTreeMap;
 use core::fmt;
 use core::task::Poll;

@@ -1,7 +1,7 @@
 use super::{ApiRequest, ApiTransport, Method, Reply};
-use crate::time::{Instant, earliest};
-use crate::transport::{TransportError, TransportErrorKind, ReadContext};
 use crate::request::RequestId;
+use crate::time::{Instant, earliest};
+use crate::transport::{ReadContext, TransportError, TransportErrorKind};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;

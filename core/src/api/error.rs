@@ -1,6 +1,6 @@
+use crate::decode::Status;
 use crate::text::Printable;
 use crate::transport::{ResponseHead, TransportError};
-use crate::decode::Status;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use core::fmt;

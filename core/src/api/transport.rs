@@ -1,7 +1,7 @@
 use super::{ApiRequest, ApiResponse};
-use crate::time::Instant;
-use crate::transport::{TransportError, ReadContext};
 use crate::request::RequestId;
+use crate::time::Instant;
+use crate::transport::{ReadContext, TransportError};
 use alloc::boxed::Box;
 use core::task::Poll;
 

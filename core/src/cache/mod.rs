@@ -1,7 +1,7 @@
 //! The cache: objects by key and by whatever index functions say of them.
 
 #[cfg(feature = "alloc")]
-mod cache;
+mod access;
 mod check;
 mod postings;
 #[cfg(feature = "alloc")]
@@ -12,7 +12,7 @@ mod tests;
 mod unfilled;
 
 #[cfg(feature = "alloc")]
-pub use cache::Cache;
+pub use access::Cache;
 
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};

@@ -1,6 +1,6 @@
 use super::metadata::Metadata;
 use super::tee::{Types, metadata_only};
-use crate::framing::scan::is_space;
+use crate::framing::is_space;
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;

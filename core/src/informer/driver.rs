@@ -1,7 +1,7 @@
 //! The pump between an informer and a transport, for any executor or none.
 
+use super::{Event, Informer};
 use crate::cache::{Cache, Indexer};
-use crate::informer::{Event, Informer};
 use crate::object::Object;
 use crate::reflector::Action;
 use crate::time::{Instant, earliest};

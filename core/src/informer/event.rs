@@ -1,6 +1,6 @@
+use crate::decode::DecodeError;
 use crate::object::{Key, Object};
 use crate::reflector::FailureReport;
-use crate::decode::DecodeError;
 use alloc::sync::Arc;
 use core::fmt;
 
@@ -38,7 +38,7 @@ pub enum Event<T> {
         object: Arc<Object<T>>,
         /// Whether the deletion was seen; otherwise a list no longer had the object (client-go
         /// `DeletedFinalStateUnknown`).
-        certain: bool,
+        final_state_known: bool,
     },
     /// Everything that was there at the start has been told.
     Synced,
@@ -73,7 +73,9 @@ impl<T> Clone for Event<T> {
             Self::Added { object, initial } => Self::Added { object: Arc::clone(object), initial: *initial },
             Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
             Self::Recreated { old, new } => Self::Recreated { old: Arc::clone(old), new: Arc::clone(new) },
-            Self::Deleted { object, certain } => Self::Deleted { object: Arc::clone(object), certain: *certain },
+            Self::Deleted { object, final_state_known } => {
+                Self::Deleted { object: Arc::clone(object), final_state_known: *final_state_known }
+            }
             Self::Synced => Self::Synced,
             Self::Undecodable(undecodable) => Self::Undecodable(undecodable.clone()),
             Self::Failed(failed) => Self::Failed(failed.clone()),
@@ -92,9 +94,11 @@ impl<T> fmt::Debug for Event<T> {
             Self::Added { object, initial } => {
                 f.debug_struct("Added").field("object", &object.meta).field("initial", initial).finish()
             }
-            Self::Deleted { object, certain } => {
-                f.debug_struct("Deleted").field("object", &object.meta).field("certain", certain).finish()
-            }
+            Self::Deleted { object, final_state_known } => f
+                .debug_struct("Deleted")
+                .field("object", &object.meta)
+                .field("final_state_known", final_state_known)
+                .finish(),
             Self::Synced => f.write_str("Synced"),
             Self::Undecodable(undecodable) => f.debug_tuple("Undecodable").field(undecodable).finish(),
             Self::Failed(failed) => f.debug_tuple("Failed").field(failed).finish(),

@@ -1,10 +1,10 @@
 //! From the bytes of an answer to its parts: items, events, the end.
 
-use crate::object::Object;
-use crate::transport::ResponseHead;
 use crate::decode::{DecodeError, DecodeOptions, Decoder, ListMeta, Status, WatchEvent};
 use crate::framing::{Buffer, CONCATENATED_JSON, Frame, Framer, Framing};
+use crate::object::Object;
 use crate::request::{Query, RequestId};
+use crate::transport::ResponseHead;
 use alloc::format;
 use alloc::sync::Arc;
 use serde::de::DeserializeOwned;

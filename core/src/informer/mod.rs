@@ -1,22 +1,24 @@
 //! Reflector, queue and cache as one machine: bytes go in, notifications come out.
 
+mod driver;
 mod event;
 mod intake;
 mod progress;
 mod reading;
 mod status;
 
+pub use driver::{Driver, Pumped};
 pub use event::Event;
 pub use status::InformerStatus;
 
-use crate::fifo::{Delta, DeltaFifo, Order, Popped};
 use crate::cache::{Cache, IndexId, Indexer};
+use crate::decode::{DecodeError, DecodeOptions};
+use crate::fifo::{Delta, DeltaFifo, Order, Popped};
 use crate::object::Object;
 use crate::reflector::{Action, Answer, Input, Phase, Reflector, ReflectorConfig};
+use crate::request::Resource;
 use crate::time::Instant;
 use crate::transport::{Incoming, TransportError};
-use crate::decode::{DecodeError, DecodeOptions};
-use crate::request::Resource;
 use alloc::sync::Arc;
 use core::fmt;
 use intake::Intake;
@@ -335,10 +337,10 @@ impl<T, C> fmt::Debug for Informer<T, C> {
 
 /// What a delta amounts to where the cache had `known`.
 fn told<T>(popped: Popped<Arc<Object<T>>>, known: Option<Arc<Object<T>>>) -> Option<Event<T>> {
-    let (certain, initial) = (!matches!(popped.delta, Delta::Tombstone(_)), popped.initial);
+    let (final_state_known, initial) = (!matches!(popped.delta, Delta::Tombstone(_)), popped.initial);
     if popped.delta.is_deletion() {
         let object = popped.delta.into_object();
-        return known.map(|_| Event::Deleted { object, certain });
+        return known.map(|_| Event::Deleted { object, final_state_known });
     }
     let new = popped.delta.into_object();
     Some(match known {

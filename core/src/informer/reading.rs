@@ -3,12 +3,12 @@
 use super::Informer;
 use super::intake::{Ending, Part};
 use crate::cache::Cache;
+use crate::decode::{Change, DecodeError, WatchEvent};
 use crate::object::Object;
 use crate::reflector::{Answer, Failure, Input, Step};
+use crate::request::RequestId;
 use crate::time::Instant;
 use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
-use crate::decode::{Change, DecodeError, WatchEvent};
-use crate::request::RequestId;
 use alloc::sync::Arc;
 use serde::de::DeserializeOwned;
 

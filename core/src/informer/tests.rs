@@ -1,6 +1,6 @@
 use super::*;
-use crate::transport::{ResponseHead, TransportErrorKind};
 use crate::request::RequestId;
+use crate::transport::{ResponseHead, TransportErrorKind};
 use core::task::Poll;
 use core::time::Duration;
 use std::format;
@@ -135,7 +135,7 @@ fn show(event: &Event<Pod>) -> String {
         Event::Added { object, .. } => format!("added {}", key(object)),
         Event::Updated { old, new } => format!("updated {} {}", key(old), key(new)),
         Event::Recreated { old, new } => format!("recreated {} {}", key(old), key(new)),
-        Event::Deleted { object, certain: true } => format!("deleted {}", key(object)),
+        Event::Deleted { object, final_state_known: true } => format!("deleted {}", key(object)),
         Event::Deleted { object, .. } => format!("vanished {}", key(object)),
         Event::Synced => "synced".to_string(),
         Event::Undecodable(undecodable) => format!("undecodable {:?}", undecodable.key),
@@ -790,7 +790,7 @@ fn events_asked_of_the_objects_what_their_handles_do_not_need() {
     assert!(format!("{informer:?}").contains("DeltaFifo"));
     let object = |version: u32| {
         let item = pod("a", "1", version, "0");
-        Arc::new(crate::wire::Decoder::default().item::<Plain>(item.as_bytes(), &Default::default()).unwrap())
+        Arc::new(crate::decode::Decoder::default().item::<Plain>(item.as_bytes(), &Default::default()).unwrap())
     };
     let shown = |version: u32| format!(r#"Meta {{ key: "a", uid: "1", resource_version: "{version}", .. }}"#);
     let events = [
@@ -804,8 +804,8 @@ fn events_asked_of_the_objects_what_their_handles_do_not_need() {
             format!("Recreated {{ old: {}, new: {} }}", shown(1), shown(2)),
         ),
         (
-            Event::Deleted { object: object(2), certain: false },
-            format!("Deleted {{ object: {}, certain: false }}", shown(2)),
+            Event::Deleted { object: object(2), final_state_known: false },
+            format!("Deleted {{ object: {}, final_state_known: false }}", shown(2)),
         ),
         (Event::Synced, "Synced".into()),
     ];

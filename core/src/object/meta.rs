@@ -129,7 +129,10 @@ impl Meta {
     }
 
     /// The annotations, in the server's order; `None` where decoding did not keep them: the object may have any.
-    #[cfg_attr(feature = "json", doc = "[`DecodeOptions::annotations`](crate::decode::DecodeOptions::annotations) asks for them.")]
+    #[cfg_attr(
+        feature = "json",
+        doc = "[`DecodeOptions::annotations`](crate::decode::DecodeOptions::annotations) asks for them."
+    )]
     #[must_use]
     pub fn annotations(&self) -> Option<impl Iterator<Item = (&str, &str)>> {
         (self.annotations != NOT_KEPT).then(|| self.pairs(self.annotations_at(), self.annotations))

@@ -2,9 +2,9 @@
 
 use super::open::Open;
 use super::{Answer, Failure, Reflector, State, Step};
+use crate::decode::Change;
 use crate::object::compare_versions;
 use crate::transport::ResponseHead;
-use crate::decode::Change;
 use alloc::sync::Arc;
 use core::cmp::Ordering;
 use core::ops::RangeInclusive;

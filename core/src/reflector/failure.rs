@@ -1,9 +1,9 @@
 //! What can go wrong, and of what kind it is.
 
 use super::ReactionRow;
+use crate::decode::Status;
 use crate::text::Printable;
 use crate::transport::{TransportError, TransportErrorKind};
-use crate::decode::Status;
 use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;

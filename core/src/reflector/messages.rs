@@ -1,11 +1,11 @@
 //! What goes into a reflector and what comes out of it.
 
 use super::{During, Failure, Reaction};
+use crate::decode::Change;
+use crate::request::{Request, RequestId};
 use crate::text::Printable;
 use crate::time::Span;
 use crate::transport::ResponseHead;
-use crate::decode::Change;
-use crate::request::{Request, RequestId};
 use core::fmt;
 use core::time::Duration;
 

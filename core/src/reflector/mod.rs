@@ -18,8 +18,8 @@ pub use failure::{During, Failure, FailureClass, Reaction};
 pub use messages::{Action, Answer, FailureReport, Input, Phase, Step};
 pub use table::{Pace, REACTIONS, ReactionRow};
 
-use crate::time::{Instant, earliest};
 use crate::request::{Query, RequestId, Resource};
+use crate::time::{Instant, earliest};
 use alloc::sync::Arc;
 use core::time::Duration;
 use open::Open;

@@ -1,7 +1,7 @@
 use super::ReflectorConfig;
+use crate::request::{Request, RequestId};
 use crate::time::{Instant, earliest};
 use crate::transport::ResponseHead;
-use crate::request::{Request, RequestId};
 use core::time::Duration;
 
 /// The request of the present state.

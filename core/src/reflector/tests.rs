@@ -1,7 +1,7 @@
 use super::open::VERY_SHORT;
 use super::*;
-use crate::transport::{ResponseHead, TransportErrorKind};
 use crate::decode::{Change, Status};
+use crate::transport::{ResponseHead, TransportErrorKind};
 use core::time::Duration;
 use std::string::{String, ToString};
 use std::vec::Vec;

@@ -1,7 +1,14 @@
-use super::Resource;
+//! The requests of the list-watch protocol, and how a resource is named.
+
+mod percent;
+mod resource;
+
+pub(crate) use percent::PercentEncoded;
+pub use resource::{ParseResourceError, Resource};
+
 use alloc::string::String;
 use alloc::sync::Arc;
-use core::fmt::{self, Write};
+use core::fmt;
 use core::time::Duration;
 
 /// The number of a request: given out by the machine that asks, never used twice. Input under an old one is dropped.
@@ -17,7 +24,7 @@ pub struct RequestId(pub u64);
 /// use listwatch_core::Resource;
 ///
 /// let request = Request {
-///     resource: Resource::new("/api/v1/pods").with_labels("app in (a,b)"),
+///     resource: Resource::new("/api/v1/pods").with_label_selector("app in (a,b)"),
 ///     verb: Verb::List { limit: Some(500), continue_token: None, resource_version: None },
 /// };
 /// assert_eq!(request.to_string(), "/api/v1/pods?labelSelector=app%20in%20%28a%2Cb%29&limit=500");
@@ -122,8 +129,8 @@ impl Request {
         let flag = |name: &str| matches!(value(name).as_deref(), Some("1" | "true"));
         let (labels, fields) = (shared("labelSelector"), shared("fieldSelector"));
         let resource = Resource::new(path)
-            .with_labels(labels.as_deref().unwrap_or_default())
-            .with_fields(fields.as_deref().unwrap_or_default());
+            .with_label_selector(labels.as_deref().unwrap_or_default())
+            .with_field_selector(fields.as_deref().unwrap_or_default());
         let verb = if flag("watch") {
             Verb::Watch {
                 resource_version: shared("resourceVersion"),
@@ -145,8 +152,8 @@ impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.resource.path())?;
         let mut query = QueryString { f, separator: '?' };
-        query.text("labelSelector", self.resource.labels())?;
-        query.text("fieldSelector", self.resource.fields())?;
+        query.text("labelSelector", self.resource.label_selector())?;
+        query.text("fieldSelector", self.resource.field_selector())?;
         match &self.verb {
             Verb::List { limit, continue_token, resource_version } => {
                 if let Some(limit) = limit {
@@ -192,21 +199,6 @@ impl QueryString<'_, '_> {
     }
 }
 
-/// Text in a path or a query.
-pub(crate) struct PercentEncoded<'a>(pub(crate) &'a str);
-
-impl fmt::Display for PercentEncoded<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for byte in self.0.bytes() {
-            match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => f.write_char(byte.into())?,
-                _ => write!(f, "%{byte:02X}")?,
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Decodes `%XX` and `+`; what is not valid stays as it is.
 fn percent_decode(text: &str) -> String {
     let mut bytes = alloc::vec::Vec::with_capacity(text.len());
@@ -241,7 +233,8 @@ mod tests {
             Verb::Watch { resource_version: Some("12".into()), timeout: None, initial_events: false },
             Verb::Watch { resource_version: None, timeout: Some(Duration::from_secs(290)), initial_events: true },
         ] {
-            let resource = Resource::new("/api/v1/pods").with_labels("a=ü,b!=c").with_fields("metadata.name=x");
+            let resource =
+                Resource::new("/api/v1/pods").with_label_selector("a=ü,b!=c").with_field_selector("metadata.name=x");
             let request = Request { resource, verb };
             assert_eq!(Request::parse(&request.to_string()), request);
         }
@@ -250,7 +243,7 @@ mod tests {
     #[test]
     fn a_recorded_target_is_understood() {
         let request = Request::parse("/api/v1/pods?labelSelector=app%20in%20(svc-00,svc-01)&limit=2&pretty=1");
-        assert_eq!(request.resource.labels(), Some("app in (svc-00,svc-01)"));
+        assert_eq!(request.resource.label_selector(), Some("app in (svc-00,svc-01)"));
         assert_eq!(request.query(), Query::List);
         assert_eq!(Request::parse("/x?watch=true&sendInitialEvents=true").query(), Query::WatchList);
         assert_eq!(Request::parse("/x?watch=1&resourceVersion=5").query(), Query::Watch);

@@ -1,4 +1,4 @@
-use super::request::PercentEncoded;
+use super::PercentEncoded;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -10,8 +10,8 @@ use core::fmt;
 /// ```
 /// use listwatch_core::Resource;
 ///
-/// let pods = Resource::new("/api/v1/pods").with_labels("app=web");
-/// assert_eq!(pods, Resource::named("v1/pods")?.with_labels("app=web"));
+/// let pods = Resource::new("/api/v1/pods").with_label_selector("app=web");
+/// assert_eq!(pods, Resource::named("v1/pods")?.with_label_selector("app=web"));
 ///
 /// let deployments = Resource::named("apps/v1/deployments")?.in_namespace("web");
 /// assert_eq!(deployments.path(), "/apis/apps/v1/namespaces/web/deployments");
@@ -73,14 +73,14 @@ impl Resource {
 
     /// Only objects that the label selector matches; an empty one is none.
     #[must_use]
-    pub fn with_labels(mut self, selector: &str) -> Self {
+    pub fn with_label_selector(mut self, selector: &str) -> Self {
         self.labels = Some(selector.into()).filter(|_| !selector.is_empty());
         self
     }
 
     /// Only objects that the field selector matches; an empty one is none.
     #[must_use]
-    pub fn with_fields(mut self, selector: &str) -> Self {
+    pub fn with_field_selector(mut self, selector: &str) -> Self {
         self.fields = Some(selector.into()).filter(|_| !selector.is_empty());
         self
     }
@@ -100,13 +100,13 @@ impl Resource {
 
     /// The label selector.
     #[must_use]
-    pub fn labels(&self) -> Option<&str> {
+    pub fn label_selector(&self) -> Option<&str> {
         self.labels.as_deref()
     }
 
     /// The field selector.
     #[must_use]
-    pub fn fields(&self) -> Option<&str> {
+    pub fn field_selector(&self) -> Option<&str> {
         self.fields.as_deref()
     }
 

@@ -1,6 +1,6 @@
 //! A transport over blocking calls.
 
-use super::{ResponseHead, Incoming, ListerWatcher, TransportError, TransportErrorKind, ReadContext};
+use super::{Incoming, ListerWatcher, ReadContext, ResponseHead, TransportError, TransportErrorKind};
 use crate::request::{Request, RequestId};
 use alloc::string::ToString;
 use core::task::Poll;
@@ -225,7 +225,10 @@ mod tests {
     fn an_answer_comes_as_head_and_data_and_end_and_then_nothing() {
         let id = RequestId(7);
         let mut transport = opened(&[Ok(b"abcdef")]);
-        assert_eq!(next(&mut transport), Incoming::Head { id, head: ResponseHead { status: 410, ..ResponseHead::default() } });
+        assert_eq!(
+            next(&mut transport),
+            Incoming::Head { id, head: ResponseHead { status: 410, ..ResponseHead::default() } }
+        );
         assert_eq!(next(&mut transport), Incoming::Data { id, len: 4 });
         assert_eq!(next(&mut transport), Incoming::Data { id, len: 2 });
         assert_eq!(next(&mut transport), Incoming::End { id });

@@ -12,9 +12,9 @@ pub use head::ResponseHead;
 #[cfg(feature = "stream")]
 pub use stream::{StreamPart, StreamTransport};
 
+use crate::request::{Request, RequestId};
 use crate::text::Printable;
 use crate::time::Instant;
-use crate::request::{Request, RequestId};
 use alloc::sync::Arc;
 use core::fmt;
 use core::task::{Context, Poll};

@@ -1,6 +1,6 @@
 //! A transport over streams of chunks.
 
-use super::{ResponseHead, Incoming, ListerWatcher, TransportError, TransportErrorKind, ReadContext};
+use super::{Incoming, ListerWatcher, ReadContext, ResponseHead, TransportError, TransportErrorKind};
 use crate::request::{Request, RequestId};
 use alloc::boxed::Box;
 use core::pin::Pin;

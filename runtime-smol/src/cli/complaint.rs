@@ -1,8 +1,8 @@
 //! Lines on standard error, which nobody waits for: a reader that does not read gets fewer of them.
 
 use crate::outlet::Outlet;
-use listwatch_runtime_smol::text::Printable;
 use listwatch_runtime_smol::Clock;
+use listwatch_runtime_smol::text::Printable;
 use std::fmt::Display;
 use std::future::poll_fn;
 use std::io::{Stderr, Write};

@@ -82,8 +82,8 @@ fn verb<T>(event: &Event<T>) -> &'static str {
         Event::Added { .. } => "added",
         Event::Updated { .. } => "updated",
         Event::Recreated { .. } => "recreated",
-        Event::Deleted { certain: true, .. } => "deleted",
-        Event::Deleted { certain: false, .. } => "vanished",
+        Event::Deleted { final_state_known: true, .. } => "deleted",
+        Event::Deleted { final_state_known: false, .. } => "vanished",
         _ => "",
     }
 }
@@ -99,9 +99,9 @@ fn notification<T>(event: &Event<T>, object: &Arc<Object<T>>) -> Map<String, Val
             put("event", "add".into());
             put("initial", (*initial).into());
         }
-        Event::Deleted { certain, .. } => {
+        Event::Deleted { final_state_known, .. } => {
             put("event", "delete".into());
-            put("final_state_unknown", (!certain).into());
+            put("final_state_unknown", (!final_state_known).into());
         }
         Event::Updated { old, .. } | Event::Recreated { old, .. } => {
             put("event", "update".into());

@@ -7,12 +7,15 @@ use crate::live::Live;
 use crate::printer::Printer;
 use crate::summary::{Counts, Report};
 use crate::undecodable::{complain_of, complain_of_the_rest};
-use listwatch_runtime_smol::file::{Pace, Playback, PlaybackConfig};
 use listwatch_runtime_smol::cache::{IndexId, Indexer};
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
+use listwatch_runtime_smol::file::{Pace, Playback, PlaybackConfig};
 use listwatch_runtime_smol::informer::InformerStatus;
 use listwatch_runtime_smol::sync::{Shared, SharedWorkQueue, StdLock};
-use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Object, Outcome, Resource, WorkQueue, Workers, run};
+use listwatch_runtime_smol::{
+    Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Object, Outcome, Resource, WorkQueue,
+    Workers, run,
+};
 use serde::de::DeserializeOwned;
 use smol::future::{poll_once, yield_now};
 use smol::stream::StreamExt;

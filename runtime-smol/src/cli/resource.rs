@@ -3,11 +3,11 @@
 use crate::args::{Kind, WatchOptions};
 use crate::asking::Asking;
 use crate::error::CommandError;
-use listwatch_runtime_smol::http::{Cluster, HttpClient};
+use listwatch_runtime_smol::Resource;
 use listwatch_runtime_smol::api::{ApiError, ApiResource, Discovery};
+use listwatch_runtime_smol::http::{Cluster, HttpClient};
 use listwatch_runtime_smol::request::ParseResourceError;
 use listwatch_runtime_smol::text::Printable;
-use listwatch_runtime_smol::Resource;
 use std::fmt;
 
 /// How many characters are told of a name that a server has, and of all that it says of an error.
@@ -55,8 +55,8 @@ pub(crate) async fn resource(
     };
     let resource = found
         .in_namespace(options.namespace.as_deref().unwrap_or_default())
-        .with_labels(options.labels.as_deref().unwrap_or_default())
-        .with_fields(options.fields.as_deref().unwrap_or_default());
+        .with_label_selector(options.labels.as_deref().unwrap_or_default())
+        .with_field_selector(options.fields.as_deref().unwrap_or_default());
     Ok(if options.kind == Kind::Meta { resource.metadata_only() } else { resource })
 }
 

@@ -1,11 +1,11 @@
 //! Where the bytes of `watch` come from, and where they are written down.
 
 use core::task::Poll;
+use listwatch_runtime_smol::ListerWatcher;
 use listwatch_runtime_smol::file::{CaptureError, Recorder};
 use listwatch_runtime_smol::http::HttpTransport;
 use listwatch_runtime_smol::request::{Query, Request, RequestId};
 use listwatch_runtime_smol::transport::{Incoming, ReadContext};
-use listwatch_runtime_smol::ListerWatcher;
 
 /// A connection to a cluster, recorded or not, that counts its requests.
 pub(crate) struct Source {

@@ -2,12 +2,12 @@
 
 use crate::reason::reason;
 use crate::source::Requests;
+use listwatch_runtime_smol::Event;
 use listwatch_runtime_smol::file::{Summary, Tally};
 use listwatch_runtime_smol::informer::InformerStatus;
 use listwatch_runtime_smol::queue::QueueStats;
 use listwatch_runtime_smol::reflector::{FailureReport, Reaction};
 use listwatch_runtime_smol::text::Printable;
-use listwatch_runtime_smol::Event;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
@@ -79,8 +79,8 @@ impl Counts {
             Event::Added { .. } => self.added += 1,
             Event::Updated { .. } => self.updated += 1,
             Event::Recreated { .. } => self.recreated += 1,
-            Event::Deleted { certain: true, .. } => self.deleted += 1,
-            Event::Deleted { certain: false, .. } => self.vanished += 1,
+            Event::Deleted { final_state_known: true, .. } => self.deleted += 1,
+            Event::Deleted { final_state_known: false, .. } => self.vanished += 1,
             Event::Synced => self.synced = true,
             Event::Undecodable(undecodable) => {
                 self.undecodable += 1;

@@ -4,10 +4,10 @@ use crate::clock::{Clock, Outside, Sleep};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
+use listwatch_core::Instant;
 use listwatch_core::api::{ApiRequest, ApiResponse, Reply};
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
-use listwatch_core::Instant;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Waits for the answer to a request. Dropped before, it gives the request up.

@@ -2,8 +2,8 @@
 
 use crate::{Controller, WIDGETS, is_settled};
 use core::time::Duration;
-use listwatch_runtime_smol::http::{Cluster, ClusterOptions};
 use listwatch_runtime_smol::api::{Api, ApiError, ApiRequest, Method};
+use listwatch_runtime_smol::http::{Cluster, ClusterOptions};
 use listwatch_runtime_smol::transport::TransportErrorKind;
 use listwatch_runtime_smol::{Client, Clock, Executor, Instant, Resource, run};
 use listwatch_tests::sim::{ApiServer, Trace};

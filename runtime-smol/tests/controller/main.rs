@@ -11,7 +11,10 @@ use listwatch_runtime_smol::api::{Api, ApiError};
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
 use listwatch_runtime_smol::transport::TransportErrorKind;
-use listwatch_runtime_smol::{Client, Clock, Driver, Events, Executor, Informer, InformerConfig, Instant, Key, ListerWatcher, Outcome, Resource, WorkQueue, Workers, run};
+use listwatch_runtime_smol::{
+    Client, Clock, Driver, Events, Executor, Informer, InformerConfig, Instant, Key, ListerWatcher, Outcome, Resource,
+    WorkQueue, Workers, run,
+};
 use serde_json::{Value, json};
 use smol::stream::StreamExt;
 use std::sync::{Arc, Mutex};

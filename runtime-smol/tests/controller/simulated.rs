@@ -3,8 +3,8 @@
 use crate::{Controller, Entry, WIDGETS, is_settled};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use listwatch_runtime_smol::file::Playback;
 use listwatch_runtime_smol::api::{ApiRequest, ApiTransport, Method, Reply};
+use listwatch_runtime_smol::file::Playback;
 use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::transport::ReadContext;
 use listwatch_runtime_smol::{Client, Clock, Instant};

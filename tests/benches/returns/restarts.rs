@@ -2,8 +2,8 @@
 
 use crate::company::{Company, Count, EACH, Programs, Side};
 use crate::follow::now;
-use listwatch_core::api::{Api, Patch};
 use listwatch_core::Resource;
+use listwatch_core::api::{Api, Patch};
 use listwatch_tests::control_plane::ControlPlane;
 use listwatch_transport_http::{ClusterOptions, HttpClient};
 use serde_json::{Value, json};

@@ -74,7 +74,8 @@ fn answer_requests(path: &Path, config: PlaybackConfig) {
 fn read_answer(playback: &mut Playback, request: RequestId, mut now: Instant) -> Instant {
     let (mut cx, mut buf, mut begun) = (Context::from_waker(Waker::noop()), [0; 64], false);
     for _ in 0..STEPS {
-        let Poll::Ready(incoming) = playback.poll_read(ReadContext { cx: &mut cx, now, max_wait: None }, &mut buf) else {
+        let Poll::Ready(incoming) = playback.poll_read(ReadContext { cx: &mut cx, now, max_wait: None }, &mut buf)
+        else {
             panic!("a playback never waits");
         };
         match incoming {

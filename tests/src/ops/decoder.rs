@@ -1,7 +1,7 @@
 //! A frame, decoded into one type after the other.
 
-use listwatch_core::decode::{Change, DecodeError, DecodeOptions, Decoder, ListMeta, MetadataOnly, Raw, WatchEvent};
 use listwatch_core::Object;
+use listwatch_core::decode::{Change, DecodeError, DecodeOptions, Decoder, ListMeta, MetadataOnly, Raw, WatchEvent};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 
 use crate::models::limiters::BucketModel;
 use arbitrary::{Arbitrary, Unstructured};
-use listwatch_core::queue::{ExponentialBackoff, MaxOf, MaxWait, RateLimiter, TokenBucket};
 use listwatch_core::Instant;
+use listwatch_core::queue::{ExponentialBackoff, MaxOf, MaxWait, RateLimiter, TokenBucket};
 use std::time::Duration;
 
 /// Times are in nanoseconds.

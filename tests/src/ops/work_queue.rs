@@ -3,9 +3,11 @@
 use crate::models::lanes::LanesModel;
 use crate::models::work_queue::WorkQueueModel;
 use arbitrary::{Arbitrary, Result, Unstructured};
-use listwatch_core::queue::{Added, Discipline, ExponentialBackoff, Fifo, Job, Lanes, Priority, WhileDelayed, WorkQueueIn};
-use listwatch_core::storage::{Fixed, Heap, Mem};
 use listwatch_core::Instant;
+use listwatch_core::queue::{
+    Added, Discipline, ExponentialBackoff, Fifo, Job, Lanes, Priority, WhileDelayed, WorkQueueIn,
+};
+use listwatch_core::storage::{Fixed, Heap, Mem};
 use std::time::Duration;
 
 /// One operation. Keys are below [`Op::KEYS`], times are in milliseconds.

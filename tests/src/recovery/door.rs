@@ -1,9 +1,9 @@
 //! A client's way to its server, which counts what goes through.
 
 use crate::sim::{Ask, Wire};
+use listwatch_core::Instant;
 use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::transport::{Incoming, TransportErrorKind};
-use listwatch_core::Instant;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;

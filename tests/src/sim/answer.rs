@@ -2,8 +2,8 @@
 
 use super::refusal::Refusal;
 use super::watch::Watch;
-use listwatch_core::transport::ResponseHead;
 use listwatch_core::Instant;
+use listwatch_core::transport::ResponseHead;
 
 /// An answer: its head at once, its body as it comes.
 #[derive(Debug)]

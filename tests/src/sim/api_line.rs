@@ -3,10 +3,10 @@
 use super::api_server::ApiServer;
 use super::dice::Dice;
 use super::refusal::Refusal;
+use listwatch_core::Instant;
 use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Reply};
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::{ReadContext, ResponseHead, TransportError, TransportErrorKind};
-use listwatch_core::Instant;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::task::Poll;

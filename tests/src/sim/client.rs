@@ -413,7 +413,7 @@ fn event_number(event: &Event<Pod>) -> u64 {
         Event::Added { initial, .. } => 1 + u64::from(*initial),
         Event::Updated { .. } => 3,
         Event::Recreated { .. } => 4,
-        Event::Deleted { certain, .. } => 5 + u64::from(*certain),
+        Event::Deleted { final_state_known, .. } => 5 + u64::from(*final_state_known),
         Event::Synced => 7,
         Event::Undecodable(_) => 8,
         Event::Failed(report) => 9 + u64::from(report.attempts) * 16,

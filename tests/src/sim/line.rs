@@ -4,9 +4,9 @@ use super::ask::Ask;
 use super::dice::Dice;
 use super::network::{Connection, Pieces};
 use super::server::Server;
+use listwatch_core::ListerWatcher;
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
-use listwatch_core::ListerWatcher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 

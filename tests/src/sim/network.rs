@@ -4,10 +4,10 @@ use super::answer::Answer;
 use super::dice::Dice;
 use super::fault::Fault;
 use super::server::Server;
+use listwatch_core::Instant;
 use listwatch_core::request::RequestId;
 use listwatch_core::time::earliest;
 use listwatch_core::transport::{Incoming, ResponseHead, TransportError, TransportErrorKind};
-use listwatch_core::Instant;
 use std::time::Duration;
 
 /// A request on its way, and its answer.

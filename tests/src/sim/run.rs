@@ -11,8 +11,8 @@ use super::trace::Trace;
 use super::weather::Weather;
 use super::wire::{Direct, Wire};
 use super::world::World;
-use listwatch_core::informer::InformerStatus;
 use listwatch_core::Instant;
+use listwatch_core::informer::InformerStatus;
 use std::time::Duration;
 
 /// A run on its way.

@@ -1,8 +1,8 @@
 //! What goes wrong with which request.
 
 use super::fault::Fault;
-use listwatch_core::request::Query;
 use listwatch_core::Instant;
+use listwatch_core::request::Query;
 use std::collections::VecDeque;
 
 /// Faults that wait for their requests.

@@ -1,8 +1,8 @@
 //! Which objects a request is about.
 
 use super::object::{self, KeyNumber, Stored};
-use listwatch_core::object::LabelSelector;
 use listwatch_core::Resource;
+use listwatch_core::object::LabelSelector;
 
 /// A label selector and a field selector.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +25,8 @@ impl Selector {
     /// That of a request; `None` where it makes no sense.
     #[must_use]
     pub fn of(resource: &Resource) -> Option<Self> {
-        let labels = LabelSelector::parse(resource.labels().unwrap_or_default()).ok()?;
-        let fields = resource.fields().into_iter().flat_map(|fields| fields.split(','));
+        let labels = LabelSelector::parse(resource.label_selector().unwrap_or_default()).ok()?;
+        let fields = resource.field_selector().into_iter().flat_map(|fields| fields.split(','));
         Some(Self { labels, fields: fields.map(Requirement::parse).collect::<Option<_>>()? })
     }
 

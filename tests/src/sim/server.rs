@@ -9,8 +9,8 @@ use super::refusal::{Refusal, TooLarge};
 use super::replica::Replica;
 use super::selector::Selector;
 use super::watch::{Initial, Watch};
-use listwatch_core::request::Verb;
 use listwatch_core::Instant;
+use listwatch_core::request::Verb;
 use std::time::Duration;
 
 /// A server, or several that share a store.

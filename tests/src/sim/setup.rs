@@ -83,9 +83,9 @@ fn informer(dice: &mut Dice) -> InformerConfig {
 fn resource(dice: &mut Dice) -> Resource {
     let resource = Resource::new("/api/v1/pods");
     let resource = match dice.below(6) {
-        0 => resource.with_labels("app in (a,b)"),
-        1 => resource.with_fields("spec.nodeName!=n1"),
-        2 => resource.with_labels("app!=c").with_fields("metadata.namespace=ns-0"),
+        0 => resource.with_label_selector("app in (a,b)"),
+        1 => resource.with_field_selector("spec.nodeName!=n1"),
+        2 => resource.with_label_selector("app!=c").with_field_selector("metadata.namespace=ns-0"),
         _ => resource,
     };
     if dice.chance(20) { resource.metadata_only() } else { resource }

@@ -1,8 +1,8 @@
 //! One collection of JSON objects, and what a server does to it for a request of a controller.
 
 use super::refusal::Refusal;
-use listwatch_core::api::{ApiRequest, ApiResponse, Method};
 use listwatch_core::Instant;
+use listwatch_core::api::{ApiRequest, ApiResponse, Method};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -168,9 +168,9 @@ fn merge(into: &mut Value, patch: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use listwatch_core::Resource;
     use listwatch_core::api::{Api, ApiCall, ApiClient, ApiError, DeleteOptions, Patch};
     use listwatch_core::transport::TransportError;
-    use listwatch_core::Resource;
     use std::cell::RefCell;
 
     const PODS: &str = "/api/v1/namespaces/web/pods";

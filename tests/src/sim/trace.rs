@@ -1,9 +1,9 @@
 //! What happened in a run: as one number always, and as a capture on request.
 
+use listwatch_core::Instant;
 use listwatch_core::api::ApiRequest;
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{ResponseHead, TransportError};
-use listwatch_core::Instant;
 use std::fmt::Write;
 
 /// A hash over everything that happened, in its order, and a capture of what went over the wire.

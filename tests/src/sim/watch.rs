@@ -3,8 +3,8 @@
 use super::log::{Entry, Log};
 use super::object::{KeyNumber, Stored, put, write_json};
 use super::selector::Selector;
-use listwatch_core::time::earliest;
 use listwatch_core::Instant;
+use listwatch_core::time::earliest;
 use std::time::Duration;
 
 /// An open watch.

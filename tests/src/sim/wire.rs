@@ -1,9 +1,9 @@
 //! What lies between a client and its connection: nothing, or something real that should make no difference.
 
 use super::ask::Ask;
+use listwatch_core::Instant;
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, TransportErrorKind};
-use listwatch_core::Instant;
 use std::fmt::Debug;
 
 /// Brings requests to the server, and what the connection says to the client. It takes no time.

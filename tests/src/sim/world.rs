@@ -2,8 +2,8 @@
 
 use super::client::Client;
 use super::server::Server;
-use listwatch_core::time::earliest;
 use listwatch_core::Instant;
+use listwatch_core::time::earliest;
 
 /// Clients of one server, under one clock.
 #[derive(Debug)]

@@ -196,9 +196,9 @@ fn notification<T>(event: &Event<T>) -> Option<Notification> {
             notification.event = "add".into();
             notification.initial = Some(*initial);
         }
-        Event::Deleted { certain, .. } => {
+        Event::Deleted { final_state_known, .. } => {
             notification.event = "delete".into();
-            notification.final_state_unknown = Some(!certain);
+            notification.final_state_unknown = Some(!final_state_known);
         }
         Event::Updated { old, .. } | Event::Recreated { old, .. } => {
             notification.old_rv = Some(old.meta.resource_version().into());

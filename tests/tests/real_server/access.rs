@@ -2,10 +2,10 @@
 
 use crate::follower::{Follower, config};
 use crate::plane::{Plane, own_plane, plane};
+use listwatch_core::Resource;
 use listwatch_core::decode::Raw;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::reflector::FailureClass;
-use listwatch_core::Resource;
 use listwatch_tests::control_plane::ControlPlane;
 use listwatch_transport_http::{Cluster, ClusterOptions};
 use serde_json::{Value, json};

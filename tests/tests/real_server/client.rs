@@ -1,10 +1,12 @@
 //! The client that controllers act with.
 
 use crate::plane::{Plane, plane};
-use listwatch_core::api::{Api, ApiClient, ApiError, ApiRequest, ApiResponse, ConflictRetry, DeleteOptions, Discovery, Patch};
-use listwatch_core::api::PropagationPolicy;
-use listwatch_core::transport::TransportError;
 use listwatch_core::Resource;
+use listwatch_core::api::PropagationPolicy;
+use listwatch_core::api::{
+    Api, ApiClient, ApiError, ApiRequest, ApiResponse, ConflictRetry, DeleteOptions, Discovery, Patch,
+};
+use listwatch_core::transport::TransportError;
 use serde_json::{Value, json};
 
 fn deployment(name: &str) -> Value {

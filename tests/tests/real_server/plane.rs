@@ -1,8 +1,8 @@
 //! The cluster that the tests share, one at a time: a control plane of their own, or the cluster of the kubeconfig that
 //! `KUBECONFIG_FOR_TESTS` names. There, what they create has names of its own and is deleted at the end.
 
-use listwatch_core::api::{Api, ApiCall, ApiError, DeleteOptions, Patch};
 use listwatch_core::Resource;
+use listwatch_core::api::{Api, ApiCall, ApiError, DeleteOptions, Patch};
 use listwatch_tests::control_plane::ControlPlane;
 use listwatch_tests::told::State;
 use listwatch_transport_http::{Cluster, ClusterOptions, HttpClient};
@@ -108,8 +108,10 @@ impl Plane {
     /// What the server has of a collection: for each key, uid and version.
     pub(crate) fn list(&self, resource: &Resource) -> State {
         let list = Api::<Value>::new(resource).list();
-        let list = resource.labels().into_iter().fold(list, |list, labels| list.with_query("labelSelector", labels));
-        let list = resource.fields().into_iter().fold(list, |list, fields| list.with_query("fieldSelector", fields));
+        let list =
+            resource.label_selector().into_iter().fold(list, |list, labels| list.with_query("labelSelector", labels));
+        let list =
+            resource.field_selector().into_iter().fold(list, |list, fields| list.with_query("fieldSelector", fields));
         let entry = |object: &Value| {
             let text = |name: &str| object["metadata"][name].as_str().map(str::to_owned);
             let namespace = text("namespace").map(|namespace| namespace + "/").unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use crate::follower::{Follower, config};
 use crate::plane::{Plane, filled, plane};
-use listwatch_core::decode::{MetadataOnly, Raw};
 use listwatch_core::Resource;
+use listwatch_core::decode::{MetadataOnly, Raw};
 use serde_json::{Value, json};
 
 fn deployment(name: &str, replicas: u32) -> Value {
@@ -85,7 +85,7 @@ fn selectors_choose_and_an_object_that_no_longer_matches_is_deleted() {
     let maps = plane.filled(&namespace, 10);
     let with_parity = |parity: &str| json!({ "metadata": { "labels": { "parity": parity } } });
     for watch_list in [true, false] {
-        let labelled = maps.clone().with_labels("parity=1");
+        let labelled = maps.clone().with_label_selector("parity=1");
         let mut follower = Follower::<Raw>::start(&plane.cluster, labelled, config(watch_list));
         follower.catch_up(&plane);
         let before = follower.state().len();
@@ -94,7 +94,7 @@ fn selectors_choose_and_an_object_that_no_longer_matches_is_deleted() {
         assert_eq!(follower.state().len(), before - 1);
         plane.change(&maps, &filled(3), &with_parity("1"));
 
-        let named = maps.clone().with_fields(&format!("metadata.name={}", filled(7)));
+        let named = maps.clone().with_field_selector(&format!("metadata.name={}", filled(7)));
         let mut follower = Follower::<Raw>::start(&plane.cluster, named, config(watch_list));
         follower.catch_up(&plane);
         assert_eq!(follower.state().len(), 1);

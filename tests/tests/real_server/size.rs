@@ -10,7 +10,7 @@ const MANY: usize = 20_000;
 fn twenty_thousand_config_maps_by_watch_list_by_pages_and_in_one_list() {
     let Some(mut plane) = plane() else { return };
     let namespace = plane.namespace("many");
-    let maps = plane.filled(&namespace, MANY).with_labels("parity");
+    let maps = plane.filled(&namespace, MANY).with_label_selector("parity");
     for (watch_list, page_size) in [(true, None), (false, Some(500)), (false, None)] {
         let mut config = config(watch_list);
         config.reflector.page_size = page_size;

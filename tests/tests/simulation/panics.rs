@@ -11,7 +11,10 @@ use listwatch_runtime_smol::cache::Indexer;
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::queue::{ExponentialBackoff, Lanes};
 use listwatch_runtime_smol::sync::{Shared, SharedWorkQueue, StdLock};
-use listwatch_runtime_smol::{Clock, Driver, Ended, Event, Events, Executor, Informer, InformerConfig, Instant, Key, Object, Outcome, Resource, WorkQueue, Workers, run};
+use listwatch_runtime_smol::{
+    Clock, Driver, Ended, Event, Events, Executor, Informer, InformerConfig, Instant, Key, Object, Outcome, Resource,
+    WorkQueue, Workers, run,
+};
 use listwatch_tests::sim::{Dice, KeyNumber, Line, Seeds, Server, ServerConfig, Site, Write};
 use smol::stream::StreamExt;
 use std::cell::RefCell;

@@ -51,7 +51,7 @@ fn path_and_selectors_must_be_those_of_the_recording_and_versions_need_not() {
         assert_eq!(asked.ask(target).text(), body);
     }
     assert_eq!(asked.playback.resources().len(), 4);
-    assert_eq!(asked.playback.resource().unwrap().labels(), Some("app=web"));
+    assert_eq!(asked.playback.resource().unwrap().label_selector(), Some("app=web"));
     for target in ["/api/v1/pods?labelSelector=app%3Ddb", "/api/v1/namespaces/y/pods", WATCH] {
         assert_eq!(player(&lines).ask(target).ending, Ending::Over, "{target}");
     }
@@ -169,6 +169,8 @@ fn a_request_for_metadata_only_gets_what_was_recorded() {
     request.resource = request.resource.metadata_only();
     listwatch_core::ListerWatcher::open(&mut player.playback, listwatch_core::request::RequestId(1), &request);
     let mut buf = [0; 8];
-    assert!(matches!(player.poll(&mut buf), listwatch_core::transport::Incoming::Head { head, .. } if head.status == 200));
+    assert!(
+        matches!(player.poll(&mut buf), listwatch_core::transport::Incoming::Head { head, .. } if head.status == 200)
+    );
     assert!(matches!(player.poll(&mut buf), listwatch_core::transport::Incoming::Data { len: 2, .. }));
 }

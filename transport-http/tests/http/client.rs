@@ -4,7 +4,9 @@ use crate::credentials::REFUSED;
 use crate::support::{EMPTY, KEPT, SECRET, Scratch, Server, cluster, header, options, request_head, send};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use listwatch_core::api::{Api, ApiClient, ApiError, ApiRequest, ApiResponse, ApiTransport, DeleteOptions, Discovery, Method, Patch, Reply};
+use listwatch_core::api::{
+    Api, ApiClient, ApiError, ApiRequest, ApiResponse, ApiTransport, DeleteOptions, Discovery, Method, Patch, Reply,
+};
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::{ReadContext, TransportErrorKind};
 use listwatch_core::{Instant, Resource};

@@ -197,8 +197,8 @@ fn an_answer_that_echoes_the_request_showed_the_token() {
 
 #[test]
 fn a_client_was_given_its_token_back_by_a_refusal() {
-    use listwatch_core::api::Api;
     use listwatch_core::Resource;
+    use listwatch_core::api::Api;
     let server = Server::of(|mut connection, head| connection.write_all(&echo("403 Forbidden", &head, 7)).unwrap());
     let files = Scratch::new();
     let file = files.kubeconfig(&format!("server: '{}'", server.url()), "token: hunter2");

@@ -78,8 +78,11 @@ fn a_refusal_comes_with_its_body_and_its_wait() {
         send(&mut connection, &format!("{head}content-length: 17\r\n\r\n{{\"kind\":\"Status\"}}"));
     });
     client.open("/api/v1/pods");
-    let head =
-        ResponseHead { status: 429, retry_after: Some(Duration::from_secs(3)), content_type: Some("application/json".into()) };
+    let head = ResponseHead {
+        status: 429,
+        retry_after: Some(Duration::from_secs(3)),
+        content_type: Some("application/json".into()),
+    };
     assert_eq!(client.next(), Incoming::Head { id: ID, head });
     assert_eq!(client.next(), Incoming::Data { id: ID, len: 17 });
     assert_eq!(client.next(), Incoming::End { id: ID });

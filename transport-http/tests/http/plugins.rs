@@ -4,8 +4,8 @@
 use crate::certificates::Authority;
 use crate::credentials::guarded;
 use crate::support::{Client, EMPTY, ID, Scratch, Server, options, send};
-use listwatch_core::transport::{TransportError, TransportErrorKind};
 use listwatch_core::ListerWatcher;
+use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::fs;
 use std::io::Read;
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use crate::certificates::{self, Authority, Identity, TlsStream};
 use crate::support::{CHUNKED, Client, EMPTY, ID, Scratch, Server, cluster, options, refusal, send};
-use listwatch_core::transport::{Incoming, TransportErrorKind};
 use listwatch_core::ListerWatcher;
+use listwatch_core::transport::{Incoming, TransportErrorKind};
 use std::fs;
 use std::io::{Read, Write};
 use std::sync::mpsc;

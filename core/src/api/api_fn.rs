@@ -5,10 +5,10 @@ use alloc::collections::BTreeMap;
 use core::fmt;
 use core::task::Poll;
 
-/// An [`ApiTransport`] that answers by a function, at once: for tests, and for an [`ApiClient`](super::ApiClient) that may
-/// block its caller (`ApiFn::new(move |request| client.send(request))`).
+/// An [`ApiTransport`] that answers by a function, for tests. It also wraps an [`ApiClient`](super::ApiClient) that may
+/// block its caller: `ApiFn::new(move |request| client.send(request))`.
 ///
-/// The function is called when an answer is first asked for. A request that is given up before that is never made.
+/// The first poll of a request calls the function. A request that is given up before is never made.
 ///
 /// ```
 /// use core::task::{Context, Poll, Waker};
@@ -25,12 +25,12 @@ use core::task::Poll;
 /// ```
 pub struct ApiFn<F> {
     answer: F,
-    /// What was asked, and not looked for yet.
+    /// The requests that were not polled yet.
     asked: BTreeMap<RequestId, ApiRequest>,
 }
 
 impl<F: FnMut(&ApiRequest) -> Result<ApiResponse, TransportError>> ApiFn<F> {
-    /// Answers by this function.
+    /// Answers each request by `answer`.
     pub fn new(answer: F) -> Self {
         Self { answer, asked: BTreeMap::new() }
     }
@@ -42,7 +42,7 @@ impl<F: FnMut(&ApiRequest) -> Result<ApiResponse, TransportError>> ApiTransport 
     }
 
     fn poll_response(&mut self, id: RequestId, _: ReadContext<'_, '_>) -> Poll<Reply> {
-        // It is no longer open while the function runs, which may panic.
+        // The function may panic, so the request ends before it runs.
         let Some(request) = self.asked.remove(&id) else { return Poll::Ready(Reply::Idle { until: None }) };
         Poll::Ready((self.answer)(&request).map_or_else(Reply::Failed, Reply::Answered))
     }

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// A request, and what its answer means. [`send`](Self::send) does both. A caller with its own transport sends
+/// A request, and how its answer is read. [`send`](Self::send) does both. A caller with its own transport sends
 /// [`request`](Self::request) and passes the answer to [`read`](Self::read).
-#[must_use = "nothing is done before it is sent"]
+#[must_use = "a call does nothing until it is sent"]
 pub struct ApiCall<T> {
     request: Result<ApiRequest, ApiError>,
     read: fn(&[u8]) -> Result<T, String>,
@@ -40,18 +40,18 @@ impl<T> ApiCall<T> {
         self
     }
 
-    /// Lets the server check everything and change nothing.
+    /// Lets the server check the request and persist nothing.
     pub fn with_dry_run(self) -> Self {
         self.with_query("dryRun", "All")
     }
 
-    /// How long it may take, instead of what its caller allows each call ([`Calls`](super::Calls)).
+    /// Sets a time limit for this call, instead of the one of its [`Calls`](super::Calls).
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// How long it may take, if that was set.
+    /// The time limit of this call, if it has its own.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
@@ -59,7 +59,7 @@ impl<T> ApiCall<T> {
     /// The request to send.
     ///
     /// # Errors
-    /// [`ApiError::Unwritable`] where the body could not be made JSON, or a name does not fit into a path.
+    /// [`ApiError::Unwritable`] if the body cannot be written as JSON, or a name does not fit into a path.
     pub fn request(&self) -> Result<&ApiRequest, ApiError> {
         self.request.as_ref().map_err(Clone::clone)
     }
@@ -67,17 +67,16 @@ impl<T> ApiCall<T> {
     /// Reads the answer.
     ///
     /// # Errors
-    /// [`ApiError::Status`] for a status outside of 200 to 299, [`ApiError::Unreadable`] for a body that is no `T`.
+    /// [`ApiError::Status`] for a status outside 200 to 299, [`ApiError::Unreadable`] for a body that is not a `T`.
     pub fn read(&self, response: &ApiResponse) -> Result<T, ApiError> {
         checked(response)?;
         (self.read)(&response.body).map_err(ApiError::Unreadable)
     }
 
-    /// Sends the request, and blocks until the answer is there: for as long as the client allows, whatever the call's own
-    /// time limit.
+    /// Sends the request, and blocks until the answer has arrived. The client's time limit counts, not the call's.
     ///
     /// # Errors
-    /// Those of [`request`](Self::request) and [`read`](Self::read), and [`ApiError::Transport`] where no answer came.
+    /// Those of [`request`](Self::request) and [`read`](Self::read), and [`ApiError::Transport`] if no complete answer arrived.
     pub fn send(&self, client: &(impl ApiClient + ?Sized)) -> Result<T, ApiError> {
         let response = client.send(self.request()?)?;
         self.read(&response)
@@ -90,7 +89,7 @@ impl<T> fmt::Debug for ApiCall<T> {
     }
 }
 
-/// What went wrong, by the answer's status.
+/// An error unless the status of the answer is a success.
 pub(super) fn checked(response: &ApiResponse) -> Result<(), ApiError> {
     if (200..300).contains(&response.status) {
         return Ok(());
@@ -109,7 +108,7 @@ pub(super) fn list<T: DeserializeOwned>(body: &[u8]) -> Result<ObjectList<T>, St
     struct List<'a, T> {
         #[serde(borrow)]
         metadata: Option<&'a RawValue>,
-        // Must be there, but may be null.
+        // Required, but may be null.
         #[serde(deserialize_with = "Option::deserialize")]
         items: Option<Vec<T>>,
     }

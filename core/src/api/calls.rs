@@ -8,13 +8,13 @@ use alloc::string::String;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-/// The requests that are open over one [`ApiTransport`], each with its deadline.
+/// The open requests of one [`ApiTransport`], each with its deadline.
 ///
-/// It holds no task, thread or timer, as a [`Driver`](crate::Driver) does not: a caller polls each request by its id, again
-/// when the waker is called or when [`Reply::Idle`] says so. [`ApiTransport`] has an example.
+/// Like a [`Driver`](crate::Driver), it holds no task, thread or timer. A caller polls each request by its id, and polls
+/// again when the waker is called or at the time of [`Reply::Idle`]. [`ApiTransport`] has an example.
 ///
-/// A deadline counts from [`open`](Self::open) on the caller's clock. At the deadline an answer that is there still counts;
-/// otherwise the request is given up, and fails with [`TransportErrorKind::Timeout`].
+/// A deadline counts from [`open`](Self::open) on the caller's clock. An answer that has arrived at the deadline counts.
+/// Otherwise the request is given up, and fails with [`TransportErrorKind::Timeout`].
 #[derive(Debug)]
 pub struct Calls<X> {
     transport: X,
@@ -34,27 +34,27 @@ struct OpenCall {
     deadline: Instant,
 }
 
-/// How long a request may take where nothing else is said.
+/// The time limit of a request by default.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl<X: ApiTransport> Calls<X> {
-    /// Over this transport; each request has 30 s.
+    /// Sends requests over this transport; each has a time limit of 30 s.
     #[must_use]
     pub fn new(transport: X) -> Self {
         Self { transport, timeout: TIMEOUT, last: RequestId::default(), opening: None, open: BTreeMap::new() }
     }
 
-    /// How long a request may take that says nothing else; [`Duration::MAX`] for as long as the transport likes.
+    /// Sets the time limit of requests that name none; with [`Duration::MAX`] only the transport limits them.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Starts a request, with a time limit of its own if there is one.
+    /// Starts a request, with its own time limit if it names one.
     ///
-    /// Where the transport panics, the request is not open here; [`abort_unopened`](Self::abort_unopened), or the next
-    /// `open`, lets the transport give it up.
+    /// If the transport panics, the request is not open. The next `open`, or [`abort_unopened`](Self::abort_unopened),
+    /// lets the transport give it up.
     #[must_use]
     pub fn open(&mut self, now: Instant, request: &ApiRequest, timeout: Option<Duration>) -> RequestId {
         self.abort_unopened();
@@ -68,10 +68,10 @@ impl<X: ApiTransport> Calls<X> {
         self.last
     }
 
-    /// How a request goes on. It is over with [`Reply::Answered`] and [`Reply::Failed`].
+    /// The state of a request. [`Reply::Answered`] and [`Reply::Failed`] end it.
     ///
-    /// [`Poll::Pending`] means that the answer comes from outside of the caller's time: the waker is called when it is
-    /// there, and [`deadline`](Self::deadline) says when to poll again at the latest.
+    /// [`Poll::Pending`] means that the answer comes from outside the caller's time. The waker is called when it has
+    /// arrived, and [`deadline`](Self::deadline) says when to poll again at the latest.
     pub fn poll(&mut self, id: RequestId, now: Instant, cx: &mut Context<'_>) -> Poll<Reply> {
         let Some(deadline) = self.deadline(id) else {
             return Poll::Ready(Reply::Failed(TransportError::new(TransportErrorKind::Other, "the request is over")));
@@ -108,7 +108,7 @@ impl<X: ApiTransport> Calls<X> {
         }
     }
 
-    /// How many requests are open.
+    /// The number of open requests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.open.len()
@@ -126,7 +126,7 @@ impl<X: ApiTransport> Calls<X> {
         &self.transport
     }
 
-    /// The transport, for what it does beside carrying requests.
+    /// The transport, for its other functions.
     pub fn transport_mut(&mut self) -> &mut X {
         &mut self.transport
     }
@@ -150,7 +150,7 @@ mod tests {
     use core::task::Waker;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Does as it is told, and notes what it was asked.
+    /// Replies by its script, and notes the requests.
     #[derive(Default)]
     struct Script {
         replies: BTreeMap<RequestId, Poll<Reply>>,

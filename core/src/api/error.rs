@@ -6,27 +6,27 @@ use alloc::string::{String, ToString};
 use core::fmt;
 use core::time::Duration;
 
-/// Why a request did not bring what it was made for.
+/// Why an [`ApiCall`](super::ApiCall) failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ApiError {
-    /// The server did not do it, and says why.
+    /// The server refused the request, with a `Status`.
     Status {
-        /// What it says.
+        /// The `Status` of the answer; one is made up where the body holds none.
         status: Box<Status>,
-        /// How long it asks to wait, in a header; [`retry_after`](Self::retry_after) has a limit.
+        /// The time to wait by the header `Retry-After`, without a limit; [`retry_after`](Self::retry_after) has one.
         retry_after: Option<Duration>,
     },
-    /// The server could not be asked, or its answer did not come.
+    /// The request was not sent, or its answer did not arrive complete.
     Transport(TransportError),
-    /// The server did it, but its answer is not of the type that was expected.
+    /// The server processed the request, but its answer is not of the expected type.
     Unreadable(String),
-    /// The request could not be written: what was to be sent is no JSON, or a name is none.
+    /// The request was not sent: its body cannot be written as JSON, or a name is invalid.
     Unwritable(String),
 }
 
 impl ApiError {
-    /// What the server says.
+    /// The `Status` that the server answered with.
     #[must_use]
     pub fn status(&self) -> Option<&Status> {
         match self {
@@ -35,56 +35,56 @@ impl ApiError {
         }
     }
 
-    /// The object has changed meanwhile: read it again.
+    /// Whether the object has changed meanwhile: the caller reads it again.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.is(409, "Conflict") && !self.is_already_exists()
     }
 
-    /// There is one of that name.
+    /// Whether an object of that name exists already.
     #[must_use]
     pub fn is_already_exists(&self) -> bool {
         self.reason() == Some("AlreadyExists")
     }
 
-    /// There is none of that name, or no such resource.
+    /// Whether the object, or the resource, does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.is(404, "NotFound")
     }
 
-    /// The server does not let the user do this.
+    /// Whether the user may not do this.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         self.is(403, "Forbidden")
     }
 
-    /// The server does not know the user.
+    /// Whether the server does not know the user.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
         self.is(401, "Unauthorized")
     }
 
-    /// The object is not as it should be.
+    /// Whether the server found the object invalid.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         self.is(422, "Invalid")
     }
 
-    /// The version or the continue token is gone.
+    /// Whether the version or the continue token has expired.
     #[must_use]
     pub fn is_expired(&self) -> bool {
         self.status().is_some_and(Status::is_expired)
     }
 
-    /// The server asks to come later.
+    /// Whether the server limits the rate of requests.
     #[must_use]
     pub fn is_too_many_requests(&self) -> bool {
         self.is(429, "TooManyRequests")
     }
 
-    /// How long the server asks to wait, by a header or else by its status; at most an hour, the limit of the reflector
-    /// too.
+    /// The time that the server asks the caller to wait, by the header or else by the `Status`. It is at most an hour,
+    /// as with the reflector.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -99,7 +99,7 @@ impl ApiError {
         self.status().map(|status| status.reason.as_str())
     }
 
-    /// By its reason; where the server gives none, by its code.
+    /// Compares the reason or, if the server gives none, the code.
     fn is(&self, code: u16, reason: &str) -> bool {
         self.status().is_some_and(
             |status| {
@@ -115,7 +115,7 @@ impl From<TransportError> for ApiError {
     }
 }
 
-/// Of what was to be sent; what could not be read is told apart where it is read.
+/// An error of writing a body; errors of reading one are [`ApiError::Unreadable`].
 impl From<serde_json::Error> for ApiError {
     fn from(error: serde_json::Error) -> Self {
         Self::Unwritable(error.to_string())

@@ -1,32 +1,47 @@
-//! What a controller needs to act: requests to an API server and what comes of them, as values. An [`ApiTransport`]
-//! carries them: HTTP, a recording, a simulated server or a function. An [`ApiClient`] carries one and blocks its caller.
+//! Single requests to an API server, and their answers, as values.
+//!
+//! | type | what it does |
+//! |---|---|
+//! | [`Api`] | makes the requests for one collection: get, list, create, replace, patch, delete, status, scale |
+//! | [`ApiCall`] | a request, and how its answer is read |
+//! | [`ApiTransport`], [`Calls`] | carries requests without blocking; gives each a deadline |
+//! | [`ApiClient`] | carries one request, and blocks its caller |
+//! | [`ApiFn`] | answers by a function, in tests |
+//! | [`Discovery`] | finds a resource by the name that kubectl would take |
+//! | [`ConflictRetry`] | says how long to wait before a change that met a conflict is tried again |
 
-mod api;
 mod api_fn;
 mod call;
 mod calls;
+mod delete;
 mod discovery;
 mod discovery_answer;
 mod error;
-mod message;
+mod objects;
+mod patch;
+mod request;
 mod retry;
+mod scale;
 #[cfg(test)]
 mod tests;
 mod transport;
 
-pub use api::{Api, DeleteOptions, Patch, PropagationPolicy, Scale, ScaleSpec, ScaleStatus};
 pub use api_fn::ApiFn;
 pub use call::{ApiCall, ObjectList};
 pub use calls::Calls;
+pub use delete::{DeleteOptions, PropagationPolicy};
 pub use discovery::{ApiResource, Discovery};
 pub use error::ApiError;
-pub use message::{ApiRequest, ApiResponse, Method};
+pub use objects::Api;
+pub use patch::Patch;
+pub use request::{ApiRequest, ApiResponse, Method};
 pub use retry::ConflictRetry;
+pub use scale::{Scale, ScaleSpec, ScaleStatus};
 pub use transport::{ApiTransport, Reply};
 
 use crate::transport::TransportError;
 
-/// Sends one request, and blocks the caller until its answer is there. [`ApiTransport`] is the same without blocking.
+/// Sends one request, and blocks the caller until the answer is complete. [`ApiTransport`] does not block.
 ///
 /// ```
 /// use listwatch_core::api::{Api, ApiClient, ApiRequest, ApiResponse};
@@ -52,11 +67,12 @@ use crate::transport::TransportError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait ApiClient {
-    /// The answer, whatever its status. Nothing is retried, except for what cannot have reached the server's mind: a
-    /// credential that had expired, say.
+    /// Sends the request and returns the answer, whatever its status.
+    ///
+    /// A client retries only requests that the server rejected unprocessed, such as those with an expired credential.
     ///
     /// # Errors
-    /// Where the request could not be sent, or no whole answer came. The server may have done the request all the same.
+    /// If the request could not be sent, or its answer broke off. The server may have processed the request nevertheless.
     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError>;
 }
 

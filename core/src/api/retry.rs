@@ -2,8 +2,8 @@ use super::ApiError;
 use crate::random::Random;
 use core::time::Duration;
 
-/// How often, and after which waits, a change is tried again that met a conflict (client-go `retry.DefaultRetry`). It
-/// waits for nobody: the caller does.
+/// Says how long to wait before a change that met a conflict is tried again, and when to give up (client-go
+/// `retry.DefaultRetry`). The caller waits.
 ///
 /// ```
 /// use listwatch_core::api::{ApiError, ConflictRetry};
@@ -33,19 +33,19 @@ pub struct ConflictRetry {
 }
 
 impl ConflictRetry {
-    /// Five attempts, 10 ms apart and up to a tenth more. The seed is what spreads those who collide.
+    /// Five attempts, 10 to 11 ms apart. Clients that collide need different seeds.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { left: 4, wait: Duration::from_millis(10), random: Random::new(seed) }
     }
 
-    /// With so many attempts in all, so far apart.
+    /// `attempts` in all, `wait` and up to a tenth more apart.
     #[must_use]
     pub fn with(attempts: u32, wait: Duration, seed: u64) -> Self {
         Self { left: attempts.saturating_sub(1), wait, random: Random::new(seed) }
     }
 
-    /// How long to wait before the next attempt; `None` if there is none, or if the error is no conflict.
+    /// The time to wait before the next attempt. `None` if no attempt is left, or if the error is not a conflict.
     pub fn again(&mut self, error: &ApiError) -> Option<Duration> {
         if !error.is_conflict() {
             return None;

@@ -5,11 +5,10 @@ use crate::transport::{ReadContext, TransportError};
 use alloc::boxed::Box;
 use core::task::Poll;
 
-/// Carries single requests to a server, to a recording or to a simulation of one, and brings back whole answers: for
-/// [`ApiRequest`]s what [`ListerWatcher`](crate::ListerWatcher) is for lists and watches.
+/// Carries single requests to a server, a recording or a simulation, and brings back complete answers. It is to
+/// [`ApiRequest`]s what [`ListerWatcher`](crate::ListerWatcher) is to lists and watches.
 ///
-/// Many requests may be open at once. Nothing is decided here: a transport does not retry, and has no deadline for its
-/// caller; [`Calls`](super::Calls) has.
+/// Many requests may be open at once. A transport does not retry and has no deadlines; [`Calls`](super::Calls) has them.
 ///
 /// ```
 /// use core::task::{Context, Poll, Waker};
@@ -50,34 +49,34 @@ use core::task::Poll;
 /// assert!(matches!(calls.poll(id, later, &mut cx), Poll::Ready(Reply::Answered(answer)) if answer.status == 200));
 /// ```
 pub trait ApiTransport {
-    /// Starts a request. Must not block: what goes wrong is reported by [`poll_response`](Self::poll_response).
+    /// Starts a request without blocking. [`poll_response`](Self::poll_response) reports its failure.
     fn open(&mut self, id: RequestId, request: &ApiRequest);
 
-    /// The answer to one of the open requests, which is over with it.
+    /// The answer to an open request, which it ends.
     ///
-    /// * A transport that waits for something outside of the program's time (a socket, a thread) registers the waker of
-    ///   `turn.cx` and returns [`Poll::Pending`]. A simulated clock stands still meanwhile.
-    /// * One that answers by `turn.now` (a recording, a simulation) returns [`Reply::Idle`] with the moment of the answer. It
-    ///   may register the waker as well, and wake it where the answer comes earlier.
-    /// * A blocking one may wait up to `turn.max_wait`, and then returns [`Reply::Idle`] until `turn.now`.
+    /// * A transport that waits for a socket or a thread registers the waker of `turn.cx` and returns [`Poll::Pending`].
+    ///   A simulated clock stands still meanwhile.
+    /// * A recording or a simulation, which answers by `turn.now`, returns [`Reply::Idle`] with the moment of the answer.
+    ///   If the answer may come earlier, it registers the waker as well.
+    /// * A transport that blocks may wait up to `turn.max_wait`, and then returns [`Reply::Idle`] until `turn.now`.
     ///
-    /// Each request has a waker of its own: that of its latest poll.
+    /// Each request has its own waker: that of its latest poll.
     fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply>;
 
-    /// Gives up a request. The server may have done it, or may yet do it.
+    /// Gives up a request. The server may have processed it, or may still process it.
     fn abort(&mut self, id: RequestId);
 }
 
-/// What becomes of a request.
+/// The state of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The answer, whatever its status.
     Answered(ApiResponse),
-    /// No answer will come.
+    /// The request failed; no answer will come.
     Failed(TransportError),
-    /// No answer yet; ask again at the latest when `until` has come.
+    /// No answer yet. The caller polls again at `until` at the latest.
     Idle {
-        /// When the answer may come; `None` for not before the waker is called.
+        /// When the answer may come; `None` if the waker tells.
         until: Option<Instant>,
     },
 }

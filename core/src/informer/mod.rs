@@ -29,7 +29,7 @@ use serde::de::DeserializeOwned;
 ///
 /// Bytes that a transport brings go in by [`handle`](Self::handle); what the transport is to do comes out of
 /// [`poll_action`](Self::poll_action), and what happened to the objects out of [`poll_event`](Self::poll_event), which
-/// brings the cache up to date first. A [`Driver`](crate::Driver) connects all this to a
+/// brings the cache up to date first. A [`Driver`] connects all this to a
 /// [`ListerWatcher`](crate::ListerWatcher).
 ///
 /// For each key the events come in the form (Added (Updated | Recreated)* Deleted)*.

@@ -1,6 +1,6 @@
 //! Where the machines keep their records: one algorithm, two memories.
 //!
-//! Every container of this crate is a slab of records addressed by [`Slot`]. Order (queues, timers, postings) is kept
+//! Every container of this crate is a slab of records addressed by slots. Order (queues, timers, postings) is kept
 //! in links *inside* the records, so lists, heaps and tables are index arithmetic that serves both memories, and only
 //! two things differ between them: the array under the slab and the index from a hash to a slot. [`Mem`] names the
 //! two, the index for keys that stay and for keys that come and go, and what a record has to own besides: a short text,

@@ -1,22 +1,22 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-/// Status and headers of an answer, as far as the machines look at them.
+/// The status and those headers of an answer that the machines use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHead {
     /// The HTTP status code.
     pub status: u16,
-    /// How long the server asks to wait; a transport turns a date into a duration by the answer's own `Date`.
+    /// The time that the server asks the caller to wait. A transport turns a date into a duration by the answer's `Date`.
     pub retry_after: Option<Duration>,
     /// The media type, in lower case and without parameters.
     pub content_type: Option<Arc<str>>,
 }
 
 impl ResponseHead {
-    /// The longest [`retry_after`](Self::retry_after) that is honoured: an hour. A server that asks for more gets this.
+    /// The limit of [`retry_after`](Self::retry_after): an hour. It replaces longer times.
     pub const MOST_ASKED: Duration = Duration::from_secs(3600);
 
-    /// The head of an answer with this status, out of its headers. `header` is asked for names in lower case.
+    /// Makes the head from the status and the headers. `header` is called with names in lower case.
     pub fn from_headers<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>) -> Self {
         let media_type = |value: &str| value.split(';').next().unwrap_or(value).trim().to_ascii_lowercase();
         Self {

@@ -1,4 +1,11 @@
-//! What feeds the machines: the one trait that a transport implements, and adapters to it.
+//! Transports: the trait [`ListerWatcher`], which feeds the machines with bytes, and adapters to it.
+//!
+//! | source | adapter |
+//! |---|---|
+//! | an `embedded_io::Read` that blocks, on bare metal | [`Blocking`] (feature `embedded-io`) |
+//! | a `futures_core::Stream` of chunks | [`StreamTransport`] (feature `stream`) |
+//! | HTTP | the crate `listwatch-transport-http` |
+//! | a recording, a watch log, a saved list | the crate `listwatch-transport-file` |
 
 #[cfg(feature = "embedded-io")]
 mod blocking;
@@ -20,117 +27,116 @@ use core::fmt;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-/// Carries requests to a server, or to a recording of one, and brings back bytes.
+/// Carries lists and watches to a server or a recording, and brings back bytes (client-go `ListerWatcher`).
 ///
-/// One transport object serves one reflector, which has one request open at a time. Nothing here is decided: a
-/// transport does not retry, does not time out by itself, and does not look into bodies.
+/// One transport serves one reflector, which has one request open at a time. A transport does not retry, has no
+/// deadlines and does not look into bodies: the machines decide.
 ///
 /// For one request the transport reports, in this order: [`Incoming::Head`], any number of [`Incoming::Data`], and
-/// then [`Incoming::End`] or [`Incoming::Failed`]; `Failed` may come at any point. A body that the sender did not end
-/// properly is `Failed`, never `End`.
+/// then [`Incoming::End`] or [`Incoming::Failed`]; `Failed` may come at any point. If the sender did not end a body
+/// properly, the transport reports `Failed`, never `End`.
 pub trait ListerWatcher {
-    /// Starts a request. Must not block: what goes wrong is reported by [`poll_read`](Self::poll_read).
+    /// Starts a request without blocking. [`poll_read`](Self::poll_read) reports its failure.
     fn open(&mut self, id: RequestId, request: &Request);
 
-    /// What came in next. Bytes are written to the front of `buf`, which is never empty.
+    /// The next input. The transport writes bytes to the front of `buf`, which is never empty.
     ///
-    /// * A transport with an executor behind it registers the waker of `turn.cx` and returns [`Poll::Pending`].
-    /// * A blocking one, or one on bare metal, may wait up to `turn.max_wait` and then returns [`Incoming::Idle`] until
-    ///   `turn.now`: ask again at once.
-    /// * A recording never waits: it returns [`Incoming::Idle`] with the moment from which there is more.
+    /// * A transport under an executor registers the waker of `turn.cx` and returns [`Poll::Pending`].
+    /// * A transport that blocks may wait up to `turn.max_wait`. Then it returns [`Incoming::Idle`] until `turn.now`, so
+    ///   the caller polls again at once.
+    /// * A recording never waits: it returns [`Incoming::Idle`] with the moment of the next input.
     fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming>;
 
-    /// Ends a request early. What still comes in under its id is dropped by the caller.
+    /// Ends a request early. The caller drops later input under its id.
     fn abort(&mut self, id: RequestId);
 }
 
-/// The circumstances of one [`ListerWatcher::poll_read`].
+/// The time and the waker of one [`ListerWatcher::poll_read`].
 #[derive(Debug)]
 pub struct ReadContext<'a, 'b> {
-    /// Whom to wake when there is more.
+    /// Holds the waker that the transport calls when it has more input.
     pub cx: &'a mut Context<'b>,
-    /// The caller's time: the only one that a transport may decide by.
+    /// The caller's time, and the only time that a transport may use.
     pub now: Instant,
-    /// How long a transport that blocks may wait; `None` for as long as it likes.
+    /// How long a transport that blocks may wait; `None` for no limit.
     pub max_wait: Option<Duration>,
 }
 
-/// What a transport brings.
+/// Input of a transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incoming {
     /// The answer has begun.
     Head {
-        /// Which request's.
+        /// The request.
         id: RequestId,
         /// Status and headers.
         head: ResponseHead,
     },
     /// Bytes of the body.
     Data {
-        /// Which request's.
+        /// The request.
         id: RequestId,
-        /// How many were written to the buffer; at least one.
+        /// The number of bytes in the buffer; at least one.
         len: usize,
     },
-    /// The body ended as it should.
+    /// The body ended properly.
     End {
-        /// Which request's.
+        /// The request.
         id: RequestId,
     },
     /// The request failed, or its answer broke off.
     Failed {
-        /// Which request's.
+        /// The request.
         id: RequestId,
-        /// Why.
+        /// The reason.
         error: TransportError,
     },
-    /// Nothing now; ask again at the latest when `until` has come, or after the next request.
+    /// No input now. The caller polls again at `until` at the latest, or after the next request.
     Idle {
-        /// When there may be more; `None` for never.
+        /// When more input may come; `None` for never.
         until: Option<Instant>,
     },
 }
 
-/// Why a transport could not carry on.
+/// Why a request failed in the transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportError {
-    /// What happened, as far as the reaction depends on it.
+    /// The kind of failure, by which the reflector reacts.
     pub kind: TransportErrorKind,
-    /// What happened, for a person. Never holds a credential.
+    /// A description for people. It never holds a credential.
     pub detail: Arc<str>,
 }
 
-/// The kinds of trouble that are told apart.
+/// The kinds of transport failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TransportErrorKind {
-    /// Nobody listens there.
+    /// No process listens at the address.
     Refused,
-    /// The other side, or something between, broke the connection.
+    /// The peer, or a device between, broke the connection.
     Reset,
-    /// It took too long.
+    /// A time limit passed.
     Timeout,
     /// The name could not be resolved.
     Dns,
-    /// No trust, or no understanding, in the TLS handshake.
+    /// The TLS handshake failed, or the peer is not trusted.
     Tls,
-    /// What came was not what the protocol allows.
+    /// The peer violated the protocol.
     Protocol,
-    /// What shows who asks cannot be had or used: a file that is missing, a program that fails. Nothing was sent, and
-    /// somebody has to mend it.
+    /// Credentials are unavailable or invalid: a file is missing, a plugin fails. Nothing was sent. The failure needs
+    /// manual intervention.
     Credentials,
-    /// The request cannot be sent as it is: what it asks for makes no address. Nothing was sent, and somebody has to
-    /// mend it.
+    /// The request makes no valid address. Nothing was sent. The failure needs manual intervention.
     Unsendable,
-    /// This process has no room for one more request: as many as it may have are open, or threads, files or memory are
-    /// used up. Nothing was sent, and it may pass.
+    /// The process has no resources for one more request: the limit of open requests is reached, or threads, files or
+    /// memory are used up. Nothing was sent. The failure may pass.
     Exhausted,
-    /// Anything else.
+    /// Any other failure.
     Other,
 }
 
 impl TransportErrorKind {
-    /// All of them, for who reads one back by what it is called.
+    /// All kinds, for readers that find one by its [`Display`](fmt::Display).
     pub const ALL: [Self; 10] = [
         Self::Refused,
         Self::Reset,

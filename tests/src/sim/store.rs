@@ -197,7 +197,7 @@ mod tests {
         assert_eq!((&patched["spec"], &patched["metadata"]["uid"]), (&json!({ "y": 2 }), &created["metadata"]["uid"]));
         assert!(send(pods.replace("a", &created)).is_err_and(|error| error.is_conflict()), "an old version");
         assert!(send(pods.status().replace("a", &patched)).is_ok());
-        let delete = |uid: &str| pods.delete("a", &DeleteOptions { uid: Some(uid.into()), ..DeleteOptions::default() });
+        let delete = |uid: &str| pods.delete("a", &DeleteOptions::default().with_uid(uid));
         assert!(delete("another").send(&store).is_err_and(|error: ApiError| error.is_conflict()));
         assert_eq!(delete("u1").send(&store), Ok(()));
         let kinds: Vec<_> = store.0.borrow().since(2).iter().map(|change| change.kind).collect();

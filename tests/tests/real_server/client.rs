@@ -110,12 +110,12 @@ fn a_deletion_is_of_the_object_that_is_meant_or_of_none() {
     let Some(mut plane) = plane() else { return };
     let (api, created) = web(&mut plane, "deleted");
     let client = &plane.client;
-    let another = DeleteOptions { uid: Some("another".into()), ..DeleteOptions::default() };
+    let another = DeleteOptions::default().with_uid("another");
     assert!(api.delete("web", &another).send(client).is_err_and(|error| error.is_conflict()));
-    let older = DeleteOptions { resource_version: Some("1".into()), ..DeleteOptions::default() };
+    let older = DeleteOptions::default().with_resource_version("1");
     assert!(api.delete("web", &older).send(client).is_err_and(|error| error.is_conflict()));
-    let uid = created["metadata"]["uid"].as_str().map(str::to_owned);
-    let this = DeleteOptions { uid, propagation: Some(PropagationPolicy::Background), ..DeleteOptions::default() };
+    let uid = created["metadata"]["uid"].as_str().unwrap();
+    let this = DeleteOptions::default().with_uid(uid).with_propagation(PropagationPolicy::Background);
     api.delete("web", &this).send(client).unwrap();
     assert!(api.delete("web", &this).send(client).is_err_and(|error| error.is_not_found()));
 }

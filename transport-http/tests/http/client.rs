@@ -46,7 +46,7 @@ fn each_method_arrives_with_its_type_and_its_body() {
     });
     let (client, object) = (client(&server), json!({ "a": 1 }));
     let pods = pods();
-    let deletion = DeleteOptions { uid: Some("u".into()), ..DeleteOptions::default() };
+    let deletion = DeleteOptions::default().with_uid("u");
     let merge = "application/merge-patch+json";
     let line = |method: &str, rest: &str| format!("{method} /api/v1/namespaces/web/pods{rest} HTTP/1.1");
     pods.delete("a", &deletion).send(&client).unwrap();

@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-/// What is done.
+/// The HTTP method of an [`ApiRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Method {
     /// Reads.
     Get,
@@ -23,13 +24,13 @@ pub enum Method {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiRequest {
-    /// What is done.
+    /// The HTTP method.
     pub method: Method,
-    /// To what, without a query.
+    /// The path, without a query.
     pub path: String,
-    /// Names and values, not encoded.
+    /// The parameters of the query, names and values, not yet percent-encoded.
     pub query: Vec<(&'static str, String)>,
-    /// The media types that are understood.
+    /// The media types that the caller can read.
     pub accept: &'static str,
     /// The media type of the body.
     pub content_type: Option<&'static str>,
@@ -37,20 +38,20 @@ pub struct ApiRequest {
     pub body: Vec<u8>,
 }
 
-/// What a server answered.
+/// The answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiResponse {
     /// The HTTP status code.
     pub status: u16,
-    /// How long the server asks to wait.
+    /// The time that the server asks the caller to wait, if it does (`Retry-After`).
     pub retry_after: Option<Duration>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Method {
-    /// The name in a request.
+    /// The name in the request line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -64,7 +65,7 @@ impl Method {
 }
 
 impl ApiRequest {
-    /// A request without query and body, for JSON.
+    /// A request for JSON, without query and body.
     #[must_use]
     pub fn new(method: Method, path: impl Into<String>) -> Self {
         Self {
@@ -92,13 +93,13 @@ impl fmt::Display for ApiRequest {
 }
 
 impl ApiResponse {
-    /// An answer that asks for no wait.
+    /// An answer without `Retry-After`.
     #[must_use]
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, retry_after: None, body: body.into() }
     }
 
-    /// The same, asking to wait.
+    /// Sets the time that the server asks the caller to wait.
     #[must_use]
     pub fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;

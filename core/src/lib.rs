@@ -12,34 +12,85 @@
 //!                                                        └── read ── worker ◀── WorkQueue ◀──┘
 //! ```
 //!
-//! [`Informer`] is all but the two ends of it, [`Driver`] connects it to a transport. Each machine can be used alone.
+//! A program on an operating system depends on `listwatch-runtime-smol`, which brings this crate, transports, a clock and
+//! tasks. This crate alone is for devices, for other runtimes, for tests and for fuzzers.
+//!
+//! # Map
+//!
+//! | module | what it holds | start with |
+//! |---|---|---|
+//! | [`informer`] | bytes in, events out, a current cache; its pump and its status | [`Informer`], [`Driver`], [`Event`] |
+//! | [`reflector`] | list, watch, resume, relist; failures, and the delays after them | [`ReflectorConfig`], [`Failure`], [`REACTIONS`] |
+//! | [`cache`] | objects by key and by index; the store that readers hold | [`Indexer`] |
+//! | [`queue`] | keys to reconcile: deduplication, delays, rate limits, priorities | [`WorkQueue`], [`RateLimiter`] |
+//! | [`fifo`] | the deltas between reflector and cache | [`DeltaFifo`] |
+//! | [`object`] | key, metadata, versions, label selectors | [`Key`], [`Meta`], [`Object`] |
+//! | [`request`] | the requests of the list-watch protocol; names of resources | [`Resource`], [`Request`] |
+//! | [`framing`], [`decode`] | from bytes to frames, from frames to objects | [`Framer`], [`Decoder`] |
+//! | [`transport`] | where bytes come from | [`ListerWatcher`] |
+//! | [`api`] | single requests: get, create, patch, delete, discovery | [`Api`], [`ApiTransport`] |
+//! | [`sync`] | locks and wakers around a machine, for tasks and threads | [`SharedWorkQueue`] |
+//! | [`storage`] | memory that grows, memory of a fixed size | [`Mem`], [`Keyed`] |
+//! | [`time`], [`text`] | instants; text from outside, made printable | [`Instant`], [`Printable`] |
+//!
+//! # The smallest program
+//!
+//! A work queue, as client-go has it: a key that is added twice is handed out once.
+//!
+//! ```
+//! use listwatch_core::WorkQueue;
+//!
+//! let mut queue = WorkQueue::<&str>::default();
+//! queue.add("web/a");
+//! queue.add("web/a");
+//! let job = queue.poll_job().expect("a key waits");
+//! assert_eq!((*queue.key(&job), queue.len()), ("web/a", 0));
+//! queue.done(job);
+//! ```
+//!
+//! [`Informer`] has an example that goes from the bytes of a list to its events.
 //!
 //! # The contract
 //!
 //! 1. `now` is an argument: an [`Instant`] since an epoch of the caller's choice. The seed of a jitter is configuration.
-//! 2. Mutate, then drain: after a `handle`, or after events were taken, call the `poll_…`s until they have nothing. Late draining is slower, not
-//!    wrong.
-//! 3. What can be produced now, a poll returns now. Nothing else changes before an input or `poll_timeout`.
-//! 4. `now == poll_timeout` is due. After it was handled, the next deadline is later, or there is none.
-//! 5. Late, repeated and needless timeouts are legal; a `now` that goes back is clamped.
-//! 6. Every request has a [`RequestId`]; input under an old one is dropped.
-//! 7. Every buffer has a limit; at the limit [`Informer::wants_input`] is false, and nothing is lost.
-//! 8. A failure is a state and an event. `Err` is for capacity, where the item comes back, and for misuse.
-//! 9. The same configuration and inputs give the same outputs: no order comes from hashing.
+//! 2. After each `handle_…`, and after taking events, the caller drains the `poll_…` methods. Late draining is slower,
+//!    not wrong.
+//! 3. A poll returns all that can be produced now. The next output needs an input, or the time of `poll_timeout`.
+//! 4. A timeout is due when `now` equals `poll_timeout`. Once handled, the next one is later, or there is none.
+//! 5. Late, repeated and needless timeouts are legal. If `now` goes back, the machine keeps its latest time.
+//! 6. Every request has a [`RequestId`]. The machine drops input under an old one.
+//! 7. Every buffer has a limit. At the limit, [`Informer::wants_input`] is false, and nothing is lost.
+//! 8. A failure is a state and an event. `Err` is for capacity, with the item in it, and for misuse.
+//! 9. The same configuration and inputs give the same outputs. No order depends on hashes.
 //!
 //! # Features
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `std` (default) | `json`; a lock of the standard library's |
-//! | `json` | the decoder, and what stands on it: reflector, informer, driver. Needs an allocator, not `std` |
+//! | `std` (default) | `json`; a lock of the standard library's kind |
+//! | `json` | the decoder, and the reflector, informer, driver and API that need it. Needs an allocator, not `std` |
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
-//! | `fixed` | the machines in memory of a fixed size, without an allocator: `FixedWorkQueue` and so on |
+//! | `fixed` | the machines in memory of a fixed size, without an allocator: `FixedWorkQueue` and its siblings |
 //! | `stream`, `embedded-io` | adapters from a `futures_core::Stream`, or a blocking `embedded_io::Read`, to a transport |
 //! | `critical-section` | a lock on critical sections, for bare metal |
 //! | `spin` | a spin lock |
 //!
-//! Features only add: none changes what another one does.
+//! Each feature only adds: none changes the effect of another.
+//!
+//! [`Api`]: api::Api
+//! [`ApiTransport`]: api::ApiTransport
+//! [`Decoder`]: decode::Decoder
+//! [`Failure`]: reflector::Failure
+//! [`Framer`]: framing::Framer
+//! [`Keyed`]: storage::Keyed
+//! [`Mem`]: storage::Mem
+//! [`Printable`]: text::Printable
+//! [`RateLimiter`]: queue::RateLimiter
+//! [`REACTIONS`]: reflector::REACTIONS
+//! [`ReflectorConfig`]: reflector::ReflectorConfig
+//! [`Request`]: request::Request
+//! [`RequestId`]: request::RequestId
+//! [`SharedWorkQueue`]: sync::SharedWorkQueue
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(

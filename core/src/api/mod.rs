@@ -15,7 +15,6 @@ mod call;
 mod calls;
 mod delete;
 mod discovery;
-mod discovery_answer;
 mod error;
 mod objects;
 mod patch;

@@ -6,7 +6,6 @@ use core::time::Duration;
 
 /// The HTTP method of an [`ApiRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Method {
     /// Reads.
     Get,

@@ -7,24 +7,23 @@ use core::task::Poll;
 use core::time::Duration;
 use embedded_io::{Error, ErrorKind, Read};
 
-/// A server that is asked by blocking calls, as the HTTP client of a microcontroller is.
+/// A server behind blocking calls, such as the HTTP client of a microcontroller.
 ///
-/// What is read is the body of the last answer: `Ok(0)` is its proper end, and an end that came too early is an error.
-/// A read that fails with [`ErrorKind::TimedOut`] or [`ErrorKind::Interrupted`] has lost nothing and is tried again.
+/// `read` reads the body of the last answer. `Ok(0)` is its proper end; an early end is an error. If a read fails with
+/// [`ErrorKind::TimedOut`] or [`ErrorKind::Interrupted`], no byte is lost, and the transport reads again.
 pub trait BlockingSource: Read {
-    /// Sends a request and waits for the head of the answer, for as long as the source finds right.
+    /// Sends a request and waits for the head of the answer. The source chooses the time limit.
     fn request(&mut self, request: &Request) -> Result<ResponseHead, TransportError>;
 
-    /// Gives up the rest of the last answer.
+    /// Gives the rest of the last answer up.
     fn close(&mut self);
 
-    /// How long a read may wait from now on; `None` for as long as it likes. A source that cannot be told keeps to a
-    /// limit of its own, or the machines' deadlines are served late.
+    /// Sets the time limit of later reads; `None` for no limit. If a source cannot set one, it needs a limit of its own,
+    /// or deadlines are handled late.
     fn set_max_wait(&mut self, _max_wait: Option<Duration>) {}
 }
 
-/// A [`ListerWatcher`] over a blocking source. It has no use for wakers: it waits in
-/// [`poll_read`](ListerWatcher::poll_read).
+/// A [`ListerWatcher`] over a blocking source. It waits in [`poll_read`](ListerWatcher::poll_read) and calls no waker.
 ///
 /// ```
 /// use core::task::{Context, Poll, Waker};
@@ -33,7 +32,7 @@ pub trait BlockingSource: Read {
 /// use listwatch_core::{Instant, ListerWatcher};
 /// use listwatch_core::transport::{ReadContext, TransportError};
 ///
-/// /// A server that always answers the same.
+/// /// A server with one answer.
 /// struct Flash(&'static [u8]);
 ///
 /// impl embedded_io::ErrorType for Flash {
@@ -78,7 +77,7 @@ enum State {
 }
 
 impl<S: BlockingSource> Blocking<S> {
-    /// Over this source.
+    /// Reads from this source.
     pub fn new(source: S) -> Self {
         Self { source, state: State::Closed }
     }
@@ -165,7 +164,7 @@ mod tests {
     use alloc::vec::Vec;
     use core::task::{Context, Waker};
 
-    /// Answers reads from a script, and notes what it is told.
+    /// Answers reads from a script, and notes its calls.
     #[derive(Default)]
     struct Script {
         refuses: bool,

@@ -7,23 +7,23 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use futures_core::Stream;
 
-/// How many chunks are taken in one turn, where they are empty, so that others get theirs.
+/// The limit of empty chunks that one poll takes, so that other tasks get their turn.
 const BUDGET: usize = 64;
 
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamPart<B> {
-    /// Status and headers. An answer without them counts as a 200.
+    /// The status and the headers. An answer without them counts as a 200.
     Head(ResponseHead),
-    /// Bytes of the body, as many as came.
+    /// Bytes of the body.
     Data(B),
 }
 
 /// A [`ListerWatcher`] over a function that answers a request with a stream of parts.
 ///
-/// The function must not block: a connection is made when the stream is first polled. The end of a stream is the
-/// proper end of the body; one that broke off ends with an error. A stream is dropped when its request is aborted, so
-/// dropping has to close the connection.
+/// The function must not block: the first poll of the stream makes the connection. The end of a stream is the proper
+/// end of the body; a body that breaks off ends with an error. An abort drops the stream, so its drop must close the
+/// connection.
 ///
 /// ```
 /// use core::pin::Pin;
@@ -76,7 +76,7 @@ where
     S: Stream<Item = Result<StreamPart<B>, TransportError>>,
     B: AsRef<[u8]>,
 {
-    /// Answers requests by this function.
+    /// Answers each request by this function.
     pub fn new(connect: F) -> Self {
         Self { connect, open: None }
     }
@@ -89,7 +89,7 @@ where
     B: AsRef<[u8]>,
 {
     fn open(&mut self, id: RequestId, request: &Request) {
-        // The old connection goes before the new one comes.
+        // The old connection closes before the new one opens.
         self.open = None;
         self.open = Some(Answer { id, stream: Box::pin((self.connect)(request)), has_begun: false, rest: None });
     }
@@ -141,7 +141,7 @@ impl<S: Stream<Item = Result<StreamPart<B>, TransportError>>, B: AsRef<[u8]>> An
         Incoming::Failed { id: self.id, error: TransportError::new(TransportErrorKind::Protocol, detail) }
     }
 
-    /// Delivers from the chunk at hand; `None` when there is nothing left of it.
+    /// Delivers from the current chunk; `None` if nothing of it is left.
     fn copy(&mut self, buf: &mut [u8]) -> Option<usize> {
         let (chunk, delivered) = self.rest.as_mut()?;
         let left = &chunk.as_ref()[*delivered..];

@@ -1,6 +1,7 @@
-//! What a server says of the API that it serves, and how much of that is read.
+//! The answers of discovery, and the limits within which they are read.
 
-use super::{ApiError, ApiResource};
+use super::kind::ApiResource;
+use crate::api::ApiError;
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,13 +12,13 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// How many groups, versions of a group, and kinds a server may have.
+/// The limit of groups, of versions of a group, and of kinds.
 pub(super) const MOST_ENTRIES: usize = 50_000;
 
-/// How many verbs and short names a kind may have.
+/// The limit of verbs, and of short names, of a kind.
 const MOST_NAMES: usize = 64;
 
-/// How many bytes the name of a group with its version may have: each kind has a copy.
+/// The limit of bytes of a group's name with its version: each kind has a copy.
 const LONGEST_NAME: usize = 512;
 
 pub(super) fn parsed<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, ApiError> {
@@ -33,7 +34,7 @@ pub(super) fn short(name: String) -> Result<String, ApiError> {
     Err(ApiError::Unreadable(what))
 }
 
-/// A list that has no more than so many entries.
+/// A list of at most `MOST` entries.
 pub(super) struct AtMost<T, const MOST: usize>(pub(super) Vec<T>);
 
 impl<T, const MOST: usize> Default for AtMost<T, MOST> {

@@ -1,28 +1,36 @@
+//! What a server serves: one machine that says what to ask next, and finds kinds by their names.
+
+mod answer;
+mod kind;
+
+pub use kind::ApiResource;
+
 use super::call::checked;
-use super::discovery_answer::{Aggregated, Groups, Listed, MOST_ENTRIES, Named, Resources, Versions, parsed, short};
 use super::{ApiClient, ApiError, ApiRequest, ApiResponse, Method};
 use crate::decode::Status;
-use crate::request::Resource;
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use answer::{Aggregated, Groups, Listed, MOST_ENTRIES, Named, Resources, Versions, parsed, short};
+use kind::Wanted;
 
-/// All in one answer, where the server can.
+/// Asks for everything in one answer, from servers that can.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-/// How many versions are asked for one by one.
+/// The limit of versions that are asked for one by one.
 const MOST_VERSIONS: usize = 4_096;
 
-/// How many characters are kept of the answer of a version that cannot be read.
+/// The limit of characters that are kept of an unreadable answer.
 const LONGEST_MESSAGE: usize = 1_024;
 
-/// What a server serves, for those who name a kind in short. Who names group, version and plural does not need it.
+/// The kinds that a server serves, found by the names that kubectl takes (client-go `RESTMapper`).
 ///
-/// Newer servers tell all in two answers; older ones in one for each version of each group. A server that names more than
-/// 50,000 kinds, or more than 4,096 versions one by one, is refused with [`ApiError::Unreadable`].
+/// A caller that names group, version and plural does not need it. Servers since 1.30 answer two requests; older ones
+/// answer one for each version of each group. If a server names more than 50,000 kinds, or more than 4,096 versions one
+/// by one, discovery fails with [`ApiError::Unreadable`].
 ///
 /// ```no_run
 /// # fn of(client: &dyn listwatch_core::api::ApiClient) -> Result<(), listwatch_core::api::ApiError> {
@@ -37,35 +45,14 @@ const LONGEST_MESSAGE: usize = 1_024;
 #[derive(Clone, Debug)]
 pub struct Discovery {
     wanted: VecDeque<String>,
-    /// The paths that a server named, asked for or wanted.
+    /// The paths that a server named, whether or not they were asked for.
     named: BTreeSet<String>,
     kinds: Vec<ApiResource>,
     unavailable: Vec<(String, ApiError)>,
 }
 
-/// A kind that a server serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ApiResource {
-    /// The group; empty for the core group.
-    pub group: String,
-    /// The version, such as `v1`.
-    pub version: String,
-    /// Its name for many, in lower case, as paths have it.
-    pub plural: String,
-    /// Its name in objects, such as `Deployment`.
-    pub kind: String,
-    /// Its name for one, in lower case.
-    pub singular: String,
-    /// Abbreviations, such as `deploy`.
-    pub short_names: Vec<String>,
-    /// Whether its objects have a namespace.
-    pub namespaced: bool,
-    /// What can be done, such as `list` and `watch`.
-    pub verbs: Vec<String>,
-}
-
 impl Discovery {
-    /// Nothing was asked yet.
+    /// A discovery that has asked for nothing.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -76,7 +63,10 @@ impl Discovery {
         }
     }
 
-    /// Asks for everything.
+    /// Asks for everything, and blocks until it is known.
+    ///
+    /// # Errors
+    /// If `/api` or `/apis` cannot be had, or a limit is passed.
     pub fn run(client: &(impl ApiClient + ?Sized)) -> Result<Self, ApiError> {
         let mut discovery = Self::new();
         while let Some(request) = discovery.poll_request() {
@@ -86,7 +76,7 @@ impl Discovery {
         Ok(discovery)
     }
 
-    /// What to ask next; `None` when everything is known.
+    /// The next request; `None` when everything is known.
     #[must_use]
     pub fn poll_request(&mut self) -> Option<ApiRequest> {
         let mut request = ApiRequest::new(Method::Get, self.wanted.pop_front()?);
@@ -94,7 +84,10 @@ impl Discovery {
         Some(request)
     }
 
-    /// Takes an answer in. A group that is not available does not hide the others.
+    /// Takes an answer. If one group is unavailable, the others are still found.
+    ///
+    /// # Errors
+    /// If `/api` or `/apis` cannot be had, or a limit is passed.
     pub fn handle(&mut self, request: &ApiRequest, response: &ApiResponse) -> Result<(), ApiError> {
         let result = checked(response).and_then(|()| self.read(&request.path, &response.body));
         match result {
@@ -112,14 +105,14 @@ impl Discovery {
         &self.kinds
     }
 
-    /// The paths that could not be read, and why: aggregated servers that are down.
+    /// The paths that could not be read, with their errors, such as those of aggregated servers that are down.
     #[must_use]
     pub fn unavailable(&self) -> &[(String, ApiError)] {
         &self.unavailable
     }
 
-    /// The kind of this name: plural, singular, kind or short name, in any case; `NAME.GROUP` and `NAME.VERSION.GROUP`
-    /// say which group, `GROUP/VERSION/NAME` too. The first in the order of preference counts.
+    /// Finds a kind by its plural, singular, kind or short name, in any case. `NAME.GROUP`, `NAME.VERSION.GROUP` and
+    /// `GROUP/VERSION/NAME` name the group too. If several fit, the first in the server's order of preference counts.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&ApiResource> {
         let wanted = Wanted::of(name);
@@ -173,7 +166,7 @@ impl Discovery {
         Ok(())
     }
 
-    /// Asks for a version, once.
+    /// Puts a version on the list of requests, once.
     fn want(&mut self, root: &str, version: String) -> Result<(), ApiError> {
         let path = format!("{root}/{}", short(version)?);
         if self.named.contains(&path) {
@@ -192,7 +185,7 @@ impl Discovery {
     fn on_resources(&mut self, list: Resources) -> Result<(), ApiError> {
         let of = short(list.group_version)?;
         let (group, version) = of.rsplit_once('/').unwrap_or(("", &of));
-        // What has a slash is a part of an object.
+        // A name with a slash is a subresource.
         let whole = |resource: &Listed| !resource.name.is_empty() && !resource.name.contains('/');
         let resources: Vec<_> = list.resources.0.into_iter().filter(whole).collect();
         self.check_room(resources.len())?;
@@ -200,7 +193,7 @@ impl Discovery {
         Ok(())
     }
 
-    /// Whether so many more can be held.
+    /// An error unless there is room for so many more entries.
     fn check_room(&self, more: usize) -> Result<(), ApiError> {
         if self.kinds.len() + self.unavailable.len() + more <= MOST_ENTRIES {
             return Ok(());
@@ -210,7 +203,7 @@ impl Discovery {
     }
 }
 
-/// What is kept of an error: a server may be as wordy as it likes, and there may be one for each version.
+/// Cuts an error to what is kept: there may be one for each version, and a server decides its length.
 fn kept(error: ApiError) -> ApiError {
     let cut = |text: &str| text.chars().take(LONGEST_MESSAGE).collect();
     let retry_after = error.retry_after();
@@ -225,58 +218,14 @@ fn kept(error: ApiError) -> ApiError {
     }
 }
 
-/// The server behind it is down, and what is known of it is old: as good as nothing.
+/// An aggregated server is down, and the answer describes an earlier state of it.
 fn on_stale(group: &str, version: &str) -> (String, ApiError) {
-    let what = format!("what is known of {group}/{version} is stale: the server behind it cannot be reached");
+    let what = format!("the description of {group}/{version} is stale: its server cannot be reached");
     (format!("/apis/{group}/{version}"), ApiError::Unreadable(what))
 }
 
 impl Default for Discovery {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl ApiResource {
-    /// All its objects.
-    #[must_use]
-    pub fn resource(&self) -> Resource {
-        let root = if self.group.is_empty() { "/api" } else { "/apis/" };
-        Resource::new(&format!("{root}{}/{}/{}", self.group, self.version, self.plural))
-    }
-
-    fn is_named(&self, name: &str) -> bool {
-        [&self.plural, &self.singular, &self.kind].iter().any(|own| own.eq_ignore_ascii_case(name))
-    }
-
-    fn is_short_for(&self, name: &str) -> bool {
-        self.short_names.iter().any(|own| own.eq_ignore_ascii_case(name))
-    }
-}
-
-/// What a name asks for.
-struct Wanted<'a> {
-    name: &'a str,
-    /// A group, or a version and a group.
-    of: Option<&'a str>,
-    exact: Option<(&'a str, &'a str)>,
-}
-
-impl<'a> Wanted<'a> {
-    fn of(text: &'a str) -> Self {
-        if let Some((front, name)) = text.rsplit_once('/') {
-            return Self { name, of: None, exact: Some(front.rsplit_once('/').unwrap_or(("", front))) };
-        }
-        let (name, of) = text.split_once('.').map_or((text, None), |(name, of)| (name, Some(of)));
-        Self { name, of, exact: None }
-    }
-
-    fn fits(&self, kind: &ApiResource) -> bool {
-        let ApiResource { group, version, .. } = kind;
-        if let Some(exact) = self.exact {
-            return exact == (group.as_str(), version.as_str());
-        }
-        let has_version = |of: &str| of.split_once('.').map_or((of, ""), |parts| parts) == (version, group);
-        self.of.is_none_or(|of| of == group || has_version(of))
     }
 }

@@ -1,5 +1,7 @@
 //! Reads from a source file which paths inside its own crate it names: `use` declarations and inline paths alike.
 
+use crate::tokens::{Token, closed, is_word, tokens};
+
 /// A path that a file names, from the root of its crate.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Named {
@@ -9,22 +11,43 @@ pub(crate) struct Named {
     pub(crate) path: Vec<String>,
 }
 
+/// A path as a file names it, however it begins.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Mention {
+    pub(crate) named: Named,
+    /// The module that it stands in.
+    pub(crate) inside: Vec<String>,
+    /// What it is called from then on, if it is a `use`.
+    pub(crate) alias: Option<String>,
+    /// It begins with `crate`, `super` or `self`; if not, it may as well lead into another crate.
+    pub(crate) is_rooted: bool,
+}
+
 /// What `source` names by `crate::…` and `super::…`, being the module `file` itself.
 pub(crate) fn named(file: &[String], source: &str) -> Vec<Named> {
-    let tokens = tokens(source);
+    mentions(file, &tokens(source)).into_iter().filter(|found| found.is_rooted).map(|found| found.named).collect()
+}
+
+/// Every path of two segments or more, and every `use`, in `tokens`, which are the module `file`.
+pub(crate) fn mentions(file: &[String], tokens: &[Token<'_>]) -> Vec<Mention> {
     let (mut found, mut open) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < tokens.len() {
-        let (line, word) = tokens[at];
-        let follows = |text: &str| tokens.get(at + 1).is_some_and(|(_, next)| *next == text);
-        match word {
+        match tokens[at].1 {
             "{" => open.push(module_before(&tokens[..at])),
             "}" => drop(open.pop()),
-            "crate" | "super" if follows("::") => {
-                let mut here = file.to_vec();
-                here.extend(open.iter().flatten().map(|module: &&str| String::from(*module)));
-                let root = if word == "crate" { Vec::new() } else { parent(&here) };
-                at = tree(&tokens, at + 2, root, &mut |path| found.push(Named { line, path }));
+            // Where something can be seen is no use of it.
+            "pub" if follows(tokens, at, "(") => {
+                at = closed(tokens, at + 1);
+                continue;
+            }
+            "use" if !follows(tokens, at, "<") => {
+                let start = at + 1 + usize::from(follows(tokens, at, "::"));
+                at = path(tokens, start, inside(file, &open), true, &mut found);
+                continue;
+            }
+            word if begins_a_path(tokens, at, word) => {
+                at = path(tokens, at, inside(file, &open), false, &mut found);
                 continue;
             }
             _ => {}
@@ -40,6 +63,37 @@ pub(crate) fn modules(source: &str) -> Vec<String> {
     tokens.windows(2).filter(|pair| pair[0].1 == "mod").map(|pair| pair[1].1.to_owned()).collect()
 }
 
+/// Notes the path that begins at `at`, and returns where it ends.
+fn path(tokens: &[Token<'_>], at: usize, inside: Vec<String>, is_use: bool, found: &mut Vec<Mention>) -> usize {
+    let (line, first) = tokens[at];
+    let is_rooted = matches!(first, "crate" | "super" | "self") && follows(tokens, at, "::");
+    let (root, start) = match first {
+        "crate" if is_rooted => (Vec::new(), at + 2),
+        "super" if is_rooted => (parent(&inside), at + 2),
+        "self" if is_rooted => (inside.clone(), at + 2),
+        _ => (inside.clone(), at),
+    };
+    tree(tokens, start, root, &mut |path, alias| {
+        let alias = is_use.then(|| alias.or_else(|| path.last()).cloned().unwrap_or_default());
+        found.push(Mention { named: Named { line, path: path.to_vec() }, inside: inside.clone(), alias, is_rooted });
+    })
+}
+
+fn follows(tokens: &[Token<'_>], at: usize, text: &str) -> bool {
+    tokens.get(at + 1).is_some_and(|(_, next)| *next == text)
+}
+
+fn begins_a_path(tokens: &[Token<'_>], at: usize, word: &str) -> bool {
+    let is_first = at == 0 || !matches!(tokens[at - 1].1, "::" | ".");
+    let goes_on = tokens.get(at + 2).is_some_and(|(_, next)| is_word(next));
+    is_first && is_word(word) && follows(tokens, at, "::") && goes_on
+}
+
+/// The module inside of these open braces.
+fn inside(file: &[String], open: &[Option<&str>]) -> Vec<String> {
+    file.iter().cloned().chain(open.iter().flatten().map(|module| String::from(*module))).collect()
+}
+
 /// The module that a brace behind these tokens opens, if it opens one.
 fn module_before<'a>(tokens: &[(usize, &'a str)]) -> Option<&'a str> {
     match tokens {
@@ -53,7 +107,12 @@ fn parent(module: &[String]) -> Vec<String> {
 }
 
 /// Follows the rest of a path, into its groups; returns where it ends.
-fn tree(tokens: &[(usize, &str)], mut at: usize, mut path: Vec<String>, found: &mut impl FnMut(Vec<String>)) -> usize {
+fn tree(
+    tokens: &[Token<'_>],
+    mut at: usize,
+    mut path: Vec<String>,
+    found: &mut impl FnMut(&[String], Option<&String>),
+) -> usize {
     loop {
         match tokens.get(at).map(|token| token.1) {
             Some("{") => {
@@ -64,79 +123,21 @@ fn tree(tokens: &[(usize, &str)], mut at: usize, mut path: Vec<String>, found: &
                 return at + 1;
             }
             Some("super") => path = parent(&path),
+            // The last of a group: the module itself.
+            Some("self") => {}
             Some(word) if word == "*" || is_word(word) => path.push(word.to_owned()),
             _ => return at,
         }
         let goes_on = tokens.get(at + 1).is_some_and(|token| token.1 == "::")
             && tokens.get(at + 2).is_some_and(|token| token.1 != "<");
         if !goes_on {
-            found(path);
             // Past a renaming, so that a group goes on with its next member.
-            return if tokens.get(at + 1).is_some_and(|token| token.1 == "as") { at + 3 } else { at + 1 };
+            let renamed = follows(tokens, at, "as").then(|| tokens.get(at + 2)).flatten();
+            found(&path, renamed.map(|(_, name)| String::from(*name)).as_ref());
+            return if renamed.is_some() { at + 3 } else { at + 1 };
         }
         at += 2;
     }
-}
-
-fn is_word(token: &str) -> bool {
-    token.starts_with(|first: char| first.is_alphanumeric() || first == '_')
-}
-
-/// Words, `::` and single marks, each with its line; without comments, strings and characters.
-fn tokens(source: &str) -> Vec<(usize, &str)> {
-    let mut found = Vec::new();
-    let (mut rest, mut line) = (source, 1);
-    while let Some(first) = rest.chars().next() {
-        let (len, is_token) = match first {
-            '/' if rest.starts_with("//") => (rest.find('\n').unwrap_or(rest.len()), false),
-            '/' if rest.starts_with("/*") => (rest.find("*/").map_or(rest.len(), |end| end + 2), false),
-            '"' => (quoted(rest), false),
-            'r' if raw_hashes(rest).is_some() => (raw(rest), false),
-            '\'' => (character(rest), false),
-            ':' if rest.starts_with("::") => (2, true),
-            _ if is_word(rest) => (rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len()), true),
-            _ => (first.len_utf8(), !first.is_whitespace()),
-        };
-        let (token, after) = rest.split_at(len);
-        if is_token {
-            found.push((line, token));
-        }
-        line += token.matches('\n').count();
-        rest = after;
-    }
-    found
-}
-
-/// The length of the string literal that `text` begins with.
-fn quoted(text: &str) -> usize {
-    let mut escaped = false;
-    let end = text[1..].find(|c: char| {
-        let ends = c == '"' && !escaped;
-        escaped = c == '\\' && !escaped;
-        ends
-    });
-    end.map_or(text.len(), |end| end + 2)
-}
-
-/// With how many `#` the raw string opens that `text` begins with.
-fn raw_hashes(text: &str) -> Option<usize> {
-    let hashes = text[1..].chars().take_while(|c| *c == '#').count();
-    text[1 + hashes..].starts_with('"').then_some(hashes)
-}
-
-fn raw(text: &str) -> usize {
-    let hashes = raw_hashes(text).unwrap_or(0);
-    let close = format!("\"{}", "#".repeat(hashes));
-    let body = hashes + 2;
-    text[body..].find(&close).map_or(text.len(), |end| body + end + close.len())
-}
-
-/// The length of the character literal that `text` begins with, or of a lifetime's tick.
-fn character(text: &str) -> usize {
-    let escaped = text.starts_with("'\\");
-    let content = text[1..].chars().take(if escaped { 2 } else { 1 }).map(char::len_utf8).sum::<usize>();
-    let closed = text[1 + content..].find('\'').filter(|close| escaped || *close == 0);
-    closed.map_or(1, |close| content + close + 2)
 }
 
 #[cfg(test)]

@@ -56,9 +56,9 @@ pub(crate) fn finish() {
 /// Tells of a panic as of everything else: what it says may come from outside.
 pub(crate) fn complain_of_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let what = format_args!("this is a bug of listwatch, please report it: {panic}");
-        if with(|errors| errors.say(&line(what))).is_none() {
-            complain_at_once(what);
+        let what = format!("this is a bug of listwatch, please report it: {panic}");
+        if with(|errors| errors.say(&line(&what))).is_none() {
+            complain_at_once(&what);
         }
     }));
 }

@@ -1,10 +1,8 @@
 use crate::client::HttpClient;
-use crate::config_error::ConfigError;
-use crate::config_warning::ConfigWarning;
-use crate::options::ClusterOptions;
+use crate::error::ConfigError;
 use crate::server::Server;
 use crate::transport::HttpTransport;
-use std::path::Path;
+use crate::warning::ConfigWarning;
 use std::sync::Arc;
 
 /// A cluster that can be talked to: an API server, whom to trust there, and in whose name to ask.
@@ -47,23 +45,6 @@ impl Cluster {
         warnings: Vec<ConfigWarning>,
     ) -> Self {
         Self { server, context, namespace, warnings: warnings.into() }
-    }
-
-    /// The cluster that kubectl would talk to: the current context of `$KUBECONFIG` (several files are merged, and what
-    /// comes first counts) or of `~/.kube/config`; without them, that of the pod this runs in.
-    pub fn infer() -> Result<Self, ConfigError> {
-        ClusterOptions::new().infer()
-    }
-
-    /// The cluster of the current context of a kubeconfig. [`ClusterOptions`] choose another one.
-    pub fn from_kubeconfig(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
-        ClusterOptions::new().kubeconfig(path)
-    }
-
-    /// The API server at `url`, asked by nobody in particular, such as `http://127.0.0.1:8001` beside `kubectl proxy`.
-    /// It may have a path, which then precedes that of every request.
-    pub fn at(url: &str) -> Result<Self, ConfigError> {
-        ClusterOptions::new().at(url)
     }
 
     /// A transport for one reflector. Fails if a certificate cannot be used any more.

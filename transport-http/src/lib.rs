@@ -14,28 +14,28 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod cluster;
-mod config_error;
-mod config_warning;
-mod options;
-pub use cluster::Cluster;
-pub use config_error::ConfigError;
-pub use config_warning::ConfigWarning;
-pub use options::ClusterOptions;
-
 mod client;
+mod cluster;
+mod error;
+mod options;
+mod shorthands;
 mod transport;
-pub use client::HttpClient;
-pub use transport::HttpTransport;
+mod warning;
 
 mod auth;
-mod awaited;
-mod caller;
+mod cancel;
 mod clock;
-mod connection;
-mod in_cluster;
-mod kubeconfig;
+mod config;
+mod connect;
+mod limits;
 mod reloaded;
+mod request;
 mod secret;
 mod server;
-mod settings;
+
+pub use client::HttpClient;
+pub use cluster::Cluster;
+pub use error::ConfigError;
+pub use options::ClusterOptions;
+pub use transport::HttpTransport;
+pub use warning::ConfigWarning;

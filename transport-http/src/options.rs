@@ -1,10 +1,11 @@
 use crate::cluster::Cluster;
-use crate::config_error::ConfigError;
-use crate::config_warning::ConfigWarning;
-use crate::in_cluster;
-use crate::kubeconfig::Kubeconfig;
+use crate::config::Kubeconfig;
+use crate::config::in_cluster;
+use crate::config::settings::{Login, Settings};
+use crate::error::ConfigError;
+use crate::limits::Limits;
 use crate::server::Server;
-use crate::settings::{Login, Settings};
+use crate::warning::ConfigWarning;
 use std::fmt;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -40,17 +41,6 @@ const LONGEST_KEEP_ALIVE: Duration = Duration::from_secs(12 * 60 * 60);
 /// Reads a variable of the environment.
 type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What is limited.
-#[derive(Clone, Debug)]
-pub(crate) struct Limits {
-    pub(crate) connect_timeout: Duration,
-    pub(crate) idle_timeout: Option<Duration>,
-    pub(crate) keep_alive: Option<Duration>,
-    pub(crate) exec_timeout: Duration,
-    pub(crate) max_requests: usize,
-    pub(crate) max_answer: usize,
-}
-
 impl ClusterOptions {
     /// The defaults.
     #[must_use]
@@ -61,14 +51,7 @@ impl ClusterOptions {
             service_account: in_cluster::SERVICE_ACCOUNT.into(),
             env: Arc::new(|name| std::env::var(name).ok()),
             interactive: std::io::stdin().is_terminal(),
-            limits: Limits {
-                connect_timeout: Duration::from_secs(30),
-                idle_timeout: Some(Duration::from_secs(60)),
-                keep_alive: Some(Duration::from_secs(50)),
-                exec_timeout: Duration::from_secs(60),
-                max_requests: 256,
-                max_answer: 128 << 20,
-            },
+            limits: Limits::default(),
         }
     }
 
@@ -240,7 +223,7 @@ impl ClusterOptions {
         let mut warnings = std::mem::take(&mut settings.warnings);
         let user = (!matches!(settings.login, Login::Nobody)).then(|| settings.user_place.clone());
         let server = Server::new(settings, self.limits.clone(), &|name| (self.env)(name))?;
-        if let Some(place) = user.filter(|_| server.is_overheard()) {
+        if let Some(place) = user.filter(|_| server.sends_plaintext()) {
             warnings.push(ConfigWarning::PlainCredential { place, server: server.base().to_owned() });
         }
         Ok(Cluster::new(Arc::new(server), context, namespace, warnings))

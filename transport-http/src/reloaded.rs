@@ -1,5 +1,5 @@
 use crate::clock;
-use crate::config_error::ConfigError;
+use crate::error::ConfigError;
 use crate::secret::Secret;
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -1,12 +1,12 @@
 //! Which server is talked to, and how.
 
-use crate::auth::{Auth, Credential};
-use crate::caller::Caller;
-use crate::config_error::ConfigError;
-use crate::connection::{ProxyRule, Redactor, SocksConnector, TcpConnector, Tls, TlsConnector, is_this_machine};
-use crate::options::Limits;
+use crate::auth::{Auth, Credential, Redactor};
+use crate::cancel::CancelToken;
+use crate::config::settings::Settings;
+use crate::connect::{ProxyRule, SocksConnector, TcpConnector, Tls, TlsConnector, is_loopback};
+use crate::error::ConfigError;
+use crate::limits::Limits;
 use crate::secret::Secret;
-use crate::settings::Settings;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use rustls::ClientConfig;
@@ -96,8 +96,8 @@ impl Server {
     }
 
     /// Whether what is sent leaves this machine without TLS.
-    pub(crate) fn is_overheard(&self) -> bool {
-        self.tls.is_none() && !is_this_machine(self.authority.host())
+    pub(crate) fn sends_plaintext(&self) -> bool {
+        self.tls.is_none() && !is_loopback(self.authority.host())
     }
 
     pub(crate) fn is_proxied(&self) -> bool {
@@ -119,7 +119,7 @@ impl Server {
     }
 
     /// What a request is made with now. It may read files, or run a program.
-    pub(crate) fn session(&self, caller: &Caller) -> Result<Session, ConfigError> {
+    pub(crate) fn session(&self, caller: &CancelToken) -> Result<Session, ConfigError> {
         self.session_of(self.auth.credential(caller)?)
     }
 
@@ -129,7 +129,7 @@ impl Server {
     }
 
     /// Something better than what the server did not accept, if there is any.
-    pub(crate) fn renew(&self, refused: &Session, caller: &Caller) -> Result<Option<Session>, ConfigError> {
+    pub(crate) fn renew(&self, refused: &Session, caller: &CancelToken) -> Result<Option<Session>, ConfigError> {
         let renewed = self.auth.renew(&refused.credential, caller)?;
         renewed.map(|credential| self.session_of(credential)).transpose()
     }
@@ -139,8 +139,8 @@ impl Server {
     }
 
     /// Ends what nobody waits for any more, because somebody has hung up.
-    pub(crate) fn on_hung_up(&self) {
-        self.auth.on_hung_up();
+    pub(crate) fn on_cancelled(&self) {
+        self.auth.on_cancelled();
     }
 
     fn session_of(&self, credential: Credential) -> Result<Session, ConfigError> {

@@ -1,8 +1,6 @@
 //! The transport itself.
 
-use crate::cluster::Cluster;
-use crate::config_error::ConfigError;
-use crate::connection::{Asked, Exchange, Line, Piece};
+use crate::request::{Connection, Exchange, OutgoingRequest, Piece};
 use crate::server::Server;
 use listwatch_core::ListerWatcher;
 use listwatch_core::request::{Request, RequestId};
@@ -34,19 +32,11 @@ use std::task::{Poll, ready};
 #[derive(Debug)]
 pub struct HttpTransport {
     server: Arc<Server>,
-    line: Arc<Line>,
+    line: Arc<Connection>,
     open: Option<(RequestId, Exchange)>,
 }
 
 impl HttpTransport {
-    /// Talks to the API server at `base_url` without credentials: what [`Cluster::at`](crate::Cluster::at) offers.
-    ///
-    /// # Errors
-    /// Where that is no address of a server.
-    pub fn new(base_url: &str) -> Result<Self, ConfigError> {
-        Cluster::at(base_url)?.transport()
-    }
-
     pub(crate) fn over(server: Arc<Server>) -> Self {
         Self { server, line: line(), open: None }
     }
@@ -59,15 +49,15 @@ impl HttpTransport {
     }
 }
 
-fn line() -> Arc<Line> {
-    Arc::new(Line::new(1))
+fn line() -> Arc<Connection> {
+    Arc::new(Connection::new(1))
 }
 
 impl ListerWatcher for HttpTransport {
     fn open(&mut self, id: RequestId, request: &Request) {
         // The old connection goes before the new one comes.
         self.cut();
-        let asked = Asked::stream(request, self.server.limits());
+        let asked = OutgoingRequest::stream(request, self.server.limits());
         self.open = Some((id, Exchange::start(&self.server, &self.line, asked)));
     }
 

@@ -2,11 +2,11 @@
 
 use super::run::{Outcome, Run};
 use super::timestamp;
-use crate::caller::Caller;
+use crate::cancel::CancelToken;
 use crate::clock;
-use crate::config_error::ConfigError;
+use crate::config::settings::Plugin;
+use crate::error::ConfigError;
 use crate::secret::Secret;
-use crate::settings::Plugin;
 use serde::Deserialize;
 use serde_json::json;
 use std::process::{Command, Stdio};
@@ -53,7 +53,7 @@ impl Exec {
     }
 
     /// What it gave, or gives when it is run now.
-    pub(super) fn current(&self, caller: &Caller) -> Result<Issued, ConfigError> {
+    pub(super) fn current(&self, caller: &CancelToken) -> Result<Issued, ConfigError> {
         let mut state = self.lock();
         if let Some(issued) = state.last.as_ref().filter(|issued| issued.is_good(clock::wall())) {
             return Ok(issued.clone());
@@ -72,16 +72,16 @@ impl Exec {
     }
 
     /// Somebody has hung up: what nobody waits for any more is ended by the time that this returns.
-    pub(super) fn on_hung_up(&self) {
+    pub(super) fn on_cancelled(&self) {
         if let Some(run) = &self.lock().run {
-            run.on_hung_up();
+            run.on_cancelled();
         }
     }
 
     /// The run that is under way, or one that begins. The caller holds the lock: a run does not begin after a hang-up, and
     /// a later hang-up finds the run that has begun.
-    fn join(&self, state: &mut State, caller: &Caller) -> Result<Arc<Run>, ConfigError> {
-        if caller.has_hung_up() {
+    fn join(&self, state: &mut State, caller: &CancelToken) -> Result<Arc<Run>, ConfigError> {
+        if caller.is_cancelled() {
             return Err(self.fault("is not started: nobody waits for it any more"));
         }
         if let Some(run) = state.run.as_ref().filter(|run| run.join(caller)) {

@@ -1,15 +1,18 @@
 //! Who a request comes from.
 
 mod exec;
+mod process;
+mod redactor;
 mod run;
-mod running;
 mod timestamp;
 
-use crate::caller::Caller;
-use crate::config_error::ConfigError;
+pub(crate) use redactor::{BodyRedactor, Redactor};
+
+use crate::cancel::CancelToken;
+use crate::config::settings::Login;
+use crate::error::ConfigError;
 use crate::reloaded::Reloaded;
 use crate::secret::Secret;
-use crate::settings::Login;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use exec::Exec;
@@ -90,7 +93,7 @@ impl Auth {
     }
 
     /// What a request carries now. It may read a file, or run a program.
-    pub(crate) fn credential(&self, caller: &Caller) -> Result<Credential, ConfigError> {
+    pub(crate) fn credential(&self, caller: &CancelToken) -> Result<Credential, ConfigError> {
         let (authorization, identity) = match &self.source {
             Source::Nobody => (None, None),
             Source::Header(header) => (Some(header.clone()), None),
@@ -105,7 +108,7 @@ impl Auth {
     }
 
     /// Something better than a credential that the server did not accept; `None` if there is nothing else.
-    pub(crate) fn renew(&self, refused: &Credential, caller: &Caller) -> Result<Option<Credential>, ConfigError> {
+    pub(crate) fn renew(&self, refused: &Credential, caller: &CancelToken) -> Result<Option<Credential>, ConfigError> {
         match &self.source {
             Source::Nobody | Source::Header(_) => return Ok(None),
             Source::File(file, _) => file.doubt(),
@@ -144,9 +147,9 @@ impl Auth {
     }
 
     /// Somebody who may have waited for a credential has hung up.
-    pub(crate) fn on_hung_up(&self) {
+    pub(crate) fn on_cancelled(&self) {
         if let Source::Exec(exec) = &self.source {
-            exec.on_hung_up();
+            exec.on_cancelled();
         }
     }
 

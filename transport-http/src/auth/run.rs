@@ -1,7 +1,7 @@
 //! One run of a program, for all who wait for it.
 
-use super::running::Running;
-use crate::caller::Caller;
+use super::process::PluginProcess;
+use crate::cancel::CancelToken;
 use crate::clock;
 use std::io::{self, Read};
 use std::process::{ChildStdout, Command};
@@ -28,16 +28,21 @@ pub(super) struct Run {
 pub(super) type Outcome = Result<Arc<[u8]>, String>;
 
 struct State {
-    running: Running,
-    callers: Vec<Caller>,
+    running: PluginProcess,
+    callers: Vec<CancelToken>,
     output: Option<Arc<[u8]>>,
     outcome: Option<Outcome>,
 }
 
 impl Run {
     /// Starts a program for a caller; others may join.
-    pub(super) fn start(command: &mut Command, asks: bool, limit: Duration, caller: &Caller) -> io::Result<Arc<Self>> {
-        let mut running = Running::start(command, asks)?;
+    pub(super) fn start(
+        command: &mut Command,
+        asks: bool,
+        limit: Duration,
+        caller: &CancelToken,
+    ) -> io::Result<Arc<Self>> {
+        let mut running = PluginProcess::start(command, asks)?;
         let stdout = running.stdout();
         let run = Arc::new(Self {
             limit,
@@ -50,18 +55,18 @@ impl Run {
     }
 
     /// One more waits for it; `false` if it came to nothing.
-    pub(super) fn join(&self, caller: &Caller) -> bool {
+    pub(super) fn join(&self, caller: &CancelToken) -> bool {
         let mut state = self.lock();
         state.callers.push(caller.clone());
         !matches!(state.outcome, Some(Err(_)))
     }
 
     /// Waits for its outcome; `None` when the caller hangs up before.
-    pub(super) fn wait(&self, caller: &Caller) -> Option<Outcome> {
+    pub(super) fn wait(&self, caller: &CancelToken) -> Option<Outcome> {
         let mut state = self.lock();
         loop {
             self.advance(&mut state);
-            if state.outcome.is_some() || caller.has_hung_up() {
+            if state.outcome.is_some() || caller.is_cancelled() {
                 return state.outcome.clone();
             }
             let left = self.deadline.saturating_duration_since(clock::steady());
@@ -71,7 +76,7 @@ impl Run {
     }
 
     /// Somebody has hung up. Whoever was the last ends it.
-    pub(super) fn on_hung_up(&self) {
+    pub(super) fn on_cancelled(&self) {
         let mut state = self.lock();
         self.advance(&mut state);
         self.changed.notify_all();
@@ -103,7 +108,7 @@ impl Run {
 impl State {
     /// What came of it; `None` while it runs.
     fn outcome(&mut self, deadline: Instant, limit: Duration) -> Option<Outcome> {
-        if self.callers.iter().all(Caller::has_hung_up) {
+        if self.callers.iter().all(CancelToken::is_cancelled) {
             return Some(Err("was ended, because nobody waits for it any more".to_owned()));
         }
         if let Some(output) = &self.output {
@@ -142,7 +147,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(600);
 
-    fn run(script: &str, caller: &Caller) -> Arc<Run> {
+    fn run(script: &str, caller: &CancelToken) -> Arc<Run> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
         Run::start(&mut command, false, LONG, caller).unwrap()
@@ -150,17 +155,17 @@ mod tests {
 
     #[test]
     fn a_program_runs_on_until_the_last_one_who_waits_has_hung_up() {
-        let (first, second) = (Caller::default(), Caller::default());
+        let (first, second) = (CancelToken::default(), CancelToken::default());
         let run = run("exec sleep 600", &first);
         assert!(run.join(&second));
         first.hang_up();
-        run.on_hung_up();
+        run.on_cancelled();
         assert_eq!(run.wait(&first), None);
         assert_eq!(run.lock().running.status().unwrap(), None, "the second one waits for it");
         second.hang_up();
-        run.on_hung_up();
+        run.on_cancelled();
         assert!(matches!(run.wait(&second), Some(Err(_))));
-        assert!(!run.join(&Caller::default()), "what was ended has nothing to say to anybody");
+        assert!(!run.join(&CancelToken::default()), "what was ended has nothing to say to anybody");
         // It would last longer than any test may.
         while run.lock().running.status().unwrap().is_none() {
             thread::yield_now();
@@ -169,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_it_prints_is_told_to_all_who_wait() {
-        let (first, second) = (Caller::default(), Caller::default());
+        let (first, second) = (CancelToken::default(), CancelToken::default());
         let run = run("sleep 0.1; printf hello", &first);
         assert!(run.join(&second));
         thread::scope(|scope| {

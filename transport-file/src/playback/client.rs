@@ -1,0 +1,218 @@
+//! A recording as a server of single requests.
+
+use crate::answer::{Answer, Part};
+use crate::asked::Asked;
+use crate::config::PlaybackConfig;
+use crate::exchange::Exchange;
+use crate::exchanges::Exchanges;
+use crate::tape::Tape;
+use core::fmt;
+use core::task::Poll;
+use core::time::Duration;
+use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Reply};
+use listwatch_core::request::RequestId;
+use listwatch_core::transport::{ReadContext, TransportError, TransportErrorKind};
+use listwatch_core::Instant;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Where the answers to clients are.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// The places of all exchanges that asked the same, in the order of their requests.
+    pub(crate) places: HashMap<Asked, Vec<usize>>,
+}
+
+/// The answers that a recording has for a client. [`Playback::client`](crate::Playback::client) makes one.
+///
+/// A request is answered by the first exchange of the recording, among those that nobody got, with its method, path, query
+/// and body; one that was recorded without its body answers for any. The order of the query and of the fields of a JSON
+/// body do not matter. The answer comes as long after the request as it was recorded, on the caller's clock, or at once by
+/// [`Pace::Immediate`](crate::Pace); a request that failed fails again. That time counts from the first
+/// [`poll_response`](ApiTransport::poll_response) of the request, because its [`open`](ApiTransport::open) is told no time.
+///
+/// Nothing is made up: a request that was not recorded, or not as often, fails, and the error names it. The summary of the
+/// playback counts both ([`Summary`](crate::Summary)).
+///
+/// An answer is read when it is first asked for, and held until it is due. Where answers are asked for in another order than
+/// that of the recording, the file is read again from its beginning each time that it goes back by more than 4 MiB.
+pub struct PlaybackClient {
+    config: PlaybackConfig,
+    exchanges: Arc<Exchanges>,
+    contents: Arc<Contents>,
+    /// How many of the places were tried.
+    tried: HashMap<Asked, usize>,
+    tape: Tape,
+    open: HashMap<RequestId, Open>,
+}
+
+/// How far answers that overlap may lie apart.
+const LOOKBACK: usize = 4 << 20;
+
+/// A request that is open.
+enum Open {
+    /// At this place.
+    Recorded(usize),
+    /// The client that was recorded gave it up.
+    GivenUp,
+    Due(Instant, Reply),
+    Unrecorded(TransportError),
+}
+
+impl PlaybackClient {
+    pub(crate) fn new(config: PlaybackConfig, exchanges: Arc<Exchanges>, contents: Arc<Contents>, tape: Tape) -> Self {
+        let (tried, open, tape) = (HashMap::new(), HashMap::new(), tape.with_lookback(LOOKBACK));
+        Self { config, exchanges, contents, tried, tape, open }
+    }
+
+    /// The place of the next answer, which nobody else gets.
+    fn take(&mut self, asked: Asked) -> Option<usize> {
+        let places = self.contents.places.get(&asked)?;
+        let tried = self.tried.entry(asked).or_default();
+        while let Some(place) = places.get(*tried) {
+            *tried += 1;
+            if self.exchanges.take(*place).is_some() {
+                return Some(*place);
+            }
+        }
+        None
+    }
+
+    fn unrecorded(&self, request: &ApiRequest, asked: Asked) -> TransportError {
+        self.exchanges.calls().unrecorded.fetch_add(1, Ordering::Relaxed);
+        let recorded = self.contents.places.get(&asked).map_or(0, Vec::len);
+        let why = match recorded {
+            0 => "there is no such request, with this body, in the recording".to_owned(),
+            1 => "its only answer was given before".to_owned(),
+            more => format!("its {more} answers were given before"),
+        };
+        let detail = format!("unrecorded: {} {request}: {why}", request.method.name());
+        TransportError::new(TransportErrorKind::Other, detail)
+    }
+
+    /// Reads the answer at a place: how long after the request it came, and what it was.
+    fn read(&mut self, place: usize) -> (Duration, Reply) {
+        let exchange = self.exchanges.get(place);
+        let mut answer = Answer::recorded(exchange, exchange.last < self.exchanges.last(), self.config.skip_bad_lines);
+        let mut response = ApiResponse::new(0, Vec::new());
+        loop {
+            let delay = answer.peek(&mut self.tape).0;
+            let failed = |error| (delay, Reply::Failed(error));
+            match answer.pop() {
+                Some(Part::Head(head)) => {
+                    (response.status, response.retry_after) = (head.status, head.retry_after);
+                }
+                Some(Part::Data(chunk)) => response.body.extend(chunk.into_bytes()),
+                Some(Part::End) => return (delay, Reply::Answered(response)),
+                Some(Part::Failed(error)) => return failed(error),
+                Some(Part::Broken(error)) => {
+                    return failed(TransportError::new(TransportErrorKind::Protocol, error.to_string()));
+                }
+                Some(Part::Stop) | None => {
+                    let detail = "the recording ends before the answer does";
+                    return failed(TransportError::new(TransportErrorKind::Reset, detail));
+                }
+            }
+        }
+    }
+
+    fn note(&self, exchange: &Exchange) {
+        let calls = self.exchanges.calls();
+        let count = if exchange.is_refused() { &calls.refused } else { &calls.answered };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl ApiTransport for PlaybackClient {
+    fn open(&mut self, id: RequestId, request: &ApiRequest) {
+        let (exact, bare) = (Asked::exactly(request), Asked::without_body(request));
+        let open = match self.take(exact).or_else(|| self.take(bare)) {
+            Some(place) => {
+                let exchange = self.exchanges.get(place);
+                self.note(exchange);
+                if exchange.given_up { Open::GivenUp } else { Open::Recorded(place) }
+            }
+            None => Open::Unrecorded(self.unrecorded(request, exact)),
+        };
+        self.open.insert(id, open);
+    }
+
+    fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
+        let (due, reply) = match self.open.remove(&id) {
+            None => return Poll::Ready(Reply::Idle { until: None }),
+            Some(Open::Unrecorded(error)) => return Poll::Ready(Reply::Failed(error)),
+            Some(Open::GivenUp) => {
+                self.open.insert(id, Open::GivenUp);
+                return Poll::Ready(Reply::Idle { until: None });
+            }
+            Some(Open::Due(due, reply)) => (due, reply),
+            Some(Open::Recorded(place)) => {
+                let (delay, reply) = self.read(place);
+                (self.config.due(turn.now, delay), reply)
+            }
+        };
+        if turn.now >= due {
+            return Poll::Ready(reply);
+        }
+        self.open.insert(id, Open::Due(due, reply));
+        Poll::Ready(Reply::Idle { until: Some(due) })
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        self.open.remove(&id);
+    }
+}
+
+impl fmt::Debug for PlaybackClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlaybackClient")
+            .field("path", self.tape.path())
+            .field("open", &self.open.len())
+            .field("opened_files", &self.tape.opened())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Playback;
+    use core::task::{Context, Waker};
+    use listwatch_core::api::Method;
+
+    /// Plays so many requests, each of which was answered after the next two had begun, and says how often the file was
+    /// opened.
+    fn opened(count: u64) -> u64 {
+        let mut lines = vec![r#"{"t":0,"id":0,"request":{"method":"GET","path":"/api/v1/pods"}}"#.to_owned()];
+        for id in 1..=count {
+            let path = format!("/api/v1/nodes/n{id}");
+            lines.push(format!(
+                r#"{{"t":{id},"id":{id},"request":{{"method":"DELETE","path":"{path}","body":"{{}}"}}}}"#
+            ));
+            if let Some(id) = id.checked_sub(2).filter(|id| *id > 0) {
+                lines.push(format!(r#"{{"t":{id},"id":{id},"response":{{"status":200}}}}"#));
+                lines.push(format!(r#"{{"t":{id},"id":{id},"end":"eof"}}"#));
+            }
+        }
+        let path = std::env::temp_dir().join(format!("listwatch-client-{count}-{}", std::process::id()));
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let mut client = Playback::from_file(&path).unwrap().client();
+        for id in 1..=count - 2 {
+            let mut request = ApiRequest::new(Method::Delete, format!("/api/v1/nodes/n{id}"));
+            request.body = b"{}".to_vec();
+            client.open(RequestId(id), &request);
+            let mut cx = Context::from_waker(Waker::noop());
+            let now = Instant::ZERO + Duration::from_secs(3600);
+            let turn = ReadContext { cx: &mut cx, now, max_wait: None };
+            assert!(matches!(client.poll_response(RequestId(id), turn), Poll::Ready(Reply::Answered(_))), "{id}");
+        }
+        std::fs::remove_file(path).unwrap();
+        client.tape.opened()
+    }
+
+    #[test]
+    fn answers_that_overlap_are_played_without_reading_the_file_again() {
+        assert_eq!((opened(10), opened(1_000)), (1, 1));
+    }
+}

@@ -1,0 +1,69 @@
+use crate::request::error::too_long;
+use crate::request::{ConnectionPool, Exchange, OutgoingRequest, Piece, PooledConnection};
+use crate::server::Server;
+use listwatch_core::api::{ApiRequest, ApiResponse};
+use listwatch_core::transport::{ResponseHead, TransportError};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// A single request whose answer is polled. Dropped before it is over, it closes its connection.
+#[derive(Debug)]
+pub(crate) struct PendingResponse {
+    server: Arc<Server>,
+    line: PooledConnection,
+    exchange: Exchange,
+    head: ResponseHead,
+    body: Vec<u8>,
+    has_ended: bool,
+}
+
+/// How much room there is for what comes next.
+const ROOM: usize = 8 * 1024;
+
+impl PendingResponse {
+    /// Sends a request.
+    pub(crate) fn start(
+        server: &Arc<Server>,
+        lines: &Arc<ConnectionPool>,
+        request: &ApiRequest,
+    ) -> Result<Self, TransportError> {
+        let line = lines.lend()?;
+        let exchange = Exchange::start(server, &line, OutgoingRequest::single(request, server.limits()));
+        let (head, body) = (ResponseHead::default(), Vec::new());
+        Ok(Self { server: server.clone(), line, exchange, head, body, has_ended: false })
+    }
+
+    /// The whole answer.
+    pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<Result<ApiResponse, TransportError>> {
+        let limit = self.server.limits().max_answer;
+        loop {
+            let len = self.body.len();
+            if len > limit {
+                return Poll::Ready(Err(too_long(limit)));
+            }
+            self.body.resize(len + ROOM, 0);
+            let piece = self.exchange.poll(cx, &mut self.body[len..]);
+            let read = if let Poll::Ready(Piece::Data(read)) = piece { read } else { 0 };
+            self.body.truncate(len + read);
+            match ready!(piece) {
+                Piece::Head(head) => self.head = head,
+                Piece::Data(_) => {}
+                Piece::End(end) => return Poll::Ready(end.map(|()| self.end())),
+            }
+        }
+    }
+
+    fn end(&mut self) -> ApiResponse {
+        self.has_ended = true;
+        let (status, body) = (self.head.status, std::mem::take(&mut self.body));
+        ApiResponse::new(status, body).with_retry_after(self.head.retry_after)
+    }
+}
+
+impl Drop for PendingResponse {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.line.cut(&self.server);
+        }
+    }
+}

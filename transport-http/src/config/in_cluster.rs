@@ -1,0 +1,32 @@
+//! The cluster of the pod that this runs in.
+
+use crate::config::settings::{Login, Material, Settings};
+use crate::error::ConfigError;
+use std::fs;
+use std::path::Path;
+
+/// Where a pod finds its service account.
+pub(crate) const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// What a pod is told; `None` where this is none.
+pub(crate) fn settings(account: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Option<Settings>, ConfigError> {
+    let set = |name: &str| env(name).filter(|value| !value.is_empty());
+    let (Some(host), Some(port)) = (set("KUBERNETES_SERVICE_HOST"), set("KUBERNETES_SERVICE_PORT")) else {
+        return Ok(None);
+    };
+    let token = account.join("token");
+    if !token.exists() {
+        return Err(ConfigError::new(format!(
+            "this is a pod, but there is no {}: let it have a service account (automountServiceAccountToken)",
+            token.display()
+        )));
+    }
+    let host = if host.contains(':') { format!("[{host}]") } else { host };
+    let mut settings = Settings::of_server(format!("https://{host}:{port}"), "the pod's service account".to_owned());
+    settings.trust.authority = Some(Material::File(account.join("ca.crt")));
+    settings.login = Login::TokenFile(token, None);
+    if let Ok(namespace) = fs::read_to_string(account.join("namespace")) {
+        settings.namespace = namespace.trim().to_owned();
+    }
+    Ok(Some(settings))
+}

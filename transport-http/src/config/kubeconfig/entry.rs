@@ -1,0 +1,130 @@
+use super::origin::Origin;
+use super::yaml::{Node, Value};
+use crate::config::settings::Material;
+use crate::error::ConfigError;
+use crate::secret::Secret;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use std::fmt;
+use std::path::PathBuf;
+
+/// A cluster, user or context, or a part of one, and where it stands.
+pub(super) struct Entry<'a> {
+    file: &'a Origin,
+    kind: &'static str,
+    name: &'a str,
+    node: &'a Node,
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn new(file: &'a Origin, kind: &'static str, name: &'a str, node: &'a Node) -> Self {
+        Self { file, kind, name, node }
+    }
+
+    /// Where it stands, for an error that comes up later.
+    pub(super) fn place(&self) -> String {
+        format!("{}:{}: {} `{}`", self.file, self.node.line, self.kind, self.name)
+    }
+
+    /// What is wrong with it.
+    pub(super) fn fault(&self, what: impl fmt::Display) -> ConfigError {
+        self.fault_in(self.node.line, what)
+    }
+
+    pub(super) fn fault_in(&self, line: usize, what: impl fmt::Display) -> ConfigError {
+        self.file.fault(line, format_args!("{} `{}` {what}", self.kind, self.name))
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.node.entry(key).is_some()
+    }
+
+    /// A map in it.
+    pub(super) fn part(&self, key: &str) -> Option<Self> {
+        self.node.entry(key).map(|node| Entry { node, ..*self })
+    }
+
+    pub(super) fn node(&self) -> &'a Node {
+        self.node
+    }
+
+    /// A text that is not empty.
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, ConfigError> {
+        match self.node.entry(key).map(|node| (node.line, &node.value)) {
+            None => Ok(None),
+            Some((_, Value::Scalar(text, _))) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
+            Some((line, _)) => Err(self.fault_in(line, format!("has a `{key}` that is no text"))),
+        }
+    }
+
+    pub(super) fn flag(&self, key: &str) -> Result<bool, ConfigError> {
+        match self.text(key)?.map(str::to_ascii_lowercase).as_deref() {
+            None | Some("false" | "no" | "off" | "n") => Ok(false),
+            Some("true" | "yes" | "on" | "y") => Ok(true),
+            Some(_) => Err(self.fault(format!("has a `{key}` that is neither true nor false"))),
+        }
+    }
+
+    /// A path, which counts from the folder of the file.
+    pub(super) fn path(&self, key: &str) -> Result<Option<PathBuf>, ConfigError> {
+        self.text(key)?.map(|path| self.resolve(path)).transpose()
+    }
+
+    pub(super) fn resolve(&self, path: &str) -> Result<PathBuf, ConfigError> {
+        let folder = self.file.folder().ok_or_else(|| {
+            self.fault(
+                "names a file, which a kubeconfig that comes as text may not: give its content (`…-data`, `token`)",
+            )
+        })?;
+        Ok(folder.join(path))
+    }
+
+    /// What a text in base64 stands for.
+    pub(super) fn base64(&self, key: &str) -> Result<Option<Secret>, ConfigError> {
+        let Some(text) = self.text(key)? else { return Ok(None) };
+        let packed: String = text.split_ascii_whitespace().collect();
+        match BASE64_STANDARD.decode(packed) {
+            Ok(content) => Ok(Some(Secret::new(content))),
+            Err(_) => Err(self.fault(format!("has a `{key}` that is not base64"))),
+        }
+    }
+
+    /// A certificate or a key: `NAME-data` goes before `NAME`, as with kubectl.
+    pub(super) fn material(&self, name: &str) -> Result<Option<Material>, ConfigError> {
+        let data = format!("{name}-data");
+        if let Some(content) = self.base64(&data)? {
+            return Ok(Some(Material::Data(content, format!("{}, `{data}`", self.place()))));
+        }
+        Ok(self.path(name)?.map(Material::File))
+    }
+
+    /// A list of texts.
+    pub(super) fn texts(&self, key: &str) -> Result<Vec<&'a str>, ConfigError> {
+        let Some(node) = self.node.entry(key) else { return Ok(Vec::new()) };
+        let fault = |line| self.fault_in(line, format!("has a `{key}` that is no list of texts"));
+        let Value::List(items) = &node.value else { return Err(fault(node.line)) };
+        let text = |item: &'a std::sync::Arc<Node>| match &item.value {
+            Value::Scalar(text, _) => Ok(text.as_str()),
+            _ => Err(fault(item.line)),
+        };
+        items.iter().map(text).collect()
+    }
+
+    /// The keys of a map.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let entries = match &self.node.value {
+            Value::Map(entries) => Some(entries),
+            _ => None,
+        };
+        entries.into_iter().flatten().map(|(key, _)| &**key)
+    }
+
+    /// The maps of a list.
+    pub(super) fn parts(&self, key: &str) -> Vec<Self> {
+        let items = match self.node.entry(key).map(|node| &node.value) {
+            Some(Value::List(items)) => items.as_slice(),
+            _ => &[],
+        };
+        items.iter().map(|node| Entry { node, ..*self }).collect()
+    }
+}

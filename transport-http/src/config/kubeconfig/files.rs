@@ -1,0 +1,174 @@
+//! The files, read and merged: what is named first counts.
+
+use super::entry::Entry;
+use super::origin::Origin;
+use super::yaml::{self, Node, Value};
+use crate::error::ConfigError;
+use crate::warning::ConfigWarning;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// No kubeconfig is larger than this.
+const MAX_FILE: u64 = 16 << 20;
+
+/// One or several kubeconfig files.
+pub(crate) struct Kubeconfig(Vec<(Origin, Arc<Node>)>);
+
+impl Kubeconfig {
+    /// Reads the files that exist; `None` where none does, or all are empty.
+    pub(crate) fn of_existing(files: &[PathBuf]) -> Result<Option<Self>, ConfigError> {
+        let mut read = Vec::new();
+        for file in files {
+            match content(file) {
+                Ok((text, writable)) => {
+                    let origin = Origin::File(file.clone(), writable);
+                    read.extend(document(&origin, &text)?.map(|root| (origin, root)));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(ConfigError::unreadable("kubeconfig", file, &error)),
+            }
+        }
+        Ok(Some(Self(read)).filter(|read| !read.0.is_empty()))
+    }
+
+    /// Reads one file, which must be there.
+    pub(crate) fn of(file: &Path) -> Result<Self, ConfigError> {
+        let (text, writable) = content(file).map_err(|error| ConfigError::unreadable("kubeconfig", file, &error))?;
+        Self::of_origin(Origin::File(file.to_owned(), writable), &text)
+    }
+
+    /// Reads what somebody else has read.
+    pub(crate) fn of_text(text: &str) -> Result<Self, ConfigError> {
+        if text.len() as u64 > MAX_FILE {
+            return Err(ConfigError::new("the given kubeconfig is larger than 16 MiB"));
+        }
+        Self::of_origin(Origin::Text, text)
+    }
+
+    fn of_origin(origin: Origin, text: &str) -> Result<Self, ConfigError> {
+        match document(&origin, text)? {
+            Some(root) => Ok(Self(vec![(origin, root)])),
+            None => Err(ConfigError::new(format!("{origin} is empty"))),
+        }
+    }
+
+    /// The files that others may write.
+    pub(super) fn warnings(&self) -> Vec<ConfigWarning> {
+        let warning = |(origin, _): &(Origin, _)| match origin {
+            Origin::File(file, Some(mode)) => {
+                Some(ConfigWarning::WritableKubeconfig { file: file.clone(), mode: *mode })
+            }
+            _ => None,
+        };
+        self.0.iter().filter_map(warning).collect()
+    }
+
+    pub(super) fn current_context(&self) -> Result<&str, ConfigError> {
+        for (file, root) in &self.0 {
+            let top = Entry::new(file, "kubeconfig", "", root);
+            if let Some(name) = top.text("current-context")? {
+                return Ok(name);
+            }
+        }
+        let known = self.known("contexts");
+        Err(ConfigError::new(format!("{} names no current context: choose one ({known})", self.names())))
+    }
+
+    pub(super) fn context<'a>(&'a self, name: &'a str) -> Result<Entry<'a>, ConfigError> {
+        self.find("contexts", "context", name)?.ok_or_else(|| {
+            let known = self.known("contexts");
+            ConfigError::new(format!("{} has no context `{name}`: there are {known}", self.names()))
+        })
+    }
+
+    pub(super) fn cluster<'a>(&'a self, context: &Entry<'a>) -> Result<Entry<'a>, ConfigError> {
+        let name = context.text("cluster")?.ok_or_else(|| context.fault("names no cluster"))?;
+        let missing = || context.fault(format!("names the cluster `{name}`, which is not there"));
+        self.find("clusters", "cluster", name)?.ok_or_else(missing)
+    }
+
+    /// The user of a context, which may have none.
+    pub(super) fn user<'a>(&'a self, context: &Entry<'a>) -> Result<Option<Entry<'a>>, ConfigError> {
+        let Some(name) = context.text("user")? else { return Ok(None) };
+        let missing = || context.fault(format!("names the user `{name}`, who is not there"));
+        self.find("users", "user", name)?.ok_or_else(missing).map(Some)
+    }
+
+    /// The first entry of that name.
+    fn find<'a>(&'a self, list: &str, kind: &'static str, name: &'a str) -> Result<Option<Entry<'a>>, ConfigError> {
+        for (file, root) in &self.0 {
+            for item in items(file, root, list)? {
+                if name_of(item) == Some(name) {
+                    let content = item.entry(kind).unwrap_or(item);
+                    return Ok(Some(Entry::new(file, kind, name, content)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The names of a list, for a person.
+    fn known(&self, list: &str) -> String {
+        let items = self.0.iter().flat_map(|(file, root)| items(file, root, list).unwrap_or_default());
+        let names: Vec<String> = items.filter_map(name_of).take(20).map(|name| format!("`{name}`")).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<String> = self.0.iter().map(|(file, _)| file.to_string()).collect();
+        names.join(", ")
+    }
+}
+
+/// What is in a file, and its permissions if others may write it.
+fn content(file: &Path) -> io::Result<(String, Option<u32>)> {
+    let mut text = String::new();
+    let file = File::open(file)?;
+    let writable = file.metadata().ok().and_then(|metadata| writable_by_others(&metadata));
+    let len = file.take(MAX_FILE + 1).read_to_string(&mut text)?;
+    if len as u64 > MAX_FILE {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 16 MiB"));
+    }
+    Ok((text, writable))
+}
+
+/// The permissions, if they let others write. A group with the owner's number has no other members, as a rule.
+#[cfg(unix)]
+fn writable_by_others(metadata: &Metadata) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let mode = metadata.mode() & 0o7777;
+    let others = if metadata.gid() == metadata.uid() { 0o002 } else { 0o022 };
+    (metadata.is_file() && mode & others != 0).then_some(mode)
+}
+
+#[cfg(not(unix))]
+fn writable_by_others(_: &Metadata) -> Option<u32> {
+    None
+}
+
+/// What a file has in it; `None` for nothing.
+fn document(file: &Origin, text: &str) -> Result<Option<Arc<Node>>, ConfigError> {
+    let fault = |(line, what): yaml::Fault| file.fault(line, format_args!("this YAML cannot be read: {what}"));
+    let Some(root) = yaml::parse(text).map_err(fault)?.filter(|root| !root.is_null()) else { return Ok(None) };
+    match root.value {
+        Value::Map(_) => Ok(Some(root)),
+        _ => Err(file.fault(root.line, "this is no kubeconfig: it is no map at the top")),
+    }
+}
+
+fn items<'a>(file: &Origin, root: &'a Node, list: &str) -> Result<&'a [Arc<Node>], ConfigError> {
+    match root.entry(list).map(|node| (node.line, &node.value)) {
+        None => Ok(&[]),
+        Some((_, Value::List(items))) => Ok(items),
+        Some((line, _)) => Err(file.fault(line, format_args!("`{list}` is no list"))),
+    }
+}
+
+fn name_of(item: &Arc<Node>) -> Option<&str> {
+    match &item.entry("name")?.value {
+        Value::Scalar(name, _) => Some(name),
+        _ => None,
+    }
+}

@@ -1,0 +1,53 @@
+//! Kubeconfig files: found, merged, and what one context of them says.
+
+mod entry;
+mod exec;
+mod files;
+mod origin;
+mod user;
+mod yaml;
+
+pub(crate) use files::Kubeconfig;
+
+use crate::config::settings::{Settings, Trust};
+use crate::error::ConfigError;
+use entry::Entry;
+
+impl Kubeconfig {
+    /// What a context says: the one of this name, or the current one. Its plugin may be one that asks if the program is
+    /// `interactive`.
+    pub(crate) fn settings(&self, context: Option<&str>, interactive: bool) -> Result<Settings, ConfigError> {
+        let name = match context {
+            Some(name) => name,
+            None => self.current_context()?,
+        };
+        let context = self.context(name)?;
+        let cluster = self.cluster(&context)?;
+        let user = self.user(&context)?;
+        let server = cluster.text("server")?.ok_or_else(|| cluster.fault("has no `server`"))?.to_owned();
+        let mut settings = Settings::of_server(server, cluster.place());
+        settings.context = Some(name.to_owned());
+        settings.warnings = self.warnings();
+        if let Some(namespace) = context.text("namespace")? {
+            settings.namespace = namespace.to_owned();
+        }
+        settings.trust = trust(&cluster)?;
+        settings.proxy = cluster.text("proxy-url")?.map(|url| (url.to_owned(), cluster.place()));
+        if let Some(user) = user {
+            user::read(&user, &cluster, interactive, &mut settings)?;
+        }
+        Ok(settings)
+    }
+}
+
+fn trust(cluster: &Entry<'_>) -> Result<Trust, ConfigError> {
+    let trust = Trust {
+        authority: cluster.material("certificate-authority")?,
+        insecure: cluster.flag("insecure-skip-tls-verify")?,
+        server_name: cluster.text("tls-server-name")?.map(str::to_owned),
+    };
+    if trust.insecure && trust.authority.is_some() {
+        return Err(cluster.fault("has a certificate authority and `insecure-skip-tls-verify`: remove one of them"));
+    }
+    Ok(trust)
+}

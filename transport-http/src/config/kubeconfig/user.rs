@@ -1,0 +1,102 @@
+//! The credentials of a kubeconfig's user.
+
+use super::entry::Entry;
+use super::exec;
+use crate::config::settings::{Login, Settings};
+use crate::error::ConfigError;
+use crate::secret::Secret;
+use std::fmt::Write;
+
+pub(super) fn read(
+    user: &Entry<'_>,
+    cluster: &Entry<'_>,
+    interactive: bool,
+    settings: &mut Settings,
+) -> Result<(), ConfigError> {
+    settings.identity = match (user.material("client-certificate")?, user.material("client-key")?) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => Some((certificate, key)),
+        (Some(_), None) => return Err(user.fault("has a `client-certificate` without a `client-key`")),
+        (None, Some(_)) => return Err(user.fault("has a `client-key` without a `client-certificate`")),
+    };
+    settings.user_place = user.place();
+    settings.login = login(user, cluster, interactive)?;
+    settings.impersonate = impersonate(user)?;
+    Ok(())
+}
+
+fn login(user: &Entry<'_>, cluster: &Entry<'_>, interactive: bool) -> Result<Login, ConfigError> {
+    let token = user.text("token")?.map(Secret::new);
+    let file = user.path("tokenFile")?;
+    let name = user.text("username")?;
+    if name.is_some() && (token.is_some() || file.is_some()) {
+        return Err(user.fault("has a token and a `username`: remove one of them"));
+    }
+    match (file, token, name) {
+        (Some(file), token, _) => Ok(Login::TokenFile(file, token)),
+        (None, Some(token), _) => Ok(Login::Token(token)),
+        (None, None, Some(name)) => {
+            let password = user.text("password")?.unwrap_or_default();
+            Ok(Login::Basic(Secret::new(format!("{name}:{password}"))))
+        }
+        (None, None, None) if user.has("auth-provider") => Err(user
+            .fault("uses `auth-provider`, which Kubernetes has removed: use the exec plugin of your provider instead")),
+        (None, None, None) => match user.part("exec") {
+            Some(exec) => exec::read(&exec, cluster, interactive).map(Login::Exec),
+            None => Ok(Login::Nobody),
+        },
+    }
+}
+
+/// The headers by which a request is made in another's name.
+fn impersonate(user: &Entry<'_>) -> Result<Vec<(String, String)>, ConfigError> {
+    let mut headers = Vec::new();
+    let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
+    if let Some(name) = user.text("as")? {
+        add("impersonate-user", name);
+    }
+    if let Some(uid) = user.text("as-uid")? {
+        add("impersonate-uid", uid);
+    }
+    for group in user.texts("as-groups")? {
+        add("impersonate-group", group);
+    }
+    if let Some(extra) = user.part("as-user-extra") {
+        for key in extra.keys() {
+            for value in extra.texts(key)? {
+                add(&format!("impersonate-extra-{}", header_key(key)), value);
+            }
+        }
+    }
+    if !headers.is_empty() && !user.has("as") {
+        return Err(user.fault("has `as-uid`, `as-groups` or `as-user-extra` without `as`"));
+    }
+    Ok(headers)
+}
+
+/// A key as a part of a header's name: what cannot stand there is percent-encoded.
+fn header_key(key: &str) -> String {
+    let mut encoded = String::new();
+    for byte in key.to_ascii_lowercase().bytes() {
+        match byte {
+            b'a'..=b'z'
+            | b'0'..=b'9'
+            | b'!'
+            | b'#'
+            | b'$'
+            | b'&'
+            | b'\''
+            | b'*'
+            | b'+'
+            | b'-'
+            | b'.'
+            | b'^'
+            | b'_'
+            | b'`'
+            | b'|'
+            | b'~' => encoded.push(byte.into()),
+            _ => drop(write!(encoded, "%{byte:02x}")),
+        }
+    }
+    encoded
+}

@@ -1,0 +1,8 @@
+//! Configurations: kubeconfigs and service accounts, and the settings that both come down to.
+
+pub(crate) mod in_cluster;
+pub(crate) mod settings;
+
+mod kubeconfig;
+
+pub(crate) use kubeconfig::Kubeconfig;

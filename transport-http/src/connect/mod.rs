@@ -1,0 +1,15 @@
+//! The way to a server: proxies, sockets with keep-alive, TLS.
+
+mod proxy;
+mod socks;
+mod tcp;
+mod tls;
+mod tls_connector;
+mod verifier;
+
+pub(crate) use proxy::{ProxyRule, is_loopback};
+pub(crate) use socks::SocksConnector;
+pub(crate) use tcp::TcpConnector;
+pub(crate) use tls::Tls;
+pub(crate) use tls_connector::TlsConnector;
+pub(crate) use verifier::WeakKey;

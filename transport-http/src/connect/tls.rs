@@ -1,0 +1,165 @@
+//! Whom to trust, and which certificate to show.
+
+use super::verifier::{Authorities, ServerVerifier};
+use crate::config::settings::{Material, Trust};
+use crate::error::ConfigError;
+use crate::reloaded::Reloaded;
+use crate::secret::Secret;
+use rustls::client::WebPkiServerVerifier;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What TLS needs, from files that may change.
+pub(crate) struct Tls {
+    authority: Option<Source>,
+    insecure: bool,
+    identity: Option<(Source, Source)>,
+    server_name: Option<ServerName<'static>>,
+    last: Mutex<Option<(Inputs, Arc<ClientConfig>)>>,
+}
+
+/// All that a configuration depends on.
+#[derive(PartialEq)]
+struct Inputs {
+    authority: Option<Secret>,
+    identity: Option<(Secret, Secret)>,
+}
+
+enum Source {
+    Data(Secret, String),
+    File(Reloaded),
+}
+
+impl Tls {
+    pub(crate) fn new(trust: Trust, identity: Option<(Material, Material)>, place: &str) -> Result<Self, ConfigError> {
+        let named = |name: String| {
+            let fault = |_| ConfigError::new(format!("{place}: `tls-server-name` is neither a name nor an address"));
+            ServerName::try_from(name).map_err(fault)
+        };
+        Ok(Self {
+            server_name: trust.server_name.map(named).transpose()?,
+            authority: trust.authority.map(|material| Source::new("certificate authority", material)),
+            insecure: trust.insecure,
+            identity: identity.map(|(certificate, key)| {
+                (Source::new("client certificate", certificate), Source::new("client key", key))
+            }),
+            last: Mutex::new(None),
+        })
+    }
+
+    /// The name that the server's certificate is for, if not that of its address.
+    pub(crate) fn server_name(&self) -> Option<ServerName<'static>> {
+        self.server_name.clone()
+    }
+
+    pub(crate) fn has_authority(&self) -> bool {
+        self.authority.is_some()
+    }
+
+    /// The configuration as it is now; the same one until something changes. A certificate that was issued, and by what,
+    /// goes before the one of the configuration.
+    pub(crate) fn config(&self, issued: Option<(&(Secret, Secret), String)>) -> Result<Arc<ClientConfig>, ConfigError> {
+        let identity = match (&issued, &self.identity) {
+            (Some((issued, _)), _) => Some((*issued).clone()),
+            (None, Some((certificate, key))) => Some((certificate.current()?, key.current()?)),
+            (None, None) => None,
+        };
+        let inputs = Inputs { authority: self.authority.as_ref().map(Source::current).transpose()?, identity };
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, config)) = last.as_ref().filter(|(known, _)| *known == inputs) {
+            return Ok(config.clone());
+        }
+        let config = Arc::new(self.build(&inputs, issued.map(|(_, issuer)| issuer))?);
+        *last = Some((inputs, config.clone()));
+        Ok(config)
+    }
+
+    fn build(&self, inputs: &Inputs, issuer: Option<String>) -> Result<ClientConfig, ConfigError> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| ConfigError::new(error.to_string()))?;
+        let authorities = if self.insecure { None } else { Some(self.authorities(inputs, provider.clone())?) };
+        let trusted = Arc::new(ServerVerifier { provider, authorities });
+        let builder = builder.dangerous().with_custom_certificate_verifier(trusted);
+        let mut config = match &inputs.identity {
+            None => builder.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let (certificate_place, key_place) = self.identity_places(issuer);
+                let chain = certificates(certificate, &certificate_place)?;
+                let key = private_key(key, &key_place)?;
+                builder.with_client_auth_cert(chain, key).map_err(|error| {
+                    ConfigError::new(format!(
+                        "the client key ({key_place}) does not fit the client certificate ({certificate_place}): {error}"
+                    ))
+                })?
+            }
+        };
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(config)
+    }
+
+    fn authorities(&self, inputs: &Inputs, provider: Arc<CryptoProvider>) -> Result<Authorities, ConfigError> {
+        let (certificates, place) = match (&inputs.authority, &self.authority) {
+            (Some(authority), Some(source)) => (certificates(authority, &source.place())?, source.place()),
+            _ => (rustls_native_certs::load_native_certs().certs, "the system's certificate authorities".to_owned()),
+        };
+        let mut roots = RootCertStore::empty();
+        if roots.add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
+            return Err(ConfigError::new(format!("{place}: there is no certificate that could be trusted")));
+        }
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
+        let issued = verifier.map_err(|error| ConfigError::new(format!("{place}: {error}")))?;
+        Ok(Authorities { issued, own: certificates })
+    }
+
+    fn identity_places(&self, issuer: Option<String>) -> (String, String) {
+        match (issuer, &self.identity) {
+            (None, Some((certificate, key))) => (certificate.place(), key.place()),
+            (issuer, _) => {
+                let place = issuer.unwrap_or_default();
+                (place.clone(), place)
+            }
+        }
+    }
+}
+
+impl Source {
+    fn new(what: &'static str, material: Material) -> Self {
+        match material {
+            Material::Data(content, place) => Self::Data(content, place),
+            Material::File(path) => Self::File(Reloaded::new(what, path)),
+        }
+    }
+
+    fn current(&self) -> Result<Secret, ConfigError> {
+        match self {
+            Self::Data(content, _) => Ok(content.clone()),
+            Self::File(file) => file.current(),
+        }
+    }
+
+    fn place(&self) -> String {
+        match self {
+            Self::Data(_, place) => place.clone(),
+            Self::File(file) => file.path().display().to_string(),
+        }
+    }
+}
+
+fn certificates(pem: &Secret, place: &str) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.reveal()).collect();
+    let found = found.map_err(|_| ConfigError::new(format!("{place}: this is no PEM file")))?;
+    if found.is_empty() {
+        return Err(ConfigError::new(format!("{place}: there is no certificate in PEM")));
+    }
+    Ok(found)
+}
+
+fn private_key(pem: &Secret, place: &str) -> Result<PrivateKeyDer<'static>, ConfigError> {
+    PrivateKeyDer::from_pem_slice(pem.reveal())
+        .map_err(|_| ConfigError::new(format!("{place}: there is no private key in PEM, or it is encrypted")))
+}

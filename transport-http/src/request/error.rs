@@ -1,0 +1,228 @@
+//! What went wrong, in the terms of the machines.
+
+use crate::connect::WeakKey;
+use crate::error::ConfigError;
+use crate::server::Server;
+use listwatch_core::transport::{TransportError, TransportErrorKind};
+use rustls::{AlertDescription, CertificateError, PeerIncompatible};
+use std::io;
+use ureq::http::{Response, Uri};
+use ureq::{Error, Timeout};
+
+const NOT_ISSUED: &str = "; the configured certificate authority did not issue the server's certificate";
+const NOBODY_VOUCHES: &str =
+    "; no authority of this system vouches for the server's certificate: use a kubeconfig that names its authority";
+
+/// As ureq calls a request that does not fit into its buffer: it has no type for it that can be named here.
+const OVERFLOW: &str = "OutputOverflow";
+const TOO_LONG: &str = "the request is too long: its resource version, continue token, selector or credential";
+
+const OLD_TLS: &str = "; the server offers neither TLS 1.2 nor TLS 1.3";
+
+/// An error of ureq's, also one that came wrapped in an [`io::Error`].
+pub(crate) fn of(error: &Error) -> TransportError {
+    let (kind, detail) = match error {
+        Error::Io(error) => return of_io(error),
+        Error::Timeout(timeout) => (TransportErrorKind::Timeout, while_doing(*timeout).to_owned()),
+        Error::HostNotFound => (TransportErrorKind::Dns, error.to_string()),
+        Error::ConnectionFailed => (TransportErrorKind::Refused, error.to_string()),
+        Error::Tls(_) | Error::TlsRequired => (TransportErrorKind::Tls, error.to_string()),
+        Error::Protocol(error) if format!("{error:?}") == OVERFLOW => {
+            (TransportErrorKind::Unsendable, TOO_LONG.to_owned())
+        }
+        Error::Protocol(_) => (TransportErrorKind::Protocol, error.to_string()),
+        Error::LargeResponseHeader(_, limit) => {
+            (TransportErrorKind::Protocol, format!("the head of the answer is longer than {limit} bytes"))
+        }
+        Error::BodyStalled => (TransportErrorKind::Protocol, "a chunk of the body has no proper length".to_owned()),
+        Error::ConnectProxyFailed(reason) => (TransportErrorKind::Refused, format!("the proxy refused: {reason}")),
+        // The server's address was looked at before; ureq would quote it.
+        Error::BadUri(_) | Error::Http(_) => {
+            (TransportErrorKind::Unsendable, "what is asked for makes no proper address".to_owned())
+        }
+        _ => (TransportErrorKind::Other, error.to_string()),
+    };
+    TransportError::new(kind, detail)
+}
+
+/// An error of ureq's on the way to a server, which is named where that helps.
+pub(crate) fn of_call(error: &Error, server: &Server) -> TransportError {
+    let error = of(error);
+    let detail = match error.kind {
+        TransportErrorKind::Refused if !server.is_proxied() => {
+            format!("{} (nobody listens there, or nothing leads there)", server.authority())
+        }
+        TransportErrorKind::Tls if !server.has_authority() => error.detail.replace(NOT_ISSUED, NOBODY_VOUCHES),
+        _ => return error,
+    };
+    TransportError::new(error.kind, detail)
+}
+
+/// Credentials or certificates that cannot be used.
+pub(crate) fn unusable(error: &ConfigError) -> TransportError {
+    TransportError::new(TransportErrorKind::Credentials, error.to_string())
+}
+
+/// An answer that points somewhere else. What it points to may not get the credentials, and who configured the address
+/// should know.
+pub(crate) fn redirection<B>(response: &Response<B>) -> Result<(), TransportError> {
+    if !matches!(response.status().as_u16(), 301..=303 | 307 | 308) {
+        return Ok(());
+    }
+    let location = response.headers().get("location").and_then(|value| value.to_str().ok()?.parse::<Uri>().ok());
+    let target = location.map_or_else(|| "nowhere".to_owned(), |uri| without_secrets(&uri));
+    let status = response.status().as_u16();
+    Err(TransportError::new(
+        TransportErrorKind::Protocol,
+        format!(
+            "redirected ({status}) to {target}, which is not followed: configure the address of the API server itself"
+        ),
+    ))
+}
+
+/// An address without the name, the password and the query that it may have.
+fn without_secrets(uri: &Uri) -> String {
+    let scheme = uri.scheme_str().map(|scheme| format!("{scheme}://")).unwrap_or_default();
+    let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}{host}{}", uri.path())
+}
+
+/// Why an answer of more than `limit` bytes is not taken.
+pub(crate) fn too_long(limit: usize) -> TransportError {
+    let detail = format!("the answer is longer than {limit} bytes: list in pages, or by an informer");
+    TransportError::new(TransportErrorKind::Protocol, detail)
+}
+
+fn of_io(error: &io::Error) -> TransportError {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(tls) => TransportError::new(TransportErrorKind::Tls, of_tls(tls)),
+        None => {
+            let kind = kind_of(error);
+            TransportError::new(kind, beyond(kind, &error.to_string()))
+        }
+    }
+}
+
+/// What an error of the system's says beyond its kind: "connection refused: Connection refused" helps nobody.
+fn beyond(kind: TransportErrorKind, said: &str) -> &str {
+    if said.to_lowercase().starts_with(&kind.to_string()) { "" } else { said }
+}
+
+fn kind_of(error: &io::Error) -> TransportErrorKind {
+    use io::ErrorKind;
+    match error.kind() {
+        ErrorKind::ConnectionRefused
+        | ErrorKind::HostUnreachable
+        | ErrorKind::NetworkUnreachable
+        | ErrorKind::NetworkDown
+        | ErrorKind::AddrNotAvailable
+        | ErrorKind::PermissionDenied => TransportErrorKind::Refused,
+        ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::BrokenPipe
+        | ErrorKind::NotConnected
+        | ErrorKind::UnexpectedEof => TransportErrorKind::Reset,
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => TransportErrorKind::Timeout,
+        ErrorKind::InvalidData => TransportErrorKind::Protocol,
+        ErrorKind::OutOfMemory => TransportErrorKind::Exhausted,
+        // The standard library has no kinds for these.
+        _ if has_no_file_left(error) => TransportErrorKind::Exhausted,
+        _ if error.to_string().starts_with("failed to lookup address") => TransportErrorKind::Dns,
+        _ => TransportErrorKind::Other,
+    }
+}
+
+#[cfg(unix)]
+fn has_no_file_left(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS))
+}
+
+#[cfg(not(unix))]
+fn has_no_file_left(_: &io::Error) -> bool {
+    false
+}
+
+/// What TLS complains of, and what to do about what happens most.
+fn of_tls(error: &rustls::Error) -> String {
+    if let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error
+        && let Some(weak) = other.0.downcast_ref::<WeakKey>()
+    {
+        return weak.to_string();
+    }
+    let advice = match error {
+        // Authorities of two clusters often have the same name.
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
+            NOT_ISSUED
+        }
+        rustls::Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => "; connect by a name of the certificate, or set `tls-server-name` to one",
+        rustls::Error::InvalidMessage(_) => "; is this an https address?",
+        rustls::Error::PeerIncompatible(
+            PeerIncompatible::ServerDoesNotSupportTls12Or13 | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
+        ) => OLD_TLS,
+        rustls::Error::AlertReceived(alert) => of_alert(*alert),
+        _ => "",
+    };
+    format!("{error}{advice}")
+}
+
+/// What the server complains of. Only some alerts are about the client certificate.
+fn of_alert(alert: AlertDescription) -> &'static str {
+    match alert {
+        AlertDescription::ProtocolVersion => OLD_TLS,
+        AlertDescription::NoCertificate
+        | AlertDescription::BadCertificate
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::CertificateRevoked
+        | AlertDescription::CertificateExpired
+        | AlertDescription::CertificateUnknown
+        | AlertDescription::UnknownCA
+        | AlertDescription::AccessDenied
+        | AlertDescription::DecryptError
+        | AlertDescription::CertificateRequired => "; the server did not accept the client certificate, or wants one",
+        // In TLS 1.2 some servers say so too where a certificate is missing.
+        AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity => {
+            "; the server has no ciphers in common with this client, or wants a client certificate"
+        }
+        AlertDescription::UnrecognisedName => {
+            "; the server knows no such name: set `tls-server-name` to one that it has"
+        }
+        _ => "",
+    }
+}
+
+fn while_doing(timeout: Timeout) -> &'static str {
+    match timeout {
+        Timeout::Connect => "connecting took too long",
+        Timeout::Resolve => "resolving the server's name took too long",
+        Timeout::PerWrite | Timeout::SendRequest | Timeout::SendBody => "the request was not taken",
+        Timeout::RecvResponse => "the answer did not begin",
+        Timeout::PerRead => "nothing came",
+        _ => "it took too long",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_connection_is_said_once() {
+        let refused = io::Error::new(io::ErrorKind::ConnectionRefused, "Connection refused (os error 111)");
+        assert_eq!(of_io(&refused).to_string(), "connection refused");
+        let unreachable = io::Error::new(io::ErrorKind::HostUnreachable, "No route to host (os error 113)");
+        assert_eq!(of_io(&unreachable).to_string(), "connection refused: No route to host (os error 113)");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_limit_of_this_process_is_not_taken_for_a_fault_of_the_network() {
+        for errno in [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE, rustix::io::Errno::NOBUFS] {
+            assert_eq!(of_io(&errno.into()).kind, TransportErrorKind::Exhausted);
+        }
+        assert_eq!(of_io(&rustix::io::Errno::ACCESS.into()).kind, TransportErrorKind::Refused);
+    }
+}

@@ -1,0 +1,74 @@
+use crate::limits::Limits;
+use crate::server::Call;
+use listwatch_core::api::{ApiRequest, Method};
+use listwatch_core::request::{Query, Request, Verb};
+use std::time::Duration;
+use ureq::http;
+
+/// What is asked, by whichever thread sends it.
+#[derive(Debug)]
+pub(crate) struct OutgoingRequest {
+    method: http::Method,
+    /// Path and query.
+    target: String,
+    headers: Vec<(&'static str, &'static str)>,
+    body: Vec<u8>,
+    /// How long the server may say nothing.
+    idle: Option<Duration>,
+}
+
+impl OutgoingRequest {
+    /// A list or a watch. Lists come compressed if the server likes, watches as they are.
+    pub(crate) fn stream(request: &Request, limits: &Limits) -> Self {
+        let encoding = if request.query() == Query::List { "gzip" } else { "identity" };
+        Self {
+            method: http::Method::GET,
+            target: request.to_string(),
+            headers: vec![("accept", request.accept()), ("accept-encoding", encoding)],
+            body: Vec::new(),
+            idle: idle(request, limits),
+        }
+    }
+
+    /// A single request.
+    pub(crate) fn single(request: &ApiRequest, limits: &Limits) -> Self {
+        let mut headers = vec![("accept", request.accept), ("accept-encoding", "gzip")];
+        headers.extend(request.content_type.map(|content_type| ("content-type", content_type)));
+        Self {
+            method: method(request.method),
+            target: request.to_string(),
+            headers,
+            body: request.body.clone(),
+            idle: limits.idle_timeout,
+        }
+    }
+
+    pub(crate) fn call(&self) -> Call<'_> {
+        Call {
+            method: self.method.clone(),
+            target: &self.target,
+            headers: &self.headers,
+            body: &self.body,
+            idle: self.idle,
+        }
+    }
+}
+
+/// How long the server may say nothing: it may keep a watch silent until it ends it.
+fn idle(request: &Request, limits: &Limits) -> Option<Duration> {
+    let limit = limits.idle_timeout?;
+    match request.verb {
+        Verb::List { .. } => Some(limit),
+        Verb::Watch { timeout, .. } => timeout.map(|timeout| timeout.saturating_add(limit)),
+    }
+}
+
+fn method(method: Method) -> http::Method {
+    match method {
+        Method::Get => http::Method::GET,
+        Method::Post => http::Method::POST,
+        Method::Put => http::Method::PUT,
+        Method::Patch => http::Method::PATCH,
+        Method::Delete => http::Method::DELETE,
+    }
+}

@@ -37,34 +37,14 @@
 //! # Ok::<(), listwatch_transport_file::CaptureError>(())
 //! ```
 
-mod answer;
-mod asked;
-mod body;
-mod client;
-mod config;
-mod content;
-mod detect;
 mod error;
-mod event;
-mod exchange;
-mod exchanges;
-mod format;
-mod head;
-mod index;
-mod lines;
-mod list;
-mod lookback;
-mod outline;
 mod playback;
-mod recorder;
-mod reel;
-mod summary;
-mod tape;
-mod values;
+mod recording;
 
-pub use client::PlaybackClient;
-pub use config::{Chunks, Pace, PlaybackConfig};
+mod body;
+mod capture;
+mod file;
+
 pub use error::{CaptureError, CaptureErrorKind};
-pub use playback::Playback;
-pub use recorder::{Recorder, RecorderConfig};
-pub use summary::{Summary, Tally};
+pub use playback::{Chunks, Pace, Playback, PlaybackClient, PlaybackConfig, Summary, Tally};
+pub use recording::{Recorder, RecorderConfig};

@@ -8,25 +8,25 @@ use std::fmt;
 
 /// What is wrong with an event.
 #[derive(Debug)]
-pub(crate) struct Flaw {
+pub(crate) struct EventFault {
     /// How many of its lines come before the one that is bad.
     pub(crate) lines_before: u64,
     pub(crate) fault: Fault,
 }
 
 /// Whether `text` is one watch event: JSON in UTF-8, an object with a `type` and an `object`.
-pub(crate) fn check(text: &[u8]) -> Result<(), Flaw> {
+pub(crate) fn check(text: &[u8]) -> Result<(), EventFault> {
     if let Err(error) = serde_json::from_slice::<Event>(text) {
         // The end of a line is reported as column 0 of the next one.
         let line = error.line().saturating_sub((error.column() == 0).into());
         let lines_before = line.saturating_sub(1) as u64;
-        return Err(Flaw { lines_before, fault: Fault::of_json(&error, "a watch event") });
+        return Err(EventFault { lines_before, fault: Fault::of_json(&error, "a watch event") });
     }
     let Err(error) = std::str::from_utf8(text) else { return Ok(()) };
     let before = &text[..error.valid_up_to()];
     let column = before.len() - memrchr(b'\n', before).map_or(0, |end| end + 1) + 1;
     let fault = Fault::of_line(CaptureErrorKind::Garbled, format_args!("not UTF-8 at column {column}"));
-    Err(Flaw { lines_before: line_ends(before), fault })
+    Err(EventFault { lines_before: line_ends(before), fault })
 }
 
 /// Whether `text` may be the beginning of a watch event, and nothing more.

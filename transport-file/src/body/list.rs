@@ -1,15 +1,15 @@
 //! A list as the body of an answer, of which no item is kept.
 
+use super::event::line_ends;
+use super::scanner::ValueScanner;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::event::line_ends;
-use crate::outline::Outline;
-use crate::tape::Tape;
+use crate::file::FileCursor;
 use std::io::BufRead;
 
 /// A file that is a list.
 #[derive(Default)]
 pub(crate) struct ListBody {
-    outline: Outline,
+    outline: ValueScanner,
     /// How many lines have ended.
     lines: u64,
     /// Whether the last byte was in a line that has not ended.
@@ -18,8 +18,8 @@ pub(crate) struct ListBody {
 
 impl ListBody {
     /// What comes next; `None` at the end.
-    pub(crate) fn next(&mut self, tape: &mut Tape) -> Result<Option<Vec<u8>>, CaptureError> {
-        let source = tape.at(1)?.source();
+    pub(crate) fn next(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
+        let source = cursor.at(1)?.source();
         let bytes = match source.fill_buf() {
             Ok(bytes) => bytes,
             Err(error) => return Err(source.error(None, &error)),
@@ -27,7 +27,7 @@ impl ListBody {
         let len = self.outline.follow(bytes);
         if len == 0 {
             let ended = bytes.is_empty();
-            return if ended && self.outline.is_closed() { Ok(None) } else { Err(self.error(tape, ended)) };
+            return if ended && self.outline.is_closed() { Ok(None) } else { Err(self.error(cursor, ended)) };
         }
         let bytes = bytes[..len].to_vec();
         source.consume(len);
@@ -36,13 +36,13 @@ impl ListBody {
         Ok(Some(bytes))
     }
 
-    fn error(&self, tape: &Tape, ended: bool) -> CaptureError {
+    fn error(&self, cursor: &FileCursor, ended: bool) -> CaptureError {
         let message = if ended {
             "the file ends within the list; save it again"
         } else {
             "there is more behind the list; delete what does not belong to it"
         };
         let line = self.lines + u64::from(self.within_line || !ended);
-        CaptureError::new(tape.path(), Some(line), Fault::new(CaptureErrorKind::Garbled, message))
+        CaptureError::new(cursor.path(), Some(line), Fault::new(CaptureErrorKind::Garbled, message))
     }
 }

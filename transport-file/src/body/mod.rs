@@ -1,10 +1,16 @@
 //! A file that is the body of one answer, checked on its way out.
 
+mod event;
+mod event_lines;
+mod event_values;
+mod list;
+mod scanner;
+
 use crate::error::CaptureError;
-use crate::event;
-use crate::list::ListBody;
-use crate::tape::Tape;
-use crate::values::EventValues;
+use crate::file::FileCursor;
+use event_lines::EventLines;
+use event_values::EventValues;
+use list::ListBody;
 use listwatch_core::framing::CONCATENATED_JSON;
 use serde::de::IgnoredAny;
 
@@ -23,11 +29,11 @@ impl Body {
     }
 
     /// A watch log. It has one event a line if the first line is one, and else events of any layout.
-    pub(crate) fn watch_log(tape: &mut Tape, skip_bad_lines: bool) -> Result<Self, CaptureError> {
-        Ok(if begins_with_a_line(tape)? {
-            Self::EventLines(EventLines { line: 1, skip_bad_lines })
+    pub(crate) fn watch_log(cursor: &mut FileCursor, skip_bad_lines: bool) -> Result<Self, CaptureError> {
+        Ok(if begins_with_a_line(cursor)? {
+            Self::EventLines(EventLines::new(skip_bad_lines))
         } else {
-            Self::EventValues(EventValues::new(tape.line_limit(), skip_bad_lines))
+            Self::EventValues(EventValues::new(cursor.line_limit(), skip_bad_lines))
         })
     }
 
@@ -39,18 +45,18 @@ impl Body {
     }
 
     /// What comes next; `None` at the end.
-    pub(crate) fn next(&mut self, tape: &mut Tape) -> Result<Option<Vec<u8>>, CaptureError> {
+    pub(crate) fn next(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
         match self {
-            Self::List(list) => list.next(tape),
-            Self::EventLines(lines) => lines.next(tape),
-            Self::EventValues(values) => values.next(tape),
+            Self::List(list) => list.next(cursor),
+            Self::EventLines(lines) => lines.next(cursor),
+            Self::EventValues(values) => values.next(cursor),
         }
     }
 }
 
 /// Whether the first line that is not blank is a JSON value by itself.
-fn begins_with_a_line(tape: &mut Tape) -> Result<bool, CaptureError> {
-    let lines = tape.at(1)?;
+fn begins_with_a_line(cursor: &mut FileCursor) -> Result<bool, CaptureError> {
+    let lines = cursor.at(1)?;
     loop {
         match lines.next() {
             Ok(Some((_, line))) if line.trim_ascii().is_empty() => {}
@@ -58,35 +64,6 @@ fn begins_with_a_line(tape: &mut Tape) -> Result<bool, CaptureError> {
             Ok(None) => return Ok(false),
             Err(error) if error.is_bad_line() => return Ok(false),
             Err(error) => return Err(error),
-        }
-    }
-}
-
-/// A watch log with one event a line.
-pub(crate) struct EventLines {
-    /// The line to read next.
-    line: u64,
-    skip_bad_lines: bool,
-}
-
-impl EventLines {
-    fn next(&mut self, tape: &mut Tape) -> Result<Option<Vec<u8>>, CaptureError> {
-        loop {
-            let line = tape.at(self.line)?.next();
-            self.line += 1;
-            let event = match line {
-                Ok(None) => return Ok(None),
-                Ok(Some((_, line))) if line.trim_ascii().is_empty() => continue,
-                Ok(Some((number, line))) => match event::check(line) {
-                    Ok(()) => return Ok(Some([line, b"\n"].concat())),
-                    Err(flaw) => Err(CaptureError::new(tape.path(), Some(number), flaw.fault)),
-                },
-                Err(error) => Err(error),
-            };
-            match event {
-                Err(error) if self.skip_bad_lines && error.is_bad_line() => tape.pass_over(),
-                event => return event,
-            }
         }
     }
 }

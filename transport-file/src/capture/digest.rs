@@ -1,6 +1,6 @@
 //! What a client asked, as far as its answer is found by it.
 
-use crate::format::RequestRecord;
+use super::format::RequestRecord;
 use listwatch_core::api::ApiRequest;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::hash_map::DefaultHasher;
@@ -10,9 +10,9 @@ use std::hash::{Hash, Hasher};
 /// A digest of a request: of a recording, nothing but digests is held in memory. The order of the query and of the fields of
 /// a JSON body do not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Asked(u64);
+pub(crate) struct RequestDigest(u64);
 
-impl Asked {
+impl RequestDigest {
     /// A request as it was recorded.
     pub(crate) fn recorded(request: &RequestRecord<'_>) -> Self {
         let body = request.body.as_ref().map(|body| {
@@ -141,16 +141,16 @@ mod tests {
     use super::*;
     use listwatch_core::api::Method;
 
-    fn asked(query: &[(&'static str, &str)], body: &str) -> Asked {
+    fn asked(query: &[(&'static str, &str)], body: &str) -> RequestDigest {
         let mut request = ApiRequest::new(Method::Patch, "/api/v1/pods/a");
         request.query = query.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         request.body = body.as_bytes().to_vec();
-        Asked::exactly(&request)
+        RequestDigest::exactly(&request)
     }
 
-    fn recorded(path: &str, body: &str) -> Asked {
+    fn recorded(path: &str, body: &str) -> RequestDigest {
         let line = format!(r#"{{"method":"PATCH","path":"/api/v1/pods/a{path}"{body}}}"#);
-        Asked::recorded(&serde_json::from_str(&line).unwrap())
+        RequestDigest::recorded(&serde_json::from_str(&line).unwrap())
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! One request of a capture, and how its answer goes.
 
-use crate::asked::hashed;
+use super::digest::hashed;
+use super::format::Payload;
 use crate::error::{CaptureErrorKind, Fault};
-use crate::format::What;
 use listwatch_core::request::{Query, Request};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,7 +32,7 @@ pub(crate) struct Exchange {
 
 /// What a list or watch asked, as far as answers are found by it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Question {
+pub(crate) struct RequestKey {
     /// The number of the resource among those of the capture.
     pub(crate) resource: usize,
     pub(crate) query: Query,
@@ -40,7 +40,7 @@ pub(crate) struct Question {
     pub(crate) page: Option<u64>,
 }
 
-impl Question {
+impl RequestKey {
     pub(crate) fn new(resource: usize, request: &Request) -> Self {
         Self { resource, query: request.query(), page: request.continue_token().map(hashed) }
     }
@@ -49,7 +49,7 @@ impl Question {
 /// How far an answer has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    Asked,
+    Requested,
     Answered,
     Ended,
 }
@@ -68,13 +68,13 @@ impl Exchange {
 
 impl Stage {
     /// The stage after this record of the same request.
-    pub(crate) fn after(self, what: &What<'_>) -> Result<Self, Fault> {
+    pub(crate) fn after(self, what: &Payload<'_>) -> Result<Self, Fault> {
         match (self, what) {
-            (_, What::Request(_)) => Err(misplaced("a second request under the same id")),
-            (Self::Asked, What::Response(_)) | (Self::Answered, What::Data(_)) => Ok(Self::Answered),
-            (Self::Asked | Self::Answered, What::End(_)) => Ok(Self::Ended),
-            (Self::Asked, What::Data(_)) => Err(misplaced("data before the response")),
-            (Self::Answered, What::Response(_)) => Err(misplaced("a second response to the same request")),
+            (_, Payload::Request(_)) => Err(misplaced("a second request under the same id")),
+            (Self::Requested, Payload::Response(_)) | (Self::Answered, Payload::Data(_)) => Ok(Self::Answered),
+            (Self::Requested | Self::Answered, Payload::End(_)) => Ok(Self::Ended),
+            (Self::Requested, Payload::Data(_)) => Err(misplaced("data before the response")),
+            (Self::Answered, Payload::Response(_)) => Err(misplaced("a second response to the same request")),
             (Self::Ended, _) => Err(misplaced("a record behind the end of its request")),
         }
     }

@@ -1,6 +1,6 @@
 //! The exchanges of a capture, for all that play it.
 
-use crate::exchange::Exchange;
+use super::exchange::Exchange;
 use listwatch_core::request::Query;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +16,7 @@ pub(crate) struct Exchanges {
     calls: Calls,
 }
 
-/// What became of the requests of clients.
+/// Payload became of the requests of clients.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     pub(crate) answered: AtomicU64,

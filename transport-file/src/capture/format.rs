@@ -39,11 +39,11 @@ pub(crate) struct Record<'a> {
     pub(crate) t: u64,
     /// Which request this belongs to.
     pub(crate) id: u64,
-    pub(crate) what: What<'a>,
+    pub(crate) what: Payload<'a>,
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) enum What<'a> {
+pub(crate) enum Payload<'a> {
     Request(RequestRecord<'a>),
     Response(ResponseRecord<'a>),
     Data(Cow<'a, [u8]>),
@@ -171,36 +171,36 @@ impl<'a> Line<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn of(what: What<'a>) -> Self {
+    fn of(what: Payload<'a>) -> Self {
         let fields = Self::default();
         match what {
-            What::Request(request) => Self { request: Some(request), ..fields },
-            What::Response(response) => Self { response: Some(response), ..fields },
-            What::Data(data) => match str::from_utf8(&data) {
+            Payload::Request(request) => Self { request: Some(request), ..fields },
+            Payload::Response(response) => Self { response: Some(response), ..fields },
+            Payload::Data(data) => match str::from_utf8(&data) {
                 Ok(text) => Self { data: Some(Text(text.to_owned().into())), ..fields },
                 Err(_) => Self { base64: Some(Text(BASE64_STANDARD.encode(&data).into())), ..fields },
             },
-            What::End(End { how, by_client }) => {
+            Payload::End(End { how, by_client }) => {
                 Self { end: Some(Text(how)), by: by_client.then(|| Text(CLIENT.into())), ..fields }
             }
         }
     }
 
-    fn what(self) -> Result<What<'a>, Fault> {
+    fn what(self) -> Result<Payload<'a>, Fault> {
         match (self.request, self.response, self.data, self.base64, self.end) {
-            (Some(request), None, None, None, None) => Ok(What::Request(request)),
-            (None, Some(response), None, None, None) => Ok(What::Response(response)),
-            (None, None, Some(Text(text)), None, None) => Ok(What::Data(match text {
+            (Some(request), None, None, None, None) => Ok(Payload::Request(request)),
+            (None, Some(response), None, None, None) => Ok(Payload::Response(response)),
+            (None, None, Some(Text(text)), None, None) => Ok(Payload::Data(match text {
                 Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
                 Cow::Owned(text) => Cow::Owned(text.into_bytes()),
             })),
             (None, None, None, Some(Text(text)), None) => match BASE64_STANDARD.decode(text.as_bytes()) {
-                Ok(bytes) => Ok(What::Data(Cow::Owned(bytes))),
+                Ok(bytes) => Ok(Payload::Data(Cow::Owned(bytes))),
                 Err(_) => Err(not_a_record("\"base64\" holds no base64")),
             },
             (None, None, None, None, Some(Text(how))) => {
                 let by_client = self.by.is_some_and(|Text(by)| by == CLIENT);
-                Ok(What::End(End { how, by_client }))
+                Ok(Payload::End(End { how, by_client }))
             }
             (None, None, None, None, None) => {
                 Err(not_a_record("none of \"request\", \"response\", \"data\", \"base64\" and \"end\" is there"))
@@ -228,14 +228,14 @@ mod tests {
     #[test]
     fn text_without_escapes_is_borrowed_from_the_line() {
         for line in [r#"{"t":1,"id":2,"data":"plain"}"#, r#"{"data":"plain","id":2,"t":1,"note":null}"#] {
-            assert!(matches!(record(line).what, What::Data(Cow::Borrowed(b"plain"))));
+            assert!(matches!(record(line).what, Payload::Data(Cow::Borrowed(b"plain"))));
         }
-        assert_eq!(record(r#"{"t":1,"id":2,"data":"\u00e4\n"}"#).what, What::Data("ä\n".as_bytes().into()));
+        assert_eq!(record(r#"{"t":1,"id":2,"data":"\u00e4\n"}"#).what, Payload::Data("ä\n".as_bytes().into()));
     }
 
     #[test]
     fn base64_gives_bytes_that_are_no_text() {
-        assert_eq!(record(r#"{"t":1,"id":2,"base64":"8A=="}"#).what, What::Data([0xf0][..].into()));
+        assert_eq!(record(r#"{"t":1,"id":2,"base64":"8A=="}"#).what, Payload::Data([0xf0][..].into()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Status and headers of a recorded answer.
 
-use crate::format::ResponseRecord;
+use super::format::ResponseRecord;
 use listwatch_core::transport::ResponseHead;
 
 pub(crate) fn head(response: &ResponseRecord<'_>) -> ResponseHead {
@@ -32,8 +32,10 @@ mod tests {
     #[test]
     fn header_names_are_read_in_any_case_and_media_types_without_parameters() {
         let line = br#"{"t":1,"id":1,"response":{"status":503,"headers":{"Content-Type":"Text/Plain; charset=utf-8","Retry-After":"1"}}}"#;
-        let Ok(crate::format::Line::Record(record)) = crate::format::Line::parse(line) else { panic!() };
-        let crate::format::What::Response(response) = record.what else { panic!() };
+        let Ok(crate::capture::format::Line::Record(record)) = crate::capture::format::Line::parse(line) else {
+            panic!()
+        };
+        let crate::capture::format::Payload::Response(response) = record.what else { panic!() };
         let head = head(&response);
         assert_eq!(head.content_type.as_deref(), Some("text/plain"));
         assert_eq!((head.status, head.retry_after), (503, Some(Duration::from_secs(1))));

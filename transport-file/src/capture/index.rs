@@ -1,30 +1,36 @@
 //! The table of contents of a capture: all that is held of it in memory.
 
-use crate::asked::Asked;
-use crate::client::Contents;
+use super::digest::RequestDigest;
+use super::exchange::{Exchange, RequestKey, Stage, is_list_or_watch, misplaced};
+use super::exchanges::Exchanges;
+use super::format::{End, Line, Payload, Record, RequestRecord, Text, VERSION};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::exchange::{Exchange, Question, Stage, is_list_or_watch, misplaced};
-use crate::exchanges::Exchanges;
-use crate::format::{End, Line, Record, RequestRecord, Text, VERSION, What};
-use crate::tape::Tape;
-use listwatch_core::request::{Query, Request};
+use crate::file::FileCursor;
 use listwatch_core::Resource;
+use listwatch_core::request::{Query, Request};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+/// Where the answers to clients are.
+#[derive(Debug, Default)]
+pub(crate) struct ClientIndex {
+    /// The places of all exchanges that asked the same, in the order of their requests.
+    pub(crate) places: HashMap<RequestDigest, Vec<usize>>,
+}
 
 /// The exchanges of a capture in the order of their requests.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     exchanges: Arc<Exchanges>,
     /// Where clients find theirs.
-    contents: Arc<Contents>,
+    contents: Arc<ClientIndex>,
     resources: Vec<Resource>,
     /// Where each resource is in the list of them.
     numbers: HashMap<Collection, usize>,
     /// The exchanges by what was asked.
-    queues: HashMap<Question, Queue>,
+    queues: HashMap<RequestKey, Queue>,
     /// How many exchanges are neither lists nor watches.
     others: u64,
     bad_lines: u64,
@@ -33,10 +39,10 @@ pub(crate) struct Index {
 
 impl Index {
     /// Reads a capture through, once.
-    pub(crate) fn read(tape: &mut Tape, skip_bad_lines: bool) -> Result<Self, CaptureError> {
+    pub(crate) fn read(cursor: &mut FileCursor, skip_bad_lines: bool) -> Result<Self, CaptureError> {
         let mut reading = Reading::default();
-        let path = tape.path().clone();
-        let lines = tape.at(1)?;
+        let path = cursor.path().clone();
+        let lines = cursor.at(1)?;
         loop {
             let read = match lines.next() {
                 Ok(None) => break,
@@ -80,7 +86,7 @@ impl Index {
         if !last.is_some_and(|last| last.given_up && last.is_taken()) {
             return false;
         }
-        let lists = self.queues.get_mut(&Question { query: Query::List, ..question });
+        let lists = self.queues.get_mut(&RequestKey { query: Query::List, ..question });
         lists.is_some_and(|queue| queue.has_left(&self.exchanges))
     }
 
@@ -90,7 +96,7 @@ impl Index {
     }
 
     /// Where clients find theirs.
-    pub(crate) fn contents(&self) -> &Arc<Contents> {
+    pub(crate) fn contents(&self) -> &Arc<ClientIndex> {
         &self.contents
     }
 
@@ -118,9 +124,9 @@ impl Index {
         self.fault.as_ref()
     }
 
-    fn question(&self, request: &Request) -> Option<Question> {
+    fn question(&self, request: &Request) -> Option<RequestKey> {
         let resource = *self.numbers.get(&Collection(request.resource.clone()))?;
-        Some(Question::new(resource, request))
+        Some(RequestKey::new(resource, request))
     }
 
     fn nothing_to_play(&self) -> Fault {
@@ -135,7 +141,7 @@ impl Index {
 struct Reading {
     index: Index,
     exchanges: Vec<Exchange>,
-    contents: Contents,
+    contents: ClientIndex,
     /// The line of the last record.
     last: u64,
     /// Where in the index each recorded id is.
@@ -163,10 +169,10 @@ impl Reading {
             (Some(exchange), what) => {
                 exchange.stage = exchange.stage.after(what)?;
                 exchange.answered |= exchange.stage == Stage::Answered;
-                exchange.given_up |= matches!(what, What::End(End { by_client: true, .. }));
+                exchange.given_up |= matches!(what, Payload::End(End { by_client: true, .. }));
                 exchange.last = number;
             }
-            (None, What::Request(request)) => self.request(number, record, request),
+            (None, Payload::Request(request)) => self.request(number, record, request),
             (None, _) => return Err(misplaced(format_args!("a record for request {}, which is not there", record.id))),
         }
         self.last = number;
@@ -188,14 +194,14 @@ impl Reading {
         }
         // A client may list, and it watches by an informer.
         if matches!(query, None | Some(Query::List)) {
-            self.contents.places.entry(Asked::recorded(sent)).or_default().push(place);
+            self.contents.places.entry(RequestDigest::recorded(sent)).or_default().push(place);
         }
         self.exchanges.push(Exchange {
             id: record.id,
             asked: record.t,
             first: number,
             last: number,
-            stage: Stage::Asked,
+            stage: Stage::Requested,
             answered: false,
             given_up: false,
             taken: AtomicBool::new(false),
@@ -213,7 +219,7 @@ impl Reading {
         });
         index
             .queues
-            .entry(Question::new(resource, request))
+            .entry(RequestKey::new(resource, request))
             .or_default()
             .add(place, request.resource.is_metadata_only());
     }
@@ -316,7 +322,7 @@ mod tests {
     use std::fmt::Write;
 
     /// A capture of these requests, none of which was ever connected.
-    fn capture(name: &str, targets: impl Iterator<Item = String>) -> Tape {
+    fn capture(name: &str, targets: impl Iterator<Item = String>) -> FileCursor {
         let mut lines = String::new();
         for (id, target) in targets.enumerate() {
             writeln!(lines, r#"{{"t":0,"id":{id},"request":{{"method":"GET","path":"{target}","headers":{{}}}}}}"#)
@@ -325,20 +331,20 @@ mod tests {
         }
         let path = std::env::temp_dir().join(format!("listwatch-index-{name}-{}", std::process::id()));
         std::fs::write(&path, lines).unwrap();
-        Tape::new(path.into(), usize::MAX)
+        FileCursor::new(path.into(), usize::MAX)
     }
 
     /// What is looked at while these requests are indexed, and then made again.
     fn steps(name: &str, targets: impl Iterator<Item = String> + Clone) -> u64 {
-        let mut tape = capture(name, targets.clone());
+        let mut cursor = capture(name, targets.clone());
         work::STEPS.set(0);
-        let mut index = Index::read(&mut tape, false).unwrap();
+        let mut index = Index::read(&mut cursor, false).unwrap();
         for target in targets {
             let request = Request::parse(&target);
             assert!(index.take(&request).is_some_and(Exchange::is_refused), "{target}");
             assert!(index.knows(&request) && !index.turned_to_lists(&request));
         }
-        std::fs::remove_file(tape.path()).unwrap();
+        std::fs::remove_file(cursor.path()).unwrap();
         assert_eq!(index.left(Query::List), 0);
         work::STEPS.get()
     }

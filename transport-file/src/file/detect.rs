@@ -1,7 +1,7 @@
 //! What kind of file this is.
 
+use super::source::Source;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::lines::Source;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
 use std::io::{BufRead, Read};

@@ -1,11 +1,11 @@
 //! An answer while it is played: its parts in order, each with its delay.
 
 use crate::body::{Body, JSON};
+use crate::capture::format::{End, Line, Payload, Record};
+use crate::capture::head::head;
+use crate::capture::{Exchange, Stage};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::exchange::{Exchange, Stage};
-use crate::format::{End, Line, Record, What};
-use crate::head::head;
-use crate::tape::Tape;
+use crate::file::FileCursor;
 use core::time::Duration;
 use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
 use std::vec;
@@ -76,7 +76,7 @@ impl Answer {
             asked: exchange.asked,
             line: exchange.first + 1,
             last: exchange.last,
-            stage: Stage::Asked,
+            stage: Stage::Requested,
             at: Duration::ZERO,
             goes_on,
             skip_bad_lines,
@@ -111,9 +111,9 @@ impl Answer {
     }
 
     /// The next part, and how long after the request it came.
-    pub(crate) fn peek(&mut self, tape: &mut Tape) -> &mut (Duration, Part) {
+    pub(crate) fn peek(&mut self, cursor: &mut FileCursor) -> &mut (Duration, Part) {
         let script = &mut self.script;
-        self.next.get_or_insert_with(|| script.next(tape))
+        self.next.get_or_insert_with(|| script.next(cursor))
     }
 
     /// Goes on behind the part that was peeked at.
@@ -129,14 +129,14 @@ impl From<Script> for Answer {
 }
 
 impl Script {
-    fn next(&mut self, tape: &mut Tape) -> (Duration, Part) {
+    fn next(&mut self, cursor: &mut FileCursor) -> (Duration, Part) {
         match self {
             Self::Recorded(recorded) => {
-                let part = recorded.next(tape).unwrap_or_else(Part::Broken);
+                let part = recorded.next(cursor).unwrap_or_else(Part::Broken);
                 (recorded.at, part)
             }
             Self::File(head, body) => {
-                let part = head.take().map_or_else(|| file_part(body, tape), Part::Head);
+                let part = head.take().map_or_else(|| file_part(body, cursor), Part::Head);
                 (Duration::ZERO, part)
             }
             Self::Written(parts) => (Duration::ZERO, parts.next().unwrap_or(Part::Stop)),
@@ -145,8 +145,8 @@ impl Script {
 }
 
 /// The next bytes of a file that is a body as a whole.
-fn file_part(body: &mut Body, tape: &mut Tape) -> Part {
-    match body.next(tape) {
+fn file_part(body: &mut Body, cursor: &mut FileCursor) -> Part {
+    match body.next(cursor) {
         Ok(Some(bytes)) => Part::Data(Chunk::new(bytes)),
         Ok(None) => Part::End,
         Err(error) => Part::Broken(error),
@@ -170,10 +170,10 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn next(&mut self, tape: &mut Tape) -> Result<Part, CaptureError> {
+    fn next(&mut self, cursor: &mut FileCursor) -> Result<Part, CaptureError> {
         while self.line <= self.last {
-            let path = tape.path().clone();
-            let line = tape.line(self.line);
+            let path = cursor.path().clone();
+            let line = cursor.line(self.line);
             self.line += 1;
             let part = match line {
                 Ok(Some((number, line))) => {
@@ -205,12 +205,12 @@ impl Recorded {
         self.stage = before.after(&what)?;
         self.at = Duration::from_millis(t.saturating_sub(self.asked));
         Ok(match what {
-            What::Request(_) => None,
-            What::Response(response) => Some(Part::Head(head(&response))),
-            What::Data(bytes) if bytes.is_empty() => None,
-            What::Data(bytes) => Some(Part::Data(Chunk::new(bytes.into_owned()))),
-            What::End(End { by_client: true, .. }) => Some(self.given_up()),
-            What::End(end) => Some(ending(before, &end.how)),
+            Payload::Request(_) => None,
+            Payload::Response(response) => Some(Part::Head(head(&response))),
+            Payload::Data(bytes) if bytes.is_empty() => None,
+            Payload::Data(bytes) => Some(Part::Data(Chunk::new(bytes.into_owned()))),
+            Payload::End(End { by_client: true, .. }) => Some(self.given_up()),
+            Payload::End(end) => Some(ending(before, &end.how)),
         })
     }
 }

@@ -1,28 +1,19 @@
 //! A recording as a server of single requests.
 
-use crate::answer::{Answer, Part};
-use crate::asked::Asked;
-use crate::config::PlaybackConfig;
-use crate::exchange::Exchange;
-use crate::exchanges::Exchanges;
-use crate::tape::Tape;
+use super::answer::{Answer, Part};
+use super::config::PlaybackConfig;
+use crate::capture::{ClientIndex, Exchange, Exchanges, RequestDigest};
+use crate::file::FileCursor;
 use core::fmt;
 use core::task::Poll;
 use core::time::Duration;
+use listwatch_core::Instant;
 use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Reply};
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::{ReadContext, TransportError, TransportErrorKind};
-use listwatch_core::Instant;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// Where the answers to clients are.
-#[derive(Debug, Default)]
-pub(crate) struct Contents {
-    /// The places of all exchanges that asked the same, in the order of their requests.
-    pub(crate) places: HashMap<Asked, Vec<usize>>,
-}
 
 /// The answers that a recording has for a client. [`Playback::client`](crate::Playback::client) makes one.
 ///
@@ -40,10 +31,10 @@ pub(crate) struct Contents {
 pub struct PlaybackClient {
     config: PlaybackConfig,
     exchanges: Arc<Exchanges>,
-    contents: Arc<Contents>,
+    contents: Arc<ClientIndex>,
     /// How many of the places were tried.
-    tried: HashMap<Asked, usize>,
-    tape: Tape,
+    tried: HashMap<RequestDigest, usize>,
+    cursor: FileCursor,
     open: HashMap<RequestId, Open>,
 }
 
@@ -61,13 +52,18 @@ enum Open {
 }
 
 impl PlaybackClient {
-    pub(crate) fn new(config: PlaybackConfig, exchanges: Arc<Exchanges>, contents: Arc<Contents>, tape: Tape) -> Self {
-        let (tried, open, tape) = (HashMap::new(), HashMap::new(), tape.with_lookback(LOOKBACK));
-        Self { config, exchanges, contents, tried, tape, open }
+    pub(crate) fn new(
+        config: PlaybackConfig,
+        exchanges: Arc<Exchanges>,
+        contents: Arc<ClientIndex>,
+        cursor: FileCursor,
+    ) -> Self {
+        let (tried, open, cursor) = (HashMap::new(), HashMap::new(), cursor.with_lookback(LOOKBACK));
+        Self { config, exchanges, contents, tried, cursor, open }
     }
 
     /// The place of the next answer, which nobody else gets.
-    fn take(&mut self, asked: Asked) -> Option<usize> {
+    fn take(&mut self, asked: RequestDigest) -> Option<usize> {
         let places = self.contents.places.get(&asked)?;
         let tried = self.tried.entry(asked).or_default();
         while let Some(place) = places.get(*tried) {
@@ -79,7 +75,7 @@ impl PlaybackClient {
         None
     }
 
-    fn unrecorded(&self, request: &ApiRequest, asked: Asked) -> TransportError {
+    fn unrecorded(&self, request: &ApiRequest, asked: RequestDigest) -> TransportError {
         self.exchanges.calls().unrecorded.fetch_add(1, Ordering::Relaxed);
         let recorded = self.contents.places.get(&asked).map_or(0, Vec::len);
         let why = match recorded {
@@ -97,7 +93,7 @@ impl PlaybackClient {
         let mut answer = Answer::recorded(exchange, exchange.last < self.exchanges.last(), self.config.skip_bad_lines);
         let mut response = ApiResponse::new(0, Vec::new());
         loop {
-            let delay = answer.peek(&mut self.tape).0;
+            let delay = answer.peek(&mut self.cursor).0;
             let failed = |error| (delay, Reply::Failed(error));
             match answer.pop() {
                 Some(Part::Head(head)) => {
@@ -126,7 +122,7 @@ impl PlaybackClient {
 
 impl ApiTransport for PlaybackClient {
     fn open(&mut self, id: RequestId, request: &ApiRequest) {
-        let (exact, bare) = (Asked::exactly(request), Asked::without_body(request));
+        let (exact, bare) = (RequestDigest::exactly(request), RequestDigest::without_body(request));
         let open = match self.take(exact).or_else(|| self.take(bare)) {
             Some(place) => {
                 let exchange = self.exchanges.get(place);
@@ -167,9 +163,9 @@ impl ApiTransport for PlaybackClient {
 impl fmt::Debug for PlaybackClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PlaybackClient")
-            .field("path", self.tape.path())
+            .field("path", self.cursor.path())
             .field("open", &self.open.len())
-            .field("opened_files", &self.tape.opened())
+            .field("opened_files", &self.cursor.opened())
             .finish_non_exhaustive()
     }
 }
@@ -208,7 +204,7 @@ mod tests {
             assert!(matches!(client.poll_response(RequestId(id), turn), Poll::Ready(Reply::Answered(_))), "{id}");
         }
         std::fs::remove_file(path).unwrap();
-        client.tape.opened()
+        client.cursor.opened()
     }
 
     #[test]

@@ -1,21 +1,26 @@
 //! The transport that plays a recording.
 
-use crate::answer::{Answer, Part};
+mod answer;
+mod client;
+mod config;
+mod lookup;
+mod summary;
+
+pub use client::PlaybackClient;
+pub use config::{Chunks, Pace, PlaybackConfig};
+pub use summary::{Summary, Tally};
+
 use crate::body::Body;
-use crate::client::PlaybackClient;
-use crate::config::{Chunks, PlaybackConfig};
-use crate::content::{Content, Reply};
-use crate::detect::{FileKind, detect};
+use crate::capture::Index;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::index::Index;
-use crate::lines::Source;
-use crate::summary::{Summary, Tally};
-use crate::tape::Tape;
+use crate::file::{FileCursor, FileKind, Source, detect};
+use answer::{Answer, Part};
 use core::fmt;
 use core::task::Poll;
 use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
 use listwatch_core::{Instant, ListerWatcher, Resource};
+use lookup::{AnswerSource, Lookup};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,8 +45,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// [The crate's own page](crate) has an example.
 pub struct Playback {
     config: PlaybackConfig,
-    content: Content,
-    tape: Tape,
+    content: AnswerSource,
+    cursor: FileCursor,
     current: Option<Current>,
     complete: bool,
     error: Option<CaptureError>,
@@ -73,14 +78,14 @@ impl Playback {
     pub fn with_config(path: impl AsRef<Path>, config: PlaybackConfig) -> Result<Self, CaptureError> {
         let path: Arc<Path> = path.as_ref().into();
         let mut source = Source::open(&path)?;
-        let tape = || Tape::new(path.clone(), config.line_limit);
+        let cursor = || FileCursor::new(path.clone(), config.line_limit);
         let content = match detect(&mut source)? {
-            FileKind::Capture => Content::Capture(Index::read(&mut tape(), config.skip_bad_lines)?.into()),
-            FileKind::WatchLog => Content::watch_log(Body::watch_log(&mut tape(), config.skip_bad_lines)?),
-            FileKind::List => Content::list(),
+            FileKind::Capture => AnswerSource::Capture(Index::read(&mut cursor(), config.skip_bad_lines)?.into()),
+            FileKind::WatchLog => AnswerSource::watch_log(Body::watch_log(&mut cursor(), config.skip_bad_lines)?),
+            FileKind::List => AnswerSource::list(),
         };
         let summary = Summary { file_bytes: source.file_bytes(), ..Summary::default() };
-        Ok(Self { config, content, tape: tape(), current: None, complete: false, error: None, summary })
+        Ok(Self { config, content, cursor: cursor(), current: None, complete: false, error: None, summary })
     }
 
     /// Whether the playback is over: the recording has nothing more for what was asked.
@@ -126,11 +131,11 @@ impl Playback {
     /// ```
     #[must_use]
     pub fn client(&self) -> PlaybackClient {
-        let tape = Tape::new(self.tape.path().clone(), self.config.line_limit);
+        let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
         let index = self.content.index();
         let exchanges = index.map(|index| index.exchanges().clone()).unwrap_or_default();
         let contents = index.map(|index| index.contents().clone()).unwrap_or_default();
-        PlaybackClient::new(self.config, exchanges, contents, tape)
+        PlaybackClient::new(self.config, exchanges, contents, cursor)
     }
 
     /// What was played up to now, and what was not.
@@ -139,8 +144,8 @@ impl Playback {
         let index = self.content.index();
         let mut summary = Summary {
             others: index.map_or(0, Index::others),
-            bad_lines: index.map_or_else(|| self.tape.bad_lines(), Index::bad_lines),
-            file_bytes_played: self.tape.position(),
+            bad_lines: index.map_or_else(|| self.cursor.bad_lines(), Index::bad_lines),
+            file_bytes_played: self.cursor.position(),
             complete: self.complete,
             ..self.summary
         };
@@ -159,11 +164,11 @@ impl Playback {
     /// What comes next, if it comes now.
     fn read(&mut self, now: Instant, buf: &mut [u8]) -> Incoming {
         let Some(current) = &mut self.current else { return Incoming::Idle { until: None } };
-        let due = current.due(now, self.config, &mut self.tape);
+        let due = current.due(now, self.config, &mut self.cursor);
         if now < due {
             return Incoming::Idle { until: Some(due) };
         }
-        let (id, len) = (current.id, current.fill(now, self.config, &mut self.tape, buf));
+        let (id, len) = (current.id, current.fill(now, self.config, &mut self.cursor, buf));
         if len > 0 {
             self.summary.body_bytes += len as u64;
             return Incoming::Data { id, len };
@@ -201,16 +206,16 @@ impl ListerWatcher for Playback {
         }
         let tally = self.summary.tally(request.query());
         let answer = match self.content.reply(request, self.config.skip_bad_lines) {
-            Reply::Answered(answer) => {
+            Lookup::Answered(answer) => {
                 tally.answered += 1;
                 answer
             }
-            Reply::Refused(answer) => {
+            Lookup::Refused(answer) => {
                 tally.refused += 1;
                 answer
             }
-            Reply::MetadataOnly(line) => Answer::broken(metadata_only(self.tape.path(), line)),
-            Reply::Nothing => {
+            Lookup::MetadataOnly(line) => Answer::broken(metadata_only(self.cursor.path(), line)),
+            Lookup::Nothing => {
                 self.complete = true;
                 return;
             }
@@ -235,22 +240,22 @@ fn metadata_only(path: &Path, line: u64) -> CaptureError {
 
 impl Current {
     /// When the next part comes.
-    fn due(&mut self, now: Instant, config: PlaybackConfig, tape: &mut Tape) -> Instant {
+    fn due(&mut self, now: Instant, config: PlaybackConfig, cursor: &mut FileCursor) -> Instant {
         let began = *self.began.get_or_insert(now);
-        let (delay, _) = self.answer.peek(tape);
+        let (delay, _) = self.answer.peek(cursor);
         config.due(began, *delay)
     }
 
     /// Moves to the front of `buf` what is next, if it is data, and says how much that was.
-    fn fill(&mut self, now: Instant, config: PlaybackConfig, tape: &mut Tape, buf: &mut [u8]) -> usize {
+    fn fill(&mut self, now: Instant, config: PlaybackConfig, cursor: &mut FileCursor, buf: &mut [u8]) -> usize {
         let most = config.most().min(buf.len());
         let mut len = 0;
-        while let (_, Part::Data(chunk)) = self.answer.peek(tape) {
+        while let (_, Part::Data(chunk)) = self.answer.peek(cursor) {
             len += chunk.read(&mut buf[len..most]);
             if chunk.is_empty() {
                 self.answer.pop();
             }
-            if len == most || config.chunks != Chunks::Whole || self.due(now, config, tape) > now {
+            if len == most || config.chunks != Chunks::Whole || self.due(now, config, cursor) > now {
                 break;
             }
         }
@@ -261,7 +266,7 @@ impl Current {
 impl fmt::Debug for Playback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Playback")
-            .field("path", self.tape.path())
+            .field("path", self.cursor.path())
             .field("config", &self.config)
             .field("complete", &self.complete)
             .field("error", &self.error)

@@ -31,7 +31,7 @@ pub struct Summary {
     pub complete: bool,
 }
 
-/// What became of the requests of one kind.
+/// Payload became of the requests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Requests that got the answer that was recorded, or its beginning.

@@ -1,8 +1,9 @@
 //! Recording of what another transport carries.
 
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::format::{End, Line, Record, RequestRecord, ResponseRecord, Text, VERSION, What};
-use crate::reel::Reel;
+mod writer;
+
+use crate::capture::format::{End, Line, Payload, Record, RequestRecord, ResponseRecord, Text, VERSION};
 use core::task::Poll;
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::time::earliest;
@@ -12,6 +13,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::time::SystemTime;
+use writer::CaptureWriter;
 
 /// A transport that writes down what goes through it, as a capture that [`Playback`](crate::Playback) plays.
 ///
@@ -38,9 +40,9 @@ use std::time::SystemTime;
 #[derive(Debug)]
 pub struct Recorder<L> {
     transport: L,
-    reel: Reel,
+    writer: CaptureWriter,
     /// What is not written down yet: there was no time to write beside it.
-    unwritten: VecDeque<(RequestId, Deed)>,
+    unwritten: VecDeque<(RequestId, ClientAction)>,
     /// The request that is open, if any.
     open: Option<RequestId>,
     /// When the recording began.
@@ -52,9 +54,9 @@ pub struct Recorder<L> {
 
 /// What a client does.
 #[derive(Debug)]
-enum Deed {
-    Asks(Request),
-    GivesUp,
+enum ClientAction {
+    Opens(Request),
+    Aborts,
 }
 
 /// How a recording is made.
@@ -101,15 +103,15 @@ impl<L: ListerWatcher> Recorder<L> {
             let why = "this would write Secrets into a file; ask for it (include secrets) if that is meant";
             return Err(CaptureError::new(path, None, Fault::new(CaptureErrorKind::Secrets, why)));
         }
-        Self::on(Reel::create(path)?, transport, config)
+        Self::on(CaptureWriter::create(path)?, transport, config)
     }
 
-    fn on(mut reel: Reel, transport: L, config: RecorderConfig) -> Result<Self, CaptureError> {
+    fn on(mut writer: CaptureWriter, transport: L, config: RecorderConfig) -> Result<Self, CaptureError> {
         let started = config.started.map(|started| humantime::format_rfc3339_seconds(started).to_string());
-        reel.write(Line::Start { version: VERSION, started: started.map(|started| Text(started.into())) })?;
+        writer.write(Line::Start { version: VERSION, started: started.map(|started| Text(started.into())) })?;
         Ok(Self {
             transport,
-            reel,
+            writer,
             unwritten: VecDeque::new(),
             open: None,
             began: None,
@@ -125,9 +127,9 @@ impl<L: ListerWatcher> Recorder<L> {
     pub fn finish(&mut self) -> Result<(), CaptureError> {
         let written = match self.error.take() {
             Some(error) => Err(error),
-            None => self.note_deeds(self.last),
+            None => self.note_actions(self.last),
         };
-        let finished = self.reel.finish();
+        let finished = self.writer.finish();
         written.and(finished)
     }
 
@@ -143,17 +145,17 @@ impl<L: ListerWatcher> Recorder<L> {
         &self.transport
     }
 
-    fn note(&mut self, now: Instant, id: RequestId, what: What<'_>) -> Result<(), CaptureError> {
+    fn note(&mut self, now: Instant, id: RequestId, what: Payload<'_>) -> Result<(), CaptureError> {
         self.last = now;
         let t = now.saturating_since(*self.began.get_or_insert(now)).as_millis();
-        self.reel.write(Line::Record(Record { t: u64::try_from(t).unwrap_or(u64::MAX), id: id.0, what }))
+        self.writer.write(Line::Record(Record { t: u64::try_from(t).unwrap_or(u64::MAX), id: id.0, what }))
     }
 
-    fn note_deeds(&mut self, now: Instant) -> Result<(), CaptureError> {
+    fn note_actions(&mut self, now: Instant) -> Result<(), CaptureError> {
         while let Some((id, deed)) = self.unwritten.pop_front() {
             let what = match &deed {
-                Deed::Asks(request) => What::Request(sent(request)),
-                Deed::GivesUp => What::End(End::given_up()),
+                ClientAction::Opens(request) => Payload::Request(sent(request)),
+                ClientAction::Aborts => Payload::End(End::given_up()),
             };
             self.note(now, id, what)?;
         }
@@ -162,8 +164,8 @@ impl<L: ListerWatcher> Recorder<L> {
 
     fn note_incoming(&mut self, now: Instant, incoming: &Incoming, buf: &[u8]) -> Result<(), CaptureError> {
         match incoming {
-            Incoming::Head { id, head } => self.note(now, *id, What::Response(response(head))),
-            Incoming::Data { id, len } => self.note(now, *id, What::Data(Cow::Borrowed(&buf[..*len]))),
+            Incoming::Head { id, head } => self.note(now, *id, Payload::Response(response(head))),
+            Incoming::Data { id, len } => self.note(now, *id, Payload::Data(Cow::Borrowed(&buf[..*len]))),
             Incoming::End { id } => self.note_end(now, *id, "eof".into()),
             Incoming::Failed { id, error } => self.note_end(now, *id, error.to_string()),
             Incoming::Idle { .. } => Ok(()),
@@ -172,12 +174,12 @@ impl<L: ListerWatcher> Recorder<L> {
 
     fn note_end(&mut self, now: Instant, id: RequestId, how: String) -> Result<(), CaptureError> {
         self.open.take_if(|open| *open == id);
-        self.note(now, id, What::End(End::new(how)))
+        self.note(now, id, Payload::End(End::new(how)))
     }
 
     /// Nothing comes at the moment: what there is goes to the file, now or when that is due.
     fn rest(&mut self, now: Instant, until: Option<Instant>) -> Result<Poll<Incoming>, CaptureError> {
-        let due = self.reel.rest(now)?;
+        let due = self.writer.rest(now)?;
         Ok(Poll::Ready(Incoming::Idle { until: earliest(until, due) }))
     }
 
@@ -194,7 +196,7 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
     fn open(&mut self, id: RequestId, request: &Request) {
         self.open = Some(id);
         if self.error.is_none() {
-            self.unwritten.push_back((id, Deed::Asks(request.clone())));
+            self.unwritten.push_back((id, ClientAction::Opens(request.clone())));
             self.transport.open(id, request);
         }
     }
@@ -204,7 +206,7 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
             return self.fail(&error);
         }
         let now = turn.now;
-        let polled = self.note_deeds(now).map(|()| self.transport.poll_read(turn, buf));
+        let polled = self.note_actions(now).map(|()| self.transport.poll_read(turn, buf));
         let noted = polled.and_then(|polled| match polled {
             // The transport will wake the caller, who may come earlier.
             Poll::Pending => self.rest(now, None),
@@ -222,7 +224,7 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
         let written = self.unwritten.iter().all(|(unwritten, _)| *unwritten != id);
         self.unwritten.retain(|(unwritten, _)| *unwritten != id);
         if self.open.take_if(|open| *open == id).is_some() && written {
-            self.unwritten.push_back((id, Deed::GivesUp));
+            self.unwritten.push_back((id, ClientAction::Aborts));
         }
         self.transport.abort(id);
     }
@@ -290,8 +292,8 @@ mod tests {
 
     fn on_a_disk_of(bytes: usize, name: &str) -> Recorder<Playback> {
         let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/captures/pods-rollout.jsonl.gz");
-        let reel = Reel::new(name.as_ref(), Box::new(Disk(bytes)));
-        Recorder::on(reel, Playback::from_file(capture).unwrap(), RecorderConfig::new()).unwrap()
+        let writer = CaptureWriter::new(name.as_ref(), Box::new(Disk(bytes)));
+        Recorder::on(writer, Playback::from_file(capture).unwrap(), RecorderConfig::new()).unwrap()
     }
 
     /// How the answer to a list ends.

@@ -10,7 +10,7 @@ const BLOCK: usize = 8 * WORD;
 /// How deep in the brackets of a value the text is. A large list is followed from its first byte to its last, so this
 /// takes a word at a time where it can.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Outline {
+pub(crate) struct ValueScanner {
     depth: u64,
     in_string: bool,
     /// Whether the last byte was a backslash that escapes the next one.
@@ -18,7 +18,7 @@ pub(crate) struct Outline {
     closed: bool,
 }
 
-impl Outline {
+impl ValueScanner {
     /// Whether the last bracket of the value was found.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
@@ -110,7 +110,7 @@ mod tests {
     /// How much of `text` belongs to the value, and whether it is closed, however it is cut into two pieces.
     fn follow(text: &str) -> (&str, bool) {
         let mut found = (0..=text.len()).map(|cut| {
-            let (mut outline, (head, tail)) = (Outline::default(), text.as_bytes().split_at(cut));
+            let (mut outline, (head, tail)) = (ValueScanner::default(), text.as_bytes().split_at(cut));
             let mut len = outline.follow(head);
             if len == cut {
                 len += outline.follow(tail);
@@ -149,7 +149,7 @@ mod tests {
         for _ in 0..2000 {
             let mut text = b"[[{[{[".to_vec();
             text.extend((0..500).map(|_| b"\"\\{}[]{}:,a \x7f\xff\x02Z|~\xdb\xfb"[random(20)]));
-            let (mut by_words, mut by_bytes) = (Outline::default(), Outline::default());
+            let (mut by_words, mut by_bytes) = (ValueScanner::default(), ValueScanner::default());
             let len = by_bytes.follow_bytes(&text);
             let white = text[len..].iter().take_while(|byte| **byte == b' ').count();
             assert_eq!(by_words.follow(&text), len + white);

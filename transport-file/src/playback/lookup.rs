@@ -1,12 +1,12 @@
 //! What a file holds for which request.
 
-use crate::answer::Answer;
+use super::answer::Answer;
 use crate::body::Body;
-use crate::index::Index;
+use crate::capture::Index;
 use listwatch_core::request::{Query, Request};
 
 /// The answers that a file has.
-pub(crate) enum Content {
+pub(crate) enum AnswerSource {
     Capture(Box<Index>),
     /// A file without requests: its bytes are one body, for whatever resource is asked for.
     Body {
@@ -16,7 +16,7 @@ pub(crate) enum Content {
 }
 
 /// How a request is met.
-pub(crate) enum Reply {
+pub(crate) enum Lookup {
     Answered(Answer),
     /// The connection failed when this was recorded, or the request is one that an old server does not know.
     Refused(Answer),
@@ -26,7 +26,7 @@ pub(crate) enum Reply {
     Nothing,
 }
 
-impl Content {
+impl AnswerSource {
     /// A file of watch events: nothing was there when they began.
     pub(crate) fn watch_log(body: Body) -> Self {
         Self::Body { list: Some(Answer::empty_list().into()), watch: Some(Answer::file(body).into()) }
@@ -46,7 +46,7 @@ impl Content {
     }
 
     /// The next answer to such a request.
-    pub(crate) fn reply(&mut self, request: &Request, skip_bad_lines: bool) -> Reply {
+    pub(crate) fn reply(&mut self, request: &Request, skip_bad_lines: bool) -> Lookup {
         match self {
             Self::Capture(index) => capture_reply(index, request, skip_bad_lines),
             Self::Body { list, watch } => {
@@ -54,9 +54,9 @@ impl Content {
                     Query::List if request.continue_token().is_some() => None,
                     Query::List => list.take(),
                     Query::Watch => watch.take(),
-                    Query::WatchList => return Reply::Refused(Answer::unsupported_watch_list()),
+                    Query::WatchList => return Lookup::Refused(Answer::unsupported_watch_list()),
                 };
-                answer.map_or(Reply::Nothing, |answer| Reply::Answered(*answer))
+                answer.map_or(Lookup::Nothing, |answer| Lookup::Answered(*answer))
             }
         }
     }
@@ -72,20 +72,20 @@ impl Content {
     }
 }
 
-fn capture_reply(index: &mut Index, request: &Request, skip_bad_lines: bool) -> Reply {
+fn capture_reply(index: &mut Index, request: &Request, skip_bad_lines: bool) -> Lookup {
     // A server that streamed the initial events before would do so again: such a recording is over. But a client that
     // waited for them in vain did not ask again.
     let unsupported = request.query() == Query::WatchList && (!index.knows(request) || index.turned_to_lists(request));
     let last = index.exchanges().last();
     match index.take(request) {
         Some(exchange) if exchange.metadata_only && !request.resource.is_metadata_only() => {
-            Reply::MetadataOnly(exchange.first)
+            Lookup::MetadataOnly(exchange.first)
         }
         Some(exchange) => {
             let answer = Answer::recorded(exchange, exchange.last < last, skip_bad_lines);
-            if exchange.is_refused() { Reply::Refused(answer) } else { Reply::Answered(answer) }
+            if exchange.is_refused() { Lookup::Refused(answer) } else { Lookup::Answered(answer) }
         }
-        None if unsupported => Reply::Refused(Answer::unsupported_watch_list()),
-        None => Reply::Nothing,
+        None if unsupported => Lookup::Refused(Answer::unsupported_watch_list()),
+        None => Lookup::Nothing,
     }
 }

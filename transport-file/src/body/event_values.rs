@@ -1,8 +1,8 @@
 //! A watch log whose events are laid out anyhow, as the body of an answer.
 
+use super::event::{EventFault, check, is_beginning, line_ends};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::event::{Flaw, check, is_beginning, line_ends};
-use crate::tape::Tape;
+use crate::file::FileCursor;
 use listwatch_core::framing::{Frame, Framer, Framing};
 use memchr::memchr;
 use std::io::BufRead;
@@ -28,12 +28,12 @@ impl EventValues {
     }
 
     /// The next event; `None` at the end.
-    pub(crate) fn next(&mut self, tape: &mut Tape) -> Result<Option<Vec<u8>>, CaptureError> {
-        while self.skip_space(tape)? {
-            let whole = self.find_end(tape)?;
+    pub(crate) fn next(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
+        while self.skip_space(cursor)? {
+            let whole = self.find_end(cursor)?;
             let rest = self.rest();
             let text = whole.map_or(rest, |len| &rest[..len]);
-            let Flaw { lines_before, fault } = match self.judge(text, whole.is_some()) {
+            let EventFault { lines_before, fault } = match self.judge(text, whole.is_some()) {
                 Ok(()) => {
                     let event = [text, b"\n"].concat();
                     self.advance(event.len() - 1);
@@ -42,33 +42,33 @@ impl EventValues {
                 Err(flaw) => flaw,
             };
             if !self.skip_bad_lines {
-                return Err(CaptureError::new(tape.path(), Some(self.line + lines_before), fault));
+                return Err(CaptureError::new(cursor.path(), Some(self.line + lines_before), fault));
             }
-            tape.pass_over();
+            cursor.pass_over();
             match whole {
                 Some(len) if fault.kind != CaptureErrorKind::Garbled => self.advance(len),
-                _ => self.skip_to_event(tape)?,
+                _ => self.skip_to_event(cursor)?,
             }
         }
         Ok(None)
     }
 
     /// What is wrong with an event, or with the beginning of one that does not end.
-    fn judge(&self, text: &[u8], whole: bool) -> Result<(), Flaw> {
+    fn judge(&self, text: &[u8], whole: bool) -> Result<(), EventFault> {
         let too_long = text.len() > self.limit;
         if !whole && !too_long && is_beginning(text) {
             let what = format!("the file ends within the event that begins in line {}", self.line);
             let fault = Fault::new(CaptureErrorKind::Garbled, what + "; mend or delete it, or skip bad lines");
-            return Err(Flaw { lines_before: line_ends(&text[..text.len() - 1]), fault });
+            return Err(EventFault { lines_before: line_ends(&text[..text.len() - 1]), fault });
         }
         if too_long && (whole || is_beginning(text)) {
-            return Err(Flaw { lines_before: 0, fault: Fault::too_long("event", self.limit) });
+            return Err(EventFault { lines_before: 0, fault: Fault::too_long("event", self.limit) });
         }
         check(text)
     }
 
     /// The length of the event; `None` if it is garbled or too long, or the file ends before it does.
-    fn find_end(&mut self, tape: &mut Tape) -> Result<Option<usize>, CaptureError> {
+    fn find_end(&mut self, cursor: &mut FileCursor) -> Result<Option<usize>, CaptureError> {
         let (mut framer, mut probe) = (Framer::new(Framing::Values, usize::MAX), PROBE);
         loop {
             let len = self.rest().len();
@@ -81,31 +81,31 @@ impl EventValues {
             if len > probe {
                 probe = len * 2;
             }
-            if !self.fill(tape)? {
+            if !self.fill(cursor)? {
                 return Ok(None);
             }
         }
     }
 
     /// Goes on to what is no white space; `false` at the end of the file.
-    fn skip_space(&mut self, tape: &mut Tape) -> Result<bool, CaptureError> {
+    fn skip_space(&mut self, cursor: &mut FileCursor) -> Result<bool, CaptureError> {
         loop {
             let blank = self.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
             self.advance(blank);
             if !self.rest().is_empty() {
                 return Ok(true);
             }
-            if !self.fill(tape)? {
+            if !self.fill(cursor)? {
                 return Ok(false);
             }
         }
     }
 
     /// Goes on to the next line that an event begins in, which is not indented as those within an event are.
-    fn skip_to_event(&mut self, tape: &mut Tape) -> Result<(), CaptureError> {
+    fn skip_to_event(&mut self, cursor: &mut FileCursor) -> Result<(), CaptureError> {
         loop {
-            self.skip_line(tape)?;
-            if self.rest().is_empty() && !self.fill(tape)? {
+            self.skip_line(cursor)?;
+            if self.rest().is_empty() && !self.fill(cursor)? {
                 return Ok(());
             }
             if self.rest().first() == Some(&b'{') {
@@ -114,14 +114,14 @@ impl EventValues {
         }
     }
 
-    fn skip_line(&mut self, tape: &mut Tape) -> Result<(), CaptureError> {
+    fn skip_line(&mut self, cursor: &mut FileCursor) -> Result<(), CaptureError> {
         loop {
             if let Some(end) = memchr(b'\n', self.rest()) {
                 self.advance(end + 1);
                 return Ok(());
             }
             self.advance(self.rest().len());
-            if !self.fill(tape)? {
+            if !self.fill(cursor)? {
                 return Ok(());
             }
         }
@@ -137,10 +137,10 @@ impl EventValues {
     }
 
     /// Reads more; `false` at the end of the file.
-    fn fill(&mut self, tape: &mut Tape) -> Result<bool, CaptureError> {
+    fn fill(&mut self, cursor: &mut FileCursor) -> Result<bool, CaptureError> {
         self.bytes.drain(..self.start);
         self.start = 0;
-        let source = tape.at(1)?.source();
+        let source = cursor.at(1)?.source();
         let read = match source.fill_buf() {
             Ok(bytes) => bytes,
             Err(error) => return Err(source.error(Some(self.line), &error)),

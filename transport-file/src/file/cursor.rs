@@ -1,14 +1,15 @@
 //! The file while it is played: one place in it, moved forward.
 
-use crate::detect::skip_mark;
+use super::detect::skip_mark;
+use super::lines::Lines;
+use super::lookback::Lookback;
+use super::source::Source;
 use crate::error::CaptureError;
-use crate::lines::{Lines, Source};
-use crate::lookback::Lookback;
 use std::path::Path;
 use std::sync::Arc;
 
 /// A file that is read forward, and opened anew only to go back.
-pub(crate) struct Tape {
+pub(crate) struct FileCursor {
     path: Arc<Path>,
     line_limit: usize,
     lines: Option<Lines>,
@@ -19,7 +20,7 @@ pub(crate) struct Tape {
     opened: u64,
 }
 
-impl Tape {
+impl FileCursor {
     pub(crate) fn new(path: Arc<Path>, line_limit: usize) -> Self {
         Self { path, line_limit, lines: None, furthest: 0, bad_lines: 0, lookback: None, opened: 0 }
     }
@@ -96,7 +97,7 @@ impl Tape {
         Ok(())
     }
 
-    /// Up to which byte the file was played. It does not go back when the tape does.
+    /// Up to which byte the file was played. It does not go back when the cursor does.
     pub(crate) fn position(&self) -> u64 {
         self.furthest.max(self.lines.as_ref().map_or(0, Lines::position))
     }

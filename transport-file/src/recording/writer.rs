@@ -1,7 +1,7 @@
 //! The file that a recording is written to.
 
+use crate::capture::format::Line;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::format::Line;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_core::Instant;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A file that lines are added to.
-pub(crate) struct Reel {
+pub(crate) struct CaptureWriter {
     path: PathBuf,
     out: Out,
     /// What was written has not all reached the file.
@@ -36,7 +36,7 @@ const BETWEEN_FLUSHES: Duration = Duration::from_secs(1);
 /// So often it is done without a wait, so that a recording that is killed early holds its beginning.
 const EARLY_FLUSHES: u32 = 16;
 
-impl Reel {
+impl CaptureWriter {
     /// A new file that its owner alone can read.
     pub(crate) fn create(path: &Path) -> Result<Self, CaptureError> {
         let mut options = OpenOptions::new();
@@ -111,9 +111,9 @@ impl Reel {
     }
 }
 
-impl fmt::Debug for Reel {
+impl fmt::Debug for CaptureWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reel").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("CaptureWriter").field("path", &self.path).finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,14 @@
+//! Captures: their records, and an index of the exchanges in them.
+
+pub(crate) mod format;
+pub(crate) mod head;
+
+mod digest;
+mod exchange;
+mod exchanges;
+mod index;
+
+pub(crate) use digest::RequestDigest;
+pub(crate) use exchange::{Exchange, Stage};
+pub(crate) use exchanges::Exchanges;
+pub(crate) use index::{ClientIndex, Index};

@@ -1,0 +1,11 @@
+//! The file of a recording: its kind, its bytes and its lines.
+
+mod cursor;
+mod detect;
+mod lines;
+mod lookback;
+mod source;
+
+pub(crate) use cursor::FileCursor;
+pub(crate) use detect::{FileKind, detect};
+pub(crate) use source::Source;

@@ -1,0 +1,129 @@
+//! The bytes of a file, unzipped where need be.
+
+use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use flate2::bufread::MultiGzDecoder;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const BUFFER: usize = 64 * 1024;
+
+/// The bytes of a file. One that begins with the magic bytes of gzip is unzipped, all members of it.
+pub(crate) struct Source {
+    path: Arc<Path>,
+    len: u64,
+    bytes: Bytes,
+}
+
+enum Bytes {
+    Plain(BufReader<Counted>),
+    Gzip(BufReader<MultiGzDecoder<BufReader<Counted>>>),
+}
+
+/// Counts what is read from the file.
+struct Counted {
+    file: File,
+    read: u64,
+}
+
+impl Source {
+    pub(crate) fn open(path: &Arc<Path>) -> Result<Self, CaptureError> {
+        let error = |message| CaptureError::new(path, None, Fault::new(CaptureErrorKind::Io, message));
+        let unopened = |cause| error(format!("cannot be opened: {cause}; check the path and the permissions"));
+        // Opening a pipe would wait for somebody who writes to it.
+        let metadata = path.metadata().map_err(unopened)?;
+        if !metadata.is_file() {
+            return Err(error("is no regular file, and is read more than once; save it to one first".into()));
+        }
+        let file = File::open(path).map_err(unopened)?;
+        let mut file = BufReader::with_capacity(BUFFER, Counted { file, read: 0 });
+        let gzip = file.fill_buf().map(|bytes| bytes.starts_with(&GZIP_MAGIC));
+        let bytes = if gzip.map_err(|cause| error(unreadable(&cause)))? {
+            Bytes::Gzip(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file)))
+        } else {
+            Bytes::Plain(file)
+        };
+        Ok(Self { path: path.clone(), len: metadata.len(), bytes })
+    }
+
+    pub(crate) fn path(&self) -> &Arc<Path> {
+        &self.path
+    }
+
+    /// The size of the file.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.len
+    }
+
+    /// How many bytes of the file were used up.
+    pub(crate) fn position(&self) -> u64 {
+        let file = self.file();
+        file.get_ref().read - file.buffer().len() as u64
+    }
+
+    /// What a failure to read means.
+    pub(crate) fn error(&self, line: Option<u64>, error: &io::Error) -> CaptureError {
+        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+        let gzip = matches!(self.bytes, Bytes::Gzip(_));
+        let fault = match error.kind() {
+            UnexpectedEof if gzip => Fault::new(
+                CaptureErrorKind::Gzip,
+                format!(
+                    "the gzip data breaks off at byte {}; copy the file again, unless its recording was killed: then up \
+                     to its last second may be missing",
+                    self.position()
+                ),
+            ),
+            InvalidData | InvalidInput if gzip => Fault::new(
+                CaptureErrorKind::Gzip,
+                format!("the gzip data is damaged at byte {} ({error}); copy the file again", self.position()),
+            ),
+            _ => Fault::new(CaptureErrorKind::Io, unreadable(error)),
+        };
+        CaptureError::new(&self.path, line, fault)
+    }
+
+    fn file(&self) -> &BufReader<Counted> {
+        match &self.bytes {
+            Bytes::Plain(file) => file,
+            Bytes::Gzip(gzip) => gzip.get_ref().get_ref(),
+        }
+    }
+
+    fn buffered(&mut self) -> &mut dyn BufRead {
+        match &mut self.bytes {
+            Bytes::Plain(file) => file,
+            Bytes::Gzip(gzip) => gzip,
+        }
+    }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("cannot be read: {error}; check the disk")
+}
+
+impl Read for Source {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.buffered().read(buf)
+    }
+}
+
+impl BufRead for Source {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.buffered().fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.buffered().consume(amount);
+    }
+}
+
+impl Read for Counted {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buf)?;
+        self.read += read as u64;
+        Ok(read)
+    }
+}

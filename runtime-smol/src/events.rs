@@ -2,6 +2,7 @@ use crate::budget::Budget;
 use crate::clock::{Clock, Outside, Sleep};
 use crate::synced::{Board, Synced};
 use core::fmt;
+use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use futures_core::Stream;
@@ -11,18 +12,20 @@ use serde::de::DeserializeOwned;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// What an informer tells, as a stream: the driver of core, with a clock to wait by.
+/// The events of an informer as a [`Stream`]: a [`Driver`], and a [`Clock`] for its deadlines.
 ///
-/// It ends only where [`until`](Self::until) says so; a server's changes have no end. After some dozen events that were
-/// ready at once it lets other tasks go on, and after each read of a transport that blocks. Simulated time does not pass
-/// while such a transport asks to be read again at once.
+/// `Events` needs no executor of a certain make. [`next`](Self::next) and the stream register the waker of the task that
+/// polls them, as any future does; the [clock](Clock#under-other-executors) brings its own timer.
+///
+/// The stream ends only if [`until`](Self::until) ends it, because a watch has no end. After 64 events that were ready at
+/// once, the stream returns [`Poll::Pending`] and wakes its task, so that other tasks run; so it does after each read of a
+/// transport that blocks. While such a transport asks for another read at once, simulated time does not pass.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
 /// use listwatch_runtime_smol::http::HttpTransport;
 /// use listwatch_runtime_smol::decode::Raw;
 /// use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Resource, run};
-/// use smol::stream::StreamExt;
 ///
 /// let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
 /// let transport = HttpTransport::new("http://127.0.0.1:8001")?; // beside `kubectl proxy`
@@ -37,9 +40,9 @@ use std::sync::Arc;
 /// # }
 /// ```
 ///
-/// Whoever takes the events drives the informer. If the loop that takes them panics, the informer ends with it: the cache
-/// stays as it is, workers go on over it, and a [`Synced`] that still waits says [`Stopped`](crate::informer::InformerStatus::Stopped).
-/// So await the task of the loop, do not detach it:
+/// The task that takes the events drives the informer. If that task panics, the informer stops with it: the cache keeps
+/// its last state, workers continue over it, and a pending [`Synced`] fails with
+/// [`Stopped`](crate::informer::InformerStatus::Stopped). So await the task instead of detaching it:
 ///
 /// ```
 /// # use listwatch_runtime_smol::{Clock, Executor, run};
@@ -49,7 +52,7 @@ use std::sync::Arc;
 /// use smol::stream::StreamExt;
 ///
 /// let follow = executor.spawn(events.for_each(|event| println!("{event:?}")));
-/// // A panic of the loop is a panic of the task that awaits it.
+/// // A panic of the spawned task is a panic of the task that awaits it.
 /// run(&clock, &executor, smol::future::or(follow, main_work));
 /// ```
 pub struct Events<T, L, C> {
@@ -60,14 +63,14 @@ pub struct Events<T, L, C> {
     budget: Budget,
     /// Whether simulated time stands still while the transport is pending.
     waits_outside: bool,
-    /// Held while it is.
+    /// Held while the transport is pending.
     outside: Option<Outside>,
     until: fn(&Driver<T, L, C>) -> bool,
 }
 
 impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, L, C> {
-    /// Starts the driver's informer. Where its configuration names no [seed](crate::reflector::ReflectorConfig::seed), it draws one
-    /// from the system, but under a simulated clock, which is to do the same each time.
+    /// Starts the driver's informer. If its configuration has no [seed](crate::reflector::ReflectorConfig::seed), a real clock's
+    /// informer draws one from the system; a simulated clock's does not, so that each run is the same.
     #[must_use]
     pub fn start(mut driver: Driver<T, L, C>, clock: Clock) -> Self {
         if !clock.is_simulated() {
@@ -79,12 +82,12 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
         Self { driver, clock, board, sleep: None, budget, waits_outside, outside, until: |_| false }
     }
 
-    /// Holds a [`Clock::outside`] whenever the transport is pending, for a transport to a real server under a simulated
-    /// clock. A transport whose answers wait for the same clock must not be used so: neither would ever go on.
+    /// Holds a [`Clock::outside`] while the transport is pending. Use it for a transport to a real server under a simulated
+    /// clock; if the transport's answers wait for the same clock, neither ever continues.
     ///
-    /// Without this, simulated time jumps to the informer's deadlines while a real server is still answering. With it, no
-    /// simulated time passes while a watch is open: no sleep, delay or deadline of the clock ends before something comes
-    /// from the server, or these events are dropped.
+    /// Without it, simulated time jumps to the informer's deadlines while a real server is still answering. With it, no
+    /// simulated time passes while a watch is open: no sleep, delay or deadline of the clock ends before the server sends
+    /// something, or these events are dropped.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
@@ -103,17 +106,38 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
         self
     }
 
-    /// Ends the stream when nothing is left to tell and `ended` says that nothing more will come.
+    /// Ends the stream when no event is left and `ended` returns true for the driver.
+    ///
+    /// ```
+    /// # #[cfg(feature = "file")] fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use listwatch_runtime_smol::file::Playback;
+    /// use listwatch_runtime_smol::decode::MetadataOnly;
+    /// use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, run};
+    ///
+    /// let capture = Playback::from_file("../tests/data/captures/pods-rollout.jsonl.gz")?;
+    /// let pods = capture.resource().ok_or("the capture has no list")?.clone();
+    /// let informer = Informer::<MetadataOnly>::new(pods, InformerConfig::default());
+    /// let clock = Clock::simulated();
+    /// let events = Events::start(Driver::new(informer, capture), clock.clone());
+    /// let mut events = events.until(|driver| driver.transport().is_complete());
+    /// run(&clock, &Executor::new(), async { while events.next().await.is_some() {} });
+    /// assert_eq!(events.driver().informer().cache().len(), 45);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "file"))] fn main() {}
+    /// ```
     #[must_use]
     pub fn until(mut self, ended: fn(&Driver<T, L, C>) -> bool) -> Self {
         self.until = ended;
         self
     }
 
-    /// Waits until the first state has been told and is in the cache, while these events are taken: here, or in another
-    /// task. It gives up with the reason where waiting does not help before somebody does
-    /// ([`FailureClass::requires_intervention`](crate::reflector::FailureClass::requires_intervention)), where the events are dropped before, or after a
-    /// time ([`Synced::within`]).
+    /// Waits until the first list, or watch-list, has been delivered and is in the cache: client-go's `WaitForCacheSync`.
+    /// Meanwhile a task, this or another, has to take the events.
+    ///
+    /// The wait fails with the reason if the informer needs manual intervention
+    /// ([`FailureClass::requires_intervention`](crate::reflector::FailureClass::requires_intervention)), if the events are dropped first, or at a deadline
+    /// ([`Synced::within`]).
     ///
     /// ```no_run
     /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
@@ -121,13 +145,13 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
     /// # use listwatch_runtime_smol::decode::Raw;
     /// # use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Resource, run};
     /// # use core::time::Duration;
-    /// # use smol::stream::StreamExt;
     /// # let informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
     /// # let transport = HttpTransport::new("http://127.0.0.1:8001")?;
     /// # let (clock, executor) = (Clock::real(), Executor::new());
-    /// let events = Events::start(Driver::new(informer, transport), clock.clone());
+    /// let mut events = Events::start(Driver::new(informer, transport), clock.clone());
     /// let synced = events.synced().within(Duration::from_secs(60));
-    /// executor.spawn(events.for_each(|event| println!("{:?}", event.key()))).detach();
+    /// let follow = async move { while events.next().await.is_some() {} };
+    /// executor.spawn(follow).detach();
     /// if let Err(error) = run(&clock, &executor, synced) {
     ///     eprintln!("{error}"); // not synced: failing for 1 s: forbidden (status 403), 1 attempt, …
     /// }
@@ -138,7 +162,7 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
         self.board.0.wait(&self.clock)
     }
 
-    /// Writes down how far the informer is, until there is a first state.
+    /// Posts the informer's progress on the board, until the first state is there.
     fn announce(&self) {
         if !self.board.0.is_settled() {
             let (informer, now) = (self.driver.informer(), self.clock.now());
@@ -152,12 +176,12 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
         &self.driver
     }
 
-    /// The driver, to stop its informer, or to reach its transport.
+    /// The driver, for a caller that stops the informer or changes the transport.
     pub fn driver_mut(&mut self) -> &mut Driver<T, L, C> {
         &mut self.driver
     }
 
-    /// Lets simulated time stand still if the transport waits for what runs outside of it.
+    /// Stops simulated time while the transport waits for a peer outside of it.
     fn hold_outside(&mut self) {
         if self.waits_outside && self.driver.is_pending() {
             self.outside.get_or_insert_with(|| self.clock.outside());
@@ -166,10 +190,20 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
         }
     }
 
-    /// Sleeps until the driver wants to be polled again. Ready when that time has come.
+    /// Sleeps until the driver's next deadline; ready when it has come.
     fn poll_sleep(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let at = self.driver.poll_timeout();
         self.clock.poll_at(&mut self.sleep, at, cx)
+    }
+}
+
+impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + Unpin> Events<T, L, C> {
+    /// The next event; `None` after [`until`](Self::until) has ended the stream. It is the stream's `next`, without an
+    /// extension trait to import.
+    ///
+    /// No event is lost if the future is dropped before it is ready.
+    pub async fn next(&mut self) -> Option<Event<T>> {
+        poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 }
 
@@ -199,14 +233,14 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + U
         }
         this.budget.refill();
         if this.poll_sleep(cx).is_ready() {
-            // A transport that blocks asks for the next read at once, after one that may have taken long.
+            // A transport that blocks asks for the next read at once. Other tasks run first: the last read may have been long.
             cx.waker().wake_by_ref();
         }
         Poll::Pending
     }
 }
 
-/// A board that says so when nobody writes on it any more.
+/// The board of a driven informer. Dropping it fails the pending [`Synced`]s.
 struct Announced(Arc<Board>);
 
 impl Drop for Announced {

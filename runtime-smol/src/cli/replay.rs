@@ -18,7 +18,6 @@ use listwatch_runtime_smol::{
 };
 use serde::de::DeserializeOwned;
 use smol::future::{poll_once, yield_now};
-use smol::stream::StreamExt;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

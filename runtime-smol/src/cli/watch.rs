@@ -22,7 +22,6 @@ use listwatch_runtime_smol::reflector::{FailureClass, FailureReport, Reaction};
 use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Object, Resource, run};
 use serde::de::DeserializeOwned;
 use smol::future::{or, pending, poll_once};
-use smol::stream::StreamExt;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::pin::Pin;

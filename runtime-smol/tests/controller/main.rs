@@ -16,7 +16,6 @@ use listwatch_runtime_smol::{
     WorkQueue, Workers, run,
 };
 use serde_json::{Value, json};
-use smol::stream::StreamExt;
 use std::sync::{Arc, Mutex};
 
 pub(crate) const WIDGETS: &str = "/apis/example.com/v1/namespaces/web/widgets";

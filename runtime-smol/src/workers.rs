@@ -14,6 +14,9 @@ use std::sync::Arc;
 
 /// Tasks that take keys out of a work queue, and one that follows its delays.
 ///
+/// [`Workers::spawn`] starts them on an [`Executor`]. [`Workers::run`] returns them as one plain future, which any executor
+/// runs: `tokio::spawn` takes it, and so does a bare `block_on`.
+///
 /// A reconcile that panics has failed: it is caught, counted ([`QueueStats::panics`](crate::queue::QueueStats::panics)), and its
 /// key is tried again as the rate limiter says, while the worker goes on. The panic hook, which prints the message unless
 /// the program has set another, is called as for any panic; [`on_panic`](WorkersBuilder::on_panic) tells the key too.
@@ -82,6 +85,50 @@ impl<K> Workers<K> {
         F: Future<Output = Outcome> + Send + 'a,
     {
         Self::builder(queue, clock).spawn(executor, count, reconcile)
+    }
+
+    /// `count` workers as one future, for an executor of any make. The future ends as [`ended`](Self::ended) does, and
+    /// dropping the future ends its workers.
+    ///
+    /// The workers start when the future is polled first, and one thread at a time runs all of them. To use several
+    /// threads, spawn several such futures over one queue.
+    ///
+    /// ```
+    /// use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
+    /// use listwatch_runtime_smol::{Clock, Outcome, WorkQueue, Workers};
+    /// use std::sync::Arc;
+    ///
+    /// let queue = Arc::new(SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default()));
+    /// let workers = Workers::run(&queue, &Clock::real(), 2, |key: u32| async move {
+    ///     println!("reconciling {key}");
+    ///     Outcome::Done
+    /// });
+    /// queue.add(7);
+    /// queue.shut_down();
+    ///
+    /// let tokio = tokio::runtime::Runtime::new()?;
+    /// let ended = tokio.block_on(tokio.spawn(workers))?;
+    /// assert!(queue.is_drained() && ended.dropped.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Where [`ended`](Self::ended) does.
+    pub fn run<'a, L, D, R, F>(
+        queue: &Arc<SharedWorkQueue<K, StdLock, L, D>>,
+        clock: &Clock,
+        count: usize,
+        reconcile: R,
+    ) -> impl Future<Output = Ended<K>> + Send + use<'a, K, L, D, R, F>
+    where
+        K: Hash + Eq + Clone + Send + Sync + 'a,
+        L: RateLimiter + 'a,
+        D: Discipline<K> + 'a,
+        SharedWorkQueue<K, StdLock, L, D>: Send + Sync,
+        R: Fn(K) -> F + Clone + Send + 'a,
+        F: Future<Output = Outcome> + Send + 'a,
+    {
+        Self::builder(queue, clock).run(count, reconcile)
     }
 
     /// Waits until the queue is shut down and every worker has ended.
@@ -182,6 +229,26 @@ impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
         let followed = Arc::clone(&states);
         let delays = executor.spawn(async move { context.follow_delays(&followed).await });
         Workers { states, clock: self.clock.clone(), tasks, _delays: delays }
+    }
+
+    /// See [`Workers::run`].
+    pub fn run<'a, R, F>(
+        self,
+        count: usize,
+        reconcile: R,
+    ) -> impl Future<Output = Ended<K>> + Send + use<'a, K, L, D, P, R, F>
+    where
+        K: Hash + Eq + Clone + Send + Sync + 'a,
+        L: RateLimiter + 'a,
+        D: Discipline<K> + 'a,
+        SharedWorkQueue<K, StdLock, L, D>: Send + Sync,
+        P: Fn(&K, &str) + Send + Sync + 'a,
+        R: Fn(K) -> F + Clone + Send + 'a,
+        F: Future<Output = Outcome> + Send + 'a,
+    {
+        let executor = Executor::new();
+        let workers = self.spawn(&executor, count, reconcile);
+        async move { executor.run(workers.ended()).await }
     }
 }
 

@@ -1,60 +1,17 @@
 //! Against a server on the loopback interface.
 
+use crate::api_server::serve;
 use crate::{Controller, WIDGETS, is_settled};
 use core::time::Duration;
-use listwatch_runtime_smol::api::{Api, ApiError, ApiRequest, Method};
+use listwatch_runtime_smol::api::{Api, ApiError};
 use listwatch_runtime_smol::http::{Cluster, ClusterOptions};
 use listwatch_runtime_smol::transport::TransportErrorKind;
 use listwatch_runtime_smol::{Client, Clock, Executor, Instant, Resource, run};
 use listwatch_tests::sim::{ApiServer, Trace};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Read;
+use std::net::TcpListener;
 use std::thread;
-
-/// Serves what `server` has, and returns where.
-fn serve(server: &ApiServer) -> String {
-    let (listener, server) = (TcpListener::bind("127.0.0.1:0").unwrap(), server.clone());
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for connection in listener.incoming() {
-            let (connection, server) = (connection.unwrap(), server.clone());
-            thread::spawn(move || while answer(&connection, &server).is_some() {});
-        }
-    });
-    url
-}
-
-/// Answers one request; `None` when there is none any more.
-fn answer(mut connection: &TcpStream, server: &ApiServer) -> Option<()> {
-    // One byte at a time, so that nothing of the next request is lost.
-    let mut reader = BufReader::with_capacity(1, connection);
-    let (mut request, mut len) = (None, 0);
-    for line in reader.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty()) {
-        let line = line.to_ascii_lowercase();
-        match (&request, line.strip_prefix("content-length: ")) {
-            (None, _) => request = Some(parse(&line)),
-            (Some(_), Some(value)) => len = value.parse().unwrap(),
-            (Some(_), None) => {}
-        }
-    }
-    let mut request = request?;
-    request.body = vec![0; len];
-    reader.read_exact(&mut request.body).ok()?;
-    let response = server.with(|inside| inside.store.handle(Instant::ZERO, &request));
-    let head = format!("HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n", response.status, response.body.len());
-    connection.write_all(&[head.as_bytes(), &response.body].concat()).ok()
-}
-
-/// Method and path of the first line.
-fn parse(line: &str) -> ApiRequest {
-    let mut words = line.split(' ');
-    let method = match words.next().unwrap() {
-        "put" => Method::Put,
-        _ => Method::Get,
-    };
-    ApiRequest::new(method, words.next().unwrap().split('?').next().unwrap())
-}
 
 #[test]
 fn the_same_controller_settles_over_real_sockets_by_a_real_clock_and_by_a_simulated_one() {

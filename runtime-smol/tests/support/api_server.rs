@@ -1,0 +1,77 @@
+//! A simulated API server behind a real socket: objects, lists and watches.
+
+use core::task::{Context, Poll};
+use core::time::Duration;
+use listwatch_runtime_smol::api::{ApiRequest, Method};
+use listwatch_runtime_smol::request::{Query, Request, RequestId};
+use listwatch_runtime_smol::transport::{Incoming, ReadContext};
+use listwatch_runtime_smol::{Instant, ListerWatcher};
+use listwatch_tests::sim::ApiServer;
+use listwatch_tests::unpark::unpark_this_thread;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+/// Serves `server` on the loopback interface until the process ends, and returns its URL.
+pub(crate) fn serve(server: &ApiServer) -> String {
+    let (listener, server) = (TcpListener::bind("127.0.0.1:0").unwrap(), server.clone());
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            let (connection, server) = (connection.unwrap(), server.clone());
+            thread::spawn(move || while answer(&connection, &server).is_some() {});
+        }
+    });
+    url
+}
+
+/// Answers one request; `None` after the last one of the connection.
+fn answer(mut connection: &TcpStream, server: &ApiServer) -> Option<()> {
+    let (target, request) = read(connection)?;
+    let asked = Request::parse(&target);
+    if asked.query() != Query::List {
+        return watch(connection, server, &asked).ok();
+    }
+    let response = server.with(|inside| inside.store.handle(Instant::ZERO, &request));
+    let head = format!("HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n", response.status, response.body.len());
+    connection.write_all(&[head.as_bytes(), &response.body].concat()).ok()
+}
+
+/// The next request, and its target.
+fn read(connection: &TcpStream) -> Option<(String, ApiRequest)> {
+    // One byte at a time: the rest of the connection belongs to the next request.
+    let mut reader = BufReader::with_capacity(1, connection);
+    let mut lines = reader.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty());
+    let first = lines.next()?;
+    let lengths = lines.filter_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let mut body = vec![0; lengths.last().unwrap_or(0)];
+    reader.read_exact(&mut body).ok()?;
+    let (method, target) = first.split_once(' ')?;
+    let (method, target) = (if method == "PUT" { Method::Put } else { Method::Get }, target.split(' ').next()?);
+    let mut request = ApiRequest::new(method, target.split('?').next()?);
+    request.body = body;
+    Some((target.to_owned(), request))
+}
+
+/// Answers a watch in chunks, until it is refused or its connection fails.
+fn watch(mut connection: &TcpStream, server: &ApiServer, request: &Request) -> io::Result<()> {
+    let (mut feed, waker) = (server.feed(), unpark_this_thread());
+    // Late enough that every change has arrived. Since time does not pass, the watch has no end of its own.
+    let now = Instant::ZERO + Duration::from_secs(1);
+    feed.open(RequestId::default(), request);
+    let mut space = [0; 4096];
+    loop {
+        let turn = ReadContext { cx: &mut Context::from_waker(&waker), now, max_wait: None };
+        match feed.poll_read(turn, &mut space) {
+            Poll::Ready(Incoming::Head { head, .. }) => {
+                write!(connection, "HTTP/1.1 {} X\r\ntransfer-encoding: chunked\r\n\r\n", head.status)?;
+            }
+            Poll::Ready(Incoming::Data { len, .. }) => {
+                let chunk = [format!("{len:x}\r\n").as_bytes(), &space[..len], b"\r\n"].concat();
+                connection.write_all(&chunk)?;
+            }
+            Poll::Ready(Incoming::Idle { .. }) => thread::park(),
+            _ => return connection.write_all(b"0\r\n\r\n"),
+        }
+    }
+}

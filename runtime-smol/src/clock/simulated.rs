@@ -1,0 +1,133 @@
+use core::fmt;
+use core::task::Waker;
+use listwatch_core::Instant;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+/// Time that passes when no task can run.
+///
+/// The wakers are the executor's: they are cloned, woken and dropped while the lock is open.
+#[derive(Debug, Default)]
+pub(super) struct SimulatedTime(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    now: Instant,
+    sleepers: BTreeMap<(Instant, u64), Waker>,
+    /// The number of the last sleeper.
+    last: u64,
+    /// How many tasks wait for a peer outside of simulated time.
+    outside: usize,
+    /// Wakes the thread that runs the tasks, while it waits for such a peer too.
+    parked: Option<Waker>,
+    /// The thread that runs under this clock, and how many runs it is in, one within the other.
+    running: Option<(ThreadId, usize)>,
+}
+
+/// A sum with [`Duration::MAX`](core::time::Duration::MAX) ends here. Simulated time does not jump so far: no later moment would be left.
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
+
+impl SimulatedTime {
+    pub(super) fn now(&self) -> Instant {
+        self.lock().now
+    }
+
+    /// Wakes the sleeper with this number at `at`, or a new one, and returns its number. A sleeper that waits for ever needs
+    /// none.
+    pub(super) fn sleep(&self, at: Instant, number: Option<u64>, waker: &Waker) -> Option<u64> {
+        if at == NEVER {
+            return number;
+        }
+        let waker = waker.clone();
+        let (number, _last) = {
+            let mut state = self.lock();
+            let number = number.unwrap_or_else(|| {
+                state.last += 1;
+                state.last
+            });
+            (number, state.sleepers.insert((at, number), waker))
+        };
+        Some(number)
+    }
+
+    /// Forgets a sleeper.
+    pub(super) fn forget(&self, at: Instant, number: u64) {
+        let _waker = self.lock().sleepers.remove(&(at, number));
+    }
+
+    /// Jumps to the earliest deadline of a sleeper and wakes it. False if there is no sleeper.
+    pub(super) fn advance(&self) -> bool {
+        let first = {
+            let mut state = self.lock();
+            let first = state.sleepers.pop_first();
+            if let Some(((at, _), _)) = &first {
+                state.now = state.now.max(*at);
+            }
+            first
+        };
+        first.map(|(_, waker)| waker.wake()).is_some()
+    }
+
+    /// One more task waits for a peer outside.
+    pub(super) fn hold(&self) {
+        self.lock().outside += 1;
+    }
+
+    /// One task fewer waits for a peer outside.
+    pub(super) fn release(&self) {
+        let parked = {
+            let mut state = self.lock();
+            state.outside -= 1;
+            if state.outside == 0 { state.parked.take() } else { None }
+        };
+        parked.into_iter().for_each(Waker::wake);
+    }
+
+    /// Whether a task waits for a peer outside; `waker` is called when none does any more.
+    pub(super) fn stands_still(&self, waker: &Waker) -> bool {
+        let waker = waker.clone();
+        let (stands_still, _last) = {
+            let mut state = self.lock();
+            let stands_still = state.outside > 0;
+            (stands_still, core::mem::replace(&mut state.parked, stands_still.then_some(waker)))
+        };
+        stands_still
+    }
+
+    /// Lets this thread, and no other, advance the time until the guard is dropped.
+    ///
+    /// # Panics
+    /// If another thread does so now.
+    pub(super) fn enter(&self) -> Entered<'_> {
+        let this = thread::current().id();
+        let mut state = self.lock();
+        let (running, runs) = state.running.unwrap_or((this, 0));
+        if running == this {
+            state.running = Some((this, runs + 1));
+        }
+        drop(state);
+        assert!(running == this, "only one thread can run under a simulated clock: give each its own");
+        Entered(self)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See [`SimulatedTime::enter`].
+pub(crate) struct Entered<'a>(&'a SimulatedTime);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.running = state.running.map(|(thread, runs)| (thread, runs - 1)).filter(|(_, runs)| *runs > 0);
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulated").field("now", &self.now).field("sleepers", &self.sleepers.len()).finish()
+    }
+}

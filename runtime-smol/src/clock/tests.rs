@@ -1,0 +1,136 @@
+use super::*;
+use crate::{Executor, run};
+use std::cell::RefCell;
+
+#[test]
+fn sleepers_wake_in_order_of_their_time_and_nobody_waits() {
+    let (clock, executor, order) = (Clock::simulated(), Executor::new(), RefCell::new(Vec::new()));
+    let sleeper = async |seconds: u64| {
+        clock.sleep(Duration::from_secs(seconds)).await;
+        order.borrow_mut().push((seconds, clock.now()));
+    };
+    run(&clock, &executor, async {
+        smol::future::zip(sleeper(3600), smol::future::zip(sleeper(60), sleeper(7))).await;
+    });
+    let expected = [7, 60, 3600].map(|seconds| (seconds, Instant::ZERO + Duration::from_secs(seconds)));
+    assert_eq!(*order.borrow(), expected);
+}
+
+#[test]
+fn a_sleep_that_is_dropped_is_not_waited_for() {
+    let clock = Clock::simulated();
+    run(&clock, &Executor::new(), async {
+        let long = async {
+            clock.sleep(Duration::from_secs(1000)).await;
+        };
+        smol::future::or(long, clock.sleep(Duration::from_secs(1))).await;
+        clock.sleep(Duration::from_secs(1)).await;
+    });
+    assert_eq!(clock.now(), Instant::ZERO + Duration::from_secs(2));
+}
+
+#[test]
+fn time_stands_still_while_something_runs_outside_and_ready_tasks_go_on() {
+    let (clock, (go, gone)) = (Clock::simulated(), smol::channel::bounded::<()>(1));
+    let executor = Executor::new();
+    let asks = async {
+        let _outside = clock.outside();
+        smol::unblock(move || gone.recv_blocking()).await.unwrap();
+        clock.now()
+    };
+    let yields = async {
+        for _ in 0..500 {
+            smol::future::yield_now().await;
+        }
+        go.send(()).await.unwrap();
+    };
+    let sleeps = async {
+        clock.sleep(Duration::from_secs(1)).await;
+        clock.now()
+    };
+    let (asks, yields) = (executor.spawn(asks), executor.spawn(yields));
+    let (answered, (slept, ())) = run(&clock, &executor, smol::future::zip(asks, smol::future::zip(sleeps, yields)));
+    assert_eq!((answered, slept), (Instant::ZERO, Instant::ZERO + Duration::from_secs(1)));
+}
+
+#[test]
+fn time_goes_on_when_who_waited_for_something_outside_gives_up_on_another_thread() {
+    let clock = Clock::simulated();
+    let outside = clock.outside();
+    let (parks, parked) = std::sync::mpsc::channel();
+    let gives_up = std::thread::spawn(move || {
+        parked.recv().unwrap();
+        drop(outside);
+    });
+    run(&clock, &Executor::new(), async {
+        parks.send(()).unwrap();
+        clock.sleep(Duration::from_secs(1)).await;
+    });
+    gives_up.join().unwrap();
+    assert_eq!(clock.now(), Instant::ZERO + Duration::from_secs(1));
+}
+
+#[test]
+fn a_waker_that_asks_for_the_time_when_it_is_dropped_does_not_wait_for_ever() {
+    struct Asks(Clock);
+    impl std::task::Wake for Asks {
+        fn wake(self: Arc<Self>) {}
+    }
+    impl Drop for Asks {
+        fn drop(&mut self) {
+            let _now = self.0.now();
+        }
+    }
+    let (done, is_done) = std::sync::mpsc::channel();
+    // A thread that is not joined, because it would wait for itself for ever.
+    std::thread::spawn(move || {
+        let clock = Clock::simulated();
+        let asks = || Waker::from(Arc::new(Asks(clock.clone())));
+        let mut sleep = clock.sleep(Duration::from_secs(1));
+        assert!(Pin::new(&mut sleep).poll(&mut Context::from_waker(&asks())).is_pending());
+        assert!(Pin::new(&mut sleep).poll(&mut Context::from_waker(&asks())).is_pending());
+        drop(sleep);
+        let outside = clock.outside();
+        assert!(clock.stands_still(&asks()) && clock.stands_still(&asks()));
+        drop(outside);
+        done.send(()).unwrap();
+    });
+    assert_eq!(is_done.recv_timeout(Duration::from_secs(20)), Ok(()));
+}
+
+#[test]
+fn a_fast_clock_sleeps_less_and_never_wakes_early() {
+    let clock = Clock::scaled(NonZeroU32::new(1000).unwrap());
+    run(&clock, &Executor::new(), async {
+        for _ in 0..20 {
+            let at = clock.now() + Duration::from_millis(1500);
+            clock.sleep_until(at).await;
+            assert!(clock.now() >= at);
+        }
+    });
+}
+
+#[test]
+#[should_panic(expected = "no task can go on, and none waits for time")]
+fn a_sleep_of_the_longest_duration_jumped_to_the_end_of_time() {
+    let clock = Clock::simulated();
+    run(&clock, &Executor::new(), async {
+        clock.sleep(Duration::from_secs(1)).await;
+        clock.sleep(Duration::MAX).await;
+    });
+}
+
+#[test]
+fn two_threads_that_ran_under_one_simulated_clock_lost_a_wake_up() {
+    let clock = Clock::simulated();
+    run(&clock, &Executor::new(), async {
+        run(&clock, &Executor::new(), clock.sleep(Duration::from_secs(1)));
+        let clock = clock.clone();
+        let second = std::thread::spawn(move || run(&clock, &Executor::new(), async {}));
+        let panic = second.join().unwrap_err();
+        let message = panic.downcast_ref::<&str>().unwrap();
+        assert!(message.contains("only one thread can run under a simulated clock"), "{message}");
+    });
+    let second = std::thread::spawn(move || run(&clock, &Executor::new(), async {}));
+    second.join().unwrap();
+}

@@ -1,14 +1,14 @@
 use core::task::{Context, Poll};
 
-/// How much a task does before it lets others go on, where it never has to wait.
+/// How many steps a task takes in one poll, if none of them has to wait.
 ///
-/// An executor goes on with a task for as long as it says that it is ready, whoever waits beside it.
+/// An executor polls no other task until this one returns.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: u32,
 }
 
-/// As many steps as the other tasks get for one of `main` under a simulated clock.
+/// As many steps as [`run`](crate::run()) gives the other tasks for one of `main`.
 const FULL: u32 = 64;
 
 impl Budget {
@@ -16,12 +16,12 @@ impl Budget {
         Self { left: FULL }
     }
 
-    /// The task waits by itself, so the others go on anyhow.
+    /// The task returns to wait: its next poll has the full budget.
     pub(crate) fn refill(&mut self) {
         self.left = FULL;
     }
 
-    /// Takes one of what is left. Where nothing is, the task is to return, and will be woken at once.
+    /// Takes one step. If none is left, the task has to return, and is woken at once.
     pub(crate) fn poll_spend(&mut self, cx: &Context<'_>) -> Poll<()> {
         if let Some(left) = self.left.checked_sub(1) {
             self.left = left;

@@ -1,4 +1,4 @@
-//! Code that is not this crate's, and its panics.
+//! Panics of a program's own code: reconciles, transports, callbacks.
 
 use core::future::poll_fn;
 use core::pin::pin;
@@ -6,20 +6,20 @@ use core::task::Poll;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a future came to.
+/// How a future ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Caught<T> {
     Done(T),
-    /// Its time was over. The message is of a panic where it was dropped.
+    /// Its time was over. The message is that of a panic in its drop.
     Stopped(Option<String>),
-    /// With this message.
+    /// The future panicked with this message.
     Panicked(String),
 }
 
-/// Polls a future until it is done, panics, or its time is over, and drops it then. Between two polls it is asked whether
-/// the time is over, so the task has to be woken when it is.
+/// Polls a future until it is done, panics, or `is_over`, and then drops it. `is_over` is asked at each poll, so the task
+/// has to be woken when its answer changes.
 ///
-/// After a panic a future is dropped and never polled again, so no state is seen that the panic left behind.
+/// After a panic the future is dropped and never polled again, so no code sees the state that the panic left.
 pub(crate) async fn caught<F: Future>(future: F, is_over: impl Fn() -> bool) -> Caught<F::Output> {
     let mut future = pin!(Some(future));
     poll_fn(|cx| {
@@ -34,7 +34,7 @@ pub(crate) async fn caught<F: Future>(future: F, is_over: impl Fn() -> bool) -> 
             Ok(Poll::Pending) => return Poll::Pending,
             Err(panic) => Caught::Panicked(panic),
         };
-        // In the same poll: a drop that blocks has the task's thread as any poll has.
+        // In the same poll: a drop that blocks counts as a poll that blocks.
         let dropped = caught_call(|| future.set(None));
         Poll::Ready(match (end, dropped) {
             (end, Ok(())) => end,
@@ -45,8 +45,8 @@ pub(crate) async fn caught<F: Future>(future: F, is_over: impl Fn() -> bool) -> 
     .await
 }
 
-/// What `call` returns, or the message of its panic. A payload that panics where it is dropped is dropped all the same; what
-/// it panics with is not.
+/// The value of `call`, or the message of its panic. If the drop of the panic's payload panics too, the second payload is
+/// leaked.
 pub(crate) fn caught_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
         let message = message(&*payload);
@@ -57,7 +57,7 @@ pub(crate) fn caught_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
 
 fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("it does not say why").to_owned()
+    text.unwrap_or("the panic has no message").to_owned()
 }
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(in_a_step, panicked::<()>("in step 2"));
         let held = PanicsInDrop;
         assert_eq!(run(poll_fn(move |_| Poll::Ready(is_held(&held)))), panicked("in drop"));
-        assert_eq!(run(async { std::panic::panic_any(7) }), panicked::<()>("it does not say why"));
+        assert_eq!(run(async { std::panic::panic_any(7) }), panicked::<()>("the panic has no message"));
         assert_eq!(run(core::future::ready(5)), Caught::Done(5));
     }
 

@@ -1,4 +1,4 @@
-//! Requests to an API server that no executor waits for.
+//! Single requests to an API server, by futures.
 
 mod blocking;
 mod pending;
@@ -8,18 +8,19 @@ use blocking::Blocking;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::api::{ApiCall, ApiClient, ApiError, ApiTransport, Calls, ConflictRetry};
-use pending::Pending;
+use pending::{OpenCalls, Pending};
 use std::sync::{Arc, Mutex};
 
-/// A client whose answers are awaited. Tasks share one: a clone is the same client.
+/// A client for single requests: each [call](Self::call) is a plain future, for any executor. A clone is the same client, so
+/// tasks share one.
 ///
-/// A call has 30 s on the clock, unless [`with_timeout`](Self::with_timeout) or [`ApiCall::with_timeout`] says otherwise. It
-/// is given up at its deadline and when its future is dropped; over HTTP its connection is closed then. A change that was
-/// given up may have been made all the same.
+/// The deadline of a call is 30 s of the clock, unless [`with_timeout`](Self::with_timeout) or
+/// [`ApiCall::with_timeout`] sets another. A call is aborted at its deadline, and when its future is dropped; over HTTP,
+/// the abort closes the connection. The server may have made a change although its call was aborted.
 ///
-/// The transport decides whether simulated time passes ([`Clock::outside`]). While a real server is asked, it stands still,
-/// and the transport's own limits end the request. Recordings, simulated servers and functions answer in simulated time,
-/// deadlines included.
+/// The transport decides whether simulated time passes ([`Clock::outside`]). Recordings, simulated servers and functions
+/// answer in simulated time, deadlines included. While a real server is asked, simulated time stands still, and the
+/// transport's own limits end the request.
 ///
 /// ```
 /// use listwatch_runtime_smol::api::{Api, ApiFn, ApiRequest, ApiResponse};
@@ -43,26 +44,27 @@ pub struct Client {
     timeout: Option<Duration>,
 }
 
-/// What the clones of a client share.
-type OpenCalls = Calls<Box<dyn ApiTransport + Send>>;
-
 impl Client {
-    /// Asks by way of `transport`, and waits by `clock`. Where the transport panics, its call fails and the others go on; it
-    /// is polled under a lock, so it must not use this client.
+    /// Sends requests by `transport`, and reads deadlines from `clock`.
+    ///
+    /// If the transport panics, that call fails and the others go on. The transport is polled under a lock, so it must not
+    /// use this client.
     #[must_use]
     pub fn new(transport: impl ApiTransport + Send + 'static, clock: Clock) -> Self {
         Self { calls: Arc::new(Mutex::new(Calls::new(Box::new(transport)))), clock, timeout: None }
     }
 
-    /// Asks a client that blocks, on threads of smol's. What it does is outside of simulated time; a call that is given up
-    /// is not heard any more, and goes on until the blocking client ends it.
+    /// Sends requests by a client that blocks, each on a thread of the `blocking` crate's pool, under any executor.
+    ///
+    /// Such a request runs outside of simulated time. If its call is aborted, the thread continues until the blocking client
+    /// returns, and the answer is dropped.
     #[must_use]
     pub fn from_blocking(client: impl ApiClient + Send + Sync + 'static, clock: Clock) -> Self {
         Self::new(Blocking::new(client), clock)
     }
 
-    /// How long a call may take that says nothing else, instead of 30 s; [`Duration::MAX`] for as long as the transport
-    /// likes.
+    /// Sets the time limit of calls that have none of their own, instead of 30 s. [`Duration::MAX`] leaves the limit to the
+    /// transport.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -72,18 +74,19 @@ impl Client {
     /// Sends a request and reads its answer.
     ///
     /// # Errors
-    /// Where the server cannot be asked, refuses, answers too late, or answers with something else.
+    /// [`ApiError`] says which: the request cannot be sent, the server refuses it or answers too late, or the answer cannot
+    /// be decoded.
     pub async fn call<T>(&self, call: ApiCall<T>) -> Result<T, ApiError> {
         let timeout = call.timeout().or(self.timeout);
         let response = Pending::open(&self.calls, &self.clock, call.request()?, timeout).await?;
         call.read(&response)
     }
 
-    /// Does `change` until it meets no conflict, as often as `retry` says: it reads an object, changes it, and replaces
-    /// it.
+    /// Calls `change` again while it fails with a conflict (409), as often and after such delays as `retry` says: client-go's
+    /// `RetryOnConflict`. Each `change` reads the object anew, changes it, and replaces it.
     ///
     /// # Errors
-    /// Those of the last `change`.
+    /// That of the last `change`.
     pub async fn retry_on_conflict<T, F>(
         &self,
         mut retry: ConflictRetry,

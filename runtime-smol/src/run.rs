@@ -1,4 +1,4 @@
-use crate::Clock;
+use crate::clock::Clock;
 use async_executor::Executor;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -7,19 +7,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
 use std::thread::{self, Thread};
 
-/// Runs `main`, and the tasks of `executor` beside it, on this thread until `main` is done.
+/// Runs `main` on this thread until it is done, and the tasks of `executor` beside it.
 ///
-/// Under a simulated clock the time jumps ahead whenever no task can go on, unless one waits for what runs outside
-/// ([`Clock::outside`]): then the thread waits too.
+/// Under a simulated clock, time jumps to the next deadline whenever no task can run. While a task waits for a peer outside
+/// of simulated time ([`Clock::outside`]), the thread waits too.
+///
+/// Under a real clock, any other executor does as well: [`Events`](crate::Events), [`Synced`](crate::Synced),
+/// [`Workers::run`](crate::Workers::run), [`Client::call`](crate::Client::call) and [`Clock::sleep`] are plain futures.
+///
+/// ```
+/// use core::time::Duration;
+/// use listwatch_runtime_smol::{Clock, Executor, run};
+///
+/// let (clock, executor) = (Clock::simulated(), Executor::new());
+/// let nap = executor.spawn(clock.sleep(Duration::from_secs(60)));
+/// let slept = run(&clock, &executor, async {
+///     nap.await;
+///     clock.now()
+/// });
+/// assert_eq!(slept, listwatch_runtime_smol::Instant::ZERO + Duration::from_secs(60));
+/// ```
 ///
 /// # Panics
-/// Under a simulated clock, when no task can go on and none waits for time or for what runs outside: `main` would never be
-/// done. Also where another thread runs under the same simulated clock.
+/// Under a simulated clock, if no task can run and none waits for time or for a peer outside: `main` would never be done.
+/// Also if another thread runs under the same simulated clock.
 pub fn run<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Output {
     if clock.is_simulated() { run_simulated(clock, executor, main) } else { smol::block_on(executor.run(main)) }
 }
 
-/// How many steps the other tasks get for one of `main`.
+/// How many polls the other tasks get for one of `main`.
 const STEPS: usize = 64;
 
 fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Output {
@@ -28,7 +44,7 @@ fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> 
     let waker = Waker::from(Arc::clone(&woken));
     let mut main = pin!(main);
     loop {
-        // Asked first: whatever was woken by another thread that waits no longer is then found below.
+        // Read first: a task that another thread wakes when it releases the time is then found below.
         let stands_still = clock.stands_still(Waker::noop());
         let main_goes_on = woken.main.swap(false, Ordering::AcqRel);
         if main_goes_on && let Poll::Ready(output) = main.as_mut().poll(&mut Context::from_waker(&waker)) {
@@ -43,16 +59,16 @@ fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> 
         } else {
             assert!(
                 clock.advance(),
-                "no task can go on, and none waits for time: what waits for another thread has to hold a `Clock::outside`"
+                "no task can go on, and none waits for time: a task that waits for another thread has to hold a `Clock::outside`"
             );
         }
     }
 }
 
-/// Waits until a task can go on, or none waits any more for what runs outside.
+/// Waits until a task can run, or no task waits for a peer outside.
 fn wait_outside(clock: &Clock, executor: &Executor<'_>, woken: &Woken) {
     let unpark = Waker::from(Arc::clone(&woken.thread));
-    // While it is pending, it is told of tasks that can go on.
+    // While the tick is pending, a task that can run wakes it.
     let mut tick = pin!(executor.tick());
     while !woken.is_due() && clock.stands_still(&unpark) {
         if tick.as_mut().poll(&mut Context::from_waker(&unpark)).is_ready() {

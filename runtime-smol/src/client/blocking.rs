@@ -6,7 +6,7 @@ use listwatch_core::transport::{ReadContext, TransportError};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A client that blocks, asked on threads of smol's.
+/// A client that blocks, as a transport: each request has a thread of the `blocking` crate's pool.
 pub(super) struct Blocking<C> {
     client: Arc<C>,
     open: HashMap<RequestId, smol::Task<Result<ApiResponse, TransportError>>>,
@@ -32,7 +32,7 @@ impl<C: ApiClient + Send + Sync + 'static> ApiTransport for Blocking<C> {
         })
     }
 
-    /// The thread goes on if it has begun, and nobody hears what it brings.
+    /// A request that has begun continues on its thread, and its answer is dropped.
     fn abort(&mut self, id: RequestId) {
         self.open.remove(&id);
     }

@@ -1,27 +1,29 @@
-use super::OpenCalls;
 use crate::caught::caught_call;
 use crate::clock::{Clock, Outside, Sleep};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 use listwatch_core::Instant;
-use listwatch_core::api::{ApiRequest, ApiResponse, Reply};
+use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Calls, Reply};
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Waits for the answer to a request. Dropped before, it gives the request up.
+/// The open calls that the clones of a client share.
+pub(super) type OpenCalls = Calls<Box<dyn ApiTransport + Send>>;
+
+/// Waits for the answer to a request. If it is dropped first, it aborts the request.
 pub(super) struct Pending {
     calls: Arc<Mutex<OpenCalls>>,
     clock: Clock,
     state: State,
     sleep: Option<Sleep>,
-    /// Held while the answer comes from outside of the clock's time.
+    /// Held while the transport waits for a peer outside of the clock's time.
     outside: Option<Outside>,
 }
 
 enum State {
-    /// It could not even be started.
+    /// The transport could not start the request.
     Failed(TransportError),
     Open(RequestId),
     Over,
@@ -37,21 +39,21 @@ impl Pending {
     ) -> Self {
         let opened = guarded(calls, |calls| calls.open(clock.now(), request, timeout));
         if opened.is_err() {
-            // The error at hand says more than a second panic could.
-            let _heard = guarded(calls, OpenCalls::abort_unopened);
+            // The caller gets the first error, not the one of a second panic.
+            let _second = guarded(calls, OpenCalls::abort_unopened);
         }
         let state = opened.map_or_else(State::Failed, State::Open);
         Self { calls: Arc::clone(calls), clock: clock.clone(), state, sleep: None, outside: None }
     }
 
-    /// How the request goes on.
-    fn ask(&mut self, cx: &mut Context<'_>) -> Poll<Reply> {
+    /// Polls the transport for the answer.
+    fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Reply> {
         let id = match core::mem::replace(&mut self.state, State::Over) {
             State::Failed(error) => return Poll::Ready(Reply::Failed(error)),
             State::Over => return Poll::Ready(Reply::Idle { until: None }),
             State::Open(id) => id,
         };
-        // Where the transport panics, the request is still open, and given up.
+        // If the transport panics, the request is still open, and is aborted.
         self.state = State::Open(id);
         let now = self.clock.now();
         let reply = guarded(&self.calls, |calls| calls.poll(id, now, cx));
@@ -65,7 +67,7 @@ impl Pending {
         reply
     }
 
-    /// When to ask again at the latest, after the transport did not know.
+    /// When to poll a pending transport again at the latest.
     fn deadline(&self) -> Option<Instant> {
         let State::Open(id) = self.state else { return None };
         guarded(&self.calls, |calls| calls.deadline(id)).ok().flatten()
@@ -73,8 +75,8 @@ impl Pending {
 
     fn give_up(&mut self) {
         if let State::Open(id) = core::mem::replace(&mut self.state, State::Over) {
-            // Nobody is there to hear that this, too, has failed.
-            let _heard = guarded(&self.calls, |calls| calls.abort(id));
+            // The call has ended: nothing is left that could report a failure of the abort.
+            let _result = guarded(&self.calls, |calls| calls.abort(id));
         }
     }
 }
@@ -84,7 +86,7 @@ impl Future for Pending {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let until = match this.ask(cx) {
+        let until = match this.poll_reply(cx) {
             Poll::Ready(Reply::Answered(response)) => return Poll::Ready(Ok(response)),
             Poll::Ready(Reply::Failed(error)) => return Poll::Ready(Err(error)),
             Poll::Ready(Reply::Idle { until }) => {
@@ -97,7 +99,7 @@ impl Future for Pending {
             }
         };
         if this.clock.poll_at(&mut this.sleep, until, cx).is_ready() {
-            // A transport that blocks asks for the next poll at once, after one that may have taken long.
+            // A transport that blocks asks for the next poll at once. Other tasks run first: the last poll may have been long.
             cx.waker().wake_by_ref();
         }
         Poll::Pending
@@ -110,8 +112,8 @@ impl Drop for Pending {
     }
 }
 
-/// Lets `act` use the calls, and stops a panic of the transport's there: a call that is open stays so until it is given
-/// up, and the transport is as it left itself, for the other calls.
+/// Calls `act` with the open calls, and turns a panic of the transport into an error. A call that was open stays open until
+/// it is aborted.
 fn guarded<T>(calls: &Mutex<OpenCalls>, act: impl FnOnce(&mut OpenCalls) -> T) -> Result<T, TransportError> {
     let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
     caught_call(|| act(&mut calls))

@@ -109,7 +109,7 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
     /// Ends the stream when no event is left and `ended` returns true for the driver.
     ///
     /// ```
-    /// # #[cfg(feature = "file")] fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use listwatch_runtime_smol::file::Playback;
     /// use listwatch_runtime_smol::decode::MetadataOnly;
     /// use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, run};
@@ -124,7 +124,6 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
     /// assert_eq!(events.driver().informer().cache().len(), 45);
     /// # Ok(())
     /// # }
-    /// # #[cfg(not(feature = "file"))] fn main() {}
     /// ```
     #[must_use]
     pub fn until(mut self, ended: fn(&Driver<T, L, C>) -> bool) -> Self {

@@ -1,7 +1,122 @@
-//! Informers, work queues and workers on smol.
+//! Informers, work queues and workers for Kubernetes controllers: the crate to depend on.
 //!
-//! This is the crate to depend on: it brings core and the transports with it. It reads the clock, spawns and sleeps;
-//! what is done when is decided in core.
+//! An [`Informer`] lists and watches one resource, keeps its objects in a cache, and reports each change as an [`Event`].
+//! A [`SharedWorkQueue`] takes the keys of changed objects, and [`Workers`] reconcile one key after the other.
+//! `listwatch-core`, which this crate re-exports, makes every decision; this crate reads the clock, sleeps and spawns.
+//!
+//! | question | answer | in client-go |
+//! |---|---|---|
+//! | How does a program follow a resource? | [`Informer`], connected by a [`Driver`] to a transport; [`Events`] is the stream | `SharedIndexInformer` |
+//! | Which resource, and which objects of it? | [`Resource`]: name or path, namespace, label and field selectors | `ListWatch`, `ListOptions` |
+//! | Which cluster, which credentials? | [`http::Cluster`]: kubeconfig, or the service account of the pod | `clientcmd`, `rest.Config` |
+//! | Of which type are the objects? | [`Object<T>`](Object) with any serde type, [`Raw`] or [`MetadataOnly`] | typed, unstructured, metadata clients |
+//! | When is the cache complete? | [`Events::synced`] | `WaitForCacheSync` |
+//! | How are objects read, by key, index or label? | [`Indexer`], the cache of an informer; [`Shared`] between tasks | `Indexer`, listers |
+//! | When is a key retried? | a [`RateLimiter`] of the [`WorkQueue`], by default [`ExponentialBackoff`] | `workqueue` |
+//! | Which code calls the reconcile function? | [`Workers`]; the function returns an [`Outcome`] | `processNextWorkItem` |
+//! | What happens on a 410, a 429, a denial? | [`Event::Failed`]; [`REACTIONS`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
+//! | How does a program create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
+//! | How is a controller tested without a cluster? | [`Clock::simulated`], [`file::Playback`], [`ApiFn`] | fake clientset |
+//! | How is a session with a cluster recorded? | [`file::Recorder`], in front of any transport | – |
+//!
+//! # The smallest program
+//!
+//! It prints the key of every pod that a cluster has, and of every change:
+//!
+//! ```no_run
+//! use listwatch_runtime_smol::http::Cluster;
+//! use listwatch_runtime_smol::decode::Raw;
+//! use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let cluster = Cluster::infer()?; // $KUBECONFIG, ~/.kube/config, or the service account of the pod
+//!     let pods = Informer::<Raw>::new(Resource::named("v1/pods")?, InformerConfig::default());
+//!     let clock = Clock::real();
+//!     let mut events = Events::start(Driver::new(pods, cluster.transport()?), clock.clone());
+//!     run(&clock, &Executor::new(), async {
+//!         while let Some(event) = events.next().await {
+//!             match &event {
+//!                 Event::Failed(report) => eprintln!("{report}"), // the informer retries
+//!                 _ => event.key().into_iter().for_each(|key| println!("{key}")),
+//!             }
+//!         }
+//!     });
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # A controller over a recording
+//!
+//! The recording plays under a simulated clock: two rollouts take milliseconds, and each run is the same. With the
+//! transport and the clock of the program above, the controller follows a cluster.
+//!
+//! ```
+//! use listwatch_runtime_smol::file::Playback;
+//! use listwatch_runtime_smol::decode::MetadataOnly;
+//! use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
+//! use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Key, Outcome, WorkQueue, Workers, run};
+//! use std::sync::Arc;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let recording = Playback::from_file("../tests/data/captures/pods-rollout.jsonl.gz")?;
+//!     let pods = recording.resource().ok_or("the recording has no list")?.clone();
+//!     let informer = Informer::<MetadataOnly>::new(pods, InformerConfig::default());
+//!     let (clock, executor) = (Clock::simulated(), Executor::new());
+//!     let events = Events::start(Driver::new(informer, recording), clock.clone());
+//!     let mut events = events.until(|driver| driver.transport().is_complete());
+//!
+//!     let queue = Arc::new(SharedWorkQueue::<Key, StdLock>::new(WorkQueue::default()));
+//!     let workers = Workers::spawn(&executor, &queue, &clock, 2, |key: Key| async move {
+//!         println!("reconciling {key}");
+//!         Outcome::Done
+//!     });
+//!     run(&clock, &executor, async {
+//!         while let Some(event) = events.next().await {
+//!             event.key().into_iter().for_each(|key| _ = queue.add(key.clone()));
+//!         }
+//!         queue.shut_down();
+//!         workers.ended().await;
+//!     });
+//!     assert_eq!(events.driver().informer().cache().len(), 45);
+//!     assert!(queue.is_drained());
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Executors
+//!
+//! [`run()`] and [`Workers::spawn`] use the [`Executor`] of smol. Everything else is a plain future: [`Events::next`],
+//! [`Synced`], [`Workers::run`], [`Client::call`], [`Clock::sleep`]. It is `Send` if its parts are, and any executor runs
+//! it. The timers are async-io's, which have a thread of their own. Under tokio:
+//!
+//! ```
+//! # use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
+//! # use listwatch_runtime_smol::{Clock, Key, Outcome, WorkQueue, Workers};
+//! # use std::sync::Arc;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let queue = Arc::new(SharedWorkQueue::<Key, StdLock>::new(WorkQueue::default()));
+//! let tokio = tokio::runtime::Runtime::new()?;
+//! let workers = tokio.spawn(Workers::run(&queue, &Clock::real(), 2, |key: Key| async move {
+//!     println!("reconciling {key}");
+//!     Outcome::Done
+//! }));
+//! queue.add(Key::new(Some("web"), "web-1"));
+//! queue.shut_down();
+//! let ended = tokio.block_on(workers)?;
+//! assert!(ended.dropped.is_empty());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Simulated time is the exception: it passes under [`run()`] alone.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `http` (default) | [`http`]: clusters, lists, watches and calls over HTTP and TLS |
+//! | `file` (default) | [`mod@file`]: recording any transport, and playing recordings |
+//! | `cli` | the `listwatch` command; no API |
 
 mod budget;
 mod caught;

@@ -1,6 +1,6 @@
 //! What a server has, asked until it says so.
 
-use crate::args::WatchOptions;
+use crate::arguments::FollowOptions;
 use crate::complaint::complain;
 use crate::live::Live;
 use crate::resource::{ResourceError, SENTENCE};
@@ -21,7 +21,7 @@ const AWAKENING: Duration = Duration::from_secs(60);
 
 /// Asks a server what it has, and does so again where waiting may help.
 pub(crate) struct Asking<'a> {
-    options: &'a WatchOptions,
+    options: &'a FollowOptions,
     clock: Clock,
     live: &'a Live,
     /// It waits as a reflector does.
@@ -42,7 +42,7 @@ struct Trouble {
 }
 
 impl<'a> Asking<'a> {
-    pub(crate) fn new(options: &'a WatchOptions, clock: Clock, live: &'a Live) -> Self {
+    pub(crate) fn new(options: &'a FollowOptions, clock: Clock, live: &'a Live) -> Self {
         let delays = RefCell::new(Backoff::default().delays(RandomState::new().hash_one(())));
         Self {
             options,
@@ -181,16 +181,16 @@ fn judge(error: &ApiError) -> (Failure, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Command, parse};
+    use crate::arguments::{Command, parse};
     use listwatch_runtime_smol::transport::{TransportError, TransportErrorKind};
 
     /// The delay had doubled up to half a minute while nothing listened.
     #[test]
     fn discovery_found_a_server_half_a_minute_after_its_return() {
-        let arguments = lexopt::Parser::from_args(["watch", "pods", "--keep-trying"]);
+        let arguments = ["listwatch", "watch", "pods", "--keep-trying"].map(Into::into);
         let Ok(Command::Watch(options)) = parse(arguments) else { panic!("refused") };
         let (clock, live) = (Clock::simulated(), Live::words(false));
-        let asking = Asking::new(&options, clock.clone(), &live);
+        let asking = Asking::new(&options.follow, clock.clone(), &live);
         let error = || ApiError::Transport(TransportError::new(TransportErrorKind::Refused, ""));
         for attempt in 1..20 {
             let waits = asking.on_failure(error()).unwrap().saturating_since(clock.now());

@@ -1,6 +1,6 @@
 //! The `listwatch` command.
 
-mod args;
+mod arguments;
 mod asking;
 mod complaint;
 mod error;
@@ -19,7 +19,7 @@ mod text;
 mod undecodable;
 mod watch;
 
-use args::{Command, Print};
+use arguments::{Command, NoCommand};
 use complaint::{complain, complain_at_once, complain_of_panics};
 use error::CommandError;
 use std::io::{ErrorKind, Write};
@@ -41,20 +41,24 @@ fn main() -> ExitCode {
 }
 
 fn listwatch() -> ExitCode {
-    let command = match args::parse(lexopt::Parser::from_env()) {
+    let command = match arguments::parse(std::env::args_os()) {
         Ok(command) => command,
-        Err(error) => {
-            complain(format_args!("{error}; `listwatch --help` tells how to use it"));
+        Err(NoCommand::Text(text)) => return status(print(text.as_bytes())),
+        Err(NoCommand::Usage(message)) => {
+            complain(message);
             return ExitCode::from(2);
         }
     };
-    let done = match command {
+    status(match command {
         _ if needs_output(&command) && process::stdout_is_closed() => Err(CommandError::Closed),
-        Command::Help => print(args::HELP),
-        Command::Version => print(concat!("listwatch ", env!("CARGO_PKG_VERSION"), "\n")),
-        Command::Replay(options) => replay::replay(&options),
         Command::Watch(options) => watch::watch(&options),
-    };
+        Command::Record(options) => watch::record(&options),
+        Command::Replay(options) => replay::replay(&options),
+        Command::Completions(options) => print(&arguments::completions(options.shell)),
+    })
+}
+
+fn status(done: Result<(), CommandError>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has seen enough.
@@ -70,14 +74,14 @@ fn listwatch() -> ExitCode {
 /// Whether the command is worth nothing without its output. Of any other the exit status counts: a program that asks for
 /// that alone may pass a `/dev/null` that is open for reading too, which looks like a closed output.
 fn needs_output(command: &Command) -> bool {
-    let print = match command {
-        Command::Help | Command::Version => return false,
-        Command::Replay(options) => options.print,
-        Command::Watch(options) => options.print,
-    };
-    print != Print::Nothing
+    match command {
+        Command::Watch(_) => true,
+        Command::Record(options) => options.print.is_some(),
+        Command::Replay(options) => options.print.is_some(),
+        Command::Completions(_) => false,
+    }
 }
 
-fn print(text: &str) -> Result<(), CommandError> {
-    std::io::stdout().write_all(text.as_bytes()).map_err(CommandError::Output)
+fn print(text: &[u8]) -> Result<(), CommandError> {
+    std::io::stdout().write_all(text).map_err(CommandError::Output)
 }

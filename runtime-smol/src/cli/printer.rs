@@ -1,6 +1,6 @@
 //! Notifications and the cache, as they are printed.
 
-use crate::args::{Format, Print};
+use crate::arguments::{Format, Print};
 use crate::text::{cell, write_json};
 use listwatch_runtime_smol::cache::Indexer;
 use listwatch_runtime_smol::storage::Keyed;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 /// Prints what was asked for, and nothing else.
 pub(crate) struct Printer<W> {
     out: W,
-    print: Print,
+    print: Option<Print>,
     format: Format,
 }
 
 impl<W: Write> Printer<W> {
-    pub(crate) fn new(out: W, print: Print, format: Format) -> Self {
+    pub(crate) fn new(out: W, print: Option<Print>, format: Format) -> Self {
         Self { out, print, format }
     }
 
@@ -29,14 +29,14 @@ impl<W: Write> Printer<W> {
     /// Prints what stands above the notifications.
     pub(crate) fn begin(&mut self) -> std::io::Result<()> {
         match (self.format, self.print) {
-            (Format::Table, Print::Events) => writeln!(self.out, "{:10} {:64} VERSION", "EVENT", "KEY"),
+            (Format::Table, Some(Print::Events)) => writeln!(self.out, "{:10} {:64} VERSION", "EVENT", "KEY"),
             _ => Ok(()),
         }
     }
 
     /// Prints a notification: in JSON, one line with the fields of client-go's handlers.
     pub(crate) fn event<T>(&mut self, event: &Event<T>) -> std::io::Result<()> {
-        let Some(object) = event.object().filter(|_| self.print == Print::Events) else { return Ok(()) };
+        let Some(object) = event.object().filter(|_| self.print == Some(Print::Events)) else { return Ok(()) };
         match self.format {
             Format::Json => write_json(&mut self.out, &notification(event, object)),
             Format::Table => {
@@ -48,7 +48,7 @@ impl<W: Write> Printer<W> {
 
     /// Prints the cache, sorted by key: in JSON, as one line.
     pub(crate) fn store<T>(&mut self, store: &Indexer<Arc<Object<T>>>) -> std::io::Result<()> {
-        if self.print == Print::Nothing {
+        if self.print.is_none() {
             return Ok(());
         }
         let mut objects: Vec<&Arc<Object<T>>> = store.iter().collect();
@@ -64,7 +64,7 @@ impl<W: Write> Printer<W> {
     }
 
     fn table<T>(&mut self, objects: &[&Arc<Object<T>>]) -> std::io::Result<()> {
-        if self.print == Print::Events {
+        if self.print == Some(Print::Events) {
             writeln!(self.out)?;
         }
         writeln!(self.out, "{:24} {:50} VERSION", "NAMESPACE", "NAME")?;

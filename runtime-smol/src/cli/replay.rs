@@ -1,6 +1,6 @@
 //! `listwatch replay`: a recording through the whole machine.
 
-use crate::args::{IndexBy, Kind, Print, ReplayOptions, Speed};
+use crate::arguments::{IndexBy, Kind, Print, ReplayOptions, Speed};
 use crate::complaint::tell;
 use crate::error::CommandError;
 use crate::live::Live;
@@ -63,7 +63,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         // A recording may have both metadata and whole objects: either is what there is.
         let resource = playback.resource().cloned().unwrap_or_else(|| Resource::new("/recording")).metadata_only();
         let informer = Informer::with_cache(resource, config(options, &playback), Arc::clone(&cache));
-        let printed = options.print == Print::Events && std::io::stdout().is_terminal();
+        let printed = options.print == Some(Print::Events) && std::io::stdout().is_terminal();
         let live = Live::bar(playback.summary().file_bytes, !printed);
         let events = Events::start(Driver::new(informer, playback), clock.clone());
         Ok(Self {
@@ -185,8 +185,8 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         };
         let report = report.to_string();
         match self.options.print {
-            Print::Nothing => std::io::stdout().write_all(report.as_bytes()),
-            _ => {
+            None => std::io::stdout().write_all(report.as_bytes()),
+            Some(_) => {
                 if std::io::stderr().is_terminal() {
                     tell(&report);
                 }
@@ -202,7 +202,7 @@ fn stdout() -> BufWriter<StdoutLock<'static>> {
 }
 
 fn open(options: &ReplayOptions, pace: Pace) -> Result<Playback, CommandError> {
-    let config = PlaybackConfig::new().pace(pace).chunks(options.chunks).skip_bad_lines(options.skip_bad_lines);
+    let config = PlaybackConfig::new().pace(pace).chunks(options.chunks()).skip_bad_lines(options.skip_bad_lines);
     Playback::with_config(&options.file, config).map_err(CommandError::Capture)
 }
 

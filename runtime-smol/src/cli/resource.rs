@@ -1,6 +1,6 @@
 //! Which resource a name means.
 
-use crate::args::{Kind, WatchOptions};
+use crate::arguments::{FollowOptions, Kind};
 use crate::asking::Asking;
 use crate::error::CommandError;
 use listwatch_runtime_smol::Resource;
@@ -9,6 +9,7 @@ use listwatch_runtime_smol::http::{Cluster, HttpClient};
 use listwatch_runtime_smol::request::ParseResourceError;
 use listwatch_runtime_smol::text::Printable;
 use std::fmt;
+use strsim::levenshtein;
 
 /// How many characters are told of a name that a server has, and of all that it says of an error.
 const NAME: usize = 256;
@@ -38,7 +39,7 @@ pub(crate) enum ResourceError {
 /// Where there is no such resource, or nobody to ask.
 pub(crate) async fn resource(
     cluster: &Cluster,
-    options: &WatchOptions,
+    options: &FollowOptions,
     asking: &Asking<'_>,
 ) -> Result<Resource, CommandError> {
     let found = match options.resource.contains('/') {
@@ -54,7 +55,7 @@ pub(crate) async fn resource(
         }
     };
     let resource = found
-        .in_namespace(options.namespace.as_deref().unwrap_or_default())
+        .in_namespace(options.namespace().unwrap_or_default())
         .with_label_selector(options.labels.as_deref().unwrap_or_default())
         .with_field_selector(options.fields.as_deref().unwrap_or_default());
     Ok(if options.kind == Kind::Meta { resource.metadata_only() } else { resource })
@@ -69,7 +70,7 @@ impl Drop for Asked {
     }
 }
 
-fn found(options: &WatchOptions, discovery: &Discovery) -> Result<Resource, ResourceError> {
+fn found(options: &FollowOptions, discovery: &Discovery) -> Result<Resource, ResourceError> {
     let name = options.resource.clone();
     let Some(kind) = discovery.find(&name) else {
         let (similar, unavailable) = (similar(&name, discovery.kinds()), discovery.unavailable());
@@ -79,7 +80,7 @@ fn found(options: &WatchOptions, discovery: &Discovery) -> Result<Resource, Reso
     if !kind.verbs.iter().any(|verb| verb == "watch") {
         return Err(ResourceError::Unwatchable(full_name(kind)));
     }
-    if options.namespace.is_some() && !kind.namespaced {
+    if options.namespace().is_some() && !kind.namespaced {
         return Err(ResourceError::NotNamespaced(full_name(kind)));
     }
     Ok(kind.resource())
@@ -95,25 +96,11 @@ fn similar(name: &str, kinds: &[ApiResource]) -> Vec<String> {
     const SHOWN: usize = 3;
     let (name, _group) = name.split_once('.').unwrap_or((name, ""));
     let name = name.to_lowercase();
-    let distance = |kind: &ApiResource| distance(&name, &kind.plural).min(distance(&name, &kind.singular));
+    let distance = |kind: &ApiResource| levenshtein(&name, &kind.plural).min(levenshtein(&name, &kind.singular));
     let mut near: Vec<_> = kinds.iter().map(|kind| (distance(kind), kind)).collect();
     near.retain(|(distance, _)| *distance <= 1 + name.chars().count() / 5);
     near.sort_by_key(|(distance, _)| *distance);
     near.into_iter().take(SHOWN).map(|(_, kind)| Printable::new(full_name(kind)).at_most(NAME).to_string()).collect()
-}
-
-/// How many letters have to be added, left out or changed.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for (line, a) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
-        for (column, b) in other.chars().enumerate() {
-            let changed = diagonal + usize::from(a != b);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 impl fmt::Display for ResourceError {
@@ -145,19 +132,5 @@ impl fmt::Display for ResourceError {
             Self::Unwatchable(name) => write!(f, "{name} cannot be watched: the server does not tell its changes"),
             Self::NotNamespaced(name) => write!(f, "{name} are in no namespace; leave out --namespace"),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances_are_counted_in_letters() {
-        let pairs = [("", "", 0), ("", "abc", 3), ("pods", "pods", 0), ("podz", "pods", 1), ("pdos", "pods", 2)];
-        for (one, other, expected) in pairs {
-            assert_eq!((distance(one, other), distance(other, one)), (expected, expected), "{one} {other}");
-        }
-        assert_eq!(distance("größe", "grösse"), 2);
     }
 }

@@ -1,6 +1,6 @@
 //! `listwatch watch` and `listwatch record`: a resource of a cluster, live.
 
-use crate::args::{Format, Kind, Print, Server, WatchOptions};
+use crate::arguments::{FollowOptions, Format, Kind, Print, RecordOptions, Server, WatchOptions};
 use crate::asking::Asking;
 use crate::complaint::{self, complain, tell};
 use crate::error::CommandError;
@@ -33,35 +33,55 @@ const TURN: u64 = 64;
 /// How often people are told what is going on.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Follows a resource as the options say, until the end is asked for.
+/// What is printed and recorded.
+struct Outputs<'a> {
+    print: Option<Print>,
+    recording: Option<&'a RecordOptions>,
+}
+
+/// Follows a resource until the end is requested.
 ///
 /// # Errors
-/// Where it cannot be followed, recorded or printed.
+/// The resource cannot be followed or printed.
 pub(crate) fn watch(options: &WatchOptions) -> Result<(), CommandError> {
+    follow(&options.follow, Outputs { print: Some(options.print), recording: None })
+}
+
+/// Follows a resource and records the traffic until the end is requested.
+///
+/// # Errors
+/// The resource cannot be followed, recorded or printed.
+pub(crate) fn record(options: &RecordOptions) -> Result<(), CommandError> {
+    follow(&options.follow, Outputs { print: options.print, recording: Some(options) })
+}
+
+fn follow(options: &FollowOptions, outputs: Outputs<'_>) -> Result<(), CommandError> {
     match options.kind {
-        Kind::Raw => follow::<Raw>(options),
-        Kind::Meta => follow::<MetadataOnly>(options),
-        Kind::Value => follow::<serde_json::Value>(options),
+        Kind::Raw => follow_as::<Raw>(options, outputs),
+        Kind::Meta => follow_as::<MetadataOnly>(options, outputs),
+        Kind::Value => follow_as::<serde_json::Value>(options, outputs),
     }
 }
 
-fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), CommandError> {
+fn follow_as<T: DeserializeOwned + Unpin>(options: &FollowOptions, outputs: Outputs<'_>) -> Result<(), CommandError> {
     let clock = Clock::real();
     let mut stop: Stop = Box::pin(stop(&clock, options.duration).map_err(CommandError::Signals)?);
     run(&clock, &Executor::new(), async {
-        let live = Live::words(!is_read_by_a_program(options));
+        let live = Live::words(!(outputs.print.is_some() && is_pipe()));
         let cluster = cluster_unless(&mut stop, options).await?;
         for warning in cluster.warnings() {
             complain(format_args!("warning: {warning}"));
         }
         let resource = resource_unless(&mut stop, &cluster, options, &clock, &live).await?;
-        let source = source(options, &resource, cluster.transport()?)?;
+        let source = source(outputs.recording, &resource, cluster.transport()?)?;
         let informer = Informer::<T>::new(resource, config(options));
         let mut watch = Watch {
             options,
+            recorded: outputs.recording.map(|recording| &*recording.output),
             clock: clock.clone(),
             events: Events::start(Driver::new(informer, source), clock.clone()),
-            printer: Printer::new(Outlet::stdout(), options.print, options.format),
+            print: outputs.print,
+            printer: Printer::new(Outlet::stdout(), outputs.print, options.format),
             live,
             may_ask: cluster.may_ask(),
             counts: Counts::default(),
@@ -73,9 +93,9 @@ fn follow<T: DeserializeOwned + Unpin>(options: &WatchOptions) -> Result<(), Com
 }
 
 /// The cluster, unless the end is asked for before: a file of a kubeconfig may be a pipe that nobody writes to.
-async fn cluster_unless(stop: &mut Stop, options: &WatchOptions) -> Result<Cluster, CommandError> {
-    let (file, context) = match options.server.clone() {
-        Server::At(url) => return Cluster::at(&url).map_err(CommandError::Address),
+async fn cluster_unless(stop: &mut Stop, options: &FollowOptions) -> Result<Cluster, CommandError> {
+    let (file, context) = match options.server() {
+        Server::Address(url) => return Cluster::at(&url).map_err(CommandError::Address),
         Server::Kubeconfig { file, context } => (file, context),
     };
     let stopped = async {
@@ -89,7 +109,7 @@ async fn cluster_unless(stop: &mut Stop, options: &WatchOptions) -> Result<Clust
 async fn resource_unless(
     stop: &mut Stop,
     cluster: &Cluster,
-    options: &WatchOptions,
+    options: &FollowOptions,
     clock: &Clock,
     live: &Live,
 ) -> Result<Resource, CommandError> {
@@ -114,7 +134,9 @@ async fn resource_unless(
 }
 
 struct Watch<'a, T> {
-    options: &'a WatchOptions,
+    options: &'a FollowOptions,
+    print: Option<Print>,
+    recorded: Option<&'a Path>,
     clock: Clock,
     events: Events<T, Source, Indexer<Arc<Object<T>>>>,
     printer: Printer<Outlet>,
@@ -264,7 +286,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
         let printed = self.printer.out().finish(&self.clock).await;
         // What was lost of a recording counts before a reader who has gone.
         recorded.and(told).and(printed)?;
-        if self.options.print != Print::Nothing && std::io::stderr().is_terminal() {
+        if self.print.is_some() && std::io::stderr().is_terminal() {
             tell(&self.report().to_string());
         }
         if self.counts.synced { Ok(()) } else { Err(CommandError::NeverSynced(self.status().to_string())) }
@@ -272,12 +294,12 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
 
     /// The cache, if there was ever a state; or, where nothing is printed, what it all amounted to.
     fn print_the_end(&mut self) -> std::io::Result<()> {
-        if self.options.print == Print::Nothing {
+        if self.print.is_none() {
             let report = self.report().to_string();
             return self.printer.out().write_all(report.as_bytes());
         }
         // People who watched the changes do not want thousands of lines at the end.
-        let wanted = self.options.print == Print::Store || self.options.format == Format::Json;
+        let wanted = self.print == Some(Print::Store) || self.options.format == Format::Json;
         if self.counts.synced && wanted {
             self.printer.store(self.events.driver().informer().cache())?;
         }
@@ -291,14 +313,9 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
             counts: &self.counts,
             objects: self.events.driver().informer().cache().len(),
             status: self.status().to_string(),
-            recorded: self.options.record.as_deref(),
+            recorded: self.recorded,
         }
     }
-}
-
-/// Whether a program reads what is printed, which may write to the same terminal.
-fn is_read_by_a_program(options: &WatchOptions) -> bool {
-    options.print != Print::Nothing && is_pipe()
 }
 
 #[cfg(unix)]
@@ -319,10 +336,14 @@ fn configured(file: Option<&Path>, context: Option<String>) -> Result<Cluster, C
     Ok(file.map_or_else(|| found.infer(), |file| found.kubeconfig(file))?)
 }
 
-fn source(options: &WatchOptions, resource: &Resource, transport: HttpTransport) -> Result<Source, CommandError> {
-    let Some(file) = &options.record else { return Ok(Source::plain(transport)) };
-    let config = RecorderConfig::new().started(wall_clock()).include_secrets(options.include_secrets);
-    Ok(Source::recorded(Recorder::create(file, resource, transport, config)?))
+fn source(
+    recording: Option<&RecordOptions>,
+    resource: &Resource,
+    transport: HttpTransport,
+) -> Result<Source, CommandError> {
+    let Some(RecordOptions { output, include_secrets, .. }) = recording else { return Ok(Source::plain(transport)) };
+    let config = RecorderConfig::new().started(wall_clock()).include_secrets(*include_secrets);
+    Ok(Source::recorded(Recorder::create(output, resource, transport, config)?))
 }
 
 /// The date, for people who read a recording.
@@ -332,9 +353,9 @@ fn wall_clock() -> std::time::SystemTime {
 }
 
 /// One person's command has no company that it must not come back with.
-fn config(options: &WatchOptions) -> InformerConfig {
+fn config(options: &FollowOptions) -> InformerConfig {
     let mut config = InformerConfig::default();
-    config.reflector.watch_list = options.watch_list;
+    config.reflector.watch_list = !options.no_watch_list;
     config.reflector.reconnect_jitter = Duration::ZERO;
     config
 }

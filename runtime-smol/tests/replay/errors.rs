@@ -1,6 +1,6 @@
-//! What cannot be played, and what is wrongly asked for: one line that says where and what to do.
+//! Recordings that cannot be played: one line says where and what to do.
 
-use crate::command::{Run, bundled, listwatch, replay};
+use crate::command::{Run, bundled, replay};
 use crate::notifications::{Notifications, client_go};
 use crate::output::subject;
 use crate::scratch::{Scratch, gunzip};
@@ -164,30 +164,4 @@ fn a_playback_in_vain_is_an_error() {
     let file = Scratch::new(refused.join("\n"));
     let message = ": no list in it came to its end (403 in the list); record or save it again, from its beginning";
     assert_eq!(complaint(&replay(&file, ""), &file), message);
-}
-
-#[test]
-fn wrong_usage_is_told_in_one_line() {
-    for arguments in [
-        "reply x",
-        "--quick",
-        "replay",
-        "replay a b",
-        "replay a --speed 0",
-        "replay a --speed fast",
-        "replay a --type pod",
-        "replay a --index label:",
-        "replay a --index",
-        "replay a --workers 0",
-        "replay a --order name",
-        "replay a --chunk -1",
-        "replay a --print all",
-        "replay a --format yaml",
-        "replay a --skip-bad-lines=yes",
-        "replay a --follow",
-    ] {
-        let run = listwatch(arguments);
-        assert!(run.error(2).ends_with("`listwatch --help` tells how to use it"), "{}", run.stderr);
-        assert_eq!(run.stdout, "", "{arguments}");
-    }
 }

@@ -96,14 +96,18 @@ fn an_argument_reached_the_terminal_raw() {
     let file = Scratch::new(list(&[]));
     let path = file.as_ref().to_str().unwrap();
     let index = format!("label:{HOSTILE}");
-    let cases: [&[&str]; 7] = [
+    let cases: [&[&str]; 11] = [
         &[HOSTILE],
         &["replay", path, HOSTILE],
         &["replay", path, &format!("--{HOSTILE}")],
         &["replay", path, "--speed", HOSTILE],
         &["replay", path, "--type", HOSTILE],
         &["replay", path, "--index", &index],
+        &["replay", path, "--workers", HOSTILE],
         &["watch", "v1/pods", "-n", HOSTILE],
+        &["watch", "v1/pods", "--for", HOSTILE],
+        &["watch", "v1/pods", &format!("--{HOSTILE}=x")],
+        &["completions", HOSTILE],
     ];
     assert_none(cases.iter().filter_map(|arguments| trouble(&run_with(arguments), &format!("{arguments:?}"))));
 }

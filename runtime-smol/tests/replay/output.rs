@@ -1,37 +1,12 @@
 //! What is printed for people.
 
-use crate::command::{Run, bundled, listwatch, replay};
+use crate::command::{Run, bundled, replay};
 use crate::notifications::client_go;
 use crate::scratch::Scratch;
 use serde_json::Value;
 
 /// A terminal's width.
 const WIDTH: usize = 100;
-
-const OPTIONS: [&str; 22] = [
-    "--context",
-    "--kubeconfig",
-    "--server",
-    "--namespace",
-    "--selector",
-    "--field-selector",
-    "--no-watch-list",
-    "--keep-trying",
-    "--for",
-    "--output",
-    "--include-secrets",
-    "--speed",
-    "--type",
-    "--index",
-    "--workers",
-    "--order",
-    "--chunk",
-    "--print",
-    "--format",
-    "--skip-bad-lines",
-    "--help",
-    "--version",
-];
 
 /// The lines of the summary under one name.
 pub(crate) fn subject<'a>(summary: &'a str, name: &str) -> Vec<&'a str> {
@@ -157,32 +132,6 @@ fn events_are_a_table_with_a_header_and_the_store_below_it() {
     let vanished = expected.all().filter(|event| event["final_state_unknown"] == true).count();
     assert_eq!(lines.filter(|line| line.starts_with("vanished ")).count(), vanished);
     assert_eq!(serde_json::json!({ "store": rows(store.lines().skip(1)) }), expected.store);
-}
-
-/// `kubectl` and `cargo` do so too.
-#[test]
-fn help_is_asked_for_by_any_of_its_names_or_by_nothing() {
-    let help = listwatch("").output();
-    for arguments in [
-        "--help",
-        "-h",
-        "help",
-        "replay --help",
-        "replay -h",
-        "replay x.jsonl --help",
-        "watch -h",
-        "record v1/pods --help",
-    ] {
-        assert_eq!(listwatch(arguments).output(), help, "{arguments}");
-    }
-    assert!(help.lines().all(|line| line.chars().count() <= WIDTH));
-    for option in OPTIONS {
-        assert!(help.contains(&format!("{option} ")), "{option} is not listed");
-    }
-    for value in ["raw|meta|value", "arrival|key", "events|store", "table|json", "label:NAME", "owner", "1|N|max"] {
-        assert!(help.contains(value), "{value} is not listed");
-    }
-    assert_eq!(listwatch("--version").output(), concat!("listwatch ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
 /// A list of `bad` objects without a name, and a good one.

@@ -1,0 +1,178 @@
+//! `listwatch watch` and `listwatch record`.
+
+use super::values::{Format, Kind, Print};
+use clap::Args;
+use clap::builder::{NonEmptyStringValueParser, PathBufValueParser, TypedValueParser};
+use jiff::{SignedDuration, Span, SpanRelativeTo};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const WATCH_EXAMPLES: &str = "\
+Examples:
+  listwatch watch pods
+  listwatch watch apps/v1/deployments -n web
+  listwatch watch pods -l app=web --print events --format json
+  listwatch watch certificates.cert-manager.io --for 10m
+  listwatch watch v1/pods --server http://127.0.0.1:8001    # beside `kubectl proxy`
+
+Ctrl-C, SIGTERM, SIGHUP (not under nohup) and --for end the command, and it prints what is left.
+A second signal ends it at once.";
+
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  listwatch record v1/pods -o tonight.jsonl.gz
+  listwatch record deployments -n web -o web.jsonl --for 2h
+  listwatch record pods -o pods.jsonl --print events --format json
+
+Ctrl-C, SIGTERM, SIGHUP (not under nohup) and --for end the recording; the file is then complete.
+A second signal ends it at once. The file has no credentials.";
+
+/// Follow a resource of a cluster, and print every change
+#[derive(Args)]
+#[command(after_help = WATCH_EXAMPLES)]
+pub(crate) struct WatchOptions {
+    #[command(flatten)]
+    pub(crate) follow: FollowOptions,
+
+    /// Print every event, or the cache at the end; as JSON, the cache follows the events
+    #[arg(long, value_enum, default_value_t = Print::Events, help_heading = "Output")]
+    pub(crate) print: Print,
+}
+
+/// Follow a resource of a cluster, and write the traffic to a file
+#[derive(Args)]
+#[command(after_help = RECORD_EXAMPLES)]
+pub(crate) struct RecordOptions {
+    #[command(flatten)]
+    pub(crate) follow: FollowOptions,
+
+    /// Print every event, or the cache at the end [default: the summary]
+    #[arg(long, value_enum, help_heading = "Output")]
+    pub(crate) print: Option<Print>,
+
+    /// The new file to write, gzipped if its name ends in .gz; for JSON on standard output, give
+    /// --print events --format json
+    #[arg(short, long, value_name = "FILE", value_parser = new_file(), help_heading = "Recording")]
+    pub(crate) output: PathBuf,
+
+    /// Record Secrets too, with their data
+    #[arg(long, help_heading = "Recording")]
+    pub(crate) include_secrets: bool,
+}
+
+/// The options that `watch` and `record` share.
+#[derive(Args)]
+pub(crate) struct FollowOptions {
+    /// The plural with its version, such as v1/pods or apps/v1/deployments; or a name that kubectl
+    /// knows, such as pods, deploy or certificates.cert-manager.io
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) resource: String,
+
+    #[command(flatten)]
+    server: ServerOptions,
+
+    /// Watch one namespace [default: all namespaces]
+    #[arg(short, long, value_parser = namespace, help_heading = "Selection")]
+    namespace: Option<String>,
+
+    /// Watch all namespaces, even with --namespace
+    #[arg(short = 'A', long, help_heading = "Selection")]
+    all_namespaces: bool,
+
+    /// Watch objects with these labels, such as app=web
+    #[arg(short = 'l', long = "selector", value_name = "SELECTOR", help_heading = "Selection")]
+    pub(crate) labels: Option<String>,
+
+    /// Watch objects with these fields, such as spec.nodeName=n1
+    #[arg(long = "field-selector", value_name = "SELECTOR", help_heading = "Selection")]
+    pub(crate) fields: Option<String>,
+
+    /// Keep objects as JSON text (raw), as their metadata alone (meta: the server sends no more), or
+    /// as parsed JSON (value)
+    #[arg(long = "type", value_name = "TYPE", value_enum, default_value_t = Kind::Raw, help_heading = "Informer")]
+    pub(crate) kind: Kind,
+
+    /// Begin with a list, even if the server can stream the state
+    #[arg(long, help_heading = "Informer")]
+    pub(crate) no_watch_list: bool,
+
+    /// Continue if the server refuses the first request
+    #[arg(long, help_heading = "Informer")]
+    pub(crate) keep_trying: bool,
+
+    /// End after this time, such as 90s, 10m or 1h30m
+    #[arg(long = "for", value_name = "TIME", value_parser = duration, help_heading = "Informer")]
+    pub(crate) duration: Option<Duration>,
+
+    /// Print a table, or one JSON object a line (kubectl's -o json)
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Cluster")]
+struct ServerOptions {
+    /// The context of the kubeconfig [default: its current context]
+    #[arg(long)]
+    context: Option<String>,
+
+    /// The kubeconfig [default: $KUBECONFIG, then ~/.kube/config, then the pod's service account]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// The address of a server that needs no kubeconfig, such as http://127.0.0.1:8001
+    #[arg(long, value_name = "URL", conflicts_with_all = ["context", "kubeconfig"])]
+    server: Option<String>,
+}
+
+/// The source of the server's address.
+#[derive(Clone)]
+pub(crate) enum Server {
+    Address(String),
+    /// A kubeconfig, or the usual ones; and its context, or the current one.
+    Kubeconfig {
+        file: Option<PathBuf>,
+        context: Option<String>,
+    },
+}
+
+impl FollowOptions {
+    pub(crate) fn server(&self) -> Server {
+        let ServerOptions { context, kubeconfig, server } = &self.server;
+        match server {
+            Some(url) => Server::Address(url.clone()),
+            None => Server::Kubeconfig { file: kubeconfig.clone(), context: context.clone() },
+        }
+    }
+
+    /// The one namespace to watch, or `None` for all of them.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref().filter(|_| !self.all_namespaces)
+    }
+}
+
+fn new_file() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|file| match file.as_os_str() == "-" {
+        true => Err("a recording never goes to standard output; give -o FILE"),
+        false => Ok(file),
+    })
+}
+
+/// Checks the rules of Kubernetes for the name of a namespace.
+fn namespace(text: &str) -> Result<String, &'static str> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let bounded = !text.starts_with('-') && !text.ends_with('-') && (1..=63).contains(&text.len());
+    let is_name = bounded && text.chars().all(allowed);
+    is_name.then(|| text.into()).ok_or("give at most 63 small letters, digits and inner dashes")
+}
+
+/// Reads seconds, or numbers with their units.
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    let with_units = || {
+        let span: Span = text.parse().ok()?;
+        let signed: SignedDuration = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+        Duration::try_from(signed).ok()
+    };
+    seconds.or_else(with_units).ok_or("give seconds, or numbers with units, such as 90s, 10m or 1h30m")
+}

@@ -1,0 +1,89 @@
+//! The arguments of the command.
+
+mod completions;
+mod follow;
+mod replay;
+mod usage;
+mod values;
+
+pub(crate) use completions::CompletionsOptions;
+pub(crate) use follow::{FollowOptions, RecordOptions, Server, WatchOptions};
+pub(crate) use replay::{IndexBy, ReplayOptions, Speed};
+pub(crate) use values::{Format, Kind, Print};
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+use std::ffi::OsString;
+
+/// The columns that the help takes at the most.
+const WIDTH: usize = 100;
+
+const EXAMPLES: &str = "\
+Examples:
+  listwatch watch pods                                # print every change of every pod
+  listwatch record v1/pods -o tonight.jsonl.gz        # write the traffic of the watch to a file
+  listwatch replay tonight.jsonl.gz --print events    # print the changes that a controller saw
+
+`listwatch help COMMAND` has the options and more examples of each command.
+
+Exit status:
+  0  the recording was played to its end, or the watch ended as requested
+  1  the command failed, or nobody read its output
+  2  the arguments are wrong";
+
+/// Kubernetes informers: watch a resource of a cluster, record the watch, and replay the recording
+#[derive(Parser)]
+#[command(
+    name = "listwatch",
+    version,
+    after_help = EXAMPLES,
+    arg_required_else_help = true,
+    max_term_width = WIDTH,
+    args_override_self = true,
+)]
+struct Listwatch {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Watch(WatchOptions),
+    Record(RecordOptions),
+    Replay(ReplayOptions),
+    Completions(CompletionsOptions),
+}
+
+/// Why there is no command to run.
+#[derive(Debug)]
+pub(crate) enum NoCommand {
+    /// The arguments ask for this text: the help or the version.
+    Text(String),
+    /// The arguments are wrong: the reason in one line.
+    Usage(String),
+}
+
+/// Reads the arguments, of which the first is the program's name.
+///
+/// # Errors
+/// The arguments are wrong, or ask for a text.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, NoCommand> {
+    let arguments = Vec::from_iter(arguments);
+    Listwatch::try_parse_from(&arguments).map(|parsed| parsed.command).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::DisplayVersion => {
+            NoCommand::Text(error.to_string())
+        }
+        _ => NoCommand::Usage(usage::message(&error, &Listwatch::command(), &arguments)),
+    })
+}
+
+/// The script that completes the arguments in this shell.
+pub(crate) fn completions(shell: Shell) -> Vec<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Listwatch::command(), "listwatch", &mut script);
+    script
+}
+
+#[cfg(test)]
+mod tests;

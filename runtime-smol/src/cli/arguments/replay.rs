@@ -1,0 +1,132 @@
+//! `listwatch replay`.
+
+use super::values::{Format, Kind, Print};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use listwatch_runtime_smol::fifo::Order;
+use listwatch_runtime_smol::file::Chunks;
+use std::fmt;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  listwatch replay tonight.jsonl.gz
+  listwatch replay tonight.jsonl.gz --print events --format json
+  listwatch replay tonight.jsonl.gz --index label:app --index owner --workers 8
+  kubectl get pods -A --watch --output-watch-events -o json > pods.json
+  listwatch replay pods.json --print store
+
+The summary counts the requests of the recording:
+  answered   the recording has an answer
+  refused    the recording has a refusal, or has no such request
+  left over  the recording has more answers than requests were sent
+It counts events by kind; an object `vanished` if it was deleted unseen (client-go's
+DeletedFinalStateUnknown). It also has the reason of each new list and each new watch.
+With --print, the summary goes to standard error, if that is a terminal.";
+
+/// Play a recording through reflector, queue, cache and workers
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ReplayOptions {
+    /// A file of `listwatch record`, a list (`kubectl get -o json`), or a watch log (`kubectl get
+    /// --watch --output-watch-events -o json`), gzipped or not; a pipe is refused
+    pub(crate) file: PathBuf,
+
+    /// Play as fast as it was recorded (1), N times as fast, or without waiting (max)
+    #[arg(long, value_name = "1|N|max", value_parser = speed, default_value = "max", help_heading = "Playback")]
+    pub(crate) speed: Speed,
+
+    /// Split the answers into chunks of this size at the most
+    #[arg(long, value_name = "BYTES", value_parser = chunk, help_heading = "Playback")]
+    chunk: Option<NonZeroUsize>,
+
+    /// Count the broken lines of FILE instead of ending at the first
+    #[arg(long, help_heading = "Playback")]
+    pub(crate) skip_bad_lines: bool,
+
+    /// Keep objects as JSON text (raw), as their metadata alone (meta), or as parsed JSON (value)
+    #[arg(long = "type", value_name = "TYPE", value_enum, default_value_t = Kind::Raw, help_heading = "Informer")]
+    pub(crate) kind: Kind,
+
+    /// Deliver events in the order of their arrival, or key by key
+    #[arg(long, value_parser = order(), default_value = "arrival", help_heading = "Informer")]
+    pub(crate) order: Order,
+
+    /// Index the cache by `namespace`, `owner` or `label:NAME`; may be repeated
+    #[arg(long = "index", value_name = "INDEX", value_parser = index, help_heading = "Informer")]
+    pub(crate) indexes: Vec<IndexBy>,
+
+    /// The number of workers that take keys from the work queue
+    #[arg(long, value_name = "N", value_parser = workers, default_value_t = 2, help_heading = "Informer")]
+    pub(crate) workers: usize,
+
+    /// Print every event and then the cache, or the cache alone [default: the summary]
+    #[arg(long, value_enum, help_heading = "Output")]
+    pub(crate) print: Option<Print>,
+
+    /// Print a table, or one JSON object a line (kubectl's -o json)
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Speed {
+    Times(NonZeroU32),
+    Max,
+}
+
+#[derive(Clone, PartialEq)]
+pub(crate) enum IndexBy {
+    Namespace,
+    Label(String),
+    Owner,
+}
+
+impl ReplayOptions {
+    pub(crate) fn chunks(&self) -> Chunks {
+        self.chunk.map_or(Chunks::Recorded, |bytes| Chunks::AtMost(bytes.get()))
+    }
+}
+
+fn speed(text: &str) -> Result<Speed, &'static str> {
+    match text {
+        "max" => Ok(Speed::Max),
+        times => times.parse().map(Speed::Times).map_err(|_| "give a whole number from 1, or `max`"),
+    }
+}
+
+fn chunk(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "give a number of bytes from 1")
+}
+
+fn order() -> impl TypedValueParser<Value = Order> {
+    PossibleValuesParser::new(["arrival", "key"]).map(|order| match &*order {
+        "key" => Order::ByKey,
+        _ => Order::Arrival,
+    })
+}
+
+fn index(text: &str) -> Result<IndexBy, &'static str> {
+    match text.split_once(':') {
+        None if text == "namespace" => Ok(IndexBy::Namespace),
+        None if text == "owner" => Ok(IndexBy::Owner),
+        Some(("label", name)) if !name.is_empty() => Ok(IndexBy::Label(name.into())),
+        _ => Err("give `namespace`, `owner` or `label:NAME`"),
+    }
+}
+
+fn workers(text: &str) -> Result<usize, &'static str> {
+    let count = text.parse().ok().filter(|count| (1..=10_000).contains(count));
+    count.ok_or("give a number from 1 to 10000")
+}
+
+impl fmt::Display for IndexBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Namespace => f.write_str("namespace"),
+            Self::Owner => f.write_str("owner"),
+            Self::Label(name) => write!(f, "label:{name}"),
+        }
+    }
+}

@@ -4,7 +4,7 @@ use crate::{Controller, WIDGETS, is_settled};
 use core::time::Duration;
 use listwatch_runtime_smol::api::{ApiFn, ApiRequest};
 use listwatch_runtime_smol::{Client, Clock, Instant};
-use listwatch_tests::sim::{ApiServer, Trace};
+use listwatch_tests::sim::{ApiServer, Feed, Trace};
 use serde_json::json;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,7 +21,7 @@ fn a_function_that_panics_now_and_then_fails_one_call_and_the_key_is_retried() {
         }),
         clock.clone(),
     );
-    let entries = Controller::new(&clock, client).run(server.feed(), clock.sleep(Duration::from_secs(60)));
+    let entries = Controller::new(&clock, client).run(Feed::new(&server), clock.sleep(Duration::from_secs(60)));
     let said: Vec<_> = entries.iter().map(|(_, _, said)| *said).collect();
     assert_eq!(said[..2], ["panicked", "done"]);
     assert!(server.with(|inside| inside.store.objects().all(|(_, widget)| is_settled(widget))));

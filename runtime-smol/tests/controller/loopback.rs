@@ -7,7 +7,7 @@ use listwatch_runtime_smol::api::{Api, ApiError};
 use listwatch_runtime_smol::http::{Cluster, ClusterOptions};
 use listwatch_runtime_smol::transport::TransportErrorKind;
 use listwatch_runtime_smol::{Client, Clock, Executor, Instant, Resource, run};
-use listwatch_tests::sim::{ApiServer, Trace};
+use listwatch_tests::sim::{ApiServer, Feed, Trace};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::net::TcpListener;
@@ -19,7 +19,7 @@ fn the_same_controller_settles_over_real_sockets_by_a_real_clock_and_by_a_simula
         let server = ApiServer::new(WIDGETS, Trace::new(false));
         let client = Cluster::at(&serve(&server)).unwrap().client().unwrap();
         let client = Client::new(client, clock.clone());
-        let entries = Controller::new(&clock, client).run(server.feed(), async {
+        let entries = Controller::new(&clock, client).run(Feed::new(&server), async {
             for number in 0..20 {
                 let name = format!("w{number}");
                 server.with(|inside| inside.store.put(Instant::ZERO, &name, json!({ "wanted": number })));

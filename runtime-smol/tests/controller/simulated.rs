@@ -8,7 +8,7 @@ use listwatch_runtime_smol::file::Playback;
 use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::transport::ReadContext;
 use listwatch_runtime_smol::{Client, Clock, Instant};
-use listwatch_tests::sim::{ApiServer, Dice, Trace, Troubles};
+use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Feed, Trace, Troubles};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,9 +29,9 @@ fn hour(seed: u64) -> Ran {
     let (clock, mut dice) = (Clock::simulated(), Dice::new(seed));
     let server = ApiServer::new(WIDGETS, Trace::new(true));
     let now = clock.clone();
-    let line = server.line(Dice::new(dice.throw()), TROUBLES, move || now.now());
+    let line = ApiLine::new(&server, Dice::new(dice.throw()), TROUBLES, move || now.now());
     let controller = Controller::new(&clock, Client::new(line, clock.clone()));
-    let entries = controller.run(server.feed(), async {
+    let entries = controller.run(Feed::new(&server), async {
         for wanted in 0..200 {
             clock.sleep(Duration::from_millis(5 * dice.below(7_200))).await;
             let (name, now) = (format!("w{}", dice.below(12)), clock.now());
@@ -99,7 +99,7 @@ fn a_controller_does_to_its_recording_what_it_did_when_it_was_recorded() {
 #[test]
 fn a_call_that_was_given_up_before_it_was_polled_had_an_end_and_no_request() {
     let server = ApiServer::new(WIDGETS, Trace::new(true));
-    let mut line = server.line(Dice::new(1), Troubles::default(), || Instant::ZERO);
+    let mut line = ApiLine::new(&server, Dice::new(1), Troubles::default(), || Instant::ZERO);
     let request = ApiRequest::new(Method::Delete, format!("{WIDGETS}/a"));
     line.open(RequestId(1), &request);
     line.abort(RequestId(1));

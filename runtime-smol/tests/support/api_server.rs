@@ -6,7 +6,7 @@ use listwatch_runtime_smol::api::{ApiRequest, Method};
 use listwatch_runtime_smol::request::{Query, Request, RequestId};
 use listwatch_runtime_smol::transport::{Incoming, ReadContext};
 use listwatch_runtime_smol::{Instant, ListerWatcher};
-use listwatch_tests::sim::ApiServer;
+use listwatch_tests::sim::{ApiServer, Feed};
 use listwatch_tests::unpark::unpark_this_thread;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -55,7 +55,7 @@ fn read(connection: &TcpStream) -> Option<(String, ApiRequest)> {
 
 /// Answers a watch in chunks, until it is refused or its connection fails.
 fn watch(mut connection: &TcpStream, server: &ApiServer, request: &Request) -> io::Result<()> {
-    let (mut feed, waker) = (server.feed(), unpark_this_thread());
+    let (mut feed, waker) = (Feed::new(server), unpark_this_thread());
     // Late enough that every change has arrived. Since time does not pass, the watch has no end of its own.
     let now = Instant::ZERO + Duration::from_secs(1);
     feed.open(RequestId::default(), request);

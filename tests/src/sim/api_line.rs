@@ -74,13 +74,10 @@ const STEP: Duration = Duration::from_millis(5);
 const FIRST: u64 = 1_000_000;
 
 impl ApiLine {
-    pub(super) fn new(
-        server: ApiServer,
-        dice: Dice,
-        troubles: Troubles,
-        now: impl Fn() -> Instant + Send + 'static,
-    ) -> Self {
-        Self { server, dice, troubles, now: Time(Box::new(now)), open: BTreeMap::new() }
+    /// A transport for a client of `server`, with these faults. `now` is the client's clock, for requests that it gives up.
+    #[must_use]
+    pub fn new(server: &ApiServer, dice: Dice, troubles: Troubles, now: impl Fn() -> Instant + Send + 'static) -> Self {
+        Self { server: server.clone(), dice, troubles, now: Time(Box::new(now)), open: BTreeMap::new() }
     }
 
     /// How long one way takes: so many [`STEP`]s.

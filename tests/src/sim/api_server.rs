@@ -1,17 +1,14 @@
 //! A server of whole controllers: lists and watches for their informers, and answers to what they ask besides.
 
-use super::api_line::{ApiLine, Troubles};
-use super::dice::Dice;
-use super::feed::Feed;
 use super::store::Store;
 use super::trace::Trace;
-use listwatch_core::Instant;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-/// A store of JSON objects that lives by the clock of those that ask. A clone is the same server.
+/// A store of JSON objects that lives by the clock of its clients. A clone is the same server.
 ///
-/// It answers to [`ApiLine`]s, which are late and break, and tells what happens to [`Feed`]s, which are well.
+/// An [`ApiLine`](super::ApiLine) carries single requests to it, late or not at all. A [`Feed`](super::Feed) brings its
+/// lists and watches, without faults.
 #[derive(Clone, Debug)]
 pub struct ApiServer(Arc<Mutex<Inside>>);
 
@@ -31,18 +28,6 @@ impl ApiServer {
     #[must_use]
     pub fn new(collection: &str, trace: Trace) -> Self {
         Self(Arc::new(Mutex::new(Inside { store: Store::new(collection), trace, feeds: Vec::new() })))
-    }
-
-    /// A transport for an informer.
-    #[must_use]
-    pub fn feed(&self) -> Feed {
-        Feed::new(self.clone())
-    }
-
-    /// A transport for a client, on which such things happen. `now` is the client's clock, for what it gives up.
-    #[must_use]
-    pub fn line(&self, dice: Dice, troubles: Troubles, now: impl Fn() -> Instant + Send + 'static) -> ApiLine {
-        ApiLine::new(self.clone(), dice, troubles, now)
     }
 
     /// Looks at the server, or changes something; feeds hear of it.

@@ -33,8 +33,10 @@ struct Open {
 }
 
 impl Feed {
-    pub(super) fn new(server: ApiServer) -> Self {
-        Self { server, open: None }
+    /// A transport for an informer of `server`'s collection.
+    #[must_use]
+    pub fn new(server: &ApiServer) -> Self {
+        Self { server: server.clone(), open: None }
     }
 }
 

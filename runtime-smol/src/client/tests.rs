@@ -17,7 +17,7 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
-/// A server on which somebody else is quicker, so many times.
+/// A server on which another client is quicker, so many times.
 struct Contended(AtomicU32);
 
 impl ApiClient for Contended {
@@ -83,7 +83,7 @@ fn a_call_on_another_thread_takes_no_simulated_time_and_no_task_thinks_that_noth
     assert_eq!((answer, answered, slept), (Ok(json!({})), at(0), at(3_600_000)));
 }
 
-/// Answers after so long, by the time of the caller, and counts what was given up.
+/// Answers after this delay on the caller's clock, and counts the aborted calls.
 #[derive(Clone)]
 struct Delayed {
     delay: Duration,
@@ -268,7 +268,7 @@ fn a_transport_that_panics_when_it_is_opened_or_given_up_leaves_the_client_usabl
 
 #[test]
 fn a_request_whose_open_panicked_stayed_in_the_transport() {
-    /// Counts what is open, and panics then.
+    /// Counts the open requests, and panics then.
     struct Flawed(Arc<AtomicU32>);
     impl ApiTransport for Flawed {
         fn open(&mut self, _: RequestId, _: &ApiRequest) {

@@ -3,7 +3,7 @@ use crate::{Executor, run};
 use std::cell::RefCell;
 
 #[test]
-fn sleepers_wake_in_order_of_their_time_and_nobody_waits() {
+fn sleepers_wake_in_the_order_of_their_deadlines_and_take_no_real_time() {
     let (clock, executor, order) = (Clock::simulated(), Executor::new(), RefCell::new(Vec::new()));
     let sleeper = async |seconds: u64| {
         clock.sleep(Duration::from_secs(seconds)).await;
@@ -54,7 +54,7 @@ fn time_stands_still_while_something_runs_outside_and_ready_tasks_go_on() {
 }
 
 #[test]
-fn time_goes_on_when_who_waited_for_something_outside_gives_up_on_another_thread() {
+fn time_goes_on_when_a_guard_is_dropped_on_another_thread() {
     let clock = Clock::simulated();
     let outside = clock.outside();
     let (parks, parked) = std::sync::mpsc::channel();

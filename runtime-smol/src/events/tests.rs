@@ -16,7 +16,7 @@ use core::time::Duration;
 use smol::stream::{Stream, StreamExt};
 use std::sync::Arc;
 
-/// A server that answers everything with this status, and by default with an empty body.
+/// A server that answers every request with this status and this body.
 struct Answers(u16, Vec<Incoming>, &'static str);
 
 impl ListerWatcher for Answers {
@@ -34,7 +34,7 @@ impl ListerWatcher for Answers {
     fn abort(&mut self, _: RequestId) {}
 }
 
-/// What comes of waiting for so long, while somebody else takes the events.
+/// The result of a wait with this time limit, while a task takes the events.
 fn waits(status: u16, time: Duration) -> Result<(), NotSynced> {
     waits_for(Answers(status, Vec::new(), ""), time)
 }
@@ -63,7 +63,7 @@ fn timeouts(clock: &Clock) -> Vec<Duration> {
     timeouts
 }
 
-/// They broke and came back at the same nanosecond, too.
+/// Their watches also ended, and were opened again, at the same nanosecond.
 #[test]
 fn informers_with_the_defaults_asked_for_the_same_timeout() {
     let timeouts = timeouts(&Clock::real());
@@ -76,7 +76,7 @@ fn under_a_simulated_clock_each_run_asks_for_the_same_timeout() {
 }
 
 #[test]
-fn who_waits_is_told_at_once_where_waiting_does_not_help() {
+fn a_wait_that_needs_manual_intervention_fails_at_once() {
     let reason = waits(403, Duration::from_secs(3600)).unwrap_err();
     let said = reason.to_string();
     let InformerStatus::Failing { class: FailureClass::Forbidden, attempts: 1, .. } = reason.status else {
@@ -86,7 +86,7 @@ fn who_waits_is_told_at_once_where_waiting_does_not_help() {
 }
 
 #[test]
-fn who_waits_was_not_told_what_the_server_said() {
+fn a_failed_wait_did_not_show_the_message_of_the_server() {
     let body =
         r#"{"kind":"Status","reason":"Forbidden","code":403,"message":"pods is forbidden: User \"a\" cannot list"}"#;
     let error = waits_for(Answers(403, Vec::new(), body), Duration::from_secs(3600)).unwrap_err();
@@ -95,18 +95,18 @@ fn who_waits_was_not_told_what_the_server_said() {
         said.ends_with("; the last failure: status 403 Forbidden: pods is forbidden: User \"a\" cannot list"),
         "{said}"
     );
-    assert_eq!(format!("{error:?}"), said, "`main` shows what is behind its `Err` by `Debug`");
+    assert_eq!(format!("{error:?}"), said, "`main` shows its `Err` by `Debug`");
 }
 
 #[test]
-fn who_waits_for_a_time_is_told_what_is_going_on_then() {
+fn a_wait_that_reaches_its_deadline_fails_with_the_status_of_then() {
     let said = waits(500, Duration::from_secs(3600)).unwrap_err().to_string();
     assert!(said.starts_with("not synced: failing for 60 min: server error (status 500), "), "{said}");
     assert!(said.ends_with("; nothing listed yet; the last failure: status 500"), "{said}");
 }
 
 #[test]
-fn who_waits_for_events_that_nobody_takes_any_more_is_told_so() {
+fn a_wait_for_events_that_are_dropped_fails_as_stopped() {
     let clock = Clock::simulated();
     let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
     let events = Events::start(Driver::new(informer, Answers(200, Vec::new(), "")), clock.clone());
@@ -118,7 +118,7 @@ fn who_waits_for_events_that_nobody_takes_any_more_is_told_so() {
 
 #[cfg(feature = "file")]
 #[test]
-fn who_waits_for_a_state_that_comes_goes_on_when_it_is_in_the_cache() {
+fn a_wait_for_the_first_state_ends_when_it_is_in_the_cache() {
     use crate::file::Playback;
     let (clock, executor) = (Clock::simulated(), Executor::new());
     let capture = Playback::from_file("../tests/data/captures/gap.jsonl.gz").unwrap();
@@ -131,7 +131,7 @@ fn who_waits_for_a_state_that_comes_goes_on_when_it_is_in_the_cache() {
         smol::future::or(taken, synced).await;
     });
     assert!(!events.driver().informer().cache().is_empty());
-    assert_eq!(run(&clock, &executor, events.synced()), Ok(()), "and who asks later goes on at once");
+    assert_eq!(run(&clock, &executor, events.synced()), Ok(()), "a later wait ends at once");
 }
 
 /// Refuses a request when something else is over, and is pending until then.
@@ -182,7 +182,7 @@ fn a_server_in_simulated_time_answers_by_it_though_its_transport_is_pending() {
     assert_eq!(clock.now(), Instant::ZERO + Duration::from_secs(5));
 }
 
-/// A server that never lets anybody wait: an empty list, and then a watch with many events.
+/// A server whose bytes are always ready: an empty list, and then a watch with many events.
 #[derive(Default)]
 struct Floods {
     opened: u32,
@@ -224,7 +224,7 @@ impl ListerWatcher for Floods {
     fn abort(&mut self, _: RequestId) {}
 }
 
-/// The keys that the flood tells of, and then the end.
+/// The keys of the flood, and then the end.
 fn flood(clock: &Clock) -> impl Stream<Item = Key> + Unpin + use<> {
     let mut config = InformerConfig::default();
     config.reflector.watch_list = false;
@@ -233,7 +233,7 @@ fn flood(clock: &Clock) -> impl Stream<Item = Key> + Unpin + use<> {
     events.filter_map(|event| event.key().cloned()).take(FLOOD as usize)
 }
 
-/// Takes the keys in a task beside one that reconciles, and says how many are reconciled when all are taken.
+/// Takes the keys in one task, reconciles them in another, and returns how many are reconciled when all are taken.
 fn reconciled_meanwhile() -> u32 {
     let done = AtomicU32::new(0);
     let (clock, executor) = (Clock::simulated(), Executor::new());
@@ -259,9 +259,9 @@ fn events_that_are_always_ready_let_reconciles_run() {
     assert!(meanwhile > FLOOD / 2, "{meanwhile} of {FLOOD} keys are reconciled when all are told");
 }
 
-/// No executor: a loop that polls one future and then the other.
+/// Without an executor: a loop that polls one future and then the other.
 #[test]
-fn events_that_are_always_ready_return_to_whoever_polls_them() {
+fn events_that_are_always_ready_return_to_their_caller_now_and_then() {
     let clock = Clock::simulated();
     let (mut events, mut told, mut turns) = (flood(&clock), 0, 0);
     let mut cx = Context::from_waker(Waker::noop());
@@ -274,7 +274,7 @@ fn events_that_are_always_ready_return_to_whoever_polls_them() {
     assert!(turns > 100, "{turns} turns for the others in {told} events");
 }
 
-/// Waits for its peer in each read and then asks for the next one at once, so many times, and is pending then.
+/// Blocks in each read and then asks for the next one at once, so many times, and is pending then.
 struct AsksAgain(u32);
 
 impl ListerWatcher for AsksAgain {

@@ -11,10 +11,12 @@
 //! | Which cluster, which credentials? | [`http::Cluster`]: kubeconfig, or the service account of the pod | `clientcmd`, `rest.Config` |
 //! | Of which type are the objects? | [`Object<T>`](Object) with any serde type, [`Raw`] or [`MetadataOnly`] | typed, unstructured, metadata clients |
 //! | When is the cache complete? | [`Events::synced`] | `WaitForCacheSync` |
-//! | How are objects read, by key, index or label? | [`Indexer`], the cache of an informer; [`Shared`] between tasks | `Indexer`, listers |
+//! | How are objects read? | from an [`Indexer`]: by key, [index](IndexerIn::by_index) or [label selector](IndexerIn::select); [`Shared`] between tasks | `Indexer`, listers |
 //! | When is a key retried? | a [`RateLimiter`] of the [`WorkQueue`], by default [`ExponentialBackoff`] | `workqueue` |
 //! | Which code calls the reconcile function? | [`Workers`]; the function returns an [`Outcome`] | `processNextWorkItem` |
+//! | How does a controller shut down? | [`SharedWorkQueue::shut_down_with_drain`], then [`Workers::ended`] | `ShutDownWithDrain` |
 //! | What happens on a 410, a 429, a denial? | [`Event::Failed`]; [`REACTIONS`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
+//! | What is the informer doing now? | [`InformerStatus`], by [`Informer::status`] | – |
 //! | How does a program create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
 //! | How is a controller tested without a cluster? | [`Clock::simulated`], [`file::Playback`], [`ApiFn`] | fake clientset |
 //! | How is a session with a cluster recorded? | [`file::Recorder`], in front of any transport | – |

@@ -3,6 +3,7 @@
 
 mod circles;
 mod crates;
+mod dependencies;
 mod paths;
 mod sizes;
 mod tokens;

@@ -92,6 +92,7 @@
 //! [`RequestId`]: request::RequestId
 //! [`SharedWorkQueue`]: sync::SharedWorkQueue
 #![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     test,

@@ -119,6 +119,7 @@
 //! | `http` (default) | [`http`]: clusters, lists, watches and calls over HTTP and TLS |
 //! | `file` (default) | [`mod@file`]: recording any transport, and playing recordings |
 //! | `cli` | the `listwatch` command; no API |
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod budget;
 mod caught;

@@ -36,6 +36,7 @@
 //! assert_eq!(bytes, 455_970);
 //! # Ok::<(), listwatch_transport_file::CaptureError>(())
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod error;
 mod playback;

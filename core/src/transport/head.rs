@@ -1,5 +1,9 @@
 use alloc::sync::Arc;
 use core::time::Duration;
+use jiff::civil::DateTime;
+
+/// The date that [`http_date`] counts from.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// The status and those headers of an answer that the machines use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,26 +42,12 @@ fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// Seconds since 1970 of a date as HTTP has them today: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).
+/// The seconds from 1970 to a date in the form that HTTP prefers, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section
+/// 5.6.7). The name of the day is not compared.
 fn http_date(text: &str) -> Option<u64> {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let mut parts = text.trim().split(' ').skip(1);
-    let day: u64 = parts.next()?.parse().ok()?;
-    let name = parts.next()?;
-    let month = MONTHS.iter().position(|month| *month == name)? as u64;
-    let year: u64 = parts.next()?.parse().ok().filter(|year| (1970..=9999).contains(year))?;
-    let mut clock = parts.next()?.splitn(3, ':').map(str::parse::<u64>);
-    let (hour, minute, second) = (clock.next()?.ok()?, clock.next()?.ok()?, clock.next()?.ok()?);
-    let is_one = (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60;
-    (is_one && parts.eq(["GMT"])).then(|| days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second)
-}
-
-/// Days from the first of January 1970; `month` counts from zero, `day` from one.
-fn days(year: u64, month: u64, day: u64) -> u64 {
-    // In years that begin in March, the leap day comes last.
-    let (year, month) = if month < 2 { (year - 1, month + 10) } else { (year, month - 2) };
-    let in_year = (153 * month + 2) / 5 + day - 1;
-    year * 365 + year / 4 - year / 100 + year / 400 + in_year - 719_468
+    let (_day_name, date) = text.trim().split_once(' ')?;
+    let date = DateTime::strptime("%d %b %Y %H:%M:%S GMT", date).ok()?;
+    date.duration_since(EPOCH).as_secs().try_into().ok()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod writer;
 
 use crate::capture::format::{End, Line, Payload, Record, RequestRecord, ResponseRecord, Text, VERSION};
 use core::task::Poll;
+use jiff::Timestamp;
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::time::earliest;
 use listwatch_core::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
@@ -107,8 +108,10 @@ impl<L: ListerWatcher> Recorder<L> {
     }
 
     fn on(mut writer: CaptureWriter, transport: L, config: RecorderConfig) -> Result<Self, CaptureError> {
-        let started = config.started.map(|started| humantime::format_rfc3339_seconds(started).to_string());
-        writer.write(Line::Start { version: VERSION, started: started.map(|started| Text(started.into())) })?;
+        // The format knows no date that RFC 3339 cannot write.
+        let started = config.started.and_then(|started| Timestamp::try_from(started).ok());
+        let started = started.map(|started| Text(format!("{started:.0}").into()));
+        writer.write(Line::Start { version: VERSION, started })?;
         Ok(Self {
             transport,
             writer,

@@ -248,6 +248,21 @@ fn a_recording_bears_its_date() {
 }
 
 #[test]
+fn a_recording_dated_before_1970_or_after_9999_panicked() {
+    use std::time::UNIX_EPOCH;
+    for (started, first_line) in [
+        (UNIX_EPOCH - Duration::from_secs(1), "{\"capture\":1,\"started\":\"1969-12-31T23:59:59Z\"}\n"),
+        (UNIX_EPOCH + Duration::from_secs(1 << 40), "{\"capture\":1}\n"),
+    ] {
+        let path = no_file("out-of-range.jsonl");
+        let config = RecorderConfig::new().started(started);
+        let transport = Playback::from_file(bundled("chaos")).unwrap();
+        Recorder::create(&path, &Resource::new(PODS), transport, config).unwrap().finish().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), first_line);
+    }
+}
+
+#[test]
 fn secrets_are_recorded_only_on_request() {
     let create = |config| {
         let path = no_file("secrets.jsonl");

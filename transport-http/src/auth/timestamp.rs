@@ -1,24 +1,38 @@
-use std::time::{Duration, SystemTime};
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+use jiff::fmt::temporal::Pieces;
+use std::borrow::Cow;
+use std::time::SystemTime;
 
-/// Reads a date as RFC 3339 has them: `2026-11-20T10:43:37Z`, with a fraction or an offset if it likes.
+/// The point from which [`SystemTime`] counts.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
+/// The digits of a fraction of a second that count.
+const NANOSECONDS: usize = 9;
+
+/// Parses a date by RFC 3339, such as `2026-11-20T10:43:37Z`. Returns `None` for any other text and for dates before 1970.
+///
+/// The date keeps its offset apart from its clock: a [`Timestamp`](jiff::Timestamp) ends a day before the year 9999 does,
+/// and plugins write the last second of that year for "never".
 pub(super) fn parse(text: &str) -> Option<SystemTime> {
-    let (date, time) = text.split_once(['T', 't', ' '])?;
-    let (clock, offset) = split_offset(time)?;
-    let there = humantime::parse_rfc3339_weak(&format!("{date}T{clock}Z")).ok()?;
-    let by = Duration::from_secs(offset.unsigned_abs());
-    if offset < 0 { there.checked_add(by) } else { there.checked_sub(by) }
+    // RFC 3339 demands seconds, jiff does not.
+    let has_seconds = text.as_bytes().get(16) == Some(&b':');
+    let text = cut_fraction(text);
+    let pieces = Pieces::parse(&*text).ok().filter(|_| has_seconds)?;
+    let clock = pieces.date().to_datetime(pieces.time()?);
+    let offset = SignedDuration::from_secs(pieces.to_numeric_offset()?.seconds().into());
+    let since_epoch = clock.duration_since(EPOCH) - offset;
+    SystemTime::UNIX_EPOCH.checked_add(since_epoch.try_into().ok()?)
 }
 
-/// The time of day, and by how many seconds it is ahead of UTC.
-fn split_offset(time: &str) -> Option<(&str, i64)> {
-    if let Some(clock) = time.strip_suffix(['Z', 'z']) {
-        return Some((clock, 0));
+/// Drops digits below the nanosecond, which RFC 3339 allows and jiff refuses.
+fn cut_fraction(text: &str) -> Cow<'_, str> {
+    let Some((clock, rest)) = text.split_once('.') else { return text.into() };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    if digits <= NANOSECONDS {
+        return text.into();
     }
-    let at = time.rfind(['+', '-'])?;
-    let (hours, minutes) = time[at + 1..].split_once(':')?;
-    let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
-    let seconds = i64::from(hours) * 3600 + i64::from(minutes) * 60;
-    (hours < 24 && minutes < 60).then(|| (&time[..at], if time[at..].starts_with('-') { -seconds } else { seconds }))
+    format!("{clock}.{}{}", &rest[..NANOSECONDS], &rest[digits..]).into()
 }
 
 #[cfg(test)]
@@ -37,9 +51,13 @@ mod tests {
             ("2000-03-01T00:00:00Z", 951_868_800),
             ("2026-11-20T10:43:07Z", 1_795_171_387),
             ("2026-11-20T10:43:07.123456Z", 1_795_171_387),
+            ("2026-11-20T10:43:07.1234567890123Z", 1_795_171_387),
+            ("2026-11-20 10:43:07z", 1_795_171_387),
+            ("2016-12-31T23:59:60Z", 1_483_228_799),
             ("2026-11-20T12:43:07+02:00", 1_795_171_387),
             ("2026-11-20t09:13:07-01:30", 1_795_171_387),
             ("9999-12-31T23:59:59Z", 253_402_300_799),
+            ("9999-12-31T23:59:59-10:00", 253_402_336_799),
         ] {
             assert_eq!(seconds(text), Some(expected), "{text}");
         }

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Somebody who waits for an answer, until he hangs up. A clone is the same one.
+/// Tells the thread of a request that its caller no longer waits. A clone is the same token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CancelToken(Arc<AtomicBool>);
 
 impl CancelToken {
-    pub(crate) fn hang_up(&self) {
+    pub(crate) fn cancel(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 

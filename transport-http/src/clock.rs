@@ -1,4 +1,4 @@
-//! The one place that asks what time it is: credentials expire by the clock on the wall, whatever the machines' time is.
+//! The only module that reads the system's clocks: credentials expire by them, whatever time the machines are given.
 #![expect(clippy::disallowed_methods, reason = "credentials expire by these clocks")]
 
 use std::time::{Instant, SystemTime};

@@ -5,11 +5,11 @@ use crate::transport::HttpTransport;
 use crate::warning::ConfigWarning;
 use std::sync::Arc;
 
-/// A cluster that can be talked to: an API server, whom to trust there, and in whose name to ask.
+/// An API server, the certificate authority that it is trusted by, and the credential that requests carry.
 ///
-/// A clone is the same cluster. Its transports share the configuration, the credentials and one limit on open requests.
-/// Tokens, certificates and the authority are read again when their files change, and exec plugins are run again when
-/// what they gave expires, or when the server does not accept it.
+/// A clone is the same cluster. Its transports and clients share the configuration, the credential and one limit on open
+/// requests. Changed files with tokens, certificates and authorities are read again. An exec plugin runs again when its
+/// credential expires, or when the server refuses the credential.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
@@ -17,18 +17,22 @@ use std::sync::Arc;
 ///
 /// let cluster = Cluster::infer()?;
 /// println!("{} in {}", cluster.server(), cluster.namespace());
-/// let transport = cluster.transport()?;
+/// let transport = cluster.transport()?; // for a reflector
+/// let client = cluster.client()?; // for single requests
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// Where standard input is a terminal, an exec plugin may ask there, unless its `interactiveMode` or
-/// [`ClusterOptions::interactive`] says no. One that may not has a process group of its own, which ends with the last
-/// request that waits for it: a transport that is dropped leaves nothing behind. What cannot be helped: where this process
-/// ends without dropping its transports, by `SIGKILL` or [`std::process::exit`], such a plugin goes on until it ends by
-/// itself, and Ctrl-C does not reach it.
+/// # Exec plugins
 ///
-/// What is not there: `auth-provider`, which Kubernetes has removed.
+/// If standard input is a terminal, a plugin may prompt there, unless its `interactiveMode` or
+/// [`ClusterOptions::interactive`](crate::ClusterOptions::interactive) forbids it. A plugin that may not prompt gets its
+/// own process group, which ends with the last request that waits for it. A dropped transport leaves no process behind.
+///
+/// If this process ends without dropping its transports, by `SIGKILL` or [`std::process::exit`], such a plugin runs on
+/// until it ends by itself; Ctrl-C does not reach it.
+///
+/// `auth-provider` is not supported: Kubernetes removed it in 1.26.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     server: Arc<Server>,
@@ -47,32 +51,39 @@ impl Cluster {
         Self { server, context, namespace, warnings: warnings.into() }
     }
 
-    /// A transport for one reflector. Fails if a certificate cannot be used any more.
+    /// Makes a transport for one reflector. It opens no connection yet.
+    ///
+    /// # Errors
+    /// If the certificates, which are read now, cannot be used.
     pub fn transport(&self) -> Result<HttpTransport, ConfigError> {
         self.server.check()?;
         Ok(HttpTransport::over(self.server.clone()))
     }
 
-    /// A client for single requests: to read, to change, to discover. Fails as [`transport`](Self::transport) does.
+    /// Makes a client for single requests. It opens no connection yet.
+    ///
+    /// # Errors
+    /// As [`transport`](Self::transport).
     pub fn client(&self) -> Result<HttpClient, ConfigError> {
         self.server.check()?;
         Ok(HttpClient::over(self.server.clone()))
     }
 
-    /// The address of the server.
+    /// Returns the URL of the server, without a slash at its end.
     #[must_use]
     pub fn server(&self) -> &str {
         self.server.base()
     }
 
-    /// Whether an exec plugin may ask somebody at the terminal, which then should not be written to: before a first answer,
-    /// and when a credential has expired.
+    /// Returns whether an exec plugin may prompt at the terminal.
+    ///
+    /// If so, a program should not write to the terminal before its first response, and while a credential is renewed.
     #[must_use]
-    pub fn may_ask(&self) -> bool {
-        self.server.may_ask()
+    pub fn may_prompt(&self) -> bool {
+        self.server.may_prompt()
     }
 
-    /// What is risky about the configuration, for whoever runs the program.
+    /// Returns the risks of this configuration. A program should show them to its operator.
     ///
     /// ```
     /// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
@@ -90,13 +101,13 @@ impl Cluster {
         &self.warnings
     }
 
-    /// The context, where a kubeconfig has one.
+    /// Returns the name of the kubeconfig's context; `None` without a kubeconfig.
     #[must_use]
     pub fn context(&self) -> Option<&str> {
         self.context.as_deref()
     }
 
-    /// The namespace of the context, or of the pod; `default` where none is named.
+    /// Returns the namespace of the context or of the pod, else `default`.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace

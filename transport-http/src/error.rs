@@ -3,12 +3,13 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// The longest message: several paths may be in it.
+/// The longest message in characters. A message may name several paths.
 const MOST: usize = 8 * 1024;
 
-/// Why a cluster's configuration, or a credential that it names, cannot be used: where, what, and what to do about it.
-/// It never quotes a credential, and shows what it quotes on one line and without what steers a terminal.
-/// [`Debug`](fmt::Debug) is the same as [`Display`](fmt::Display), for a `main` that returns it.
+/// An unusable configuration or credential: the place, the fault, and a remedy.
+///
+/// The message never contains a credential. It has one line; control characters of quoted text are escaped.
+/// [`Debug`](fmt::Debug) equals [`Display`](fmt::Display), because a `main` that returns the error prints the former.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ConfigError {
     message: String,
@@ -20,23 +21,25 @@ impl ConfigError {
         Self { message: message.into(), missing: false }
     }
 
-    /// Nothing is there that could be wrong.
+    /// No configuration was found.
     pub(crate) fn missing(message: String) -> Self {
         Self { message, missing: true }
     }
 
-    /// Whether nothing says which cluster is meant: no kubeconfig, no pod. Who can do without a cluster goes on without.
+    /// Returns whether no configuration was found: neither a kubeconfig nor the service account of a pod.
+    ///
+    /// A program that works without a cluster too can ignore such an error.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         self.missing
     }
 
-    /// A file that cannot be read, and what it is for.
+    /// A file that cannot be read. `what` names its purpose.
     pub(crate) fn unreadable(what: &str, file: &Path, error: &io::Error) -> Self {
         Self::new(format!("{what} {} cannot be read: {error}", file.display()))
     }
 
-    /// The same, within something larger.
+    /// The same fault, with `place` in front.
     #[must_use]
     pub(crate) fn within(self, place: &str) -> Self {
         Self { message: format!("{place}: {}", self.message), ..self }

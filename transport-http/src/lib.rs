@@ -1,4 +1,15 @@
-//! List, watch and single requests over HTTP/1.1, with [`ureq`]: clusters as kubectl knows them, credentials that expire, TLS, proxies.
+//! Kubernetes lists, watches and single requests over HTTP/1.1, with the configuration and the credentials of kubectl.
+//!
+//! | to | use |
+//! |---|---|
+//! | find a cluster by kubeconfig, in a pod, or by address | [`Cluster::infer`], [`Cluster::from_kubeconfig`], [`Cluster::at`] |
+//! | choose context, user, time limits and environment | [`ClusterOptions`] |
+//! | list and watch for one reflector | [`Cluster::transport`], which makes an [`HttpTransport`] |
+//! | read, create, change, delete and discover | [`Cluster::client`], which makes an [`HttpClient`] |
+//! | report an unusable configuration | [`ConfigError`] |
+//! | report a risky configuration | [`Cluster::warnings`], a list of [`ConfigWarning`] |
+//!
+//! The smallest program opens a list. An informer of `listwatch-core` does so by itself.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
@@ -6,15 +17,19 @@
 //! use listwatch_core::ListerWatcher;
 //! use listwatch_transport_http::Cluster;
 //!
-//! let cluster = Cluster::infer()?; // $KUBECONFIG, ~/.kube/config, or the pod this runs in
-//! let mut transport = cluster.transport()?; // one for each reflector
+//! let cluster = Cluster::infer()?; // $KUBECONFIG, ~/.kube/config, or the service account of a pod
+//! let mut transport = cluster.transport()?; // one transport for each reflector
 //! transport.open(RequestId(1), &Request::parse("/api/v1/pods?limit=500"));
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! The crate reads kubeconfigs, runs exec plugins, reloads rotated tokens and certificates, and goes through HTTP and
+//! SOCKS proxies. [`ureq`] speaks HTTP and rustls speaks TLS; neither shows in a public signature.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+// What users see.
 mod client;
 mod cluster;
 mod error;
@@ -23,16 +38,21 @@ mod shorthands;
 mod transport;
 mod warning;
 
+// A server, and the requests to it.
+mod limits;
+mod request;
+mod server;
+
+// What a server needs: its configuration, the way to it, credentials.
 mod auth;
-mod cancel;
-mod clock;
 mod config;
 mod connect;
-mod limits;
+
+// Tools.
+mod cancel;
+mod clock;
 mod reloaded;
-mod request;
 mod secret;
-mod server;
 
 pub use client::HttpClient;
 pub use cluster::Cluster;
@@ -40,3 +60,16 @@ pub use error::ConfigError;
 pub use options::ClusterOptions;
 pub use transport::HttpTransport;
 pub use warning::ConfigWarning;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_types_cross_threads() {
+        fn error<T: std::error::Error + Send + Sync + 'static>() {}
+        fn shared<T: Send + Sync + 'static>() {}
+        error::<ConfigError>();
+        shared::<(Cluster, ClusterOptions, HttpClient, HttpTransport, ConfigWarning)>();
+    }
+}

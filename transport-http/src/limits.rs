@@ -1,13 +1,16 @@
 use std::time::Duration;
 
-/// What is limited.
+/// The limits of one cluster's requests. [`ClusterOptions`](crate::ClusterOptions) documents and sets them.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     pub(crate) connect_timeout: Duration,
+    /// `None` for no limit.
     pub(crate) idle_timeout: Option<Duration>,
+    /// `None` for the system's own.
     pub(crate) keep_alive: Option<Duration>,
     pub(crate) exec_timeout: Duration,
     pub(crate) max_requests: usize,
+    /// In bytes, decompressed.
     pub(crate) max_answer: usize,
 }
 

@@ -12,13 +12,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a cluster is found, and what limits its connections have. [`Cluster::infer`] and its neighbours use the defaults.
+/// The choice of a cluster, and the limits of its connections. [`Cluster::infer`] and its neighbours use the defaults.
+///
+/// A method that ends a chain reads the configuration and returns a [`Cluster`]: [`infer`](Self::infer),
+/// [`kubeconfig`](Self::kubeconfig), [`kubeconfig_text`](Self::kubeconfig_text) and [`at`](Self::at).
 ///
 /// ```no_run
 /// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
 /// use listwatch_transport_http::ClusterOptions;
+/// use std::time::Duration;
 ///
-/// let cluster = ClusterOptions::new().context("staging").max_requests(20).infer()?;
+/// let options = ClusterOptions::new().context("staging").connect_timeout(Duration::from_secs(5)).max_requests(20);
+/// let cluster = options.infer()?;
 /// # Ok(())
 /// # }
 /// ```
@@ -32,17 +37,17 @@ pub struct ClusterOptions {
     limits: Limits,
 }
 
-/// As good as for ever, and still a time that clocks can count to.
+/// The longest time limit. Clocks can still add it.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// No system takes much more.
+/// The longest keep-alive limit: systems take little more.
 const LONGEST_KEEP_ALIVE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Reads a variable of the environment.
+/// Looks up an environment variable.
 type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 impl ClusterOptions {
-    /// The defaults.
+    /// Returns the defaults, which the setters name.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -55,100 +60,109 @@ impl ClusterOptions {
         }
     }
 
-    /// The context of the kubeconfig, instead of its current one.
+    /// Chooses a context of the kubeconfig; its `current-context` unless set.
     #[must_use]
     pub fn context(mut self, name: impl Into<String>) -> Self {
         self.context = Some(name.into());
         self
     }
 
-    /// Asks in the name of this user, whoever has the credentials: `kubectl --as`. In a kubeconfig it is `as`, which this
-    /// replaces, with the groups named there.
+    /// Sends requests in the name of this user, as `kubectl --as` does.
+    ///
+    /// It replaces `as` of the kubeconfig together with its groups, uid and extra fields.
     #[must_use]
     pub fn impersonate(mut self, user: impl Into<String>) -> Self {
         self.user = Some(user.into());
         self
     }
 
-    /// How long connecting may take, TLS included, but not the resolution of the server's name: 30 s.
+    /// Limits the time to connect, TLS handshake included: 30 s unless set. The limit does not cover name resolution.
     #[must_use]
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.limits.connect_timeout = limit.min(LONGEST);
         self
     }
 
-    /// How long a server may be silent while it owes an answer: 60 s. For a watch, the time after which the server ends
-    /// it is added; `None` for no limit, which leaves it to whoever opened the request.
+    /// Limits how long a server may send nothing while it owes a response: 60 s unless set.
+    ///
+    /// A watch may be silent for its own `timeoutSeconds` and this limit together. `None` sets no limit; then the caller that
+    /// opened the request needs a deadline of its own.
     #[must_use]
     pub fn idle_timeout(mut self, limit: Option<Duration>) -> Self {
         self.limits.idle_timeout = limit.map(|limit| limit.min(LONGEST));
         self
     }
 
-    /// How long a peer may acknowledge nothing before its connection counts as dead: 50 s, which a silent watch notices by
-    /// TCP keep-alive (client-go's HTTP/2 pings take 45 s). The first probe goes out after two fifths of it, two more
-    /// follow a fifth apart; on Linux the limit holds for sent data too (`TCP_USER_TIMEOUT`). Systems count in whole
-    /// seconds, so less than 5 s is not kept exactly. `None` leaves it to the system, which notices after hours.
+    /// Limits how long a peer may acknowledge nothing before its connection fails: 50 s unless set.
     ///
-    /// Behind a proxy the peer is the proxy: whether it notices that the server has gone is its own affair.
+    /// TCP keep-alive probes detect the dead peer of a silent watch; client-go's HTTP/2 pings take 45 s. The first probe follows
+    /// after two fifths of the limit, and two more follow a fifth apart. On Linux the limit also holds for sent data
+    /// (`TCP_USER_TIMEOUT`). Systems count in whole seconds, so a limit below 5 s is inexact. `None` leaves the decision to the
+    /// system, which takes hours.
+    ///
+    /// Behind a proxy the peer is the proxy, which may hide that the server vanished.
     #[must_use]
     pub fn keep_alive(mut self, limit: Option<Duration>) -> Self {
         self.limits.keep_alive = limit.map(|limit| limit.min(LONGEST_KEEP_ALIVE));
         self
     }
 
-    /// Whether an exec plugin may ask somebody on standard input, if its `interactiveMode` lets it: where that is a
-    /// terminal. A program that reads standard input itself says no.
+    /// Sets whether an exec plugin may prompt on standard input, if its `interactiveMode` allows it.
     ///
-    /// A plugin that may ask stays in the process group of this program, because another one could not read from the
-    /// terminal. So Ctrl-C reaches it as well, and when it is ended early, its own children are not.
+    /// Unless set, a plugin may prompt if standard input is a terminal. A program that reads standard input itself sets
+    /// `false`.
+    ///
+    /// A plugin that may prompt stays in the process group of this program, because another group cannot read the terminal.
+    /// Therefore Ctrl-C reaches it, and an early end does not kill its children.
     #[must_use]
-    pub fn interactive(mut self, may_ask: bool) -> Self {
-        self.interactive = may_ask;
+    pub fn interactive(mut self, may_prompt: bool) -> Self {
+        self.interactive = may_prompt;
         self
     }
 
-    /// How long an exec plugin may run: 60 s, and no longer than a request waits for it.
+    /// Limits the run time of an exec plugin: 60 s unless set. A plugin also ends with the last request that waits for it.
     #[must_use]
     pub fn exec_timeout(mut self, limit: Duration) -> Self {
         self.limits.exec_timeout = limit.min(LONGEST);
         self
     }
 
-    /// How many requests the transports and the clients of the cluster may have open at once, each with a thread and a
-    /// connection: 256. One more fails at once. A client that is called on a thread of its caller's is not counted.
+    /// Limits the open requests of all transports and clients of the cluster: 256 unless set. One more fails at once.
+    ///
+    /// Each of them has a thread and a connection. Blocking calls of a client run on the caller's thread, and do not count.
     #[must_use]
     pub fn max_requests(mut self, limit: usize) -> Self {
         self.limits.max_requests = limit;
         self
     }
 
-    /// How many bytes a client takes as one answer, decompressed: 128 MiB. A transport has no such limit, because it
-    /// stores nothing.
+    /// Limits the bytes of one response to a client, decompressed: 128 MiB unless set.
+    ///
+    /// A transport has no such limit, because it stores nothing.
     #[must_use]
     pub fn max_answer(mut self, limit: usize) -> Self {
         self.limits.max_answer = limit;
         self
     }
 
-    /// Variables that stand in for those of the process: `KUBECONFIG`, `HOME`, those of a pod, and those of proxies.
+    /// Replaces the environment variables of the process: `KUBECONFIG`, `HOME`, those of pods, and those of proxies.
     #[must_use]
     pub fn env(mut self, read: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         self.env = Arc::new(read);
         self
     }
 
-    /// The folder of a pod's service account, if not `/var/run/secrets/kubernetes.io/serviceaccount`.
+    /// Sets the folder of the pod's service account: `/var/run/secrets/kubernetes.io/serviceaccount` unless set.
     #[must_use]
     pub fn service_account(mut self, folder: impl Into<PathBuf>) -> Self {
         self.service_account = folder.into();
         self
     }
 
-    /// The cluster of `$KUBECONFIG`, of `~/.kube/config`, or of the pod that this runs in; what comes first counts.
+    /// Finds a cluster: by `$KUBECONFIG`, else by `~/.kube/config`, else by the service account of this pod.
     ///
     /// # Errors
-    /// Where there is none of them ([`ConfigError::is_missing`]), or the first one cannot be read or used.
+    /// If none of them exists ([`ConfigError::is_missing`]), or if the first that exists cannot be used.
     pub fn infer(&self) -> Result<Cluster, ConfigError> {
         let listed = (self.env)("KUBECONFIG").filter(|list| !list.is_empty());
         let files: Vec<PathBuf> = match &listed {
@@ -172,21 +186,21 @@ impl ClusterOptions {
         }
     }
 
-    /// The cluster of this kubeconfig.
+    /// Reads a kubeconfig from a file.
     ///
     /// # Errors
-    /// Where the file, or a file that it names, cannot be read or used, and where it has no such context.
+    /// If the file, or a file that it names, cannot be read or used, and if it lacks the context.
     pub fn kubeconfig(&self, path: impl AsRef<Path>) -> Result<Cluster, ConfigError> {
         self.build(Kubeconfig::of(path.as_ref())?.settings(self.context.as_deref(), self.interactive)?)
     }
 
-    /// The cluster of a kubeconfig that is text.
+    /// Reads a kubeconfig from a string.
     ///
-    /// The text must not name files: it has no folder for relative paths. A plugin named in it is looked up in `$PATH` and
-    /// run. Accept such text only from a trusted source.
+    /// The text must not name files, because relative paths would have no folder. An exec plugin named in it is found in
+    /// `$PATH` and run, so accept the text only from a trusted source.
     ///
     /// # Errors
-    /// Where the text is no kubeconfig, names a file, or has no such context, and where its entries cannot be used.
+    /// If the text is no kubeconfig, names a file, lacks the context, or has entries that cannot be used.
     ///
     /// ```
     /// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
@@ -206,10 +220,10 @@ impl ClusterOptions {
         self.build(Kubeconfig::of_text(text)?.settings(self.context.as_deref(), self.interactive)?)
     }
 
-    /// The server at this address, without a credential: what `kubectl proxy` offers, say.
+    /// Uses the API server at this URL without a credential.
     ///
     /// # Errors
-    /// Where the address is no address of an HTTP server, or the environment names a proxy that cannot be used.
+    /// If the URL is not one of an HTTP server, or if the environment names an unusable proxy.
     pub fn at(&self, url: &str) -> Result<Cluster, ConfigError> {
         self.build(Settings::of_server(url.to_owned(), "the given server".to_owned()))
     }
@@ -221,7 +235,7 @@ impl ClusterOptions {
         let namespace = std::mem::take(&mut settings.namespace);
         let context = settings.context.take();
         let mut warnings = std::mem::take(&mut settings.warnings);
-        let user = (!matches!(settings.login, Login::Nobody)).then(|| settings.user_place.clone());
+        let user = (!matches!(settings.login, Login::None)).then(|| settings.user_place.clone());
         let server = Server::new(settings, self.limits.clone(), &|name| (self.env)(name))?;
         if let Some(place) = user.filter(|_| server.sends_plaintext()) {
             warnings.push(ConfigWarning::PlainCredential { place, server: server.base().to_owned() });

@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a file counts as unchanged if its time and its length say so.
+/// How long a file with the same time and length counts as unchanged.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// No certificate and no token is larger than this.
+/// The largest file that is read, in bytes. Certificates and tokens are smaller.
 const MAX_FILE: u64 = 4 << 20;
 
-/// A file that is read again when it has changed. What was read once stays good while it cannot be read: rotation
-/// replaces files.
+/// A file that is read again when it changes. While it cannot be read, its last content counts: rotation replaces files.
 pub(crate) struct Reloaded {
     what: &'static str,
     path: PathBuf,
@@ -27,11 +26,11 @@ struct Content {
     read: Instant,
 }
 
-/// What shows that a file has changed.
+/// Time and length of a file, which change with its content.
 type Stamp = Option<(SystemTime, u64)>;
 
 impl Reloaded {
-    /// A file, and what it is for.
+    /// Takes a path. Errors name the file's purpose, `what`.
     pub(crate) fn new(what: &'static str, path: PathBuf) -> Self {
         Self { what, path, last: Mutex::new(None) }
     }
@@ -40,7 +39,7 @@ impl Reloaded {
         &self.path
     }
 
-    /// What is in it.
+    /// Returns the current content.
     pub(crate) fn current(&self) -> Result<Secret, ConfigError> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let (stamp, now) = (stamp(&self.path), clock::steady());
@@ -62,8 +61,8 @@ impl Reloaded {
         }
     }
 
-    /// Reads the file the next time, whatever its time says.
-    pub(crate) fn doubt(&self) {
+    /// Makes the next call read the file, whatever its time.
+    pub(crate) fn invalidate(&self) {
         if let Some(content) = self.last.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             content.stamp = None;
         }

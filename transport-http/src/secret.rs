@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A credential. It is sent and compared, and shown to nobody.
+/// A credential. Its `Debug` hides the content.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(Arc<[u8]>);
 
@@ -10,12 +10,12 @@ impl Secret {
         Self(content.into().into())
     }
 
-    /// The content, for what sends it.
+    /// The content, to send it.
     pub(crate) fn reveal(&self) -> &[u8] {
         &self.0
     }
 
-    /// The content as text without the white space around it, which files end with.
+    /// The content as text, without the white space that files end with.
     pub(crate) fn reveal_text(&self) -> Option<&str> {
         str::from_utf8(&self.0).ok().map(str::trim)
     }

@@ -1,5 +1,3 @@
-//! Which server is talked to, and how.
-
 use crate::auth::{Auth, Credential, Redactor};
 use crate::cancel::CancelToken;
 use crate::config::settings::Settings;
@@ -21,12 +19,12 @@ use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector};
 use ureq::{Agent, Body, Proxy};
 
-/// How much is read from a connection at once. The head of an answer has to fit, and so has each header of a request.
+/// The size of a connection's buffers, in bytes. The head of a response must fit, and so must each request header.
 pub(crate) const BUFFER: usize = 16 * 1024;
 
-/// An API server, and what every connection to it needs: one for all the transports of a cluster.
+/// An API server and all that connections to it need. The transports and clients of a cluster share it.
 pub(crate) struct Server {
-    /// Without a slash at its end.
+    /// The URL without a slash at its end.
     base: String,
     authority: Authority,
     proxy: Option<Proxy>,
@@ -36,14 +34,14 @@ pub(crate) struct Server {
     open: AtomicUsize,
 }
 
-/// What one request is made with.
+/// The credential and the TLS configuration of one request.
 #[derive(Clone)]
 pub(crate) struct Session {
     credential: Credential,
     tls: Option<Arc<ClientConfig>>,
 }
 
-/// What is asked.
+/// A request as it goes over HTTP.
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     /// Path and query.
@@ -51,7 +49,7 @@ pub(crate) struct Call<'a> {
     /// Names and values.
     pub(crate) headers: &'a [(&'static str, &'a str)],
     pub(crate) body: &'a [u8],
-    /// How long the server may say nothing.
+    /// How long the server may send nothing.
     pub(crate) idle: Option<Duration>,
 }
 
@@ -76,7 +74,7 @@ impl Server {
         Ok(found)
     }
 
-    /// Whether the certificates can be used as they are now.
+    /// Fails if the certificates, as they are now, cannot be used.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.tls.as_ref().map_or(Ok(()), |tls| tls.config(None).map(drop))
     }
@@ -85,7 +83,7 @@ impl Server {
         &self.limits
     }
 
-    /// The address without a slash at its end.
+    /// The URL without a slash at its end.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
@@ -95,7 +93,7 @@ impl Server {
         &self.authority
     }
 
-    /// Whether what is sent leaves this machine without TLS.
+    /// Whether requests leave this machine without TLS.
     pub(crate) fn sends_plaintext(&self) -> bool {
         self.tls.is_none() && !is_loopback(self.authority.host())
     }
@@ -104,12 +102,12 @@ impl Server {
         self.proxy.is_some()
     }
 
-    /// Whether somebody is named who vouches for it; otherwise the system's authorities do.
+    /// Whether the configuration names a certificate authority; if not, those of the system count.
     pub(crate) fn has_authority(&self) -> bool {
         self.tls.as_ref().is_some_and(Tls::has_authority)
     }
 
-    /// A place among the requests that may be open at once.
+    /// Reserves one of the requests that may be open at once.
     pub(crate) fn admit(self: &Arc<Self>) -> Option<Permit> {
         if self.open.fetch_add(1, Ordering::Relaxed) < self.limits.max_requests {
             return Some(Permit(self.clone()));
@@ -118,27 +116,27 @@ impl Server {
         None
     }
 
-    /// What a request is made with now. It may read files, or run a program.
-    pub(crate) fn session(&self, caller: &CancelToken) -> Result<Session, ConfigError> {
-        self.session_of(self.auth.credential(caller)?)
+    /// Gets the credential for a request now. It may read files, or run an exec plugin.
+    pub(crate) fn session(&self, cancel: &CancelToken) -> Result<Session, ConfigError> {
+        self.session_of(self.auth.credential(cancel)?)
     }
 
-    /// What takes the credentials of a session, and those for the proxy, out of what comes back.
+    /// Makes a redactor of the session's credentials and of the proxy's password.
     pub(crate) fn redactor(&self, session: &Session) -> Redactor {
         Redactor::new(session.credential.secrets().chain(self.proxy.iter().flat_map(proxy_secrets)))
     }
 
-    /// Something better than what the server did not accept, if there is any.
-    pub(crate) fn renew(&self, refused: &Session, caller: &CancelToken) -> Result<Option<Session>, ConfigError> {
-        let renewed = self.auth.renew(&refused.credential, caller)?;
+    /// Gets another credential after the server refused one; `None` if there is no other.
+    pub(crate) fn renew(&self, refused: &Session, cancel: &CancelToken) -> Result<Option<Session>, ConfigError> {
+        let renewed = self.auth.renew(&refused.credential, cancel)?;
         renewed.map(|credential| self.session_of(credential)).transpose()
     }
 
-    pub(crate) fn may_ask(&self) -> bool {
-        self.auth.may_ask()
+    pub(crate) fn may_prompt(&self) -> bool {
+        self.auth.may_prompt()
     }
 
-    /// Ends what nobody waits for any more, because somebody has hung up.
+    /// Kills an exec plugin that no caller waits for any more.
     pub(crate) fn on_cancelled(&self) {
         self.auth.on_cancelled();
     }
@@ -149,7 +147,7 @@ impl Server {
         Ok(Session { credential, tls })
     }
 
-    /// A client with connections of its own, of which it keeps so many for the next request.
+    /// Makes an HTTP client with its own connections, of which it keeps up to `kept` idle ones.
     pub(crate) fn agent(&self, session: &Session, kept: usize) -> Agent {
         let name = self.tls.as_ref().and_then(Tls::server_name);
         let tls = TlsConnector::new(session.tls.clone(), self.authority.clone(), name);
@@ -161,7 +159,7 @@ impl Server {
 
     fn config(&self, kept: usize) -> Config {
         Agent::config_builder()
-            // The body of a refusal says why.
+            // The body of an error status is a `Status` object.
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
@@ -170,7 +168,7 @@ impl Server {
             .accept_encoding("")
             .input_buffer_size(BUFFER)
             .output_buffer_size(BUFFER)
-            // Otherwise a head that fills the buffer looks like a connection that was lost.
+            // Otherwise ureq reports a head that fills the buffer as a lost connection.
             .max_response_header_size(BUFFER - 1)
             .max_idle_connections(kept)
             .max_idle_connections_per_host(kept)
@@ -178,7 +176,7 @@ impl Server {
             .build()
     }
 
-    /// Asks, and waits for the head of the answer.
+    /// Sends a request, and waits for the head of the response.
     pub(crate) fn call(
         &self,
         agent: &Agent,
@@ -200,8 +198,8 @@ impl Server {
 }
 
 impl Session {
-    /// Whether a connection made for one serves the other: it shows the same certificate, and trusts the same.
-    pub(crate) fn shows_the_same_as(&self, other: &Self) -> bool {
+    /// Whether both can use one connection: they show the same certificate, and trust the same authorities.
+    pub(crate) fn shares_connection_with(&self, other: &Self) -> bool {
         match (&self.tls, &other.tls) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (one, other) => one.is_none() && other.is_none(),
@@ -209,7 +207,7 @@ impl Session {
     }
 }
 
-/// A request that is open.
+/// One of the open requests that the limit counts.
 #[derive(Debug)]
 pub(crate) struct Permit(Arc<Server>);
 
@@ -231,7 +229,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// The password for a proxy, and what is sent of it.
+/// The password for a proxy, as it is and as a header carries it.
 fn proxy_secrets(proxy: &Proxy) -> Vec<Secret> {
     let Some(password) = proxy.password() else { return Vec::new() };
     let pair = format!("{}:{password}", proxy.username().unwrap_or_default());
@@ -242,7 +240,7 @@ fn timed<B: ureq::AsSendBody>(agent: &Agent, request: Request<B>, idle: Option<D
     agent.configure_request(request).timeout_per_read(idle).timeout_per_write(idle).timeout_recv_response(idle).build()
 }
 
-/// What may be wrong with an address does not include what it is: it may hold a password.
+/// Checks the URL of a server. Errors do not quote it, because it may contain a password.
 fn address(server: &str) -> Result<Uri, ConfigError> {
     let fault = |what| Err(ConfigError::new(format!("the server's address {what}: give https://HOST:PORT")));
     let Ok(uri) = server.parse::<Uri>() else { return fault("is not a URL") };
@@ -250,15 +248,15 @@ fn address(server: &str) -> Result<Uri, ConfigError> {
         return fault("is neither http nor https");
     };
     if authority.as_str().contains('@') {
-        return fault("holds a name or a password, which belong to the user's entry");
+        return fault("contains a name or a password, which belong into the user entry");
     }
     if authority.host().is_empty() {
         return fault("names no host");
     }
-    // One that is no number would be left out, and the usual one be asked.
+    // ureq would ignore a port that is not a number, and use the default one.
     let has_port = authority.as_str().len() > authority.host().len();
     if has_port && uri.port_u16().is_none_or(|port| port == 0) {
-        return fault("has a port that is none");
+        return fault("has an invalid port");
     }
     if uri.query().is_some() {
         return fault("has a query");

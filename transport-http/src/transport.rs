@@ -1,5 +1,3 @@
-//! The transport itself.
-
 use crate::request::{Connection, Exchange, OutgoingRequest, Piece};
 use crate::server::Server;
 use listwatch_core::ListerWatcher;
@@ -10,55 +8,91 @@ use std::task::{Poll, ready};
 
 /// A [`ListerWatcher`] over HTTP/1.1, with or without TLS. [`Cluster::transport`](crate::Cluster::transport) makes one.
 ///
-/// It is asynchronous: [`poll_read`](ListerWatcher::poll_read) never waits, it registers the waker and returns
-/// [`Poll::Pending`]; `turn.now` and `turn.max_wait` are not looked at. A loop without an executor brings a waker that
-/// unparks its thread.
+/// ```no_run
+/// use core::task::{Context, Poll, Waker};
+/// use listwatch_core::request::{Request, RequestId};
+/// use listwatch_core::transport::{Incoming, ReadContext};
+/// use listwatch_core::{Instant, ListerWatcher};
+/// use listwatch_transport_http::HttpTransport;
 ///
-/// Each request has a thread of its own. The thread reads at most 32 KiB ahead of what was polled; when nobody polls, it
-/// reads nothing from the socket, and TCP holds the server back. One request after the other uses the same connection.
-/// Aborting a request, opening the next one before it is over, and dropping the transport shut the connection down at
-/// once, and end the exec plugin that the request waits for, if no other request waits for it; only the resolution of a
-/// name, and connecting within its time limit, are finished in the background.
+/// # struct Unpark(std::thread::Thread);
+/// # impl std::task::Wake for Unpark {
+/// #     fn wake(self: std::sync::Arc<Self>) { self.0.unpark() }
+/// # }
+/// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
+/// let mut transport = HttpTransport::new("http://127.0.0.1:8001")?; // of `kubectl proxy`
+/// transport.open(RequestId(1), &Request::parse("/api/v1/pods?limit=500"));
+/// // Without an executor: a waker that unparks this thread.
+/// let waker = Waker::from(std::sync::Arc::new(Unpark(std::thread::current())));
+/// let (mut cx, mut buf) = (Context::from_waker(&waker), [0; 4096]);
+/// loop {
+///     match transport.poll_read(ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: None }, &mut buf) {
+///         Poll::Pending => std::thread::park(),
+///         Poll::Ready(Incoming::Head { head, .. }) => println!("status {}", head.status),
+///         Poll::Ready(Incoming::Data { len, .. }) => println!("{len} bytes"),
+///         Poll::Ready(_) => break,
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 ///
-/// A peer that is gone without a word is noticed by TCP keep-alive, after 50 s unless
-/// [`ClusterOptions::keep_alive`](crate::ClusterOptions::keep_alive) says otherwise: the request fails with
-/// [`TransportErrorKind::Reset`](listwatch_core::transport::TransportErrorKind). client-go has HTTP/2 pings for it. Behind a proxy the
-/// peer is the proxy; where that stays silent, the time limit that
-/// [`ReflectorConfig::watch_timeout`](listwatch_core::reflector::ReflectorConfig) gives a watch ends it.
+/// # Threads and back-pressure
 ///
-/// Lists come compressed if the server likes, watches as they are. Redirects are errors: credentials are not carried
-/// to where an answer points. A body without a length and without chunks, as HTTP/1.0 has it, ends with its connection:
-/// there a broken one looks like a whole one, unless TLS tells them apart.
+/// [`poll_read`](ListerWatcher::poll_read) never blocks: it registers the waker and returns [`Poll::Pending`]. It ignores
+/// `turn.now` and `turn.max_wait`.
+///
+/// Each request has its own thread, which reads at most 32 KiB ahead of the caller. If the caller does not poll, the thread
+/// does not read the socket, and TCP slows the server down. Consecutive requests use one connection.
+///
+/// # Cancellation
+///
+/// An abort, the next request, and dropping the transport shut an unfinished connection down at once. They also kill the
+/// exec plugin of the request, if no other request waits for it. Name resolution and connecting end in the background,
+/// within their time limits.
+///
+/// # Dead peers
+///
+/// TCP keep-alive detects a peer that vanished, within
+/// [`ClusterOptions::keep_alive`](crate::ClusterOptions::keep_alive), as client-go's HTTP/2 pings do. The request fails with
+/// [`TransportErrorKind::Reset`](listwatch_core::transport::TransportErrorKind). Behind a proxy, the peer is the proxy. If a proxy hides a
+/// dead server, the deadline of [`ReflectorConfig::watch_timeout`](listwatch_core::reflector::ReflectorConfig) ends the watch.
+///
+/// # Responses
+///
+/// Lists are requested with gzip, watches without. A redirect is an error, because it would carry the credential to
+/// another server. A body with neither a length nor chunks (HTTP/1.0) ends with its connection. Without TLS, such a body
+/// that broke off looks complete.
 #[derive(Debug)]
 pub struct HttpTransport {
     server: Arc<Server>,
-    line: Arc<Connection>,
+    connection: Arc<Connection>,
     open: Option<(RequestId, Exchange)>,
 }
 
 impl HttpTransport {
     pub(crate) fn over(server: Arc<Server>) -> Self {
-        Self { server, line: line(), open: None }
+        Self { server, connection: connection(), open: None }
     }
 
-    /// Ends what is open, and its connection with it.
-    fn cut(&mut self) {
+    /// Aborts the open request, and closes its connection.
+    fn close(&mut self) {
         if self.open.take().is_some() {
-            std::mem::replace(&mut self.line, line()).cut(&self.server);
+            std::mem::replace(&mut self.connection, connection()).close(&self.server);
         }
     }
 }
 
-fn line() -> Arc<Connection> {
+fn connection() -> Arc<Connection> {
     Arc::new(Connection::new(1))
 }
 
 impl ListerWatcher for HttpTransport {
     fn open(&mut self, id: RequestId, request: &Request) {
-        // The old connection goes before the new one comes.
-        self.cut();
-        let asked = OutgoingRequest::stream(request, self.server.limits());
-        self.open = Some((id, Exchange::start(&self.server, &self.line, asked)));
+        // Closes the old connection before it opens a new one.
+        self.close();
+        let outgoing = OutgoingRequest::stream(request, self.server.limits());
+        self.open = Some((id, Exchange::start(&self.server, &self.connection, outgoing)));
     }
 
     fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
@@ -70,7 +104,7 @@ impl ListerWatcher for HttpTransport {
             Piece::End(end) => end,
         };
         if end.is_err() {
-            self.cut();
+            self.close();
         }
         self.open = None;
         Poll::Ready(end.map_or_else(|error| Incoming::Failed { id, error }, |()| Incoming::End { id }))
@@ -78,13 +112,13 @@ impl ListerWatcher for HttpTransport {
 
     fn abort(&mut self, id: RequestId) {
         if self.open.as_ref().is_some_and(|(open, _)| *open == id) {
-            self.cut();
+            self.close();
         }
     }
 }
 
 impl Drop for HttpTransport {
     fn drop(&mut self) {
-        self.cut();
+        self.close();
     }
 }

@@ -2,24 +2,24 @@ use listwatch_core::text::Printable;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What is risky about a configuration that can be used. [`Cluster::warnings`](crate::Cluster::warnings) has them; this
-/// library prints nothing.
+/// A risk of a usable configuration. [`Cluster::warnings`](crate::Cluster::warnings) returns them; the crate prints nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigWarning {
-    /// The credential goes over plain HTTP to another machine.
+    /// Requests carry a credential over plain HTTP to another machine.
     PlainCredential {
-        /// Where the user is named.
+        /// File, line and name of the user entry.
         place: String,
-        /// The address of the server.
+        /// The URL of the server.
         server: String,
     },
-    /// Others than its owner may change a kubeconfig: its group, unless that has the owner's number and so is the owner's
-    /// own, or everybody. Only Unix has such permissions.
+    /// Other users than its owner may change a kubeconfig. Only Unix has such permissions.
+    ///
+    /// A group with the number of the owner counts as the owner's own.
     WritableKubeconfig {
         /// The file.
         file: PathBuf,
-        /// Its permissions.
+        /// Its permission bits.
         mode: u32,
     },
 }
@@ -29,19 +29,16 @@ impl fmt::Display for ConfigWarning {
         match self {
             Self::PlainCredential { place, server } => {
                 let (place, server) = (Printable::new(place), Printable::new(server));
-                write!(
-                    f,
-                    "{place}: the credential is sent to {server} without TLS: everybody on the way can take it; "
-                )?;
+                write!(f, "{place}: the credential is sent to {server} without TLS, and can be read on the way; ")?;
                 f.write_str("use an https address")
             }
             Self::WritableKubeconfig { file, mode } => {
                 let file = Printable::new(file.display());
                 write!(
                     f,
-                    "kubeconfig {file} can be changed by others (mode {mode:04o}), who then choose the server, "
+                    "kubeconfig {file} can be changed by other users (mode {mode:04o}), who can then choose the server "
                 )?;
-                f.write_str("and the program that is run for a credential: chmod go-w")
+                f.write_str("and the program that is run for a credential; remove their permission: chmod go-w")
             }
         }
     }

@@ -66,7 +66,7 @@ struct Asked(HttpClient);
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        self.0.hang_up();
+        self.0.close();
     }
 }
 

@@ -83,7 +83,7 @@ fn follow_as<T: DeserializeOwned + Unpin>(options: &FollowOptions, outputs: Outp
             print: outputs.print,
             printer: Printer::new(Outlet::stdout(), outputs.print, options.format),
             live,
-            may_ask: cluster.may_ask(),
+            may_prompt: cluster.may_prompt(),
             counts: Counts::default(),
             told: None,
         };
@@ -120,7 +120,7 @@ async fn resource_unless(
     };
     let shown = async {
         // A question at the terminal is not to be written over.
-        while live.is_visible() && !cluster.may_ask() {
+        while live.is_visible() && !cluster.may_prompt() {
             live.show(&asking.status());
             clock.sleep(TICK).await;
         }
@@ -142,7 +142,7 @@ struct Watch<'a, T> {
     printer: Printer<Outlet>,
     live: Live,
     /// Whether somebody may be asked for a credential at the terminal.
-    may_ask: bool,
+    may_prompt: bool,
     counts: Counts,
     /// The kind of the last failure that was told, if it is not over.
     told: Option<FailureClass>,
@@ -261,7 +261,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
             self.on_recovery();
         }
         // Standard output is perhaps the same terminal; and who is asked there wants to read the question.
-        let asks = self.may_ask && !self.events.driver().transport().answered;
+        let asks = self.may_prompt && !self.events.driver().transport().answered;
         if self.printer.out().is_empty() && !asks { self.show_status() } else { self.live.hide() }
     }
 

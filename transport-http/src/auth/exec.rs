@@ -1,4 +1,4 @@
-//! Credentials that a program gives: `client.authentication.k8s.io`, v1 and v1beta1.
+//! Credentials from exec plugins: `client.authentication.k8s.io`, v1 and v1beta1.
 
 use super::run::{Outcome, Run};
 use super::timestamp;
@@ -13,10 +13,10 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// How long before it expires a credential is not used any more.
+/// How long before its expiry a credential is renewed.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// A program, and what it gave last. It runs once for all who ask at the same time, and no longer than one of them waits.
+/// A plugin and its last credential. Concurrent callers share one run, which ends when none of them waits any more.
 pub(super) struct Exec {
     plugin: Plugin,
     limit: Duration,
@@ -26,11 +26,11 @@ pub(super) struct Exec {
 #[derive(Default)]
 struct State {
     last: Option<Issued>,
-    /// The run that is under way.
+    /// The run under way.
     run: Option<Arc<Run>>,
 }
 
-/// What it gave.
+/// A credential that the plugin issued.
 #[derive(Clone)]
 pub(super) struct Issued {
     pub(super) token: Option<Secret>,
@@ -43,51 +43,52 @@ impl Exec {
         Self { plugin, limit, state: Mutex::default() }
     }
 
-    /// Where it is named, and which it is.
+    /// The place of the plugin's entry, and its command, for errors.
     pub(super) fn place(&self) -> String {
         format!("{}: exec plugin `{}`", self.plugin.place, self.plugin.command.display())
     }
 
-    pub(super) fn may_ask(&self) -> bool {
-        self.plugin.asks
+    pub(super) fn may_prompt(&self) -> bool {
+        self.plugin.may_prompt
     }
 
-    /// What it gave, or gives when it is run now.
-    pub(super) fn current(&self, caller: &CancelToken) -> Result<Issued, ConfigError> {
+    /// The last credential while it is valid, else a new one from a run.
+    pub(super) fn current(&self, cancel: &CancelToken) -> Result<Issued, ConfigError> {
         let mut state = self.lock();
         if let Some(issued) = state.last.as_ref().filter(|issued| issued.is_good(clock::wall())) {
             return Ok(issued.clone());
         }
-        let run = self.join(&mut state, caller)?;
+        let run = self.join(&mut state, cancel)?;
         drop(state);
-        match run.wait(caller) {
+        match run.wait(cancel) {
             Some(outcome) => self.on_over(&run, outcome),
-            None => Err(self.fault("is not waited for any more")),
+            None => Err(self.fault("was cancelled")),
         }
     }
 
-    /// Runs it again the next time.
-    pub(super) fn doubt(&self) {
+    /// Makes the next call run the plugin.
+    pub(super) fn invalidate(&self) {
         self.lock().last = None;
     }
 
-    /// Somebody has hung up: what nobody waits for any more is ended by the time that this returns.
+    /// Handles the cancellation of a caller. When this returns, a run that no caller waits for was killed.
     pub(super) fn on_cancelled(&self) {
         if let Some(run) = &self.lock().run {
             run.on_cancelled();
         }
     }
 
-    /// The run that is under way, or one that begins. The caller holds the lock: a run does not begin after a hang-up, and
-    /// a later hang-up finds the run that has begun.
-    fn join(&self, state: &mut State, caller: &CancelToken) -> Result<Arc<Run>, ConfigError> {
-        if caller.is_cancelled() {
-            return Err(self.fault("is not started: nobody waits for it any more"));
+    /// Joins the run under way, or starts one.
+    ///
+    /// The caller holds the lock: no run starts after a cancellation, and a later cancellation finds the started run.
+    fn join(&self, state: &mut State, cancel: &CancelToken) -> Result<Arc<Run>, ConfigError> {
+        if cancel.is_cancelled() {
+            return Err(self.fault("was cancelled before it started"));
         }
-        if let Some(run) = state.run.as_ref().filter(|run| run.join(caller)) {
+        if let Some(run) = state.run.as_ref().filter(|run| run.join(cancel)) {
             return Ok(run.clone());
         }
-        let run = Run::start(&mut self.command(), self.plugin.asks, self.limit, caller).map_err(|error| {
+        let run = Run::start(&mut self.command(), self.plugin.may_prompt, self.limit, cancel).map_err(|error| {
             let hint = self.plugin.install_hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
             self.fault(&format!("cannot be started: {error}{hint}"))
         })?;
@@ -95,7 +96,7 @@ impl Exec {
         Ok(run)
     }
 
-    /// Whoever hears of it first keeps what it gave.
+    /// Takes the outcome of a run. The first caller that gets it stores the credential.
     fn on_over(&self, run: &Arc<Run>, outcome: Outcome) -> Result<Issued, ConfigError> {
         let issued = outcome.and_then(|output| read(&output, &self.plugin.api_version));
         let mut state = self.lock();
@@ -111,7 +112,7 @@ impl Exec {
     }
 
     fn command(&self) -> Command {
-        let mut spec = json!({ "interactive": self.plugin.asks });
+        let mut spec = json!({ "interactive": self.plugin.may_prompt });
         if let Some(cluster) = &self.plugin.cluster {
             spec["cluster"] = cluster.clone();
         }
@@ -119,8 +120,8 @@ impl Exec {
         let mut command = Command::new(&self.plugin.command);
         command.args(&self.plugin.args).envs(self.plugin.env.iter().map(|(name, value)| (name, value)));
         command.env("KUBERNETES_EXEC_INFO", info.to_string());
-        // What it complains of goes to where this program's complaints go, as with kubectl.
-        command.stdin(if self.plugin.asks { Stdio::inherit() } else { Stdio::null() });
+        // As with kubectl, its standard error is that of this program.
+        command.stdin(if self.plugin.may_prompt { Stdio::inherit() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::inherit());
         command
     }
@@ -154,10 +155,10 @@ struct Status {
     client_key_data: Option<String>,
 }
 
-/// What it printed means. Nothing of it is quoted.
+/// Parses the output of a plugin. Errors do not quote it.
 fn read(output: &[u8], api_version: &str) -> Result<Issued, String> {
     if output.trim_ascii().is_empty() {
-        return Err("printed nothing: try it by hand".to_owned());
+        return Err("printed nothing: run it by hand".to_owned());
     }
     let credential: ExecCredential = serde_json::from_slice(output).map_err(|error| {
         format!("printed no ExecCredential: see line {}, column {} of its output", error.line(), error.column())

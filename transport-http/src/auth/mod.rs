@@ -1,4 +1,4 @@
-//! Who a request comes from.
+//! Credentials: from settings, files and exec plugins, and out of responses that echo them.
 
 mod exec;
 mod process;
@@ -19,25 +19,25 @@ use exec::Exec;
 use std::time::Duration;
 use ureq::http::{HeaderName, HeaderValue};
 
-/// How much room a header has: it is written in one piece.
+/// The longest header value in bytes: ureq writes a header in one piece.
 const MAX_HEADER: usize = 15 << 10;
 
-/// What says who a request comes from, and gets new credentials when the old ones are used up.
+/// The source of a cluster's credentials. It renews them when they expire.
 pub(crate) struct Auth {
     source: Source,
     impersonate: Vec<(HeaderName, HeaderValue)>,
-    /// Where the user is named.
+    /// The place of the user entry, for errors.
     place: String,
 }
 
 enum Source {
-    Nobody,
+    None,
     Header(HeaderValue),
     File(Reloaded, Option<Secret>),
     Exec(Box<Exec>),
 }
 
-/// What one request carries.
+/// The credential of one request.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Credential {
     authorization: Option<HeaderValue>,
@@ -46,7 +46,7 @@ pub(crate) struct Credential {
 }
 
 impl Credential {
-    /// What nobody may be shown: the token, or a password and the pair in base64 that it is sent in; an issued key.
+    /// The parts to redact: the token; or the password, and the base64 text that carries it; the key that a plugin issued.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = Secret> {
         let mut secrets = Vec::new();
         if let Some((scheme, text)) = self.authorization.as_ref().and_then(|value| split_scheme(value.as_bytes())) {
@@ -73,7 +73,7 @@ impl Auth {
         place: &str,
     ) -> Result<Self, ConfigError> {
         let source = match login {
-            Login::Nobody => Source::Nobody,
+            Login::None => Source::None,
             Login::Basic(pair) => {
                 let pair = BASE64_STANDARD.encode(pair.reveal());
                 Source::Header(header("Basic ", &pair, "the password", place)?)
@@ -84,22 +84,22 @@ impl Auth {
         };
         let named = |(name, value): (String, String)| {
             let name = HeaderName::try_from(name).ok();
-            let value = header("", &value, "whom to impersonate", place)?;
-            let fault = || ConfigError::new(format!("{place}: it impersonates with a key that no header can have"));
+            let value = header("", &value, "the user to impersonate", place)?;
+            let fault = || ConfigError::new(format!("{place}: a key to impersonate with is no valid header name"));
             Ok((name.ok_or_else(fault)?, value))
         };
         let impersonate = impersonate.into_iter().map(named).collect::<Result<_, ConfigError>>()?;
         Ok(Self { source, impersonate, place: place.to_owned() })
     }
 
-    /// What a request carries now. It may read a file, or run a program.
-    pub(crate) fn credential(&self, caller: &CancelToken) -> Result<Credential, ConfigError> {
+    /// The credential for a request now. It may read a file, or run an exec plugin.
+    pub(crate) fn credential(&self, cancel: &CancelToken) -> Result<Credential, ConfigError> {
         let (authorization, identity) = match &self.source {
-            Source::Nobody => (None, None),
+            Source::None => (None, None),
             Source::Header(header) => (Some(header.clone()), None),
             Source::File(file, token) => (Some(self.token_of_file(file, token.as_ref())?), None),
             Source::Exec(exec) => {
-                let issued = exec.current(caller)?;
+                let issued = exec.current(cancel)?;
                 let token = issued.token.as_ref().map(|token| bearer(token, &exec.place())).transpose()?;
                 (token, issued.identity)
             }
@@ -107,24 +107,24 @@ impl Auth {
         Ok(Credential { authorization, identity })
     }
 
-    /// Something better than a credential that the server did not accept; `None` if there is nothing else.
-    pub(crate) fn renew(&self, refused: &Credential, caller: &CancelToken) -> Result<Option<Credential>, ConfigError> {
+    /// Another credential after the server refused one; `None` if there is no other.
+    pub(crate) fn renew(&self, refused: &Credential, cancel: &CancelToken) -> Result<Option<Credential>, ConfigError> {
         match &self.source {
-            Source::Nobody | Source::Header(_) => return Ok(None),
-            Source::File(file, _) => file.doubt(),
+            Source::None | Source::Header(_) => return Ok(None),
+            Source::File(file, _) => file.invalidate(),
             Source::Exec(exec) => {
-                // Whoever was refused at the same time may have renewed it already.
-                let current = self.credential(caller)?;
+                // A request that was refused at the same time may have renewed it already.
+                let current = self.credential(cancel)?;
                 if current != *refused {
                     return Ok(Some(current));
                 }
-                exec.doubt();
+                exec.invalidate();
             }
         }
-        Ok(Some(self.credential(caller)?).filter(|renewed| renewed != refused))
+        Ok(Some(self.credential(cancel)?).filter(|renewed| renewed != refused))
     }
 
-    /// What issues credentials, for an error.
+    /// The place of the issuer of credentials, for errors.
     pub(crate) fn issuer(&self) -> String {
         match &self.source {
             Source::Exec(exec) => exec.place(),
@@ -132,7 +132,7 @@ impl Auth {
         }
     }
 
-    /// The token of a file, or the one that helps out while there is none.
+    /// The token of a file; the fallback token while the file cannot be read.
     fn token_of_file(&self, file: &Reloaded, token: Option<&Secret>) -> Result<HeaderValue, ConfigError> {
         match (file.current(), token) {
             (Ok(content), _) => bearer(&content, &format!("token file {}", file.path().display())),
@@ -141,12 +141,12 @@ impl Auth {
         }
     }
 
-    /// Whether somebody may be asked at the terminal.
-    pub(crate) fn may_ask(&self) -> bool {
-        matches!(&self.source, Source::Exec(exec) if exec.may_ask())
+    /// Whether an exec plugin may prompt at the terminal.
+    pub(crate) fn may_prompt(&self) -> bool {
+        matches!(&self.source, Source::Exec(exec) if exec.may_prompt())
     }
 
-    /// Somebody who may have waited for a credential has hung up.
+    /// Handles the cancellation of a caller, which may have waited for a credential.
     pub(crate) fn on_cancelled(&self) {
         if let Source::Exec(exec) = &self.source {
             exec.on_cancelled();
@@ -170,13 +170,13 @@ fn bearer(token: &Secret, place: &str) -> Result<HeaderValue, ConfigError> {
     }
 }
 
-/// A header that is never shown.
+/// Makes a header value whose `Debug` hides it.
 fn header(scheme: &str, text: &str, what: &str, place: &str) -> Result<HeaderValue, ConfigError> {
     if text.len() > MAX_HEADER {
         return Err(ConfigError::new(format!("{place}: {what} is longer than {MAX_HEADER} bytes")));
     }
     let mut value = HeaderValue::try_from(format!("{scheme}{text}"))
-        .map_err(|_| ConfigError::new(format!("{place}: {what} has characters that no header can have")))?;
+        .map_err(|_| ConfigError::new(format!("{place}: {what} has characters that are not allowed in a header")))?;
     value.set_sensitive(true);
     Ok(value)
 }

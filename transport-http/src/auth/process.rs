@@ -1,22 +1,20 @@
-//! A program that runs, and what it has started.
-
 use std::io;
 use std::process::{Child, ChildStdout, Command, ExitStatus};
 
-/// Ends with all that it has started, unless it has ended by itself.
+/// The process of an exec plugin. If it runs when this is dropped, it is killed with its children.
 pub(super) struct PluginProcess {
     child: Child,
-    /// It is not a part of this program's own group.
+    /// Whether it leads its own process group.
     #[cfg(unix)]
     leads_group: bool,
     has_ended: bool,
 }
 
 impl PluginProcess {
-    /// Starts it. One that asks at the terminal stays in this program's group: from another one it could not read there,
-    /// and Ctrl-C reaches it as it reaches this program.
+    /// Starts a plugin. One that may prompt stays in the group of this program, because another group cannot read the
+    /// terminal. Ctrl-C reaches it as it reaches this program.
     pub(super) fn start(command: &mut Command, asks: bool) -> io::Result<Self> {
-        // A group of its own: a shell's children would outlive the shell.
+        // Its own group: otherwise the children of a shell outlive it.
         #[cfg(unix)]
         if !asks {
             std::os::unix::process::CommandExt::process_group(command, 0);
@@ -35,20 +33,20 @@ impl PluginProcess {
         self.child.stdout.take()
     }
 
-    /// How it ended, once it has.
+    /// The exit status; `None` while it runs.
     pub(super) fn status(&mut self) -> io::Result<Option<ExitStatus>> {
         let status = self.child.try_wait()?;
         self.has_ended |= status.is_some();
         Ok(status)
     }
 
-    /// Ends it, without waiting for its end.
+    /// Kills it, without waiting for its end.
     pub(super) fn kill(&mut self) {
-        // Once it was waited for, its number may be another's.
+        // After a wait, the system may give its number to another process.
         if self.has_ended {
             return;
         }
-        // Whatever cannot be ended has ended by itself.
+        // A process that cannot be killed has ended.
         #[cfg(unix)]
         if self.leads_group {
             let _ = rustix::process::kill_process_group(
@@ -63,7 +61,7 @@ impl PluginProcess {
 impl Drop for PluginProcess {
     fn drop(&mut self) {
         self.kill();
-        // Otherwise nobody would know that it has ended.
+        // Without a wait, it would stay a zombie.
         let _ = self.child.wait();
     }
 }

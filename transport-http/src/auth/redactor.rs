@@ -1,38 +1,38 @@
-//! Credentials that come back: a server, a proxy or a page for people may echo the headers of a request.
+//! Removal of credentials from responses: a server, a proxy or an error page may echo the headers of a request.
 
 use crate::secret::Secret;
 use listwatch_core::text::Printable;
 use listwatch_core::transport::{ResponseHead, TransportError};
 use std::fmt::Write;
 
-const INSTEAD: &[u8] = b"[redacted]";
+const REPLACEMENT: &[u8] = b"[redacted]";
 
-/// A shorter text is too likely to stand in an answer by chance.
-const LEAST: usize = 4;
+/// The shortest credential in bytes that is redacted. A response is likely to contain a shorter text by chance.
+const MIN_LEN: usize = 4;
 
-/// So many bytes of a credential, from its first one, count as the whole: an echo may be cut off.
-const BEGINNING: usize = 16;
+/// So many leading bytes of a credential count as the whole, because an echo may be truncated.
+const PREFIX: usize = 16;
 
-/// Replaces the credentials of a request in what came back, as they were sent and percent-encoded.
+/// Replaces a request's credentials in its response, both as they were sent and percent-encoded.
 pub(crate) struct Redactor(Vec<Secret>);
 
 impl Redactor {
     pub(crate) fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
-        let secrets = secrets.into_iter().filter(|secret| secret.reveal().len() >= LEAST);
+        let secrets = secrets.into_iter().filter(|secret| secret.reveal().len() >= MIN_LEN);
         Self(secrets.flat_map(|secret| [percent_encoded(&secret), secret]).collect())
     }
 
-    /// Without the credentials, and without what steers a terminal.
+    /// Removes the credentials, and escapes control characters.
     pub(crate) fn error(&self, error: TransportError) -> TransportError {
         TransportError::new(error.kind, Printable::new(self.text(&error.detail)).to_string())
     }
 
-    /// Without the credentials.
+    /// Removes the credentials.
     pub(crate) fn head(&self, head: ResponseHead) -> ResponseHead {
         ResponseHead { content_type: head.content_type.map(|text| self.text(&text).into()), ..head }
     }
 
-    /// What goes through a body that comes in pieces; `None` for what the machines read, which is left as it is.
+    /// Makes a redactor for the body; `None` for a body that the machines read, which must not change.
     pub(crate) fn of_answer(self, head: &ResponseHead) -> Option<BodyRedactor> {
         let is_json = head.content_type.as_ref().is_none_or(|it| it.starts_with("application/json"));
         (!(200..300).contains(&head.status) || !is_json).then(|| BodyRedactor { redactor: self, held: Vec::new() })
@@ -42,8 +42,8 @@ impl Redactor {
         String::from_utf8_lossy(&self.redact(text.as_bytes(), true).0).into_owned()
     }
 
-    /// The bytes without credentials, and how many were looked at: a credential that may go on is left for later, unless
-    /// this `is_all`.
+    /// Returns the bytes without credentials, and how many were examined. Unless this `is_all`, a trailing part that may
+    /// begin a credential is left for the next call.
     fn redact(&self, bytes: &[u8], is_all: bool) -> (Vec<u8>, usize) {
         let (mut redacted, mut at) = (Vec::with_capacity(bytes.len()), 0);
         while at < bytes.len() {
@@ -52,7 +52,7 @@ impl Redactor {
                 break;
             }
             match found {
-                Some(_) => redacted.extend_from_slice(INSTEAD),
+                Some(_) => redacted.extend_from_slice(REPLACEMENT),
                 None => redacted.push(bytes[at]),
             }
             at += found.unwrap_or(1);
@@ -60,12 +60,12 @@ impl Redactor {
         (redacted, at)
     }
 
-    /// How many bytes of a credential these begin with, if that is enough to tell; and whether more of one may follow.
+    /// Returns how many leading bytes are a credential, if enough of them match, and whether more of one may follow.
     fn beginning(&self, bytes: &[u8]) -> (Option<usize>, bool) {
         let (mut found, mut may_go_on) = (None, false);
         for secret in self.0.iter().map(Secret::reveal) {
             let common = bytes.iter().zip(secret).take_while(|(byte, other)| byte == other).count();
-            if common == secret.len() || common >= BEGINNING {
+            if common == secret.len() || common >= PREFIX {
                 found = found.max(Some(common));
             }
             may_go_on |= common == bytes.len() && common < secret.len();
@@ -74,15 +74,15 @@ impl Redactor {
     }
 }
 
-/// A body that is redacted piece by piece.
+/// Redacts a body piece by piece.
 pub(crate) struct BodyRedactor {
     redactor: Redactor,
-    /// What may be the beginning of a credential.
+    /// Bytes that may begin a credential.
     held: Vec<u8>,
 }
 
 impl BodyRedactor {
-    /// Takes the credentials out of the next piece; behind the last one, which is empty, comes what was held.
+    /// Removes the credentials from the next piece. The last piece comes in empty, and gets the bytes held back.
     pub(crate) fn pass(&mut self, piece: &mut Vec<u8>) {
         let is_last = piece.is_empty();
         self.held.append(piece);
@@ -112,13 +112,13 @@ mod tests {
         Redactor::new(["hunter2+the/token=", "hunter2", "abc"].map(Secret::new))
     }
 
-    /// What comes through when the text comes in pieces of this length.
+    /// The text after it passed in pieces of this length.
     fn through(text: &str, len: usize) -> String {
         let head = ResponseHead { status: 401, ..ResponseHead::default() };
-        let mut redacting = redactor().of_answer(&head).unwrap();
+        let mut body = redactor().of_answer(&head).unwrap();
         let pieces = text.as_bytes().chunks(len).chain([&[][..]]).map(<[u8]>::to_vec);
         let passed = pieces.flat_map(|mut piece| {
-            redacting.pass(&mut piece);
+            body.pass(&mut piece);
             piece
         });
         String::from_utf8(passed.collect()).unwrap()
@@ -145,10 +145,10 @@ mod tests {
     #[test]
     fn nothing_is_held_but_what_may_be_a_credential() {
         let head = ResponseHead { status: 403, ..ResponseHead::default() };
-        let mut redacting = redactor().of_answer(&head).unwrap();
+        let mut body = redactor().of_answer(&head).unwrap();
         for (piece, expected) in [("{}\n", "{}\n"), ("a hunt", "a "), ("ing", "hunting")] {
             let mut piece = piece.into();
-            redacting.pass(&mut piece);
+            body.pass(&mut piece);
             assert_eq!(piece, expected.as_bytes());
         }
     }

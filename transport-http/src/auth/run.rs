@@ -1,4 +1,4 @@
-//! One run of a program, for all who wait for it.
+//! One run of an exec plugin, which several callers may wait for.
 
 use super::process::PluginProcess;
 use crate::cancel::CancelToken;
@@ -9,22 +9,22 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// More than this no plugin has to say.
+/// The most output in bytes. An `ExecCredential` is far smaller.
 const MAX_OUTPUT: u64 = 1 << 20;
 
-/// How often it is asked whether it has ended, once it has closed its output: it is about to.
-const GLANCE: Duration = Duration::from_millis(2);
+/// How often a caller checks for the end of a plugin that has closed its output and is about to end.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// A program that runs until it has said what it has to say, and no longer than somebody waits for that.
+/// A plugin that runs until it has printed its credential, and no longer than a caller waits.
 pub(super) struct Run {
     limit: Duration,
     deadline: Instant,
     state: Mutex<State>,
-    /// There is output, or an outcome, or a caller less.
+    /// Notified on output, on an outcome, and when a caller was cancelled.
     changed: Condvar,
 }
 
-/// What it printed, or what is wrong with it.
+/// The output, or the fault.
 pub(super) type Outcome = Result<Arc<[u8]>, String>;
 
 struct State {
@@ -35,7 +35,7 @@ struct State {
 }
 
 impl Run {
-    /// Starts a program for a caller; others may join.
+    /// Starts a plugin for one caller. Others may join.
     pub(super) fn start(
         command: &mut Command,
         asks: bool,
@@ -54,14 +54,14 @@ impl Run {
         Ok(run)
     }
 
-    /// One more waits for it; `false` if it came to nothing.
+    /// Adds a caller; `false` if the run has failed.
     pub(super) fn join(&self, caller: &CancelToken) -> bool {
         let mut state = self.lock();
         state.callers.push(caller.clone());
         !matches!(state.outcome, Some(Err(_)))
     }
 
-    /// Waits for its outcome; `None` when the caller hangs up before.
+    /// Blocks until the outcome; `None` if the caller is cancelled before.
     pub(super) fn wait(&self, caller: &CancelToken) -> Option<Outcome> {
         let mut state = self.lock();
         loop {
@@ -70,19 +70,19 @@ impl Run {
                 return state.outcome.clone();
             }
             let left = self.deadline.saturating_duration_since(clock::steady());
-            let pause = if state.output.is_some() { left.min(GLANCE) } else { left };
+            let pause = if state.output.is_some() { left.min(POLL_INTERVAL) } else { left };
             state = self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Somebody has hung up. Whoever was the last ends it.
+    /// Handles the cancellation of a caller. If no other waits, the plugin is killed.
     pub(super) fn on_cancelled(&self) {
         let mut state = self.lock();
         self.advance(&mut state);
         self.changed.notify_all();
     }
 
-    /// Finds out whether it is over, which any caller may do.
+    /// Checks for the outcome. Any caller may do so.
     fn advance(&self, state: &mut State) {
         if state.outcome.is_none() {
             state.outcome = state.outcome(self.deadline, self.limit);
@@ -106,10 +106,10 @@ impl Run {
 }
 
 impl State {
-    /// What came of it; `None` while it runs.
+    /// The outcome; `None` while the plugin runs.
     fn outcome(&mut self, deadline: Instant, limit: Duration) -> Option<Outcome> {
         if self.callers.iter().all(CancelToken::is_cancelled) {
-            return Some(Err("was ended, because nobody waits for it any more".to_owned()));
+            return Some(Err("was killed, because no request waits for it any more".to_owned()));
         }
         if let Some(output) = &self.output {
             if output.len() as u64 > MAX_OUTPUT {
@@ -117,21 +117,21 @@ impl State {
             }
             match self.running.status() {
                 Ok(Some(status)) if status.success() => return Some(Ok(output.clone())),
-                Ok(Some(status)) => return Some(Err(format!("failed ({status}): try it by hand"))),
+                Ok(Some(status)) => return Some(Err(format!("failed ({status}): run it by hand"))),
                 Ok(None) => {}
                 Err(error) => return Some(Err(format!("cannot be waited for: {error}"))),
             }
         }
         let is_late = clock::steady() >= deadline;
-        is_late.then(|| Err(format!("took longer than {limit:?}: try it by hand")))
+        is_late.then(|| Err(format!("took longer than {limit:?}: run it by hand")))
     }
 }
 
-/// Reads in a thread, because a pipe has no time limit.
+/// Reads the output in a thread, because a pipe has no read timeout.
 fn collect(stdout: Option<ChildStdout>, run: Weak<Run>) -> io::Result<()> {
     let reader = move || {
         let mut output = Vec::new();
-        // What is missing of an output that cannot be read, is missing in the JSON.
+        // If reading fails, the JSON is incomplete, which the parser reports.
         let _ = stdout.map(|stdout| stdout.take(MAX_OUTPUT + 1).read_to_end(&mut output));
         if let Some(run) = run.upgrade() {
             run.on_output(output);
@@ -154,18 +154,18 @@ mod tests {
     }
 
     #[test]
-    fn a_program_runs_on_until_the_last_one_who_waits_has_hung_up() {
+    fn a_program_runs_on_until_the_last_caller_is_cancelled() {
         let (first, second) = (CancelToken::default(), CancelToken::default());
         let run = run("exec sleep 600", &first);
         assert!(run.join(&second));
-        first.hang_up();
+        first.cancel();
         run.on_cancelled();
         assert_eq!(run.wait(&first), None);
-        assert_eq!(run.lock().running.status().unwrap(), None, "the second one waits for it");
-        second.hang_up();
+        assert_eq!(run.lock().running.status().unwrap(), None, "the second caller waits for it");
+        second.cancel();
         run.on_cancelled();
         assert!(matches!(run.wait(&second), Some(Err(_))));
-        assert!(!run.join(&CancelToken::default()), "what was ended has nothing to say to anybody");
+        assert!(!run.join(&CancelToken::default()), "no caller joins a run that was killed");
         // It would last longer than any test may.
         while run.lock().running.status().unwrap().is_none() {
             thread::yield_now();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_prints_is_told_to_all_who_wait() {
+    fn every_caller_gets_the_output() {
         let (first, second) = (CancelToken::default(), CancelToken::default());
         let run = run("sleep 0.1; printf hello", &first);
         assert!(run.join(&second));

@@ -11,15 +11,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// Single requests over HTTP/1.1. [`Cluster::client`](crate::Cluster::client) makes one.
+/// A client for single requests over HTTP/1.1. [`Cluster::client`](crate::Cluster::client) makes one.
 ///
-/// As an [`ApiClient`] it blocks: each call waits for its answer, with the time limits of the cluster. It can be called from
-/// many threads; a clone is the same client.
+/// As an [`ApiClient`] it blocks: each call waits for its response, within the time limits of the cluster. Many threads may
+/// call one client.
 ///
-/// As an [`ApiTransport`] it is polled: each request has a thread of its own, counts among those that
-/// [`ClusterOptions::max_requests`](crate::ClusterOptions::max_requests) allows, and closes its connection when it is given
-/// up. What is open belongs to one clone, and ends with it. Either way up to eight connections are kept for the next
-/// requests.
+/// As an [`ApiTransport`] it is polled. Each request has its own thread, and counts among the
+/// [`ClusterOptions::max_requests`](crate::ClusterOptions::max_requests). An aborted request closes its connection.
+///
+/// A clone shares the connections; up to eight idle ones are kept. Polled requests belong to one clone, and end with it.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,43 +40,46 @@ use std::task::Poll;
 #[derive(Debug)]
 pub struct HttpClient {
     server: Arc<Server>,
-    lines: Arc<ConnectionPool>,
-    /// The requests that are polled; an error where one could not even begin.
+    pool: Arc<ConnectionPool>,
+    /// The polled requests; an error for one that could not start.
     open: HashMap<RequestId, Result<PendingResponse, TransportError>>,
 }
 
 impl HttpClient {
     pub(crate) fn over(server: Arc<Server>) -> Self {
-        Self { server, lines: Arc::default(), open: HashMap::new() }
+        Self { server, pool: Arc::default(), open: HashMap::new() }
     }
 
-    /// Ends what this client and its clones wait for, exec plugins included, and lets nothing begin any more: for who
-    /// does not wait for the answers.
-    pub fn hang_up(&self) {
-        self.lines.cut(&self.server);
+    /// Closes this client and its clones, from any thread.
+    ///
+    /// Open requests and all later ones fail with
+    /// [`TransportErrorKind::Reset`](listwatch_core::transport::TransportErrorKind::Reset). Exec plugins that no other request waits for
+    /// are killed.
+    pub fn close(&self) {
+        self.pool.close(&self.server);
     }
 }
 
-/// The same client, without the requests that are polled here.
+/// Shares the connections, and has no polled requests.
 impl Clone for HttpClient {
     fn clone(&self) -> Self {
-        Self { server: self.server.clone(), lines: self.lines.clone(), open: HashMap::new() }
+        Self { server: self.server.clone(), pool: self.pool.clone(), open: HashMap::new() }
     }
 }
 
 impl ApiClient for HttpClient {
     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
-        let (line, limit) = (self.lines.lend()?, self.server.limits().max_answer);
-        let answer = Answer::ask(&line, &self.server, &OutgoingRequest::single(request, self.server.limits()))?;
+        let (connection, limit) = (self.pool.checkout()?, self.server.limits().max_answer);
+        let answer = Answer::ask(&connection, &self.server, &OutgoingRequest::single(request, self.server.limits()))?;
         let head = answer.head.clone();
         let (mut pieces, mut body, mut piece) = (answer.pieces()?, Vec::new(), Vec::new());
         loop {
-            let is_over = pieces.read(&mut piece)? == 0;
+            let is_end = pieces.read(&mut piece)? == 0;
             body.append(&mut piece);
             if body.len() > limit {
                 return Err(too_long(limit));
             }
-            if is_over {
+            if is_end {
                 return Ok(ApiResponse::new(head.status, body).with_retry_after(head.retry_after));
             }
         }
@@ -85,7 +88,7 @@ impl ApiClient for HttpClient {
 
 impl ApiTransport for HttpClient {
     fn open(&mut self, id: RequestId, request: &ApiRequest) {
-        self.open.insert(id, PendingResponse::start(&self.server, &self.lines, request));
+        self.open.insert(id, PendingResponse::start(&self.server, &self.pool, request));
     }
 
     fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {

@@ -6,34 +6,34 @@ use listwatch_core::transport::{ResponseHead, TransportError};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// A single request whose answer is polled. Dropped before it is over, it closes its connection.
+/// A single request that is polled. If dropped before its end, it closes its connection.
 #[derive(Debug)]
 pub(crate) struct PendingResponse {
     server: Arc<Server>,
-    line: PooledConnection,
+    connection: PooledConnection,
     exchange: Exchange,
     head: ResponseHead,
     body: Vec<u8>,
     has_ended: bool,
 }
 
-/// How much room there is for what comes next.
+/// The free space of the body's buffer for one read, in bytes.
 const ROOM: usize = 8 * 1024;
 
 impl PendingResponse {
     /// Sends a request.
     pub(crate) fn start(
         server: &Arc<Server>,
-        lines: &Arc<ConnectionPool>,
+        pool: &Arc<ConnectionPool>,
         request: &ApiRequest,
     ) -> Result<Self, TransportError> {
-        let line = lines.lend()?;
-        let exchange = Exchange::start(server, &line, OutgoingRequest::single(request, server.limits()));
+        let connection = pool.checkout()?;
+        let exchange = Exchange::start(server, &connection, OutgoingRequest::single(request, server.limits()));
         let (head, body) = (ResponseHead::default(), Vec::new());
-        Ok(Self { server: server.clone(), line, exchange, head, body, has_ended: false })
+        Ok(Self { server: server.clone(), connection, exchange, head, body, has_ended: false })
     }
 
-    /// The whole answer.
+    /// Polls for the whole response.
     pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<Result<ApiResponse, TransportError>> {
         let limit = self.server.limits().max_answer;
         loop {
@@ -63,7 +63,7 @@ impl PendingResponse {
 impl Drop for PendingResponse {
     fn drop(&mut self) {
         if !self.has_ended {
-            self.line.cut(&self.server);
+            self.connection.close(&self.server);
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The cluster of the pod that this runs in.
+//! The cluster of the pod that runs this program.
 
 use crate::config::settings::{Login, Material, Settings};
 use crate::error::ConfigError;
 use std::fs;
 use std::path::Path;
 
-/// Where a pod finds its service account.
+/// The folder of a pod's service account.
 pub(crate) const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// What a pod is told; `None` where this is none.
+/// The settings of a pod; `None` outside of a pod.
 pub(crate) fn settings(account: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Option<Settings>, ConfigError> {
     let set = |name: &str| env(name).filter(|value| !value.is_empty());
     let (Some(host), Some(port)) = (set("KUBERNETES_SERVICE_HOST"), set("KUBERNETES_SERVICE_PORT")) else {
@@ -17,7 +17,7 @@ pub(crate) fn settings(account: &Path, env: &dyn Fn(&str) -> Option<String>) -> 
     let token = account.join("token");
     if !token.exists() {
         return Err(ConfigError::new(format!(
-            "this is a pod, but there is no {}: let it have a service account (automountServiceAccountToken)",
+            "this is a pod, but there is no {}: give it a service account (automountServiceAccountToken)",
             token.display()
         )));
     }

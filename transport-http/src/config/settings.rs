@@ -1,4 +1,4 @@
-//! What a configuration says, before anything of it is read or run.
+//! The settings that a configuration contains, before files are read and plugins are run.
 
 use crate::error::ConfigError;
 use crate::reloaded::Reloaded;
@@ -6,29 +6,29 @@ use crate::secret::Secret;
 use crate::warning::ConfigWarning;
 use std::path::PathBuf;
 
-/// Which server, and how it is talked to.
+/// A server, the way to it, and the user's login.
 pub(crate) struct Settings {
     pub(crate) server: String,
-    /// Where the server is named, for errors.
+    /// The place of the server's entry, for errors.
     pub(crate) place: String,
     pub(crate) context: Option<String>,
     pub(crate) namespace: String,
     pub(crate) trust: Trust,
     /// A client certificate and its key.
     pub(crate) identity: Option<(Material, Material)>,
-    /// A proxy, and where it is named.
+    /// The URL of a proxy, and its place.
     pub(crate) proxy: Option<(String, String)>,
     pub(crate) login: Login,
-    /// Where the user is named, for errors of credentials.
+    /// The place of the user's entry, for errors of credentials.
     pub(crate) user_place: String,
-    /// What is risky about where it comes from.
+    /// The risks of the files that the settings come from.
     pub(crate) warnings: Vec<ConfigWarning>,
-    /// Headers by which requests are made in another's name.
+    /// The headers that impersonate another user.
     pub(crate) impersonate: Vec<(String, String)>,
 }
 
 impl Settings {
-    /// A server that is asked by nobody in particular.
+    /// A server without a login.
     pub(crate) fn of_server(server: String, place: String) -> Self {
         Self {
             server,
@@ -39,33 +39,33 @@ impl Settings {
             trust: Trust::default(),
             identity: None,
             proxy: None,
-            login: Login::Nobody,
+            login: Login::None,
             warnings: Vec::new(),
             impersonate: Vec::new(),
         }
     }
 }
 
-/// How a server shows that it is the right one.
+/// How the certificate of a server is verified.
 #[derive(Default)]
 pub(crate) struct Trust {
-    /// Who vouches for it; `None` for whom the system trusts.
+    /// The certificate authorities; `None` for those of the system.
     pub(crate) authority: Option<Material>,
-    /// Nobody needs to.
+    /// Accepts any certificate.
     pub(crate) insecure: bool,
-    /// The name that its certificate is for, if not that of the address.
+    /// The name to expect in the certificate, if not the host of the URL.
     pub(crate) server_name: Option<String>,
 }
 
 /// A certificate or a key.
 pub(crate) enum Material {
-    /// As it is, and where it stands.
+    /// The content, and its place.
     Data(Secret, String),
     File(PathBuf),
 }
 
 impl Material {
-    /// What it is now; `what` it is, for an error.
+    /// Reads the content. An error names its purpose, `what`.
     pub(crate) fn read(self, what: &'static str) -> Result<Secret, ConfigError> {
         match self {
             Self::Data(content, _) => Ok(content),
@@ -74,27 +74,27 @@ impl Material {
     }
 }
 
-/// How a request says who makes it, if not by a client certificate.
+/// The login of a user, apart from a client certificate.
 pub(crate) enum Login {
-    Nobody,
+    None,
     /// `NAME:PASSWORD`.
     Basic(Secret),
     Token(Secret),
-    /// A file that is read again, and a token for as long as it cannot be.
+    /// A file that is read again when it changes, and a token for the time that it cannot be read.
     TokenFile(PathBuf, Option<Secret>),
     Exec(Plugin),
 }
 
-/// A program that says who the user is.
+/// An exec plugin.
 pub(crate) struct Plugin {
     pub(crate) place: String,
     pub(crate) api_version: String,
     pub(crate) command: PathBuf,
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
-    /// It may ask somebody at the terminal.
-    pub(crate) asks: bool,
+    /// Whether it may prompt at the terminal.
+    pub(crate) may_prompt: bool,
     pub(crate) install_hint: Option<String>,
-    /// What it is told of the cluster.
+    /// The `spec.cluster` of its input, for a plugin with `provideClusterInfo`.
     pub(crate) cluster: Option<serde_json::Value>,
 }

@@ -1,5 +1,3 @@
-//! Which proxy, if any.
-
 use crate::error::ConfigError;
 use std::net::IpAddr;
 use ureq::Proxy;
@@ -7,14 +5,14 @@ use ureq::http::Uri;
 
 /// Chooses the proxy to a server.
 pub(crate) struct ProxyRule<'a> {
-    /// `proxy-url`, and where it stands. It goes before the environment, and knows no exceptions.
+    /// `proxy-url` and its place. It precedes the environment, and `NO_PROXY` does not apply to it.
     pub(crate) configured: Option<&'a (String, String)>,
-    /// The variables of the environment.
+    /// Looks up an environment variable.
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl ProxyRule<'_> {
-    /// The proxy to this server.
+    /// The proxy to this server; `None` for a direct connection.
     pub(crate) fn choose(&self, server: &Uri) -> Result<Option<Proxy>, ConfigError> {
         if let Some((url, place)) = self.configured {
             return proxy(url, &format!("{place}: `proxy-url`")).map(Some);
@@ -29,7 +27,7 @@ impl ProxyRule<'_> {
         set(name).or_else(|| set(&name.to_ascii_lowercase()))
     }
 
-    /// As Go has it: this machine is never behind a proxy, nor is what `NO_PROXY` names.
+    /// As in Go, neither this machine nor the hosts in `NO_PROXY` are behind a proxy.
     fn is_proxied(&self, server: &Uri) -> bool {
         let host = server.host().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();
         let usual = if server.scheme_str() == Some("https") { 443 } else { 80 };
@@ -43,13 +41,13 @@ impl ProxyRule<'_> {
     }
 }
 
-/// Whether a host, in brackets or not, is this machine by its name or address.
+/// Whether a host, in brackets or not, is `localhost` or a loopback address.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
     host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// An entry of `NO_PROXY`: `*`, a name, `.name` for what is below it, an address or a range of them; a port may follow.
+/// Matches an entry of `NO_PROXY`: `*`, a name, `.name` for its subdomains, an address or a range. A port may follow.
 fn excepts(exception: &str, host: &str, address: Option<IpAddr>, port: u16) -> bool {
     if exception == "*" {
         return true;
@@ -85,14 +83,14 @@ fn is_in(address: IpAddr, network: &str, bits: &str) -> Option<bool> {
     Some(left.checked_shr(ignored).unwrap_or(0) == right.checked_shr(ignored).unwrap_or(0))
 }
 
-/// The URL may hold a password, so it is not quoted.
+/// Parses the URL of a proxy. Errors do not quote it, because it may contain a password.
 fn proxy(url: &str, place: &str) -> Result<Proxy, ConfigError> {
-    // Go resolves names behind the proxy for both kinds.
+    // As in Go, the proxy resolves names for both schemes.
     let url = url.strip_prefix("socks5://").map_or_else(|| url.to_owned(), |rest| format!("socks5h://{rest}"));
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     let is_known = matches!(scheme, None | Some("http" | "https" | "socks5h"));
     Proxy::new(&url).ok().filter(|_| is_known).ok_or_else(|| {
-        ConfigError::new(format!("{place} is no address of a proxy: give http://, https:// or socks5://HOST:PORT"))
+        ConfigError::new(format!("{place} is no URL of a proxy: give http://, https:// or socks5://HOST:PORT"))
     })
 }
 

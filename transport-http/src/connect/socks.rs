@@ -1,4 +1,4 @@
-//! SOCKS 5 (RFC 1928), with a password if the proxy has one (RFC 1929). The proxy resolves the name.
+//! SOCKS 5 (RFC 1928), with a password if the URL has one (RFC 1929). The proxy resolves the name.
 
 use super::tcp::{TcpConnector, TcpTransport, left};
 use std::io::{self, Read, Write};
@@ -11,9 +11,9 @@ const CONNECT: u8 = 1;
 const NO_LOGIN: u8 = 0;
 const PASSWORD: u8 = 2;
 
-/// Connects through a SOCKS proxy, where one is configured.
+/// Connects through a SOCKS proxy, if one is configured.
 ///
-/// ureq has a connector for it too, which opens its own sockets: without keep-alive.
+/// ureq's own connector opens its sockets without keep-alive.
 #[derive(Debug)]
 pub(crate) struct SocksConnector(TcpConnector);
 
@@ -42,7 +42,7 @@ impl<In: Transport> Connector<In> for SocksConnector {
     }
 }
 
-/// Agrees on how to log in, and does.
+/// Negotiates the authentication method, and authenticates.
 fn log_in(wire: &mut (impl Read + Write), proxy: &Proxy) -> Result<(), Error> {
     let methods: &[u8] =
         if proxy.username().is_some() { &[VERSION, 2, PASSWORD, NO_LOGIN] } else { &[VERSION, 1, NO_LOGIN] };
@@ -61,7 +61,7 @@ fn log_in(wire: &mut (impl Read + Write), proxy: &Proxy) -> Result<(), Error> {
     }
 }
 
-/// Asks for a connection to a host.
+/// Requests a connection to a host.
 fn ask(wire: &mut (impl Read + Write), host: &str, port: u16) -> Result<(), Error> {
     let mut request = vec![VERSION, CONNECT, 0];
     match host.parse() {
@@ -78,7 +78,7 @@ fn ask(wire: &mut (impl Read + Write), host: &str, port: u16) -> Result<(), Erro
     if status != 0 {
         return Err(refused(reason(status)));
     }
-    // The address that the proxy connects from comes behind it, and nobody needs it.
+    // The address that the proxy connects from follows. It is not needed.
     let [_, kind] = take(wire)?;
     let len = match kind {
         1 => 4,
@@ -90,7 +90,7 @@ fn ask(wire: &mut (impl Read + Write), host: &str, port: u16) -> Result<(), Erro
     Ok(())
 }
 
-/// The second byte of a reply, whose first is its version.
+/// Reads a reply of two bytes, version and status, and returns the status.
 fn reply(wire: &mut impl Read, version: u8) -> Result<u8, Error> {
     let [its, status] = take(wire)?;
     if its == version { Ok(status) } else { Err(garbled()) }
@@ -101,7 +101,7 @@ fn take<const N: usize>(wire: &mut impl Read) -> io::Result<[u8; N]> {
     wire.read_exact(&mut bytes).map(|()| bytes)
 }
 
-/// A text behind its length.
+/// Appends a text after its length in one byte.
 fn push_text(request: &mut Vec<u8>, text: &str) -> Result<(), Error> {
     let len = u8::try_from(text.len()).map_err(|_| refused("a name or a password is longer than 255 bytes"))?;
     request.push(len);

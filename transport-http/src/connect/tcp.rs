@@ -1,4 +1,4 @@
-//! TCP connections that notice when the other side has vanished.
+//! TCP connections that detect a peer that vanished.
 
 use crate::clock;
 use socket2::{SockRef, TcpKeepalive};
@@ -12,24 +12,24 @@ use ureq::unversioned::transport::{
 };
 use ureq::{Error, Timeout};
 
-/// How many probes stay unanswered before a connection is given up.
+/// How many unanswered probes end a connection.
 const PROBES: u32 = 3;
 
 /// Opens TCP connections with keep-alive.
 ///
-/// ureq's connector opens the same connections, but gives nobody their sockets.
+/// ureq's own connector does not hand out its sockets, and so cannot set keep-alive.
 #[derive(Debug)]
 pub(crate) struct TcpConnector {
     keep_alive: Option<Duration>,
 }
 
 impl TcpConnector {
-    /// With a limit on how long a peer may acknowledge nothing.
+    /// Takes the limit on how long a peer may acknowledge nothing.
     pub(crate) fn new(keep_alive: Option<Duration>) -> Self {
         Self { keep_alive }
     }
 
-    /// Connects to the first of these addresses that accepts. Each gets half of the time that is left, the last one all.
+    /// Connects to the first address that accepts. Each one gets half of the remaining time, the last one all of it.
     pub(super) fn dial(
         &self,
         addresses: &[SocketAddr],
@@ -51,7 +51,7 @@ impl TcpConnector {
     fn transport(&self, stream: TcpStream, details: &ConnectionDetails<'_>) -> Result<TcpTransport, Error> {
         stream.set_nodelay(details.config.no_delay())?;
         if let Some(limit) = self.keep_alive {
-            // A system that refuses it takes longer to notice, and works otherwise.
+            // If the system refuses it, a dead peer is detected later.
             let _ = keep_alive(&stream, limit);
         }
         let stream = Arc::new(stream);
@@ -73,7 +73,7 @@ impl<In: Transport> Connector<In> for TcpConnector {
     }
 }
 
-/// What is left of the time for connecting.
+/// The remaining time to connect.
 pub(super) fn left(details: &ConnectionDetails<'_>) -> time::Duration {
     match (details.timeout.after, details.now, (details.current_time)()) {
         (time::Duration::Exact(limit), Instant::Exact(began), Instant::Exact(now)) => {
@@ -83,7 +83,7 @@ pub(super) fn left(details: &ConnectionDetails<'_>) -> time::Duration {
     }
 }
 
-/// The time that there is, if it is limited and not over.
+/// The time limit; `None` for no limit, an error if the time is over.
 fn limit(timeout: NextTimeout) -> Result<Option<Duration>, Error> {
     match timeout.after {
         time::Duration::NotHappening => Ok(None),
@@ -103,7 +103,7 @@ fn connect(address: &SocketAddr, limit: Option<Duration>) -> Result<TcpStream, E
     })
 }
 
-/// Whether another address of the same host may still accept.
+/// Whether an error concerns one address, so that another one of the host may accept.
 fn is_of_address(error: &Error) -> bool {
     match error {
         Error::Timeout(_) => true,
@@ -122,8 +122,9 @@ fn is_of_address(error: &Error) -> bool {
     }
 }
 
-/// Lets the system give a connection up whose other side has acknowledged nothing for so long: probes while nothing is
-/// sent, and a limit for what was sent where the system has one.
+/// Lets the system end a connection whose peer has acknowledged nothing for `limit`.
+///
+/// Probes check an idle connection. On Linux and Android a second limit holds for sent data.
 fn keep_alive(stream: &TcpStream, limit: Duration) -> io::Result<()> {
     let socket = SockRef::from(stream);
     socket.set_tcp_keepalive(&probes(limit))?;
@@ -132,7 +133,7 @@ fn keep_alive(stream: &TcpStream, limit: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// The first probe after two fifths of the time, the others a fifth apart; systems count in seconds.
+/// The first probe follows after two fifths of the limit, the others a fifth apart, in whole seconds.
 fn probes(limit: Duration) -> TcpKeepalive {
     let fifth = (limit / 5).max(Duration::from_secs(1));
     let probes = TcpKeepalive::new().with_time(limit.saturating_sub(PROBES * fifth).max(Duration::from_secs(1)));
@@ -151,24 +152,24 @@ fn probes(limit: Duration) -> TcpKeepalive {
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct TcpTransport {
-    /// Shared with what shuts it down from another thread.
+    /// Shared with the handle that shuts it down from another thread.
     stream: Arc<TcpStream>,
     buffers: LazyBuffers,
-    /// What the socket was told last.
+    /// The timeouts that the socket has now.
     read_limit: Option<Duration>,
     write_limit: Option<Duration>,
 }
 
 impl TcpTransport {
     fn limit_reads(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        tell(&mut self.read_limit, limit, || self.stream.set_read_timeout(limit))
+        set_timeout(&mut self.read_limit, limit, || self.stream.set_read_timeout(limit))
     }
 
     fn limit_writes(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        tell(&mut self.write_limit, limit, || self.stream.set_write_timeout(limit))
+        set_timeout(&mut self.write_limit, limit, || self.stream.set_write_timeout(limit))
     }
 
-    /// Whether the other side has sent nothing, not even an end, as it should where nothing is asked.
+    /// Whether the peer has sent nothing, neither data nor an end. An idle connection must be quiet to be reused.
     fn is_quiet(&self) -> io::Result<bool> {
         self.stream.set_nonblocking(true)?;
         let is_quiet = matches!((&*self.stream).read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock);
@@ -177,14 +178,18 @@ impl TcpTransport {
     }
 }
 
-/// Tells a socket a time limit, unless it is the one that it was told last.
-fn tell(last: &mut Option<Duration>, limit: Option<Duration>, set: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+/// Sets a timeout of a socket, unless the socket has it already.
+fn set_timeout(
+    last: &mut Option<Duration>,
+    limit: Option<Duration>,
+    set: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
     if limit == *last {
         return Ok(());
     }
     match set() {
         Ok(()) => *last = limit,
-        // macOS says so when the other side has closed; what it sent can still be read.
+        // macOS reports it after the peer has closed. Its data can still be read.
         Err(error) if cfg!(target_os = "macos") && error.kind() == ErrorKind::InvalidInput => {}
         Err(error) => return Err(error),
     }
@@ -214,7 +219,7 @@ impl Transport for TcpTransport {
                     self.buffers.input_appended(len);
                     return Ok(len > 0);
                 }
-                // Linux does not go on with a read that has a time limit when a signal comes.
+                // Linux does not resume a read with a timeout after a signal.
                 Err(error) if error.kind() == ErrorKind::Interrupted => {
                     let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::steady()));
                     if left == Some(Duration::ZERO) {
@@ -232,13 +237,13 @@ impl Transport for TcpTransport {
     }
 }
 
-/// What an error of the socket's means: a time limit of ours, a peer that has vanished, or something else.
+/// Tells our own timeouts from a vanished peer and from other errors of the socket.
 fn failure(error: io::Error, timeout: NextTimeout) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock => Error::Timeout(timeout.reason),
         ErrorKind::TimedOut if cfg!(windows) => Error::Timeout(timeout.reason),
-        // What routers said meanwhile is told in the place of the time that has passed. ureq takes other kinds for the end
-        // of a body that has no other.
+        // After keep-alive failed, the system reports a timeout, or the last ICMP error. ureq would take other kinds for the
+        // end of a body without a length.
         ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::NetworkDown => {
             Error::Io(io::Error::new(ErrorKind::BrokenPipe, format!("the other side no longer answers ({error})")))
         }

@@ -1,4 +1,4 @@
-//! Whom to trust, and which certificate to show.
+//! TLS configurations: the trusted authorities, and the client certificate.
 
 use super::verifier::{Authorities, ServerVerifier};
 use crate::config::settings::{Material, Trust};
@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What TLS needs, from files that may change.
+/// The inputs of TLS, from files that may change, and the configuration that was built from them last.
 pub(crate) struct Tls {
     authority: Option<Source>,
     insecure: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Tls {
     last: Mutex<Option<(Inputs, Arc<ClientConfig>)>>,
 }
 
-/// All that a configuration depends on.
+/// The contents that a configuration was built from.
 #[derive(PartialEq)]
 struct Inputs {
     authority: Option<Secret>,
@@ -50,7 +50,7 @@ impl Tls {
         })
     }
 
-    /// The name that the server's certificate is for, if not that of its address.
+    /// The name to expect in the server's certificate, if not the host of its URL.
     pub(crate) fn server_name(&self) -> Option<ServerName<'static>> {
         self.server_name.clone()
     }
@@ -59,8 +59,9 @@ impl Tls {
         self.authority.is_some()
     }
 
-    /// The configuration as it is now; the same one until something changes. A certificate that was issued, and by what,
-    /// goes before the one of the configuration.
+    /// Returns the current configuration; the same one until an input changes.
+    ///
+    /// A certificate that an exec plugin `issued`, with the plugin's place, precedes the configured one.
     pub(crate) fn config(&self, issued: Option<(&(Secret, Secret), String)>) -> Result<Arc<ClientConfig>, ConfigError> {
         let identity = match (&issued, &self.identity) {
             (Some((issued, _)), _) => Some((*issued).clone()),
@@ -109,7 +110,7 @@ impl Tls {
         };
         let mut roots = RootCertStore::empty();
         if roots.add_parsable_certificates(certificates.iter().cloned()).0 == 0 {
-            return Err(ConfigError::new(format!("{place}: there is no certificate that could be trusted")));
+            return Err(ConfigError::new(format!("{place}: there is no valid certificate of an authority")));
         }
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
         let issued = verifier.map_err(|error| ConfigError::new(format!("{place}: {error}")))?;

@@ -10,14 +10,14 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport, TransportAdapter,
 };
 
-/// Puts TLS on a connection to an `https` address.
+/// Adds TLS to a connection for an `https` URL.
 ///
-/// ureq has a connector for it too. This one shares a configuration between agents, can expect another name than that
-/// of the address, and gets keys that are known to fit.
+/// Unlike ureq's own, this connector shares a configuration between agents, and takes another server name than the host of
+/// the URL. Its keys were checked against their certificates before.
 #[derive(Debug)]
 pub(crate) struct TlsConnector {
     config: Option<Arc<ClientConfig>>,
-    /// The server, and the name in its certificate. A proxy goes by its own name.
+    /// The host and port to which `server_name` applies. A proxy has its own name.
     server: Authority,
     server_name: Option<ServerName<'static>>,
 }
@@ -61,8 +61,9 @@ impl<In: Transport> Connector<In> for TlsConnector {
     }
 }
 
-/// A connection that was not ended as TLS ends. ureq takes the usual kinds of such errors for the proper end of a body
-/// that has no other.
+/// Changes the kind of an error of a connection that ended without TLS's `close_notify`.
+///
+/// ureq would take the usual kinds for the end of a body without a length.
 fn broken(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {

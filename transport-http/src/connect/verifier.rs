@@ -1,4 +1,4 @@
-//! Who vouches for a server.
+//! Verification of server certificates.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
@@ -10,19 +10,20 @@ use std::fmt;
 use std::sync::Arc;
 use webpki::EndEntityCert;
 
-/// The shortest RSA key that is accepted, in bits.
-const LEAST_BITS: usize = 2048;
+/// The shortest accepted RSA key, in bits.
+const MIN_RSA_BITS: usize = 2048;
 
-/// Lets in a server that shows a certificate which somebody vouches for, and has the key of it.
+/// Accepts a server that presents a trusted certificate, and proves that it has the key.
 #[derive(Debug)]
 pub(super) struct ServerVerifier {
     pub(super) provider: Arc<CryptoProvider>,
-    /// `None` for `insecure-skip-tls-verify`: any certificate will do.
+    /// `None` for `insecure-skip-tls-verify`, which accepts any certificate.
     pub(super) authorities: Option<Authorities>,
 }
 
-/// Trusts what an authority has issued, and a server that shows an authority's own certificate. `openssl req -x509`
-/// makes such ones, and Go accepts them; webpki does not, because no authority should be a server.
+/// Trusts certificates that an authority issued, and an authority's own certificate as that of a server.
+///
+/// `openssl req -x509` makes the latter, and Go accepts it. webpki refuses it (`CaUsedAsEndEntity`).
 #[derive(Debug)]
 pub(super) struct Authorities {
     pub(super) issued: Arc<WebPkiServerVerifier>,
@@ -40,7 +41,7 @@ impl ServerCertVerifier for ServerVerifier {
     ) -> Result<ServerCertVerified, Error> {
         let Some(Authorities { issued, own }) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
         match issued.verify_server_cert(shown, intermediates, name, ocsp, now) {
-            // Its dates are fine: webpki looks at them first. Its name is what is left.
+            // webpki has checked its dates before. The name remains.
             Err(error) if is_authority(&error) && own.iter().any(|known| known == shown) => {
                 verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
                 Ok(ServerCertVerified::assertion())
@@ -75,7 +76,7 @@ impl ServerCertVerifier for ServerVerifier {
     }
 }
 
-/// Whether all that is wrong is that the certificate is an authority's.
+/// Whether the only fault is that the certificate belongs to an authority.
 fn is_authority(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
@@ -85,17 +86,17 @@ fn is_bad_signature(error: &Error) -> bool {
     matches!(error, Error::InvalidCertificate(CertificateError::BadSignature))
 }
 
-/// An RSA key that is too short. Its signatures are refused as if they were wrong.
+/// An RSA key that is too short. rustls reports its signatures as bad.
 #[derive(Debug)]
 pub(crate) struct WeakKey {
-    whose: &'static str,
+    owner: &'static str,
     bits: usize,
 }
 
 impl fmt::Display for WeakKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { whose, bits } = self;
-        write!(f, "the RSA key of {whose} has {bits} bits, and fewer than {LEAST_BITS} are not accepted: ")?;
+        let Self { owner, bits } = self;
+        write!(f, "the RSA key of {owner} has {bits} bits, and fewer than {MIN_RSA_BITS} are not accepted: ")?;
         f.write_str("let a certificate with a longer key, or one on an elliptic curve, be issued")
     }
 }
@@ -103,21 +104,21 @@ impl fmt::Display for WeakKey {
 impl std::error::Error for WeakKey {}
 
 impl WeakKey {
-    fn of(whose: &'static str, certificate: &CertificateDer<'_>) -> Option<Error> {
+    fn of(owner: &'static str, certificate: &CertificateDer<'_>) -> Option<Error> {
         let bits = rsa_bits(&EndEntityCert::try_from(certificate).ok()?.subject_public_key_info())?;
-        let weak = Self { whose, bits };
+        let weak = Self { owner, bits };
         let other = OtherError(Arc::new(weak));
-        (bits < LEAST_BITS).then_some(Error::InvalidCertificate(CertificateError::Other(other)))
+        (bits < MIN_RSA_BITS).then_some(Error::InvalidCertificate(CertificateError::Other(other)))
     }
 }
 
-/// What is wrong with a signature that was made by the key of this certificate.
+/// The error for a bad signature by the key of this certificate: a weak key, or the original error.
 fn of_key(error: Error, certificate: &CertificateDer<'_>) -> Error {
     let weak = is_bad_signature(&error).then(|| WeakKey::of("the server's certificate", certificate)).flatten();
     weak.unwrap_or(error)
 }
 
-/// The authority with a short key that has issued one of these certificates, as its name says.
+/// Finds an authority with a short key that issued one of these certificates, by its name.
 fn weak_issuer(
     shown: &CertificateDer<'_>,
     intermediates: &[CertificateDer<'_>],
@@ -131,7 +132,7 @@ fn weak_issuer(
     issuers.filter_map(|der| WeakKey::of("the certificate authority", der)).next()
 }
 
-/// How long the modulus of an RSA key is, from its SubjectPublicKeyInfo (RFC 5280, RFC 8017).
+/// The length of an RSA key's modulus in bits, from its SubjectPublicKeyInfo (RFC 5280, RFC 8017).
 fn rsa_bits(info: &[u8]) -> Option<usize> {
     const SEQUENCE: u8 = 0x30;
     const RSA: &[u8] = &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
@@ -145,7 +146,7 @@ fn rsa_bits(info: &[u8]) -> Option<usize> {
     algorithm.starts_with(RSA).then_some(bits)
 }
 
-/// The content of a DER element with this tag, and what follows it.
+/// Splits off a DER element with this tag: its content, and the rest.
 fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[its, len], rest) = der.split_first_chunk()?;
     let (len, rest) = match len {

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read};
 use ureq::http::Response;
 use ureq::{Body, BodyReader};
 
-/// What an answer says, decompressed. Nothing is stored, so that what swells while it is decompressed costs time only.
+/// The body of a response, decompressed. Nothing is stored, so a compression bomb costs time and no memory.
 pub(crate) enum Content {
     Plain(BodyReader<'static>),
     Gzip(Box<MultiGzDecoder<BodyReader<'static>>>),
@@ -17,7 +17,7 @@ impl Content {
             None | Some(b"" | b"identity") => false,
             Some(b"gzip" | b"x-gzip") => true,
             Some(_) => {
-                let detail = "the answer is compressed in a way that was not asked for";
+                let detail = "the answer has a content encoding that was not requested";
                 return Err(TransportError::new(TransportErrorKind::Protocol, detail));
             }
         };
@@ -31,7 +31,7 @@ impl Read for Content {
         match self {
             Self::Plain(reader) => reader.read(buf),
             Self::Gzip(reader) => reader.read(buf).map_err(|error| match error.kind() {
-                ErrorKind::InvalidInput => io::Error::new(ErrorKind::InvalidData, "the answer is no proper gzip"),
+                ErrorKind::InvalidInput => io::Error::new(ErrorKind::InvalidData, "the answer is not valid gzip"),
                 _ => error,
             }),
         }

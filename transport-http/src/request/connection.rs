@@ -7,56 +7,61 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ureq::http::{Method, Response, StatusCode};
 use ureq::{Agent, Body};
 
-/// The connections that a transport, or one request of a client, is made over. They can be cut from any thread: then a request
-/// under way fails at once, and none begins any more.
+/// The connection of a transport, or of one request of a client. Any thread may close it.
+///
+/// Once closed, the request under way fails at once, and no other can start.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    /// A client of its own, so that shutting it down ends one request and no other.
+    /// An HTTP client of its own: shutting it down ends this request and no other.
     agent: Mutex<Option<(Agent, Session)>>,
-    /// Hangs up when it is cut.
-    caller: CancelToken,
-    /// How many connections are kept for the next request.
+    /// Cancelled when the connection is closed.
+    cancel: CancelToken,
+    /// How many idle sockets are kept for the next request.
     kept: usize,
 }
 
-/// What to send a request with.
-struct Way {
+/// The HTTP client for a request.
+struct Checkout {
     agent: Agent,
-    /// It was there before, and its connection may be gone.
-    is_old: bool,
+    /// It has sent a request before, and the server may have closed its socket.
+    is_reused: bool,
 }
 
 impl Connection {
     pub(crate) fn new(kept: usize) -> Self {
-        Self { agent: Mutex::default(), caller: CancelToken::default(), kept }
+        Self { agent: Mutex::default(), cancel: CancelToken::default(), kept }
     }
 
-    /// Asks, and waits for the head of the answer; once more if the credentials were not accepted, and there are better
-    /// ones. What comes back may hold the credentials that it was asked with.
-    pub(crate) fn ask(&self, server: &Server, call: &Call<'_>) -> Result<(Response<Body>, Redactor), TransportError> {
-        let session = server.session(&self.caller).map_err(|cause| error::unusable(&cause))?;
-        let (response, redactor) = self.send(server, &session, call)?;
+    /// Sends a request, and waits for the head of the response.
+    ///
+    /// If the server refuses the credential (401), the request is sent once more with a renewed one, if there is any. The
+    /// response may echo credentials; the redactor removes them.
+    pub(crate) fn send(&self, server: &Server, call: &Call<'_>) -> Result<(Response<Body>, Redactor), TransportError> {
+        let session = server.session(&self.cancel).map_err(|cause| error::of_credentials(&cause))?;
+        let (response, redactor) = self.send_with(server, &session, call)?;
         if response.status() == StatusCode::UNAUTHORIZED
-            && let Some(renewed) = server.renew(&session, &self.caller).map_err(|cause| error::unusable(&cause))?
+            && let Some(renewed) =
+                server.renew(&session, &self.cancel).map_err(|cause| error::of_credentials(&cause))?
         {
-            return self.send(server, &renewed, call);
+            return self.send_with(server, &renewed, call);
         }
         Ok((response, redactor))
     }
 
-    pub(crate) fn cut(&self, server: &Server) {
-        self.caller.hang_up();
+    /// Closes the socket, and lets no request start any more.
+    pub(crate) fn close(&self, server: &Server) {
+        self.cancel.cancel();
         if let Some((agent, _)) = self.lock().take() {
             agent.shutdown();
         }
         server.on_cancelled();
     }
 
-    pub(crate) fn is_cut(&self) -> bool {
-        self.caller.is_cancelled()
+    pub(crate) fn is_closed(&self) -> bool {
+        self.cancel.is_cancelled()
     }
 
-    fn send(
+    fn send_with(
         &self,
         server: &Server,
         session: &Session,
@@ -69,34 +74,36 @@ impl Connection {
         }
     }
 
-    /// Asks; what only reads, once more if the connection was an old one, which the server may have closed by the time
-    /// it was used.
+    /// Sends a request. A read on a reused socket is sent once more if the socket was reset: the server may close an idle
+    /// one at any time.
     fn try_send(&self, server: &Server, session: &Session, call: &Call<'_>) -> Result<Response<Body>, TransportError> {
-        let way = self.way(server, session)?;
-        match server.call(&way.agent, session, call).map_err(|cause| error::of_call(&cause, server)) {
-            Err(error) if way.is_old && error.kind == TransportErrorKind::Reset && call.method == Method::GET => {
+        let checkout = self.checkout(server, session)?;
+        match server.call(&checkout.agent, session, call).map_err(|cause| error::of_call(&cause, server)) {
+            Err(error)
+                if checkout.is_reused && error.kind == TransportErrorKind::Reset && call.method == Method::GET =>
+            {
                 *self.lock() = None;
-                let way = self.way(server, session)?;
-                server.call(&way.agent, session, call).map_err(|cause| error::of_call(&cause, server))
+                let checkout = self.checkout(server, session)?;
+                server.call(&checkout.agent, session, call).map_err(|cause| error::of_call(&cause, server))
             }
             result => result,
         }
     }
 
-    /// The way for a request, unless the line is cut. Other certificates mean another connection.
-    fn way(&self, server: &Server, session: &Session) -> Result<Way, TransportError> {
+    /// The HTTP client for a request, unless the connection is closed. Other certificates need another socket.
+    fn checkout(&self, server: &Server, session: &Session) -> Result<Checkout, TransportError> {
         let mut known = self.lock();
-        if self.caller.is_cancelled() {
+        if self.cancel.is_cancelled() {
             return Err(closed());
         }
         if let Some((agent, connected)) = &*known
-            && connected.shows_the_same_as(session)
+            && connected.shares_connection_with(session)
         {
-            return Ok(Way { agent: agent.clone(), is_old: true });
+            return Ok(Checkout { agent: agent.clone(), is_reused: true });
         }
         let agent = server.agent(session, self.kept);
         *known = Some((agent.clone(), session.clone()));
-        Ok(Way { agent, is_old: false })
+        Ok(Checkout { agent, is_reused: false })
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<(Agent, Session)>> {
@@ -104,7 +111,7 @@ impl Connection {
     }
 }
 
-/// Nobody waits for an answer any more.
+/// The error of a request on a closed connection.
 pub(super) fn closed() -> TransportError {
     TransportError::new(TransportErrorKind::Reset, "given up")
 }

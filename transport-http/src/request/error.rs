@@ -1,4 +1,4 @@
-//! What went wrong, in the terms of the machines.
+//! Errors of HTTP, TLS and sockets as errors of a transport.
 
 use crate::connect::WeakKey;
 use crate::error::ConfigError;
@@ -10,16 +10,15 @@ use ureq::http::{Response, Uri};
 use ureq::{Error, Timeout};
 
 const NOT_ISSUED: &str = "; the configured certificate authority did not issue the server's certificate";
-const NOBODY_VOUCHES: &str =
-    "; no authority of this system vouches for the server's certificate: use a kubeconfig that names its authority";
+const NOT_ISSUED_BY_SYSTEM: &str = "; no certificate authority of this system issued the server's certificate: use a kubeconfig that names its authority";
 
-/// As ureq calls a request that does not fit into its buffer: it has no type for it that can be named here.
+/// The `Debug` of ureq's error for a request that exceeds its buffer. The type is private to ureq.
 const OVERFLOW: &str = "OutputOverflow";
 const TOO_LONG: &str = "the request is too long: its resource version, continue token, selector or credential";
 
 const OLD_TLS: &str = "; the server offers neither TLS 1.2 nor TLS 1.3";
 
-/// An error of ureq's, also one that came wrapped in an [`io::Error`].
+/// Converts an error of ureq's, also one that is wrapped in an [`io::Error`].
 pub(crate) fn of(error: &Error) -> TransportError {
     let (kind, detail) = match error {
         Error::Io(error) => return of_io(error),
@@ -36,35 +35,34 @@ pub(crate) fn of(error: &Error) -> TransportError {
         }
         Error::BodyStalled => (TransportErrorKind::Protocol, "a chunk of the body has no proper length".to_owned()),
         Error::ConnectProxyFailed(reason) => (TransportErrorKind::Refused, format!("the proxy refused: {reason}")),
-        // The server's address was looked at before; ureq would quote it.
+        // The server's URL was checked before. ureq's message would quote the request.
         Error::BadUri(_) | Error::Http(_) => {
-            (TransportErrorKind::Unsendable, "what is asked for makes no proper address".to_owned())
+            (TransportErrorKind::Unsendable, "the path and query of the request make no valid URL".to_owned())
         }
         _ => (TransportErrorKind::Other, error.to_string()),
     };
     TransportError::new(kind, detail)
 }
 
-/// An error of ureq's on the way to a server, which is named where that helps.
+/// Converts an error of a call. The message names the server if that helps.
 pub(crate) fn of_call(error: &Error, server: &Server) -> TransportError {
     let error = of(error);
     let detail = match error.kind {
         TransportErrorKind::Refused if !server.is_proxied() => {
-            format!("{} (nobody listens there, or nothing leads there)", server.authority())
+            format!("{} (nothing listens there, or there is no route)", server.authority())
         }
-        TransportErrorKind::Tls if !server.has_authority() => error.detail.replace(NOT_ISSUED, NOBODY_VOUCHES),
+        TransportErrorKind::Tls if !server.has_authority() => error.detail.replace(NOT_ISSUED, NOT_ISSUED_BY_SYSTEM),
         _ => return error,
     };
     TransportError::new(error.kind, detail)
 }
 
-/// Credentials or certificates that cannot be used.
-pub(crate) fn unusable(error: &ConfigError) -> TransportError {
+/// The error for unusable credentials or certificates.
+pub(crate) fn of_credentials(error: &ConfigError) -> TransportError {
     TransportError::new(TransportErrorKind::Credentials, error.to_string())
 }
 
-/// An answer that points somewhere else. What it points to may not get the credentials, and who configured the address
-/// should know.
+/// Refuses a redirect: its target must not get the credential. The message tells the operator to configure the target.
 pub(crate) fn redirection<B>(response: &Response<B>) -> Result<(), TransportError> {
     if !matches!(response.status().as_u16(), 301..=303 | 307 | 308) {
         return Ok(());
@@ -80,7 +78,7 @@ pub(crate) fn redirection<B>(response: &Response<B>) -> Result<(), TransportErro
     ))
 }
 
-/// An address without the name, the password and the query that it may have.
+/// A URL without its user, password and query.
 fn without_secrets(uri: &Uri) -> String {
     let scheme = uri.scheme_str().map(|scheme| format!("{scheme}://")).unwrap_or_default();
     let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
@@ -88,9 +86,9 @@ fn without_secrets(uri: &Uri) -> String {
     format!("{scheme}{host}{}", uri.path())
 }
 
-/// Why an answer of more than `limit` bytes is not taken.
+/// The error for a response of more than `limit` bytes.
 pub(crate) fn too_long(limit: usize) -> TransportError {
-    let detail = format!("the answer is longer than {limit} bytes: list in pages, or by an informer");
+    let detail = format!("the answer is longer than {limit} bytes: list in pages, or use an informer");
     TransportError::new(TransportErrorKind::Protocol, detail)
 }
 
@@ -104,7 +102,7 @@ fn of_io(error: &io::Error) -> TransportError {
     }
 }
 
-/// What an error of the system's says beyond its kind: "connection refused: Connection refused" helps nobody.
+/// The text of a system error, unless it repeats its kind, as in "connection refused: Connection refused".
 fn beyond(kind: TransportErrorKind, said: &str) -> &str {
     if said.to_lowercase().starts_with(&kind.to_string()) { "" } else { said }
 }
@@ -126,7 +124,7 @@ fn kind_of(error: &io::Error) -> TransportErrorKind {
         ErrorKind::TimedOut | ErrorKind::WouldBlock => TransportErrorKind::Timeout,
         ErrorKind::InvalidData => TransportErrorKind::Protocol,
         ErrorKind::OutOfMemory => TransportErrorKind::Exhausted,
-        // The standard library has no kinds for these.
+        // std has no `ErrorKind` for these.
         _ if has_no_file_left(error) => TransportErrorKind::Exhausted,
         _ if error.to_string().starts_with("failed to lookup address") => TransportErrorKind::Dns,
         _ => TransportErrorKind::Other,
@@ -144,7 +142,7 @@ fn has_no_file_left(_: &io::Error) -> bool {
     false
 }
 
-/// What TLS complains of, and what to do about what happens most.
+/// The text of a TLS error, with a remedy for the frequent ones.
 fn of_tls(error: &rustls::Error) -> String {
     if let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error
         && let Some(weak) = other.0.downcast_ref::<WeakKey>()
@@ -152,7 +150,7 @@ fn of_tls(error: &rustls::Error) -> String {
         return weak.to_string();
     }
     let advice = match error {
-        // Authorities of two clusters often have the same name.
+        // Authorities of two clusters often have the same name: then the signature differs.
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
             NOT_ISSUED
         }
@@ -169,7 +167,7 @@ fn of_tls(error: &rustls::Error) -> String {
     format!("{error}{advice}")
 }
 
-/// What the server complains of. Only some alerts are about the client certificate.
+/// The remedy for an alert that the server sent. Some alerts concern the client certificate.
 fn of_alert(alert: AlertDescription) -> &'static str {
     match alert {
         AlertDescription::ProtocolVersion => OLD_TLS,
@@ -183,7 +181,7 @@ fn of_alert(alert: AlertDescription) -> &'static str {
         | AlertDescription::AccessDenied
         | AlertDescription::DecryptError
         | AlertDescription::CertificateRequired => "; the server did not accept the client certificate, or wants one",
-        // In TLS 1.2 some servers say so too where a certificate is missing.
+        // In TLS 1.2 some servers also send it for a missing client certificate.
         AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity => {
             "; the server has no ciphers in common with this client, or wants a client certificate"
         }
@@ -198,10 +196,10 @@ fn while_doing(timeout: Timeout) -> &'static str {
     match timeout {
         Timeout::Connect => "connecting took too long",
         Timeout::Resolve => "resolving the server's name took too long",
-        Timeout::PerWrite | Timeout::SendRequest | Timeout::SendBody => "the request was not taken",
+        Timeout::PerWrite | Timeout::SendRequest | Timeout::SendBody => "the server did not read the request",
         Timeout::RecvResponse => "the answer did not begin",
-        Timeout::PerRead => "nothing came",
-        _ => "it took too long",
+        Timeout::PerRead => "the server sent nothing",
+        _ => "the request took too long",
     }
 }
 

@@ -1,8 +1,7 @@
-//! What the machines want to know of an answer's head.
-
 use listwatch_core::transport::ResponseHead;
 use ureq::http::Response;
 
+/// The parts of a response's head that the machines read.
 pub(crate) fn of<B>(response: &Response<B>) -> ResponseHead {
     let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
     ResponseHead::from_headers(response.status().as_u16(), header)

@@ -5,7 +5,7 @@ use listwatch_core::request::{Query, Request, Verb};
 use std::time::Duration;
 use ureq::http;
 
-/// What is asked, by whichever thread sends it.
+/// A request in its own memory, which any thread may send.
 #[derive(Debug)]
 pub(crate) struct OutgoingRequest {
     method: http::Method,
@@ -13,12 +13,12 @@ pub(crate) struct OutgoingRequest {
     target: String,
     headers: Vec<(&'static str, &'static str)>,
     body: Vec<u8>,
-    /// How long the server may say nothing.
+    /// How long the server may send nothing.
     idle: Option<Duration>,
 }
 
 impl OutgoingRequest {
-    /// A list or a watch. Lists come compressed if the server likes, watches as they are.
+    /// A list or a watch. Lists accept gzip; in a watch, it would delay events.
     pub(crate) fn stream(request: &Request, limits: &Limits) -> Self {
         let encoding = if request.query() == Query::List { "gzip" } else { "identity" };
         Self {
@@ -54,7 +54,7 @@ impl OutgoingRequest {
     }
 }
 
-/// How long the server may say nothing: it may keep a watch silent until it ends it.
+/// How long the server may send nothing. A watch may be silent until the server ends it.
 fn idle(request: &Request, limits: &Limits) -> Option<Duration> {
     let limit = limits.idle_timeout?;
     match request.verb {

@@ -1,29 +1,29 @@
-//! From a thread that blocks to a task that polls: one answer, two buffers, and back-pressure.
+//! A pipe for one response, from a thread that blocks to a task that polls: two buffers, with back-pressure.
 
 use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// A pipe for one answer.
+/// Makes a pipe for one response.
 pub(crate) fn new() -> (Sender, Receiver) {
     let shared = Arc::new(Shared::default());
     (Sender(shared.clone()), Receiver(shared))
 }
 
-/// What comes out of a pipe.
+/// A result of polling the pipe.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// The answer has begun.
+    /// The response has begun.
     Head(ResponseHead),
-    /// So many bytes were written to the buffer; at least one.
+    /// This many bytes, at least one, were written to the buffer.
     Data(usize),
-    /// There is no more, and why.
+    /// The response ended, or failed.
     End(Result<(), TransportError>),
 }
 
-/// The thread's side. Dropped before the [`end`](Self::end), it reports a failure: a thread that panicked, or that
-/// could not be started, leaves nobody waiting.
+/// The thread's side. If dropped before [`end`](Self::end), it reports a failure: a thread that panicked leaves no caller
+/// waiting.
 #[derive(Debug)]
 pub(crate) struct Sender(Arc<Shared>);
 
@@ -32,19 +32,20 @@ impl Sender {
         self.0.change(|state| state.head = Some(head));
     }
 
-    /// Hands over a chunk, which is not empty, as soon as the one before was taken; a used buffer comes back. `false`
-    /// when nobody wants more.
+    /// Hands over a non-empty chunk, and gets a used buffer back. It blocks until the task has taken the chunk before.
+    ///
+    /// Returns `false` once the task dropped its side.
     pub(crate) fn data(&self, chunk: &mut Vec<u8>) -> bool {
         let state = self.0.lock();
-        let waiting = |state: &mut State| !state.chunk.is_empty() && !state.hung_up;
+        let waiting = |state: &mut State| !state.chunk.is_empty() && !state.is_closed;
         drop(self.0.taken.wait_while(state, waiting).unwrap_or_else(PoisonError::into_inner));
         self.0.change(|state| {
             mem::swap(&mut state.chunk, chunk);
-            !state.hung_up
+            !state.is_closed
         })
     }
 
-    /// The last word; what comes after the first is not heard.
+    /// Ends the response. Only the first call counts.
     pub(crate) fn end(&self, end: Result<(), TransportError>) {
         self.0.change(|state| {
             if !mem::replace(&mut state.has_ended, true) {
@@ -56,16 +57,16 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        self.end(Err(TransportError::new(TransportErrorKind::Other, "there is no thread to read it")));
+        self.end(Err(TransportError::new(TransportErrorKind::Other, "the thread that read the answer ended early")));
     }
 }
 
-/// The task's side. Dropped, it lets the thread go.
+/// The task's side. When dropped, it unblocks the thread.
 #[derive(Debug)]
 pub(crate) struct Receiver(Arc<Shared>);
 
 impl Receiver {
-    /// What came next, bytes at the front of `buf`; wakes when there is more.
+    /// Returns the next piece, with bytes at the front of `buf`, or registers the waker.
     pub(crate) fn poll(&self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
         let mut state = self.0.lock();
         if let Some(head) = state.head.take() {
@@ -82,7 +83,7 @@ impl Receiver {
         }
         let known = state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
         let another = if known { None } else { state.waker.replace(cx.waker().clone()) };
-        // The code of whoever made it: it may want the lock.
+        // The drop of a waker is foreign code, which may take the lock.
         drop(state);
         drop(another);
         Poll::Pending
@@ -92,7 +93,7 @@ impl Receiver {
 impl Drop for Receiver {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.hung_up = true;
+        state.is_closed = true;
         let waker = state.waker.take();
         drop(state);
         drop(waker);
@@ -103,7 +104,7 @@ impl Drop for Receiver {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// The chunk was taken, or nobody is going to.
+    /// Notified when the chunk was taken, or the receiver was dropped.
     taken: Condvar,
 }
 
@@ -111,13 +112,13 @@ struct Shared {
 struct State {
     head: Option<ResponseHead>,
     chunk: Vec<u8>,
-    /// How much of the chunk was delivered.
+    /// How many bytes of the chunk were delivered.
     delivered: usize,
     has_ended: bool,
-    /// Until it is told.
+    /// The end, until the task has polled it.
     end: Option<Result<(), TransportError>>,
     waker: Option<Waker>,
-    hung_up: bool,
+    is_closed: bool,
 }
 
 impl Shared {
@@ -125,7 +126,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and wakes the task once the lock is free again.
+    /// Changes the state, and wakes the task after it released the lock.
     fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         let result = change(&mut state);
@@ -139,7 +140,7 @@ impl Shared {
 }
 
 impl State {
-    /// Delivers from the chunk; `None` when it is empty.
+    /// Copies from the chunk; `None` if it is empty.
     fn copy(&mut self, buf: &mut [u8]) -> Option<usize> {
         let left = &self.chunk[self.delivered..];
         let len = left.len().min(buf.len());
@@ -243,7 +244,7 @@ mod tests {
         assert_eq!(receiver.poll(&cx, &mut [0; 4]), Poll::Pending);
     }
 
-    /// Asks for the lock when it is dropped.
+    /// Tries to take the lock when it is dropped.
     struct Asks(Arc<Shared>, Arc<AtomicUsize>);
 
     impl Wake for Asks {

@@ -4,8 +4,7 @@ use listwatch_core::transport::TransportError;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The lines of a client: one for each request that is open, so that each can be cut by itself, and some that wait for the
-/// next request with their connection.
+/// The connections of a client: one for each open request, so that each can be closed alone, and some idle ones.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionPool(Mutex<State>);
 
@@ -13,39 +12,39 @@ pub(crate) struct ConnectionPool(Mutex<State>);
 struct State {
     idle: Vec<Arc<Connection>>,
     busy: Vec<Arc<Connection>>,
-    is_cut: bool,
+    is_closed: bool,
 }
 
-/// How many lines wait for the next request.
-const KEPT: usize = 8;
+/// How many idle connections are kept.
+const MAX_IDLE: usize = 8;
 
 impl ConnectionPool {
-    /// A line for one request: the one that was used last, because its connection is the likeliest to be alive.
-    pub(crate) fn lend(self: &Arc<Self>) -> Result<PooledConnection, TransportError> {
+    /// Takes a connection for one request: the one used last, whose socket is the likeliest to be open.
+    pub(crate) fn checkout(self: &Arc<Self>) -> Result<PooledConnection, TransportError> {
         let mut state = self.lock();
-        if state.is_cut {
+        if state.is_closed {
             return Err(closed());
         }
-        let line = state.idle.pop().unwrap_or_else(|| Arc::new(Connection::new(1)));
-        state.busy.push(line.clone());
-        Ok(PooledConnection { line, lines: self.clone() })
+        let connection = state.idle.pop().unwrap_or_else(|| Arc::new(Connection::new(1)));
+        state.busy.push(connection.clone());
+        Ok(PooledConnection { connection, pool: self.clone() })
     }
 
-    /// Ends what is open, and lets nothing begin any more.
-    pub(crate) fn cut(&self, server: &Server) {
+    /// Closes all connections, and lets no request start any more.
+    pub(crate) fn close(&self, server: &Server) {
         let mut state = self.lock();
-        state.is_cut = true;
-        let mut lines = std::mem::take(&mut state.idle);
-        lines.extend(state.busy.iter().cloned());
+        state.is_closed = true;
+        let mut connections = std::mem::take(&mut state.idle);
+        connections.extend(state.busy.iter().cloned());
         drop(state);
-        lines.iter().for_each(|line| line.cut(server));
+        connections.iter().for_each(|connection| connection.close(server));
     }
 
-    fn give_back(&self, line: &Arc<Connection>) {
+    fn give_back(&self, connection: &Arc<Connection>) {
         let mut state = self.lock();
-        state.busy.retain(|busy| !Arc::ptr_eq(busy, line));
-        if !line.is_cut() && state.idle.len() < KEPT {
-            state.idle.push(line.clone());
+        state.busy.retain(|busy| !Arc::ptr_eq(busy, connection));
+        if !connection.is_closed() && state.idle.len() < MAX_IDLE {
+            state.idle.push(connection.clone());
         }
     }
 
@@ -54,23 +53,23 @@ impl ConnectionPool {
     }
 }
 
-/// A line for one request. Dropped, it is there for the next one, unless it was cut.
+/// A connection for one request. When dropped, it returns to the pool, unless it is closed.
 #[derive(Debug)]
 pub(crate) struct PooledConnection {
-    line: Arc<Connection>,
-    lines: Arc<ConnectionPool>,
+    connection: Arc<Connection>,
+    pool: Arc<ConnectionPool>,
 }
 
 impl Deref for PooledConnection {
     type Target = Arc<Connection>;
 
     fn deref(&self) -> &Arc<Connection> {
-        &self.line
+        &self.connection
     }
 }
 
 impl Drop for PooledConnection {
     fn drop(&mut self) {
-        self.lines.give_back(&self.line);
+        self.pool.give_back(&self.connection);
     }
 }

@@ -170,7 +170,7 @@ fn a_list_that_stops_half_way_is_given_up_and_a_watch_is_not() {
     let mut list = Client::to(&cluster);
     list.open("/api/v1/pods");
     let error = list.error();
-    assert_eq!((error.kind, &*error.detail), (TransportErrorKind::Timeout, "nothing came"));
+    assert_eq!((error.kind, &*error.detail), (TransportErrorKind::Timeout, "the server sent nothing"));
 
     let mut watch = Client::to(&cluster);
     watch.open("/api/v1/pods?watch=1&timeoutSeconds=300");

@@ -194,7 +194,7 @@ fn who_hangs_up_ends_what_is_waited_for_and_lets_nothing_begin() {
     let waiting = client.clone();
     let answer = thread::spawn(move || pods().get("a").send(&waiting));
     let _open = was_asked.recv().unwrap();
-    client.hang_up();
+    client.close();
     assert!(answer.join().unwrap().is_err_and(|error| matches!(error, ApiError::Transport(_))));
     assert!(pods().get("a").send(&client).is_err());
     assert!(was_asked.try_recv().is_err(), "nothing more was asked");
@@ -293,7 +293,7 @@ fn who_hangs_up_ends_what_is_polled_by_its_clones_too() {
     let other = client.clone();
     client.open(RequestId(1), &get("/pods"));
     assert_eq!(told.recv().unwrap(), "asked");
-    other.hang_up();
+    other.close();
     assert!(polled(&mut client, 1).is_err());
     client.open(RequestId(2), &get("/pods"));
     assert_eq!(polled(&mut client, 2), Err(TransportErrorKind::Reset));

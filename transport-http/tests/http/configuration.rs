@@ -169,7 +169,7 @@ fn an_unknown_name_is_refused_with_those_that_are_known() {
     let message = refusal(&files.write("config", SECOND.replace("{name: prod, cluster:", "{name: other, cluster:")));
     assert!(message.contains(":3: context `prod` names the cluster `prod`, which is not there"), "{message}");
     let message = refusal(&files.write("config", SECOND.replace("name: me", "name: you")));
-    assert!(message.contains(":3: context `prod` names the user `me`, who is not there"), "{message}");
+    assert!(message.contains(":3: context `prod` names the user `me`, which is not there"), "{message}");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn entries_that_contradict_each_other_or_say_nothing_are_refused() {
         ("server: 'https://me:hunter2@x'", "", "a name or a password"),
         ("server: 'https:// hunter2'", "", "is not a URL"),
         ("server: 'https://x?token=hunter2'", "", "has a query"),
-        ("server: 'http://x', proxy-url: 'ftp://me:hunter2@x'", "", "`proxy-url` is no address of a proxy"),
+        ("server: 'http://x', proxy-url: 'ftp://me:hunter2@x'", "", "`proxy-url` is no URL of a proxy"),
         (server, "token: hunter2, username: x", "a token and a `username`"),
         (server, "client-certificate: x", "without a `client-key`"),
         (server, "client-key: x", "without a `client-certificate`"),
@@ -207,7 +207,7 @@ fn entries_that_contradict_each_other_or_say_nothing_are_refused() {
             "exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Sometimes}",
             "neither Never nor IfAvailable nor Always",
         ),
-        ("server: 'http://x'", "token: \"hunter2\\nhunter2\"", "characters that no header can have"),
+        ("server: 'http://x'", "token: \"hunter2\\nhunter2\"", "characters that are not allowed in a header"),
     ] {
         let message = refusal(&files.kubeconfig(cluster, user));
         assert!(message.contains(expected), "{cluster} {user}: {message}");
@@ -257,14 +257,14 @@ fn an_address_that_is_none_is_refused_before_anything_is_asked() {
         ("/hunter2", "is neither http nor https"),
         ("https://hunter2 ", "is not a URL"),
         ("https://a b", "is not a URL"),
-        ("https://hunter2:99999", "has a port that is none"),
-        ("https://hunter2:0", "has a port that is none"),
-        ("https://hunter2:", "has a port that is none"),
-        ("https://hunter2:port", "has a port that is none"),
+        ("https://hunter2:99999", "has an invalid port"),
+        ("https://hunter2:0", "has an invalid port"),
+        ("https://hunter2:", "has an invalid port"),
+        ("https://hunter2:port", "has an invalid port"),
         ("https://[::1", "is not a URL"),
         ("https://x/#hunter2", "has a fragment"),
         ("https://x/?hunter2", "has a query"),
-        ("https://me:hunter2@x", "holds a name or a password"),
+        ("https://me:hunter2@x", "contains a name or a password"),
     ] {
         let errors = [Cluster::at(address).map(drop), HttpTransport::new(address).map(drop)];
         for error in errors.map(Result::unwrap_err) {
@@ -300,8 +300,8 @@ fn a_credential_over_plain_http_went_without_a_word() {
     let place = files.path("config");
     for user in ["token: hunter2", "username: me, password: hunter2", "tokenFile: token"] {
         let expected = format!(
-            "{}:4: user `me`: the credential is sent to http://api.example:8080 without TLS: everybody on the way can \
-             take it; use an https address",
+            "{}:4: user `me`: the credential is sent to http://api.example:8080 without TLS, and can be read on the way; \
+             use an https address",
             place.display()
         );
         assert_eq!(warnings("http://api.example:8080", user), [expected]);
@@ -327,7 +327,10 @@ fn a_kubeconfig_that_others_may_write_was_used_without_a_word() {
     assert_eq!(warnings(0o644), []);
     assert_eq!(warnings(0o646), writable(0o646));
     let shown = writable(0o646)[0].to_string();
-    assert!(shown.contains("config can be changed by others (mode 0646)") && shown.ends_with("chmod go-w"), "{shown}");
+    assert!(
+        shown.contains("config can be changed by other users (mode 0646)") && shown.ends_with("chmod go-w"),
+        "{shown}"
+    );
     // Only root may give a file to any group.
     let metadata = std::fs::metadata(&file).unwrap();
     assert_eq!(warnings(0o664).is_empty(), metadata.uid() == metadata.gid());

@@ -117,8 +117,8 @@ fn a_token_file_that_cannot_be_used_is_named() {
     for (content, expected) in [
         (None, "token file "),
         (Some(" \n".as_bytes().to_vec()), "the token is empty"),
-        (Some(b"hunter2\nhunter2".to_vec()), "characters that no header can have"),
-        (Some(vec![0xff; 10]), "characters that no header can have"),
+        (Some(b"hunter2\nhunter2".to_vec()), "characters that are not allowed in a header"),
+        (Some(vec![0xff; 10]), "characters that are not allowed in a header"),
         (Some(vec![b'x'; 20_000]), "longer than 15360 bytes"),
         (Some(vec![b'x'; 5 << 20]), "token file "),
     ] {
@@ -140,10 +140,13 @@ fn a_bad_token_was_blamed_on_the_line_of_the_cluster() {
     let files = Scratch::new();
     let long = "x".repeat(20_000);
     for (user, expected) in [
-        ("token: \"hunter2\\nhunter2\"", "the token has characters that no header can have"),
+        ("token: \"hunter2\\nhunter2\"", "the token has characters that are not allowed in a header"),
         (&format!("token: {long}"), "the token is longer than 15360 bytes"),
         (&format!("username: me, password: {long}"), "the password is longer than 15360 bytes"),
-        ("token: x, as: \"hunter2\\nhunter2\"", "whom to impersonate has characters that no header can have"),
+        (
+            "token: x, as: \"hunter2\\nhunter2\"",
+            "the user to impersonate has characters that are not allowed in a header",
+        ),
     ] {
         let file = files.kubeconfig("server: 'http://127.0.0.1:1'", user);
         assert_eq!(refusal(&file), format!("{}:4: user `me`: {expected}", file.display()));

@@ -122,7 +122,7 @@ fn a_server_that_is_not_there_refuses_and_is_named() {
     client.open("/api/v1/pods");
     let error = client.error();
     assert_eq!(error.kind, TransportErrorKind::Refused);
-    assert!(error.to_string().starts_with(&format!("connection refused: {address} (nobody listens")), "{error}");
+    assert!(error.to_string().starts_with(&format!("connection refused: {address} (nothing listens")), "{error}");
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn what_a_plugin_does_wrong_is_said_without_quoting_it() {
         (credential(""), "neither a token nor a client certificate"),
         (credential("\"clientKeyData\":\"hunter2\""), "without its key, or a key without a certificate"),
         (credential("\"token\":\"hunter2\",\"expirationTimestamp\":\"soon\""), "no RFC 3339 date"),
-        (credential("\"token\":\"hunter2\\nhunter2\""), "the token has characters that no header can have"),
+        (credential("\"token\":\"hunter2\\nhunter2\""), "the token has characters that are not allowed in a header"),
     ] {
         let error = failure(&script, PATIENCE);
         assert!(error.detail.contains(expected), "{script}: {error}");

@@ -123,7 +123,7 @@ fn an_authority_that_nobody_configured_is_not_blamed() {
     let mut client = Client::at(&format!("https://{}", server.address));
     client.open("/api/v1/pods");
     let error = client.error();
-    assert!(error.detail.contains("no authority of this system vouches"), "{error}");
+    assert!(error.detail.contains("no certificate authority of this system issued"), "{error}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A cluster, user or context, or a part of one, and where it stands.
+/// A cluster, user or context, or a part of one, with its place in the file.
 pub(super) struct Entry<'a> {
     file: &'a Origin,
     kind: &'static str,
@@ -21,12 +21,12 @@ impl<'a> Entry<'a> {
         Self { file, kind, name, node }
     }
 
-    /// Where it stands, for an error that comes up later.
+    /// File, line, kind and name, for later errors.
     pub(super) fn place(&self) -> String {
         format!("{}:{}: {} `{}`", self.file, self.node.line, self.kind, self.name)
     }
 
-    /// What is wrong with it.
+    /// An error about this entry.
     pub(super) fn fault(&self, what: impl fmt::Display) -> ConfigError {
         self.fault_in(self.node.line, what)
     }
@@ -39,7 +39,7 @@ impl<'a> Entry<'a> {
         self.node.entry(key).is_some()
     }
 
-    /// A map in it.
+    /// A value in it, as a part of the same entry.
     pub(super) fn part(&self, key: &str) -> Option<Self> {
         self.node.entry(key).map(|node| Entry { node, ..*self })
     }
@@ -48,7 +48,7 @@ impl<'a> Entry<'a> {
         self.node
     }
 
-    /// A text that is not empty.
+    /// A non-empty text.
     pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, ConfigError> {
         match self.node.entry(key).map(|node| (node.line, &node.value)) {
             None => Ok(None),
@@ -65,7 +65,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// A path, which counts from the folder of the file.
+    /// A path, relative to the folder of the file.
     pub(super) fn path(&self, key: &str) -> Result<Option<PathBuf>, ConfigError> {
         self.text(key)?.map(|path| self.resolve(path)).transpose()
     }
@@ -73,13 +73,13 @@ impl<'a> Entry<'a> {
     pub(super) fn resolve(&self, path: &str) -> Result<PathBuf, ConfigError> {
         let folder = self.file.folder().ok_or_else(|| {
             self.fault(
-                "names a file, which a kubeconfig that comes as text may not: give its content (`…-data`, `token`)",
+                "names a file, which is not allowed in a kubeconfig given as text: give its content (`…-data`, `token`)",
             )
         })?;
         Ok(folder.join(path))
     }
 
-    /// What a text in base64 stands for.
+    /// The bytes of a text in base64.
     pub(super) fn base64(&self, key: &str) -> Result<Option<Secret>, ConfigError> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         let packed: String = text.split_ascii_whitespace().collect();
@@ -89,7 +89,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// A certificate or a key: `NAME-data` goes before `NAME`, as with kubectl.
+    /// A certificate or a key. As with kubectl, `NAME-data` precedes `NAME`.
     pub(super) fn material(&self, name: &str) -> Result<Option<Material>, ConfigError> {
         let data = format!("{name}-data");
         if let Some(content) = self.base64(&data)? {

@@ -1,4 +1,4 @@
-//! The plugin that a user's `exec` names.
+//! The exec plugin of a user.
 
 use super::entry::Entry;
 use super::yaml::Node;
@@ -27,14 +27,14 @@ pub(super) fn read(exec: &Entry<'_>, cluster: &Entry<'_>, interactive: bool) -> 
         command: if is_path { exec.resolve(command)? } else { command.into() },
         args: exec.texts("args")?.into_iter().map(str::to_owned).collect(),
         env: exec.parts("env").iter().map(variable).collect::<Result<_, _>>()?,
-        asks: asks(exec, interactive)?,
+        may_prompt: may_prompt(exec, interactive)?,
         install_hint: exec.text("installHint")?.map(one_line),
         cluster,
     })
 }
 
-/// Whether it may ask at the terminal.
-fn asks(exec: &Entry<'_>, interactive: bool) -> Result<bool, ConfigError> {
+/// Whether the plugin may prompt at the terminal.
+fn may_prompt(exec: &Entry<'_>, interactive: bool) -> Result<bool, ConfigError> {
     match exec.text("interactiveMode")? {
         Some("Never") => Ok(false),
         None | Some("IfAvailable") => Ok(interactive),
@@ -46,7 +46,7 @@ fn asks(exec: &Entry<'_>, interactive: bool) -> Result<bool, ConfigError> {
     }
 }
 
-/// A hint is often a list of commands, and an error is one line.
+/// Joins the lines of a hint, because an error has one line.
 fn one_line(text: &str) -> String {
     let lines: Vec<&str> = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.join("; ")
@@ -58,7 +58,7 @@ fn variable(entry: &Entry<'_>) -> Result<(String, String), ConfigError> {
     Ok((name.to_owned(), entry.text("value")?.unwrap_or_default().to_owned()))
 }
 
-/// What a plugin that asks for it is told of the cluster.
+/// The `spec.cluster` of the plugin's input.
 fn cluster_info(cluster: &Entry<'_>) -> Result<Value, ConfigError> {
     let mut info = Map::new();
     for key in ["server", "tls-server-name", "proxy-url"] {

@@ -1,4 +1,4 @@
-//! The files, read and merged: what is named first counts.
+//! Reading and merging of files. The first definition of a name counts.
 
 use super::entry::Entry;
 use super::origin::Origin;
@@ -10,14 +10,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// No kubeconfig is larger than this.
+/// The largest kubeconfig, in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
 /// One or several kubeconfig files.
 pub(crate) struct Kubeconfig(Vec<(Origin, Arc<Node>)>);
 
 impl Kubeconfig {
-    /// Reads the files that exist; `None` where none does, or all are empty.
+    /// Reads the files that exist; `None` if none exists, or all are empty.
     pub(crate) fn of_existing(files: &[PathBuf]) -> Result<Option<Self>, ConfigError> {
         let mut read = Vec::new();
         for file in files {
@@ -33,13 +33,13 @@ impl Kubeconfig {
         Ok(Some(Self(read)).filter(|read| !read.0.is_empty()))
     }
 
-    /// Reads one file, which must be there.
+    /// Reads one file, which must exist.
     pub(crate) fn of(file: &Path) -> Result<Self, ConfigError> {
         let (text, writable) = content(file).map_err(|error| ConfigError::unreadable("kubeconfig", file, &error))?;
         Self::of_origin(Origin::File(file.to_owned(), writable), &text)
     }
 
-    /// Reads what somebody else has read.
+    /// Reads a text.
     pub(crate) fn of_text(text: &str) -> Result<Self, ConfigError> {
         if text.len() as u64 > MAX_FILE {
             return Err(ConfigError::new("the given kubeconfig is larger than 16 MiB"));
@@ -92,7 +92,7 @@ impl Kubeconfig {
     /// The user of a context, which may have none.
     pub(super) fn user<'a>(&'a self, context: &Entry<'a>) -> Result<Option<Entry<'a>>, ConfigError> {
         let Some(name) = context.text("user")? else { return Ok(None) };
-        let missing = || context.fault(format!("names the user `{name}`, who is not there"));
+        let missing = || context.fault(format!("names the user `{name}`, which is not there"));
         self.find("users", "user", name)?.ok_or_else(missing).map(Some)
     }
 
@@ -109,7 +109,7 @@ impl Kubeconfig {
         Ok(None)
     }
 
-    /// The names of a list, for a person.
+    /// The names in a list, for an error.
     fn known(&self, list: &str) -> String {
         let items = self.0.iter().flat_map(|(file, root)| items(file, root, list).unwrap_or_default());
         let names: Vec<String> = items.filter_map(name_of).take(20).map(|name| format!("`{name}`")).collect();
@@ -122,7 +122,7 @@ impl Kubeconfig {
     }
 }
 
-/// What is in a file, and its permissions if others may write it.
+/// The content of a file, and its permissions if others may write it.
 fn content(file: &Path) -> io::Result<(String, Option<u32>)> {
     let mut text = String::new();
     let file = File::open(file)?;
@@ -134,7 +134,7 @@ fn content(file: &Path) -> io::Result<(String, Option<u32>)> {
     Ok((text, writable))
 }
 
-/// The permissions, if they let others write. A group with the owner's number has no other members, as a rule.
+/// The permissions, if others may write. A group with the owner's number usually has no other members.
 #[cfg(unix)]
 fn writable_by_others(metadata: &Metadata) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
@@ -148,7 +148,7 @@ fn writable_by_others(_: &Metadata) -> Option<u32> {
     None
 }
 
-/// What a file has in it; `None` for nothing.
+/// Parses a file; `None` if it is empty.
 fn document(file: &Origin, text: &str) -> Result<Option<Arc<Node>>, ConfigError> {
     let fault = |(line, what): yaml::Fault| file.fault(line, format_args!("this YAML cannot be read: {what}"));
     let Some(root) = yaml::parse(text).map_err(fault)?.filter(|root| !root.is_null()) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Kubeconfig files: found, merged, and what one context of them says.
+//! Kubeconfigs: files are read and merged, and one context of them becomes settings.
 
 mod entry;
 mod exec;
@@ -14,8 +14,7 @@ use crate::error::ConfigError;
 use entry::Entry;
 
 impl Kubeconfig {
-    /// What a context says: the one of this name, or the current one. Its plugin may be one that asks if the program is
-    /// `interactive`.
+    /// Reads the settings of the named context, or of the current one. If `interactive`, an exec plugin may prompt.
     pub(crate) fn settings(&self, context: Option<&str>, interactive: bool) -> Result<Settings, ConfigError> {
         let name = match context {
             Some(name) => name,

@@ -2,16 +2,16 @@ use crate::error::ConfigError;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a kubeconfig comes from.
+/// The origin of a kubeconfig.
 pub(super) enum Origin {
-    /// With its permissions, if others may write it.
+    /// A file, and its permissions if others may write it.
     File(PathBuf, Option<u32>),
-    /// It was given as it is, and so has no folder.
+    /// A text, which has no folder.
     Text,
 }
 
 impl Origin {
-    /// From where its paths count.
+    /// The folder that relative paths start from.
     pub(super) fn folder(&self) -> Option<&Path> {
         match self {
             Self::File(path, _) => Some(path.parent().unwrap_or(path)),

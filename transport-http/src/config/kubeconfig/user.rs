@@ -43,12 +43,12 @@ fn login(user: &Entry<'_>, cluster: &Entry<'_>, interactive: bool) -> Result<Log
             .fault("uses `auth-provider`, which Kubernetes has removed: use the exec plugin of your provider instead")),
         (None, None, None) => match user.part("exec") {
             Some(exec) => exec::read(&exec, cluster, interactive).map(Login::Exec),
-            None => Ok(Login::Nobody),
+            None => Ok(Login::None),
         },
     }
 }
 
-/// The headers by which a request is made in another's name.
+/// The headers that impersonate another user.
 fn impersonate(user: &Entry<'_>) -> Result<Vec<(String, String)>, ConfigError> {
     let mut headers = Vec::new();
     let mut add = |name: &str, value: &str| headers.push((name.to_owned(), value.to_owned()));
@@ -74,7 +74,7 @@ fn impersonate(user: &Entry<'_>) -> Result<Vec<(String, String)>, ConfigError> {
     Ok(headers)
 }
 
-/// A key as a part of a header's name: what cannot stand there is percent-encoded.
+/// Percent-encodes a key as a part of a header's name.
 fn header_key(key: &str) -> String {
     let mut encoded = String::new();
     for byte in key.to_ascii_lowercase().bytes() {

@@ -1,55 +1,56 @@
-//! YAML as a tree that knows its lines. A scalar stays the text that it is written as: a token of digits is no number.
+//! YAML as a tree whose nodes know their lines. A scalar stays text: a token of digits does not become a number.
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// How deep values may be in each other, aliases included: whatever walks through them, walks down as deep.
+/// The deepest nesting, aliases included. It bounds the recursion of every walk through a tree.
 const MAX_DEPTH: usize = 64;
 
-/// How many bytes of memory a tree may take, and how many it would take with its aliases written out, which multiply. It
-/// is four times as much as a file may have: a text of one character takes a hundred times as much as it has.
+/// The most memory of a tree in bytes, both as it is and with its aliases written out.
+///
+/// It is four times the size of the largest file. A text of one character takes a hundred bytes of memory.
 const MAX_SIZE: usize = 64 << 20;
 
-/// What a node takes besides its text and its entries: itself and the two counters of its [`Arc`].
+/// The memory of a node without its text and its entries: itself and the two counters of its [`Arc`].
 const NODE: usize = size_of::<Node>() + COUNTERS;
 
-/// What an item takes in its list: lists grow by doubling.
+/// The memory of an item in its list, which grows by doubling.
 const ITEM: usize = 2 * size_of::<Arc<Node>>();
 
-/// What an entry takes in its map besides its key and its node: the nodes of a [`BTreeMap`] are at least half full.
+/// The memory of a map entry without its key and its node: the nodes of a [`BTreeMap`] are at least half full.
 const ENTRY: usize = 2 * size_of::<(Arc<str>, Arc<Node>)>() + COUNTERS;
 
-/// What an anchor takes in its table, which is at least half full.
+/// The memory of an anchor in its table, which is at least half full.
 const ANCHOR: usize = 2 * size_of::<(usize, Arc<Node>)>();
 
 const COUNTERS: usize = 2 * size_of::<usize>();
 
-/// How many maps and entries merge keys may bring, in all of a file: aliases multiply.
+/// How many maps and entries the merge keys of a file may add. Aliases multiply them.
 const MAX_MERGED: usize = 10_000;
 
-/// A value, and where it begins.
+/// A value, and the line that it begins in.
 pub(crate) struct Node {
     pub(crate) line: usize,
     pub(crate) value: Value,
-    /// How many levels it has; text has none.
+    /// Its levels; text has none.
     depth: usize,
-    /// How many bytes of memory it would take, about, with its aliases written out.
+    /// Its approximate memory in bytes, with its aliases written out.
     size: usize,
 }
 
 pub(crate) enum Value {
-    /// Text, and whether it stands without quotes.
+    /// Text, and whether it has no quotes.
     Scalar(String, bool),
     List(Vec<Arc<Node>>),
-    /// Keys are shared with the maps that merge keys bring them into.
+    /// Maps that got entries by merge keys share their keys.
     Map(BTreeMap<Arc<str>, Arc<Node>>),
 }
 
-/// What is wrong, and in which line.
+/// A fault, after its line.
 pub(crate) type Fault = (usize, String);
 
-/// Reads the first document; `None` where there is nothing.
+/// Reads the first document; `None` for an empty text.
 pub(crate) fn parse(text: &str) -> Result<Option<Arc<Node>>, Fault> {
     let mut tree = Tree::default();
     for event in Parser::new_from_str(text.trim_start_matches('\u{feff}')) {
@@ -62,15 +63,15 @@ pub(crate) fn parse(text: &str) -> Result<Option<Arc<Node>>, Fault> {
     Ok(tree.root)
 }
 
-/// What is under construction.
+/// A tree under construction.
 #[derive(Default)]
 struct Tree {
     open: Vec<Open>,
     anchors: HashMap<usize, Arc<Node>>,
     root: Option<Arc<Node>>,
-    /// How many entries merge keys have brought.
+    /// How many entries merge keys have added.
     merged: usize,
-    /// How many bytes of memory it takes, about.
+    /// Its approximate memory in bytes.
     size: usize,
 }
 
@@ -80,12 +81,12 @@ struct Open {
     value: Value,
     /// The key whose value comes next.
     key: Option<Key>,
-    /// What merge keys name; its entries come last, because those that are written here count.
+    /// The maps that merge keys name. Their entries are added last, because the map's own entries count first.
     merged: Vec<Arc<Node>>,
 }
 
 impl Open {
-    /// What it takes to keep one more node, or a key.
+    /// The memory to keep one more node, or a key.
     fn room(&self, node: &Node) -> usize {
         match (&self.value, &self.key, &node.value) {
             (Value::Map(_), None, Value::Scalar(key, _)) => ENTRY + key.len(),
@@ -118,7 +119,7 @@ impl Tree {
                 }
                 None => Ok(()),
             },
-            // Shared, not copied: what refers to itself many times over costs nothing.
+            // Shared, not copied: nested aliases take no memory.
             Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
                 Some(node) if node.depth + self.open.len() > MAX_DEPTH => Err(too_deep(line)),
                 Some(node) => self.place(line, node),
@@ -146,7 +147,7 @@ impl Tree {
         self.place(line, node)
     }
 
-    /// Counts what is about to be kept.
+    /// Counts memory before it is used.
     fn grow(&mut self, line: usize, by: usize) -> Result<(), Fault> {
         self.size = self.size.saturating_add(by);
         if self.size > MAX_SIZE {
@@ -165,11 +166,11 @@ impl Tree {
         match (&mut open.value, open.key.take()) {
             (Value::List(items), _) => items.push(node),
             (Value::Map(_), Some(Key::Merge)) => open.merged.push(node),
-            // As kubectl has it, the last one counts.
+            // As with kubectl, the last one counts.
             (Value::Map(entries), Some(Key::Name(name))) => drop(entries.insert(name, node)),
             (Value::Map(_), None) => {
                 open.key = Some(key_of(&node)?);
-                // Only its text is kept, unless an anchor keeps the node.
+                // Only the text is kept, unless an anchor keeps the node.
                 if let (1, Value::Scalar(text, _)) = (Arc::strong_count(&node), &node.value) {
                     self.size -= NODE + text.capacity();
                 }
@@ -179,7 +180,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Adds what a map, or each map of a list, has and this one has not.
+    /// Adds the entries of a map, or of each map in a list, that this map lacks.
     fn merge(&mut self, value: &mut Value, from: &Node, may_be_list: bool) -> Result<(), Fault> {
         match (&from.value, value) {
             (Value::List(maps), value) if may_be_list => maps.iter().try_for_each(|map| self.merge(value, map, false)),
@@ -224,14 +225,14 @@ impl Node {
         Ok(Self { line, value, depth, size })
     }
 
-    /// One level more than the deepest, and all sizes.
+    /// Makes a node: one level more than its deepest child, and the sum of their sizes.
     fn sum(parts: &mut dyn Iterator<Item = (&Arc<Self>, usize)>) -> (usize, usize) {
         parts.fold((1, 0), |(depth, size), (part, more)| {
             (depth.max(part.depth + 1), size.saturating_add(part.size + more))
         })
     }
 
-    /// Whether nothing is there, which is as good as no entry.
+    /// Whether the value is null, which counts as no entry.
     pub(crate) fn is_null(&self) -> bool {
         matches!(&self.value, Value::Scalar(text, true) if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
@@ -242,7 +243,7 @@ impl Node {
         entries.get(key).filter(|node| !node.is_null())
     }
 
-    /// The same in JSON, where plain text may be a number or a boolean.
+    /// Converts to JSON. Unquoted text may become a number or a boolean.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {
             _ if self.is_null() => serde_json::Value::Null,

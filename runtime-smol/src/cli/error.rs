@@ -1,37 +1,51 @@
-//! Why a command ended before it was done.
+//! The errors that end a command.
 
-use crate::outlet::Amount;
+use crate::output::background::{Amount, FinishError};
 use crate::resource::ResourceError;
 use listwatch_runtime_smol::file::{CaptureError, CaptureErrorKind};
 use listwatch_runtime_smol::http::ConfigError;
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
-/// Why a command ended before it was done: one line.
+/// Why a command failed: one line.
 #[derive(Debug)]
 pub(crate) enum CommandError {
-    /// Nothing can be printed.
-    Output(std::io::Error),
-    /// Nobody can read what would be printed.
+    /// Standard output cannot be written.
+    Output(io::Error),
+    /// Standard output is closed.
     Closed,
-    /// So much was printed that nobody took.
+    /// The reader of standard output did not take this much.
     Unread(Amount),
     Capture(CaptureError),
-    /// No list of a recording came whole, so there was nothing to tell; and why.
+    /// No list of the recording is whole; with the reason, if it is known.
     NothingListed(PathBuf, Option<String>),
     Config(ConfigError),
-    /// The address that was typed is none.
+    /// The argument of `--server` is no address.
     Address(ConfigError),
     Resource(ResourceError),
-    /// The server refuses, and will until somebody changes something.
+    /// The server refuses, and a retry is in vain.
     Refused(String),
-    /// It ended before there was a state; and what it was doing.
+    /// The command ended before the first state was complete, in this status.
     NeverSynced(String),
-    Signals(std::io::Error),
-    /// The system starts no more threads.
-    Threads(std::io::Error),
-    /// Nothing can be waited for.
-    Reactor(String),
+    Signals(io::Error),
+}
+
+impl CommandError {
+    /// Whether the arguments are wrong for every cluster.
+    pub(crate) fn is_wrong_usage(&self) -> bool {
+        match self {
+            Self::Resource(error) => error.is_wrong_usage(),
+            Self::Capture(error) => error.kind() == CaptureErrorKind::Secrets,
+            Self::Address(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the reader of standard output closed it, because it has read enough.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == ErrorKind::BrokenPipe)
+    }
 }
 
 impl From<CaptureError> for CommandError {
@@ -40,21 +54,18 @@ impl From<CaptureError> for CommandError {
     }
 }
 
-impl CommandError {
-    /// Whether it is by what was typed, whatever the cluster has.
-    pub(crate) fn is_wrong_usage(&self) -> bool {
-        match self {
-            Self::Resource(error) => matches!(error, ResourceError::NotAResource(_)),
-            Self::Capture(error) => error.kind() == CaptureErrorKind::Secrets,
-            Self::Address(_) => true,
-            _ => false,
-        }
-    }
-}
-
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
         Self::Config(error)
+    }
+}
+
+impl From<FinishError> for CommandError {
+    fn from(error: FinishError) -> Self {
+        match error {
+            FinishError::Write(error) => Self::Output(error),
+            FinishError::Unread(amount) => Self::Unread(amount),
+        }
     }
 }
 
@@ -95,12 +106,6 @@ impl fmt::Display for CommandError {
             Self::Refused(reason) => write!(f, "{reason} (with --keep-trying, this would not be the end)"),
             Self::NeverSynced(status) => write!(f, "ended before there was a state: {status}"),
             Self::Signals(error) => write!(f, "cannot listen to Ctrl-C: {error}"),
-            Self::Threads(error) => {
-                write!(f, "no thread can be started: {error}; raise the limit on processes or memory")
-            }
-            Self::Reactor(reason) => {
-                write!(f, "too few file descriptors: {reason}; raise the limit on open files (`ulimit -n`)")
-            }
         }
     }
 }

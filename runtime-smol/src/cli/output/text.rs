@@ -6,7 +6,7 @@ use serde_json::ser::{Formatter, Serializer};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// The text as one cell of a table: what steers a terminal is escaped, and a long text is cut.
+/// The text as one cell of a table: control characters are escaped, and a long text is cut.
 pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     const SHORT: usize = 1024;
     match text.len() <= SHORT && text.chars().all(is_printable) {
@@ -15,13 +15,13 @@ pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Writes a value as one line of JSON, in which what steers a terminal is escaped.
+/// Writes a value as one line of JSON, with every character escaped that could steer a terminal.
 pub(crate) fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut *out, Escaping))?;
     out.write_all(b"\n")
 }
 
-/// Escapes also what JSON allows in a string, and a terminal obeys.
+/// Also escapes characters that JSON allows in a string, and that steer a terminal.
 struct Escaping;
 
 impl Formatter for Escaping {

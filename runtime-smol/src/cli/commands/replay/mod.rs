@@ -1,12 +1,14 @@
-//! `listwatch replay`: a recording through the whole machine.
+//! `listwatch replay`: a recording through informer, work queue and workers.
+
+mod report;
 
 use crate::arguments::{IndexBy, Kind, Print, ReplayOptions, Speed};
-use crate::complaint::tell;
 use crate::error::CommandError;
-use crate::live::Live;
-use crate::printer::Printer;
-use crate::summary::{Counts, Report};
-use crate::undecodable::{complain_of, complain_of_the_rest};
+use crate::output::printer::Printer;
+use crate::output::progress::Progress;
+use crate::output::{self, messages};
+use crate::report::counts::Counts;
+use crate::report::undecodable;
 use listwatch_runtime_smol::cache::{IndexId, Indexer};
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
 use listwatch_runtime_smol::file::{Pace, Playback, PlaybackConfig};
@@ -16,6 +18,7 @@ use listwatch_runtime_smol::{
     Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Object, Outcome, Resource, WorkQueue,
     Workers, run,
 };
+use report::Report;
 use serde::de::DeserializeOwned;
 use smol::future::{poll_once, yield_now};
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
@@ -28,8 +31,8 @@ type SharedCache<T> = Arc<Shared<Indexer<Arc<Object<T>>>, StdLock>>;
 /// Plays a recording as the options say.
 ///
 /// # Errors
-/// Where it cannot be played to its end, or nothing can be printed.
-pub(crate) fn replay(options: &ReplayOptions) -> Result<(), CommandError> {
+/// The recording cannot be played to its end, or printed.
+pub(super) fn replay(options: &ReplayOptions) -> Result<(), CommandError> {
     match options.kind {
         Kind::Raw => Replay::<Raw>::new(options)?.play(),
         Kind::Meta => Replay::<MetadataOnly>::new(options)?.play(),
@@ -46,7 +49,7 @@ struct Replay<'a, T> {
     reconciles: Arc<AtomicU64>,
     events: Events<T, Playback, SharedCache<T>>,
     printer: Printer<BufWriter<StdoutLock<'static>>>,
-    live: Live,
+    progress: Progress,
     counts: Counts,
 }
 
@@ -60,11 +63,11 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         let mut indexer = Indexer::default();
         let indexes = options.indexes.iter().map(|by| (by.to_string(), add_index(&mut indexer, by.clone()))).collect();
         let cache: SharedCache<T> = Arc::new(Shared::new(indexer));
-        // A recording may have both metadata and whole objects: either is what there is.
+        // A recording may have metadata, whole objects or both.
         let resource = playback.resource().cloned().unwrap_or_else(|| Resource::new("/recording")).metadata_only();
         let informer = Informer::with_cache(resource, config(options, &playback), Arc::clone(&cache));
         let printed = options.print == Some(Print::Events) && std::io::stdout().is_terminal();
-        let live = Live::bar(playback.summary().file_bytes, !printed);
+        let progress = Progress::bar(playback.summary().file_bytes, !printed);
         let events = Events::start(Driver::new(informer, playback), clock.clone());
         Ok(Self {
             options,
@@ -75,7 +78,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             reconciles: Arc::default(),
             events: events.until(|driver| driver.transport().is_complete()),
             printer: Printer::new(stdout(), options.print, options.format),
-            live,
+            progress,
             counts: Counts::default(),
         })
     }
@@ -85,28 +88,28 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         let executor = Executor::new();
         let workers = self.spawn_workers(&executor);
         let clock = self.clock.clone();
-        let told = run(&clock, &executor, async {
-            let told = self.tell_all().await;
+        let played = run(&clock, &executor, async {
+            let played = self.play_events().await;
             self.queue.shut_down();
             workers.ended().await;
-            told
+            played
         });
-        self.live.hide();
-        told.and_then(|()| self.tell_store()).map_err(CommandError::Output)?;
-        complain_of_the_rest(self.counts.undecodable, &self.options.file.display());
+        self.progress.hide();
+        played.and_then(|()| self.print_store()).map_err(CommandError::Output)?;
+        undecodable::report_rest(self.counts.undecodable, &self.options.file.display());
         let error = self.error();
         self.report(&time, error.is_none()).map_err(CommandError::Output)?;
         error.map_or(Ok(()), Err)
     }
 
-    /// Takes every event, and puts its key into the work queue.
-    async fn tell_all(&mut self) -> std::io::Result<()> {
+    /// Prints every event, and adds its key to the work queue.
+    async fn play_events(&mut self) -> std::io::Result<()> {
         self.printer.begin()?;
         while let Some(event) = self.next().await? {
             self.counts.note(&event);
             self.printer.event(&event)?;
             if let Event::Undecodable(undecodable) = &event {
-                complain_of(undecodable, self.counts.undecodable, &self.options.file.display(), &self.live);
+                undecodable::report(undecodable, self.counts.undecodable, &self.options.file.display(), &self.progress);
             }
             if let Some(key) = event.key() {
                 self.queue.add(key.clone());
@@ -115,7 +118,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         Ok(())
     }
 
-    /// The next event. Nothing printed stays hidden while it is waited for; that workers get their turn is no waiting.
+    /// The next event. The output is flushed before a wait; a turn of the workers is no wait.
     async fn next(&mut self) -> std::io::Result<Option<Event<T>>> {
         if let Some(event) = poll_once(self.events.next()).await {
             return Ok(event);
@@ -129,16 +132,16 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         Ok(self.events.next().await)
     }
 
-    fn tell_store(&mut self) -> std::io::Result<()> {
+    fn print_store(&mut self) -> std::io::Result<()> {
         self.cache.read(|cache| self.printer.store(cache))?;
         self.printer.out().flush()
     }
 
-    /// Why the recording was not played to its end, or in vain.
+    /// Why the recording was not played to its end, or had no state.
     fn error(&self) -> Option<CommandError> {
-        let in_vain = || CommandError::NothingListed(self.options.file.clone(), self.counts.reason());
+        let nothing_listed = || CommandError::NothingListed(self.options.file.clone(), self.counts.reason());
         let broken = self.events.driver().transport().error().cloned().map(CommandError::Capture);
-        broken.or_else(|| (!self.counts.synced).then(in_vain))
+        broken.or_else(|| (!self.counts.synced).then(nothing_listed))
     }
 
     fn spawn_workers(&self, executor: &Executor<'static>) -> Workers<Key> {
@@ -146,7 +149,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         Workers::spawn(executor, &self.queue, &self.clock, self.options.workers, move |key: Key| {
             let (cache, reconciles) = (Arc::clone(&cache), Arc::clone(&reconciles));
             async move {
-                // What every controller begins with: the newest state, or that there is none any more.
+                // A controller begins with the newest state of the key, or its absence.
                 let _newest = cache.read(|cache| cache.object(&key).cloned());
                 reconciles.fetch_add(1, Ordering::Relaxed);
                 Outcome::Done
@@ -155,18 +158,17 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
     }
 
     fn show_progress(&self) {
-        if self.live.is_visible() {
+        if self.progress.is_visible() {
             let position = self.events.driver().transport().summary().file_bytes_played;
-            self.live.show_at(position, &format!("{} events; {}", self.counts.events, self.status()));
+            self.progress.show_at(position, &format!("{} events; {}", self.counts.events, self.status()));
         }
     }
 
-    /// What the informer is doing.
     fn status(&self) -> InformerStatus {
         self.events.driver().informer().status(self.clock.now())
     }
 
-    /// Tells people what it amounted to: beside what was printed for programs, never in it.
+    /// Prints the summary for people, apart from the output for programs.
     fn report(self, time: &Clock, whole: bool) -> std::io::Result<()> {
         let values = |cache: &Indexer<_>, id| cache.index_values(id).count();
         let report = Report {
@@ -185,10 +187,10 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         };
         let report = report.to_string();
         match self.options.print {
-            None => std::io::stdout().write_all(report.as_bytes()),
+            None => output::print(report.as_bytes()),
             Some(_) => {
                 if std::io::stderr().is_terminal() {
-                    tell(&report);
+                    messages::print_lines(&report);
                 }
                 Ok(())
             }
@@ -196,7 +198,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
     }
 }
 
-/// Nobody has to be listened to meanwhile, so a reader that does not read may make everything wait.
+/// A replay may block: it heeds no signals, and no server waits for it.
 fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(64 * 1024, std::io::stdout().lock())
 }
@@ -206,7 +208,7 @@ fn open(options: &ReplayOptions, pace: Pace) -> Result<Playback, CommandError> {
     Playback::with_config(&options.file, config).map_err(CommandError::Capture)
 }
 
-/// A recording has whatever timeouts its own client asked for, watch-lists or none, and no other clients.
+/// A recording has the timeouts of its own client, watch-lists or none, and no other clients.
 fn config(options: &ReplayOptions, playback: &Playback) -> InformerConfig {
     let mut config = InformerConfig::default();
     config.reflector.watch_timeout = None;

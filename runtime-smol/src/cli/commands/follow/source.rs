@@ -1,4 +1,4 @@
-//! Where the bytes of `watch` come from, and where they are written down.
+//! The connection to a cluster, recorded or not.
 
 use core::task::Poll;
 use listwatch_runtime_smol::ListerWatcher;
@@ -7,12 +7,12 @@ use listwatch_runtime_smol::http::HttpTransport;
 use listwatch_runtime_smol::request::{Query, Request, RequestId};
 use listwatch_runtime_smol::transport::{Incoming, ReadContext};
 
-/// A connection to a cluster, recorded or not, that counts its requests.
-pub(crate) struct Source {
+/// A connection to a cluster that counts its requests.
+pub(super) struct Source {
     line: Line,
-    pub(crate) requests: Requests,
-    /// Whether anything was ever answered.
-    pub(crate) answered: bool,
+    pub(super) requests: Requests,
+    /// Whether a request was answered, or failed.
+    pub(super) answered: bool,
 }
 
 enum Line {
@@ -20,20 +20,20 @@ enum Line {
     Recorded(Box<Recorder<HttpTransport>>),
 }
 
-/// How many requests were made.
+/// The numbers of requests.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Requests {
-    pub(crate) lists: u64,
-    pub(crate) watches: u64,
-    pub(crate) watch_lists: u64,
+pub(super) struct Requests {
+    pub(super) lists: u64,
+    pub(super) watches: u64,
+    pub(super) watch_lists: u64,
 }
 
 impl Source {
-    pub(crate) fn plain(transport: HttpTransport) -> Self {
+    pub(super) fn plain(transport: HttpTransport) -> Self {
         Self::over(Line::Plain(transport))
     }
 
-    pub(crate) fn recorded(recorder: Recorder<HttpTransport>) -> Self {
+    pub(super) fn recorded(recorder: Recorder<HttpTransport>) -> Self {
         Self::over(Line::Recorded(Box::new(recorder)))
     }
 
@@ -41,16 +41,16 @@ impl Source {
         Self { line, requests: Requests::default(), answered: false }
     }
 
-    /// Why nothing can be recorded any more.
-    pub(crate) fn error(&self) -> Option<&CaptureError> {
+    /// The error that ended the recording.
+    pub(super) fn error(&self) -> Option<&CaptureError> {
         match &self.line {
             Line::Plain(_) => None,
             Line::Recorded(recorder) => recorder.error(),
         }
     }
 
-    /// Ends the recording.
-    pub(crate) fn finish(&mut self) -> Result<(), CaptureError> {
+    /// Completes the recording.
+    pub(super) fn finish(&mut self) -> Result<(), CaptureError> {
         match &mut self.line {
             Line::Plain(_) => Ok(()),
             Line::Recorded(recorder) => recorder.finish(),

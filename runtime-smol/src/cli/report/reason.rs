@@ -1,15 +1,15 @@
-//! Failures in a few words, so that the same ones count as the same.
+//! Failures in a few words, so that equal failures are counted together.
 
 use listwatch_runtime_smol::decode::Status;
 use listwatch_runtime_smol::reflector::{During, Failure, FailureReport};
 use listwatch_runtime_smol::text::Printable;
 
-/// How many characters of a reason, of which one word counts.
+/// The characters of a reason at the most.
 const WORD: usize = 64;
-/// How many characters of what was said in detail.
+/// The characters of a detail at the most.
 const SENTENCE: usize = 512;
 
-/// What happened, and where: `410 Expired on a page`. What the server or the recording said in detail is left out.
+/// The failure and its request: `410 Expired on a page`. The detail of the server or the recording is left out.
 pub(crate) fn reason(failed: &FailureReport) -> String {
     let place = place(failed.during);
     match &failed.failure {
@@ -28,8 +28,8 @@ pub(crate) fn reason(failed: &FailureReport) -> String {
     }
 }
 
-/// The same with what was said in detail: `403 Forbidden in the list: pods is forbidden`.
-pub(crate) fn in_full(failed: &FailureReport) -> String {
+/// The same with the detail: `403 Forbidden in the list: pods is forbidden`.
+pub(crate) fn detailed(failed: &FailureReport) -> String {
     let detail = match &failed.failure {
         Failure::Status(status) | Failure::StreamError(status) => &*status.message,
         Failure::Transport(error) => &*error.detail,
@@ -39,7 +39,7 @@ pub(crate) fn in_full(failed: &FailureReport) -> String {
     if detail.is_empty() { reason } else { format!("{reason}: {}", Printable::new(detail).at_most(SENTENCE)) }
 }
 
-/// Code and reason, with a blank behind each: `410 Expired `.
+/// Code and reason, with a blank after each: `410 Expired `.
 fn words(status: &Status) -> String {
     let code = match status.code {
         0 => "error event ".to_owned(),
@@ -51,7 +51,7 @@ fn words(status: &Status) -> String {
     }
 }
 
-/// What was being done.
+/// The request that failed.
 fn place(during: During) -> &'static str {
     match during {
         During::List => "in the list",
@@ -98,17 +98,17 @@ mod tests {
     }
 
     #[test]
-    fn in_full_the_detail_stands_behind_what_happened_and_where() {
-        let in_full = |during, failure| in_full(&report(during, failure));
+    fn detailed_the_detail_stands_behind_what_happened_and_where() {
+        let detailed = |during, failure| detailed(&report(during, failure));
         let body = br#"{"reason":"Forbidden","code":403,"message":"pods is forbidden"}"#;
         let forbidden = Failure::Status(Status::read(403, body).into());
-        assert_eq!(in_full(During::List, forbidden), "403 Forbidden in the list: pods is forbidden");
+        assert_eq!(detailed(During::List, forbidden), "403 Forbidden in the list: pods is forbidden");
         let unreachable = TransportError::new(TransportErrorKind::Refused, "no route to host");
         assert_eq!(
-            in_full(During::Watch, Failure::Transport(unreachable)),
+            detailed(During::Watch, Failure::Transport(unreachable)),
             "connection refused in the watch: no route to host"
         );
-        assert_eq!(in_full(During::Watch, TransportErrorKind::Reset.into()), "connection broken in the watch");
-        assert_eq!(in_full(During::List, Failure::NotAList), "the answer is no list (in the list)");
+        assert_eq!(detailed(During::Watch, TransportErrorKind::Reset.into()), "connection broken in the watch");
+        assert_eq!(detailed(During::List, Failure::NotAList), "the answer is no list (in the list)");
     }
 }

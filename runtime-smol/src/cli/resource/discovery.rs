@@ -1,9 +1,10 @@
-//! What a server has, asked until it says so.
+//! Discovery, repeated until the server answers.
 
+use super::error::{ResourceError, SENTENCE};
 use crate::arguments::FollowOptions;
-use crate::complaint::complain;
-use crate::live::Live;
-use crate::resource::{ResourceError, SENTENCE};
+use crate::output::messages;
+use crate::output::progress::Progress;
+use crate::report::repeats::Repeats;
 use listwatch_runtime_smol::api::{ApiClient, ApiError, ApiRequest, Discovery};
 use listwatch_runtime_smol::decode::Status;
 use listwatch_runtime_smol::informer::InformerStatus;
@@ -16,56 +17,59 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// For how long a server that has just come back may not know all that it has: custom resources come last.
-const AWAKENING: Duration = Duration::from_secs(60);
+/// The time for which a restarted server may not know all of its resources yet: custom resources come last.
+const WARM_UP: Duration = Duration::from_secs(60);
 
-/// Asks a server what it has, and does so again where waiting may help.
-pub(crate) struct Asking<'a> {
+/// Discovers a server's resources, and retries if waiting may help.
+pub(crate) struct Discoverer<'a> {
     options: &'a FollowOptions,
     clock: Clock,
-    live: &'a Live,
-    /// It waits as a reflector does.
+    progress: &'a Progress,
+    /// The delays of a reflector.
     delays: RefCell<RetryDelays>,
-    trouble: RefCell<Option<Trouble>>,
-    /// When it could be asked again, after it could not.
-    back: Cell<Option<Instant>>,
-    /// It did not have what is wanted.
-    missed: Cell<bool>,
+    outage: RefCell<Option<Outage>>,
+    repeats: RefCell<Repeats>,
+    /// The end of the last outage.
+    recovered_at: Cell<Option<Instant>>,
+    /// Whether the missing resource was reported.
+    missing_reported: Cell<bool>,
 }
 
-/// Why there is no answer yet.
-struct Trouble {
+/// A series of failures without an answer between them.
+struct Outage {
+    /// The last failure.
     failure: Failure,
     since: Instant,
     attempts: u32,
     next: Instant,
 }
 
-impl<'a> Asking<'a> {
-    pub(crate) fn new(options: &'a FollowOptions, clock: Clock, live: &'a Live) -> Self {
+impl<'a> Discoverer<'a> {
+    pub(crate) fn new(options: &'a FollowOptions, clock: Clock, progress: &'a Progress) -> Self {
         let delays = RefCell::new(Backoff::default().delays(RandomState::new().hash_one(())));
         Self {
             options,
             clock,
-            live,
+            progress,
             delays,
-            trouble: RefCell::default(),
-            back: Cell::default(),
-            missed: Cell::default(),
+            outage: RefCell::default(),
+            repeats: RefCell::default(),
+            recovered_at: Cell::default(),
+            missing_reported: Cell::default(),
         }
     }
 
-    /// All that the server has.
+    /// All resources of the server.
     ///
     /// # Errors
-    /// Where waiting does not help, and nobody wants to wait all the same.
-    pub(crate) async fn discover(
+    /// The server refuses, and the options do not ask to keep trying.
+    pub(super) async fn discover(
         &self,
         client: impl ApiClient + Send + Sync + 'static,
     ) -> Result<Discovery, ResourceError> {
         let (client, mut discovery) = (Arc::new(client), Discovery::new());
         while let Some(request) = discovery.poll_request() {
-            while let Err(error) = ask(&client, &request, &mut discovery).await {
+            while let Err(error) = send(&client, &request, &mut discovery).await {
                 let next = self.on_failure(error)?;
                 self.clock.sleep_until(next).await;
             }
@@ -74,76 +78,75 @@ impl<'a> Asking<'a> {
         Ok(discovery)
     }
 
-    /// What it is doing.
+    /// The status for people.
     pub(crate) fn status(&self) -> String {
-        match &*self.trouble.borrow() {
+        match &*self.outage.borrow() {
             None if self.options.resource.contains('/') => "no request was sent".to_owned(),
             None => format!("asking the server what `{}` is", self.options.resource),
-            Some(trouble) => trouble.status(self.clock.now()).to_string(),
+            Some(outage) => outage.status(self.clock.now()).to_string(),
         }
     }
 
-    /// The server does not have what is wanted: perhaps not yet.
+    /// Waits before another discovery, because a server that restarted may have the missing resource later.
     ///
     /// # Errors
-    /// Where waiting does not help, and nobody wants to wait all the same.
-    pub(crate) async fn on_missing(&self, error: ResourceError) -> Result<(), ResourceError> {
-        let awakes = self.back.get().is_some_and(|back| self.clock.now().saturating_since(back) < AWAKENING);
-        if !awakes && !self.options.keep_trying {
-            return Err(error);
+    /// The server did not restart, and the options do not ask to keep trying.
+    pub(super) async fn wait_for_missing(&self, missing: ResourceError) -> Result<(), ResourceError> {
+        let warms_up = self.recovered_at.get().is_some_and(|at| self.clock.now().saturating_since(at) < WARM_UP);
+        if !warms_up && !self.options.keep_trying {
+            return Err(missing);
         }
-        if !self.missed.replace(true) {
-            self.say(format_args!("{error}; perhaps not yet, so it is asked again"));
+        if !self.missing_reported.replace(true) {
+            self.report(format_args!("{missing}; perhaps not yet, so it is asked again"));
         }
         let delay = self.delay(&Failure::Status(Status::of_code(404).into()), Duration::ZERO);
         self.clock.sleep(delay).await;
         Ok(())
     }
 
-    /// Who was told that the server cannot be asked wants to know that it can be.
     fn on_answer(&self) {
         self.delays.borrow_mut().note_answer(self.clock.now());
-        if self.trouble.take().is_some() {
-            self.back.set(Some(self.clock.now()));
-            self.say("well again: the server answers");
+        self.outage.take();
+        if self.repeats.borrow_mut().recover() {
+            self.recovered_at.set(Some(self.clock.now()));
+            self.report("well again: the server answers");
         }
     }
 
-    fn delay(&self, failure: &Failure, asked: Duration) -> Duration {
-        self.delays.borrow_mut().after(self.clock.now(), failure, asked)
+    fn delay(&self, failure: &Failure, retry_after: Duration) -> Duration {
+        self.delays.borrow_mut().after(self.clock.now(), failure, retry_after)
     }
 
-    fn say(&self, what: impl fmt::Display) {
-        self.live.aside(|| complain(what));
+    fn report(&self, message: impl fmt::Display) {
+        self.progress.suspend(|| messages::print(message));
     }
 
-    /// Says what is wrong, less and less often while it stays the same; and when to ask again.
+    /// Reports the failure if it is due, and returns the time of the next attempt.
     fn on_failure(&self, error: ApiError) -> Result<Instant, ResourceError> {
         let name = &self.options.resource;
-        let (failure, hopeless) = judge(&error);
-        if hopeless && !self.options.keep_trying {
+        let (failure, is_final) = classify(&error);
+        if is_final && !self.options.keep_trying {
             return Err(ResourceError::Undiscovered(name.clone(), error));
         }
         let now = self.clock.now();
-        let before = self.trouble.take();
+        let before = self.outage.take();
         let attempts = before.as_ref().map_or(1, |before| before.attempts.saturating_add(1));
         let since = before.as_ref().map_or(now, |before| before.since);
         let next = now + self.delay(&failure, error.retry_after().unwrap_or_default());
-        let trouble = Trouble { failure, since, attempts, next };
-        let is_new = before.is_none_or(|before| before.failure.class() != trouble.failure.class());
-        if is_new || attempts.is_power_of_two() {
-            self.say(format_args!(
+        let outage = Outage { failure, since, attempts, next };
+        if self.repeats.borrow_mut().is_due(outage.failure.class(), attempts) {
+            self.report(format_args!(
                 "cannot ask the server what `{name}` is: {}; {}",
                 Printable::new(&error).at_most(SENTENCE),
-                trouble.status(now)
+                outage.status(now)
             ));
         }
-        self.trouble.replace(Some(trouble));
+        self.outage.replace(Some(outage));
         Ok(next)
     }
 }
 
-impl Trouble {
+impl Outage {
     fn status(&self, now: Instant) -> InformerStatus {
         InformerStatus::Failing {
             class: self.failure.class(),
@@ -156,8 +159,8 @@ impl Trouble {
     }
 }
 
-/// Asks on a thread that nobody waits for who has something else to do.
-async fn ask<C>(client: &Arc<C>, request: &ApiRequest, discovery: &mut Discovery) -> Result<(), ApiError>
+/// Sends a request on a thread that is left alone if the future is dropped.
+async fn send<C>(client: &Arc<C>, request: &ApiRequest, discovery: &mut Discovery) -> Result<(), ApiError>
 where
     C: ApiClient + Send + Sync + 'static,
 {
@@ -166,16 +169,15 @@ where
     discovery.handle(request, &response)
 }
 
-/// What kind of failure it is, and whether waiting does not help: what cannot be read once will not be read the next
-/// time.
-fn judge(error: &ApiError) -> (Failure, bool) {
+/// The failure as a reflector sees it, and whether a retry is in vain. An answer that cannot be read is final.
+fn classify(error: &ApiError) -> (Failure, bool) {
     let failure = match error {
         ApiError::Status { status, .. } => Failure::Status(Arc::new((**status).clone())),
         ApiError::Transport(error) => Failure::Transport(error.clone()),
         _ => return (Failure::NotAList, true),
     };
-    let hopeless = failure.class().requires_intervention();
-    (failure, hopeless)
+    let is_final = failure.class().requires_intervention();
+    (failure, is_final)
 }
 
 #[cfg(test)]
@@ -189,11 +191,11 @@ mod tests {
     fn discovery_found_a_server_half_a_minute_after_its_return() {
         let arguments = ["listwatch", "watch", "pods", "--keep-trying"].map(Into::into);
         let Ok(Command::Watch(options)) = parse(arguments) else { panic!("refused") };
-        let (clock, live) = (Clock::simulated(), Live::words(false));
-        let asking = Asking::new(&options.follow, clock.clone(), &live);
+        let (clock, progress) = (Clock::simulated(), Progress::words(false));
+        let discoverer = Discoverer::new(&options.follow, clock.clone(), &progress);
         let error = || ApiError::Transport(TransportError::new(TransportErrorKind::Refused, ""));
         for attempt in 1..20 {
-            let waits = asking.on_failure(error()).unwrap().saturating_since(clock.now());
+            let waits = discoverer.on_failure(error()).unwrap().saturating_since(clock.now());
             assert!(waits < Duration::from_secs(8), "attempt {attempt}: {waits:?}");
         }
     }

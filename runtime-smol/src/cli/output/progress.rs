@@ -1,6 +1,6 @@
-//! What is going on, for people who watch.
+//! The progress line on a terminal.
 
-use crate::complaint::draw;
+use super::messages::draw;
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use listwatch_runtime_smol::text::Printable;
@@ -9,19 +9,19 @@ use std::sync::{Mutex, PoisonError};
 
 const WORDS: &str = "{wide_msg}";
 const BAR_AND_WORDS: &str = "{wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} {msg}";
-/// How often in a second the line is drawn at most.
+/// The frames a second at the most.
 const RATE: u8 = 20;
 
-/// A line at the bottom of the terminal; nothing where standard error is none, or where none is wanted.
-pub(crate) struct Live(ProgressBar);
+/// A line at the bottom of the terminal. If standard error is no terminal, or the line is not wanted, nothing is drawn.
+pub(crate) struct Progress(ProgressBar);
 
-impl Live {
+impl Progress {
     /// A line of words.
     pub(crate) fn words(wanted: bool) -> Self {
         Self::new(None, WORDS, wanted)
     }
 
-    /// A bar for so many bytes, and words behind it.
+    /// A bar for this many bytes, and words after it.
     pub(crate) fn bar(bytes: u64, wanted: bool) -> Self {
         Self::new(Some(bytes), BAR_AND_WORDS, wanted)
     }
@@ -36,29 +36,29 @@ impl Live {
         Self(line)
     }
 
-    /// Whether anybody sees it, when it is shown.
+    /// Whether the line is drawn at all.
     pub(crate) fn is_visible(&self) -> bool {
         !self.0.is_hidden()
     }
 
     /// Shows the line, with these words.
-    pub(crate) fn show(&self, what: &str) {
-        self.0.set_message(Printable::new(what).to_string());
+    pub(crate) fn show(&self, words: &str) {
+        self.0.set_message(Printable::new(words).to_string());
         if self.0.is_finished() { self.0.reset() } else { self.0.tick() }
     }
 
-    /// Shows the bar up to there, with these words.
-    pub(crate) fn show_at(&self, position: u64, what: &str) {
+    /// Shows the bar up to this byte, with these words.
+    pub(crate) fn show_at(&self, position: u64, words: &str) {
         self.0.set_position(position);
-        self.show(what);
+        self.show(words);
     }
 
-    /// Takes the line away while something else is written to the terminal.
-    pub(crate) fn aside<R>(&self, write: impl FnOnce() -> R) -> R {
+    /// Hides the line while `write` writes to the terminal.
+    pub(crate) fn suspend<R>(&self, write: impl FnOnce() -> R) -> R {
         self.0.suspend(write)
     }
 
-    /// Takes the line away, until it is shown again.
+    /// Hides the line until it is shown again.
     pub(crate) fn hide(&self) {
         if !self.0.is_finished() {
             self.0.finish_and_clear();
@@ -66,7 +66,7 @@ impl Live {
     }
 }
 
-/// Standard error as a terminal, where drawing does not wait for a terminal that was stopped.
+/// Standard error as a terminal. A terminal that is stopped (Ctrl-S) does not block it.
 #[derive(Debug, Default)]
 struct Terminal(Mutex<String>);
 
@@ -76,7 +76,7 @@ impl Terminal {
         Ok(())
     }
 
-    fn steer(&self, times: usize, direction: char) -> io::Result<()> {
+    fn move_cursor(&self, times: usize, direction: char) -> io::Result<()> {
         if times == 0 { Ok(()) } else { self.add(&format!("\x1b[{times}{direction}")) }
     }
 }
@@ -87,19 +87,19 @@ impl TermLike for Terminal {
     }
 
     fn move_cursor_up(&self, n: usize) -> io::Result<()> {
-        self.steer(n, 'A')
+        self.move_cursor(n, 'A')
     }
 
     fn move_cursor_down(&self, n: usize) -> io::Result<()> {
-        self.steer(n, 'B')
+        self.move_cursor(n, 'B')
     }
 
     fn move_cursor_right(&self, n: usize) -> io::Result<()> {
-        self.steer(n, 'C')
+        self.move_cursor(n, 'C')
     }
 
     fn move_cursor_left(&self, n: usize) -> io::Result<()> {
-        self.steer(n, 'D')
+        self.move_cursor(n, 'D')
     }
 
     fn write_line(&self, text: &str) -> io::Result<()> {

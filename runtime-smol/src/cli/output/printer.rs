@@ -1,7 +1,7 @@
-//! Notifications and the cache, as they are printed.
+//! Events and the cache on standard output.
 
+use super::text::{cell, write_json};
 use crate::arguments::{Format, Print};
-use crate::text::{cell, write_json};
 use listwatch_runtime_smol::cache::Indexer;
 use listwatch_runtime_smol::storage::Keyed;
 use listwatch_runtime_smol::{Event, Object};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::sync::Arc;
 
-/// Prints what was asked for, and nothing else.
+/// Prints events, the cache, both or nothing.
 pub(crate) struct Printer<W> {
     out: W,
     print: Option<Print>,
@@ -21,12 +21,12 @@ impl<W: Write> Printer<W> {
         Self { out, print, format }
     }
 
-    /// Where it prints to.
+    /// The writer.
     pub(crate) fn out(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Prints what stands above the notifications.
+    /// Prints the header of the events.
     pub(crate) fn begin(&mut self) -> std::io::Result<()> {
         match (self.format, self.print) {
             (Format::Table, Some(Print::Events)) => writeln!(self.out, "{:10} {:64} VERSION", "EVENT", "KEY"),
@@ -34,7 +34,7 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Prints a notification: in JSON, one line with the fields of client-go's handlers.
+    /// Prints an event: as JSON, one line with the arguments of client-go's handlers.
     pub(crate) fn event<T>(&mut self, event: &Event<T>) -> std::io::Result<()> {
         let Some(object) = event.object().filter(|_| self.print == Some(Print::Events)) else { return Ok(()) };
         match self.format {
@@ -46,7 +46,7 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Prints the cache, sorted by key: in JSON, as one line.
+    /// Prints the cache, sorted by key: as JSON, one line.
     pub(crate) fn store<T>(&mut self, store: &Indexer<Arc<Object<T>>>) -> std::io::Result<()> {
         if self.print.is_none() {
             return Ok(());
@@ -88,7 +88,7 @@ fn verb<T>(event: &Event<T>) -> &'static str {
     }
 }
 
-/// client-go knows no recreation: it is an update there.
+/// The arguments of client-go's handler, to which a recreation is an update.
 fn notification<T>(event: &Event<T>, object: &Arc<Object<T>>) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| fields.insert(name.into(), value);

@@ -1,0 +1,162 @@
+//! Following a resource of a cluster, as `watch` and `record` do.
+
+mod report;
+mod session;
+mod source;
+
+use crate::arguments::{FollowOptions, Kind, Print, Server};
+use crate::error::CommandError;
+use crate::output::background::Background;
+use crate::output::messages;
+use crate::output::printer::Printer;
+use crate::output::progress::Progress;
+use crate::report::counts::Counts;
+use crate::report::repeats::Repeats;
+use crate::resource::{Discoverer, resource};
+use crate::system::stop::{Stop, stop};
+use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
+use listwatch_runtime_smol::file::{Recorder, RecorderConfig};
+use listwatch_runtime_smol::http::{Cluster, ClusterOptions, HttpTransport};
+use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Resource, run};
+use serde::de::DeserializeOwned;
+use session::{Session, TICK};
+use smol::future::{or, pending};
+use source::Source;
+use std::path::Path;
+use std::time::Duration;
+
+/// The outputs of the command.
+#[derive(Clone, Copy)]
+pub(super) struct Outputs<'a> {
+    pub(super) print: Option<Print>,
+    pub(super) recording: Option<Recording<'a>>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Recording<'a> {
+    pub(super) file: &'a Path,
+    pub(super) include_secrets: bool,
+}
+
+/// Follows a resource until the end is requested.
+///
+/// # Errors
+/// The resource cannot be followed, recorded or printed.
+pub(super) fn follow(options: &FollowOptions, outputs: Outputs<'_>) -> Result<(), CommandError> {
+    match options.kind {
+        Kind::Raw => follow_as::<Raw>(options, outputs),
+        Kind::Meta => follow_as::<MetadataOnly>(options, outputs),
+        Kind::Value => follow_as::<serde_json::Value>(options, outputs),
+    }
+}
+
+fn follow_as<T: DeserializeOwned + Unpin>(options: &FollowOptions, outputs: Outputs<'_>) -> Result<(), CommandError> {
+    let clock = Clock::real();
+    let mut stop = stop(&clock, options.duration).map_err(CommandError::Signals)?;
+    run(&clock, &Executor::new(), async {
+        // A program that reads the output may write to the same terminal.
+        let progress = Progress::words(!(outputs.print.is_some() && stdout_is_pipe()));
+        let cluster = find_cluster(&mut stop, options.server()).await?;
+        for warning in cluster.warnings() {
+            messages::print(format_args!("warning: {warning}"));
+        }
+        let resource = find_resource(&mut stop, &cluster, options, &clock, &progress).await?;
+        let source = source(outputs.recording, &resource, cluster.transport()?)?;
+        let informer = Informer::<T>::new(resource, config(options));
+        let session = Session {
+            options,
+            print: outputs.print,
+            recorded: outputs.recording.map(|recording| recording.file),
+            clock: clock.clone(),
+            events: Events::start(Driver::new(informer, source), clock.clone()),
+            printer: Printer::new(Background::stdout(), outputs.print, options.format),
+            progress,
+            may_ask: cluster.may_ask(),
+            counts: Counts::default(),
+            repeats: Repeats::default(),
+        };
+        session.run(&mut stop).await
+    })
+}
+
+/// The cluster, unless the end is requested first: a kubeconfig may be a pipe without a writer.
+async fn find_cluster(stop: &mut Stop, server: Server) -> Result<Cluster, CommandError> {
+    let (file, context) = match server {
+        Server::Address(url) => return Cluster::at(&url).map_err(CommandError::Address),
+        Server::Kubeconfig { file, context } => (file, context),
+    };
+    let stopped = async {
+        stop.await;
+        Err(CommandError::NeverSynced("reading the kubeconfig".into()))
+    };
+    or(smol::unblock(move || configured(file.as_deref(), context)), stopped).await
+}
+
+/// The resource, unless the end is requested first.
+async fn find_resource(
+    stop: &mut Stop,
+    cluster: &Cluster,
+    options: &FollowOptions,
+    clock: &Clock,
+    progress: &Progress,
+) -> Result<Resource, CommandError> {
+    let discoverer = Discoverer::new(options, clock.clone(), progress);
+    let stopped = async {
+        stop.await;
+        None
+    };
+    let shown = async {
+        // The progress line would overwrite a question for a credential.
+        while progress.is_visible() && !cluster.may_ask() {
+            progress.show(&discoverer.status());
+            clock.sleep(TICK).await;
+        }
+        pending().await
+    };
+    let found = async { Some(resource(cluster, options, &discoverer).await.map_err(CommandError::from)) };
+    let found = or(stopped, or(found, or(shown, messages::keep_writing()))).await;
+    progress.hide();
+    found.unwrap_or_else(|| Err(CommandError::NeverSynced(discoverer.status())))
+}
+
+fn configured(file: Option<&Path>, context: Option<String>) -> Result<Cluster, CommandError> {
+    let options = context.into_iter().fold(ClusterOptions::new(), ClusterOptions::context);
+    Ok(file.map_or_else(|| options.infer(), |file| options.kubeconfig(file))?)
+}
+
+fn source(
+    recording: Option<Recording<'_>>,
+    resource: &Resource,
+    transport: HttpTransport,
+) -> Result<Source, CommandError> {
+    let Some(Recording { file, include_secrets }) = recording else { return Ok(Source::plain(transport)) };
+    let config = RecorderConfig::new().started(wall_clock()).include_secrets(include_secrets);
+    Ok(Source::recorded(Recorder::create(file, resource, transport, config)?))
+}
+
+/// The date in the header of a recording.
+#[expect(clippy::disallowed_methods, reason = "no decision depends on it")]
+fn wall_clock() -> std::time::SystemTime {
+    std::time::SystemTime::now()
+}
+
+/// A command reconnects without jitter: it is one client, not a fleet.
+fn config(options: &FollowOptions) -> InformerConfig {
+    let mut config = InformerConfig::default();
+    config.reflector.watch_list = !options.no_watch_list;
+    config.reflector.reconnect_jitter = Duration::ZERO;
+    config
+}
+
+#[cfg(unix)]
+fn stdout_is_pipe() -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileTypeExt;
+    let stdout = std::io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from);
+    stdout.and_then(|stdout| stdout.metadata()).is_ok_and(|stdout| stdout.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn stdout_is_pipe() -> bool {
+    false
+}

@@ -1,0 +1,14 @@
+//! `listwatch record`.
+
+use super::follow::{Outputs, Recording, follow};
+use crate::arguments::RecordOptions;
+use crate::error::CommandError;
+
+/// Follows a resource and records the traffic until the end is requested.
+///
+/// # Errors
+/// The resource cannot be followed, recorded or printed.
+pub(super) fn record(options: &RecordOptions) -> Result<(), CommandError> {
+    let recording = Recording { file: &options.output, include_secrets: options.include_secrets };
+    follow(&options.follow, Outputs { print: options.print, recording: Some(recording) })
+}

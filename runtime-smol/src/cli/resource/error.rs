@@ -1,0 +1,71 @@
+//! Why a name leads to no resource.
+
+use listwatch_runtime_smol::api::ApiError;
+use listwatch_runtime_smol::http::ConfigError;
+use listwatch_runtime_smol::request::ParseResourceError;
+use listwatch_runtime_smol::text::Printable;
+use std::fmt;
+
+/// The characters of a server's text at the most.
+pub(super) const SENTENCE: usize = 512;
+
+/// Why a name leads to no resource that can be watched.
+#[derive(Debug)]
+pub(crate) enum ResourceError {
+    NotAResource(ParseResourceError),
+    /// There is no client for the server.
+    Client(ConfigError),
+    /// The server refuses discovery.
+    Undiscovered(String, ApiError),
+    /// The server has no resource of this name. It may have resources with similar names, and groups that are
+    /// unavailable.
+    Unknown {
+        name: String,
+        similar: Vec<String>,
+        unavailable: Vec<String>,
+    },
+    /// The server does not support `watch` for the resource.
+    Unwatchable(String),
+    /// The resource has no namespaces.
+    NotNamespaced(String),
+}
+
+impl ResourceError {
+    /// Whether the arguments are wrong for every cluster.
+    pub(crate) fn is_wrong_usage(&self) -> bool {
+        matches!(self, Self::NotAResource(_))
+    }
+}
+
+impl fmt::Display for ResourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAResource(error) => error.fmt(f),
+            Self::Client(error) => error.fmt(f),
+            Self::Undiscovered(name, error) => {
+                write!(
+                    f,
+                    "cannot ask the server what `{name}` is: {} (with --keep-trying, this would not be the end)",
+                    Printable::new(error).at_most(SENTENCE)
+                )?;
+                f.write_str("; a name such as v1/pods needs no asking")
+            }
+            Self::Unknown { name, similar, unavailable } => {
+                write!(f, "the server has no resource `{name}`")?;
+                if !unavailable.is_empty() {
+                    write!(
+                        f,
+                        ", unless in what it cannot look at now ({})",
+                        Printable::new(unavailable.join(", ")).at_most(SENTENCE)
+                    )?;
+                }
+                match &similar[..] {
+                    [] => f.write_str("; `kubectl api-resources` lists what it has"),
+                    names => write!(f, "; is {} meant?", names.join(" or ")),
+                }
+            }
+            Self::Unwatchable(name) => write!(f, "{name} cannot be watched: the server does not tell its changes"),
+            Self::NotNamespaced(name) => write!(f, "{name} are in no namespace; leave out --namespace"),
+        }
+    }
+}

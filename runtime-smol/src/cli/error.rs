@@ -80,32 +80,35 @@ impl fmt::Display for CommandError {
         match self {
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
             Self::Closed => f.write_str(
-                "standard output is closed (or /dev/null, opened for reading too); where nothing is to be printed, \
-                 give `> /dev/null`",
+                "standard output is closed, or is a /dev/null that is open for reading too; to print nothing, give \
+                 `> /dev/null`",
             ),
             Self::Unread(Amount { lines, bytes }) => {
-                write!(f, "nobody reads standard output: the last {lines} lines ({bytes} bytes) were not printed")
+                write!(
+                    f,
+                    "the reader of standard output stopped: the last {lines} lines ({bytes} bytes) were not printed"
+                )
             }
             Self::Capture(error) if error.kind() == CaptureErrorKind::Secrets => {
-                f.write_str("this would write Secrets into a file; if that is meant, give --include-secrets")
+                f.write_str("the recording would hold Secrets; to allow that, give --include-secrets")
             }
             Self::Capture(error) => error.fmt(f),
             Self::NothingListed(file, reason) => {
-                write!(f, "{}: no list in it came to its end", file.display())?;
+                write!(f, "{}: no list in it is complete", file.display())?;
                 reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))?;
-                f.write_str("; record or save it again, from its beginning")
+                f.write_str("; record or save it again from the beginning")
             }
             Self::Config(error) if error.is_missing() => {
                 write!(
                     f,
-                    "{error}; or give --kubeconfig FILE, or --server URL (http://127.0.0.1:8001 is `kubectl proxy`)"
+                    "{error}; or give --kubeconfig FILE, or --server URL (`kubectl proxy` is at http://127.0.0.1:8001)"
                 )
             }
             Self::Config(error) | Self::Address(error) => error.fmt(f),
             Self::Resource(error) => error.fmt(f),
-            Self::Refused(reason) => write!(f, "{reason} (with --keep-trying, this would not be the end)"),
-            Self::NeverSynced(status) => write!(f, "ended before there was a state: {status}"),
-            Self::Signals(error) => write!(f, "cannot listen to Ctrl-C: {error}"),
+            Self::Refused(reason) => write!(f, "{reason}; to retry all the same, give --keep-trying"),
+            Self::NeverSynced(status) => write!(f, "ended before the first state was complete: {status}"),
+            Self::Signals(error) => write!(f, "cannot receive signals such as Ctrl-C: {error}"),
         }
     }
 }

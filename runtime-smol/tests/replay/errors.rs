@@ -162,6 +162,6 @@ fn a_playback_in_vain_is_an_error() {
         assert_eq!(run.stdout, "{\"store\":[]}\n");
     }
     let file = Scratch::new(refused.join("\n"));
-    let message = ": no list in it came to its end (403 in the list); record or save it again, from its beginning";
+    let message = ": no list in it is complete (403 in the list); record or save it again from the beginning";
     assert_eq!(complaint(&replay(&file, ""), &file), message);
 }

@@ -198,7 +198,7 @@ fn a_recording_without_a_state_did_not_say_which_object_was_at_fault() {
     let path = format!("{WATCH}&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan");
     let file = Scratch::new(exchange(1, &path, 200, &body, "eof"));
     let run = replay(&file, "");
-    let reason = "an object was not understood: longer than the limit of 8388608 bytes);";
+    let reason = "an object could not be decoded: longer than the limit of 8388608 bytes);";
     let last = run.stderr.lines().last().unwrap_or_default();
     assert!(run.status == Some(1) && last.contains(reason), "{}", run.stderr);
 }

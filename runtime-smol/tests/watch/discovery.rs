@@ -113,18 +113,22 @@ fn a_name_with_its_version_needs_no_discovery() {
 fn a_name_that_nothing_has_is_told_with_what_may_be_meant() {
     let server = server();
     let similar = watch(&server, "deploymnets");
-    assert_eq!(similar.error(1), "the server has no resource `deploymnets`; is apps/v1/deployments meant?");
+    assert_eq!(similar.error(1), "the server has no resource `deploymnets` (did you mean apps/v1/deployments?)");
     let group = watch(&server, "pods.apps");
-    assert_eq!(group.error(1), "the server has no resource `pods.apps`; is v1/pods meant?");
+    assert_eq!(group.error(1), "the server has no resource `pods.apps` (did you mean v1/pods?)");
     let strange = watch(&server, "unicorns");
-    assert!(strange.error(1).ends_with("`unicorns`; `kubectl api-resources` lists what it has"), "{}", strange.stderr);
+    assert!(
+        strange.error(1).ends_with("`unicorns` (`kubectl api-resources` lists its resources)"),
+        "{}",
+        strange.stderr
+    );
 }
 
 #[test]
 fn what_cannot_be_watched_or_has_no_namespace_is_told() {
     let server = server();
     assert!(watch(&server, "bindings").error(1).starts_with("v1/bindings cannot be watched: "));
-    assert_eq!(watch(&server, "nodes -n web").error(1), "v1/nodes are in no namespace; leave out --namespace");
+    assert_eq!(watch(&server, "nodes -n web").error(1), "v1/nodes have no namespace; leave out --namespace");
 }
 
 #[test]
@@ -142,10 +146,10 @@ fn a_server_that_does_not_say_what_it_has_is_told_with_a_way_around() {
         let error = run.error(if url.starts_with("ftp:") { 2 } else { 1 });
         assert!(error.contains(says), "{error}");
         if !url.starts_with("ftp:") {
-            assert!(error.starts_with("cannot ask the server what `pods` is: "), "{error}");
+            assert!(error.starts_with("cannot discover `pods`: "), "{error}");
             assert!(
                 error.ends_with(
-                    " (with --keep-trying, this would not be the end); a name such as v1/pods needs no asking"
+                    "; to retry all the same, give --keep-trying; a name such as v1/pods needs no discovery"
                 )
             );
         }
@@ -157,9 +161,9 @@ fn a_server_that_does_not_say_what_it_has_is_told_with_a_way_around() {
 fn assert_tried_again(run: &Run, says: &str) {
     assert_eq!((run.status, &*run.stdout), (Some(1), ""), "{}", run.stderr);
     let [first, .., last] = run.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{}", run.stderr) };
-    assert!(first.starts_with("listwatch: cannot ask the server what `pods` is: ") && first.contains(says), "{first}");
+    assert!(first.starts_with("listwatch: cannot discover `pods`: ") && first.contains(says), "{first}");
     assert!(first.contains("failing: ") && first.contains(", 1 attempt, next in "), "{first}");
-    assert!(last.starts_with("listwatch: ended before there was a state: failing"), "{last}");
+    assert!(last.starts_with("listwatch: ended before the first state was complete: failing"), "{last}");
 }
 
 #[test]
@@ -211,9 +215,9 @@ fn a_server_that_is_too_busy_to_say_what_it_has_is_asked_again() {
     following.read_lines(1);
     let run = following.end_by("-INT");
     let told: Vec<&str> = run.stderr.lines().collect();
-    let [busy, well, not_yet, well_again] = told[..] else { panic!("{told:?}") };
+    let [busy, recovered, not_yet, again] = told[..] else { panic!("{told:?}") };
     assert!(busy.contains("come later") && not_yet.contains("not yet"), "{told:?}");
-    assert_eq!([well, well_again], ["listwatch: well again: the server answers"; 2]);
+    assert_eq!([recovered, again], ["listwatch: recovered: the server answers"; 2]);
     assert!(Notifications::read(&run.stdout).by_key.contains_key("apis.apps.v1.deployments"));
 }
 
@@ -231,7 +235,11 @@ fn a_server_that_had_just_come_up_and_did_not_know_a_custom_resource_yet_was_the
     let mut following = Following::start(arguments.split_whitespace());
     following.read_lines(1);
     let run = following.end_by("-INT");
-    assert!(run.stderr.contains("no resource `cert`; ") && run.stderr.contains("; perhaps not yet"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("no resource `cert` (") && run.stderr.contains("; the server may have it later"),
+        "{}",
+        run.stderr
+    );
     assert!(Notifications::read(&run.stdout).by_key.contains_key("apis.cert-manager.io.v1.certificates"));
 }
 
@@ -239,7 +247,7 @@ fn a_server_that_had_just_come_up_and_did_not_know_a_custom_resource_yet_was_the
 fn who_keeps_trying_waits_for_a_resource_that_is_not_there_yet() {
     let run = until_it_complains(&format!("watch unicorns --keep-trying --server {}", server().url));
     assert!(
-        run.stderr.contains("no resource `unicorns`; ") && run.stderr.contains("; perhaps not yet"),
+        run.stderr.contains("no resource `unicorns` (") && run.stderr.contains("; the server may have it later"),
         "{}",
         run.stderr
     );
@@ -260,7 +268,7 @@ fn a_server_that_did_not_answer_at_all_could_not_be_left_by_ctrl_c() {
     let following = Following::start(["watch", "pods", "--server", &silent.url]);
     asked.recv_timeout(PATIENCE).unwrap();
     let run = following.end_by("-INT");
-    assert_eq!(run.error(1), "ended before there was a state: asking the server what `pods` is");
+    assert_eq!(run.error(1), "ended before the first state was complete: discovering `pods`");
 }
 
 #[cfg(unix)]

@@ -21,7 +21,7 @@ pub(crate) fn follow(server: &Server, options: &str) -> Following {
 pub(crate) fn run_for_seconds(run: impl Fn(&str) -> Run) -> Run {
     let mut ended = run("--for 3s");
     for time in ["--for 20s", "--for 90s"] {
-        if !ended.stderr.contains("ended before there was a state") {
+        if !ended.stderr.contains("ended before the first state was complete") {
             break;
         }
         ended = run(time);
@@ -89,6 +89,6 @@ fn an_end_before_there_was_a_state_is_an_error_and_tells_no_cache() {
         let run = until_it_complains(&format!("watch v1/pods --server {nowhere} {options}"));
         assert_eq!((run.status, &*run.stdout), (Some(1), ""), "{}", run.stderr);
         let last = run.stderr.lines().last().unwrap();
-        assert!(last.starts_with("listwatch: ended before there was a state: failing"), "{last}");
+        assert!(last.starts_with("listwatch: ended before the first state was complete: failing"), "{last}");
     }
 }

@@ -99,7 +99,11 @@ fn a_server_that_will_not_serve_ends_it_with_what_it_says() {
         let run = until_it_complains(&arguments(&config, "--keep-trying"));
         assert_eq!((run.status, &*run.stdout), (Some(1), ""));
         assert!(run.stderr.lines().next().unwrap().contains(says), "{}", run.stderr);
-        assert!(run.stderr.contains("ended before there was a state") && !run.stderr.contains(TOKEN), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("ended before the first state was complete") && !run.stderr.contains(TOKEN),
+            "{}",
+            run.stderr
+        );
     }
 }
 

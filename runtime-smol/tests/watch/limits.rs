@@ -52,7 +52,7 @@ fn a_command_with_too_few_file_descriptors_panicked_perhaps_without_a_word() {
 #[test]
 fn a_time_that_was_over_at_once_was_blamed_on_a_kubeconfig_that_is_not_read() {
     let run = run(command(arguments("watch v1/pods --for 0s --server")));
-    assert_eq!(run.error(1), "ended before there was a state: no request was sent");
+    assert_eq!(run.error(1), "ended before the first state was complete: no request was sent");
 }
 
 #[test]

@@ -15,7 +15,7 @@ Examples:
   listwatch watch certificates.cert-manager.io --for 10m
   listwatch watch v1/pods --server http://127.0.0.1:8001    # beside `kubectl proxy`
 
-Ctrl-C, SIGTERM, SIGHUP (not under nohup) and --for end the command, and it prints what is left.
+Ctrl-C, SIGTERM, SIGHUP (not under nohup) and --for end the command; it prints the rest first.
 A second signal ends it at once.";
 
 const RECORD_EXAMPLES: &str = "\

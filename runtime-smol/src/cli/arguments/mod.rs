@@ -29,7 +29,7 @@ Examples:
 
 Exit status:
   0  the recording was played to its end, or the watch ended as requested
-  1  the command failed, or nobody read its output
+  1  the command failed, or its output was not read
   2  the arguments are wrong";
 
 /// Kubernetes informers: watch a resource of a cluster, record the watch, and replay the recording

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 /// The characters of an argument that a message shows at the most. A token is longer.
 const SHOWN: usize = 48;
 
-/// The error, what the user may have meant, and the command that prints the help.
+/// The error, the word that may be meant, and the command that prints the help.
 pub(super) fn message(error: &Error, program: &Command, arguments: &[OsString]) -> String {
     let command = arguments.get(1).and_then(|name| program.find_subcommand(name));
     let help = match command {
@@ -20,7 +20,7 @@ pub(super) fn message(error: &Error, program: &Command, arguments: &[OsString]) 
     format!("{}{hint}; see {help}", problem(error))
 }
 
-/// The error, without what the user may have meant.
+/// The error alone.
 fn problem(error: &Error) -> String {
     let (argument, value) = (text(error, ContextKind::InvalidArg), shown(error, ContextKind::InvalidValue));
     match error.kind() {
@@ -44,7 +44,7 @@ fn problem(error: &Error) -> String {
     }
 }
 
-/// What the user may have meant.
+/// The word that may be meant.
 fn hint(error: &Error) -> Option<String> {
     let suggested = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
     let suggested = suggested.into_iter().map(|kind| text(error, kind)).find(|name| !name.is_empty());
@@ -56,7 +56,7 @@ fn hint(error: &Error) -> Option<String> {
     }
 }
 
-/// A part of the error that is ours.
+/// A part of the error that holds names of ours alone.
 fn text(error: &Error, kind: ContextKind) -> String {
     error.get(kind).map(ToString::to_string).unwrap_or_default()
 }

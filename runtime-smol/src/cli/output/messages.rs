@@ -56,8 +56,8 @@ pub(crate) fn finish() {
 /// Prints panics as messages, because the text of a panic may come from outside.
 pub(crate) fn print_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let message = format_args!("this is a bug of listwatch, please report it: {panic}");
-        if with_stderr(|stderr| stderr.print(&line(message))).is_none() {
+        let message = format!("this is a bug of listwatch, please report it: {panic}");
+        if with_stderr(|stderr| stderr.print(&line(&message))).is_none() {
             print_blocking(message);
         }
     }));
@@ -101,7 +101,7 @@ impl<W: Write + Send + 'static> Lines<W> {
         }
         if self.missed > 0 {
             let missed = std::mem::take(&mut self.missed);
-            self.write(&line(format_args!("{missed} lines were not told, because nobody read standard error")));
+            self.write(&line(format_args!("{missed} lines are missing here, because standard error was not read")));
         }
         self.write(lines);
     }
@@ -170,7 +170,8 @@ mod tests {
         lines.print("the last\n");
         smol::block_on(lines.out.finish(&Clock::real())).unwrap();
         let read = String::from_utf8(read.lock().unwrap().clone()).unwrap();
-        let last = format!("listwatch: {missed} lines were not told, because nobody read standard error\nthe last\n");
+        let last =
+            format!("listwatch: {missed} lines are missing here, because standard error was not read\nthe last\n");
         assert!(read.ends_with(&last) && read.matches('\n').count() as u64 + missed == 1_002, "{}", read.len());
     }
 

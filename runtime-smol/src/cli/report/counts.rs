@@ -60,7 +60,7 @@ impl Counts {
 
     /// The reason why there was no state: the last failure, and the last object that could not be decoded.
     pub(crate) fn reason(&self) -> Option<String> {
-        let undecoded = self.undecoded.as_ref().map(|error| format!("an object was not understood: {error}"));
+        let undecoded = self.undecoded.as_ref().map(|error| format!("an object could not be decoded: {error}"));
         let reasons: Vec<_> = self.failure.clone().into_iter().chain(undecoded).collect();
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
@@ -84,8 +84,8 @@ impl fmt::Display for Counts {
         lines(f, "events", [events])?;
         lines(f, "relists", self.relists.lines())?;
         lines(f, "rewatches", self.rewatches.lines())?;
-        let not_understood = format!("{undecodable} objects were not understood; the cache kept what it knew");
-        lines(f, "undecodable", (*undecodable > 0).then_some(not_understood))
+        let kept = format!("{undecodable} objects could not be decoded; the cache kept their last versions");
+        lines(f, "undecodable", (*undecodable > 0).then_some(kept))
     }
 }
 

@@ -19,11 +19,11 @@ pub(crate) fn reason(failed: &FailureReport) -> String {
         Failure::NotAList => format!("no list {place}"),
         Failure::Unfinished => format!("ended early {place}"),
         Failure::VeryShort => format!("ended at once {place}"),
-        Failure::RepeatedPage => format!("going round {place}"),
-        Failure::Unreadable => format!("something unreadable {place}"),
+        Failure::RepeatedPage => format!("repeated token {place}"),
+        Failure::Unreadable => format!("unreadable data {place}"),
         Failure::Stalled => format!("silent for too long {place}"),
         Failure::BackInTime { .. } => format!("back in time {place}"),
-        Failure::Silent => format!("no word {place}"),
+        Failure::Silent => format!("no bookmark {place}"),
         other => other.to_string(),
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn report(undecodable: &DecodeError, count: u64, place: &dyn Display,
         return;
     }
     let error = Printable::new(&undecodable.error).at_most(SHORT);
-    let rest = if count == REPORTED { "; more of them are counted, and told at the end" } else { "" };
+    let rest = if count == REPORTED { "; further objects are counted, and reported at the end" } else { "" };
     progress.suspend(|| match &undecodable.key {
         Some(key) => messages::print(format_args!("{place}: {}: {error}{rest}", Printable::new(key).at_most(SHORT))),
         None => messages::print(format_args!("{place}: an object without a readable name: {error}{rest}")),

@@ -82,7 +82,7 @@ impl<'a> Discoverer<'a> {
     pub(crate) fn status(&self) -> String {
         match &*self.outage.borrow() {
             None if self.options.resource.contains('/') => "no request was sent".to_owned(),
-            None => format!("asking the server what `{}` is", self.options.resource),
+            None => format!("discovering `{}`", self.options.resource),
             Some(outage) => outage.status(self.clock.now()).to_string(),
         }
     }
@@ -97,7 +97,7 @@ impl<'a> Discoverer<'a> {
             return Err(missing);
         }
         if !self.missing_reported.replace(true) {
-            self.report(format_args!("{missing}; perhaps not yet, so it is asked again"));
+            self.report(format_args!("{missing}; the server may have it later, so the command tries again"));
         }
         let delay = self.delay(&Failure::Status(Status::of_code(404).into()), Duration::ZERO);
         self.clock.sleep(delay).await;
@@ -109,7 +109,7 @@ impl<'a> Discoverer<'a> {
         self.outage.take();
         if self.repeats.borrow_mut().recover() {
             self.recovered_at.set(Some(self.clock.now()));
-            self.report("well again: the server answers");
+            self.report("recovered: the server answers");
         }
     }
 
@@ -136,7 +136,7 @@ impl<'a> Discoverer<'a> {
         let outage = Outage { failure, since, attempts, next };
         if self.repeats.borrow_mut().is_due(outage.failure.class(), attempts) {
             self.report(format_args!(
-                "cannot ask the server what `{name}` is: {}; {}",
+                "cannot discover `{name}`: {}; {}",
                 Printable::new(&error).at_most(SENTENCE),
                 outage.status(now)
             ));

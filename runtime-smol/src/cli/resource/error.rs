@@ -43,29 +43,25 @@ impl fmt::Display for ResourceError {
             Self::NotAResource(error) => error.fmt(f),
             Self::Client(error) => error.fmt(f),
             Self::Undiscovered(name, error) => {
-                write!(
-                    f,
-                    "cannot ask the server what `{name}` is: {} (with --keep-trying, this would not be the end)",
-                    Printable::new(error).at_most(SENTENCE)
-                )?;
-                f.write_str("; a name such as v1/pods needs no asking")
+                write!(f, "cannot discover `{name}`: {}", Printable::new(error).at_most(SENTENCE))?;
+                f.write_str("; to retry all the same, give --keep-trying; a name such as v1/pods needs no discovery")
             }
             Self::Unknown { name, similar, unavailable } => {
                 write!(f, "the server has no resource `{name}`")?;
                 if !unavailable.is_empty() {
                     write!(
                         f,
-                        ", unless in what it cannot look at now ({})",
+                        ", unless a group has it that is unavailable now ({})",
                         Printable::new(unavailable.join(", ")).at_most(SENTENCE)
                     )?;
                 }
                 match &similar[..] {
-                    [] => f.write_str("; `kubectl api-resources` lists what it has"),
-                    names => write!(f, "; is {} meant?", names.join(" or ")),
+                    [] => f.write_str(" (`kubectl api-resources` lists its resources)"),
+                    names => write!(f, " (did you mean {}?)", names.join(" or ")),
                 }
             }
-            Self::Unwatchable(name) => write!(f, "{name} cannot be watched: the server does not tell its changes"),
-            Self::NotNamespaced(name) => write!(f, "{name} are in no namespace; leave out --namespace"),
+            Self::Unwatchable(name) => write!(f, "{name} cannot be watched: the server has no `watch` for it"),
+            Self::NotNamespaced(name) => write!(f, "{name} have no namespace; leave out --namespace"),
         }
     }
 }

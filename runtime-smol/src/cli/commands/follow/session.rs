@@ -160,7 +160,7 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
     fn show(&mut self) {
         if self.repeats.is_failing() && matches!(self.status(), InformerStatus::Synced { .. }) {
             self.repeats.recover();
-            self.report(format_args!("well again: {}", self.status()));
+            self.report(format_args!("recovered: {}", self.status()));
         }
         // Events on the same terminal, and a question for a credential, must stay readable.
         let asks = self.may_ask && !self.events.driver().transport().answered;
@@ -173,7 +173,7 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
             let status = match self.events.driver().transport().answered {
                 true => self.status().to_string(),
                 // Of a server, or of a plugin that has the credentials.
-                false => "waiting for a first answer".to_owned(),
+                false => "waiting for the first answer".to_owned(),
             };
             self.progress.show(&format!("{status}; {objects} objects, {} events", self.counts.events));
         }

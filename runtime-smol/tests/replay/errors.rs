@@ -143,7 +143,7 @@ fn bad_lines_are_skipped_and_counted_where_that_is_asked_for() {
     assert!(subject(&replay(bundled("chaos.jsonl.gz"), "--skip-bad-lines").output(), "bad lines").is_empty());
 }
 
-/// Nothing was told, and that is not what the file says.
+/// No event was printed, although the file is not empty.
 #[test]
 fn a_playback_in_vain_is_an_error() {
     let watch_alone = r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?watch=1","headers":{}}}"#;

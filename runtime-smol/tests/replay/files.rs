@@ -1,4 +1,4 @@
-//! Bare watch logs and lists, made of what the bundled captures hold.
+//! Bare watch logs and lists, made from the bundled captures.
 
 use crate::command::{bundled, replay};
 use crate::notifications::Notifications;
@@ -50,7 +50,7 @@ fn store(versions: &BTreeMap<String, String>) -> Value {
     json!({ "store": versions.iter().map(|(key, version)| format!("{key} {version}")).collect::<Vec<_>>() })
 }
 
-/// What handlers hear of changes that come after an empty list.
+/// The notifications of these changes after an empty list.
 fn told_of(changes: &[Value]) -> Notifications {
     let (mut versions, mut told) = (BTreeMap::new(), Vec::new());
     for change in changes {
@@ -111,7 +111,7 @@ fn last_list() -> String {
     bodies("pods-rollout", false).pop().unwrap()
 }
 
-/// Its items, and what handlers hear of them.
+/// Its items, and their notifications.
 fn listed() -> (Vec<Value>, Notifications) {
     let mut list: Value = serde_json::from_str(&last_list()).unwrap();
     let Value::Array(items) = list["items"].take() else { panic!("no list") };

@@ -1,4 +1,4 @@
-//! Recordings that somebody made to do harm.
+//! Recordings that are made to do harm.
 
 use crate::command::{Run, command, replay, run};
 use crate::inert::{HOSTILE, UNTOLD, assert_none, trouble};
@@ -112,7 +112,7 @@ fn an_argument_reached_the_terminal_raw() {
     assert_none(cases.iter().filter_map(|arguments| trouble(&run_with(arguments), &format!("{arguments:?}"))));
 }
 
-/// Programs read what was there.
+/// Programs read the original text.
 #[test]
 fn json_that_is_escaped_is_the_same_json() {
     let (_, content) = recordings().swap_remove(0);

@@ -1,4 +1,4 @@
-//! What is printed for people.
+//! The output for people.
 
 use crate::command::{Run, bundled, replay};
 use crate::notifications::client_go;

@@ -5,7 +5,7 @@ use crate::scratch::Scratch;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-/// A pipe that nobody reads from any more.
+/// A pipe whose reader is gone.
 fn closed() -> Stdio {
     std::io::pipe().unwrap().1.into()
 }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What a run left behind.
+/// The status and the output of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// `None` where a signal ended it.
@@ -13,7 +13,7 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
-/// The command with these arguments, and nobody at its terminal.
+/// The command with these arguments, and an empty standard input.
 pub(crate) fn command(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_listwatch"));
     command.args(arguments).stdin(Stdio::null());
@@ -43,7 +43,7 @@ pub(crate) fn bundled(name: &str) -> PathBuf {
 }
 
 impl Run {
-    /// What was printed, by a run that went well and had nothing to complain of.
+    /// The output of a run that succeeded, with nothing on standard error.
     #[track_caller]
     pub(crate) fn output(self) -> String {
         assert_eq!((self.status, &*self.stderr), (Some(0), ""));
@@ -56,6 +56,6 @@ impl Run {
         let Self { stderr, .. } = self;
         assert_eq!(self.status, Some(status), "{stderr}");
         assert!(stderr.ends_with('\n') && stderr.lines().count() == 1, "not one line: {stderr:?}");
-        stderr.trim_end().strip_prefix("listwatch: ").unwrap_or_else(|| panic!("it does not say who it is: {stderr}"))
+        stderr.trim_end().strip_prefix("listwatch: ").unwrap_or_else(|| panic!("no `listwatch: `: {stderr}"))
     }
 }

@@ -1,4 +1,4 @@
-//! Text that attacks a terminal, and what may not become of it.
+//! Text that attacks a terminal.
 
 use crate::command::Run;
 
@@ -9,7 +9,7 @@ pub(crate) const HOSTILE: &str = "a\u{1b}[2J\u{1b}]52;c;aGk=\u{7}\u{9b}31m\u{7f}
 /// A case that begins so has text of which nothing, or only a part, is told.
 pub(crate) const UNTOLD: &str = "untold";
 
-/// What is wrong with what a run printed: characters that steer a terminal, a forged line, or that the text is missing.
+/// The fault of an output: characters that steer a terminal, a forged line, or a missing text.
 pub(crate) fn trouble(run: &Run, case: &str) -> Option<String> {
     let steers = |c: &char| (c.is_control() && *c != '\n') || matches!(c, '\u{202e}' | '\u{2028}');
     let printed = [("stdout", &run.stdout), ("stderr", &run.stderr)];

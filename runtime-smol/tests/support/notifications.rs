@@ -1,4 +1,4 @@
-//! What `--print events --format json` prints.
+//! The output of `--print events --format json`.
 
 use crate::command::bundled;
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub(crate) struct Notifications {
     pub(crate) store: Value,
 }
 
-/// What client-go told its handlers of a bundled capture.
+/// The notifications of client-go's handlers for a bundled capture.
 pub(crate) fn client_go(capture: &str) -> Notifications {
     Notifications::read(&std::fs::read_to_string(bundled(&format!("{capture}.client-go.jsonl"))).unwrap())
 }

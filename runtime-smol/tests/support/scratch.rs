@@ -1,4 +1,4 @@
-//! Files that are gone when the test is over.
+//! Files that are removed when the test ends.
 
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A path that nobody else has, with this ending and with no file yet.
+    /// A path of its own, with this ending and without a file.
     pub(crate) fn path(ending: &str) -> Self {
         static FILES: AtomicU32 = AtomicU32::new(0);
         let (process, number) = (std::process::id(), FILES.fetch_add(1, Ordering::Relaxed));

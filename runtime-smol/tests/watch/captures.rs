@@ -8,7 +8,7 @@ use crate::scratch::Scratch;
 use crate::server::Server;
 use std::thread;
 
-/// Runs `listwatch COMMAND` until everything was told that client-go tells, and the server has no more.
+/// Runs `listwatch COMMAND` until it has printed every event of client-go, and the server has no more.
 fn followed(capture: &Capture, command: &str) -> Option<Run> {
     let server = Played::start(capture)?;
     let mut following = Following::start(

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-/// After which time what does not come is given up.
+/// The time after which a wait has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A version of a group, and of each of its resources plural, singular, short name, whether it is namespaced and watched.
@@ -156,7 +156,7 @@ fn a_server_that_does_not_say_what_it_has_is_told_with_a_way_around() {
     }
 }
 
-/// What is wrong, and when it is tried again, is said, less and less often; and at the end that it was in vain.
+/// The run reports each failure and the time of the next attempt, ever less often, and at its end that it has no state.
 #[track_caller]
 fn assert_tried_again(run: &Run, says: &str) {
     assert_eq!((run.status, &*run.stdout), (Some(1), ""), "{}", run.stderr);
@@ -182,11 +182,11 @@ fn a_server_that_could_not_be_reached_was_asked_once_for_what_it_has() {
     assert!(!last.contains(" 1 attempt,"), "{last}");
 }
 
-/// A server that answers every request alike, and tells of each.
+/// A server that answers every request alike, and announces each.
 fn telling(answer: fn() -> Answer) -> (Server, Receiver<()>) {
     let (sender, asked) = mpsc::channel();
     let server = Server::of(move |_| {
-        // Who has seen enough does not listen any more.
+        // A test that has seen enough drops the receiver.
         let _ = sender.send(());
         answer()
     });
@@ -221,7 +221,7 @@ fn a_server_that_is_too_busy_to_say_what_it_has_is_asked_again() {
     assert!(Notifications::read(&run.stdout).by_key.contains_key("apis.apps.v1.deployments"));
 }
 
-/// Custom resources are not among what a server has for a while after it has come up.
+/// A server that starts does not know its custom resources for a while.
 #[test]
 fn a_server_that_had_just_come_up_and_did_not_know_a_custom_resource_yet_was_the_end() {
     let (url, asked) = (server().url, AtomicU32::new(0));
@@ -253,7 +253,7 @@ fn who_keeps_trying_waits_for_a_resource_that_is_not_there_yet() {
     );
 }
 
-/// What another server answers.
+/// The answer of another server.
 fn fetched(url: &str, path: &str) -> String {
     let mut connection = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
     connection.write_all(format!("GET {path} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();

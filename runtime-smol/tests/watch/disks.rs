@@ -7,7 +7,7 @@ use crate::following::EVENTS;
 use crate::scratch::Scratch;
 use crate::server::Server;
 
-/// Nobody ends it: it has to notice by itself.
+/// No signal ends it: it has to notice by itself.
 #[test]
 fn a_full_disk_is_noticed_at_once() {
     let server = Server::of_pods(3);

@@ -1,11 +1,11 @@
-//! What cannot be followed, and why: one line that says where and what to do.
+//! Errors before and while a resource is followed: one line names the place and the remedy.
 
 use crate::command::{Run, command, listwatch, run};
 use crate::following::until_it_complains;
 use crate::scratch::Scratch;
 use crate::server::{Answer, Server, refusal};
 
-/// What no error may show.
+/// A credential that no error may show.
 const TOKEN: &str = "hunter2";
 
 /// A kubeconfig of one context, `here`, with these entries of its cluster and its user.
@@ -24,7 +24,7 @@ fn watch_with(kubeconfig: &Scratch, options: &str) -> Run {
     listwatch(&arguments(kubeconfig, options))
 }
 
-/// The one line of a run that could not do what it was asked for, with all of these words in it.
+/// The one line of a run that failed, with all of these words in it.
 #[track_caller]
 fn assert_refused(run: &Run, says: &[&str]) {
     assert_refused_with(1, run, says);
@@ -56,7 +56,7 @@ fn what_is_wrong_with_a_kubeconfig_is_said_in_one_line() {
     assert_refused(&watch_with(&missing, ""), &[missing.as_ref().to_str().unwrap()]);
 }
 
-/// What was looked for, and the ways to give a server.
+/// The error names the places that were searched, and the ways to give a server.
 #[test]
 fn without_any_cluster_what_was_looked_for_and_how_to_give_one_is_said() {
     let home = Scratch::path("");
@@ -84,7 +84,7 @@ fn an_address_that_is_none_is_refused_without_its_password() {
 
 type Refusal = fn() -> Answer;
 
-/// Waiting does not help, so it ends; unless somebody who can wait says so.
+/// A retry is in vain, so the run ends, unless its options ask to keep trying.
 #[test]
 fn a_server_that_will_not_serve_ends_it_with_what_it_says() {
     let forbidden = || refusal(403, "Forbidden", "pods is forbidden: User me cannot list resource pods");
@@ -142,7 +142,7 @@ fn a_recording_never_takes_the_place_of_a_file_and_makes_no_folder() {
     assert_eq!(std::fs::read(existing.as_ref()).unwrap(), b"precious");
 }
 
-/// There is a folder `/proc`, and nobody can make it.
+/// The folder `/proc` exists, and no file can be created in it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_cannot_be_made_in_its_folder_was_said_to_have_none() {

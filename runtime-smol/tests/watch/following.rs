@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The options that make every change one line.
 pub(crate) const EVENTS: &str = "--print events --format json";
 
-/// It ends by itself after two minutes, so that nothing that does not come is waited for in vain.
+/// It ends by itself after two minutes, so a test that waits for it ends too.
 pub(crate) struct Following {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -51,14 +51,14 @@ impl Following {
         }
     }
 
-    /// Reads a line of what it complains of.
+    /// Reads a line of standard error.
     #[track_caller]
     pub(crate) fn read_complaint(&mut self) {
         let length = self.stderr.read_line(&mut self.complaints).unwrap();
         assert!(length > 0, "it ended before it complained");
     }
 
-    /// What was read up to now.
+    /// The lines that were read up to now.
     pub(crate) fn told(&self) -> impl Iterator<Item = Value> {
         self.read.lines().map(|line| serde_json::from_str(line).unwrap())
     }
@@ -70,7 +70,7 @@ impl Following {
         self.ended()
     }
 
-    /// Ends it so, and reads what it printed when it has ended, and not before.
+    /// Ends it by this signal, and reads its output only after the end.
     #[cfg(unix)]
     pub(crate) fn end_unread_by(mut self, signal: &str) -> Run {
         self.send(signal);
@@ -79,7 +79,7 @@ impl Following {
         self.ended()
     }
 
-    /// Ends it so, and reads what it printed little by little; and tells the longest time that one read and its pause
+    /// Ends it by this signal, and reads its output in small pieces. Returns the longest time that one read and its pause
     /// took.
     #[cfg(unix)]
     #[expect(clippy::disallowed_methods, reason = "another process keeps its own time")]
@@ -123,7 +123,7 @@ impl Following {
         panic!("it does not end");
     }
 
-    /// Stops listening to what it prints.
+    /// Closes its standard output.
     pub(crate) fn close_output(self) -> Run {
         self.ended()
     }

@@ -13,7 +13,7 @@ fn arguments(using: &str) -> Vec<String> {
     using.split(' ').map(str::to_owned).chain([Server::nowhere()]).collect()
 }
 
-/// A run that is killed where it does not end by itself.
+/// A run, which is killed if it does not end by itself.
 fn ended(mut command: Command) -> Run {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = child.stderr.take().unwrap();

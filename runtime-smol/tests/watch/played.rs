@@ -1,4 +1,4 @@
-//! A capture, played by `tests/replayserve.py` to whoever asks for what it holds.
+//! A capture, served by `tests/replayserve.py` over HTTP.
 
 use crate::command::bundled;
 use std::io::{self, BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-/// After which time what does not come is given up.
+/// The time after which a wait has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A bundled capture, and how it is asked for.
@@ -58,13 +58,13 @@ impl Played {
         Some(Self { server, told, url })
     }
 
-    /// Waits until somebody asks for more than there is, and so has read everything.
+    /// Waits until a client asks for more than there is, and so has read everything.
     pub(crate) fn wait_for_silence(&self) {
         assert_eq!(self.told.recv_timeout(PATIENCE).unwrap(), "silent");
     }
 }
 
-/// What is printed, line by line.
+/// The lines of an output.
 fn lines(printed: ChildStdout) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || BufReader::new(printed).lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));

@@ -1,4 +1,4 @@
-//! Who reads what is printed, and who does not.
+//! Readers of the output that are slow, or stop.
 
 use crate::command::{Run, command};
 use crate::ends::{arguments, follow};
@@ -7,10 +7,10 @@ use crate::server::{Firehose, Server, Taken};
 use std::io::Read;
 use std::process::Stdio;
 
-/// More than a pipe holds, and less than the command keeps for who reads slowly.
+/// More than a pipe holds, and less than the command buffers for a slow reader.
 const PODS: usize = 1_500;
 
-/// Nothing more is read until it has ended; then what it had printed is.
+/// The output is not read until the end, and then it is read whole.
 #[cfg(unix)]
 #[test]
 fn one_ctrl_c_was_not_enough_where_nobody_read() {
@@ -30,7 +30,7 @@ fn a_time_that_was_over_was_not_noticed_where_nobody_read() {
     let mut command = command(arguments(&server, &format!("{EVENTS} --for 15s")).split(' '));
     let (mut reader, writer) = std::io::pipe().unwrap();
     let output = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
-    // What holds the other end of the pipe besides.
+    // It holds the other end of the pipe too.
     drop(command);
     let mut run = Run { status: output.status.code(), stdout: String::new(), stderr: text(output.stderr) };
     reader.read_to_string(&mut run.stdout).unwrap();
@@ -42,7 +42,7 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// How many lines a run says that nobody read.
+/// The number of lines that were not read, as the run reports it.
 #[track_caller]
 fn assert_unread(run: &Run) -> usize {
     let error = run.error(1);
@@ -54,7 +54,7 @@ fn assert_unread(run: &Run) -> usize {
     lines
 }
 
-/// It takes longer than one is waited for who reads nothing.
+/// The reader takes longer than the command waits for a reader that takes nothing.
 #[cfg(unix)]
 #[test]
 fn who_reads_slowly_gets_all_of_it() {
@@ -74,7 +74,7 @@ fn who_reads_slowly_gets_all_of_it() {
     assert_eq!(store["store"].as_array().map(Vec::len), Some(pods));
 }
 
-/// And when somebody reads again, nothing is missing.
+/// When the reader goes on, nothing is missing.
 #[test]
 fn a_server_has_to_wait_while_nobody_reads() {
     let firehose = Firehose::start();

@@ -1,4 +1,4 @@
-//! What a recording does not hold.
+//! Credentials and Secrets, which a recording does not hold.
 
 use crate::command::listwatch;
 use crate::errors::kubeconfig;

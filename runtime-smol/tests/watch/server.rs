@@ -13,7 +13,7 @@ pub(crate) struct Server {
     heads: Arc<Mutex<Vec<String>>>,
 }
 
-/// What is answered.
+/// An answer of the server.
 pub(crate) enum Answer {
     /// Status, type and body.
     Whole(u16, &'static str, String),
@@ -54,7 +54,7 @@ impl Server {
         Self::of(move |path| if path.contains("watch=") { Answer::Silence } else { Answer::json(200, pods(count)) })
     }
 
-    /// One that nobody listens at.
+    /// An address at which no server listens.
     pub(crate) fn nowhere() -> String {
         format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap())
     }
@@ -77,7 +77,7 @@ fn serve(mut connection: TcpStream, asked: &Mutex<Vec<String>>, answer: &dyn Fn(
     }
     let path = head.split(' ').nth(1).unwrap().to_owned();
     asked.lock().unwrap().push(head);
-    // Who goes away before the end has seen enough.
+    // A client that goes away before the end has read enough.
     let _gone = match answer(&path) {
         Answer::Whole(status, content_type, body) => {
             let length = body.len();
@@ -129,8 +129,8 @@ pub(crate) enum Taken {
 impl Firehose {
     /// Far more than sockets and pipes hold.
     const EVENTS: usize = 8_000;
-    /// After so many attempts in a row of which none got rid of a byte, no more is taken. Nothing breaks where that was
-    /// a machine that is too busy: what is taken later is written later.
+    /// After this many attempts in a row without a written byte, the reader is stalled. If the machine was only busy, the
+    /// rest is written later.
     const ATTEMPTS: u32 = 30;
 
     pub(crate) fn start() -> Self {
@@ -173,7 +173,7 @@ fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// Writes all of it however long that takes, and tells once where nothing is taken.
+/// Writes all bytes, however long that takes, and calls `on_stall` once if the reader takes none.
 #[expect(clippy::disallowed_methods, reason = "another process keeps its own time")]
 fn write_patiently(mut connection: &TcpStream, mut bytes: &[u8], on_stall: impl Fn()) -> io::Result<()> {
     let mut refused = 0;

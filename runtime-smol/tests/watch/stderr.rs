@@ -1,4 +1,4 @@
-//! Standard error that nobody reads, and a terminal that goes away.
+//! Standard error without a reader, and a terminal that goes away.
 
 use crate::command::command;
 use crate::ends::{arguments, follow};
@@ -27,7 +27,7 @@ fn full() -> (OwnedFd, UnixStream) {
     (writer.into(), reader)
 }
 
-/// Waits for what another process does. What does not come is given up after two minutes.
+/// Waits for another process, for two minutes at the most.
 #[expect(clippy::disallowed_methods, reason = "another process keeps its own time")]
 fn wait_until<T>(what: &str, mut come: impl FnMut() -> Option<T>) -> T {
     for _ in 0..2_400 {
@@ -39,7 +39,7 @@ fn wait_until<T>(what: &str, mut come: impl FnMut() -> Option<T>) -> T {
     panic!("{what} does not come");
 }
 
-/// The status of a run that is killed where it does not end by itself.
+/// The status of a run, which is killed if it does not end by itself.
 pub(crate) fn status(mut child: Child) -> ExitStatus {
     let mut left = 300;
     wait_until("the end", || {
@@ -83,7 +83,7 @@ fn a_time_that_was_over_was_not_noticed_while_nobody_read_standard_error() {
     drop(reader);
 }
 
-/// A pipe by name that nobody writes to.
+/// A named pipe without a writer.
 fn fifo() -> Scratch {
     let fifo = Scratch::path(".fifo");
     assert!(Command::new("mkfifo").arg(fifo.as_ref()).status().unwrap().success());

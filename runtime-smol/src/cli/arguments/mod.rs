@@ -36,6 +36,7 @@ Exit status:
 #[derive(Parser)]
 #[command(
     name = "listwatch",
+    bin_name = "listwatch",
     version,
     after_help = EXAMPLES,
     arg_required_else_help = true,

@@ -141,6 +141,15 @@ fn output_as_json_is_asked_for_as_kubectl_does_and_the_message_names_our_option(
     }
 }
 
+/// The usage in a help had the first argument's last part as it is.
+#[test]
+fn the_name_of_the_program_in_a_help_came_from_outside() {
+    let Err(NoCommand::Text(help)) = parse(["/bin/\u{1b}[2J", "help", "watch"].map(OsString::from)) else {
+        panic!("no help")
+    };
+    assert!(help.contains("Usage: listwatch watch "), "{help:?}");
+}
+
 #[test]
 fn a_message_about_arguments_echoed_the_password_of_an_address_and_a_whole_token() {
     let token = "eyJhbGciOiJSUzI1NiIsImtpZCI6IkhVTlRFUjIifQ.eyJzdWIiOiJodW50ZXIyIn0.aHVudGVyMg";

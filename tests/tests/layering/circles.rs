@@ -28,14 +28,6 @@ const KNOWN: &[&[&str]] = &[
     &["core/src/decode/raw.rs", "core/src/decode/tee.rs"],
     &["core/src/reflector/failure.rs", "core/src/reflector/table.rs"],
     &["core/src/sync/delays.rs", "core/src/sync/get.rs", "core/src/sync/job_guard.rs", "core/src/sync/work_queue.rs"],
-    &[
-        "runtime-smol/src/cli/asking.rs",
-        "runtime-smol/src/cli/complaint.rs",
-        "runtime-smol/src/cli/error.rs",
-        "runtime-smol/src/cli/live.rs",
-        "runtime-smol/src/cli/outlet.rs",
-        "runtime-smol/src/cli/resource.rs",
-    ],
 ];
 
 #[test]

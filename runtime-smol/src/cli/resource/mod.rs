@@ -55,7 +55,7 @@ struct HangUp(HttpClient);
 
 impl Drop for HangUp {
     fn drop(&mut self) {
-        self.0.hang_up();
+        self.0.close();
     }
 }
 

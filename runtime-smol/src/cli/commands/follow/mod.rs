@@ -71,7 +71,7 @@ fn follow_as<T: DeserializeOwned + Unpin>(options: &FollowOptions, outputs: Outp
             events: Events::start(Driver::new(informer, source), clock.clone()),
             printer: Printer::new(Background::stdout(), outputs.print, options.format),
             progress,
-            may_ask: cluster.may_ask(),
+            may_prompt: cluster.may_prompt(),
             counts: Counts::default(),
             repeats: Repeats::default(),
         };
@@ -107,7 +107,7 @@ async fn find_resource(
     };
     let shown = async {
         // The progress line would overwrite a question for a credential.
-        while progress.is_visible() && !cluster.may_ask() {
+        while progress.is_visible() && !cluster.may_prompt() {
             progress.show(&discoverer.status());
             clock.sleep(TICK).await;
         }

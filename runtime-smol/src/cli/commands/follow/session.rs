@@ -19,7 +19,6 @@ use listwatch_runtime_smol::reflector::{FailureReport, Reaction};
 use listwatch_runtime_smol::{Clock, Event, Events, Object};
 use serde::de::DeserializeOwned;
 use smol::future::{or, pending, poll_once};
-use smol::stream::StreamExt;
 use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -42,7 +41,7 @@ pub(super) struct Session<'a, T> {
     pub(super) printer: Printer<Background>,
     pub(super) progress: Progress,
     /// Whether a plugin may ask for a credential at the terminal.
-    pub(super) may_ask: bool,
+    pub(super) may_prompt: bool,
     pub(super) counts: Counts,
     pub(super) repeats: Repeats,
 }
@@ -163,7 +162,7 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
             self.report(format_args!("recovered: {}", self.status()));
         }
         // Events on the same terminal, and a question for a credential, must stay readable.
-        let asks = self.may_ask && !self.events.driver().transport().answered;
+        let asks = self.may_prompt && !self.events.driver().transport().answered;
         if self.printer.out().is_empty() && !asks { self.show_status() } else { self.progress.hide() }
     }
 

@@ -1,6 +1,6 @@
 //! The help, the version, wrong arguments, and the scripts that complete arguments.
 
-use crate::command::{Run, listwatch};
+use crate::command::listwatch;
 
 /// A terminal's width.
 const WIDTH: usize = 100;
@@ -149,7 +149,7 @@ fn there_is_a_script_for_each_shell() {
 
 /// Runs a script that it reads from its standard input.
 #[cfg(unix)]
-fn bash(arguments: &[&str], script: &str) -> Run {
+fn bash(arguments: &[&str], script: &str) -> crate::command::Run {
     let file = crate::scratch::Scratch::new(script);
     let mut bash = std::process::Command::new("bash");
     bash.args(arguments).stdin(std::fs::File::open(&file).unwrap());

@@ -1,10 +1,8 @@
-//! What can be wrong with a recording.
-
 use serde_json::error::Category;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What is wrong with a recording, where, and what to do about it: one line, `FILE:LINE: what is wrong; what to do`.
+/// A fault of a recording, with its place and a remedy. The message is one line, `FILE:LINE: fault; remedy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureError {
     path: PathBuf,
@@ -13,33 +11,33 @@ pub struct CaptureError {
     message: Box<str>,
 }
 
-/// The kinds of trouble with a recording.
+/// The kinds of faults of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CaptureErrorKind {
     /// The file cannot be opened, read or written.
     Io,
-    /// The gzip data is damaged or breaks off.
+    /// The gzip data is damaged or truncated.
     Gzip,
-    /// There is nothing in the file.
+    /// The file is empty.
     Empty,
     /// The file is neither a capture, nor a watch log, nor a list.
     Unrecognized,
-    /// A capture in a version of the format that is not known here.
+    /// The capture has an unknown version of the format.
     Version,
-    /// A line breaks off or is not JSON, or the file ends within an event or a list.
+    /// A line is truncated or no JSON, or the file ends within an event or a list.
     Garbled,
     /// A line, or an event of a watch log, is longer than the limit.
     TooLong,
     /// A line is JSON, but not a record of a capture or not an event of a watch log.
     Record,
-    /// A record that its place in the capture does not allow, such as one for a request that was never made.
+    /// A record is in the wrong place, such as a response without a request.
     Order,
-    /// A capture in which nothing was listed or watched.
+    /// The capture contains neither lists nor watches.
     NothingToPlay,
-    /// Metadata alone was recorded, and whole objects are asked for.
+    /// Whole objects are requested, and metadata alone was recorded.
     MetadataOnly,
-    /// A recording of Secrets that was not asked for as one.
+    /// The recording would contain Secrets, which [`RecorderConfig::include_secrets`](crate::RecorderConfig::include_secrets) must allow.
     Secrets,
 }
 
@@ -48,25 +46,25 @@ impl CaptureError {
         Self { path: path.into(), line, kind: fault.kind, message: fault.message.into() }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The line, counted from one; `None` where the trouble is with the file as a whole.
+    /// Returns the line, from one; `None` for a fault of the whole file.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         self.line
     }
 
-    /// What kind of trouble this is.
+    /// Returns the kind of the fault.
     #[must_use]
     pub fn kind(&self) -> CaptureErrorKind {
         self.kind
     }
 
-    /// Whether going on behind the line could help: it is the line that is bad, not the file.
+    /// Whether only the line is bad, so that the next lines may be good.
     pub(crate) fn is_bad_line(&self) -> bool {
         use CaptureErrorKind::{Garbled, Order, Record, TooLong};
         matches!(self.kind, Garbled | TooLong | Record | Order)
@@ -85,7 +83,7 @@ impl fmt::Display for CaptureError {
 
 impl std::error::Error for CaptureError {}
 
-/// What is wrong, before it is known in which file and line.
+/// A fault whose file and line are not known yet.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: CaptureErrorKind,
@@ -97,12 +95,12 @@ impl Fault {
         Self { kind, message: message.into() }
     }
 
-    /// A fault of one line, with the advice that fits all of them.
+    /// A fault of one line, with the remedy for all such faults.
     pub(crate) fn of_line(kind: CaptureErrorKind, message: impl fmt::Display) -> Self {
         Self::new(kind, format!("{message}; mend or delete the line, or skip bad lines"))
     }
 
-    /// JSON that `expected` cannot be read from; the line that `error` counts is told elsewhere.
+    /// The fault of JSON that is not `expected`. The line number of `error` is left out.
     pub(crate) fn of_json(error: &serde_json::Error, expected: &str) -> Self {
         let message = error.to_string();
         let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
@@ -118,7 +116,7 @@ impl Fault {
         }
     }
 
-    /// What is longer than the limit.
+    /// The fault of a line or an event that exceeds the limit.
     pub(crate) fn too_long(what: &str, limit: usize) -> Self {
         Self::of_line(CaptureErrorKind::TooLong, format_args!("the {what} is longer than the limit of {limit} bytes"))
     }

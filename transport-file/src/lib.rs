@@ -1,15 +1,24 @@
-//! Recording and playback of lists and watches, as a [`ListerWatcher`](listwatch_core::ListerWatcher).
+//! Recording and playback of Kubernetes lists and watches, as transports of `listwatch-core`.
 //!
-//! [`Recorder`] stands in front of another transport and writes down what goes through it.
+//! | to | use |
+//! |---|---|
+//! | record another transport into a file | [`Recorder`], with a [`RecorderConfig`] |
+//! | play a file to an informer | [`Playback`] |
+//! | choose delays and chunk sizes, skip bad lines | [`PlaybackConfig`], [`Pace`], [`Chunks`] |
+//! | answer the single requests of a controller from a recording | [`Playback::client`], which makes a [`PlaybackClient`] |
+//! | count what was played, and what is left | [`Summary`], [`Tally`] |
+//! | report a bad file by line, with a remedy | [`CaptureError`], [`CaptureErrorKind`] |
 //!
-//! [`Playback::from_file`] takes what people have on their disks, gzipped or not, and tells it apart by its first bytes:
+//! [`Playback::from_file`] takes three kinds of files, gzipped or not, and detects the kind by the first bytes:
 //!
-//! * a **capture**: JSON lines with every request, every chunk of every answer, and the times between them;
-//! * a **watch log**: what `kubectl get --watch --output-watch-events -o json` prints, or one watch event a line; it is
+//! * a **capture**: JSON lines with each request, each chunk of each response, and the times between them;
+//! * a **watch log**: the output of `kubectl get --watch --output-watch-events -o json`, or one watch event per line. It is
 //!   played as an empty list and one watch;
-//! * a **list**: what `kubectl get -o json` prints, or a list as the server sent it; it is played as one list.
+//! * a **list**: the output of `kubectl get -o json`, or a list as the server sent it. It is played as one list.
 //!
-//! Where one of them breaks off or is garbled, everything before is played, and [`Playback::error`] names the line.
+//! If a file is truncated or garbled, everything before the fault is played, and [`Playback::error`] names the line.
+//!
+//! The smallest program polls a capture. An informer of `listwatch-core` does so by itself.
 //!
 //! ```
 //! use core::task::{Context, Poll, Waker};
@@ -38,10 +47,12 @@
 //! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+// What users see.
 mod error;
 mod playback;
 mod recording;
 
+// The files: bytes and lines, captures, and files that are one body.
 mod body;
 mod capture;
 mod file;
@@ -49,3 +60,16 @@ mod file;
 pub use error::{CaptureError, CaptureErrorKind};
 pub use playback::{Chunks, Pace, Playback, PlaybackClient, PlaybackConfig, Summary, Tally};
 pub use recording::{Recorder, RecorderConfig};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_types_cross_threads() {
+        fn error<T: std::error::Error + Send + Sync + 'static>() {}
+        fn owned<T: Send + 'static>() {}
+        error::<CaptureError>();
+        owned::<(Playback, PlaybackClient, PlaybackConfig, Recorder<Playback>, RecorderConfig, Summary)>();
+    }
+}

@@ -1,4 +1,4 @@
-//! Whether some text is a watch event, checked without building it.
+//! A check for watch events that builds nothing.
 
 use crate::error::{CaptureErrorKind, Fault};
 use memchr::{memchr_iter, memrchr};
@@ -6,18 +6,18 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
 
-/// What is wrong with an event.
+/// The fault of an event.
 #[derive(Debug)]
 pub(crate) struct EventFault {
-    /// How many of its lines come before the one that is bad.
+    /// The lines of the event before the bad one.
     pub(crate) lines_before: u64,
     pub(crate) fault: Fault,
 }
 
-/// Whether `text` is one watch event: JSON in UTF-8, an object with a `type` and an `object`.
+/// Checks that `text` is one watch event: a JSON object in UTF-8 with a `type` and an `object`.
 pub(crate) fn check(text: &[u8]) -> Result<(), EventFault> {
     if let Err(error) = serde_json::from_slice::<Event>(text) {
-        // The end of a line is reported as column 0 of the next one.
+        // serde_json reports the end of a line as column 0 of the next one.
         let line = error.line().saturating_sub((error.column() == 0).into());
         let lines_before = line.saturating_sub(1) as u64;
         return Err(EventFault { lines_before, fault: Fault::of_json(&error, "a watch event") });
@@ -29,12 +29,12 @@ pub(crate) fn check(text: &[u8]) -> Result<(), EventFault> {
     Err(EventFault { lines_before: line_ends(before), fault })
 }
 
-/// Whether `text` may be the beginning of a watch event, and nothing more.
+/// Whether `text` may begin a watch event, and is not a whole one.
 pub(crate) fn is_beginning(text: &[u8]) -> bool {
     serde_json::from_slice::<Event>(text).is_err_and(|error| error.is_eof())
 }
 
-/// How many lines end in `text`.
+/// The number of line ends in `text`.
 pub(crate) fn line_ends(text: &[u8]) -> u64 {
     memchr_iter(b'\n', text).count() as u64
 }

@@ -2,7 +2,7 @@ use super::event;
 use crate::error::CaptureError;
 use crate::file::FileCursor;
 
-/// A watch log with one event a line.
+/// A watch log with one event per line.
 pub(crate) struct EventLines {
     /// The line to read next.
     line: u64,
@@ -28,7 +28,7 @@ impl EventLines {
                 Err(error) => Err(error),
             };
             match event {
-                Err(error) if self.skip_bad_lines && error.is_bad_line() => cursor.pass_over(),
+                Err(error) if self.skip_bad_lines && error.is_bad_line() => cursor.skip_bad_line(),
                 event => return event,
             }
         }

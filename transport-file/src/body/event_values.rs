@@ -1,5 +1,3 @@
-//! A watch log whose events are laid out anyhow, as the body of an answer.
-
 use super::event::{EventFault, check, is_beginning, line_ends};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::FileCursor;
@@ -7,16 +5,16 @@ use listwatch_core::framing::{Frame, Framer, Framing};
 use memchr::memchr;
 use std::io::BufRead;
 
-/// From which length on an event that has not ended is checked from time to time, for what broke off swallows what is
-/// behind it.
+/// The length in bytes from which an unfinished event is checked, each time that it doubles. A truncated event would
+/// otherwise swallow those behind it.
 const PROBE: usize = 64 * 1024;
 
-/// A watch log of concatenated JSON: what has arrived and was not given out, which is no more than an event.
+/// A watch log of concatenated JSON in any layout. It holds at most one event that is read and not delivered.
 pub(crate) struct EventValues {
     bytes: Vec<u8>,
-    /// Where in `bytes` the next event begins.
+    /// The offset of the next event in `bytes`.
     start: usize,
-    /// In which line that is.
+    /// The line of that offset, from one.
     line: u64,
     limit: usize,
     skip_bad_lines: bool,
@@ -44,7 +42,7 @@ impl EventValues {
             if !self.skip_bad_lines {
                 return Err(CaptureError::new(cursor.path(), Some(self.line + lines_before), fault));
             }
-            cursor.pass_over();
+            cursor.skip_bad_line();
             match whole {
                 Some(len) if fault.kind != CaptureErrorKind::Garbled => self.advance(len),
                 _ => self.skip_to_event(cursor)?,
@@ -53,7 +51,7 @@ impl EventValues {
         Ok(None)
     }
 
-    /// What is wrong with an event, or with the beginning of one that does not end.
+    /// Checks an event, or the beginning of one that does not end.
     fn judge(&self, text: &[u8], whole: bool) -> Result<(), EventFault> {
         let too_long = text.len() > self.limit;
         if !whole && !too_long && is_beginning(text) {
@@ -67,7 +65,7 @@ impl EventValues {
         check(text)
     }
 
-    /// The length of the event; `None` if it is garbled or too long, or the file ends before it does.
+    /// The length of the next event; `None` if it is garbled or too long, or if the file ends before it.
     fn find_end(&mut self, cursor: &mut FileCursor) -> Result<Option<usize>, CaptureError> {
         let (mut framer, mut probe) = (Framer::new(Framing::Values, usize::MAX), PROBE);
         loop {
@@ -87,7 +85,7 @@ impl EventValues {
         }
     }
 
-    /// Goes on to what is no white space; `false` at the end of the file.
+    /// Skips white space; `false` at the end of the file.
     fn skip_space(&mut self, cursor: &mut FileCursor) -> Result<bool, CaptureError> {
         loop {
             let blank = self.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -101,7 +99,7 @@ impl EventValues {
         }
     }
 
-    /// Goes on to the next line that an event begins in, which is not indented as those within an event are.
+    /// Skips to the next line that begins with an unindented `{`. Lines within an event are indented.
     fn skip_to_event(&mut self, cursor: &mut FileCursor) -> Result<(), CaptureError> {
         loop {
             self.skip_line(cursor)?;

@@ -1,23 +1,21 @@
-//! A list as the body of an answer, of which no item is kept.
-
 use super::event::line_ends;
 use super::scanner::ValueScanner;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::FileCursor;
 use std::io::BufRead;
 
-/// A file that is a list.
+/// A file that is a list. It is delivered buffer by buffer, and no item is kept.
 #[derive(Default)]
 pub(crate) struct ListBody {
     outline: ValueScanner,
-    /// How many lines have ended.
+    /// The number of line ends up to here.
     lines: u64,
-    /// Whether the last byte was in a line that has not ended.
+    /// Whether a line has begun and not ended.
     within_line: bool,
 }
 
 impl ListBody {
-    /// What comes next; `None` at the end.
+    /// The next bytes; `None` at the end.
     pub(crate) fn next(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
         let source = cursor.at(1)?.source();
         let bytes = match source.fill_buf() {
@@ -40,7 +38,7 @@ impl ListBody {
         let message = if ended {
             "the file ends within the list; save it again"
         } else {
-            "there is more behind the list; delete what does not belong to it"
+            "there is more text behind the list; delete it"
         };
         let line = self.lines + u64::from(self.within_line || !ended);
         CaptureError::new(cursor.path(), Some(line), Fault::new(CaptureErrorKind::Garbled, message))

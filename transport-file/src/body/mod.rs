@@ -1,4 +1,4 @@
-//! A file that is the body of one answer, checked on its way out.
+//! Files that are the body of one response: watch logs and lists. They are checked while they are delivered.
 
 mod event;
 mod event_lines;
@@ -16,7 +16,7 @@ use serde::de::IgnoredAny;
 
 pub(crate) const JSON: &str = "application/json";
 
-/// What the file is.
+/// The layout of the file.
 pub(crate) enum Body {
     List(ListBody),
     EventLines(EventLines),
@@ -28,7 +28,7 @@ impl Body {
         Self::List(ListBody::default())
     }
 
-    /// A watch log. It has one event a line if the first line is one, and else events of any layout.
+    /// A watch log: one event per line if the first line is a JSON value, else events of any layout.
     pub(crate) fn watch_log(cursor: &mut FileCursor, skip_bad_lines: bool) -> Result<Self, CaptureError> {
         Ok(if begins_with_a_line(cursor)? {
             Self::EventLines(EventLines::new(skip_bad_lines))
@@ -44,7 +44,7 @@ impl Body {
         }
     }
 
-    /// What comes next; `None` at the end.
+    /// The next bytes of the body; `None` at the end.
     pub(crate) fn next(&mut self, cursor: &mut FileCursor) -> Result<Option<Vec<u8>>, CaptureError> {
         match self {
             Self::List(list) => list.next(cursor),
@@ -54,7 +54,7 @@ impl Body {
     }
 }
 
-/// Whether the first line that is not blank is a JSON value by itself.
+/// Whether the first non-blank line is a whole JSON value.
 fn begins_with_a_line(cursor: &mut FileCursor) -> Result<bool, CaptureError> {
     let lines = cursor.at(1)?;
     loop {

@@ -1,30 +1,29 @@
-//! Where a JSON value of any size ends, told by its brackets.
-
-/// One in each byte of a word.
+/// The lowest bit of each byte of a word.
 const ONES: u64 = u64::MAX / 0xff;
 /// The highest bit of each byte of a word.
 const HIGH: u64 = ONES << 7;
 const WORD: usize = size_of::<u64>();
 const BLOCK: usize = 8 * WORD;
 
-/// How deep in the brackets of a value the text is. A large list is followed from its first byte to its last, so this
-/// takes a word at a time where it can.
+/// Finds the end of a JSON value of any size by its brackets.
+///
+/// Every byte of a large list passes through, so blocks are scanned a word at a time if they are simple enough.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ValueScanner {
     depth: u64,
     in_string: bool,
-    /// Whether the last byte was a backslash that escapes the next one.
+    /// Whether a backslash escapes the next byte.
     escaped: bool,
     closed: bool,
 }
 
 impl ValueScanner {
-    /// Whether the last bracket of the value was found.
+    /// Whether the value has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// How many of `bytes` belong to the value, or are white space behind it.
+    /// Returns how many of `bytes` belong to the value or are white space behind it.
     pub(crate) fn follow(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         while !self.closed && at < bytes.len() {
@@ -40,7 +39,7 @@ impl ValueScanner {
         at + bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count()
     }
 
-    /// Goes on byte by byte, at most to the last bracket, and says how far that is.
+    /// Scans byte by byte, up to the last bracket, and returns how many bytes that were.
     fn follow_bytes(&mut self, bytes: &[u8]) -> usize {
         for (at, byte) in bytes.iter().enumerate() {
             let escaped = std::mem::replace(&mut self.escaped, false);
@@ -61,8 +60,9 @@ impl ValueScanner {
         bytes.len()
     }
 
-    /// What is so behind a block; `None` where it has to be gone through byte by byte, since the value may end in it, or
-    /// a backslash escapes another.
+    /// The state behind a block.
+    ///
+    /// `None` if it must be scanned byte by byte, because the value may end in it or a backslash escapes another.
     fn after_block(&self, block: &[u8; BLOCK]) -> Option<Self> {
         let mut in_string = if self.in_string { ONES } else { 0 };
         let mut escape = u64::from(self.escaped) << 7;
@@ -73,10 +73,10 @@ impl ValueScanner {
             let escaped = (backslashes << 8) | escape;
             double |= backslashes & escaped;
             escape = backslashes >> (u64::BITS - 8);
-            // The product adds to each byte those before it: the lowest bit tells whether the quotes up to here are odd.
+            // The product adds to each byte those before it. The lowest bit is the parity of the quotes up to there.
             let quotes = (matches(word, b'"') & !escaped) >> 7;
             in_string ^= quotes.wrapping_mul(ONES) & ONES;
-            // Braces are brackets with this bit set.
+            // This bit is the difference between brackets and braces.
             let braces = word | (ONES * 0x20);
             opening += (matches(braces, b'{') >> 7) & !in_string;
             closing += (matches(braces, b'}') >> 7) & !in_string;
@@ -92,13 +92,13 @@ impl ValueScanner {
     }
 }
 
-/// The highest bit of each byte of `word` that is `byte`.
+/// Sets the highest bit of each byte of `word` that equals `byte`.
 const fn matches(word: u64, byte: u8) -> u64 {
     let others = word ^ (ONES * byte as u64);
     !(((others & !HIGH) + !HIGH) | others) & HIGH
 }
 
-/// The sum of the bytes, which are few and small.
+/// The sum of the bytes, which must be below 256.
 const fn sum(bytes: u64) -> u64 {
     bytes.wrapping_mul(ONES) >> (u64::BITS - 8)
 }

@@ -1,4 +1,4 @@
-//! What a client asked, as far as its answer is found by it.
+//! Digests of requests, by which recorded responses are found.
 
 use super::format::RequestRecord;
 use listwatch_core::api::ApiRequest;
@@ -7,31 +7,32 @@ use std::collections::hash_map::DefaultHasher;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// A digest of a request: of a recording, nothing but digests is held in memory. The order of the query and of the fields of
-/// a JSON body do not matter.
+/// A digest of a request, which ignores the order of the query and of the fields of a JSON body.
+///
+/// An index holds digests alone, because requests have any size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RequestDigest(u64);
 
 impl RequestDigest {
-    /// A request as it was recorded.
+    /// The digest of a recorded request.
     pub(crate) fn recorded(request: &RequestRecord<'_>) -> Self {
         let body = request.body.as_ref().map(|body| {
             body.text().map_or_else(
                 || digest(body.json().as_bytes()),
-                // Text, which usually is JSON.
+                // The text is usually JSON.
                 |text| digest(text.as_bytes()),
             )
         });
         Self::of(&request.method, &request.path, body)
     }
 
-    /// The request of a client.
+    /// The digest of a client's request.
     pub(crate) fn exactly(request: &ApiRequest) -> Self {
         let body = (!request.body.is_empty()).then(|| digest(&request.body));
         Self::of(request.method.name(), &request.to_string(), body)
     }
 
-    /// The same, recorded without its body.
+    /// The digest of the request without its body, for recordings that lack bodies.
     pub(crate) fn without_body(request: &ApiRequest) -> Self {
         Self::of(request.method.name(), &request.to_string(), None)
     }
@@ -46,7 +47,7 @@ impl RequestDigest {
     }
 }
 
-/// A digest of a body: of the JSON that it is, or of its bytes.
+/// The digest of a body: of its JSON value, or of its bytes.
 fn digest(body: &[u8]) -> u64 {
     let mut json = serde_json::Deserializer::from_slice(body);
     let value = JsonDigest.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
@@ -59,7 +60,7 @@ pub(crate) fn hashed(value: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Makes a digest of a JSON value while it is read, and holds nothing of it: a tree takes many times the room of its text.
+/// Computes a digest of a JSON value while parsing it. A tree would take many times the memory of its text.
 #[derive(Clone, Copy)]
 struct JsonDigest;
 
@@ -111,7 +112,7 @@ impl<'de> Visitor<'de> for JsonDigest {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<u64, A::Error> {
-        // A sum, which has no order.
+        // A sum ignores the order of the fields.
         let mut all = 0_u64;
         while let Some(field) = fields.next_entry_seed(self, self)? {
             all = all.wrapping_add(hashed(field));
@@ -120,7 +121,7 @@ impl<'de> Visitor<'de> for JsonDigest {
     }
 }
 
-/// Without the escapes of a URL.
+/// Decodes the percent-encoding of a URL.
 fn decoded(text: &str) -> Vec<u8> {
     let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
     let (bytes, mut at, mut plain) = (text.as_bytes(), 0, Vec::with_capacity(text.len()));

@@ -1,4 +1,4 @@
-//! One request of a capture, and how its answer goes.
+//! One request of a capture, with its response.
 
 use super::digest::hashed;
 use super::format::Payload;
@@ -6,13 +6,13 @@ use crate::error::{CaptureErrorKind, Fault};
 use listwatch_core::request::{Query, Request};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where one recorded request and its answer are.
+/// The lines of a recorded request and its response, and the facts that an answer needs.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    /// The number under which it was recorded.
+    /// The id of the request in the capture.
     pub(crate) id: u64,
-    /// When it was sent, in milliseconds of the recording.
-    pub(crate) asked: u64,
+    /// When it was sent, in milliseconds since the recording began.
+    pub(crate) sent: u64,
     /// The line of the request.
     pub(crate) first: u64,
     /// The line of the last record.
@@ -20,23 +20,23 @@ pub(crate) struct Exchange {
     pub(crate) stage: Stage,
     /// Whether there is a response.
     pub(crate) answered: bool,
-    /// Whether the client that was recorded did not wait for the end.
+    /// Whether the recorded client aborted it.
     pub(crate) given_up: bool,
-    /// Whether it was given out.
+    /// Whether it was played.
     pub(crate) taken: AtomicBool,
-    /// Whether it asked for metadata alone.
+    /// Whether it asked for metadata only.
     pub(crate) metadata_only: bool,
-    /// Which question it was; `None` for what is neither a list nor a watch.
+    /// Its kind; `None` for neither a list nor a watch.
     pub(crate) query: Option<Query>,
 }
 
-/// What a list or watch asked, as far as answers are found by it.
+/// The parts of a list or watch by which its response is found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RequestKey {
-    /// The number of the resource among those of the capture.
+    /// The index of the resource in the capture.
     pub(crate) resource: usize,
     pub(crate) query: Query,
-    /// A digest of the continue token of a list: tokens have any length.
+    /// A digest of a list's continue token. Tokens have any length.
     pub(crate) page: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ impl RequestKey {
     }
 }
 
-/// How far an answer has come.
+/// The progress of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Requested,
@@ -55,12 +55,12 @@ pub(crate) enum Stage {
 }
 
 impl Exchange {
-    /// Whether it was given out.
+    /// Whether it was played.
     pub(crate) fn is_taken(&self) -> bool {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Whether no connection came about.
+    /// Whether it failed before a response.
     pub(crate) fn is_refused(&self) -> bool {
         self.stage == Stage::Ended && !self.answered
     }
@@ -68,8 +68,8 @@ impl Exchange {
 
 impl Stage {
     /// The stage after this record of the same request.
-    pub(crate) fn after(self, what: &Payload<'_>) -> Result<Self, Fault> {
-        match (self, what) {
+    pub(crate) fn after(self, payload: &Payload<'_>) -> Result<Self, Fault> {
+        match (self, payload) {
             (_, Payload::Request(_)) => Err(misplaced("a second request under the same id")),
             (Self::Requested, Payload::Response(_)) | (Self::Answered, Payload::Data(_)) => Ok(Self::Answered),
             (Self::Requested | Self::Answered, Payload::End(_)) => Ok(Self::Ended),
@@ -80,12 +80,12 @@ impl Stage {
     }
 }
 
-/// A record that is not allowed where it stands.
+/// The fault of a record in the wrong place.
 pub(crate) fn misplaced(what: impl std::fmt::Display) -> Fault {
     Fault::of_line(CaptureErrorKind::Order, what)
 }
 
-/// Whether a recorded request is a list or a watch, and not a write, a single object or discovery.
+/// Whether a recorded request is a list or a watch; not a write, a single object or discovery.
 pub(crate) fn is_list_or_watch(method: &str, request: &Request) -> bool {
     method == "GET" && (request.query() != Query::List || is_collection(request.resource.path()))
 }

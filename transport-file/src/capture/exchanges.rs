@@ -1,22 +1,21 @@
-//! The exchanges of a capture, for all that play it.
-
 use super::exchange::Exchange;
 use listwatch_core::request::Query;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The exchanges in the order of their requests. Each is given out once, to the one that asks first: an informer or a
-/// client.
+/// The exchanges of a capture in the order of their requests, shared by the playback and its clients.
+///
+/// Each exchange is played once, for the first request that matches.
 #[derive(Debug, Default)]
 pub(crate) struct Exchanges {
     all: Vec<Exchange>,
-    /// How many were not given out: lists, watches, watch-lists, others.
+    /// How many were not played: lists, watches, watch-lists, others.
     left: [AtomicU64; 4],
     /// The line of the last record.
     last: u64,
     calls: Calls,
 }
 
-/// Payload became of the requests of clients.
+/// The counts of client requests.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     pub(crate) answered: AtomicU64,
@@ -33,7 +32,7 @@ impl Exchanges {
         Self { all, left, last, calls: Calls::default() }
     }
 
-    /// Gives one out, unless that was done.
+    /// Takes an exchange to play it; `None` if it was played.
     pub(crate) fn take(&self, place: usize) -> Option<&Exchange> {
         let exchange = &self.all[place];
         if exchange.taken.swap(true, Ordering::Relaxed) {
@@ -47,7 +46,7 @@ impl Exchanges {
         &self.all[place]
     }
 
-    /// How many of a kind were not given out; `None` for what is neither a list nor a watch.
+    /// How many of a kind were not played. `None` stands for neither lists nor watches.
     pub(crate) fn left(&self, query: Option<Query>) -> u64 {
         self.left[kind(query)].load(Ordering::Relaxed)
     }

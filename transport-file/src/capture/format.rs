@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! {"capture":1,"started":"2026-11-20T10:41:52Z"}
-//! {"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?limit=50","headers":{}}}    "body" where one was sent
+//! {"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?limit=50","headers":{}}}    "body" if one was sent
 //! {"t":7,"id":1,"response":{"status":200,"headers":{"content-type":"application/json"}}}
-//! {"t":8,"id":1,"data":"{\"kind\":\"PodList\",…"}      "base64" where the bytes are not UTF-8 by themselves
+//! {"t":8,"id":1,"data":"{\"kind\":\"PodList\",…"}      "base64" if the bytes are not UTF-8 by themselves
 //! {"t":9,"id":1,"end":"eof"}                           eof, cut, or the error
-//! {"t":9,"id":1,"end":"cut","by":"client"}             "by" where it was not the server or the network: an addition
+//! {"t":9,"id":1,"end":"cut","by":"client"}             "by" if the client aborted the request
 //! ```
 
 use crate::error::{CaptureErrorKind, Fault};
@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// The version that is read here.
+/// The version of the format.
 pub(crate) const VERSION: u64 = 1;
 const EXPECTED: &str = "a record of a capture";
 
@@ -32,14 +32,14 @@ pub(crate) enum Line<'a> {
     Record(Record<'a>),
 }
 
-/// One thing that happened.
+/// A record: the time, the request, and what happened.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Record<'a> {
     /// Milliseconds since the recording began.
     pub(crate) t: u64,
-    /// Which request this belongs to.
+    /// The id of the request.
     pub(crate) id: u64,
-    pub(crate) what: Payload<'a>,
+    pub(crate) payload: Payload<'a>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -50,16 +50,16 @@ pub(crate) enum Payload<'a> {
     End(End<'a>),
 }
 
-/// How an answer ended.
+/// The end of a response.
 #[derive(Debug, PartialEq)]
 pub(crate) struct End<'a> {
     /// `eof`, `cut`, or the error.
     pub(crate) how: Cow<'a, str>,
-    /// Whether who had asked did not want to wait any longer.
+    /// Whether the client aborted the request.
     pub(crate) by_client: bool,
 }
 
-/// What was asked.
+/// A recorded request.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RequestRecord<'a> {
     #[serde(borrow)]
@@ -69,7 +69,7 @@ pub(crate) struct RequestRecord<'a> {
     pub(crate) path: Cow<'a, str>,
     #[serde(borrow, default)]
     pub(crate) headers: BTreeMap<Cow<'a, str>, Text<'a>>,
-    /// Where one was sent: as text, or as the JSON that it is.
+    /// The body, if any: as a string, or as JSON.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) body: Option<RequestBody<'a>>,
 }
@@ -81,15 +81,15 @@ pub(crate) struct ResponseRecord<'a> {
     pub(crate) headers: BTreeMap<Cow<'a, str>, Text<'a>>,
 }
 
-/// A body as the line has it: a tree of it would take many times the room.
+/// A body as its text in the line. A tree would take many times the memory.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RequestBody<'a>(#[serde(borrow)] &'a RawValue);
 
-/// A string that is borrowed from the line where it has no escapes; serde borrows a bare `Cow` only outside `Option`.
+/// A string, borrowed from the line if it has no escapes. Inside of an `Option`, serde does not borrow a bare `Cow`.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// A line as it is written: which of the fields are there tells what it is.
+/// A line of JSON. The fields that are present tell its kind.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(expecting = "an object")]
 struct Fields<'a> {
@@ -116,12 +116,12 @@ struct Fields<'a> {
 }
 
 impl RequestBody<'_> {
-    /// The text of the body, where it was recorded as text.
+    /// The body, if it was recorded as a string.
     pub(crate) fn text(&self) -> Option<Cow<'_, str>> {
         serde_json::from_str(self.json()).ok().map(|Text(text)| text)
     }
 
-    /// The body, where it was recorded as the JSON that it is.
+    /// The text of the recorded JSON.
     pub(crate) fn json(&self) -> &str {
         self.0.get()
     }
@@ -133,7 +133,7 @@ impl PartialEq for RequestBody<'_> {
     }
 }
 
-/// Who ended an answer that neither the server nor the network did.
+/// The `by` of an end that the client caused.
 const CLIENT: &str = "client";
 
 impl<'a> End<'a> {
@@ -141,14 +141,14 @@ impl<'a> End<'a> {
         Self { how: how.into(), by_client: false }
     }
 
-    /// Who had asked did not want to wait any longer.
-    pub(crate) fn given_up() -> Self {
+    /// The end of a request that the client aborted.
+    pub(crate) fn by_client() -> Self {
         Self { how: "cut".into(), by_client: true }
     }
 }
 
 impl<'a> Line<'a> {
-    /// Reads one line.
+    /// Parses one line.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, Fault> {
         let fields: Fields<'a> = serde_json::from_slice(line).map_err(|error| Fault::of_json(&error, EXPECTED))?;
         if let Some(version) = fields.capture {
@@ -157,23 +157,23 @@ impl<'a> Line<'a> {
         let (Some(t), Some(id)) = (fields.t, fields.id) else {
             return Err(not_a_record("\"t\" and \"id\" are missing"));
         };
-        Ok(Self::Record(Record { t, id, what: fields.what()? }))
+        Ok(Self::Record(Record { t, id, payload: fields.payload()? }))
     }
 
-    /// Writes one line, without its end.
+    /// Writes one line, without a line end.
     pub(crate) fn write(self, out: impl Write) -> std::io::Result<()> {
         let fields = match self {
             Self::Start { version, started } => Fields { capture: Some(version), started, ..Fields::default() },
-            Self::Record(Record { t, id, what }) => Fields { t: Some(t), id: Some(id), ..Fields::of(what) },
+            Self::Record(Record { t, id, payload }) => Fields { t: Some(t), id: Some(id), ..Fields::of(payload) },
         };
         serde_json::to_writer(out, &fields).map_err(std::io::Error::from)
     }
 }
 
 impl<'a> Fields<'a> {
-    fn of(what: Payload<'a>) -> Self {
+    fn of(payload: Payload<'a>) -> Self {
         let fields = Self::default();
-        match what {
+        match payload {
             Payload::Request(request) => Self { request: Some(request), ..fields },
             Payload::Response(response) => Self { response: Some(response), ..fields },
             Payload::Data(data) => match str::from_utf8(&data) {
@@ -186,7 +186,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn what(self) -> Result<Payload<'a>, Fault> {
+    fn payload(self) -> Result<Payload<'a>, Fault> {
         match (self.request, self.response, self.data, self.base64, self.end) {
             (Some(request), None, None, None, None) => Ok(Payload::Request(request)),
             (None, Some(response), None, None, None) => Ok(Payload::Response(response)),
@@ -228,14 +228,14 @@ mod tests {
     #[test]
     fn text_without_escapes_is_borrowed_from_the_line() {
         for line in [r#"{"t":1,"id":2,"data":"plain"}"#, r#"{"data":"plain","id":2,"t":1,"note":null}"#] {
-            assert!(matches!(record(line).what, Payload::Data(Cow::Borrowed(b"plain"))));
+            assert!(matches!(record(line).payload, Payload::Data(Cow::Borrowed(b"plain"))));
         }
-        assert_eq!(record(r#"{"t":1,"id":2,"data":"\u00e4\n"}"#).what, Payload::Data("ä\n".as_bytes().into()));
+        assert_eq!(record(r#"{"t":1,"id":2,"data":"\u00e4\n"}"#).payload, Payload::Data("ä\n".as_bytes().into()));
     }
 
     #[test]
     fn base64_gives_bytes_that_are_no_text() {
-        assert_eq!(record(r#"{"t":1,"id":2,"base64":"8A=="}"#).what, Payload::Data([0xf0][..].into()));
+        assert_eq!(record(r#"{"t":1,"id":2,"base64":"8A=="}"#).payload, Payload::Data([0xf0][..].into()));
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! Status and headers of a recorded answer.
-
 use super::format::ResponseRecord;
 use listwatch_core::transport::ResponseHead;
 
+/// The head of a recorded response.
 pub(crate) fn head(response: &ResponseRecord<'_>) -> ResponseHead {
     let header = |name: &str| {
         let found = response.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -35,7 +34,7 @@ mod tests {
         let Ok(crate::capture::format::Line::Record(record)) = crate::capture::format::Line::parse(line) else {
             panic!()
         };
-        let crate::capture::format::Payload::Response(response) = record.what else { panic!() };
+        let crate::capture::format::Payload::Response(response) = record.payload else { panic!() };
         let head = head(&response);
         assert_eq!(head.content_type.as_deref(), Some("text/plain"));
         assert_eq!((head.status, head.retry_after), (503, Some(Duration::from_secs(1))));

@@ -1,4 +1,4 @@
-//! The table of contents of a capture: all that is held of it in memory.
+//! The index of a capture: the only part of it that stays in memory.
 
 use super::digest::RequestDigest;
 use super::exchange::{Exchange, RequestKey, Stage, is_list_or_watch, misplaced};
@@ -13,23 +13,23 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Where the answers to clients are.
+/// The index of the exchanges that answer client requests.
 #[derive(Debug, Default)]
 pub(crate) struct ClientIndex {
-    /// The places of all exchanges that asked the same, in the order of their requests.
+    /// For each request, its exchanges in the order of the capture, by their positions.
     pub(crate) places: HashMap<RequestDigest, Vec<usize>>,
 }
 
-/// The exchanges of a capture in the order of their requests.
+/// The exchanges of a capture, by the requests that they answer.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     exchanges: Arc<Exchanges>,
-    /// Where clients find theirs.
-    contents: Arc<ClientIndex>,
+    /// The index for clients.
+    client_index: Arc<ClientIndex>,
     resources: Vec<Resource>,
-    /// Where each resource is in the list of them.
+    /// The position of each resource in `resources`.
     numbers: HashMap<Collection, usize>,
-    /// The exchanges by what was asked.
+    /// The lists and watches, by resource, kind and page.
     queues: HashMap<RequestKey, Queue>,
     /// How many exchanges are neither lists nor watches.
     others: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Reads a capture through, once.
+    /// Reads a whole capture.
     pub(crate) fn read(cursor: &mut FileCursor, skip_bad_lines: bool) -> Result<Self, CaptureError> {
         let mut reading = Reading::default();
         let path = cursor.path().clone();
@@ -60,26 +60,26 @@ impl Index {
                 }
             }
         }
-        let Reading { mut index, exchanges, contents, last, .. } = reading;
-        (index.exchanges, index.contents) = (Exchanges::new(exchanges, last).into(), contents.into());
+        let Reading { mut index, exchanges, client_index, last, .. } = reading;
+        (index.exchanges, index.client_index) = (Exchanges::new(exchanges, last).into(), client_index.into());
         if index.resources.is_empty() {
             return Err(index.fault.take().unwrap_or_else(|| CaptureError::new(&path, None, index.nothing_to_play())));
         }
         Ok(index)
     }
 
-    /// The next recorded answer to such a request.
+    /// Takes the next recorded response to such a request.
     pub(crate) fn take(&mut self, request: &Request) -> Option<&Exchange> {
         let question = self.question(request)?;
         self.queues.get_mut(&question)?.take(&self.exchanges, request.resource.is_metadata_only())
     }
 
-    /// Whether the server that was recorded knew such requests at all.
+    /// Whether the capture has any such request.
     pub(crate) fn knows(&self, request: &Request) -> bool {
         self.question(request).is_some_and(|question| self.queues.contains_key(&question))
     }
 
-    /// Whether the client that was recorded waited for such an answer in vain, and then asked for a list instead.
+    /// Whether the recorded client aborted such a request, and listed instead.
     pub(crate) fn turned_to_lists(&mut self, request: &Request) -> bool {
         let Some(question) = self.question(request) else { return false };
         let last = self.queues.get(&question).map(|queue| self.exchanges.get(queue.newest));
@@ -90,22 +90,22 @@ impl Index {
         lists.is_some_and(|queue| queue.has_left(&self.exchanges))
     }
 
-    /// The exchanges, which clients take from as well.
+    /// The exchanges, which clients share.
     pub(crate) fn exchanges(&self) -> &Arc<Exchanges> {
         &self.exchanges
     }
 
-    /// Where clients find theirs.
-    pub(crate) fn contents(&self) -> &Arc<ClientIndex> {
-        &self.contents
+    /// The index for clients.
+    pub(crate) fn client_index(&self) -> &Arc<ClientIndex> {
+        &self.client_index
     }
 
-    /// What was listed or watched, in the order of the first requests.
+    /// The resources that were listed or watched, in the order of their first requests.
     pub(crate) fn resources(&self) -> &[Resource] {
         &self.resources
     }
 
-    /// How many recorded answers of this kind were not given out.
+    /// How many recorded responses of this kind were not played.
     pub(crate) fn left(&self, query: Query) -> u64 {
         self.exchanges.left(Some(query))
     }
@@ -119,7 +119,7 @@ impl Index {
         self.bad_lines
     }
 
-    /// Why the index ends before the file does.
+    /// The error that ended the index before the file.
     pub(crate) fn fault(&self) -> Option<&CaptureError> {
         self.fault.as_ref()
     }
@@ -136,15 +136,15 @@ impl Index {
     }
 }
 
-/// An index that is being made.
+/// An index under construction.
 #[derive(Default)]
 struct Reading {
     index: Index,
     exchanges: Vec<Exchange>,
-    contents: ClientIndex,
+    client_index: ClientIndex,
     /// The line of the last record.
     last: u64,
-    /// Where in the index each recorded id is.
+    /// The position of each recorded id.
     places: HashMap<u64, usize>,
     begun: bool,
 }
@@ -165,11 +165,11 @@ impl Reading {
 
     fn record(&mut self, number: u64, record: &Record<'_>) -> Result<(), Fault> {
         let known = self.places.get(&record.id).map(|&place| &mut self.exchanges[place]);
-        match (known, &record.what) {
-            (Some(exchange), what) => {
-                exchange.stage = exchange.stage.after(what)?;
+        match (known, &record.payload) {
+            (Some(exchange), payload) => {
+                exchange.stage = exchange.stage.after(payload)?;
                 exchange.answered |= exchange.stage == Stage::Answered;
-                exchange.given_up |= matches!(what, Payload::End(End { by_client: true, .. }));
+                exchange.given_up |= matches!(payload, Payload::End(End { by_client: true, .. }));
                 exchange.last = number;
             }
             (None, Payload::Request(request)) => self.request(number, record, request),
@@ -189,16 +189,16 @@ impl Reading {
         self.places.insert(record.id, place);
         let query = is_list_or_watch(&sent.method, &request).then(|| request.query());
         match query {
-            Some(_) => self.shelve(place, &request),
+            Some(_) => self.enqueue(place, &request),
             None => self.index.others += 1,
         }
-        // A client may list, and it watches by an informer.
+        // Clients list; only informers watch.
         if matches!(query, None | Some(Query::List)) {
-            self.contents.places.entry(RequestDigest::recorded(sent)).or_default().push(place);
+            self.client_index.places.entry(RequestDigest::recorded(sent)).or_default().push(place);
         }
         self.exchanges.push(Exchange {
             id: record.id,
-            asked: record.t,
+            sent: record.t,
             first: number,
             last: number,
             stage: Stage::Requested,
@@ -210,8 +210,8 @@ impl Reading {
         });
     }
 
-    /// Puts a list or a watch where such a request will look for it.
-    fn shelve(&mut self, place: usize, request: &Request) {
+    /// Adds a list or a watch to its queue.
+    fn enqueue(&mut self, place: usize, request: &Request) {
         let index = &mut self.index;
         let resource = *index.numbers.entry(Collection(request.resource.clone())).or_insert_with(|| {
             index.resources.push(request.resource.clone());
@@ -225,7 +225,7 @@ impl Reading {
     }
 }
 
-/// The exchanges that asked the same and were not given out, each by its place among all.
+/// The exchanges of equal requests that were not played, by their positions.
 #[derive(Debug, Default)]
 struct Queue {
     whole: VecDeque<usize>,
@@ -241,7 +241,7 @@ impl Queue {
         self.newest = place;
     }
 
-    /// Gives out the first one; of metadata alone only where that is enough, or there is nothing else.
+    /// Takes the first one. Metadata alone counts only if it is enough, or if no whole objects are left.
     fn take<'a>(&mut self, exchanges: &'a Exchanges, metadata_is_enough: bool) -> Option<&'a Exchange> {
         loop {
             work::step();
@@ -250,7 +250,7 @@ impl Queue {
                 (whole, _) => whole.is_none(),
             };
             let form = if metadata_first { &mut self.metadata_only } else { &mut self.whole };
-            // A client may have been quicker.
+            // A client may have taken it before.
             if let Some(exchange) = exchanges.take(form.pop_front()?) {
                 return Some(exchange);
             }
@@ -272,13 +272,13 @@ fn unknown_version(version: u64) -> Fault {
     Fault::new(CaptureErrorKind::Version, message)
 }
 
-/// Whether the server was asked to leave out all but the metadata.
+/// Whether the request asked for metadata only.
 fn asks_for_metadata_only(sent: &RequestRecord<'_>) -> bool {
     let accept = sent.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("accept"));
     accept.is_some_and(|(_, Text(types))| types.contains("as=PartialObjectMetadata"))
 }
 
-/// A resource, in whatever form it is asked for: a recording has but one.
+/// A resource that equals itself in the metadata-only form: both forms share their exchanges.
 #[derive(Debug)]
 struct Collection(Resource);
 
@@ -303,7 +303,7 @@ impl Hash for Collection {
     }
 }
 
-/// Counts what is looked at, for the tests.
+/// Counts the steps of a search, for tests.
 mod work {
     #[cfg(test)]
     thread_local! {
@@ -321,7 +321,7 @@ mod tests {
     use super::*;
     use std::fmt::Write;
 
-    /// A capture of these requests, none of which was ever connected.
+    /// A capture of these requests, all of which failed to connect.
     fn capture(name: &str, targets: impl Iterator<Item = String>) -> FileCursor {
         let mut lines = String::new();
         for (id, target) in targets.enumerate() {
@@ -334,7 +334,7 @@ mod tests {
         FileCursor::new(path.into(), usize::MAX)
     }
 
-    /// What is looked at while these requests are indexed, and then made again.
+    /// The steps to index these requests, and to make each again.
     fn steps(name: &str, targets: impl Iterator<Item = String> + Clone) -> u64 {
         let mut cursor = capture(name, targets.clone());
         work::STEPS.set(0);

@@ -1,5 +1,3 @@
-//! The file while it is played: one place in it, moved forward.
-
 use super::detect::skip_mark;
 use super::lines::Lines;
 use super::lookback::Lookback;
@@ -8,7 +6,7 @@ use crate::error::CaptureError;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A file that is read forward, and opened anew only to go back.
+/// A position in a file that is read forward. To go back, the file is opened again.
 pub(crate) struct FileCursor {
     path: Arc<Path>,
     line_limit: usize,
@@ -25,7 +23,7 @@ impl FileCursor {
         Self { path, line_limit, lines: None, furthest: 0, bad_lines: 0, lookback: None, opened: 0 }
     }
 
-    /// Keeps the last lines, up to so many bytes, instead of opening the file anew to go back a little.
+    /// Keeps the last lines, up to `bytes`, so that a small step back does not open the file again.
     pub(crate) fn with_lookback(mut self, bytes: usize) -> Self {
         self.lookback = Some(Lookback::new(bytes));
         self
@@ -40,22 +38,22 @@ impl FileCursor {
         &self.path
     }
 
-    /// How many bytes a line or an event may have.
+    /// The limit of a line or an event in bytes.
     pub(crate) fn line_limit(&self) -> usize {
         self.line_limit
     }
 
-    /// How many bad lines were passed over since the beginning.
+    /// The number of bad lines that were skipped.
     pub(crate) fn bad_lines(&self) -> u64 {
         self.bad_lines
     }
 
-    /// Counts a bad line that is passed over.
-    pub(crate) fn pass_over(&mut self) {
+    /// Counts a bad line that is skipped.
+    pub(crate) fn skip_bad_line(&mut self) {
         self.bad_lines += 1;
     }
 
-    /// The file such that `line` is the next one to be read.
+    /// Moves so that `line` is read next.
     pub(crate) fn at(&mut self, line: u64) -> Result<&mut Lines, CaptureError> {
         self.furthest = self.position();
         let lines = match self.lines.take().filter(|lines| lines.number() < line) {
@@ -72,7 +70,7 @@ impl FileCursor {
         Ok(lines)
     }
 
-    /// A line with its number; `None` at the end of the file.
+    /// Reads a line, and returns it with its number; `None` at the end of the file.
     pub(crate) fn line(&mut self, number: u64) -> Result<Option<(u64, &[u8])>, CaptureError> {
         let Some(mut lookback) = self.lookback.take() else { return self.at(number)?.next() };
         let read = if lookback.get(number).is_some() { Ok(()) } else { self.read_up_to(number, &mut lookback) };
@@ -80,7 +78,7 @@ impl FileCursor {
         read.map(|()| lookback.get(number).map(|line| (number, line)))
     }
 
-    /// Reads lines up to this one, and keeps what it can.
+    /// Reads up to this line, and keeps the last lines.
     fn read_up_to(&mut self, number: u64, lookback: &mut Lookback) -> Result<(), CaptureError> {
         let reached = self.lines.as_ref().map_or(0, Lines::number);
         let lines = self.at(if reached < number { reached + 1 } else { 1 })?;
@@ -89,7 +87,7 @@ impl FileCursor {
             match read {
                 Ok(Some(())) => {}
                 Ok(None) => break,
-                // What is only passed over may be bad.
+                // A line on the way may be bad.
                 Err(error) if error.is_bad_line() && lines.number() < number => {}
                 Err(error) => return Err(error),
             }
@@ -97,7 +95,7 @@ impl FileCursor {
         Ok(())
     }
 
-    /// Up to which byte the file was played. It does not go back when the cursor does.
+    /// The largest offset in the file that was reached, in bytes.
     pub(crate) fn position(&self) -> u64 {
         self.furthest.max(self.lines.as_ref().map_or(0, Lines::position))
     }

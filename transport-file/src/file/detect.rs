@@ -1,4 +1,4 @@
-//! What kind of file this is.
+//! Detection of a file's kind.
 
 use super::source::Source;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
@@ -6,13 +6,13 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
 use std::io::{BufRead, Read};
 
-/// How far into a file its kind must show.
+/// How many bytes of a file are read to detect its kind.
 const HORIZON: u64 = 1024 * 1024;
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 const ADVICE: &str = "give a capture, the output of `kubectl get --watch --output-watch-events -o json`, or that of \
                       `kubectl get -o json`";
 
-/// What can be played.
+/// The kinds of files that can be played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileKind {
     Capture,
@@ -20,7 +20,7 @@ pub(crate) enum FileKind {
     List,
 }
 
-/// Tells by the first bytes, and uses them up.
+/// Detects the kind of a file by its first bytes, and consumes them.
 pub(crate) fn detect(source: &mut Source) -> Result<FileKind, CaptureError> {
     skip_mark(source)?;
     match first_byte(source)? {
@@ -29,7 +29,7 @@ pub(crate) fn detect(source: &mut Source) -> Result<FileKind, CaptureError> {
             let mut keys = Keys::default();
             let mut json = serde_json::Deserializer::from_reader(source.by_ref().take(HORIZON));
             let read = json.deserialize_map(&mut keys);
-            // Reading stops in the middle of the object as soon as the kind shows, so only trouble with the file counts.
+            // The visitor stops inside of the object once the kind is known, so that only errors of the file count.
             match (keys.kind(), read) {
                 (Ok(kind), _) => Ok(kind),
                 (Err(_), Err(error)) if error.is_io() => Err(source.error(None, &error.into())),
@@ -47,7 +47,7 @@ pub(crate) fn detect(source: &mut Source) -> Result<FileKind, CaptureError> {
     }
 }
 
-/// Passes over a byte order mark.
+/// Skips a byte order mark.
 pub(crate) fn skip_mark(source: &mut Source) -> Result<(), CaptureError> {
     let marked = source.fill_buf().map(|bytes| bytes.starts_with(BYTE_ORDER_MARK));
     if marked.map_err(|error| source.error(None, &error))? {
@@ -56,7 +56,7 @@ pub(crate) fn skip_mark(source: &mut Source) -> Result<(), CaptureError> {
     Ok(())
 }
 
-/// Passes over white space, up to the first byte of something else.
+/// Skips white space, and returns the byte behind it.
 fn first_byte(source: &mut Source) -> Result<Option<u8>, CaptureError> {
     loop {
         let bytes = match source.fill_buf() {
@@ -76,7 +76,7 @@ fn refuse(source: &Source, kind: CaptureErrorKind, found: &str) -> CaptureError 
     CaptureError::new(source.path(), None, Fault::new(kind, format!("{found}; {ADVICE}")))
 }
 
-/// The keys of the first object, as far as they are needed.
+/// The keys of the first object, up to the one that decides.
 #[derive(Default)]
 struct Keys {
     first: Option<String>,
@@ -100,7 +100,7 @@ impl Keys {
         }
     }
 
-    /// Whether no later key can change the answer.
+    /// Whether no later key can change the kind.
     fn is_decided(&self) -> bool {
         self.items || !matches!(self.first.as_deref(), Some("kind" | "apiVersion" | "metadata"))
     }

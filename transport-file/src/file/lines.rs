@@ -2,7 +2,7 @@ use super::source::Source;
 use crate::error::{CaptureError, Fault};
 use std::io::{BufRead, Read};
 
-/// The lines of a file, one in memory at a time.
+/// The lines of a file, of which one at a time is in memory.
 pub(crate) struct Lines {
     source: Source,
     line: Vec<u8>,
@@ -11,28 +11,29 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// From the first line on; one of more than `limit` bytes is an error.
+    /// Starts at the first line. A line of more than `limit` bytes is an error.
     pub(crate) fn new(source: Source, limit: usize) -> Self {
         Self { source, line: Vec::new(), number: 0, limit }
     }
 
-    /// The number of the line that was read last, from one; zero before the first.
+    /// The number of the last line that was read, from one; zero before the first.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The file, for reading it otherwise than by lines.
+    /// The bytes behind the last line.
     pub(crate) fn source(&mut self) -> &mut Source {
         &mut self.source
     }
 
-    /// How many bytes of the file were used up.
+    /// The number of bytes that were consumed of the file.
     pub(crate) fn position(&self) -> u64 {
         self.source.position()
     }
 
-    /// Reads the next line and returns its number and it without its end; `None` at the end of the file. After the
-    /// error of a line that is too long, the next call reads the line behind it.
+    /// Reads the next line, and returns its number and its text without the line end; `None` at the end of the file.
+    ///
+    /// After the error of a line that is too long, the next call reads the line behind it.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, &[u8])>, CaptureError> {
         self.line.clear();
         let most = (self.limit as u64).saturating_add(1);
@@ -50,7 +51,7 @@ impl Lines {
         Ok(Some((self.number, &self.line)))
     }
 
-    /// Passes over lines until the one before `number` was the last.
+    /// Skips the lines before `number`.
     pub(crate) fn skip_to(&mut self, number: u64) -> Result<(), CaptureError> {
         while self.number + 1 < number {
             self.skip_line()?;

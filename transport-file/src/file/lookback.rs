@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-/// The lines that were read last, for answers that overlap.
+/// The last lines that were read, for responses that overlap in a capture.
 #[derive(Debug)]
 pub(crate) struct Lookback {
     lines: VecDeque<(u64, Vec<u8>)>,
@@ -9,12 +9,12 @@ pub(crate) struct Lookback {
 }
 
 impl Lookback {
-    /// Keeps so many bytes, and the last line in any case.
+    /// Keeps up to `limit` bytes, and always the last line.
     pub(crate) fn new(limit: usize) -> Self {
         Self { lines: VecDeque::new(), bytes: 0, limit }
     }
 
-    /// Adds the line that was read, which comes behind all others, unless the file is read anew.
+    /// Adds the line that was read. If it does not follow the last one, the file was opened again, and all others go.
     pub(crate) fn push(&mut self, number: u64, line: &[u8]) {
         if self.lines.back().is_some_and(|(last, _)| *last >= number) {
             self.lines.clear();
@@ -27,7 +27,7 @@ impl Lookback {
         }
     }
 
-    /// A line, if it is still here.
+    /// A line, if it is kept.
     pub(crate) fn get(&self, number: u64) -> Option<&[u8]> {
         let place = self.lines.binary_search_by_key(&number, |(line, _)| *line).ok()?;
         Some(&self.lines[place].1)

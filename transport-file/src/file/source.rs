@@ -1,5 +1,3 @@
-//! The bytes of a file, unzipped where need be.
-
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
@@ -10,7 +8,7 @@ use std::sync::Arc;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BUFFER: usize = 64 * 1024;
 
-/// The bytes of a file. One that begins with the magic bytes of gzip is unzipped, all members of it.
+/// The bytes of a file, decompressed if it begins with the magic bytes of gzip. A gzip file may have several members.
 pub(crate) struct Source {
     path: Arc<Path>,
     len: u64,
@@ -22,7 +20,7 @@ enum Bytes {
     Gzip(BufReader<MultiGzDecoder<BufReader<Counted>>>),
 }
 
-/// Counts what is read from the file.
+/// A file that counts the bytes read from it.
 struct Counted {
     file: File,
     read: u64,
@@ -32,10 +30,10 @@ impl Source {
     pub(crate) fn open(path: &Arc<Path>) -> Result<Self, CaptureError> {
         let error = |message| CaptureError::new(path, None, Fault::new(CaptureErrorKind::Io, message));
         let unopened = |cause| error(format!("cannot be opened: {cause}; check the path and the permissions"));
-        // Opening a pipe would wait for somebody who writes to it.
+        // Opening a pipe blocks until another process writes to it.
         let metadata = path.metadata().map_err(unopened)?;
         if !metadata.is_file() {
-            return Err(error("is no regular file, and is read more than once; save it to one first".into()));
+            return Err(error("is no regular file, which is needed to read it twice; save it to one first".into()));
         }
         let file = File::open(path).map_err(unopened)?;
         let mut file = BufReader::with_capacity(BUFFER, Counted { file, read: 0 });
@@ -52,18 +50,18 @@ impl Source {
         &self.path
     }
 
-    /// The size of the file.
+    /// The size of the file in bytes.
     pub(crate) fn file_bytes(&self) -> u64 {
         self.len
     }
 
-    /// How many bytes of the file were used up.
+    /// The number of bytes that were consumed of the file.
     pub(crate) fn position(&self) -> u64 {
         let file = self.file();
         file.get_ref().read - file.buffer().len() as u64
     }
 
-    /// What a failure to read means.
+    /// Converts a failure to read.
     pub(crate) fn error(&self, line: Option<u64>, error: &io::Error) -> CaptureError {
         use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
         let gzip = matches!(self.bytes, Bytes::Gzip(_));

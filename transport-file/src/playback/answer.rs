@@ -1,4 +1,4 @@
-//! An answer while it is played: its parts in order, each with its delay.
+//! A response while it is played: its parts in order, each with its delay.
 
 use crate::body::{Body, JSON};
 use crate::capture::format::{End, Line, Payload, Record};
@@ -10,20 +10,20 @@ use core::time::Duration;
 use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
 use std::vec;
 
-/// What an answer consists of.
+/// A part of a response.
 #[derive(Debug)]
 pub(crate) enum Part {
     Head(ResponseHead),
     Data(Chunk),
     End,
     Failed(TransportError),
-    /// The recording ends here, before the answer does.
-    Stop,
-    /// The recording cannot be read further.
+    /// The recording ends here, before the response.
+    RecordingEnd,
+    /// The recording cannot be read on.
     Broken(CaptureError),
 }
 
-/// Bytes, from the front of which more and more is used up.
+/// Bytes that are consumed from the front.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     bytes: Vec<u8>,
@@ -35,7 +35,7 @@ impl Chunk {
         Self { bytes, used: 0 }
     }
 
-    /// Moves as much as fits to the front of `buf`.
+    /// Copies as much as fits to the front of `buf`.
     pub(crate) fn read(&mut self, buf: &mut [u8]) -> usize {
         let rest = &self.bytes[self.used..];
         let len = rest.len().min(buf.len());
@@ -44,7 +44,7 @@ impl Chunk {
         len
     }
 
-    /// What is not used up.
+    /// The bytes that are left.
     pub(crate) fn into_bytes(mut self) -> Vec<u8> {
         self.bytes.split_off(self.used)
     }
@@ -54,26 +54,26 @@ impl Chunk {
     }
 }
 
-/// An answer, of which one part at a time is in memory.
+/// A response, of which one part at a time is in memory.
 pub(crate) struct Answer {
     script: Script,
     next: Option<(Duration, Part)>,
 }
 
-/// Where the parts come from.
+/// The source of the parts.
 enum Script {
     Recorded(Recorded),
-    /// The file is the body; the head comes first.
+    /// A file that is a body, after a head.
     File(Option<ResponseHead>, Body),
     Written(vec::IntoIter<Part>),
 }
 
 impl Answer {
-    /// A recorded answer. Where it has no end, it broke off if the recording goes on, and else the recording did.
+    /// A recorded response. If it has no end and the recording goes on, it broke off; if not, the recording did.
     pub(crate) fn recorded(exchange: &Exchange, goes_on: bool, skip_bad_lines: bool) -> Self {
         Self::from(Script::Recorded(Recorded {
             id: exchange.id,
-            asked: exchange.asked,
+            sent: exchange.sent,
             line: exchange.first + 1,
             last: exchange.last,
             stage: Stage::Requested,
@@ -83,7 +83,7 @@ impl Answer {
         }))
     }
 
-    /// The file as a list or a watch.
+    /// A file as the response to a list or a watch.
     pub(crate) fn file(body: Body) -> Self {
         Self::from(Script::File(Some(success(body.content_type())), body))
     }
@@ -94,13 +94,13 @@ impl Answer {
         Self::written(success(JSON), BODY)
     }
 
-    /// What a server answers that cannot stream the initial events.
+    /// The response of a server that does not support watch-lists.
     pub(crate) fn unsupported_watch_list() -> Self {
         const BODY: &[u8] = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"sendInitialEvents is not supported","reason":"Invalid","code":422}"#;
         Self::written(ResponseHead { status: 422, ..success(JSON) }, BODY)
     }
 
-    /// An answer that cannot be played.
+    /// A response that cannot be played.
     pub(crate) fn broken(error: CaptureError) -> Self {
         Self::from(Script::Written(vec![Part::Broken(error)].into_iter()))
     }
@@ -110,13 +110,13 @@ impl Answer {
         Self::from(Script::Written(parts.into_iter()))
     }
 
-    /// The next part, and how long after the request it came.
+    /// The next part, and its delay after the request.
     pub(crate) fn peek(&mut self, cursor: &mut FileCursor) -> &mut (Duration, Part) {
         let script = &mut self.script;
         self.next.get_or_insert_with(|| script.next(cursor))
     }
 
-    /// Goes on behind the part that was peeked at.
+    /// Takes the part that was peeked at.
     pub(crate) fn pop(&mut self) -> Option<Part> {
         self.next.take().map(|(_, part)| part)
     }
@@ -139,12 +139,12 @@ impl Script {
                 let part = head.take().map_or_else(|| file_part(body, cursor), Part::Head);
                 (Duration::ZERO, part)
             }
-            Self::Written(parts) => (Duration::ZERO, parts.next().unwrap_or(Part::Stop)),
+            Self::Written(parts) => (Duration::ZERO, parts.next().unwrap_or(Part::RecordingEnd)),
         }
     }
 }
 
-/// The next bytes of a file that is a body as a whole.
+/// The next bytes of a file that is a body.
 fn file_part(body: &mut Body, cursor: &mut FileCursor) -> Part {
     match body.next(cursor) {
         Ok(Some(bytes)) => Part::Data(Chunk::new(bytes)),
@@ -153,17 +153,17 @@ fn file_part(body: &mut Body, cursor: &mut FileCursor) -> Part {
     }
 }
 
-/// An answer of a capture, read record by record.
+/// A response of a capture, read record by record.
 struct Recorded {
     id: u64,
-    /// When the request was sent, in milliseconds of the recording.
-    asked: u64,
+    /// When the request was sent, in milliseconds since the recording began.
+    sent: u64,
     /// The line to read next.
     line: u64,
     /// The line of the last record.
     last: u64,
     stage: Stage,
-    /// How long after the request the newest record came.
+    /// The delay of the newest record after the request.
     at: Duration,
     goes_on: bool,
     skip_bad_lines: bool,
@@ -189,22 +189,22 @@ impl Recorded {
                 Err(error) => return Err(error),
             }
         }
-        Ok(if self.goes_on { broken_off(TransportErrorKind::Reset, "no end was recorded") } else { Part::Stop })
+        Ok(if self.goes_on { broken_off(TransportErrorKind::Reset, "no end was recorded") } else { Part::RecordingEnd })
     }
 
-    /// What a line brings, if it is one of this answer.
+    /// The part in a line, if the line belongs to this response.
     fn part(&mut self, line: &[u8]) -> Result<Option<Part>, Fault> {
         if line.trim_ascii().is_empty() {
             return Ok(None);
         }
-        let Line::Record(Record { t, id, what }) = Line::parse(line)? else { return Ok(None) };
+        let Line::Record(Record { t, id, payload }) = Line::parse(line)? else { return Ok(None) };
         if id != self.id {
             return Ok(None);
         }
         let before = self.stage;
-        self.stage = before.after(&what)?;
-        self.at = Duration::from_millis(t.saturating_sub(self.asked));
-        Ok(match what {
+        self.stage = before.after(&payload)?;
+        self.at = Duration::from_millis(t.saturating_sub(self.sent));
+        Ok(match payload {
             Payload::Request(_) => None,
             Payload::Response(response) => Some(Part::Head(head(&response))),
             Payload::Data(bytes) if bytes.is_empty() => None,
@@ -216,14 +216,17 @@ impl Recorded {
 }
 
 impl Recorded {
-    /// The client that was recorded did not wait any longer, and nor should this one; unless it was not heard of any
-    /// more then, and so is the recording.
+    /// The part for a request that the recorded client aborted: a timeout, or the end of the recording if nothing follows.
     fn given_up(&self) -> Part {
-        if self.goes_on { broken_off(TransportErrorKind::Timeout, "given up by the client") } else { Part::Stop }
+        if self.goes_on {
+            broken_off(TransportErrorKind::Timeout, "given up by the client")
+        } else {
+            Part::RecordingEnd
+        }
     }
 }
 
-/// What an `end` means at this stage.
+/// The part for an `end` at this stage.
 fn ending(stage: Stage, end: &str) -> Part {
     match (stage, end) {
         (Stage::Answered, "eof") => Part::End,
@@ -233,7 +236,7 @@ fn ending(stage: Stage, end: &str) -> Part {
     }
 }
 
-/// What kind of error this is the text of.
+/// The kind of error with this text.
 fn kind(end: &str) -> Option<TransportErrorKind> {
     TransportErrorKind::ALL.into_iter().find(|kind| end.starts_with(&kind.to_string()))
 }

@@ -1,5 +1,3 @@
-//! A recording as a server of single requests.
-
 use super::answer::{Answer, Part};
 use super::config::PlaybackConfig;
 use crate::capture::{ClientIndex, Exchange, Exchanges, RequestDigest};
@@ -15,38 +13,67 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The answers that a recording has for a client. [`Playback::client`](crate::Playback::client) makes one.
+/// An [`ApiTransport`] that answers from a recording. [`Playback::client`](crate::Playback::client) makes one.
 ///
-/// A request is answered by the first exchange of the recording, among those that nobody got, with its method, path, query
-/// and body; one that was recorded without its body answers for any. The order of the query and of the fields of a JSON
-/// body do not matter. The answer comes as long after the request as it was recorded, on the caller's clock, or at once by
-/// [`Pace::Immediate`](crate::Pace); a request that failed fails again. That time counts from the first
-/// [`poll_response`](ApiTransport::poll_response) of the request, because its [`open`](ApiTransport::open) is told no time.
+/// # Matching
 ///
-/// Nothing is made up: a request that was not recorded, or not as often, fails, and the error names it. The summary of the
-/// playback counts both ([`Summary`](crate::Summary)).
+/// The first unused exchange with the same method, path, query and body answers a request. An exchange that was recorded
+/// without its body matches any body. The order of the query and of the fields of a JSON body does not matter.
 ///
-/// An answer is read when it is first asked for, and held until it is due. Where answers are asked for in another order than
-/// that of the recording, the file is read again from its beginning each time that it goes back by more than 4 MiB.
+/// A request that was not recorded, or not as often, fails with an error that names it.
+/// [`Summary::unrecorded`](crate::Summary::unrecorded) counts them.
+///
+/// # Time
+///
+/// A response comes after its recorded delay on the caller's clock, or at once by [`Pace::Immediate`](crate::Pace). The
+/// delay counts from the first [`poll_response`](ApiTransport::poll_response), because [`open`](ApiTransport::open) gets no
+/// time. A request that failed in the recording fails again.
+///
+/// # Cost
+///
+/// A response is read at its first poll, and held until it is due. If the order of requests differs from the recording, a
+/// step back of more than 4 MiB reads the file again from its beginning.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use core::task::{Context, Poll, Waker};
+/// use listwatch_core::api::{ApiRequest, ApiTransport, Method, Reply};
+/// use listwatch_core::request::RequestId;
+/// use listwatch_core::transport::ReadContext;
+/// use listwatch_core::Instant;
+/// use listwatch_transport_file::Playback;
+///
+/// let mut client = Playback::from_file("controller.jsonl.gz")?.client();
+/// client.open(RequestId(1), &ApiRequest::new(Method::Get, "/api/v1/nodes/a"));
+/// let (mut cx, mut now) = (Context::from_waker(Waker::noop()), Instant::ZERO);
+/// loop {
+///     match client.poll_response(RequestId(1), ReadContext { cx: &mut cx, now, max_wait: None }) {
+///         Poll::Ready(Reply::Idle { until: Some(until) }) => now = until,
+///         Poll::Ready(Reply::Answered(response)) => return Ok(println!("status {}", response.status)),
+///         other => panic!("{other:?}"),
+///     }
+/// }
+/// # }
+/// ```
 pub struct PlaybackClient {
     config: PlaybackConfig,
     exchanges: Arc<Exchanges>,
-    contents: Arc<ClientIndex>,
-    /// How many of the places were tried.
+    index: Arc<ClientIndex>,
+    /// How many exchanges of each request were tried.
     tried: HashMap<RequestDigest, usize>,
     cursor: FileCursor,
     open: HashMap<RequestId, Open>,
 }
 
-/// How far answers that overlap may lie apart.
+/// How many bytes of read lines are kept for overlapping responses.
 const LOOKBACK: usize = 4 << 20;
 
-/// A request that is open.
+/// An open request.
 enum Open {
-    /// At this place.
+    /// Answered by the exchange at this position.
     Recorded(usize),
-    /// The client that was recorded gave it up.
-    GivenUp,
+    /// The recorded client aborted it. No response comes.
+    Aborted,
     Due(Instant, Reply),
     Unrecorded(TransportError),
 }
@@ -55,17 +82,17 @@ impl PlaybackClient {
     pub(crate) fn new(
         config: PlaybackConfig,
         exchanges: Arc<Exchanges>,
-        contents: Arc<ClientIndex>,
+        index: Arc<ClientIndex>,
         cursor: FileCursor,
     ) -> Self {
         let (tried, open, cursor) = (HashMap::new(), HashMap::new(), cursor.with_lookback(LOOKBACK));
-        Self { config, exchanges, contents, tried, cursor, open }
+        Self { config, exchanges, index, tried, cursor, open }
     }
 
-    /// The place of the next answer, which nobody else gets.
-    fn take(&mut self, asked: RequestDigest) -> Option<usize> {
-        let places = self.contents.places.get(&asked)?;
-        let tried = self.tried.entry(asked).or_default();
+    /// Takes the next exchange of a request, and returns its position.
+    fn take(&mut self, digest: RequestDigest) -> Option<usize> {
+        let places = self.index.places.get(&digest)?;
+        let tried = self.tried.entry(digest).or_default();
         while let Some(place) = places.get(*tried) {
             *tried += 1;
             if self.exchanges.take(*place).is_some() {
@@ -75,9 +102,9 @@ impl PlaybackClient {
         None
     }
 
-    fn unrecorded(&self, request: &ApiRequest, asked: RequestDigest) -> TransportError {
+    fn unrecorded(&self, request: &ApiRequest, digest: RequestDigest) -> TransportError {
         self.exchanges.calls().unrecorded.fetch_add(1, Ordering::Relaxed);
-        let recorded = self.contents.places.get(&asked).map_or(0, Vec::len);
+        let recorded = self.index.places.get(&digest).map_or(0, Vec::len);
         let why = match recorded {
             0 => "there is no such request, with this body, in the recording".to_owned(),
             1 => "its only answer was given before".to_owned(),
@@ -87,7 +114,7 @@ impl PlaybackClient {
         TransportError::new(TransportErrorKind::Other, detail)
     }
 
-    /// Reads the answer at a place: how long after the request it came, and what it was.
+    /// Reads the response of an exchange, with its delay after the request.
     fn read(&mut self, place: usize) -> (Duration, Reply) {
         let exchange = self.exchanges.get(place);
         let mut answer = Answer::recorded(exchange, exchange.last < self.exchanges.last(), self.config.skip_bad_lines);
@@ -105,7 +132,7 @@ impl PlaybackClient {
                 Some(Part::Broken(error)) => {
                     return failed(TransportError::new(TransportErrorKind::Protocol, error.to_string()));
                 }
-                Some(Part::Stop) | None => {
+                Some(Part::RecordingEnd) | None => {
                     let detail = "the recording ends before the answer does";
                     return failed(TransportError::new(TransportErrorKind::Reset, detail));
                 }
@@ -127,7 +154,7 @@ impl ApiTransport for PlaybackClient {
             Some(place) => {
                 let exchange = self.exchanges.get(place);
                 self.note(exchange);
-                if exchange.given_up { Open::GivenUp } else { Open::Recorded(place) }
+                if exchange.given_up { Open::Aborted } else { Open::Recorded(place) }
             }
             None => Open::Unrecorded(self.unrecorded(request, exact)),
         };
@@ -138,8 +165,8 @@ impl ApiTransport for PlaybackClient {
         let (due, reply) = match self.open.remove(&id) {
             None => return Poll::Ready(Reply::Idle { until: None }),
             Some(Open::Unrecorded(error)) => return Poll::Ready(Reply::Failed(error)),
-            Some(Open::GivenUp) => {
-                self.open.insert(id, Open::GivenUp);
+            Some(Open::Aborted) => {
+                self.open.insert(id, Open::Aborted);
                 return Poll::Ready(Reply::Idle { until: None });
             }
             Some(Open::Due(due, reply)) => (due, reply),
@@ -177,8 +204,7 @@ mod tests {
     use core::task::{Context, Waker};
     use listwatch_core::api::Method;
 
-    /// Plays so many requests, each of which was answered after the next two had begun, and says how often the file was
-    /// opened.
+    /// Plays requests whose responses overlap, each with the next two, and returns how often the file was opened.
     fn opened(count: u64) -> u64 {
         let mut lines = vec![r#"{"t":0,"id":0,"request":{"method":"GET","path":"/api/v1/pods"}}"#.to_owned()];
         for id in 1..=count {

@@ -1,9 +1,7 @@
-//! How a recording is played.
-
 use core::time::Duration;
 use listwatch_core::Instant;
 
-/// How a recording is played.
+/// The settings of a [`Playback`](crate::Playback): delays, chunks, and the treatment of bad lines.
 ///
 /// ```
 /// use listwatch_transport_file::{Chunks, Pace, PlaybackConfig};
@@ -18,25 +16,27 @@ pub struct PlaybackConfig {
     pub(crate) line_limit: usize,
 }
 
-/// When the parts of an answer come.
+/// When the parts of a response come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Pace {
-    /// As long after the request as they were recorded.
+    /// After their recorded delays, which count from the request.
     #[default]
     Recorded,
     /// At once.
     Immediate,
 }
 
-/// How much of a body comes at a time, as far as the caller's buffer has room.
+/// How many bytes of a body come per poll. The caller's buffer is a further limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Chunks {
-    /// What came at a time when it was recorded.
+    /// The chunks of the recording.
     #[default]
     Recorded,
-    /// At most so many bytes; zero counts as one.
+    /// At most this many bytes; zero counts as one.
     AtMost(usize),
-    /// All that is due.
+    /// All bytes that are due.
     Whole,
 }
 
@@ -47,44 +47,44 @@ impl Default for PlaybackConfig {
 }
 
 impl PlaybackConfig {
-    /// As recorded, in time and in size; the first bad line is the end.
+    /// Returns the defaults: recorded delays and chunks, and an end at the first bad line.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// When the parts of an answer come.
+    /// Sets when the parts of a response come; [`Pace::Recorded`] unless set.
     #[must_use]
     pub fn pace(mut self, pace: Pace) -> Self {
         self.pace = pace;
         self
     }
 
-    /// How much of a body comes at a time.
+    /// Sets how many bytes of a body come per poll; [`Chunks::Recorded`] unless set.
     #[must_use]
     pub fn chunks(mut self, chunks: Chunks) -> Self {
         self.chunks = chunks;
         self
     }
 
-    /// Whether bad lines of a capture or a watch log are counted and passed over, instead of ending the playback.
+    /// Sets whether bad lines of a capture or a watch log are counted and skipped; unless set, they end the playback.
     ///
-    /// In a watch log whose events take several lines, what is passed over is a whole event and counts as one. A list
-    /// has no lines to pass over.
+    /// In a watch log whose events take several lines, a whole event is skipped, and counts as one. A list has no lines to
+    /// skip.
     #[must_use]
     pub fn skip_bad_lines(mut self, skip: bool) -> Self {
         self.skip_bad_lines = skip;
         self
     }
 
-    /// How many bytes a line of a capture or an event of a watch log may have, the line's end not counted; 64 MiB unless set.
+    /// Limits a line of a capture or an event of a watch log, in bytes without the line end; 64 MiB unless set.
     #[must_use]
     pub fn line_limit(mut self, bytes: usize) -> Self {
         self.line_limit = bytes;
         self
     }
 
-    /// When something comes that came so long after a request which is answered from `began` on.
+    /// When a part with this delay is due, for a request that was first polled at `began`.
     pub(crate) fn due(&self, began: Instant, delay: Duration) -> Instant {
         match self.pace {
             Pace::Recorded => began + delay,
@@ -92,7 +92,7 @@ impl PlaybackConfig {
         }
     }
 
-    /// How many bytes of a body come at a time at most.
+    /// The most bytes of a body per poll.
     pub(crate) fn most(&self) -> usize {
         match self.chunks {
             Chunks::AtMost(bytes) => bytes.max(1),

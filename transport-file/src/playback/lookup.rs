@@ -1,33 +1,33 @@
-//! What a file holds for which request.
+//! The responses in a file, by request.
 
 use super::answer::Answer;
 use crate::body::Body;
 use crate::capture::Index;
 use listwatch_core::request::{Query, Request};
 
-/// The answers that a file has.
+/// The responses in a file.
 pub(crate) enum AnswerSource {
     Capture(Box<Index>),
-    /// A file without requests: its bytes are one body, for whatever resource is asked for.
+    /// A file without requests. Its bytes are one body, for any resource.
     Body {
         list: Option<Box<Answer>>,
         watch: Option<Box<Answer>>,
     },
 }
 
-/// How a request is met.
+/// The result of looking up a request.
 pub(crate) enum Lookup {
     Answered(Answer),
-    /// The connection failed when this was recorded, or the request is one that an old server does not know.
+    /// The connection failed in the recording, or the request is a watch-list that the recorded server did not get.
     Refused(Answer),
-    /// What was recorded is less than is asked for: metadata alone, as of this line.
+    /// Whole objects are requested, and metadata alone was recorded, at this line.
     MetadataOnly(u64),
-    /// Nothing is left for it.
+    /// No response is left.
     Nothing,
 }
 
 impl AnswerSource {
-    /// A file of watch events: nothing was there when they began.
+    /// A file of watch events, after an empty list.
     pub(crate) fn watch_log(body: Body) -> Self {
         Self::Body { list: Some(Answer::empty_list().into()), watch: Some(Answer::file(body).into()) }
     }
@@ -37,7 +37,7 @@ impl AnswerSource {
         Self::Body { list: Some(Answer::file(Body::list()).into()), watch: None }
     }
 
-    /// The table of contents of a capture.
+    /// The index of a capture.
     pub(crate) fn index(&self) -> Option<&Index> {
         match self {
             Self::Capture(index) => Some(index),
@@ -45,7 +45,7 @@ impl AnswerSource {
         }
     }
 
-    /// The next answer to such a request.
+    /// Takes the next response to a request.
     pub(crate) fn reply(&mut self, request: &Request, skip_bad_lines: bool) -> Lookup {
         match self {
             Self::Capture(index) => capture_reply(index, request, skip_bad_lines),
@@ -61,7 +61,7 @@ impl AnswerSource {
         }
     }
 
-    /// How many answers of this kind were not given out.
+    /// How many responses of this kind were not played.
     pub(crate) fn left(&self, query: Query) -> u64 {
         match (self, query) {
             (Self::Capture(index), _) => index.left(query),
@@ -73,8 +73,8 @@ impl AnswerSource {
 }
 
 fn capture_reply(index: &mut Index, request: &Request, skip_bad_lines: bool) -> Lookup {
-    // A server that streamed the initial events before would do so again: such a recording is over. But a client that
-    // waited for them in vain did not ask again.
+    // If the recorded server did watch-lists, a missing one means that the recording is over. But a client that aborted one
+    // and listed instead did not try again.
     let unsupported = request.query() == Query::WatchList && (!index.knows(request) || index.turned_to_lists(request));
     let last = index.exchanges().last();
     match index.take(request) {

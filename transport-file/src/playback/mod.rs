@@ -1,4 +1,4 @@
-//! The transport that plays a recording.
+//! Playback of recordings.
 
 mod answer;
 mod client;
@@ -25,24 +25,44 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A recording as a transport.
+/// A [`ListerWatcher`] that plays a recording.
 ///
-/// Requests are answered by kind, path and selectors in the order of the recording: the n-th list of a resource gets
-/// the n-th recorded list, its pages by their continue tokens, and the n-th watch the n-th recorded watch. What failed
-/// fails again. Each answer keeps its delays relative to its own request, measured on the caller's clock.
+/// ```no_run
+/// # fn main() -> Result<(), listwatch_transport_file::CaptureError> {
+/// use listwatch_core::request::{Request, RequestId};
+/// use listwatch_core::ListerWatcher;
+/// use listwatch_transport_file::Playback;
 ///
-/// A recording of metadata alone cannot answer for whole objects: who asks for them is told so by
-/// [`error`](Playback::error), unless there are whole ones too. One of whole objects answers for metadata too, with more than
-/// was asked for.
+/// let mut playback = Playback::from_file("pods.jsonl.gz")?;
+/// let resource = playback.resource().cloned(); // for the informer
+/// // … an informer polls the playback …
+/// assert!(playback.is_complete());
+/// if let Some(error) = playback.error() {
+///     eprintln!("{error}; played: {:?}", playback.summary());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 ///
-/// A watch-list is refused with status 422, as by an old server, where none was recorded. A request that no recorded
-/// answer is left for ends the playback: from then on there is only [`Incoming::Idle`] without a time.
+/// [The crate's page](crate) has a program that polls.
 ///
-/// A capture is read twice, once for a table of its requests and once to play it; of its bodies, one record at a time
-/// is in memory. A watch log and a list answer for whatever resource is asked for; of a watch log one event at a time is
-/// in memory, and of a list only a buffer.
+/// # Matching
 ///
-/// [The crate's own page](crate) has an example.
+/// Requests match by kind, path and selectors, in the order of the recording. The n-th list of a resource gets the n-th
+/// recorded list, with its pages by their continue tokens. The n-th watch gets the n-th recorded watch. A request that
+/// failed fails again. Each response keeps its delays after its own request, on the caller's clock.
+///
+/// Recorded metadata does not answer for whole objects, unless whole ones were recorded too; [`error`](Self::error) reports
+/// it. Whole objects answer for metadata, with more than was requested.
+///
+/// If no watch-list was recorded, it is refused with status 422, as by a server that does not support it.
+///
+/// A request without a remaining response ends the playback. From then on there is only [`Incoming::Idle`] without a time.
+///
+/// # Memory
+///
+/// A capture is read twice: once to index its requests, and once to play them. One record of its bodies is in memory. A
+/// watch log and a list answer for any resource. Of a watch log one event is in memory, and of a list one buffer.
 pub struct Playback {
     config: PlaybackConfig,
     content: AnswerSource,
@@ -53,19 +73,19 @@ pub struct Playback {
     summary: Summary,
 }
 
-/// The request that is open.
+/// The open request.
 struct Current {
     id: RequestId,
-    /// When the caller first looked for the answer.
+    /// When the caller first polled for the response.
     began: Option<Instant>,
     answer: Answer,
 }
 
 impl Playback {
-    /// Opens a recording, to be played as it was recorded.
+    /// Opens a recording, and plays it with the recorded delays and chunks.
     ///
     /// # Errors
-    /// See [`with_config`](Self::with_config).
+    /// As [`with_config`](Self::with_config).
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, CaptureError> {
         Self::with_config(path, PlaybackConfig::new())
     }
@@ -73,8 +93,8 @@ impl Playback {
     /// Opens a recording.
     ///
     /// # Errors
-    /// If the file cannot be read, is of no kind that can be played, or has nothing to play before its first bad line.
-    /// What is wrong further on is told by [`error`](Self::error) when everything before it was played.
+    /// If the file cannot be read, has an unknown kind, or has nothing to play before its first bad line. After everything
+    /// before a later fault was played, [`error`](Self::error) reports that fault.
     pub fn with_config(path: impl AsRef<Path>, config: PlaybackConfig) -> Result<Self, CaptureError> {
         let path: Arc<Path> = path.as_ref().into();
         let mut source = Source::open(&path)?;
@@ -88,34 +108,37 @@ impl Playback {
         Ok(Self { config, content, cursor: cursor(), current: None, complete: false, error: None, summary })
     }
 
-    /// Whether the playback is over: the recording has nothing more for what was asked.
+    /// Returns whether the playback is over: a request had no response left, or the recording ended.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Why the playback was over before the recording was; `None` as long as it goes on.
+    /// Returns the error that ended the playback early; `None` while it goes on, and after a proper end.
     #[must_use]
     pub fn error(&self) -> Option<&CaptureError> {
         let known = self.error.as_ref().or_else(|| self.content.index().and_then(Index::fault));
         known.filter(|_| self.complete)
     }
 
-    /// What was listed or watched first in the recording, and whether metadata alone was asked for; `None` for a watch log
-    /// and a list, which do not say.
+    /// Returns the resource that was listed or watched first, with its metadata-only form.
+    ///
+    /// `None` for a watch log and a list, which do not name one.
     #[must_use]
     pub fn resource(&self) -> Option<&Resource> {
         self.resources().first()
     }
 
-    /// What was listed or watched in the recording, in the order of the first requests.
+    /// Returns the resources that were listed or watched, in the order of their first requests.
     #[must_use]
     pub fn resources(&self) -> &[Resource] {
         self.content.index().map_or(&[], Index::resources)
     }
 
-    /// A client that is answered from the same recording: what a controller did beside its informer. What the informer got,
-    /// a client does not get, and the other way round. A watch log and a list have no answers for it.
+    /// Makes a client that is answered from the same recording, for the single requests of a controller.
+    ///
+    /// The playback and its clients share the exchanges, of which each is played once. A watch log and a list have no
+    /// responses for clients.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), listwatch_transport_file::CaptureError> {
@@ -134,11 +157,11 @@ impl Playback {
         let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
         let index = self.content.index();
         let exchanges = index.map(|index| index.exchanges().clone()).unwrap_or_default();
-        let contents = index.map(|index| index.contents().clone()).unwrap_or_default();
-        PlaybackClient::new(self.config, exchanges, contents, cursor)
+        let client_index = index.map(|index| index.client_index().clone()).unwrap_or_default();
+        PlaybackClient::new(self.config, exchanges, client_index, cursor)
     }
 
-    /// What was played up to now, and what was not.
+    /// Returns counts of what was played up to now, and of what is left.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let index = self.content.index();
@@ -161,7 +184,7 @@ impl Playback {
         summary
     }
 
-    /// What comes next, if it comes now.
+    /// The next part, if it is due.
     fn read(&mut self, now: Instant, buf: &mut [u8]) -> Incoming {
         let Some(current) = &mut self.current else { return Incoming::Idle { until: None } };
         let due = current.due(now, self.config, &mut self.cursor);
@@ -181,7 +204,7 @@ impl Playback {
                 self.error = Some(error);
                 self.finish()
             }
-            Some(Part::Data(_) | Part::Stop) | None => self.finish(),
+            Some(Part::Data(_) | Part::RecordingEnd) | None => self.finish(),
         }
     }
 
@@ -234,19 +257,19 @@ impl ListerWatcher for Playback {
 
 fn metadata_only(path: &Path, line: u64) -> CaptureError {
     let message =
-        "only metadata was recorded here, and whole objects are asked for; ask for metadata only, or record again";
+        "only metadata was recorded here, and whole objects are requested; request metadata only, or record again";
     CaptureError::new(path, Some(line), Fault::new(CaptureErrorKind::MetadataOnly, message))
 }
 
 impl Current {
-    /// When the next part comes.
+    /// When the next part is due.
     fn due(&mut self, now: Instant, config: PlaybackConfig, cursor: &mut FileCursor) -> Instant {
         let began = *self.began.get_or_insert(now);
         let (delay, _) = self.answer.peek(cursor);
         config.due(began, *delay)
     }
 
-    /// Moves to the front of `buf` what is next, if it is data, and says how much that was.
+    /// Copies data that is due to the front of `buf`, and returns its length; zero if the next part is no data.
     fn fill(&mut self, now: Instant, config: PlaybackConfig, cursor: &mut FileCursor, buf: &mut [u8]) -> usize {
         let most = config.most().min(buf.len());
         let mut len = 0;

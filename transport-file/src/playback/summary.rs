@@ -1,44 +1,44 @@
-//! What came of a playback.
-
 use listwatch_core::request::Query;
 
-/// What was played, and what was not.
+/// Counts of a playback. [`Playback::summary`](crate::Playback::summary) returns them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Lists, each page for itself.
+    /// Lists. Each page counts.
     pub lists: Tally,
     /// Watches.
     pub watches: Tally,
-    /// Watches that begin with the initial events.
+    /// Watches with `sendInitialEvents`.
     pub watch_lists: Tally,
-    /// Recorded requests that are neither lists nor watches: only a client can ask for them.
+    /// Recorded requests that are neither lists nor watches. Only a client makes such requests.
     pub others: u64,
-    /// The requests of clients. What is left counts the others; lists that a client asked for are no more left among the
-    /// lists.
+    /// The requests of clients. [`left`](Tally::left) counts those of `others` that were not made.
+    ///
+    /// A list that a client made counts here, and is not left among `lists`.
     pub calls: Tally,
-    /// Requests of clients that were not recorded, or not as often.
+    /// Requests of clients that failed because they were not recorded, or not as often.
     pub unrecorded: u64,
-    /// Lines that were skipped because they are bad.
+    /// Bad lines that were skipped.
     pub bad_lines: u64,
-    /// Bytes of bodies that were given out.
+    /// Bytes of bodies that were delivered.
     pub body_bytes: u64,
-    /// The size of the file.
+    /// The size of the file in bytes.
     pub file_bytes: u64,
-    /// Up to where the file was played, which may be before its end.
+    /// Bytes of the file that were played.
     pub file_bytes_played: u64,
     /// Whether the playback is over.
     pub complete: bool,
 }
 
-/// Payload became of the requests of one kind.
+/// Counts of one kind of request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tally {
-    /// Requests that got the answer that was recorded, or its beginning.
+    /// Requests that got a recorded response, or its beginning.
     pub answered: u64,
-    /// Requests whose connection failed as recorded, and watch-lists that were refused because none was recorded.
+    /// Requests whose connection failed as recorded, and watch-lists that were refused with 422.
     pub refused: u64,
-    /// Recorded answers that nobody asked for.
+    /// Recorded responses that were not played.
     pub left: u64,
 }
 

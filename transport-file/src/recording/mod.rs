@@ -1,4 +1,4 @@
-//! Recording of what another transport carries.
+//! Recording of another transport.
 
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 mod writer;
@@ -16,16 +16,7 @@ use std::path::Path;
 use std::time::SystemTime;
 use writer::CaptureWriter;
 
-/// A transport that writes down what goes through it, as a capture that [`Playback`](crate::Playback) plays.
-///
-/// Neither requests nor answers are changed. What is written can be played even if the process is killed: up to the
-/// last line, or of a compressed file up to its last second. Of the headers only the media types and what the server said about waiting are written, so no credential is;
-/// the file can be read by its owner alone.
-///
-/// A request that is [aborted](ListerWatcher::abort) gets an end that says so (`"end":"cut","by":"client"`): played, it
-/// fails as one that took too long, as long after its beginning as it was waited for.
-///
-/// Where the file cannot be written any more, every request fails with the reason instead of going on unrecorded.
+/// A transport that records the requests and responses of another one, as a capture for [`Playback`](crate::Playback).
 ///
 /// ```no_run
 /// use listwatch_core::{ListerWatcher, Resource};
@@ -34,33 +25,48 @@ use writer::CaptureWriter;
 /// # fn record(transport: impl ListerWatcher) -> Result<(), listwatch_transport_file::CaptureError> {
 /// let pods = Resource::new("/api/v1/pods");
 /// let mut recorder = Recorder::create("pods.jsonl.gz".as_ref(), &pods, transport, RecorderConfig::new())?;
-/// // … an informer follows `pods` over `recorder` …
+/// // … an informer of `pods` polls `recorder` …
 /// recorder.finish()
 /// # }
 /// ```
+///
+/// The recorder passes requests and responses on unchanged.
+///
+/// # The file
+///
+/// A file whose name ends in `.gz` is compressed. If the process is killed, a file can be played up to its last line, and a
+/// compressed one up to its last second.
+///
+/// Of the headers, only media types and `Retry-After` are written, and no credentials. On Unix, only the owner may read the
+/// file.
+///
+/// An [aborted](ListerWatcher::abort) request gets the end `"end":"cut","by":"client"`. When played, it times out after the
+/// same time.
+///
+/// If the file cannot be written, every request fails with the reason, and none goes on unrecorded.
 #[derive(Debug)]
 pub struct Recorder<L> {
     transport: L,
     writer: CaptureWriter,
-    /// What is not written down yet: there was no time to write beside it.
+    /// Actions that are not written yet, because `open` and `abort` get no time.
     unwritten: VecDeque<(RequestId, ClientAction)>,
-    /// The request that is open, if any.
+    /// The open request.
     open: Option<RequestId>,
     /// When the recording began.
     began: Option<Instant>,
-    /// When something was last written.
+    /// When the last record was written.
     last: Instant,
     error: Option<CaptureError>,
 }
 
-/// What a client does.
+/// An action of the client.
 #[derive(Debug)]
 enum ClientAction {
-    Opens(Request),
-    Aborts,
+    Open(Request),
+    Abort,
 }
 
-/// How a recording is made.
+/// The settings of a [`Recorder`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecorderConfig {
     started: Option<SystemTime>,
@@ -68,20 +74,20 @@ pub struct RecorderConfig {
 }
 
 impl RecorderConfig {
-    /// A recording without a date, and not of Secrets.
+    /// Returns the defaults: no date, and no Secrets.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The date that the recording bears.
+    /// Sets the date of the recording, written by RFC 3339 in seconds. A date after the year 9999 is left out.
     #[must_use]
     pub fn started(mut self, started: SystemTime) -> Self {
         self.started = Some(started);
         self
     }
 
-    /// Whether Secrets may be recorded, with all that is in them.
+    /// Sets whether Secrets may be recorded, with their contents; `false` unless set.
     #[must_use]
     pub fn include_secrets(mut self, include: bool) -> Self {
         self.include_secrets = include;
@@ -90,10 +96,10 @@ impl RecorderConfig {
 }
 
 impl<L: ListerWatcher> Recorder<L> {
-    /// A recording of `resource` in a new file, gzipped if its name ends so.
+    /// Creates a file, and records the requests for `resource` into it.
     ///
     /// # Errors
-    /// Where the file is there already or cannot be made, and for Secrets unless they are included.
+    /// If the file exists or cannot be created, and for Secrets unless they are included.
     pub fn create(
         path: &Path,
         resource: &Resource,
@@ -101,14 +107,15 @@ impl<L: ListerWatcher> Recorder<L> {
         config: RecorderConfig,
     ) -> Result<Self, CaptureError> {
         if is_of_secrets(resource) && !config.include_secrets {
-            let why = "this would write Secrets into a file; ask for it (include secrets) if that is meant";
+            let why =
+                "this would write Secrets into a file; include them explicitly (include secrets) if you want that";
             return Err(CaptureError::new(path, None, Fault::new(CaptureErrorKind::Secrets, why)));
         }
         Self::on(CaptureWriter::create(path)?, transport, config)
     }
 
     fn on(mut writer: CaptureWriter, transport: L, config: RecorderConfig) -> Result<Self, CaptureError> {
-        // The format knows no date that RFC 3339 cannot write.
+        // RFC 3339 cannot write later dates.
         let started = config.started.and_then(|started| Timestamp::try_from(started).ok());
         let started = started.map(|started| Text(format!("{started:.0}").into()));
         writer.write(Line::Start { version: VERSION, started })?;
@@ -123,10 +130,10 @@ impl<L: ListerWatcher> Recorder<L> {
         })
     }
 
-    /// Writes what is still to be written, and ends the file.
+    /// Writes the remaining records, and ends the file.
     ///
     /// # Errors
-    /// Where that cannot be, or something could not be before.
+    /// If writing fails now, or failed before.
     pub fn finish(&mut self) -> Result<(), CaptureError> {
         let written = match self.error.take() {
             Some(error) => Err(error),
@@ -136,31 +143,31 @@ impl<L: ListerWatcher> Recorder<L> {
         written.and(finished)
     }
 
-    /// Why nothing is recorded any more.
+    /// Returns the error that ended the recording; `None` while it goes on.
     #[must_use]
     pub fn error(&self) -> Option<&CaptureError> {
         self.error.as_ref()
     }
 
-    /// The transport that is recorded.
+    /// Returns the recorded transport.
     #[must_use]
     pub fn transport(&self) -> &L {
         &self.transport
     }
 
-    fn note(&mut self, now: Instant, id: RequestId, what: Payload<'_>) -> Result<(), CaptureError> {
+    fn note(&mut self, now: Instant, id: RequestId, payload: Payload<'_>) -> Result<(), CaptureError> {
         self.last = now;
         let t = now.saturating_since(*self.began.get_or_insert(now)).as_millis();
-        self.writer.write(Line::Record(Record { t: u64::try_from(t).unwrap_or(u64::MAX), id: id.0, what }))
+        self.writer.write(Line::Record(Record { t: u64::try_from(t).unwrap_or(u64::MAX), id: id.0, payload }))
     }
 
     fn note_actions(&mut self, now: Instant) -> Result<(), CaptureError> {
-        while let Some((id, deed)) = self.unwritten.pop_front() {
-            let what = match &deed {
-                ClientAction::Opens(request) => Payload::Request(sent(request)),
-                ClientAction::Aborts => Payload::End(End::given_up()),
+        while let Some((id, action)) = self.unwritten.pop_front() {
+            let payload = match &action {
+                ClientAction::Open(request) => Payload::Request(sent(request)),
+                ClientAction::Abort => Payload::End(End::by_client()),
             };
-            self.note(now, id, what)?;
+            self.note(now, id, payload)?;
         }
         Ok(())
     }
@@ -180,13 +187,13 @@ impl<L: ListerWatcher> Recorder<L> {
         self.note(now, id, Payload::End(End::new(how)))
     }
 
-    /// Nothing comes at the moment: what there is goes to the file, now or when that is due.
+    /// Flushes the file while the transport is idle, now or when a flush is due.
     fn rest(&mut self, now: Instant, until: Option<Instant>) -> Result<Poll<Incoming>, CaptureError> {
         let due = self.writer.rest(now)?;
         Ok(Poll::Ready(Incoming::Idle { until: earliest(until, due) }))
     }
 
-    /// Ends what is open, and says why.
+    /// Fails the open request.
     fn fail(&mut self, error: &CaptureError) -> Poll<Incoming> {
         let Some(id) = self.open.take() else { return Poll::Ready(Incoming::Idle { until: None }) };
         self.transport.abort(id);
@@ -199,7 +206,7 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
     fn open(&mut self, id: RequestId, request: &Request) {
         self.open = Some(id);
         if self.error.is_none() {
-            self.unwritten.push_back((id, ClientAction::Opens(request.clone())));
+            self.unwritten.push_back((id, ClientAction::Open(request.clone())));
             self.transport.open(id, request);
         }
     }
@@ -211,7 +218,7 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
         let now = turn.now;
         let polled = self.note_actions(now).map(|()| self.transport.poll_read(turn, buf));
         let noted = polled.and_then(|polled| match polled {
-            // The transport will wake the caller, who may come earlier.
+            // The transport wakes the caller, which may also poll earlier.
             Poll::Pending => self.rest(now, None),
             Poll::Ready(Incoming::Idle { until }) => self.rest(now, until),
             Poll::Ready(incoming) => self.note_incoming(now, &incoming, buf).map(|()| Poll::Ready(incoming)),
@@ -227,7 +234,7 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
         let written = self.unwritten.iter().all(|(unwritten, _)| *unwritten != id);
         self.unwritten.retain(|(unwritten, _)| *unwritten != id);
         if self.open.take_if(|open| *open == id).is_some() && written {
-            self.unwritten.push_back((id, ClientAction::Aborts));
+            self.unwritten.push_back((id, ClientAction::Abort));
         }
         self.transport.abort(id);
     }
@@ -238,7 +245,7 @@ fn sent(request: &Request) -> RequestRecord<'_> {
     RequestRecord { method: "GET".into(), path: request.to_string().into(), headers, body: None }
 }
 
-/// The headers that say nothing about anybody.
+/// The record of a response, without headers that could be confidential.
 fn response(head: &ResponseHead) -> ResponseRecord<'_> {
     let media_type = head.content_type.as_deref().map(|value| ("content-type".into(), Text(value.into())));
     let wait = head.retry_after.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0));
@@ -257,7 +264,7 @@ mod tests {
     use core::task::{Context, Waker};
     use std::io::Write;
 
-    /// Takes so many bytes and no more.
+    /// A sink for a limited number of bytes.
     struct Disk(usize);
 
     impl Write for Disk {
@@ -286,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_full_only_at_the_end_is_told_at_the_end() {
-        // The smallest disk that has room for all but the end.
+        // The smallest disk with room for all but the end.
         let mut disks = (9_000..40_000).step_by(32).map(|bytes| on_a_disk_of(bytes, "full.jsonl.gz"));
         let ended = Incoming::End { id: RequestId(1) };
         let mut recorder = disks.find_map(|mut disk| (answer(&mut disk, 1) == ended).then_some(disk)).unwrap();
@@ -299,7 +306,7 @@ mod tests {
         Recorder::on(writer, Playback::from_file(capture).unwrap(), RecorderConfig::new()).unwrap()
     }
 
-    /// How the answer to a list ends.
+    /// The end of the response to a list.
     fn answer(recorder: &mut Recorder<Playback>, id: u64) -> Incoming {
         let (mut cx, mut now, mut buf) = (Context::from_waker(Waker::noop()), Instant::ZERO, [0; 4096]);
         recorder.open(RequestId(id), &Request::parse("/api/v1/pods?limit=50"));

@@ -1,5 +1,3 @@
-//! The file that a recording is written to.
-
 use crate::capture::format::Line;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use flate2::Compression;
@@ -11,15 +9,15 @@ use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A file that lines are added to.
+/// The file of a recording, plain or compressed.
 pub(crate) struct CaptureWriter {
     path: PathBuf,
     out: Out,
-    /// What was written has not all reached the file.
+    /// Whether written lines have not reached the file yet.
     dirty: bool,
-    /// When it last did.
+    /// When the last flush was.
     saved: Instant,
-    /// How often it may still do so at once.
+    /// How many flushes need not wait.
     early_flushes: u32,
 }
 
@@ -30,14 +28,14 @@ enum Out {
 
 type Sink = Box<dyn Write + Send>;
 
-/// A compressed file grows with each flush, so that it is not done more often than this.
+/// The least time between flushes of a compressed file, which grows with each of them.
 const BETWEEN_FLUSHES: Duration = Duration::from_secs(1);
 
-/// So often it is done without a wait, so that a recording that is killed early holds its beginning.
+/// How many first flushes do not wait, so that a recording that is killed early has its beginning.
 const EARLY_FLUSHES: u32 = 16;
 
 impl CaptureWriter {
-    /// A new file that its owner alone can read.
+    /// Creates a file. On Unix, only its owner may read it.
     pub(crate) fn create(path: &Path) -> Result<Self, CaptureError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -47,7 +45,7 @@ impl CaptureWriter {
         Ok(Self::new(path, Box::new(file)))
     }
 
-    /// A recording of this name that goes to `sink`.
+    /// Writes to `sink`. The path decides on compression, and names the file in errors.
     pub(crate) fn new(path: &Path, sink: Sink) -> Self {
         let gzip = path.extension().is_some_and(|extension| extension == "gz");
         let out = match gzip {
@@ -67,8 +65,7 @@ impl CaptureWriter {
         line.write(&mut *out).and_then(|()| out.write_all(b"\n")).map_err(|error| self.failed(&error))
     }
 
-    /// There is nothing to add at the moment: what there is goes to the file. Where it is too early for that, the
-    /// moment at which this is to be called again.
+    /// Flushes the file while there is nothing to add. If a flush is not due yet, returns when to call again.
     pub(crate) fn rest(&mut self, now: Instant) -> Result<Option<Instant>, CaptureError> {
         let due = match &self.out {
             Out::Plain(_) => now,
@@ -117,7 +114,7 @@ impl fmt::Debug for CaptureWriter {
     }
 }
 
-/// Why a file cannot be made, and what to do.
+/// The reason why a file cannot be created, with a remedy.
 fn why_not(path: &Path, error: &std::io::Error) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     match error.kind() {

@@ -221,11 +221,11 @@ fn what_stands_behind_a_list_is_named_and_not_played() {
     for (white, more, number) in [("", "error: gone\n", 4), ("\n \r\n", list, 6), ("", "]", 4)] {
         let (played, kind, message) = broken(&format!("{list}{white}{more}"), PODS, PlaybackConfig::new());
         assert_eq!((played.text(), kind), (format!("{list}{white}").as_str(), Kind::Garbled));
-        let what = "there is more behind the list; delete what does not belong to it";
+        let what = "there is more text behind the list; delete it";
         assert_eq!(message, format!(":{number}: {what}"));
     }
     let (_, _, message) = broken("{\"items\":[]}}", PODS, PlaybackConfig::new());
-    assert!(message.starts_with(":1: there is more behind the list; "), "{message}");
+    assert!(message.starts_with(":1: there is more text behind the list; "), "{message}");
 }
 
 #[test]

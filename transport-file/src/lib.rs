@@ -47,7 +47,7 @@
 //! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// What users see.
+// The public API.
 mod error;
 mod playback;
 mod recording;

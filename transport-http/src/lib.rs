@@ -29,7 +29,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
-// What users see.
+// The public API.
 mod client;
 mod cluster;
 mod error;
@@ -43,7 +43,7 @@ mod limits;
 mod request;
 mod server;
 
-// What a server needs: its configuration, the way to it, credentials.
+// The parts of a server: its configuration, the way to it, credentials.
 mod auth;
 mod config;
 mod connect;

@@ -32,7 +32,7 @@ pub(crate) enum Line<'a> {
     Record(Record<'a>),
 }
 
-/// A record: the time, the request, and what happened.
+/// A record: the time, the request, and the event.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Record<'a> {
     /// Milliseconds since the recording began.

@@ -161,7 +161,7 @@ impl Playback {
         PlaybackClient::new(self.config, exchanges, client_index, cursor)
     }
 
-    /// Returns counts of what was played up to now, and of what is left.
+    /// Returns counts of the requests that were played up to now, and of those left.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let index = self.content.index();

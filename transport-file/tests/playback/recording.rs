@@ -219,7 +219,7 @@ fn metadata_that_were_recorded_do_not_pass_for_whole_objects() {
     assert_eq!(copy.ask(PODS).ending, Ending::Over);
     let error = copy.playback.error().unwrap();
     assert_eq!((error.kind(), error.line()), (CaptureErrorKind::MetadataOnly, Some(2)));
-    assert!(error.to_string().contains("ask for metadata only, or record again"), "{error}");
+    assert!(error.to_string().contains("request metadata only, or record again"), "{error}");
     assert_eq!(Player::new(&path).ask_for(&metadata).text(), "metadata");
 }
 

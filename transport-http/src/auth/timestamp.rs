@@ -12,8 +12,8 @@ const NANOSECONDS: usize = 9;
 
 /// Parses a date by RFC 3339, such as `2026-11-20T10:43:37Z`. Returns `None` for any other text and for dates before 1970.
 ///
-/// The date keeps its offset apart from its clock: a [`Timestamp`](jiff::Timestamp) ends a day before the year 9999 does,
-/// and plugins write the last second of that year for "never".
+/// The offset is applied here, because a [`Timestamp`](jiff::Timestamp) ends a day before the year 9999. Plugins write
+/// the last second of that year for "never".
 pub(super) fn parse(text: &str) -> Option<SystemTime> {
     // RFC 3339 demands seconds, jiff does not.
     let has_seconds = text.as_bytes().get(16) == Some(&b':');

@@ -242,8 +242,8 @@ fn failure(error: io::Error, timeout: NextTimeout) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock => Error::Timeout(timeout.reason),
         ErrorKind::TimedOut if cfg!(windows) => Error::Timeout(timeout.reason),
-        // After keep-alive failed, the system reports a timeout, or the last ICMP error. ureq would take other kinds for the
-        // end of a body without a length.
+        // After keep-alive failed, the system reports a timeout or the last ICMP error. ureq would take other kinds for
+        // the end of a body without a length.
         ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::NetworkDown => {
             Error::Io(io::Error::new(ErrorKind::BrokenPipe, format!("the other side no longer answers ({error})")))
         }

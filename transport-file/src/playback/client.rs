@@ -200,7 +200,7 @@ impl fmt::Debug for PlaybackClient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Playback;
+    use crate::capture::Index;
     use core::task::{Context, Waker};
     use listwatch_core::api::Method;
 
@@ -219,7 +219,10 @@ mod tests {
         }
         let path = std::env::temp_dir().join(format!("listwatch-client-{count}-{}", std::process::id()));
         std::fs::write(&path, lines.join("\n")).unwrap();
-        let mut client = Playback::from_file(&path).unwrap().client();
+        let cursor = || FileCursor::new(path.as_path().into(), usize::MAX);
+        let index = Index::read(&mut cursor(), false).unwrap();
+        let (exchanges, client_index) = (index.exchanges().clone(), index.client_index().clone());
+        let mut client = PlaybackClient::new(PlaybackConfig::new(), exchanges, client_index, cursor());
         for id in 1..=count - 2 {
             let mut request = ApiRequest::new(Method::Delete, format!("/api/v1/nodes/n{id}"));
             request.body = b"{}".to_vec();

@@ -6,7 +6,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use futures_core::Stream;
 use listwatch_core::cache::Cache;
-use listwatch_core::{Driver, Event, ListerWatcher, Object};
+use listwatch_core::object::ObjectHandle;
+use listwatch_core::{Driver, Event, ListerWatcher};
 use serde::de::DeserializeOwned;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -65,7 +66,7 @@ pub struct Events<T, L, C> {
     until: fn(&Driver<T, L, C>) -> bool,
 }
 
-impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, L, C> {
+impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<ObjectHandle<T>>> Events<T, L, C> {
     /// Starts the driver's informer. Where its configuration names no [seed](crate::reflector::ReflectorConfig::seed), it draws one
     /// from the system, but under a simulated clock, which is to do the same each time.
     #[must_use]
@@ -173,7 +174,7 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
     }
 }
 
-impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + Unpin> Stream for Events<T, L, C> {
+impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<ObjectHandle<T>> + Unpin> Stream for Events<T, L, C> {
     type Item = Event<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event<T>>> {

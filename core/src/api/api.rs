@@ -1,9 +1,10 @@
 use super::call::{self, ApiCall, ObjectList};
 use super::{ApiError, ApiRequest, Method};
+use crate::object::Uid;
 use crate::request::{PercentEncoded, Resource};
 use alloc::borrow::ToOwned;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -162,7 +163,7 @@ pub enum Patch<'a, B: ?Sized> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
     /// Only the object that has this uid, not another one of the same name.
-    pub uid: Option<String>,
+    pub uid: Option<Uid>,
     /// Only the object in this version.
     pub resource_version: Option<String>,
     /// How long it has to shut down, in seconds; `None` for as long as its kind has.
@@ -199,14 +200,14 @@ struct DeleteBody<'a> {
 #[serde(rename_all = "camelCase")]
 struct Preconditions<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    uid: Option<&'a str>,
+    uid: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_version: Option<&'a str>,
 }
 
 impl DeleteOptions {
     fn options(&self) -> DeleteBody<'_> {
-        let (uid, resource_version) = (self.uid.as_deref(), self.resource_version.as_deref());
+        let (uid, resource_version) = (self.uid.as_ref().map(Uid::to_string), self.resource_version.as_deref());
         let has_any = uid.is_some() || resource_version.is_some();
         DeleteBody {
             kind: "DeleteOptions",

@@ -1,5 +1,5 @@
 use super::text::Text;
-use crate::object::{MetaBuilder, OwnerReference};
+use crate::object::{MetaBuilder, OwnerReference, Uid};
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
@@ -99,20 +99,20 @@ impl Metadata {
             Field::ResourceVersion => builder.set_resource_version(text(json)?.as_str()),
             Field::DeletionTimestamp => builder.set_deletion_timestamp(text(json)?.as_str()),
             Field::Generation => builder.set_generation(serde_json::from_str(json)?),
-            Field::Labels => pairs(json, |name, value| builder.label(name, value))?,
+            Field::Labels => pairs(json, |name, value| builder.add_label(name, value))?,
             Field::Annotations => pairs(json, |name, value| {
                 *initial_events_end |= *bookmark && name == INITIAL_EVENTS_END && value == "true";
                 if keep.annotations {
-                    builder.annotation(name, value);
+                    builder.add_annotation(name, value);
                 }
             })?,
             Field::OwnerReferences => {
                 let owners: Vec<Owner<'_>> = serde_json::from_str(json)?;
-                owners.iter().for_each(|owner| builder.owner(owner.reference()));
+                owners.iter().for_each(|owner| builder.add_owner_reference(&owner.reference()));
             }
             Field::Finalizers => {
                 let finalizers: Vec<Text<'_>> = serde_json::from_str(json)?;
-                finalizers.iter().for_each(|finalizer| builder.finalizer(finalizer.as_str()));
+                finalizers.iter().for_each(|finalizer| builder.add_finalizer(finalizer.as_str()));
             }
         }
         Ok(())
@@ -122,7 +122,7 @@ impl Metadata {
     fn on_again(&mut self, field: Field) {
         match field {
             Field::Labels => self.builder.clear_labels(),
-            Field::OwnerReferences => self.builder.clear_owners(),
+            Field::OwnerReferences => self.builder.clear_owner_references(),
             Field::Finalizers => self.builder.clear_finalizers(),
             Field::Annotations => {
                 self.builder.clear_annotations();
@@ -196,6 +196,7 @@ impl Owner<'_> {
     fn reference(&self) -> OwnerReference<'_> {
         let [api_version, kind, name, uid] = [&self.api_version, &self.kind, &self.name, &self.uid]
             .map(|text| text.as_ref().map(Text::as_str).unwrap_or_default());
+        let uid = (!uid.is_empty()).then(|| Uid::from(uid));
         OwnerReference {
             api_version,
             kind,

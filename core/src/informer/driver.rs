@@ -2,11 +2,10 @@
 
 use super::{Event, Informer};
 use crate::cache::{Cache, Indexer};
-use crate::object::Object;
+use crate::object::ObjectHandle;
 use crate::reflector::Action;
 use crate::time::{Instant, earliest};
 use crate::transport::{Incoming, ListerWatcher, ReadContext};
-use alloc::sync::Arc;
 use core::fmt;
 use core::task::{Context, Poll};
 use serde::de::DeserializeOwned;
@@ -16,7 +15,7 @@ use serde::de::DeserializeOwned;
 /// It holds no task, thread or timer. Under an executor, [`poll`](Self::poll) it in a task together with a timer set to
 /// [`poll_timeout`](Self::poll_timeout); without one, call it in a loop with `Waker::noop()` and wait between the
 /// calls; in a test, set `now` to `poll_timeout` instead of waiting.
-pub struct Driver<T, L, C = Indexer<Arc<Object<T>>>> {
+pub struct Driver<T, L, C = Indexer<ObjectHandle<T>>> {
     informer: Informer<T, C>,
     transport: L,
     /// When the transport said it has more.
@@ -39,7 +38,7 @@ pub enum Pumped {
     Backpressure,
 }
 
-impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Driver<T, L, C> {
+impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<ObjectHandle<T>>> Driver<T, L, C> {
     /// Connects the two. The informer begins when it is told to; see [`informer_mut`](Self::informer_mut).
     #[must_use]
     pub fn new(informer: Informer<T, C>, transport: L) -> Self {

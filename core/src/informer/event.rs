@@ -1,7 +1,6 @@
 use crate::decode::DecodeError;
-use crate::object::{Key, Object};
+use crate::object::{Key, ObjectHandle};
 use crate::reflector::FailureReport;
-use alloc::sync::Arc;
 use core::fmt;
 
 /// What an [`Informer`](crate::Informer) tells. The cache is as new as the event when it is told.
@@ -14,28 +13,28 @@ pub enum Event<T> {
     /// An object is there that was not in the cache.
     Added {
         /// The object.
-        object: Arc<Object<T>>,
+        object: ObjectHandle<T>,
         /// It was there from the start: it is part of the first list.
         initial: bool,
     },
     /// An object that was in the cache was reported again, changed or not.
     Updated {
         /// What the cache had.
-        old: Arc<Object<T>>,
+        old: ObjectHandle<T>,
         /// What it has now.
-        new: Arc<Object<T>>,
+        new: ObjectHandle<T>,
     },
     /// An object was deleted and another one created under its name (client-go reports an update).
     Recreated {
         /// The one that is gone.
-        old: Arc<Object<T>>,
+        old: ObjectHandle<T>,
         /// The one that is there now.
-        new: Arc<Object<T>>,
+        new: ObjectHandle<T>,
     },
     /// An object is gone from the cache.
     Deleted {
         /// Its final state, or where that was missed, the last one that was seen.
-        object: Arc<Object<T>>,
+        object: ObjectHandle<T>,
         /// Whether the deletion was seen; otherwise a list no longer had the object (client-go
         /// `DeletedFinalStateUnknown`).
         final_state_known: bool,
@@ -52,7 +51,7 @@ pub enum Event<T> {
 impl<T> Event<T> {
     /// The object that the event is about.
     #[must_use]
-    pub fn object(&self) -> Option<&Arc<Object<T>>> {
+    pub fn object(&self) -> Option<&ObjectHandle<T>> {
         match self {
             Self::Added { object, .. } | Self::Deleted { object, .. } => Some(object),
             Self::Updated { new, .. } | Self::Recreated { new, .. } => Some(new),
@@ -63,18 +62,18 @@ impl<T> Event<T> {
     /// The key to enqueue for this event.
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
-        self.object().map(|object| object.meta.key())
+        self.object().map(|object| object.key())
     }
 }
 
 impl<T> Clone for Event<T> {
     fn clone(&self) -> Self {
         match self {
-            Self::Added { object, initial } => Self::Added { object: Arc::clone(object), initial: *initial },
-            Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
-            Self::Recreated { old, new } => Self::Recreated { old: Arc::clone(old), new: Arc::clone(new) },
+            Self::Added { object, initial } => Self::Added { object: object.clone(), initial: *initial },
+            Self::Updated { old, new } => Self::Updated { old: old.clone(), new: new.clone() },
+            Self::Recreated { old, new } => Self::Recreated { old: old.clone(), new: new.clone() },
             Self::Deleted { object, final_state_known } => {
-                Self::Deleted { object: Arc::clone(object), final_state_known: *final_state_known }
+                Self::Deleted { object: object.clone(), final_state_known: *final_state_known }
             }
             Self::Synced => Self::Synced,
             Self::Undecodable(undecodable) => Self::Undecodable(undecodable.clone()),
@@ -85,20 +84,18 @@ impl<T> Clone for Event<T> {
 
 impl<T> fmt::Debug for Event<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut changed = |name, old: &Object<T>, new: &Object<T>| {
-            f.debug_struct(name).field("old", &old.meta).field("new", &new.meta).finish()
+        let mut changed = |name, old: &ObjectHandle<T>, new: &ObjectHandle<T>| {
+            f.debug_struct(name).field("old", old).field("new", new).finish()
         };
         match self {
             Self::Updated { old, new } => changed("Updated", old, new),
             Self::Recreated { old, new } => changed("Recreated", old, new),
             Self::Added { object, initial } => {
-                f.debug_struct("Added").field("object", &object.meta).field("initial", initial).finish()
+                f.debug_struct("Added").field("object", object).field("initial", initial).finish()
             }
-            Self::Deleted { object, final_state_known } => f
-                .debug_struct("Deleted")
-                .field("object", &object.meta)
-                .field("final_state_known", final_state_known)
-                .finish(),
+            Self::Deleted { object, final_state_known } => {
+                f.debug_struct("Deleted").field("object", object).field("final_state_known", final_state_known).finish()
+            }
             Self::Synced => f.write_str("Synced"),
             Self::Undecodable(undecodable) => f.debug_tuple("Undecodable").field(undecodable).finish(),
             Self::Failed(failed) => f.debug_tuple("Failed").field(failed).finish(),

@@ -14,12 +14,11 @@ pub use status::InformerStatus;
 use crate::cache::{Cache, IndexId, Indexer};
 use crate::decode::{DecodeError, DecodeOptions};
 use crate::fifo::{Delta, DeltaFifo, Order, Popped};
-use crate::object::Object;
+use crate::object::{Object, ObjectHandle};
 use crate::reflector::{Action, Answer, Input, Phase, Reflector, ReflectorConfig};
 use crate::request::Resource;
 use crate::time::Instant;
 use crate::transport::{Incoming, TransportError};
-use alloc::sync::Arc;
 use core::fmt;
 use intake::Intake;
 use progress::Progress;
@@ -57,16 +56,16 @@ use serde::de::DeserializeOwned;
 ///
 /// // The change is in the cache before it is told; then the informer asks for what comes next.
 /// let Some(Event::Added { object, initial: true }) = informer.poll_event() else { unreachable!() };
-/// assert_eq!(informer.cache().object("web-1"), Some(&object));
+/// assert_eq!(informer.cache().get("web-1"), Some(&object));
 /// assert_eq!(informer.poll_event(), Some(Event::Synced));
 /// assert!(matches!(informer.poll_action(), Some(Action::Open(_, watch)) if watch.to_string().contains("watch=1")));
 /// ```
 ///
 /// The cache `C` is an [`Indexer`] inside of the informer, or something that shares one ([`Cache`]).
-pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
+pub struct Informer<T, C = Indexer<ObjectHandle<T>>> {
     reflector: Reflector,
     intake: Intake,
-    fifo: DeltaFifo<Arc<Object<T>>>,
+    fifo: DeltaFifo<ObjectHandle<T>>,
     cache: C,
     queue_limit: usize,
     max_list_bytes: usize,
@@ -128,7 +127,7 @@ impl<T: DeserializeOwned> Informer<T> {
     }
 }
 
-impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
+impl<T: DeserializeOwned, C: Cache<ObjectHandle<T>>> Informer<T, C> {
     /// An informer of `resource` that keeps `cache` up to date, which it alone may write to.
     #[must_use]
     pub fn with_cache(resource: Resource, config: InformerConfig, cache: C) -> Self {
@@ -251,7 +250,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     /// Adds an index to the cache; see [`Indexer::add_index`].
     pub fn add_index(
         &mut self,
-        values: impl Fn(&Arc<Object<T>>, &mut dyn FnMut(&str)) + Send + Sync + 'static,
+        values: impl Fn(&ObjectHandle<T>, &mut dyn FnMut(&str)) + Send + Sync + 'static,
     ) -> IndexId {
         self.cache.write(|cache| cache.add_index(values))
     }
@@ -301,24 +300,26 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     }
 
     /// The object as it is held already, if it has not changed: a relist costs memory for what changed only.
-    fn shared(&self, object: Object<T>) -> Arc<Object<T>> {
-        let same = |held: &Arc<Object<T>>| held.meta.is_same_state(&object.meta);
-        self.newest(object.meta.key()).filter(same).unwrap_or_else(|| Arc::new(object))
+    fn shared(&self, object: Object<T>) -> ObjectHandle<T> {
+        let same = |held: &ObjectHandle<T>| held.meta().is_same_state(&object.meta);
+        self.newest(object.meta.key()).filter(same).unwrap_or_else(|| object.into())
     }
 
     /// The newest state of an object, queued or in the cache.
-    fn newest(&self, key: &crate::object::Key) -> Option<Arc<Object<T>>> {
-        self.fifo.newest(key).cloned().or_else(|| self.cache.read(|cache| cache.object(key).cloned()))
+    fn newest(&self, key: &crate::object::Key) -> Option<ObjectHandle<T>> {
+        self.fifo.newest(key).cloned().or_else(|| self.cache.read(|cache| cache.get(key).cloned()))
     }
 
     /// Brings the cache up to date with the next delta, which stays queued until that is done. What the cache had comes
     /// back; `None` if nothing is queued.
-    fn apply(&mut self) -> Option<Option<Arc<Object<T>>>> {
+    fn apply(&mut self) -> Option<Option<ObjectHandle<T>>> {
         let delta = self.fifo.front()?;
         let object = delta.object();
-        Some(self.cache.write(|cache| {
-            if delta.is_deletion() { cache.remove(object.meta.key()) } else { cache.insert(Arc::clone(object)) }
-        }))
+        Some(
+            self.cache.write(|cache| {
+                if delta.is_deletion() { cache.remove(object.key()) } else { cache.insert(object.clone()) }
+            }),
+        )
     }
 }
 
@@ -336,7 +337,7 @@ impl<T, C> fmt::Debug for Informer<T, C> {
 }
 
 /// What a delta amounts to where the cache had `known`.
-fn told<T>(popped: Popped<Arc<Object<T>>>, known: Option<Arc<Object<T>>>) -> Option<Event<T>> {
+fn told<T>(popped: Popped<ObjectHandle<T>>, known: Option<ObjectHandle<T>>) -> Option<Event<T>> {
     let (final_state_known, initial) = (!matches!(popped.delta, Delta::Tombstone(_)), popped.initial);
     if popped.delta.is_deletion() {
         let object = popped.delta.into_object();
@@ -345,7 +346,7 @@ fn told<T>(popped: Popped<Arc<Object<T>>>, known: Option<Arc<Object<T>>>) -> Opt
     let new = popped.delta.into_object();
     Some(match known {
         None => Event::Added { object: new, initial },
-        Some(old) if old.meta.uid() != new.meta.uid() => Event::Recreated { old, new },
+        Some(old) if old.meta().uid() != new.meta().uid() => Event::Recreated { old, new },
         Some(old) => Event::Updated { old, new },
     })
 }

@@ -4,18 +4,17 @@ use super::Informer;
 use super::intake::{Ending, Part};
 use crate::cache::Cache;
 use crate::decode::{Change, DecodeError, WatchEvent};
-use crate::object::Object;
+use crate::object::{Object, ObjectHandle};
 use crate::reflector::{Answer, Failure, Input, Step};
 use crate::request::RequestId;
 use crate::time::Instant;
 use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
-use alloc::sync::Arc;
 use serde::de::DeserializeOwned;
 
 /// What a staged object costs beside its own bytes: its metadata, its places in queue and cache.
 const BESIDE: usize = 512;
 
-impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
+impl<T: DeserializeOwned, C: Cache<ObjectHandle<T>>> Informer<T, C> {
     pub(super) fn on_head(&mut self, now: Instant, id: RequestId, head: &ResponseHead) {
         if let Some(query) = self.reflector.open_query(id) {
             self.closing = None;
@@ -94,7 +93,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         let object = match step {
             Step::Stage if change == Change::Deleted => return self.fifo.unstage(object.meta.key()),
             Step::Stage => self.shared(object),
-            Step::Apply => Arc::new(object),
+            Step::Apply => object.into(),
             Step::Nothing | Step::Commit | Step::Discard => return,
         };
         match (step, change) {

@@ -18,15 +18,15 @@ use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
 use listwatch_runtime_smol::file::{Recorder, RecorderConfig};
 use listwatch_runtime_smol::http::{Cluster, ClusterOptions, HttpTransport};
 use listwatch_runtime_smol::informer::InformerStatus;
+use listwatch_runtime_smol::object::ObjectHandle;
 use listwatch_runtime_smol::reflector::{FailureClass, FailureReport, Reaction};
-use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Object, Resource, run};
+use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
 use serde::de::DeserializeOwned;
 use smol::future::{or, pending, poll_once};
 use smol::stream::StreamExt;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// After how many events somebody who wants the end is heard.
@@ -117,7 +117,7 @@ async fn resource_unless(
 struct Watch<'a, T> {
     options: &'a WatchOptions,
     clock: Clock,
-    events: Events<T, Source, Indexer<Arc<Object<T>>>>,
+    events: Events<T, Source, Indexer<ObjectHandle<T>>>,
     printer: Printer<Outlet>,
     live: Live,
     /// Whether somebody may be asked for a credential at the terminal.
@@ -280,7 +280,7 @@ impl<T: DeserializeOwned + Unpin> Watch<'_, T> {
         // People who watched the changes do not want thousands of lines at the end.
         let wanted = self.options.print == Print::Store || self.options.format == Format::Json;
         if self.counts.synced && wanted {
-            self.printer.store(self.events.driver().informer().cache())?;
+            self.printer.store(self.events.driver().informer().cache().iter().cloned())?;
         }
         Ok(())
     }

@@ -21,8 +21,9 @@ const MODULES: &[(&str, &[&str])] = &[
     ("transport", &["time", "text", "request"]),
     ("api", &["time", "text", "random", "object", "request", "decode", "transport"]),
     ("fifo", &["time", "random", "storage", "object"]),
-    ("cache", &["time", "random", "storage", "object", "fifo::KnownObjects"]),
     ("queue", &["time", "random", "storage", "object"]),
+    ("sync", &["time", "random", "storage", "object", "queue"]),
+    ("cache", &["time", "random", "storage", "object", "fifo::Delta", "sync"]),
     (
         "reflector",
         &[
@@ -53,7 +54,6 @@ const MODULES: &[(&str, &[&str])] = &[
             "reflector",
         ],
     ),
-    ("sync", &["time", "random", "storage", "object", "cache", "queue"]),
 ];
 
 /// The packages, the folder of each, and which of the others each may depend on.

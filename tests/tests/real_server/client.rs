@@ -6,6 +6,7 @@ use listwatch_core::api::PropagationPolicy;
 use listwatch_core::api::{
     Api, ApiClient, ApiError, ApiRequest, ApiResponse, ConflictRetry, DeleteOptions, Discovery, Patch,
 };
+use listwatch_core::object::Uid;
 use listwatch_core::transport::TransportError;
 use serde_json::{Value, json};
 
@@ -114,7 +115,7 @@ fn a_deletion_is_of_the_object_that_is_meant_or_of_none() {
     assert!(api.delete("web", &another).send(client).is_err_and(|error| error.is_conflict()));
     let older = DeleteOptions { resource_version: Some("1".into()), ..DeleteOptions::default() };
     assert!(api.delete("web", &older).send(client).is_err_and(|error| error.is_conflict()));
-    let uid = created["metadata"]["uid"].as_str().map(str::to_owned);
+    let uid = created["metadata"]["uid"].as_str().map(Uid::from);
     let this = DeleteOptions { uid, propagation: Some(PropagationPolicy::Background), ..DeleteOptions::default() };
     api.delete("web", &this).send(client).unwrap();
     assert!(api.delete("web", &this).send(client).is_err_and(|error| error.is_not_found()));

@@ -326,7 +326,7 @@ fn an_object_larger_than_the_queue_comes_through_by_itself() {
 
 #[test]
 fn an_object_over_the_limit_is_skipped_and_reported() {
-    let mut talk = talk(|config| config.frame_limit = 200).watching(&[pod("a", "1", 1, "0")]);
+    let mut talk = talk(|config| config.decode.frame_limit = 200).watching(&[pod("a", "1", 1, "0")]);
     talk.sends(&event("MODIFIED", &pod("a", "1", 6, &format!("\"{}\"", "x".repeat(5000)))));
     talk.sends(&event("ADDED", &pod("b", "2", 7, "0")));
     assert_eq!(talk.told(), ["undecodable None", "added b@7"]);

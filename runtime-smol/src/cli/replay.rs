@@ -38,7 +38,7 @@ pub(crate) fn replay(options: &ReplayOptions) -> Result<(), CommandError> {
     }
 }
 
-struct Replay<'a, T> {
+struct Replay<'a, T: DeserializeOwned> {
     options: &'a ReplayOptions,
     clock: Clock,
     cache: SharedCache<T>,

@@ -54,7 +54,7 @@ pub(crate) fn play<T: DeserializeOwned>(path: &Path, case: Case) -> Played<T> {
     player.finish()
 }
 
-struct Player<T> {
+struct Player<T: DeserializeOwned> {
     driver: Driver<T, Playback, Indexer<Arc<Object<T>>>>,
     case: Case,
     now: Instant,

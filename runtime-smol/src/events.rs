@@ -6,13 +6,14 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use futures_core::Stream;
 use listwatch_core::cache::Cache;
+use listwatch_core::decode::{Decode, Json};
+use listwatch_core::informer::{DriverIn, EventOf};
 use listwatch_core::object::ObjectHandle;
-use listwatch_core::{Driver, Event, ListerWatcher};
-use serde::de::DeserializeOwned;
+use listwatch_core::{Indexer, ListerWatcher};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// What an informer tells, as a stream: the driver of core, with a clock to wait by.
+/// What an informer tells, as a stream: the driver of core, with a clock to wait by. Use it as [`Events`].
 ///
 /// It ends only where [`until`](Self::until) says so; a server's changes have no end. After some dozen events that were
 /// ready at once it lets other tasks go on, and after each read of a transport that blocks. Simulated time does not pass
@@ -53,8 +54,8 @@ use std::sync::Arc;
 /// // A panic of the loop is a panic of the task that awaits it.
 /// run(&clock, &executor, smol::future::or(follow, main_work));
 /// ```
-pub struct Events<T, L, C> {
-    driver: Driver<T, L, C>,
+pub struct EventsIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
+    driver: DriverIn<D, L, C>,
     clock: Clock,
     board: Announced,
     sleep: Option<Sleep>,
@@ -63,14 +64,17 @@ pub struct Events<T, L, C> {
     waits_outside: bool,
     /// Held while it is.
     outside: Option<Outside>,
-    until: fn(&Driver<T, L, C>) -> bool,
+    until: fn(&DriverIn<D, L, C>) -> bool,
 }
 
-impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<ObjectHandle<T>>> Events<T, L, C> {
+/// [`EventsIn`] of an [`Informer`](crate::Informer) of `T`.
+pub type Events<T, L, C = Indexer<ObjectHandle<T>>> = EventsIn<Json<T>, L, C>;
+
+impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     /// Starts the driver's informer. Where its configuration names no [seed](crate::reflector::ReflectorConfig::seed), it draws one
     /// from the system, but under a simulated clock, which is to do the same each time.
     #[must_use]
-    pub fn start(mut driver: Driver<T, L, C>, clock: Clock) -> Self {
+    pub fn start(mut driver: DriverIn<D, L, C>, clock: Clock) -> Self {
         if !clock.is_simulated() {
             driver.informer_mut().seed_unless_chosen(RandomState::new().hash_one(()));
         }
@@ -106,7 +110,7 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<ObjectHandle<T>>> Events<T,
 
     /// Ends the stream when nothing is left to tell and `ended` says that nothing more will come.
     #[must_use]
-    pub fn until(mut self, ended: fn(&Driver<T, L, C>) -> bool) -> Self {
+    pub fn until(mut self, ended: fn(&DriverIn<D, L, C>) -> bool) -> Self {
         self.until = ended;
         self
     }
@@ -149,12 +153,12 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<ObjectHandle<T>>> Events<T,
 
     /// The driver.
     #[must_use]
-    pub fn driver(&self) -> &Driver<T, L, C> {
+    pub fn driver(&self) -> &DriverIn<D, L, C> {
         &self.driver
     }
 
     /// The driver, to stop its informer, or to reach its transport.
-    pub fn driver_mut(&mut self) -> &mut Driver<T, L, C> {
+    pub fn driver_mut(&mut self) -> &mut DriverIn<D, L, C> {
         &mut self.driver
     }
 
@@ -174,10 +178,13 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<ObjectHandle<T>>> Events<T,
     }
 }
 
-impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<ObjectHandle<T>> + Unpin> Stream for Events<T, L, C> {
-    type Item = Event<T>;
+/// Nothing in it is pinned.
+impl<D: Decode, L, C> Unpin for EventsIn<D, L, C> {}
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event<T>>> {
+impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> Stream for EventsIn<D, L, C> {
+    type Item = EventOf<D::Object>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<EventOf<D::Object>>> {
         let this = &mut *self;
         if this.budget.poll_spend(cx).is_pending() {
             return Poll::Pending;
@@ -185,10 +192,10 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<ObjectHandle<T>> + 
         let polled = this.driver.poll(this.clock.now(), cx);
         this.hold_outside();
         if let Poll::Ready(event) = polled {
-            if let Event::Failed(report) = &event {
+            if let EventOf::Failed(report) = &event {
                 this.board.0.note_failure(&report.failure);
             }
-            if matches!(event, Event::Synced | Event::Failed(_)) {
+            if matches!(event, EventOf::Synced | EventOf::Failed(_)) {
                 this.announce();
             }
             return Poll::Ready(Some(event));
@@ -216,7 +223,7 @@ impl Drop for Announced {
     }
 }
 
-impl<T, L, C> fmt::Debug for Events<T, L, C> {
+impl<D: Decode, L, C> fmt::Debug for EventsIn<D, L, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Events").field("clock", &self.clock).field("sleep", &self.sleep).finish_non_exhaustive()
     }

@@ -17,7 +17,7 @@ mod workers;
 pub use async_executor::Executor;
 pub use client::Client;
 pub use clock::{Clock, Outside, Sleep};
-pub use events::Events;
+pub use events::{Events, EventsIn};
 pub use outcome::Outcome;
 pub use run::run;
 pub use synced::{NotSynced, Synced};

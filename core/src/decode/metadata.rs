@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What decoding keeps beyond what the machines and most controllers need. Nothing, by default: `managedFields` alone is
-/// almost half of a typical object.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What decoding keeps beyond what the machines and most controllers need, and how large an object may be. By default
+/// it keeps nothing more: `managedFields` alone is almost half of a typical object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecodeOptions {
     /// `metadata.annotations`, in [`Meta`](crate::Meta), which otherwise says that it does not know them. A decoded type
@@ -18,6 +18,15 @@ pub struct DecodeOptions {
     /// `metadata.managedFields`, in the decoded type. Without this the type sees no such field, as if the server had
     /// left it out; [`Meta`](crate::Meta) never has it.
     pub managed_fields: bool,
+    /// How many bytes the JSON of one object may have: 8 MiB by default. [`Json`](super::Json) skips a larger one
+    /// without storing it, and reports it. A [`Decoder`](super::Decoder), which is given frames, does not look at this.
+    pub frame_limit: usize,
+}
+
+impl Default for DecodeOptions {
+    fn default() -> Self {
+        Self { annotations: false, managed_fields: false, frame_limit: 8 << 20 }
+    }
 }
 
 /// The metadata of the object that is being read.

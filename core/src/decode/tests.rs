@@ -127,7 +127,7 @@ fn annotations_that_were_not_kept_looked_like_none() {
 
 #[test]
 fn managed_fields_and_annotations_are_kept_on_request() {
-    let keep = DecodeOptions { annotations: true, managed_fields: true };
+    let keep = DecodeOptions { annotations: true, managed_fields: true, ..DecodeOptions::default() };
     let frame = event("ADDED", POD);
     let event = Decoder::new(keep).watch_event::<Value>(frame.as_bytes()).unwrap();
     let WatchEvent::Object(Change::Added, object) = event else { panic!("no object") };

@@ -158,6 +158,29 @@ fn a_list_and_its_watch_are_told_and_cached() {
     assert_eq!(talk.cache(), ["a@6", "c@8"]);
 }
 
+#[cfg(feature = "std")]
+#[test]
+fn a_store_has_each_object_before_its_event_is_returned() {
+    let mut config = InformerConfig::default();
+    config.reflector.watch_list = false;
+    let (mut informer, store) = Informer::<Pod>::shared(Resource::new("/pods"), config);
+    informer.start(Instant::ZERO);
+    let Some(Action::Open(id, _)) = informer.poll_action() else { panic!("no request") };
+    let list = list(5, &[pod("a", "1", 3, "0"), pod("b", "2", 4, "0")]);
+    informer.handle(Instant::ZERO, Incoming::Head { id, head: ResponseHead { status: 200, ..Default::default() } });
+    informer.space()[..list.len()].copy_from_slice(list.as_bytes());
+    informer.handle(Instant::ZERO, Incoming::Data { id, len: list.len() });
+    informer.handle(Instant::ZERO, Incoming::End { id });
+    for len in 1..=2 {
+        let event = informer.poll_event().unwrap();
+        let object = event.object().unwrap();
+        assert!(store.get(object.key()).unwrap().ptr_eq(object));
+        assert_eq!(store.len(), len, "and nothing of the next event");
+    }
+    let by_n = informer.add_index(|pod, emit| emit(&pod.n.to_string()));
+    assert_eq!(store.by_index(by_n, "0").len(), 2, "an index that is added later has the present objects");
+}
+
 #[test]
 fn an_object_with_another_uid_is_a_recreation() {
     let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
@@ -327,7 +350,7 @@ fn an_object_larger_than_the_queue_comes_through_by_itself() {
 
 #[test]
 fn an_object_over_the_limit_is_skipped_and_reported() {
-    let mut talk = talk(|config| config.frame_limit = 200).watching(&[pod("a", "1", 1, "0")]);
+    let mut talk = talk(|config| config.decode.frame_limit = 200).watching(&[pod("a", "1", 1, "0")]);
     talk.sends(&event("MODIFIED", &pod("a", "1", 6, &format!("\"{}\"", "x".repeat(5000)))));
     talk.sends(&event("ADDED", &pod("b", "2", 7, "0")));
     assert_eq!(talk.told(), ["undecodable None", "added b@7"]);

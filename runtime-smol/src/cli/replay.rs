@@ -35,7 +35,7 @@ pub(crate) fn replay(options: &ReplayOptions) -> Result<(), CommandError> {
     }
 }
 
-struct Replay<'a, T> {
+struct Replay<'a, T: DeserializeOwned> {
     options: &'a ReplayOptions,
     clock: Clock,
     store: Store<T>,

@@ -114,7 +114,7 @@ async fn resource_unless(
     found.unwrap_or_else(|| Err(CommandError::NeverSynced(asking.status())))
 }
 
-struct Watch<'a, T> {
+struct Watch<'a, T: DeserializeOwned> {
     options: &'a WatchOptions,
     clock: Clock,
     events: Events<T, Source, Indexer<ObjectHandle<T>>>,

@@ -80,7 +80,7 @@ impl Client {
             missed: false,
             unread: false,
             twice: false,
-            frame_limit: config.frame_limit,
+            frame_limit: config.decode.frame_limit,
         }
     }
 

@@ -53,7 +53,7 @@ pub(crate) fn play<T: DeserializeOwned>(path: &Path, case: Case) -> Played<T> {
     player.finish()
 }
 
-struct Player<T> {
+struct Player<T: DeserializeOwned> {
     driver: Driver<T, Playback, Indexer<ObjectHandle<T>>>,
     case: Case,
     now: Instant,

@@ -18,7 +18,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Follows a resource on the test's own thread.
-pub(crate) struct Follower<T = Raw> {
+pub(crate) struct Follower<T: DeserializeOwned = Raw> {
     resource: Resource,
     driver: Driver<T, HttpTransport>,
     began: std::time::Instant,

@@ -5,10 +5,44 @@ use crate::storage::Keyed;
 /// Where an informer keeps its objects.
 ///
 /// An [`Indexer`] serves one owner. A [`StoreWriterIn`](super::StoreWriterIn) is the writing half of a cache that others
-/// read. To plug in another cache, implement this trait for its writing half; nothing of the informer changes.
+/// read. Each call is one consistent look, or one change; no reader sees half of a change.
 ///
-/// Writing takes `&mut self`, so only the owner writes: an informer owns its cache, and shows it by reference. Each call is
-/// one consistent look, or one change; no reader sees half of a change.
+/// Writing takes `&mut self`, so only the owner writes: an informer owns its cache, and lends it for reading. To plug in
+/// another cache, implement this trait for its writing half, and let no other half write:
+///
+/// ```
+/// use listwatch_core::Indexer;
+/// use listwatch_core::cache::Cache;
+/// use listwatch_core::fifo::Delta;
+/// use listwatch_core::object::ObjectHandle;
+///
+/// type Pod = ObjectHandle<()>;
+///
+/// /// A cache that counts the deletions.
+/// #[derive(Default)]
+/// struct Counting {
+///     pods: Indexer<Pod>,
+///     deletions: usize,
+/// }
+///
+/// impl Cache<Pod> for Counting {
+///     fn read<R>(&self, f: impl FnOnce(&Indexer<Pod>) -> R) -> R {
+///         f(&self.pods)
+///     }
+///
+///     fn write<R>(&mut self, f: impl FnOnce(&mut Indexer<Pod>) -> R) -> R {
+///         f(&mut self.pods)
+///     }
+///
+///     fn apply(&mut self, delta: &Delta<Pod>) -> Option<Pod> {
+///         let known = self.pods.apply(delta);
+///         self.deletions += usize::from(delta.is_deletion());
+///         known
+///     }
+/// }
+///
+/// assert_eq!(Counting::default().read(Indexer::len), 0);
+/// ```
 pub trait Cache<V: Keyed> {
     /// Calls `f` with the objects as they are.
     fn read<R>(&self, f: impl FnOnce(&Indexer<V>) -> R) -> R;

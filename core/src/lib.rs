@@ -138,6 +138,8 @@ pub mod sync;
 
 #[cfg(feature = "alloc")]
 pub use cache::Indexer;
+#[cfg(feature = "std")]
+pub use cache::Store;
 #[cfg(feature = "alloc")]
 pub use fifo::DeltaFifo;
 #[cfg(feature = "json")]

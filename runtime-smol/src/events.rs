@@ -7,12 +7,14 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use futures_core::Stream;
 use listwatch_core::cache::Cache;
-use listwatch_core::{Driver, Event, ListerWatcher, Object};
-use serde::de::DeserializeOwned;
+use listwatch_core::decode::{Decode, Json};
+use listwatch_core::informer::{DriverIn, EventOf};
+use listwatch_core::object::ObjectHandle;
+use listwatch_core::{Indexer, ListerWatcher};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// The events of an informer as a [`Stream`]: a [`Driver`], and a [`Clock`] for its deadlines.
+/// The events of an informer as a [`Stream`]: a [driver](DriverIn), and a [`Clock`] for its deadlines. Use it as [`Events`].
 ///
 /// `Events` needs no executor of a certain make. [`next`](Self::next) and the stream register the waker of the task that
 /// polls them, as any future does; the [clock](Clock#under-other-executors) brings its own timer.
@@ -55,8 +57,8 @@ use std::sync::Arc;
 /// // A panic of the spawned task is a panic of the task that awaits it.
 /// run(&clock, &executor, smol::future::or(follow, main_work));
 /// ```
-pub struct Events<T, L, C> {
-    driver: Driver<T, L, C>,
+pub struct EventsIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
+    driver: DriverIn<D, L, C>,
     clock: Clock,
     board: Announced,
     sleep: Option<Sleep>,
@@ -65,14 +67,17 @@ pub struct Events<T, L, C> {
     waits_outside: bool,
     /// Held while the transport is pending.
     outside: Option<Outside>,
-    until: fn(&Driver<T, L, C>) -> bool,
+    until: fn(&DriverIn<D, L, C>) -> bool,
 }
 
-impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, L, C> {
+/// [`EventsIn`] of an [`Informer`](crate::Informer) of `T`.
+pub type Events<T, L, C = Indexer<ObjectHandle<T>>> = EventsIn<Json<T>, L, C>;
+
+impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     /// Starts the driver's informer. If its configuration has no [seed](crate::reflector::ReflectorConfig::seed), a real clock's
     /// informer draws one from the system; a simulated clock's does not, so that each run is the same.
     #[must_use]
-    pub fn start(mut driver: Driver<T, L, C>, clock: Clock) -> Self {
+    pub fn start(mut driver: DriverIn<D, L, C>, clock: Clock) -> Self {
         if !clock.is_simulated() {
             driver.informer_mut().seed_unless_chosen(RandomState::new().hash_one(()));
         }
@@ -126,7 +131,7 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
     /// # }
     /// ```
     #[must_use]
-    pub fn until(mut self, ended: fn(&Driver<T, L, C>) -> bool) -> Self {
+    pub fn until(mut self, ended: fn(&DriverIn<D, L, C>) -> bool) -> Self {
         self.until = ended;
         self
     }
@@ -171,12 +176,12 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
 
     /// The driver.
     #[must_use]
-    pub fn driver(&self) -> &Driver<T, L, C> {
+    pub fn driver(&self) -> &DriverIn<D, L, C> {
         &self.driver
     }
 
     /// The driver, for a caller that stops the informer or changes the transport.
-    pub fn driver_mut(&mut self) -> &mut Driver<T, L, C> {
+    pub fn driver_mut(&mut self) -> &mut DriverIn<D, L, C> {
         &mut self.driver
     }
 
@@ -196,20 +201,23 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
     }
 }
 
-impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + Unpin> Events<T, L, C> {
+/// Nothing in it is pinned.
+impl<D: Decode, L, C> Unpin for EventsIn<D, L, C> {}
+
+impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     /// The next event; `None` after [`until`](Self::until) has ended the stream. It is the stream's `next`, without an
     /// extension trait to import.
     ///
     /// No event is lost if the future is dropped before it is ready.
-    pub async fn next(&mut self) -> Option<Event<T>> {
+    pub async fn next(&mut self) -> Option<EventOf<D::Object>> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 }
 
-impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + Unpin> Stream for Events<T, L, C> {
-    type Item = Event<T>;
+impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> Stream for EventsIn<D, L, C> {
+    type Item = EventOf<D::Object>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event<T>>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<EventOf<D::Object>>> {
         let this = &mut *self;
         if this.budget.poll_spend(cx).is_pending() {
             return Poll::Pending;
@@ -217,10 +225,10 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + U
         let polled = this.driver.poll(this.clock.now(), cx);
         this.hold_outside();
         if let Poll::Ready(event) = polled {
-            if let Event::Failed(report) = &event {
+            if let EventOf::Failed(report) = &event {
                 this.board.0.note_failure(&report.failure);
             }
-            if matches!(event, Event::Synced | Event::Failed(_)) {
+            if matches!(event, EventOf::Synced | EventOf::Failed(_)) {
                 this.announce();
             }
             return Poll::Ready(Some(event));
@@ -248,7 +256,7 @@ impl Drop for Announced {
     }
 }
 
-impl<T, L, C> fmt::Debug for Events<T, L, C> {
+impl<D: Decode, L, C> fmt::Debug for EventsIn<D, L, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Events").field("clock", &self.clock).field("sleep", &self.sleep).finish_non_exhaustive()
     }

@@ -135,7 +135,7 @@ mod workers;
 pub use async_executor::Executor;
 pub use client::Client;
 pub use clock::{Clock, Outside, Sleep};
-pub use events::Events;
+pub use events::{Events, EventsIn};
 pub use outcome::Outcome;
 pub use run::run;
 pub use synced::{NotSynced, Synced};
@@ -144,8 +144,8 @@ pub use workers::{Workers, WorkersBuilder};
 
 #[doc(no_inline)]
 pub use listwatch_core::{
-    Driver, Event, Informer, InformerConfig, Instant, Key, ListerWatcher, Object, Resource, WorkQueue, api, cache,
-    decode, fifo, framing, informer, object, queue, reflector, request, storage, sync, text, time, transport,
+    Driver, Event, Informer, InformerConfig, Instant, Key, ListerWatcher, Object, Resource, Store, WorkQueue, api,
+    cache, decode, fifo, framing, informer, object, queue, reflector, request, storage, sync, text, time, transport,
 };
 #[cfg(feature = "file")]
 pub use listwatch_transport_file as file;

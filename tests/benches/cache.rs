@@ -4,13 +4,12 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use listwatch_core::cache::IndexId;
 use listwatch_core::fifo::Order;
-use listwatch_core::object::MetaBuilder;
+use listwatch_core::object::{MetaBuilder, ObjectHandle};
 use listwatch_core::{DeltaFifo, Indexer, Key, Object};
-use std::sync::Arc;
 
 const PODS: usize = 100_000;
 
-type Pod = Arc<Object<()>>;
+type Pod = ObjectHandle<()>;
 
 fn main() {
     divan::main();
@@ -22,8 +21,8 @@ fn pods() -> Vec<Pod> {
     let pod = |n| {
         builder.set_namespace(&format!("ns-{:03}", n % 100));
         builder.set_name(&format!("pod-{n:07}"));
-        builder.label("app", &format!("a{}", n % 1000));
-        Arc::new(Object { meta: builder.build().expect("it has a name"), value: () })
+        builder.add_label("app", &format!("a{}", n % 1000));
+        Object { meta: builder.build().expect("it has a name"), value: () }.into()
     };
     (0..PODS).map(pod).collect()
 }
@@ -32,9 +31,9 @@ fn pods() -> Vec<Pod> {
 fn indexer() -> (Indexer<Pod>, IndexId) {
     let mut indexer = Indexer::new();
     let by_namespace = indexer.add_index(|pod: &Pod, emit: &mut dyn FnMut(&str)| {
-        pod.meta.namespace().into_iter().for_each(emit);
+        pod.meta().namespace().into_iter().for_each(emit);
     });
-    indexer.add_index(|pod: &Pod, emit: &mut dyn FnMut(&str)| pod.meta.label("app").into_iter().for_each(emit));
+    indexer.add_index(|pod: &Pod, emit: &mut dyn FnMut(&str)| pod.meta().label("app").into_iter().for_each(emit));
     (indexer, by_namespace)
 }
 
@@ -109,10 +108,10 @@ fn list_by_key(bencher: Bencher<'_, '_>) {
 fn get(bencher: Bencher<'_, '_>) {
     let pods = pods();
     let (indexer, _) = full_indexer(&pods);
-    let keys: Vec<Key> = (0..PODS).map(|n| pods[n * 7919 % PODS].meta.key().clone()).collect();
+    let keys: Vec<Key> = (0..PODS).map(|n| pods[n * 7919 % PODS].key().clone()).collect();
     bencher.counter(ItemsCount::new(PODS)).bench_local(|| {
         for key in &keys {
-            black_box(indexer.object(key));
+            black_box(indexer.get(key));
         }
     });
 }

@@ -1,11 +1,11 @@
 //! What events amount to.
 
-use listwatch_core::{Event, Indexer, Object};
+use listwatch_core::object::{ObjectHandle, Uid};
+use listwatch_core::{Event, Indexer};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Uid and version of each key.
-pub type State = BTreeMap<String, (String, String)>;
+pub type State = BTreeMap<String, (Option<Uid>, String)>;
 
 /// What an informer has told, and the rules that it keeps in telling: for each key, (Added (Updated | Recreated)* Deleted)*.
 #[derive(Debug, Default)]
@@ -25,18 +25,18 @@ impl Told {
         match event {
             Event::Added { object, initial } => {
                 assert!(!(*initial && self.synced), "an object of the first list after all of them");
-                assert_eq!(self.tell(object), None, "{} is added twice", object.meta.key());
+                assert_eq!(self.tell(object), None, "{} is added twice", object.key());
             }
             Event::Updated { old, new } => {
-                assert_eq!(old.meta.uid(), new.meta.uid(), "updated, but another one");
+                assert_eq!(old.meta().uid(), new.meta().uid(), "updated, but another one");
                 assert_eq!(self.tell(new), Some(entry(old).1), "what is said to be old was not told");
             }
             Event::Recreated { old, new } => {
-                assert_ne!(old.meta.uid(), new.meta.uid(), "recreated, but the same");
+                assert_ne!(old.meta().uid(), new.meta().uid(), "recreated, but the same");
                 assert_eq!(self.tell(new), Some(entry(old).1), "what is said to be old was not told");
             }
             Event::Deleted { object, .. } => {
-                assert!(self.state.remove(&entry(object).0).is_some(), "{} was not there", object.meta.key());
+                assert!(self.state.remove(&entry(object).0).is_some(), "{} was not there", object.key());
             }
             Event::Synced => assert!(!std::mem::replace(&mut self.synced, true), "synced twice"),
             _ => {}
@@ -47,17 +47,17 @@ impl Told {
     ///
     /// # Panics
     /// Where it is not.
-    pub fn check<T>(&self, cache: &Indexer<Arc<Object<T>>>) {
-        assert_eq!(cache.iter().map(|object| entry(object)).collect::<State>(), self.state);
+    pub fn check<T>(&self, cache: &Indexer<ObjectHandle<T>>) {
+        assert_eq!(cache.iter().map(entry).collect::<State>(), self.state);
     }
 
-    fn tell<T>(&mut self, object: &Object<T>) -> Option<(String, String)> {
+    fn tell<T>(&mut self, object: &ObjectHandle<T>) -> Option<(Option<Uid>, String)> {
         let (key, state) = entry(object);
         self.state.insert(key, state)
     }
 }
 
-fn entry<T>(object: &Object<T>) -> (String, (String, String)) {
-    let meta = &object.meta;
-    (meta.key().to_string(), (meta.uid().to_owned(), meta.resource_version().to_owned()))
+fn entry<T>(object: &ObjectHandle<T>) -> (String, (Option<Uid>, String)) {
+    let meta = object.meta();
+    (meta.key().to_string(), (meta.uid(), meta.resource_version().to_owned()))
 }

@@ -1,4 +1,5 @@
-use alloc::string::String;
+use crate::object::Uid;
+use alloc::string::{String, ToString};
 use serde::Serialize;
 
 /// How the server deletes an object, and under which conditions (`meta/v1` `DeleteOptions`).
@@ -15,7 +16,7 @@ use serde::Serialize;
 #[non_exhaustive]
 pub struct DeleteOptions {
     /// If set, the server deletes the object only while it has this uid, and never its successor of the same name.
-    pub uid: Option<String>,
+    pub uid: Option<Uid>,
     /// If set, the server deletes the object only in this version.
     pub resource_version: Option<String>,
     /// The seconds that the object has to shut down; `None` for the default of its kind.
@@ -39,7 +40,7 @@ pub enum PropagationPolicy {
 impl DeleteOptions {
     /// Deletes the object only while it has this uid.
     #[must_use]
-    pub fn with_uid(mut self, uid: impl Into<String>) -> Self {
+    pub fn with_uid(mut self, uid: impl Into<Uid>) -> Self {
         self.uid = Some(uid.into());
         self
     }
@@ -67,7 +68,7 @@ impl DeleteOptions {
 
     /// The body of the request.
     pub(super) fn body(&self) -> impl Serialize + '_ {
-        let (uid, resource_version) = (self.uid.as_deref(), self.resource_version.as_deref());
+        let (uid, resource_version) = (self.uid.as_ref().map(Uid::to_string), self.resource_version.as_deref());
         let has_any = uid.is_some() || resource_version.is_some();
         DeleteBody {
             kind: "DeleteOptions",
@@ -96,7 +97,7 @@ struct DeleteBody<'a> {
 #[serde(rename_all = "camelCase")]
 struct Preconditions<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    uid: Option<&'a str>,
+    uid: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_version: Option<&'a str>,
 }

@@ -74,7 +74,7 @@ fn a_deletion_has_the_conditions_that_it_was_given() {
     let body = |deletion: &DeleteOptions| shown(pods().delete("a", deletion).request().unwrap()).2;
     assert_eq!(body(&DeleteOptions::default()), r#"{"kind":"DeleteOptions","apiVersion":"v1"}"#);
     let strict = DeleteOptions {
-        uid: Some("u".to_string()),
+        uid: Some("u".into()),
         resource_version: Some("7".to_string()),
         grace_period_seconds: Some(0),
         propagation: Some(PropagationPolicy::Foreground),

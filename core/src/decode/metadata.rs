@@ -1,5 +1,5 @@
 use super::text::Text;
-use crate::object::{MetaBuilder, OwnerReference};
+use crate::object::{MetaBuilder, OwnerReference, Uid};
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What decoding keeps beyond what the machines and most controllers need. Nothing, by default: `managedFields` alone is
-/// almost half of a typical object.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What decoding keeps beyond what the machines and most controllers need, and how large an object may be. By default
+/// it keeps nothing more: `managedFields` alone is almost half of a typical object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecodeOptions {
     /// `metadata.annotations`, in [`Meta`](crate::Meta), which otherwise says that it does not know them. A decoded type
@@ -18,6 +18,15 @@ pub struct DecodeOptions {
     /// `metadata.managedFields`, in the decoded type. Without this the type sees no such field, as if the server had
     /// left it out; [`Meta`](crate::Meta) never has it.
     pub managed_fields: bool,
+    /// How many bytes the JSON of one object may have: 8 MiB by default. [`Json`](super::Json) skips a larger one
+    /// without storing it, and reports it. A [`Decoder`](super::Decoder), which is given frames, does not look at this.
+    pub frame_limit: usize,
+}
+
+impl Default for DecodeOptions {
+    fn default() -> Self {
+        Self { annotations: false, managed_fields: false, frame_limit: 8 << 20 }
+    }
 }
 
 /// The metadata of the object that is being read.
@@ -99,20 +108,20 @@ impl Metadata {
             Field::ResourceVersion => builder.set_resource_version(text(json)?.as_str()),
             Field::DeletionTimestamp => builder.set_deletion_timestamp(text(json)?.as_str()),
             Field::Generation => builder.set_generation(serde_json::from_str(json)?),
-            Field::Labels => pairs(json, |name, value| builder.label(name, value))?,
+            Field::Labels => pairs(json, |name, value| builder.add_label(name, value))?,
             Field::Annotations => pairs(json, |name, value| {
                 *initial_events_end |= *bookmark && name == INITIAL_EVENTS_END && value == "true";
                 if keep.annotations {
-                    builder.annotation(name, value);
+                    builder.add_annotation(name, value);
                 }
             })?,
             Field::OwnerReferences => {
                 let owners: Vec<Owner<'_>> = serde_json::from_str(json)?;
-                owners.iter().for_each(|owner| builder.owner(owner.reference()));
+                owners.iter().for_each(|owner| builder.add_owner_reference(&owner.reference()));
             }
             Field::Finalizers => {
                 let finalizers: Vec<Text<'_>> = serde_json::from_str(json)?;
-                finalizers.iter().for_each(|finalizer| builder.finalizer(finalizer.as_str()));
+                finalizers.iter().for_each(|finalizer| builder.add_finalizer(finalizer.as_str()));
             }
         }
         Ok(())
@@ -122,7 +131,7 @@ impl Metadata {
     fn on_again(&mut self, field: Field) {
         match field {
             Field::Labels => self.builder.clear_labels(),
-            Field::OwnerReferences => self.builder.clear_owners(),
+            Field::OwnerReferences => self.builder.clear_owner_references(),
             Field::Finalizers => self.builder.clear_finalizers(),
             Field::Annotations => {
                 self.builder.clear_annotations();
@@ -196,6 +205,7 @@ impl Owner<'_> {
     fn reference(&self) -> OwnerReference<'_> {
         let [api_version, kind, name, uid] = [&self.api_version, &self.kind, &self.name, &self.uid]
             .map(|text| text.as_ref().map(Text::as_str).unwrap_or_default());
+        let uid = (!uid.is_empty()).then(|| Uid::from(uid));
         OwnerReference {
             api_version,
             kind,

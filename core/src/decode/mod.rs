@@ -1,5 +1,7 @@
 //! From JSON to objects, in one pass.
 
+mod answer;
+mod json;
 mod list;
 mod metadata;
 mod raw;
@@ -7,12 +9,16 @@ mod readable;
 mod status;
 mod tee;
 mod text;
+mod versioned;
 mod watch;
 
+pub use answer::{Decode, Ending, Part};
+pub use json::Json;
 pub use list::ListMeta;
 pub use metadata::DecodeOptions;
 pub use raw::{MetadataOnly, Raw};
 pub use status::Status;
+pub use versioned::Versioned;
 pub use watch::Change;
 
 use crate::object::{Key, Object};
@@ -75,9 +81,9 @@ pub enum WatchEvent<T> {
 
 /// A frame that holds no `T`, with what could be read of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DecodeError {
+pub struct DecodeError<K = Key> {
     /// The object's key.
-    pub key: Option<Key>,
+    pub key: Option<K>,
     /// The object's version.
     pub version: Option<Arc<str>>,
     /// What happened to the object; `None` in a list.
@@ -212,7 +218,7 @@ impl Decoder {
     }
 }
 
-impl fmt::Display for DecodeError {
+impl<K: fmt::Display> fmt::Display for DecodeError<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = Printable::new(&self.error);
         match &self.key {
@@ -222,7 +228,7 @@ impl fmt::Display for DecodeError {
     }
 }
 
-impl core::error::Error for DecodeError {}
+impl<K: fmt::Debug + fmt::Display> core::error::Error for DecodeError<K> {}
 
 fn utf8(frame: &[u8]) -> Result<&str, String> {
     core::str::from_utf8(frame).map_err(|error| error.to_string())

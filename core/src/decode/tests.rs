@@ -35,7 +35,7 @@ fn item<T: DeserializeOwned>(frame: &str) -> Object<T> {
 }
 
 fn assert_metadata(meta: &crate::object::Meta) {
-    assert_eq!((meta.key().as_str(), meta.uid(), meta.resource_version()), ("team-0/web-1", "u-1", "7"));
+    assert_eq!((meta.key().as_str(), meta.uid(), meta.resource_version()), ("team-0/web-1", Some("u-1".into()), "7"));
     assert_eq!(meta.labels().collect::<Vec<_>>(), [("app", "web"), ("größe", "ä")]);
     assert_eq!(meta.owner_references().map(|owner| owner.name).collect::<Vec<_>>(), ["web"]);
     assert_eq!((meta.generation(), meta.finalizers().collect::<Vec<_>>()), (2, Vec::from(["f"])));
@@ -127,7 +127,7 @@ fn annotations_that_were_not_kept_looked_like_none() {
 
 #[test]
 fn managed_fields_and_annotations_are_kept_on_request() {
-    let keep = DecodeOptions { annotations: true, managed_fields: true };
+    let keep = DecodeOptions { annotations: true, managed_fields: true, ..DecodeOptions::default() };
     let frame = event("ADDED", POD);
     let event = Decoder::new(keep).watch_event::<Value>(frame.as_bytes()).unwrap();
     let WatchEvent::Object(Change::Added, object) = event else { panic!("no object") };
@@ -162,7 +162,7 @@ fn only_the_decoder_makes_raw() {
 fn the_type_of_an_event_may_come_behind_its_object() {
     let frame = format!(r#"{{"object":{POD},"type":"DELETED"}}"#);
     let event = Decoder::default().watch_event::<Value>(frame.as_bytes()).unwrap();
-    assert!(matches!(event, WatchEvent::Object(Change::Deleted, object) if object.meta.uid() == "u-1"));
+    assert!(matches!(event, WatchEvent::Object(Change::Deleted, object) if object.meta.uid() == Some("u-1".into())));
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn fields_that_came_twice_in_the_metadata_added_up() {
         assert_eq!(meta.labels().collect::<Vec<_>>(), [("k", "2")]);
         assert_eq!(meta.annotations().unwrap().collect::<Vec<_>>(), [("n", "2")]);
         assert_eq!(meta.finalizers().collect::<Vec<_>>(), ["g"]);
-        assert_eq!(meta.owner_references().map(|owner| owner.uid).collect::<Vec<_>>(), ["u-2"]);
+        assert_eq!(meta.owner_references().map(|owner| owner.uid).collect::<Vec<_>>(), [Some("u-2".into())]);
     }
     let seen: Value = raw.value.decode().unwrap();
     assert_eq!((&seen, &seen["metadata"]["labels"]), (&value.value, &json!({ "k": "2" })));

@@ -1,23 +1,23 @@
 //! The pump between an informer and a transport, for any executor or none.
 
-use super::{Event, Informer};
+use super::{EventOf, InformerIn};
 use crate::cache::{Cache, Indexer};
-use crate::object::Object;
+use crate::decode::{Decode, Json};
+use crate::object::ObjectHandle;
 use crate::reflector::Action;
+use crate::storage::Keyed;
 use crate::time::{Instant, earliest};
 use crate::transport::{Incoming, ListerWatcher, ReadContext};
-use alloc::sync::Arc;
 use core::fmt;
 use core::task::{Context, Poll};
-use serde::de::DeserializeOwned;
 
-/// Connects an [`Informer`] to a [`ListerWatcher`].
+/// Connects an [`Informer`](super::Informer) to a [`ListerWatcher`].
 ///
 /// It holds no task, thread or timer. Under an executor, [`poll`](Self::poll) it in a task together with a timer set to
 /// [`poll_timeout`](Self::poll_timeout); without one, call it in a loop with `Waker::noop()` and wait between the
 /// calls; in a test, set `now` to `poll_timeout` instead of waiting.
-pub struct Driver<T, L, C = Indexer<Arc<Object<T>>>> {
-    informer: Informer<T, C>,
+pub struct DriverIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
+    informer: InformerIn<D, C>,
     transport: L,
     /// When the transport said it has more.
     idle_until: Option<Instant>,
@@ -25,30 +25,33 @@ pub struct Driver<T, L, C = Indexer<Arc<Object<T>>>> {
     is_pending: bool,
 }
 
-/// How many times the transport is asked in one [`Driver::poll`], so that others get their turn.
+/// A [`DriverIn`] of an [`Informer`](super::Informer) of `T`.
+pub type Driver<T, L, C = Indexer<ObjectHandle<T>>> = DriverIn<Json<T>, L, C>;
+
+/// How many times the transport is asked in one [`DriverIn::poll`], so that others get their turn.
 const BUDGET: usize = 64;
 
-/// What came of one [`Driver::pump`].
+/// What came of one [`DriverIn::pump`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pumped {
     /// Something came in, or went out; there may be more.
     Progress,
-    /// Nothing to do until the transport wakes its caller, or [`Driver::poll_timeout`] has come.
+    /// Nothing to do until the transport wakes its caller, or [`DriverIn::poll_timeout`] has come.
     Waiting,
     /// Events are to be taken before anything more is read.
     Backpressure,
 }
 
-impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Driver<T, L, C> {
+impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> DriverIn<D, L, C> {
     /// Connects the two. The informer begins when it is told to; see [`informer_mut`](Self::informer_mut).
     #[must_use]
-    pub fn new(informer: Informer<T, C>, transport: L) -> Self {
+    pub fn new(informer: InformerIn<D, C>, transport: L) -> Self {
         Self { informer, transport, idle_until: None, is_pending: false }
     }
 
     /// The next event, as far as it can be had at `now`. Pending means that the task of `cx` is woken by the transport,
     /// and that it is to be polled again when [`poll_timeout`](Self::poll_timeout) has come.
-    pub fn poll(&mut self, now: Instant, cx: &mut Context<'_>) -> Poll<Event<T>> {
+    pub fn poll(&mut self, now: Instant, cx: &mut Context<'_>) -> Poll<EventOf<D::Object>> {
         for _ in 0..BUDGET {
             if let Some(event) = self.informer.poll_event() {
                 return Poll::Ready(event);
@@ -106,12 +109,12 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Driver<T, 
 
     /// The informer.
     #[must_use]
-    pub fn informer(&self) -> &Informer<T, C> {
+    pub fn informer(&self) -> &InformerIn<D, C> {
         &self.informer
     }
 
     /// The informer, to start and stop it, and to add indexes.
-    pub fn informer_mut(&mut self) -> &mut Informer<T, C> {
+    pub fn informer_mut(&mut self) -> &mut InformerIn<D, C> {
         &mut self.informer
     }
 
@@ -127,7 +130,7 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Driver<T, 
     }
 }
 
-impl<T, L, C> fmt::Debug for Driver<T, L, C> {
+impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, L, C> fmt::Debug for DriverIn<D, L, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Driver")
             .field("informer", &self.informer)

@@ -1,41 +1,46 @@
 use crate::decode::DecodeError;
-use crate::object::{Key, Object};
+use crate::object::ObjectHandle;
 use crate::reflector::FailureReport;
-use alloc::sync::Arc;
-use core::fmt;
+use crate::storage::Keyed;
 
-/// What an [`Informer`](crate::Informer) tells. The cache is as new as the event when it is told.
+/// What an [`Informer`](crate::Informer) of `T` tells.
 ///
-/// Events share their objects with the cache: a clone copies handles, and `T` need not be `Clone`. [`Debug`](fmt::Debug)
-/// shows an object by its key, uid and version.
-#[derive(PartialEq)]
+/// A clone copies handles, and `T` need not be `Clone`. [`Debug`](core::fmt::Debug) shows an object by its key, uid and
+/// version.
+pub type Event<T> = EventOf<ObjectHandle<T>>;
+
+/// What an [informer](crate::informer::InformerIn) tells of objects whose handle is `V`; use it as [`Event`]. The cache
+/// is as new as the event when it is told.
+///
+/// Events share their objects with the cache.
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Event<T> {
+pub enum EventOf<V: Keyed> {
     /// An object is there that was not in the cache.
     Added {
         /// The object.
-        object: Arc<Object<T>>,
+        object: V,
         /// It was there from the start: it is part of the first list.
         initial: bool,
     },
     /// An object that was in the cache was reported again, changed or not.
     Updated {
         /// What the cache had.
-        old: Arc<Object<T>>,
+        old: V,
         /// What it has now.
-        new: Arc<Object<T>>,
+        new: V,
     },
     /// An object was deleted and another one created under its name (client-go reports an update).
     Recreated {
         /// The one that is gone.
-        old: Arc<Object<T>>,
+        old: V,
         /// The one that is there now.
-        new: Arc<Object<T>>,
+        new: V,
     },
     /// An object is gone from the cache.
     Deleted {
         /// Its final state, or where that was missed, the last one that was seen.
-        object: Arc<Object<T>>,
+        object: V,
         /// Whether the deletion was seen; otherwise a list no longer had the object (client-go
         /// `DeletedFinalStateUnknown`).
         final_state_known: bool,
@@ -44,15 +49,15 @@ pub enum Event<T> {
     Synced,
     /// An object could not be decoded. The cache keeps what it last knew of it, unless this is its
     /// deletion.
-    Undecodable(DecodeError),
+    Undecodable(DecodeError<V::Key>),
     /// A request failed. The reflector goes on as the reaction says.
     Failed(FailureReport),
 }
 
-impl<T> Event<T> {
+impl<V: Keyed> EventOf<V> {
     /// The object that the event is about.
     #[must_use]
-    pub fn object(&self) -> Option<&Arc<Object<T>>> {
+    pub fn object(&self) -> Option<&V> {
         match self {
             Self::Added { object, .. } | Self::Deleted { object, .. } => Some(object),
             Self::Updated { new, .. } | Self::Recreated { new, .. } => Some(new),
@@ -62,46 +67,7 @@ impl<T> Event<T> {
 
     /// The key to enqueue for this event.
     #[must_use]
-    pub fn key(&self) -> Option<&Key> {
-        self.object().map(|object| object.meta.key())
-    }
-}
-
-impl<T> Clone for Event<T> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Added { object, initial } => Self::Added { object: Arc::clone(object), initial: *initial },
-            Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
-            Self::Recreated { old, new } => Self::Recreated { old: Arc::clone(old), new: Arc::clone(new) },
-            Self::Deleted { object, final_state_known } => {
-                Self::Deleted { object: Arc::clone(object), final_state_known: *final_state_known }
-            }
-            Self::Synced => Self::Synced,
-            Self::Undecodable(undecodable) => Self::Undecodable(undecodable.clone()),
-            Self::Failed(failed) => Self::Failed(failed.clone()),
-        }
-    }
-}
-
-impl<T> fmt::Debug for Event<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut changed = |name, old: &Object<T>, new: &Object<T>| {
-            f.debug_struct(name).field("old", &old.meta).field("new", &new.meta).finish()
-        };
-        match self {
-            Self::Updated { old, new } => changed("Updated", old, new),
-            Self::Recreated { old, new } => changed("Recreated", old, new),
-            Self::Added { object, initial } => {
-                f.debug_struct("Added").field("object", &object.meta).field("initial", initial).finish()
-            }
-            Self::Deleted { object, final_state_known } => f
-                .debug_struct("Deleted")
-                .field("object", &object.meta)
-                .field("final_state_known", final_state_known)
-                .finish(),
-            Self::Synced => f.write_str("Synced"),
-            Self::Undecodable(undecodable) => f.debug_tuple("Undecodable").field(undecodable).finish(),
-            Self::Failed(failed) => f.debug_tuple("Failed").field(failed).finish(),
-        }
+    pub fn key(&self) -> Option<&V::Key> {
+        self.object().map(Keyed::key)
     }
 }

@@ -2,26 +2,26 @@
 
 mod driver;
 mod event;
-mod intake;
 mod progress;
 mod reading;
 mod status;
 
-pub use driver::{Driver, Pumped};
-pub use event::Event;
+pub use driver::{Driver, DriverIn, Pumped};
+pub use event::{Event, EventOf};
 pub use status::InformerStatus;
 
 use crate::cache::{Cache, IndexId, Indexer};
-use crate::decode::{DecodeError, DecodeOptions};
+#[cfg(feature = "std")]
+use crate::cache::{Store, StoreWriter};
+use crate::decode::{Decode, DecodeError, DecodeOptions, Json, Versioned};
 use crate::fifo::{Delta, DeltaFifo, Order, Popped};
-use crate::object::Object;
+use crate::object::ObjectHandle;
 use crate::reflector::{Action, Answer, Input, Phase, Reflector, ReflectorConfig};
-use crate::request::Resource;
+use crate::request::{RequestId, Resource};
+use crate::storage::Keyed;
 use crate::time::Instant;
 use crate::transport::{Incoming, TransportError};
-use alloc::sync::Arc;
 use core::fmt;
-use intake::Intake;
 use progress::Progress;
 use serde::de::DeserializeOwned;
 
@@ -57,16 +57,22 @@ use serde::de::DeserializeOwned;
 ///
 /// // The change is in the cache before it is told; then the informer asks for what comes next.
 /// let Some(Event::Added { object, initial: true }) = informer.poll_event() else { unreachable!() };
-/// assert_eq!(informer.cache().object("web-1"), Some(&object));
+/// assert_eq!(informer.cache().get("web-1"), Some(&object));
 /// assert_eq!(informer.poll_event(), Some(Event::Synced));
 /// assert!(matches!(informer.poll_action(), Some(Action::Open(_, watch)) if watch.to_string().contains("watch=1")));
 /// ```
 ///
-/// The cache `C` is an [`Indexer`] inside of the informer, or something that shares one ([`Cache`]).
-pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
+/// The decoder `D` turns the bytes of answers into objects: [`Json`] in an [`Informer`], or one of the caller's
+/// ([`Decode`]). The cache `C` is an [`Indexer`] inside of the informer, or the writer of a
+/// store that others read ([`shared`](Self::shared), [`Cache`]).
+pub struct InformerIn<D: Decode, C = Indexer<<D as Decode>::Object>> {
     reflector: Reflector,
-    intake: Intake,
-    fifo: DeltaFifo<Arc<Object<T>>>,
+    decoder: D,
+    /// The request whose answer is read, or was read last.
+    id: RequestId,
+    /// The answer to `id` has begun and is with the decoder.
+    reading: bool,
+    fifo: DeltaFifo<D::Object>,
     cache: C,
     queue_limit: usize,
     max_list_bytes: usize,
@@ -76,10 +82,16 @@ pub struct Informer<T, C = Indexer<Arc<Object<T>>>> {
     closing: Option<Result<(), TransportError>>,
     /// Reading had stopped until events were taken; when that was is not known before the next `now`.
     blocked: bool,
-    undecodable: Option<DecodeError>,
+    undecodable: Option<DecodeError<KeyOf<D>>>,
     told_synced: bool,
     now: Instant,
 }
+
+/// An [`InformerIn`] that decodes JSON into objects of any type `T` that serde can read.
+pub type Informer<T, C = Indexer<ObjectHandle<T>>> = InformerIn<Json<T>, C>;
+
+/// The type of the keys by which a decoder's objects are found.
+type KeyOf<D> = <<D as Decode>::Object as Keyed>::Key;
 
 /// How an [`Informer`] goes about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,10 +101,8 @@ pub struct InformerConfig {
     pub reflector: ReflectorConfig,
     /// In which order notifications come.
     pub order: Order,
-    /// What decoding keeps beyond what the machines need.
-    pub keep: DecodeOptions,
-    /// How many bytes one object may have at most; a larger one is skipped and reported.
-    pub frame_limit: usize,
+    /// What decoding keeps, and how large an object may be. [`InformerIn::with_decoder`] does not look at this.
+    pub decode: DecodeOptions,
     /// How many deltas may wait before nothing more is read. A list may be as long as
     /// [`max_list_bytes`](Self::max_list_bytes) allows.
     pub queue_limit: usize,
@@ -111,8 +121,7 @@ impl Default for InformerConfig {
         Self {
             reflector: ReflectorConfig::default(),
             order: Order::Arrival,
-            keep: DecodeOptions::default(),
-            frame_limit: 8 << 20,
+            decode: DecodeOptions::default(),
             queue_limit: 10_000,
             max_list_bytes: 2 << 30,
             queue_bytes: 64 << 20,
@@ -120,21 +129,57 @@ impl Default for InformerConfig {
     }
 }
 
-impl<T: DeserializeOwned> Informer<T> {
-    /// An informer of `resource` with a cache of its own. It does nothing before [`start`](Informer::start).
+impl<T: DeserializeOwned> InformerIn<Json<T>> {
+    /// An informer of `resource` with a cache for its owner alone, without a lock. It does nothing before
+    /// [`start`](InformerIn::start).
     #[must_use]
     pub fn new(resource: Resource, config: InformerConfig) -> Self {
-        Self::with_cache(resource, config, config.reflector.seed.map_or_else(Indexer::new, Indexer::with_seed))
+        Self::with_cache(resource, config, indexer(config.reflector.seed))
+    }
+
+    /// An informer of `resource`, and the store in which other tasks and threads read its cache. The informer alone writes
+    /// to it (client-go `NewSharedIndexInformer` and its lister).
+    ///
+    /// ```
+    /// use listwatch_core::decode::Raw;
+    /// use listwatch_core::{Informer, InformerConfig, Key, Resource};
+    ///
+    /// let (mut informer, pods) = Informer::<Raw>::shared(Resource::named("v1/pods")?, InformerConfig::default());
+    /// let by_app = informer.add_index(|pod, emit| pod.meta().label("app").into_iter().for_each(emit));
+    ///
+    /// // A worker has a clone of the store.
+    /// let pods = pods.clone();
+    /// assert!(pods.get("team-0/web-1").is_none(), "nothing has been listed yet");
+    /// assert_eq!(pods.by_index(by_app, "web").len(), 0);
+    /// # Ok::<(), listwatch_core::request::ParseResourceError>(())
+    /// ```
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn shared(resource: Resource, config: InformerConfig) -> (Informer<T, StoreWriter<T>>, Store<T>) {
+        let writer = StoreWriter::new(indexer(config.reflector.seed));
+        let store = writer.store();
+        (Informer::with_cache(resource, config, writer), store)
     }
 }
 
-impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
-    /// An informer of `resource` that keeps `cache` up to date, which it alone may write to.
+impl<T: DeserializeOwned, C: Cache<ObjectHandle<T>>> InformerIn<Json<T>, C> {
+    /// An informer of `resource` that keeps `cache` up to date: an [`Indexer`] with indexes, the writer of a store behind
+    /// a lock of the caller's choice, or the caller's own [`Cache`].
     #[must_use]
     pub fn with_cache(resource: Resource, config: InformerConfig, cache: C) -> Self {
+        Self::with_decoder(resource, config, Json::new(config.decode), cache)
+    }
+}
+
+impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
+    /// An informer of `resource` that reads answers with `decoder` and keeps `cache` up to date.
+    #[must_use]
+    pub fn with_decoder(resource: Resource, config: InformerConfig, decoder: D, cache: C) -> Self {
         Self {
             reflector: Reflector::new(resource, config.reflector),
-            intake: Intake::new(config.keep, config.frame_limit),
+            decoder,
+            id: RequestId::default(),
+            reading: false,
             fifo: DeltaFifo::with_seed(config.order, config.reflector.seed.unwrap_or_default()),
             cache,
             queue_limit: config.queue_limit.max(1),
@@ -167,13 +212,13 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     /// Ends what is open. What is queued can still be told; the cache stays as it is.
     pub fn stop(&mut self, now: Instant) {
         self.steer(now, Input::Stop);
-        self.intake.finish();
+        self.reading = false;
         self.closing = None;
     }
 
     /// Room for the bytes that come next; [`Incoming::Data`] says how many were written to its front.
     pub fn space(&mut self) -> &mut [u8] {
-        self.intake.space()
+        self.decoder.space()
     }
 
     /// Whether more may be read. Where not, events are to be taken first.
@@ -189,7 +234,9 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         match incoming {
             Incoming::Head { id, head } => self.on_head(now, id, &head),
             Incoming::Data { id, len } => {
-                self.intake.take(id, len);
+                if self.reading && id == self.id {
+                    self.decoder.take(len);
+                }
                 self.answer(now, id, Answer::Data(len));
             }
             Incoming::End { id } => self.on_closed(id, Ok(())),
@@ -227,7 +274,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     ///
     /// If an index function panics over a change, that change stays the next one, and the cache is as it was.
     #[must_use]
-    pub fn poll_event(&mut self) -> Option<Event<T>> {
+    pub fn poll_event(&mut self) -> Option<EventOf<D::Object>> {
         loop {
             if let Some(event) = self.notice() {
                 return Some(event);
@@ -242,17 +289,15 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         }
     }
 
-    /// The cache.
+    /// The cache, for reading: writing takes the informer's own access.
     #[must_use]
     pub fn cache(&self) -> &C {
         &self.cache
     }
 
-    /// Adds an index to the cache; see [`Indexer::add_index`].
-    pub fn add_index(
-        &mut self,
-        values: impl Fn(&Arc<Object<T>>, &mut dyn FnMut(&str)) + Send + Sync + 'static,
-    ) -> IndexId {
+    /// Adds an index to the cache, before the start or after it; see [`Indexer::add_index`]. The id serves every reader of
+    /// the cache.
+    pub fn add_index(&mut self, values: impl Fn(&D::Object, &mut dyn FnMut(&str)) + Send + Sync + 'static) -> IndexId {
         self.cache.write(|cache| cache.add_index(values))
     }
 
@@ -286,43 +331,38 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     }
 
     /// Whatever is not about one object.
-    fn notice(&mut self) -> Option<Event<T>> {
+    fn notice(&mut self) -> Option<EventOf<D::Object>> {
         // Nothing is read while an undecodable object waits to be told, so a failure is the older of the two.
         if let Some(failed) = self.reflector.poll_failure() {
-            return Some(Event::Failed(failed));
+            return Some(EventOf::Failed(failed));
         }
         if let Some(undecodable) = self.undecodable.take() {
             self.advance(self.now);
-            return Some(Event::Undecodable(undecodable));
+            return Some(EventOf::Undecodable(undecodable));
         }
         let synced = !self.told_synced && self.fifo.has_synced();
         self.told_synced |= synced;
-        synced.then_some(Event::Synced)
+        synced.then_some(EventOf::Synced)
     }
 
     /// The object as it is held already, if it has not changed: a relist costs memory for what changed only.
-    fn shared(&self, object: Object<T>) -> Arc<Object<T>> {
-        let same = |held: &Arc<Object<T>>| held.meta.is_same_state(&object.meta);
-        self.newest(object.meta.key()).filter(same).unwrap_or_else(|| Arc::new(object))
+    fn held_or(&self, object: D::Object) -> D::Object {
+        self.newest(object.key()).filter(|held| held.is_same_state(&object)).unwrap_or(object)
     }
 
     /// The newest state of an object, queued or in the cache.
-    fn newest(&self, key: &crate::object::Key) -> Option<Arc<Object<T>>> {
-        self.fifo.newest(key).cloned().or_else(|| self.cache.read(|cache| cache.object(key).cloned()))
+    fn newest(&self, key: &KeyOf<D>) -> Option<D::Object> {
+        self.fifo.newest(key).cloned().or_else(|| self.cache.read(|cache| cache.get(key).cloned()))
     }
 
     /// Brings the cache up to date with the next delta, which stays queued until that is done. What the cache had comes
     /// back; `None` if nothing is queued.
-    fn apply(&mut self) -> Option<Option<Arc<Object<T>>>> {
-        let delta = self.fifo.front()?;
-        let object = delta.object();
-        Some(self.cache.write(|cache| {
-            if delta.is_deletion() { cache.remove(object.meta.key()) } else { cache.insert(Arc::clone(object)) }
-        }))
+    fn apply(&mut self) -> Option<Option<D::Object>> {
+        self.fifo.front().map(|delta| self.cache.apply(delta))
     }
 }
 
-impl<T, C> fmt::Debug for Informer<T, C> {
+impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, C> fmt::Debug for InformerIn<D, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Informer")
             .field("reflector", &self.reflector)
@@ -335,18 +375,23 @@ impl<T, C> fmt::Debug for Informer<T, C> {
     }
 }
 
+/// An empty cache.
+fn indexer<V: Keyed>(seed: Option<u64>) -> Indexer<V> {
+    seed.map_or_else(Indexer::new, Indexer::with_seed)
+}
+
 /// What a delta amounts to where the cache had `known`.
-fn told<T>(popped: Popped<Arc<Object<T>>>, known: Option<Arc<Object<T>>>) -> Option<Event<T>> {
+fn told<V: Versioned>(popped: Popped<V>, known: Option<V>) -> Option<EventOf<V>> {
     let (final_state_known, initial) = (!matches!(popped.delta, Delta::Tombstone(_)), popped.initial);
     if popped.delta.is_deletion() {
         let object = popped.delta.into_object();
-        return known.map(|_| Event::Deleted { object, final_state_known });
+        return known.map(|_| EventOf::Deleted { object, final_state_known });
     }
     let new = popped.delta.into_object();
     Some(match known {
-        None => Event::Added { object: new, initial },
-        Some(old) if old.meta.uid() != new.meta.uid() => Event::Recreated { old, new },
-        Some(old) => Event::Updated { old, new },
+        None => EventOf::Added { object: new, initial },
+        Some(old) if !old.is_same_object(&new) => EventOf::Recreated { old, new },
+        Some(old) => EventOf::Updated { old, new },
     })
 }
 

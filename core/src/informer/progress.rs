@@ -1,6 +1,7 @@
 //! How far an informer has come, and what it is doing.
 
-use super::{Informer, InformerStatus};
+use super::{InformerIn, InformerStatus};
+use crate::decode::Decode;
 use crate::reflector::{Outage, Phase};
 use crate::time::Instant;
 use alloc::collections::VecDeque;
@@ -51,7 +52,7 @@ impl Progress {
     }
 }
 
-impl<T, C> Informer<T, C> {
+impl<D: Decode, C> InformerIn<D, C> {
     /// What the informer is doing at `now`.
     #[must_use]
     pub fn status(&self, now: Instant) -> InformerStatus {

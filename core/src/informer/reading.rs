@@ -1,33 +1,32 @@
 //! What becomes of what comes in: each part of an answer, in its order.
 
-use super::Informer;
-use super::intake::{Ending, Part};
+use super::{InformerIn, KeyOf};
 use crate::cache::Cache;
-use crate::decode::{Change, DecodeError, WatchEvent};
-use crate::object::Object;
+use crate::decode::{Change, Decode, DecodeError, Ending, Part, Versioned};
 use crate::reflector::{Answer, Failure, Input, Step};
 use crate::request::RequestId;
+use crate::storage::Keyed;
 use crate::time::Instant;
 use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
-use alloc::sync::Arc;
-use serde::de::DeserializeOwned;
 
 /// What a staged object costs beside its own bytes: its metadata, its places in queue and cache.
 const BESIDE: usize = 512;
 
-impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
+impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     pub(super) fn on_head(&mut self, now: Instant, id: RequestId, head: &ResponseHead) {
         if let Some(query) = self.reflector.open_query(id) {
             self.closing = None;
-            self.intake.start(id, query, head);
+            (self.id, self.reading) = (id, true);
+            self.decoder.start(query, head);
             self.answer(now, id, Answer::Head(head));
         }
     }
 
     pub(super) fn on_closed(&mut self, id: RequestId, result: Result<(), TransportError>) {
         if self.reflector.open_query(id).is_some() {
-            if self.intake.id() != id {
-                self.intake.forget(id);
+            if self.id != id {
+                // It ended before it began.
+                (self.id, self.reading) = (id, false);
             }
             self.closing = Some(result);
         }
@@ -42,16 +41,16 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
 
     fn read_on(&mut self) {
         while self.wants_input() {
-            match self.intake.next_part() {
-                Some(Part::Item(item)) => self.on_item(item),
-                Some(Part::Event(event)) => self.on_event(event),
-                Some(Part::NotAList) => self.on_broken(Failure::NotAList),
-                None => {
-                    self.on_all_read();
-                    return self.note_received();
-                }
+            let part = if self.reading { self.decoder.next_part() } else { None };
+            let is_last = part.is_none();
+            match part {
+                Some(part) => self.on_part(part),
+                None => self.on_all_read(),
             }
             self.note_received();
+            if is_last {
+                return;
+            }
         }
     }
 
@@ -63,48 +62,39 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         }
     }
 
-    fn on_item(&mut self, item: Result<Object<T>, DecodeError>) {
-        match item {
-            Ok(object) if self.place(object.meta.resource_version(), None) == Step::Stage => {
-                let object = self.shared(object);
-                self.fifo.stage(object);
-                self.note_staged();
+    fn on_part(&mut self, part: Part<D::Object>) {
+        match part {
+            Part::Item(object) => self.on_item(object),
+            Part::Event(change, object) => self.on_event(change, object),
+            Part::Bookmark { version, initial_events_end } => {
+                self.answer(self.now, self.id, Answer::Bookmark { version: &version, initial_events_end });
             }
-            Ok(_) => {}
-            Err(undecodable) => self.on_undecodable(undecodable),
+            Part::Error(status) => self.on_broken(Failure::StreamError(status.into())),
+            Part::Undecodable(undecodable) => self.on_undecodable(undecodable),
+            Part::NotAList => self.on_broken(Failure::NotAList),
         }
     }
 
-    fn on_event(&mut self, event: Result<WatchEvent<T>, DecodeError>) {
-        match event {
-            Ok(WatchEvent::Object(change, object)) => {
-                let step = self.place(object.meta.resource_version(), Some(change));
-                self.on_change(step, change, object);
-            }
-            Ok(WatchEvent::Bookmark { version, initial_events_end }) => {
-                let bookmark = Answer::Bookmark { version: &version, initial_events_end };
-                self.answer(self.now, self.intake.id(), bookmark);
-            }
-            Ok(WatchEvent::Error(status)) => self.on_broken(Failure::StreamError(status.into())),
-            Err(undecodable) => self.on_undecodable(undecodable),
+    fn on_item(&mut self, object: D::Object) {
+        if self.place(object.resource_version(), None) == Step::Stage {
+            let object = self.held_or(object);
+            self.fifo.stage(object);
+            self.note_staged();
         }
     }
 
-    fn on_change(&mut self, step: Step, change: Change, object: Object<T>) {
-        let object = match step {
-            Step::Stage if change == Change::Deleted => return self.fifo.unstage(object.meta.key()),
-            Step::Stage => self.shared(object),
-            Step::Apply => Arc::new(object),
-            Step::Nothing | Step::Commit | Step::Discard => return,
-        };
-        match (step, change) {
-            (Step::Stage, _) => {
+    fn on_event(&mut self, change: Change, object: D::Object) {
+        match (self.place(object.resource_version(), Some(change)), change) {
+            (Step::Stage, Change::Deleted) => self.fifo.unstage(object.key()),
+            (Step::Stage, Change::Added | Change::Modified) => {
+                let object = self.held_or(object);
                 self.fifo.restage(object);
                 self.note_staged();
             }
-            (_, Change::Added) => self.fifo.add(object),
-            (_, Change::Modified) => self.fifo.update(object),
-            (_, Change::Deleted) => self.cache.read(|cache| self.fifo.delete(object, cache)),
+            (Step::Apply, Change::Added) => self.fifo.add(object),
+            (Step::Apply, Change::Modified) => self.fifo.update(object),
+            (Step::Apply, Change::Deleted) => self.cache.read(|cache| self.fifo.delete(object, cache)),
+            (Step::Nothing | Step::Commit | Step::Discard, _) => {}
         }
     }
 
@@ -112,7 +102,7 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
     fn note_staged(&mut self) {
         let progress = &mut self.progress;
         progress.staged += 1;
-        progress.staged_bytes = progress.staged_bytes.saturating_add(self.intake.part_len()).saturating_add(BESIDE);
+        progress.staged_bytes = progress.staged_bytes.saturating_add(self.decoder.part_len()).saturating_add(BESIDE);
         if progress.staged_bytes > self.max_list_bytes {
             self.on_broken(Failure::TooLarge { limit: self.max_list_bytes });
         }
@@ -120,11 +110,11 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
 
     /// An object that cannot be decoded keeps its last good state, unless it is gone. In a list it counts as present,
     /// and if it may be any object, no other one is taken for deleted.
-    fn on_undecodable(&mut self, undecodable: DecodeError) {
+    fn on_undecodable(&mut self, undecodable: DecodeError<KeyOf<D>>) {
         let version = undecodable.version.as_deref().unwrap_or_default();
         let step = match &undecodable.key {
             Some(_) => self.place(version, undecodable.change),
-            None => self.reflector.handle(self.now, Input::Answer(self.intake.id(), Answer::Unreadable)),
+            None => self.reflector.handle(self.now, Input::Answer(self.id, Answer::Unreadable)),
         };
         let deleted = undecodable.change == Some(Change::Deleted);
         match (step, &undecodable.key) {
@@ -148,33 +138,33 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
 
     /// The answer is of no more use.
     fn on_broken(&mut self, failure: Failure) {
-        self.intake.finish();
+        self.reading = false;
         self.closing = None;
-        self.answer(self.now, self.intake.id(), Answer::Broken(failure));
+        self.answer(self.now, self.id, Answer::Broken(failure));
     }
 
     fn on_all_read(&mut self) {
         let Some(result) = self.closing.take() else { return };
-        let (id, now) = (self.intake.id(), self.now);
         let closed = result.map_err(Failure::Transport);
-        let closed = match self.intake.finish() {
+        let ending = core::mem::take(&mut self.reading).then(|| self.decoder.finish());
+        let answer = match ending {
             // A list that has all its brackets is complete, however the connection ended.
-            Ending::List(list) => {
-                let (version, continue_token) = (list.resource_version(), list.continue_token());
-                return self.answer(now, id, Answer::ListEnd { version, continue_token });
+            Some(Ending::List { resource_version, continue_token }) => {
+                Answer::ListEnd { version: resource_version, continue_token }
             }
-            Ending::HalfAList => closed.and(Err(Failure::Truncated)),
-            Ending::Watch => closed,
-            Ending::Refusal(status) => Err(Failure::Status(status.into())),
-            Ending::Nothing => closed.and_then(|()| Err(no_answer())),
+            Some(Ending::TruncatedList) => Answer::Closed(closed.and(Err(Failure::Truncated))),
+            Some(Ending::Watch) => Answer::Closed(closed),
+            Some(Ending::Refusal(status)) => Answer::Closed(Err(Failure::Status(status.into()))),
+            None => Answer::Closed(closed.and_then(|()| Err(no_answer()))),
         };
-        self.answer(now, id, Answer::Closed(closed));
+        let step = self.reflector.handle(self.now, Input::Answer(self.id, answer));
+        self.follow(step);
     }
 
     /// Asks the reflector where an object of this version belongs.
     fn place(&mut self, version: &str, change: Option<Change>) -> Step {
         let object = Answer::Object { version, change };
-        self.reflector.handle(self.now, Input::Answer(self.intake.id(), object))
+        self.reflector.handle(self.now, Input::Answer(self.id, object))
     }
 
     /// Passes on what else comes of an answer.
@@ -182,10 +172,15 @@ impl<T: DeserializeOwned, C: Cache<Arc<Object<T>>>> Informer<T, C> {
         self.steer(now, Input::Answer(id, answer));
     }
 
-    /// Passes an input to the reflector, and does with the staged list what it says.
+    /// Passes an input to the reflector.
     pub(super) fn steer(&mut self, now: Instant, input: Input<'_>) {
         self.now = self.now.max(now);
         let step = self.reflector.handle(self.now, input);
+        self.follow(step);
+    }
+
+    /// Does with the staged list what the reflector says.
+    fn follow(&mut self, step: Step) {
         self.blocked |= !self.wants_input();
         match step {
             Step::Commit => self.cache.read(|cache| self.fifo.commit_stage(cache)),

@@ -1,6 +1,7 @@
 use super::*;
 use crate::request::RequestId;
 use crate::transport::{ResponseHead, TransportErrorKind};
+use alloc::sync::Arc;
 use core::task::Poll;
 use core::time::Duration;
 use std::format;
@@ -124,12 +125,12 @@ impl Talk {
     }
 
     fn cache(&self) -> Vec<String> {
-        self.informer.cache().iter().map(|pod| format!("{}@{}", pod.meta.key(), pod.meta.resource_version())).collect()
+        self.informer.cache().iter().map(|pod| format!("{}@{}", pod.key(), pod.meta().resource_version())).collect()
     }
 }
 
 fn show(event: &Event<Pod>) -> String {
-    let key = |object: &Arc<Object<Pod>>| format!("{}@{}", object.meta.key(), object.meta.resource_version());
+    let key = |object: &ObjectHandle<Pod>| format!("{}@{}", object.key(), object.meta().resource_version());
     match event {
         Event::Added { object, initial: true } => format!("initial {}", key(object)),
         Event::Added { object, .. } => format!("added {}", key(object)),
@@ -157,6 +158,29 @@ fn a_list_and_its_watch_are_told_and_cached() {
     assert_eq!(talk.cache(), ["a@6", "c@8"]);
 }
 
+#[cfg(feature = "std")]
+#[test]
+fn a_store_has_each_object_before_its_event_is_returned() {
+    let mut config = InformerConfig::default();
+    config.reflector.watch_list = false;
+    let (mut informer, store) = Informer::<Pod>::shared(Resource::new("/pods"), config);
+    informer.start(Instant::ZERO);
+    let Some(Action::Open(id, _)) = informer.poll_action() else { panic!("no request") };
+    let list = list(5, &[pod("a", "1", 3, "0"), pod("b", "2", 4, "0")]);
+    informer.handle(Instant::ZERO, Incoming::Head { id, head: ResponseHead { status: 200, ..Default::default() } });
+    informer.space()[..list.len()].copy_from_slice(list.as_bytes());
+    informer.handle(Instant::ZERO, Incoming::Data { id, len: list.len() });
+    informer.handle(Instant::ZERO, Incoming::End { id });
+    for len in 1..=2 {
+        let event = informer.poll_event().unwrap();
+        let object = event.object().unwrap();
+        assert!(store.get(object.key()).unwrap().ptr_eq(object));
+        assert_eq!(store.len(), len, "and nothing of the next event");
+    }
+    let by_n = informer.add_index(|pod, emit| emit(&pod.n.to_string()));
+    assert_eq!(store.by_index(by_n, "0").len(), 2, "an index that is added later has the present objects");
+}
+
 #[test]
 fn an_object_with_another_uid_is_a_recreation() {
     let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
@@ -176,11 +200,11 @@ fn the_deletion_of_an_unknown_object_is_not_told() {
 #[test]
 fn a_relist_tells_what_vanished_and_holds_what_stayed_only_once() {
     let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0"), pod("b", "2", 1, "0")]);
-    let held = talk.informer.cache().object("b").cloned().unwrap();
+    let held = talk.informer.cache().get("b").cloned().unwrap();
     talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
     talk.answers(&list(9, &[pod("b", "2", 1, "0"), pod("c", "3", 8, "0")]));
     assert_eq!(talk.told(), ["failed Watch Relist", "vanished a@1", "updated b@1 b@1", "added c@8"]);
-    assert!(Arc::ptr_eq(&held, talk.informer.cache().object("b").unwrap()));
+    assert!(held.ptr_eq(talk.informer.cache().get("b").unwrap()));
 }
 
 /// Aggregated API servers may serve objects without versions, or without uids.
@@ -188,7 +212,7 @@ fn a_relist_tells_what_vanished_and_holds_what_stayed_only_once() {
 fn a_relist_of_objects_without_versions_kept_their_old_contents_for_ever() {
     for identity in ["", r#","uid":"1""#, r#","resourceVersion":"5""#] {
         let item = |n: u32| format!(r#"{{"metadata":{{"name":"a"{identity}}},"n":{n}}}"#);
-        let n = |talk: &Talk| talk.informer.cache().object("a").unwrap().value.n;
+        let n = |talk: &Talk| talk.informer.cache().get("a").unwrap().n;
         let mut talk = talk(|_| {}).watching(&[item(1)]);
         talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
         talk.answers(&list(9, &[item(2)]));
@@ -326,7 +350,7 @@ fn an_object_larger_than_the_queue_comes_through_by_itself() {
 
 #[test]
 fn an_object_over_the_limit_is_skipped_and_reported() {
-    let mut talk = talk(|config| config.frame_limit = 200).watching(&[pod("a", "1", 1, "0")]);
+    let mut talk = talk(|config| config.decode.frame_limit = 200).watching(&[pod("a", "1", 1, "0")]);
     talk.sends(&event("MODIFIED", &pod("a", "1", 6, &format!("\"{}\"", "x".repeat(5000)))));
     talk.sends(&event("ADDED", &pod("b", "2", 7, "0")));
     assert_eq!(talk.told(), ["undecodable None", "added b@7"]);
@@ -763,8 +787,8 @@ fn a_delta_is_not_lost_where_an_index_function_panics_over_it() {
     let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "1")]);
     let flawed = Arc::new(AtomicBool::new(true));
     let calls = Arc::clone(&flawed);
-    talk.informer.add_index(move |pod: &Arc<Object<Pod>>, emit: &mut dyn FnMut(&str)| {
-        assert!(!calls.load(Relaxed) || pod.value.n < 2, "on purpose");
+    talk.informer.add_index(move |pod: &ObjectHandle<Pod>, emit: &mut dyn FnMut(&str)| {
+        assert!(!calls.load(Relaxed) || pod.n < 2, "on purpose");
         emit("one");
     });
     talk.sends(&event("MODIFIED", &pod("a", "1", 2, "2")));
@@ -772,7 +796,7 @@ fn a_delta_is_not_lost_where_an_index_function_panics_over_it() {
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| talk.informer.poll_event())).is_err();
     assert!(panicked);
     talk.informer.cache().check();
-    assert_eq!((talk.informer.queued(), talk.informer.cache().object("a").unwrap().value.n), (2, 1));
+    assert_eq!((talk.informer.queued(), talk.informer.cache().get("a").unwrap().n), (2, 1));
     flawed.store(false, Relaxed);
     assert_eq!(talk.told().len(), 2, "the update, and the deletion after it");
 }
@@ -790,7 +814,9 @@ fn events_asked_of_the_objects_what_their_handles_do_not_need() {
     assert!(format!("{informer:?}").contains("DeltaFifo"));
     let object = |version: u32| {
         let item = pod("a", "1", version, "0");
-        Arc::new(crate::decode::Decoder::default().item::<Plain>(item.as_bytes(), &Default::default()).unwrap())
+        ObjectHandle::from(
+            crate::decode::Decoder::default().item::<Plain>(item.as_bytes(), &Default::default()).unwrap(),
+        )
     };
     let shown = |version: u32| format!(r#"Meta {{ key: "a", uid: "1", resource_version: "{version}", .. }}"#);
     let events = [

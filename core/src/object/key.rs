@@ -1,9 +1,10 @@
 use alloc::sync::Arc;
 use core::fmt;
 
-/// The name of an object within its resource: `namespace/name`, or `name` where there are no namespaces.
+/// Names an object within its resource: `namespace/name`, or `name` where there are no namespaces.
 ///
-/// Cheap to clone: cache, queues and events share one allocation. Written as client-go's `MetaNamespaceKeyFunc` does.
+/// The text is that of client-go's `MetaNamespaceKeyFunc`. A clone shares the text: cache, queues and events have one
+/// allocation for each key.
 ///
 /// ```
 /// use listwatch_core::Key;
@@ -17,7 +18,7 @@ use core::fmt;
 pub struct Key(Arc<str>);
 
 impl Key {
-    /// The key of `name` in `namespace`; an empty namespace is none.
+    /// The key of `name` in `namespace`. An empty namespace counts as none.
     #[must_use]
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         match namespace {
@@ -38,14 +39,14 @@ impl Key {
         self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
     }
 
-    /// The whole key.
+    /// The whole key, as displayed.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Takes a key as [`Key`] displays it.
+/// Takes a key as [`Key`] displays it (client-go `SplitMetaNamespaceKey`).
 impl From<&str> for Key {
     fn from(key: &str) -> Self {
         Self(key.into())

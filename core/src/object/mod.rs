@@ -1,35 +1,26 @@
-//! What the machines know of an object: its key, its metadata, its version; and how one selects by labels.
+//! An object as the machines know it: its key, metadata, uid and version; the handle that shares it; label selectors.
 
+mod handle;
 mod key;
 mod meta;
 mod selector;
+mod uid;
 mod version;
 
+pub use handle::ObjectHandle;
 pub use key::Key;
 pub use meta::{Meta, MetaBuilder, OwnerReference};
-pub use selector::{LabelSelector, SelectorError};
+pub use selector::{LabelSelector, ParseSelectorError};
+pub use uid::Uid;
 pub use version::{ParseVersionError, compare_versions};
 
-use crate::storage::Keyed;
-use alloc::sync::Arc;
-
-/// A decoded object: its metadata as the machines read it, and the user's own type.
-#[derive(Clone, Debug, PartialEq)]
+/// A decoded object: its metadata as the machines read it, and the caller's own type.
+///
+/// This is the form that its owner may change. Caches and events share objects by [`ObjectHandle`].
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object<T> {
     /// Namespace, name, uid, version, labels and owners.
     pub meta: Meta,
-    /// What the user asked objects to be decoded into.
+    /// The decoded value.
     pub value: T,
-}
-
-impl<T> Keyed for Arc<Object<T>> {
-    type Key = Key;
-
-    fn key(&self) -> &Key {
-        self.meta.key()
-    }
-
-    fn bytes(&self) -> usize {
-        self.meta.json_len()
-    }
 }

@@ -9,16 +9,16 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-/// Says of an object's labels whether they are wanted. The empty selector wants everything.
+/// Selects objects by their labels (apimachinery `labels.Selector`). The empty selector selects every object.
 ///
-/// Syntax and meaning are those of Kubernetes' `labels.Parse`: requirements separated by commas, all of which must hold.
+/// Syntax and meaning are those of `labels.Parse`: requirements separated by commas, all of which must hold.
 ///
-/// | requirement | holds where |
+/// | requirement | selects an object if |
 /// |---|---|
-/// | `app`, `!app` | the label is there, is not there |
-/// | `app=web`, `app==web`, `app in (web, api)` | the label is there and has that value, or one of those |
-/// | `app!=web`, `app notin (web, api)` | the label has none of those values, or is not there |
-/// | `tier>2`, `tier<2` | the label is there and is a number above, below that one |
+/// | `app`, `!app` | it has the label, does not have it |
+/// | `app=web`, `app==web`, `app in (web, api)` | it has the label with that value, or one of those |
+/// | `app!=web`, `app notin (web, api)` | it has the label with another value, or does not have it |
+/// | `tier>2`, `tier<2` | it has the label with a number above, below that one |
 ///
 /// ```
 /// use listwatch_core::object::LabelSelector;
@@ -29,22 +29,22 @@ use core::str::FromStr;
 /// assert!(selector.matches(value_of));
 ///
 /// let error = LabelSelector::parse("app in web").unwrap_err();
-/// assert_eq!((error.offset, error.what), (7, "expected '('"));
-/// # Ok::<(), listwatch_core::object::SelectorError>(())
+/// assert_eq!((error.offset, error.message), (7, "expected '('"));
+/// # Ok::<(), listwatch_core::object::ParseSelectorError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
-/// A text that is no label selector.
+/// The text is not a label selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SelectorError {
-    /// Where the text stops making sense, in bytes.
+pub struct ParseSelectorError {
+    /// The offset of the first wrong token, in bytes.
     pub offset: usize,
-    /// What is wrong there.
-    pub what: &'static str,
+    /// The fault at that offset.
+    pub message: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,23 +64,23 @@ enum Test {
 }
 
 impl LabelSelector {
-    /// Reads a selector.
+    /// Parses a selector, as `kubectl get --selector` does.
     ///
     /// # Errors
-    /// Whatever the API server would refuse too.
-    pub fn parse(text: &str) -> Result<Self, SelectorError> {
+    /// Fails where the API server refuses the text, too.
+    pub fn parse(text: &str) -> Result<Self, ParseSelectorError> {
         parse::requirements(text).map(|requirements| Self { requirements })
     }
 
-    /// Whether an object is wanted whose label of a name has the value that `value_of` gives. Not called by a selector
-    /// that wants everything.
+    /// Whether the selector selects an object whose labels have the values that `value_of` returns for their names. An
+    /// empty selector does not call it.
     pub fn matches<'a>(&self, value_of: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|requirement| requirement.test.holds(value_of(&requirement.label)))
     }
 
-    /// Whether every object is wanted.
+    /// Whether the selector is empty, so that it selects every object (client-go `Selector.Empty`).
     #[must_use]
-    pub fn is_everything(&self) -> bool {
+    pub fn selects_all(&self) -> bool {
         self.requirements.is_empty()
     }
 }
@@ -101,17 +101,17 @@ impl Test {
 }
 
 impl FromStr for LabelSelector {
-    type Err = SelectorError;
+    type Err = ParseSelectorError;
 
-    fn from_str(text: &str) -> Result<Self, SelectorError> {
+    fn from_str(text: &str) -> Result<Self, ParseSelectorError> {
         Self::parse(text)
     }
 }
 
-impl fmt::Display for SelectorError {
+impl fmt::Display for ParseSelectorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at byte {} of the label selector", self.what, self.offset)
+        write!(f, "{} at byte {} of the label selector", self.message, self.offset)
     }
 }
 
-impl core::error::Error for SelectorError {}
+impl core::error::Error for ParseSelectorError {}

@@ -1,9 +1,9 @@
 use core::cmp::Ordering;
 use core::fmt;
 
-/// Which of two resource versions is the later one: they are decimal numbers of any length (KEP-5504).
+/// Compares two resource versions: decimal numbers of any length, the later one greater (KEP-5504).
 ///
-/// Versions order the changes of one resource; the versions of two resources say nothing of each other.
+/// Versions order the changes of one resource. Versions of two resources are not comparable.
 ///
 /// ```
 /// use core::cmp::Ordering;
@@ -15,19 +15,19 @@ use core::fmt;
 /// ```
 ///
 /// # Errors
-/// Where one of them is not a decimal number, there is no order.
+/// Fails if one of them is not a decimal number: then there is no order.
 pub fn compare_versions(one: &str, other: &str) -> Result<Ordering, ParseVersionError> {
     let (one, other) = (digits(one)?, digits(other)?);
     Ok(one.len().cmp(&other.len()).then_with(|| one.cmp(other)))
 }
 
-/// A resource version that is no decimal number, so that it can only be compared for equality.
+/// A resource version is not a decimal number, so it can be compared for equality only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseVersionError;
 
 impl fmt::Display for ParseVersionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a resource version that is no decimal number has no order")
+        f.write_str("the resource version is not a decimal number, so it has no order")
     }
 }
 

@@ -1,8 +1,6 @@
 //! One machine for many tasks or threads: a lock around it, and wakers that are called when it is open again.
 
 #[cfg(feature = "alloc")]
-mod cache;
-#[cfg(feature = "alloc")]
 mod delays;
 #[cfg(feature = "alloc")]
 mod get;

@@ -8,10 +8,10 @@ use listwatch_runtime_smol::api::{Api, ApiError};
 use listwatch_runtime_smol::cache::Cache;
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::http::{Cluster, HttpTransport};
+use listwatch_runtime_smol::object::ObjectHandle;
 use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
 use listwatch_runtime_smol::{
-    Client, Clock, Driver, Ended, Events, Informer, InformerConfig, Instant, Key, Object, Outcome, Resource, WorkQueue,
-    Workers,
+    Client, Clock, Driver, Ended, Events, Informer, InformerConfig, Instant, Key, Outcome, Resource, WorkQueue, Workers,
 };
 use listwatch_tests::sim::{ApiServer, Trace};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ fn change(server: &ApiServer, round: u32, numbers: Range<u32>) {
 /// Adds the key of each event to the queue until `stopped` is closed.
 async fn follow<C>(mut events: Events<MetadataOnly, HttpTransport, C>, queue: Queue, stopped: Receiver<()>)
 where
-    C: Cache<Arc<Object<MetadataOnly>>> + Unpin,
+    C: Cache<ObjectHandle<MetadataOnly>> + Unpin,
 {
     let stop = async || stopped.recv().await.ok().and(None);
     while let Some(event) = or(stop(), events.next()).await {

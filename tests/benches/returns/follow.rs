@@ -43,7 +43,7 @@ pub(crate) fn follow(kubeconfig: &Path, namespace: &str) {
 fn tell(event: &Event<Value>) {
     let deleted = matches!(event, Event::Deleted { .. });
     let object = event.object().filter(|_| !deleted);
-    if let Some(number) = object.and_then(|object| object.value["data"]["number"].as_str()) {
+    if let Some(number) = object.and_then(|object| object["data"]["number"].as_str()) {
         println!("told {number}");
     }
 }

@@ -171,7 +171,7 @@ impl<M: Memory> Pair<M> {
         self.store.check();
         assert_eq!(self.store.len(), self.model.len(), "after {ops:?}");
         for key in 0..Op::KEYS {
-            assert_eq!(self.store.object(&key), self.model.object(key), "after {ops:?}");
+            assert_eq!(self.store.get(&key), self.model.object(key), "after {ops:?}");
         }
         for (index, id) in self.indexes.iter().enumerate().filter_map(|(index, id)| Some((index, (*id)?))) {
             for value in VALUES {

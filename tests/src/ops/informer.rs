@@ -4,10 +4,11 @@ use crate::sim::{Answer, Ask, Health, Pod, Refusal, Server, ServerConfig, Stored
 use crate::told::Told;
 use arbitrary::{Arbitrary, Result, Unstructured};
 use listwatch_core::fifo::Order;
+use listwatch_core::object::{ObjectHandle, Uid};
 use listwatch_core::reflector::Action;
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::{Incoming, ResponseHead, TransportError, TransportErrorKind};
-use listwatch_core::{Event, Informer, InformerConfig, Instant, Object, Resource};
+use listwatch_core::{Event, Informer, InformerConfig, Instant, Resource};
 use std::time::Duration;
 
 /// One operation. Keys are below [`Op::KEYS`].
@@ -406,7 +407,7 @@ impl Run {
 
     fn check_settled(&self) {
         let log = &self.server.log;
-        let state = |stored: Stored| (stored.uid.to_string(), stored.revision.to_string());
+        let state = |stored: Stored| (Some(Uid::from(&*stored.uid.to_string())), stored.revision.to_string());
         let stored = log.states(log.revision()).map(|(key, stored)| (format!("ns-0/pod-{key:03}"), state(stored)));
         assert_eq!(self.told.state, stored.collect());
         assert!(self.told.synced);
@@ -428,8 +429,9 @@ fn server(setup: Setup) -> ServerConfig {
     }
 }
 
-fn numbers<T>(object: &Object<T>) -> (u32, u32) {
-    (number(object.meta.uid()), number(object.meta.resource_version()))
+fn numbers<T>(object: &ObjectHandle<T>) -> (u32, u32) {
+    let uid = object.meta().uid().map(|uid| uid.to_string()).unwrap_or_default();
+    (number(&uid), number(object.meta().resource_version()))
 }
 
 fn number(text: &str) -> u32 {

@@ -80,7 +80,7 @@ impl Client {
             missed: false,
             unread: false,
             twice: false,
-            frame_limit: config.frame_limit,
+            frame_limit: config.decode.frame_limit,
         }
     }
 
@@ -419,6 +419,6 @@ fn event_number(event: &Event<Pod>) -> u64 {
         Event::Failed(report) => 9 + u64::from(report.attempts) * 16,
         _ => 0,
     };
-    let version = event.object().and_then(|object| object.meta.resource_version().parse::<u64>().ok());
+    let version = event.object().and_then(|object| object.meta().resource_version().parse::<u64>().ok());
     kind + version.unwrap_or_default() * 1_000_003
 }

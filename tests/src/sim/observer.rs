@@ -3,10 +3,10 @@
 use super::log::Log;
 use super::object::{Health, KeyNumber, Stored, key_of, value};
 use super::selector::Selector;
+use listwatch_core::object::ObjectHandle;
 use listwatch_core::reflector::Phase;
-use listwatch_core::{Event, Informer, Object};
+use listwatch_core::{Event, Informer};
 use serde::Deserialize;
-use std::sync::Arc;
 
 /// What objects are decoded into; of metadata alone, nothing is left.
 #[derive(Debug, PartialEq, Deserialize)]
@@ -93,11 +93,11 @@ impl Observer {
                 assert_eq!(before, None, "added, but it is there already: {object:?}");
             }
             Event::Updated { old, new } => {
-                assert_eq!(old.meta.uid(), new.meta.uid(), "updated, but it is another one");
+                assert_eq!(old.meta().uid(), new.meta().uid(), "updated, but it is another one");
                 self.replace(old, new, log);
             }
             Event::Recreated { old, new } => {
-                assert_ne!(old.meta.uid(), new.meta.uid(), "recreated, but it is the same");
+                assert_ne!(old.meta().uid(), new.meta().uid(), "recreated, but it is the same");
                 self.replace(old, new, log);
             }
             Event::Deleted { object, .. } => {
@@ -110,13 +110,13 @@ impl Observer {
         }
     }
 
-    fn tell(&mut self, object: &Arc<Object<Pod>>) -> Option<Told> {
+    fn tell(&mut self, object: &ObjectHandle<Pod>) -> Option<Told> {
         let told = told(object);
         assert_eq!(told.value.is_none(), self.metadata_only, "{object:?}");
         self.told[key_number(object)].replace(told)
     }
 
-    fn replace(&mut self, old: &Arc<Object<Pod>>, new: &Arc<Object<Pod>>, log: &Log) {
+    fn replace(&mut self, old: &ObjectHandle<Pod>, new: &ObjectHandle<Pod>, log: &Log) {
         let (before, old, new) = (self.tell(new), told(old), told(new));
         assert_eq!(before, Some(old), "what is said to be old was not told");
         assert!(log.era() > 0 || old.revision <= new.revision, "went back from {old:?} to {new:?}");
@@ -223,14 +223,18 @@ impl Observer {
     }
 }
 
-fn key_number(object: &Object<Pod>) -> usize {
-    let name = object.meta.name();
+fn key_number(object: &ObjectHandle<Pod>) -> usize {
+    let name = object.meta().name();
     key_of(name).unwrap_or_else(|| panic!("an object that no server has: {name}")).into()
 }
 
-fn told(object: &Object<Pod>) -> Told {
-    let value = object.value.spec.as_ref().map(|spec| spec.value);
-    Told { uid: number(object.meta.uid()), revision: number(object.meta.resource_version()), value }
+fn told(object: &ObjectHandle<Pod>) -> Told {
+    let value = object.spec.as_ref().map(|spec| spec.value);
+    Told { uid: uid(object), revision: number(object.meta().resource_version()), value }
+}
+
+fn uid(object: &ObjectHandle<Pod>) -> u64 {
+    object.meta().uid().map_or_else(|| panic!("without a uid: {object:?}"), |uid| number(&uid.to_string()))
 }
 
 fn number(text: &str) -> u64 {

@@ -32,8 +32,8 @@ impl Selector {
 
     /// Whether it wants every object.
     #[must_use]
-    pub fn is_everything(&self) -> bool {
-        self.labels.is_everything() && self.fields.is_empty()
+    pub fn selects_all(&self) -> bool {
+        self.labels.selects_all() && self.fields.is_empty()
     }
 
     /// Whether it wants this one.

@@ -242,7 +242,7 @@ impl Server {
             let token = Page { revision: Some(revision), first }.token();
             put(&mut body, format_args!(r#","continue":"{token}""#));
             // With a selector, it is not known.
-            if selector.is_everything() {
+            if selector.selects_all() {
                 put(&mut body, format_args!(r#","remainingItemCount":{count}"#));
             }
         }

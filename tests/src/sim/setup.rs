@@ -67,7 +67,7 @@ fn informer(dice: &mut Dice) -> InformerConfig {
     let mut config = InformerConfig::default();
     config.order = dice.pick(&[Order::Arrival, Order::Arrival, Order::ByKey]);
     config.queue_limit = dice.pick(&[1, 3, 10, 10_000]);
-    config.frame_limit = dice.pick(&[1 << 10, 8 << 20]);
+    config.decode.frame_limit = dice.pick(&[1 << 10, 8 << 20]);
     let reflector = &mut config.reflector;
     reflector.consistency = dice.pick(&[Consistency::Any, Consistency::NotOlderThan, Consistency::MostRecent]);
     reflector.watch_list = dice.chance(50);

@@ -6,13 +6,12 @@ use core::task::{Context, Waker};
 use core::time::Duration;
 use listwatch_core::fifo::Order;
 use listwatch_core::informer::Pumped;
-use listwatch_core::storage::Keyed;
-use listwatch_core::{Driver, Event, Indexer, Informer, InformerConfig, Instant, Key, Object, WorkQueue};
+use listwatch_core::object::ObjectHandle;
+use listwatch_core::{Driver, Event, Indexer, Informer, InformerConfig, Instant, Key, WorkQueue};
 use listwatch_transport_file::{Chunks, Pace, Playback, PlaybackConfig};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 /// When the consumer takes events out.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +44,7 @@ pub(crate) struct Case {
 pub(crate) struct Played<T> {
     pub(crate) notifications: ByKey,
     pub(crate) store: Vec<String>,
-    pub(crate) objects: Vec<Arc<Object<T>>>,
+    pub(crate) objects: Vec<ObjectHandle<T>>,
 }
 
 pub(crate) fn play<T: DeserializeOwned>(path: &Path, case: Case) -> Played<T> {
@@ -54,8 +53,8 @@ pub(crate) fn play<T: DeserializeOwned>(path: &Path, case: Case) -> Played<T> {
     player.finish()
 }
 
-struct Player<T> {
-    driver: Driver<T, Playback, Indexer<Arc<Object<T>>>>,
+struct Player<T: DeserializeOwned> {
+    driver: Driver<T, Playback, Indexer<ObjectHandle<T>>>,
     case: Case,
     now: Instant,
     notifications: ByKey,
@@ -149,17 +148,17 @@ impl<T: DeserializeOwned> Player<T> {
 
     /// The cache is as new as the event.
     fn check_cache(&self, event: &Event<T>, key: &Key) {
-        let cached = self.driver.informer().cache().object(key);
+        let cached = self.driver.informer().cache().get(key);
         let told = event.object().filter(|_| !matches!(event, Event::Deleted { .. }));
-        assert_eq!(cached.map(|o| o.meta.resource_version()), told.map(|o| o.meta.resource_version()), "{key}");
+        assert_eq!(cached.map(|o| o.meta().resource_version()), told.map(|o| o.meta().resource_version()), "{key}");
     }
 
     /// What the workers do: each key that is ready, once, with the newest object.
     fn work(&mut self) {
         while let Some(job) = self.queue.poll_job() {
             let key = self.queue.key(&job).clone();
-            let newest = self.driver.informer().cache().object(&key);
-            self.worked.insert(key, newest.map(|object| object.meta.resource_version().to_owned()));
+            let newest = self.driver.informer().cache().get(&key);
+            self.worked.insert(key, newest.map(|object| object.meta().resource_version().to_owned()));
             self.queue.done(job);
         }
     }
@@ -176,8 +175,8 @@ impl<T: DeserializeOwned> Player<T> {
     }
 }
 
-fn entry<T>(object: &Arc<Object<T>>) -> String {
-    format!("{} {}", object.key(), object.meta.resource_version())
+fn entry<T>(object: &ObjectHandle<T>) -> String {
+    format!("{} {}", object.key(), object.meta().resource_version())
 }
 
 /// An event as client-go would have told it: it knows no recreation.
@@ -186,7 +185,7 @@ fn notification<T>(event: &Event<T>) -> Option<Notification> {
     let mut notification = Notification {
         event: "update".into(),
         key: object.key().to_string(),
-        rv: object.meta.resource_version().into(),
+        rv: object.meta().resource_version().into(),
         old_rv: None,
         initial: None,
         final_state_unknown: None,
@@ -201,7 +200,7 @@ fn notification<T>(event: &Event<T>) -> Option<Notification> {
             notification.final_state_unknown = Some(!final_state_known);
         }
         Event::Updated { old, .. } | Event::Recreated { old, .. } => {
-            notification.old_rv = Some(old.meta.resource_version().into());
+            notification.old_rv = Some(old.meta().resource_version().into());
         }
         _ => return None,
     }

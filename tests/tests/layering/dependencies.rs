@@ -74,7 +74,10 @@ impl Rules {
         let quoted = |line: &str| line.split('"').skip(1).step_by(2).map(String::from).collect::<Vec<_>>();
         Self {
             licences: lines().filter(|line| line.starts_with("allow = [")).flat_map(quoted).collect(),
-            banned: lines().filter(|line| line.starts_with("{ crate = ")).flat_map(quoted).collect(),
+            banned: lines()
+                .filter(|line| line.starts_with("{ crate = ") && !line.contains("wrappers"))
+                .flat_map(quoted)
+                .collect(),
         }
     }
 

@@ -22,12 +22,13 @@ const MODULES: &[(&str, &[&str])] = &[
     ("object", &["time", "random", "storage"]),
     ("framing", &[]),
     ("request", &["time", "text", "object"]),
-    ("decode", &["time", "text", "object", "framing"]),
     ("transport", &["time", "text", "request"]),
+    ("decode", &["time", "text", "storage::Keyed", "object", "framing", "request::Query", "transport::ResponseHead"]),
     ("api", &["time", "text", "random", "object", "request", "decode", "transport"]),
     ("fifo", &["time", "random", "storage", "object"]),
-    ("cache", &["time", "random", "storage", "object", "fifo::KnownObjects"]),
     ("queue", &["time", "random", "storage", "object"]),
+    ("sync", &["time", "random", "storage", "object", "queue"]),
+    ("cache", &["time", "random", "storage", "object", "fifo::Delta", "sync"]),
     (
         "reflector",
         &[
@@ -58,7 +59,6 @@ const MODULES: &[(&str, &[&str])] = &[
             "reflector",
         ],
     ),
-    ("sync", &["time", "random", "storage", "object", "cache", "queue"]),
 ];
 
 /// The packages, the folder of each, and which of the others each may depend on.

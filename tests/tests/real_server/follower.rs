@@ -4,13 +4,13 @@ use crate::plane::Plane;
 use core::task::{Context, Poll};
 use listwatch_core::decode::Raw;
 use listwatch_core::informer::InformerStatus;
+use listwatch_core::object::ObjectHandle;
 use listwatch_core::reflector::FailureReport;
-use listwatch_core::{Driver, Event, Informer, InformerConfig, Instant, Object, Resource};
+use listwatch_core::{Driver, Event, Informer, InformerConfig, Instant, Resource};
 use listwatch_tests::told::{State, Told};
 use listwatch_tests::unpark::unpark_this_thread;
 use listwatch_transport_http::{Cluster, HttpTransport};
 use serde::de::DeserializeOwned;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Follows a resource on the test's own thread.
-pub(crate) struct Follower<T = Raw> {
+pub(crate) struct Follower<T: DeserializeOwned = Raw> {
     resource: Resource,
     driver: Driver<T, HttpTransport>,
     began: std::time::Instant,
@@ -90,7 +90,7 @@ impl<T: DeserializeOwned> Follower<T> {
         &self.told.state
     }
 
-    pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<Object<T>>> {
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &ObjectHandle<T>> {
         self.driver.informer().cache().iter()
     }
 

@@ -3,6 +3,7 @@
 
 use listwatch_core::Resource;
 use listwatch_core::api::{Api, ApiCall, ApiError, DeleteOptions, Patch};
+use listwatch_core::object::Uid;
 use listwatch_tests::control_plane::ControlPlane;
 use listwatch_tests::told::State;
 use listwatch_transport_http::{Cluster, ClusterOptions, HttpClient};
@@ -115,7 +116,10 @@ impl Plane {
         let entry = |object: &Value| {
             let text = |name: &str| object["metadata"][name].as_str().map(str::to_owned);
             let namespace = text("namespace").map(|namespace| namespace + "/").unwrap_or_default();
-            (namespace + &text("name").unwrap(), (text("uid").unwrap(), text("resourceVersion").unwrap()))
+            (
+                namespace + &text("name").unwrap(),
+                (text("uid").as_deref().map(Uid::from), text("resourceVersion").unwrap()),
+            )
         };
         self.send(&list).unwrap().items.iter().map(entry).collect()
     }

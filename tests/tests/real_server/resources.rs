@@ -109,10 +109,10 @@ fn metadata_only_is_asked_for_and_is_all_that_comes() {
     for watch_list in [true, false] {
         let mut raw = Follower::<Raw>::start(&plane.cluster, maps.clone(), config(watch_list));
         raw.catch_up(&plane);
-        let text = raw.objects().find(|object| object.meta.key().name() == filled(3)).unwrap().value.as_str();
+        let text = raw.objects().find(|object| object.key().name() == filled(3)).unwrap().as_str();
         assert!(text.contains("PartialObjectMetadata") && !text.contains("\"data\""), "{text}");
         let mut meta = Follower::<MetadataOnly>::start(&plane.cluster, maps.clone(), config(watch_list));
         meta.catch_up(&plane);
-        assert!(meta.objects().filter(|object| object.meta.label("parity") == Some("1")).count() >= 2);
+        assert!(meta.objects().filter(|object| object.meta().label("parity") == Some("1")).count() >= 2);
     }
 }

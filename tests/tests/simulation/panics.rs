@@ -7,12 +7,13 @@
 //! SIM_SEEDS=100000 cargo test -p listwatch-tests --test simulation panics
 //! ```
 
-use listwatch_runtime_smol::cache::Indexer;
+use listwatch_runtime_smol::cache::{Indexer, Store, StoreWriter};
 use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::object::ObjectHandle;
 use listwatch_runtime_smol::queue::{ExponentialBackoff, Lanes};
-use listwatch_runtime_smol::sync::{Shared, SharedWorkQueue, StdLock};
+use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
 use listwatch_runtime_smol::{
-    Clock, Driver, Ended, Event, Events, Executor, Informer, InformerConfig, Instant, Key, Object, Outcome, Resource,
+    Clock, Driver, Ended, Event, Events, Executor, Informer, InformerConfig, Instant, Key, Outcome, Resource,
     WorkQueue, Workers, run,
 };
 use listwatch_tests::sim::{Dice, KeyNumber, Line, Seeds, Server, ServerConfig, Site, Write};
@@ -34,8 +35,8 @@ const CHANGES: u32 = 40;
 const QUIET: Duration = Duration::from_secs(600);
 const GRACE: Duration = Duration::from_secs(10);
 
-type Pod = Arc<Object<MetadataOnly>>;
-type Cache = Arc<Shared<Indexer<Pod>, StdLock>>;
+type Pod = ObjectHandle<MetadataOnly>;
+type Pods = Store<MetadataOnly>;
 type Queue = Arc<SharedWorkQueue<Key, StdLock, ExponentialBackoff, Lanes<Key>>>;
 
 #[test]
@@ -132,14 +133,14 @@ impl User {
         self.may_panic(|tally| &mut tally.handler);
     }
 
-    async fn reconcile(self, key: Key, cache: Cache, clock: Clock) -> Outcome {
+    async fn reconcile(self, key: Key, pods: Pods, clock: Clock) -> Outcome {
         let _busy = Busy::new(&self, &key);
         if self.flaws().hangs {
             std::future::pending::<()>().await;
         }
         self.may_panic(|tally| &mut tally.reconcile);
         let seen = self.step();
-        let _newest = cache.read(|cache| cache.object(&key).cloned());
+        let _newest = pods.get(&key);
         let pause = self.flaws().dice.between(Duration::ZERO, Duration::from_millis(300));
         clock.sleep(pause).await;
         self.may_panic(|tally| &mut tally.reconcile);
@@ -198,20 +199,23 @@ fn queue(user: &User) -> Queue {
     Arc::new(SharedWorkQueue::new(WorkQueue::with_discipline(limiter, lanes, 0)))
 }
 
-fn cache(user: &User) -> Cache {
-    let (cache, user) = (Cache::default(), user.clone());
-    cache.with(|cache| {
-        cache.add_index(move |pod: &Pod, emit: &mut dyn FnMut(&str)| {
-            emit(pod.meta.namespace().unwrap_or_default());
-            user.may_panic(|tally| &mut tally.index);
-            emit(pod.meta.label("app").unwrap_or_default());
-        })
+fn cache(user: &User) -> StoreWriter<MetadataOnly> {
+    let (mut pods, user) = (Indexer::new(), user.clone());
+    pods.add_index(move |pod: &Pod, emit: &mut dyn FnMut(&str)| {
+        emit(pod.meta().namespace().unwrap_or_default());
+        user.may_panic(|tally| &mut tally.index);
+        emit(pod.meta().label("app").unwrap_or_default());
     });
-    cache
+    StoreWriter::new(pods)
 }
 
 /// Takes the events. Whatever panics is called again: the informer, and the handler with the event that it had.
-async fn follow(mut events: Events<MetadataOnly, Line, Cache>, user: &User, queue: &Queue, is_quiet: &AtomicBool) {
+async fn follow(
+    mut events: Events<MetadataOnly, Line, StoreWriter<MetadataOnly>>,
+    user: &User,
+    queue: &Queue,
+    is_quiet: &AtomicBool,
+) {
     loop {
         let polled = poll_fn(|cx| {
             if is_quiet.load(Relaxed) {
@@ -228,18 +232,16 @@ fn play(seed: u64) -> Tally {
     let mut dice = Dice::new(seed);
     let user = User::new(Dice::new(dice.throw()));
     let (cache, queue, clock) = (cache(&user), queue(&user), Clock::simulated());
+    let pods = cache.store();
     let site = Site::new(Server::new(ServerConfig::sound(KEYS)));
     let line = Line::new(Arc::clone(&site), Dice::new(dice.throw()), 30);
-    let informer = Informer::<MetadataOnly, _>::with_cache(
-        Resource::new("/api/v1/pods"),
-        InformerConfig::default(),
-        Arc::clone(&cache),
-    );
+    let informer =
+        Informer::<MetadataOnly, _>::with_cache(Resource::new("/api/v1/pods"), InformerConfig::default(), cache);
     let events = Events::start(Driver::new(informer, line), clock.clone());
     let is_quiet = AtomicBool::new(false);
     let executor = Executor::new();
     executor.spawn(follow(events, &user, &queue, &is_quiet)).detach();
-    let workers = spawn(&executor, &user, &queue, &cache, &clock, 1 + dice.below(3) as usize);
+    let workers = spawn(&executor, &user, &queue, &pods, &clock, 1 + dice.below(3) as usize);
     let ended = run(&clock, &executor, async {
         for _ in 0..CHANGES {
             clock.sleep(dice.between(Duration::ZERO, Duration::from_secs(5))).await;
@@ -248,7 +250,7 @@ fn play(seed: u64) -> Tally {
         user.flaws().panics = 0;
         is_quiet.store(true, Relaxed);
         clock.sleep(QUIET).await;
-        check(&user, &queue, &cache, &site);
+        check(&user, &queue, &pods, &site);
         end(&user, &queue, &clock, workers).await
     });
     assert_eq!(ended.dropped, [Key::from("ns-0/pod-000")], "named when it was dropped");
@@ -261,7 +263,7 @@ fn spawn<'a>(
     executor: &Executor<'a>,
     user: &'a User,
     queue: &Queue,
-    cache: &'a Cache,
+    pods: &'a Pods,
     clock: &Clock,
     count: usize,
 ) -> Workers<Key> {
@@ -273,7 +275,7 @@ fn spawn<'a>(
         })
         .spawn(executor, count, move |key: Key| {
             user.may_panic(|tally| &mut tally.reconcile);
-            user.clone().reconcile(key, Arc::clone(cache), time.clone())
+            user.clone().reconcile(key, pods.clone(), time.clone())
         })
 }
 
@@ -288,11 +290,11 @@ fn write(server: &mut Server, dice: &mut Dice) {
 }
 
 /// What has to hold when nothing has panicked for a while.
-fn check(user: &User, queue: &Queue, cache: &Cache, site: &Site) {
+fn check(user: &User, queue: &Queue, pods: &Pods, site: &Site) {
     let there = site.read(|server| server.log.states(server.log.revision()).map(|(_, pod)| pod.revision).collect());
-    let mut known: Vec<u64> = cache.read(|cache| {
-        cache.check();
-        cache.iter().filter_map(|pod| pod.meta.resource_version().parse().ok()).collect()
+    let mut known: Vec<u64> = pods.read(|pods| {
+        pods.check();
+        pods.iter().filter_map(|pod| pod.meta().resource_version().parse().ok()).collect()
     });
     known.sort_unstable();
     let mut expected: Vec<u64> = there;

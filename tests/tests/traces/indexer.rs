@@ -110,7 +110,7 @@ impl<M: Memory> Replay<M> {
             "by_index" => return Some(sorted(self.pods.by_index(index(), text("value")).map(shown))),
             "index_keys" => return Some(sorted(self.pods.index_keys(index(), text("value")).cloned())),
             "index_values" => return Some(sorted(self.pods.index_values(index()).map(str::to_owned))),
-            "get" => return Some(json!(self.pods.object(text("key")).map(|pod| &pod.version))),
+            "get" => return Some(json!(self.pods.get(text("key")).map(|pod| &pod.version))),
             "list" => return Some(sorted(self.pods.iter().map(shown))),
             other => panic!("operation {other}"),
         }

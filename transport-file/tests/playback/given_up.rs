@@ -5,9 +5,9 @@ use crate::support::{data, end, exchange, file, request, response, text};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use listwatch_core::decode::MetadataOnly;
-use listwatch_core::{Driver, Event, Indexer, Informer, InformerConfig, Instant, ListerWatcher, Object, Resource};
+use listwatch_core::object::ObjectHandle;
+use listwatch_core::{Driver, Event, Indexer, Informer, InformerConfig, Instant, ListerWatcher, Resource};
 use listwatch_transport_file::{Pace, Playback, PlaybackConfig};
-use std::sync::Arc;
 
 const LIST: &str =
     r#"{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[]}"#;
@@ -39,7 +39,7 @@ fn config(watch_list: bool, live: bool) -> InformerConfig {
     config
 }
 
-type Followed<L> = Driver<MetadataOnly, L, Indexer<Arc<Object<MetadataOnly>>>>;
+type Followed<L> = Driver<MetadataOnly, L, Indexer<ObjectHandle<MetadataOnly>>>;
 
 fn driver<L: ListerWatcher>(transport: L, config: InformerConfig) -> Followed<L> {
     Driver::new(Informer::new(Resource::new("/api/v1/pods"), config), transport)
@@ -60,7 +60,7 @@ fn follow<L: ListerWatcher>(driver: &mut Followed<L>, is_over: fn(&L) -> bool) -
 }
 
 fn line(event: &Event<MetadataOnly>) -> String {
-    let version = event.object().map(|object| object.meta.resource_version());
+    let version = event.object().map(|object| object.meta().resource_version());
     format!("{:?} {version:?} {}", event.key(), matches!(event, Event::Added { .. }))
 }
 

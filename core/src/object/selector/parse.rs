@@ -1,11 +1,11 @@
 //! The grammar of `labels.Parse`, its oddities included: `in ()` lists the empty value, `a=` asks for it, and `in` and
 //! `notin` are names where no operator can be.
 
-use super::{Requirement, SelectorError, Test};
+use super::{ParseSelectorError, Requirement, Test};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-pub(super) fn requirements(text: &str) -> Result<Vec<Requirement>, SelectorError> {
+pub(super) fn requirements(text: &str) -> Result<Vec<Requirement>, ParseSelectorError> {
     let mut parser = Parser { text, at: 0 };
     let mut requirements = Vec::new();
     if parser.peek() == Token::End {
@@ -34,7 +34,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn requirement(&mut self) -> Result<Requirement, SelectorError> {
+    fn requirement(&mut self) -> Result<Requirement, ParseSelectorError> {
         let negated = self.accept("!");
         let (offset, label) = self.word("expected the name of a label")?;
         if !is_label_name(label) {
@@ -48,7 +48,7 @@ impl<'a> Parser<'a> {
         Ok(Requirement { label: label.into(), test })
     }
 
-    fn test(&mut self) -> Result<Test, SelectorError> {
+    fn test(&mut self) -> Result<Test, ParseSelectorError> {
         match self.next() {
             (_, Token::Word("in")) => Ok(Test::In(self.values()?)),
             (_, Token::Word("notin")) => Ok(Test::NotIn(self.values()?)),
@@ -61,7 +61,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A list in parentheses, in which nothing between two commas is the empty value.
-    fn values(&mut self) -> Result<Vec<Box<str>>, SelectorError> {
+    fn values(&mut self) -> Result<Vec<Box<str>>, ParseSelectorError> {
         self.expect("(", "expected '('")?;
         let mut values = Vec::new();
         loop {
@@ -76,32 +76,32 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn value(&mut self) -> Result<Box<str>, SelectorError> {
+    fn value(&mut self) -> Result<Box<str>, ParseSelectorError> {
         match self.peek() {
             Token::End | Token::Symbol(",") => Ok(Box::default()),
             _ => self.label_value(),
         }
     }
 
-    fn number(&mut self) -> Result<i64, SelectorError> {
+    fn number(&mut self) -> Result<i64, ParseSelectorError> {
         let offset = self.offset();
         self.value()?.parse().map_err(|_| error(offset, "expected a number"))
     }
 
-    fn label_value(&mut self) -> Result<Box<str>, SelectorError> {
+    fn label_value(&mut self) -> Result<Box<str>, ParseSelectorError> {
         let (offset, value) = self.word("expected a value")?;
         if is_name(value) { Ok(value.into()) } else { Err(error(offset, "not a value of a label")) }
     }
 
-    fn word(&mut self, what: &'static str) -> Result<(usize, &'a str), SelectorError> {
+    fn word(&mut self, message: &'static str) -> Result<(usize, &'a str), ParseSelectorError> {
         match self.next() {
             (offset, Token::Word(word)) => Ok((offset, word)),
-            (offset, _) => Err(error(offset, what)),
+            (offset, _) => Err(error(offset, message)),
         }
     }
 
-    fn expect(&mut self, symbol: &str, what: &'static str) -> Result<(), SelectorError> {
-        if self.accept(symbol) { Ok(()) } else { Err(error(self.offset(), what)) }
+    fn expect(&mut self, symbol: &str, message: &'static str) -> Result<(), ParseSelectorError> {
+        if self.accept(symbol) { Ok(()) } else { Err(error(self.offset(), message)) }
     }
 
     fn accept(&mut self, symbol: &str) -> bool {
@@ -139,8 +139,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn error(offset: usize, what: &'static str) -> SelectorError {
-    SelectorError { offset, what }
+fn error(offset: usize, message: &'static str) -> ParseSelectorError {
+    ParseSelectorError { offset, message }
 }
 
 fn is_space(c: char) -> bool {
@@ -159,7 +159,7 @@ fn is_label_name(text: &str) -> bool {
     }
 }
 
-/// What both the name of a label and a value of one must be.
+/// The form of both names and values of labels.
 fn is_name(text: &str) -> bool {
     text.len() <= 63 && is_framed(text, |byte| byte.is_ascii_alphanumeric(), |byte| matches!(byte, b'-' | b'_' | b'.'))
 }

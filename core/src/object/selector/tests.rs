@@ -111,8 +111,8 @@ fn what_the_server_refuses_is_refused_where_it_begins() {
         ("a..b/app", 0, "not the name of a label"),
         ("example.com/", 0, "not the name of a label"),
     ];
-    for (text, offset, what) in refused {
-        assert_eq!(LabelSelector::parse(text), Err(SelectorError { offset, what }), "{text:?}");
+    for (text, offset, message) in refused {
+        assert_eq!(LabelSelector::parse(text), Err(ParseSelectorError { offset, message }), "{text:?}");
     }
 }
 
@@ -130,7 +130,7 @@ fn names_and_values_have_at_most_63_bytes() {
 
 /// S13
 #[test]
-fn a_selector_that_wants_everything_looks_at_no_label() {
+fn a_selector_that_selects_all_looks_at_no_label() {
     assert!(LabelSelector::parse(" ").unwrap().matches(|_| unreachable!()));
-    assert!(LabelSelector::default().is_everything() && !LabelSelector::parse("app").unwrap().is_everything());
+    assert!(LabelSelector::default().selects_all() && !LabelSelector::parse("app").unwrap().selects_all());
 }

@@ -2,12 +2,10 @@
 
 use super::text::{cell, write_json};
 use crate::arguments::{Format, Print};
-use listwatch_runtime_smol::cache::Indexer;
-use listwatch_runtime_smol::storage::Keyed;
-use listwatch_runtime_smol::{Event, Object};
+use listwatch_runtime_smol::Event;
+use listwatch_runtime_smol::object::ObjectHandle;
 use serde_json::{Map, Value, json};
 use std::io::Write;
-use std::sync::Arc;
 
 /// Prints events, the cache, both or nothing.
 pub(crate) struct Printer<W> {
@@ -40,22 +38,22 @@ impl<W: Write> Printer<W> {
         match self.format {
             Format::Json => write_json(&mut self.out, &notification(event, object)),
             Format::Table => {
-                let (key, version) = (cell(object.key().as_str()), cell(object.meta.resource_version()));
+                let (key, version) = (cell(object.key().as_str()), cell(object.meta().resource_version()));
                 writeln!(self.out, "{:10} {key:64} {version}", verb(event))
             }
         }
     }
 
     /// Prints the cache, sorted by key: as JSON, one line.
-    pub(crate) fn store<T>(&mut self, store: &Indexer<Arc<Object<T>>>) -> std::io::Result<()> {
+    pub(crate) fn store<T>(&mut self, objects: impl IntoIterator<Item = ObjectHandle<T>>) -> std::io::Result<()> {
         if self.print.is_none() {
             return Ok(());
         }
-        let mut objects: Vec<&Arc<Object<T>>> = store.iter().collect();
+        let mut objects: Vec<ObjectHandle<T>> = objects.into_iter().collect();
         objects.sort_by_cached_key(|object| object.key().clone());
         match self.format {
             Format::Json => {
-                let entry = |object: &&Arc<Object<T>>| format!("{} {}", object.key(), object.meta.resource_version());
+                let entry = |object: &ObjectHandle<T>| format!("{} {}", object.key(), object.meta().resource_version());
                 write_json(&mut self.out, &json!({ "store": objects.iter().map(entry).collect::<Vec<_>>() }))?;
             }
             Format::Table => self.table(&objects)?,
@@ -63,14 +61,14 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    fn table<T>(&mut self, objects: &[&Arc<Object<T>>]) -> std::io::Result<()> {
+    fn table<T>(&mut self, objects: &[ObjectHandle<T>]) -> std::io::Result<()> {
         if self.print == Some(Print::Events) {
             writeln!(self.out)?;
         }
         writeln!(self.out, "{:24} {:50} VERSION", "NAMESPACE", "NAME")?;
         for object in objects {
-            let (namespace, name) = (object.meta.namespace().unwrap_or("-"), object.meta.name());
-            let [namespace, name, version] = [namespace, name, object.meta.resource_version()].map(cell);
+            let (namespace, name) = (object.meta().namespace().unwrap_or("-"), object.meta().name());
+            let [namespace, name, version] = [namespace, name, object.meta().resource_version()].map(cell);
             writeln!(self.out, "{namespace:24} {name:50} {version}")?;
         }
         Ok(())
@@ -89,11 +87,11 @@ fn verb<T>(event: &Event<T>) -> &'static str {
 }
 
 /// The arguments of client-go's handler, to which a recreation is an update.
-fn notification<T>(event: &Event<T>, object: &Arc<Object<T>>) -> Map<String, Value> {
+fn notification<T>(event: &Event<T>, object: &ObjectHandle<T>) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| fields.insert(name.into(), value);
     put("key", object.key().as_str().into());
-    put("rv", object.meta.resource_version().into());
+    put("rv", object.meta().resource_version().into());
     match event {
         Event::Added { initial, .. } => {
             put("event", "add".into());
@@ -105,7 +103,7 @@ fn notification<T>(event: &Event<T>, object: &Arc<Object<T>>) -> Map<String, Val
         }
         Event::Updated { old, .. } | Event::Recreated { old, .. } => {
             put("event", "update".into());
-            put("old_rv", old.meta.resource_version().into());
+            put("old_rv", old.meta().resource_version().into());
         }
         _ => {}
     }

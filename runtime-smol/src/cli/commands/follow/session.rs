@@ -15,14 +15,14 @@ use crate::report::undecodable;
 use crate::system::stop::Stop;
 use listwatch_runtime_smol::cache::Indexer;
 use listwatch_runtime_smol::informer::InformerStatus;
+use listwatch_runtime_smol::object::ObjectHandle;
 use listwatch_runtime_smol::reflector::{FailureReport, Reaction};
-use listwatch_runtime_smol::{Clock, Event, Events, Object};
+use listwatch_runtime_smol::{Clock, Event, Events};
 use serde::de::DeserializeOwned;
 use smol::future::{or, pending, poll_once};
 use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The events after which a request for the end is heard at the latest.
@@ -31,13 +31,13 @@ const TURN: u64 = 64;
 pub(super) const TICK: Duration = Duration::from_millis(500);
 
 /// A resource that is followed until the end is requested.
-pub(super) struct Session<'a, T> {
+pub(super) struct Session<'a, T: DeserializeOwned> {
     pub(super) options: &'a FollowOptions,
     pub(super) print: Option<Print>,
     /// The file of the recording.
     pub(super) recorded: Option<&'a Path>,
     pub(super) clock: Clock,
-    pub(super) events: Events<T, Source, Indexer<Arc<Object<T>>>>,
+    pub(super) events: Events<T, Source, Indexer<ObjectHandle<T>>>,
     pub(super) printer: Printer<Background>,
     pub(super) progress: Progress,
     /// Whether a plugin may ask for a credential at the terminal.
@@ -202,7 +202,7 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
         // After a table of events, thousands of lines of the cache would be in the way.
         let wanted = self.print == Some(Print::Store) || self.options.format == Format::Json;
         if self.counts.synced && wanted {
-            self.printer.store(self.events.driver().informer().cache())?;
+            self.printer.store(self.events.driver().informer().cache().iter().cloned())?;
         }
         Ok(())
     }

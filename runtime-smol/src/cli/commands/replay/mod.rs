@@ -9,14 +9,14 @@ use crate::output::progress::Progress;
 use crate::output::{self, messages};
 use crate::report::counts::Counts;
 use crate::report::undecodable;
-use listwatch_runtime_smol::cache::{IndexId, Indexer};
+use listwatch_runtime_smol::cache::{IndexId, Indexer, Store, StoreWriter};
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
 use listwatch_runtime_smol::file::{Pace, Playback, PlaybackConfig};
 use listwatch_runtime_smol::informer::InformerStatus;
-use listwatch_runtime_smol::sync::{Shared, SharedWorkQueue, StdLock};
+use listwatch_runtime_smol::object::{ObjectHandle, Uid};
+use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
 use listwatch_runtime_smol::{
-    Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Object, Outcome, Resource, WorkQueue,
-    Workers, run,
+    Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Outcome, Resource, WorkQueue, Workers, run,
 };
 use report::Report;
 use serde::de::DeserializeOwned;
@@ -24,9 +24,6 @@ use smol::future::{poll_once, yield_now};
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A cache that workers read while the informer writes.
-type SharedCache<T> = Arc<Shared<Indexer<Arc<Object<T>>>, StdLock>>;
 
 /// Plays a recording as the options say.
 ///
@@ -40,14 +37,14 @@ pub(super) fn replay(options: &ReplayOptions) -> Result<(), CommandError> {
     }
 }
 
-struct Replay<'a, T> {
+struct Replay<'a, T: DeserializeOwned> {
     options: &'a ReplayOptions,
     clock: Clock,
-    cache: SharedCache<T>,
+    store: Store<T>,
     indexes: Vec<(String, IndexId)>,
     queue: Arc<SharedWorkQueue<Key, StdLock>>,
     reconciles: Arc<AtomicU64>,
-    events: Events<T, Playback, SharedCache<T>>,
+    events: Events<T, Playback, StoreWriter<T>>,
     printer: Printer<BufWriter<StdoutLock<'static>>>,
     progress: Progress,
     counts: Counts,
@@ -62,17 +59,18 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         let playback = open(options, pace)?;
         let mut indexer = Indexer::default();
         let indexes = options.indexes.iter().map(|by| (by.to_string(), add_index(&mut indexer, by.clone()))).collect();
-        let cache: SharedCache<T> = Arc::new(Shared::new(indexer));
+        let writer = StoreWriter::new(indexer);
+        let store = writer.store();
         // A recording may have metadata, whole objects or both.
         let resource = playback.resource().cloned().unwrap_or_else(|| Resource::new("/recording")).metadata_only();
-        let informer = Informer::with_cache(resource, config(options, &playback), Arc::clone(&cache));
+        let informer = Informer::with_cache(resource, config(options, &playback), writer);
         let printed = options.print == Some(Print::Events) && std::io::stdout().is_terminal();
         let progress = Progress::bar(playback.summary().file_bytes, !printed);
         let events = Events::start(Driver::new(informer, playback), clock.clone());
         Ok(Self {
             options,
             clock,
-            cache,
+            store,
             indexes,
             queue: Arc::new(SharedWorkQueue::new(WorkQueue::default())),
             reconciles: Arc::default(),
@@ -133,7 +131,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
     }
 
     fn print_store(&mut self) -> std::io::Result<()> {
-        self.cache.read(|cache| self.printer.store(cache))?;
+        self.printer.store(self.store.list())?;
         self.printer.out().flush()
     }
 
@@ -145,12 +143,12 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
     }
 
     fn spawn_workers(&self, executor: &Executor<'static>) -> Workers<Key> {
-        let (cache, reconciles) = (Arc::clone(&self.cache), Arc::clone(&self.reconciles));
+        let (store, reconciles) = (self.store.clone(), Arc::clone(&self.reconciles));
         Workers::spawn(executor, &self.queue, &self.clock, self.options.workers, move |key: Key| {
-            let (cache, reconciles) = (Arc::clone(&cache), Arc::clone(&reconciles));
+            let (store, reconciles) = (store.clone(), Arc::clone(&reconciles));
             async move {
                 // A controller begins with the newest state of the key, or its absence.
-                let _newest = cache.read(|cache| cache.object(&key).cloned());
+                let _newest = store.get(&key);
                 reconciles.fetch_add(1, Ordering::Relaxed);
                 Outcome::Done
             }
@@ -175,10 +173,10 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             file: self.options.file.display().to_string(),
             whole,
             playback: self.events.driver().transport().summary(),
-            objects: self.cache.read(|cache| cache.len()),
+            objects: self.store.len(),
             status: self.status(),
             indexes: self
-                .cache
+                .store
                 .read(|cache| self.indexes.iter().map(|(name, id)| (name.clone(), values(cache, *id))).collect()),
             queue: self.queue.stats(),
             reconciles: self.reconciles.load(Ordering::Relaxed),
@@ -221,10 +219,12 @@ fn config(options: &ReplayOptions, playback: &Playback) -> InformerConfig {
     config
 }
 
-fn add_index<T: 'static>(indexer: &mut Indexer<Arc<Object<T>>>, by: IndexBy) -> IndexId {
-    indexer.add_index(move |object: &Arc<Object<T>>, emit: &mut dyn FnMut(&str)| match &by {
-        IndexBy::Namespace => emit(object.meta.namespace().unwrap_or_default()),
-        IndexBy::Owner => object.meta.owner_references().for_each(|owner| emit(owner.uid)),
-        IndexBy::Label(name) => object.meta.label(name).into_iter().for_each(emit),
+fn add_index<T: 'static>(indexer: &mut Indexer<ObjectHandle<T>>, by: IndexBy) -> IndexId {
+    indexer.add_index(move |object: &ObjectHandle<T>, emit: &mut dyn FnMut(&str)| match &by {
+        IndexBy::Namespace => emit(object.meta().namespace().unwrap_or_default()),
+        IndexBy::Owner => object.meta().owner_references().for_each(|owner| {
+            owner.uid.iter().for_each(|uid| emit(uid.encode(&mut [0; Uid::CANONICAL_LEN])));
+        }),
+        IndexBy::Label(name) => object.meta().label(name).into_iter().for_each(emit),
     })
 }

@@ -108,7 +108,7 @@ fn an_update_moves_the_object_between_values<M: Function>() {
     assert_eq!(old, Some(pod("a", "n1", &["x", "y"])));
     assert_eq!((pods.on("n1"), pods.on("n2")), (Vec::new(), ["a"].to_vec()));
     assert_eq!(["x", "y", "z"].map(|label| pods.labelled(label).len()), [0, 1, 1]);
-    assert_eq!(pods.store.object("a"), Some(&pod("a", "n2", &["y", "z"])));
+    assert_eq!(pods.store.get("a"), Some(&pod("a", "n2", &["y", "z"])));
 }
 
 /// S2: client-go computes the old values again, so an object that was changed in place stays under them for ever.
@@ -134,7 +134,7 @@ fn a_value_finds_the_objects_and_their_keys<M: Function>() {
         pods.insert(pod(name, "n1", &["x"]));
     }
     assert_eq!(pods.on("n1"), ["c", "a", "b"]);
-    let [found, stored] = [pods.store.by_index(pods.node, "n1").nth(1), pods.store.object("a")].map(Option::unwrap);
+    let [found, stored] = [pods.store.by_index(pods.node, "n1").nth(1), pods.store.get("a")].map(Option::unwrap);
     assert!(core::ptr::eq(found, stored));
     assert_eq!((pods.on("n2").len(), pods.labels()), (0, ["x"].to_vec()));
 }
@@ -272,7 +272,7 @@ fn what_does_not_fit_changes_nothing() {
     assert!(pods.store.try_insert(pod("b", "n2", &["z", "y"])).is_err());
     assert!(pods.store.try_add_index(by_node).is_err());
     pods.store.check();
-    assert_eq!(pods.store.object("b").unwrap().labels, ["z"]);
+    assert_eq!(pods.store.get("b").unwrap().labels, ["z"]);
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn an_index_function_that_panics_leaves_the_store_as_it_was<M: Function>() {
     assert!(panics(|| pods.try_insert(pod("b", "flawed", &["x"]))), "a new object");
     assert!(panics(|| pods.try_insert(pod("a", "flawed", &["y"]))), "another state of an object");
     pods.check();
-    assert_eq!((pods.len(), pods.object("a"), pods.object("b")), (1, Some(&pod("a", "n1", &["x"])), None));
+    assert_eq!((pods.len(), pods.get("a"), pods.get("b")), (1, Some(&pod("a", "n1", &["x"])), None));
     assert!(pods.index_keys(label, "x").eq([&"a"]) && pods.index_keys(node, "n1").eq([&"a"]));
     assert!(pods.index_values(label).eq(["x"]) && pods.index_values(node).eq(["n1"]));
     assert!(matches!(pods.try_insert(pod("b", "n1", &["x"])), Ok(None)), "it is new when it is stored");
@@ -358,7 +358,7 @@ fn an_index_closure_that_panics_now_and_then_leaves_the_store_as_it_was() {
         left.store(u32::MAX, core::sync::atomic::Ordering::Relaxed);
         pods.check();
         assert_eq!(pods.len(), stored.len(), "{sound} calls");
-        assert!(stored.iter().all(|pod| pods.object(pod.name) == Some(pod)), "{sound} calls");
+        assert!(stored.iter().all(|pod| pods.get(pod.name) == Some(pod)), "{sound} calls");
         assert!(pods.index_keys(id, "x").all(|name| stored.iter().any(|pod| pod.name == *name)));
     }
 }

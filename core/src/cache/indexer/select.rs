@@ -1,44 +1,43 @@
 //! Reads by namespace and by label selector.
 
 use super::{IndexId, Indexer};
-use crate::object::{LabelSelector, Object};
-use alloc::sync::Arc;
+use crate::object::{LabelSelector, ObjectHandle};
 
-impl<T> Indexer<Arc<Object<T>>> {
-    /// Adds an index by namespace, which [`select_in`](Self::select_in) uses from then on. A second call gives the id of
-    /// the first one's.
+impl<T> Indexer<ObjectHandle<T>> {
+    /// Adds an index by namespace (client-go `MetaNamespaceIndexFunc`), which [`select_in`](Self::select_in) uses from then
+    /// on. A second call returns the id of the first one.
     pub fn add_namespace_index(&mut self) -> IndexId {
         if let Some(id) = self.by_namespace {
             return id;
         }
-        let id = self.add_index(|object: &Arc<Object<T>>, emit: &mut dyn FnMut(&str)| {
-            object.meta.namespace().into_iter().for_each(emit);
+        let id = self.add_index(|object: &ObjectHandle<T>, emit: &mut dyn FnMut(&str)| {
+            object.meta().namespace().into_iter().for_each(emit);
         });
         self.by_namespace = Some(id);
         id
     }
 
-    /// The objects that a selector wants, in the order of [`iter`](Self::iter) (client-go `Lister.List`).
-    pub fn select<'a>(&'a self, selector: &'a LabelSelector) -> impl Iterator<Item = &'a Arc<Object<T>>> {
-        self.iter().filter(|object| selector.matches(|name| object.meta.label(name)))
+    /// The objects that a selector matches, in the order of [`iter`](Self::iter) (client-go `Lister.List`).
+    pub fn select<'a>(&'a self, selector: &'a LabelSelector) -> impl Iterator<Item = &'a ObjectHandle<T>> {
+        self.iter().filter(|object| selector.matches(|name| object.meta().label(name)))
     }
 
-    /// The objects of a namespace that a selector wants; the namespace `""` is all of them (client-go
+    /// The objects of a namespace that a selector matches; the namespace `""` stands for all (client-go
     /// `ListAllByNamespace`).
     ///
-    /// With a [namespace index](Self::add_namespace_index) only the objects of the namespace are looked at, in the order
-    /// of [`by_index`](Self::by_index); without one all are, in the order of [`iter`](Self::iter).
+    /// With a [namespace index](Self::add_namespace_index), this visits the objects of the namespace only, in the order of
+    /// [`by_index`](Self::by_index). Without one it visits all, in the order of [`iter`](Self::iter).
     pub fn select_in<'a>(
         &'a self,
         namespace: &'a str,
         selector: &'a LabelSelector,
-    ) -> impl Iterator<Item = &'a Arc<Object<T>>> {
+    ) -> impl Iterator<Item = &'a ObjectHandle<T>> {
         let index = self.by_namespace.filter(|_| !namespace.is_empty());
         let indexed = index.into_iter().flat_map(move |id| self.by_index(id, namespace));
         let all = index.is_none().then(|| self.iter()).into_iter().flatten();
-        let wanted = move |object: &&Arc<Object<T>>| {
-            (namespace.is_empty() || index.is_some() || object.meta.namespace() == Some(namespace))
-                && selector.matches(|name| object.meta.label(name))
+        let wanted = move |object: &&ObjectHandle<T>| {
+            (namespace.is_empty() || index.is_some() || object.meta().namespace() == Some(namespace))
+                && selector.matches(|name| object.meta().label(name))
         };
         indexed.chain(all).filter(wanted)
     }
@@ -47,10 +46,10 @@ impl<T> Indexer<Arc<Object<T>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::MetaBuilder;
+    use crate::object::{MetaBuilder, Object};
     use alloc::vec::Vec;
 
-    fn pods() -> Indexer<Arc<Object<()>>> {
+    fn pods() -> Indexer<ObjectHandle<()>> {
         let mut pods = Indexer::new();
         for (namespace, name, app) in [
             ("a", "web-1", "web"),
@@ -62,21 +61,21 @@ mod tests {
             let mut builder = MetaBuilder::default();
             builder.set_namespace(namespace);
             builder.set_name(name);
-            builder.label("app", app);
-            pods.insert(Arc::new(Object { meta: builder.build().unwrap(), value: () }));
+            builder.add_label("app", app);
+            pods.insert(Object { meta: builder.build().unwrap(), value: () }.into());
         }
         pods
     }
 
-    fn names(pods: &Indexer<Arc<Object<()>>>, namespace: &str, selector: &str) -> Vec<alloc::string::String> {
+    fn names(pods: &Indexer<ObjectHandle<()>>, namespace: &str, selector: &str) -> Vec<alloc::string::String> {
         let selector = LabelSelector::parse(selector).unwrap();
-        pods.select_in(namespace, &selector).map(|pod| pod.meta.name().into()).collect()
+        pods.select_in(namespace, &selector).map(|pod| pod.meta().name().into()).collect()
     }
 
     #[test]
     fn a_selector_filters_what_is_stored() {
         let (pods, web) = (pods(), LabelSelector::parse("app=web").unwrap());
-        let names: Vec<_> = pods.select(&web).map(|pod| pod.meta.name()).collect();
+        let names: Vec<_> = pods.select(&web).map(|pod| pod.meta().name()).collect();
         assert_eq!(names, ["web-1", "web-2", "node", "web-3"]);
         assert_eq!(pods.select(&LabelSelector::default()).count(), 5);
     }

@@ -1,0 +1,398 @@
+mod check;
+mod postings;
+#[cfg(feature = "alloc")]
+mod select;
+#[cfg(test)]
+#[cfg(all(feature = "alloc", feature = "fixed"))]
+mod tests;
+mod unfilled;
+
+#[cfg(feature = "alloc")]
+use crate::storage::{Heap, never_full};
+use crate::storage::{Keyed, KnownObjects, Mem, Slab, Slot, Table};
+#[cfg(feature = "alloc")]
+use alloc::boxed::Box;
+use core::borrow::Borrow;
+use core::hash::Hash;
+use postings::{Emit, Postings};
+use unfilled::Unfilled;
+
+/// An [`IndexerIn`] on the heap, which is never full.
+#[cfg(feature = "alloc")]
+pub type Indexer<V> = IndexerIn<V, Heap>;
+
+/// An [`IndexerIn`] with room for `N` objects in place; nothing is allocated.
+#[cfg(feature = "fixed")]
+pub type FixedIndexer<V, const N: usize> = IndexerIn<V, crate::storage::Fixed<N>>;
+
+/// Objects by key, with any number of indexes (client-go `Indexer`). Use it as [`Indexer`] or [`FixedIndexer`].
+///
+/// An index function emits the values of an object, any number of them; a value emitted twice counts once. Every
+/// operation leaves all indexes exact. The values of a stored object are remembered, not computed again. Orders depend
+/// on the operations alone:
+///
+/// - Objects and index values come in the order of their insertion, but one may take the place of a removed one.
+/// - The objects of an index value come in the order in which they got the value. An update that keeps the value keeps
+///   the place.
+///
+/// # Panics
+/// An operation panics where an index function does, and the indexer is as before: index functions run before anything
+/// changes. If [`replace`](IndexerIn::replace) panics, the objects before the faulty one are stored, and none is removed.
+/// Fixed memory calls the functions twice, so this holds there for functions that depend on the object alone.
+///
+/// # Capacity
+/// In fixed memory, `N` bounds the objects, and separately the pairs of object and index value. An index value has at most
+/// 64 bytes there.
+///
+/// ```
+/// use listwatch_core::storage::Keyed;
+/// use listwatch_core::Indexer;
+///
+/// #[derive(Debug, PartialEq)]
+/// struct Pod { name: &'static str, node: &'static str }
+///
+/// impl Keyed for Pod {
+///     type Key = &'static str;
+///     fn key(&self) -> &&'static str {
+///         &self.name
+///     }
+/// }
+///
+/// let mut pods = Indexer::new();
+/// pods.insert(Pod { name: "web-1", node: "n1" });
+/// let by_node = pods.add_index(|pod: &Pod, emit: &mut dyn FnMut(&str)| emit(pod.node));
+/// pods.insert(Pod { name: "web-2", node: "n1" });
+/// assert_eq!(pods.index_keys(by_node, "n1").collect::<Vec<_>>(), [&"web-1", &"web-2"]);
+///
+/// let old = pods.insert(Pod { name: "web-1", node: "n2" });
+/// assert_eq!(old, Some(Pod { name: "web-1", node: "n1" }));
+/// assert_eq!(pods.index_values(by_node).collect::<Vec<_>>(), ["n1", "n2"]);
+/// ```
+pub struct IndexerIn<V: Keyed, M: Mem> {
+    objects: Table<Record<V>, M>,
+    postings: Postings<M>,
+    seed_chosen: bool,
+    indexes: Slab<Index<M::IndexFn<V>>, M>,
+    /// The number of the next index; none is used again.
+    next_index: u32,
+    #[cfg(feature = "alloc")]
+    by_namespace: Option<IndexId>,
+    /// Changes with each replace, so that the objects that were not in it are told.
+    generation: u32,
+}
+
+/// Names an index of the indexer that returned it. Client-go names indexes by text; an id cannot be misspelled.
+///
+/// Another indexer may have given the same id to another index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IndexId(u32);
+
+struct Record<V> {
+    object: V,
+    /// The first posting of the object.
+    postings: Option<Slot>,
+    generation: u32,
+}
+
+struct Index<F> {
+    id: IndexId,
+    values: F,
+}
+
+impl<V: Keyed, M: Mem> IndexerIn<V, M> {
+    /// An empty indexer without indexes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { seed_chosen: false, ..Self::with_seed(0) }
+    }
+
+    /// An empty indexer whose hashes depend on `seed`, for keys that an adversary may choose. No order depends on it.
+    #[must_use]
+    pub fn with_seed(seed: u64) -> Self {
+        Self {
+            objects: Table::with_seed(seed),
+            postings: Postings::with_seed(seed),
+            seed_chosen: true,
+            indexes: Slab::default(),
+            next_index: 0,
+            #[cfg(feature = "alloc")]
+            by_namespace: None,
+            generation: 0,
+        }
+    }
+
+    /// Makes the hashes depend on `seed`, if the indexer is empty and was made without a seed.
+    pub fn seed_unless_chosen(&mut self, seed: u64) {
+        if !self.seed_chosen && self.is_empty() {
+            (self.objects, self.postings) = (Table::with_seed(seed), Postings::with_seed(seed));
+            self.seed_chosen = true;
+        }
+    }
+
+    /// Stores an object and returns the one that it replaces under its key (client-go `Add` and `Update`).
+    ///
+    /// # Errors
+    /// Returns the object if fixed memory is full; the indexer is as before.
+    #[doc(alias = "update")]
+    pub fn try_insert(&mut self, object: V) -> Result<Option<V>, M::Full<V>> {
+        match self.objects.find(object.key()) {
+            Some(slot) => self.try_update(slot, object).map(Some),
+            None => self.try_insert_new(object).map(|()| None),
+        }
+    }
+
+    /// Removes the object under `key` and returns it (client-go `Delete`).
+    #[doc(alias = "delete")]
+    pub fn remove<Q>(&mut self, key: &Q) -> Option<V>
+    where
+        V::Key: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.objects.find(key).map(|slot| self.remove_at(slot))
+    }
+
+    /// The object under `key` (client-go `GetByKey`).
+    #[must_use]
+    pub fn get<Q>(&self, key: &Q) -> Option<&V>
+    where
+        V::Key: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.objects.find(key).map(|slot| &self.objects[slot].object)
+    }
+
+    /// All objects (client-go `List`).
+    #[doc(alias = "list")]
+    pub fn iter(&self) -> impl Iterator<Item = &V> {
+        self.objects.iter().map(|(_, record)| &record.object)
+    }
+
+    /// Whether there is an object under `key`.
+    #[must_use]
+    pub fn contains<Q>(&self, key: &Q) -> bool
+    where
+        V::Key: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.objects.find(key).is_some()
+    }
+
+    /// The keys of all objects, in the order of [`iter`](Self::iter) (client-go `ListKeys`).
+    pub fn keys(&self) -> impl Iterator<Item = &V::Key> {
+        self.iter().map(Keyed::key)
+    }
+
+    /// The number of objects.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there are no objects.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Removes all objects; the indexes stay.
+    pub fn clear(&mut self) {
+        self.objects.clear();
+        self.postings.clear();
+        self.release_if_empty();
+    }
+
+    /// Adds an index and fills it with the present objects (client-go `AddIndexers`).
+    ///
+    /// # Errors
+    /// Returns the function if fixed memory has no room for the index or for its values; the indexer is as before.
+    pub fn try_add_index(&mut self, values: M::IndexFn<V>) -> Result<IndexId, M::Full<M::IndexFn<V>>> {
+        let id = IndexId(self.next_index);
+        let index = Index { id, values };
+        let slot = self.indexes.try_insert(index).map_err(|full| M::map_full(full, |index| index.values))?;
+        self.next_index += 1;
+        let unfilled = Unfilled { indexer: self, id };
+        let filled = unfilled.indexer.try_fill(slot);
+        core::mem::forget(unfilled);
+        match filled {
+            Ok(()) => Ok(id),
+            Err(full) => {
+                self.empty(id);
+                Err(M::map_full(full, |()| self.indexes.remove(slot).values))
+            }
+        }
+    }
+
+    /// Removes an index. Its id finds nothing from then on, and no other index gets it.
+    pub fn remove_index(&mut self, id: IndexId) {
+        let found = self.indexes.iter().find(|(_, index)| index.id == id).map(|(slot, _)| slot);
+        if let Some(slot) = found {
+            self.empty(id);
+            self.indexes.remove(slot);
+            #[cfg(feature = "alloc")]
+            if self.by_namespace == Some(id) {
+                self.by_namespace = None;
+            }
+        }
+    }
+
+    /// The objects that have a value in an index (client-go `ByIndex`). An unknown index has none.
+    pub fn by_index(&self, id: IndexId, value: &str) -> impl Iterator<Item = &V> {
+        self.postings.objects(id.0, value).map(|slot| &self.objects[slot].object)
+    }
+
+    /// The keys of the objects that have a value in an index, in the order of [`by_index`](Self::by_index) (client-go
+    /// `IndexKeys`, which sorts them).
+    pub fn index_keys(&self, id: IndexId, value: &str) -> impl Iterator<Item = &V::Key> {
+        self.by_index(id, value).map(Keyed::key)
+    }
+
+    /// The values that at least one object has in an index (client-go `ListIndexFuncValues`). Walks the values of all
+    /// indexes.
+    pub fn index_values(&self, id: IndexId) -> impl Iterator<Item = &str> {
+        let values = self.postings.values.iter().map(|(_, value)| &value.key);
+        values.filter(move |key| key.index == id.0).map(|key| &*key.text)
+    }
+
+    fn try_update(&mut self, slot: Slot, object: V) -> Result<V, M::Full<V>> {
+        let record = &mut self.objects[slot];
+        match self.postings.try_update(slot, &mut record.postings, all_values::<V, M>(&self.indexes, &object)) {
+            Ok(()) => {
+                record.generation = self.generation;
+                Ok(core::mem::replace(&mut record.object, object))
+            }
+            Err(full) => Err(M::map_full(full, |()| object)),
+        }
+    }
+
+    fn try_insert_new(&mut self, object: V) -> Result<(), M::Full<V>> {
+        self.postings.gather(&all_values::<V, M>(&self.indexes, &object));
+        let record = Record { object, postings: None, generation: self.generation };
+        let slot = self.objects.try_insert(record).map_err(|full| M::map_full(full, |record| record.object))?;
+        let mut postings = None;
+        let values = all_values::<V, M>(&self.indexes, &self.objects[slot].object);
+        match self.postings.try_add(slot, &mut postings, values) {
+            Ok(()) => {
+                self.objects[slot].postings = postings;
+                Ok(())
+            }
+            Err(full) => Err(M::map_full(full, |()| self.objects.remove(slot).object)),
+        }
+    }
+
+    fn remove_at(&mut self, slot: Slot) -> V {
+        let mut record = self.objects.remove(slot);
+        self.postings.retain(&mut record.postings, |_| false);
+        self.release_if_empty();
+        record.object
+    }
+
+    /// Gives the memory of an indexer back that was large once.
+    fn release_if_empty(&mut self) {
+        if self.is_empty() {
+            self.objects.release();
+            self.postings.release();
+        }
+    }
+
+    /// Indexes the present objects.
+    fn try_fill(&mut self, index: Slot) -> Result<(), M::Full<()>> {
+        let Index { id, values } = &self.indexes[index];
+        let mut at = self.objects.next_used(None);
+        while let Some(slot) = at {
+            let Record { object, postings, .. } = &mut self.objects[slot];
+            let emit = |emit: &mut dyn FnMut(u32, &str)| values(object, &mut |value| emit(id.0, value));
+            self.postings.gather(&emit);
+            self.postings.try_add(slot, postings, emit)?;
+            at = self.objects.next_used(at);
+        }
+        Ok(())
+    }
+
+    /// Drops the postings of an index.
+    fn empty(&mut self, id: IndexId) {
+        let mut at = self.objects.next_used(None);
+        while let Some(slot) = at {
+            self.postings.retain(&mut self.objects[slot].postings, |value| value.key.index != id.0);
+            at = self.objects.next_used(at);
+        }
+    }
+}
+
+/// Memory that grows: the operations that are never full.
+#[cfg(feature = "alloc")]
+impl<V: Keyed> IndexerIn<V, Heap> {
+    /// Stores an object and returns the one that it replaces under its key (client-go `Add` and `Update`).
+    #[doc(alias = "update")]
+    pub fn insert(&mut self, object: V) -> Option<V> {
+        never_full(self.try_insert(object))
+    }
+
+    /// Adds an index and fills it with the present objects (client-go `AddIndexers`).
+    ///
+    /// `values` is called with an object, and calls its second argument with each index value of it.
+    pub fn add_index(&mut self, values: impl Fn(&V, &mut dyn FnMut(&str)) + Send + Sync + 'static) -> IndexId {
+        never_full(self.try_add_index(Box::new(values)))
+    }
+
+    /// Makes `objects` the content of the indexer (client-go `Replace`). Of two under one key the last counts. Objects that
+    /// stay keep their place.
+    pub fn replace(&mut self, objects: impl IntoIterator<Item = V>) {
+        self.generation = self.generation.wrapping_add(1);
+        for object in objects {
+            self.insert(object);
+        }
+        let mut at = self.objects.next_used(None);
+        while let Some(slot) = at {
+            if self.objects[slot].generation != self.generation {
+                self.remove_at(slot);
+            }
+            at = self.objects.next_used(at);
+        }
+    }
+}
+
+/// Emits the values of an object in all indexes.
+fn all_values<V, M: Mem>(indexes: &Slab<Index<M::IndexFn<V>>, M>, object: &V) -> impl Emit {
+    move |emit: &mut dyn FnMut(u32, &str)| {
+        for (_, index) in indexes.iter() {
+            (index.values)(object, &mut |value| emit(index.id.0, value));
+        }
+    }
+}
+
+impl<V: Keyed, M: Mem> KnownObjects<V> for IndexerIn<V, M> {
+    fn known<'a>(&'a self) -> impl Iterator<Item = &'a V>
+    where
+        V: 'a,
+    {
+        self.iter()
+    }
+
+    fn is_known(&self, key: &V::Key) -> bool {
+        self.objects.find(key).is_some()
+    }
+}
+
+impl<V: Keyed> Keyed for Record<V> {
+    type Key = V::Key;
+
+    fn key(&self) -> &V::Key {
+        self.object.key()
+    }
+}
+
+impl<V: Keyed, M: Mem> Default for IndexerIn<V, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<V: Keyed, M: Mem> core::fmt::Debug for IndexerIn<V, M> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Indexer")
+            .field("objects", &self.len())
+            .field("indexes", &self.indexes.len())
+            .field("values", &self.postings.values.len())
+            .finish_non_exhaustive()
+    }
+}

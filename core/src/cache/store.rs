@@ -1,0 +1,175 @@
+#[cfg(test)]
+#[cfg(feature = "std")]
+mod tests;
+
+use super::indexer::{IndexId, Indexer};
+use super::snapshot::Snapshot;
+use crate::object::{LabelSelector, ObjectHandle};
+use crate::storage::Keyed;
+use crate::sync::{Lock, Shared};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::fmt;
+use core::hash::Hash;
+
+/// The objects of an informer, for every thread: a [`StoreIn`] behind a reader-writer lock.
+#[cfg(feature = "std")]
+pub type Store<T> = StoreIn<ObjectHandle<T>, crate::sync::StdLock>;
+
+/// Reads the cache of an informer, and cannot write to it (client-go `Lister`, kube-rs `Store`).
+///
+/// A clone reads the same cache. Every method is one consistent look and returns handles, so no lock is held after it
+/// returns. The store is as new as the last event that the informer returned; see
+#[cfg_attr(feature = "json", doc = "[`Informer::poll_event`](crate::Informer::poll_event).")]
+#[cfg_attr(not(feature = "json"), doc = "`Informer::poll_event`.")]
+/// After the informer is gone, it keeps the last state.
+///
+/// `L` is the [`Lock`] that readers and the writer share. With the standard library, use the alias `Store`.
+///
+/// ```
+/// use listwatch_core::cache::{Cache, Indexer, Store, StoreWriter};
+/// use listwatch_core::object::{LabelSelector, MetaBuilder, Object};
+///
+/// // An informer owns the writer; here the example does.
+/// let mut writer = StoreWriter::<()>::new(Indexer::new());
+/// let pods: Store<()> = writer.store();
+///
+/// let mut web = MetaBuilder::default();
+/// web.set_namespace("team-0");
+/// web.set_name("web-1");
+/// web.add_label("app", "web");
+/// let web = Object { meta: web.build().unwrap(), value: () };
+/// writer.write(|objects| objects.insert(web.into()));
+///
+/// assert!(pods.get("team-0/web-1").is_some());
+/// let selected = pods.select(&LabelSelector::parse("app=web")?);
+/// assert!(selected.iter().all(|pod| pod.meta().name() == "web-1"));
+/// # Ok::<(), listwatch_core::object::ParseSelectorError>(())
+/// ```
+///
+/// No path leads from a store to a change. It is not a [`Cache`](super::Cache), so an informer does not take it:
+///
+/// ```compile_fail,E0277
+/// # use listwatch_core::cache::{Cache, Store};
+/// fn writes<T>(_: impl Cache<listwatch_core::object::ObjectHandle<T>>) {}
+/// fn with(pods: Store<()>) {
+///     writes(pods);
+/// }
+/// ```
+///
+/// and [`read`](Self::read) lends the indexer for reading only:
+///
+/// ```compile_fail,E0596
+/// # use listwatch_core::cache::Store;
+/// fn clear(pods: &Store<()>) {
+///     pods.read(|objects| objects.clear());
+/// }
+/// ```
+pub struct StoreIn<V: Keyed, L: Lock> {
+    pub(super) cell: Arc<Shared<Indexer<V>, L>>,
+}
+
+impl<V: Keyed + Clone, L: Lock> StoreIn<V, L> {
+    /// The object under `key` (client-go `Lister.Get`).
+    #[must_use]
+    pub fn get<Q>(&self, key: &Q) -> Option<V>
+    where
+        V::Key: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.read(|objects| objects.get(key).cloned())
+    }
+
+    /// All objects (client-go `List`), in the order of [`IndexerIn::iter`](super::IndexerIn::iter).
+    #[must_use]
+    pub fn list(&self) -> Snapshot<V> {
+        self.read(|objects| objects.iter().cloned().collect())
+    }
+
+    /// The objects that have a value in an index (client-go `ByIndex`). The informer adds indexes:
+    #[cfg_attr(feature = "json", doc = "[`Informer::add_index`](crate::Informer::add_index).")]
+    #[cfg_attr(not(feature = "json"), doc = "`Informer::add_index`.")]
+    #[must_use]
+    pub fn by_index(&self, id: IndexId, value: &str) -> Snapshot<V> {
+        self.read(|objects| objects.by_index(id, value).cloned().collect())
+    }
+}
+
+impl<V: Keyed, L: Lock> StoreIn<V, L> {
+    /// Whether there is an object under `key`.
+    #[must_use]
+    pub fn contains<Q>(&self, key: &Q) -> bool
+    where
+        V::Key: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.read(|objects| objects.contains(key))
+    }
+
+    /// The keys of all objects (client-go `ListKeys`).
+    #[must_use]
+    pub fn keys(&self) -> Vec<V::Key>
+    where
+        V::Key: Clone,
+    {
+        self.read(|objects| objects.keys().cloned().collect())
+    }
+
+    /// The number of objects.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.read(Indexer::len)
+    }
+
+    /// Whether there are no objects.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Calls `f` with the indexer, for several reads of one moment, or a read without copies of handles.
+    ///
+    /// The informer waits until `f` returns, so `f` must be short. It must not wait for anything that the informer does.
+    ///
+    /// # Panics
+    /// Where `f` panics; the store stays usable. Where it is called from an index function of the same cache, if the lock
+    /// can tell; see [`Lock`].
+    pub fn read<R>(&self, f: impl FnOnce(&Indexer<V>) -> R) -> R {
+        self.cell.read(f)
+    }
+}
+
+impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
+    /// The objects of a namespace, in the order of [`select_in`](Self::select_in) (client-go `Lister.Pods(namespace).List`).
+    #[must_use]
+    pub fn list_in(&self, namespace: &str) -> Snapshot<ObjectHandle<T>> {
+        self.select_in(namespace, &LabelSelector::default())
+    }
+
+    /// The objects that a selector matches (client-go `Lister.List`).
+    #[must_use]
+    pub fn select(&self, selector: &LabelSelector) -> Snapshot<ObjectHandle<T>> {
+        self.read(|objects| objects.select(selector).cloned().collect())
+    }
+
+    /// The objects of a namespace that a selector matches; the namespace `""` stands for all. Without a [namespace
+    /// index](super::Indexer::add_namespace_index) this visits every object.
+    #[must_use]
+    pub fn select_in(&self, namespace: &str, selector: &LabelSelector) -> Snapshot<ObjectHandle<T>> {
+        self.read(|objects| objects.select_in(namespace, selector).cloned().collect())
+    }
+}
+
+impl<V: Keyed, L: Lock> Clone for StoreIn<V, L> {
+    fn clone(&self) -> Self {
+        Self { cell: Arc::clone(&self.cell) }
+    }
+}
+
+/// Takes no lock, so it can be used anywhere.
+impl<V: Keyed, L: Lock> fmt::Debug for StoreIn<V, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
+}

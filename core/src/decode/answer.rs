@@ -1,0 +1,89 @@
+//! The seam between an informer and the format of its answers.
+
+use super::{Change, DecodeError, Status, Versioned};
+use crate::request::Query;
+use crate::storage::Keyed;
+use crate::transport::ResponseHead;
+use alloc::sync::Arc;
+
+/// Turns the bytes of one answer after the other into objects; a parameter of the [informer](crate::informer).
+///
+/// [`Json`](super::Json) implements it for every type that serde can read. An implementation of its own can project
+/// objects while their bytes arrive, hold them in memory of a fixed size, or read another format.
+///
+/// The informer calls an implementation so:
+///
+/// 1. [`start`](Self::start) begins an answer. What an earlier answer left behind is forgotten.
+/// 2. [`space`](Self::space) and [`take`](Self::take) bring bytes, as often as the transport has some.
+/// 3. [`next_part`](Self::next_part) is called until it returns `None`, unless the informer's queue is full. Then it is
+///    called again when events were taken; more bytes may come only after that.
+/// 4. [`finish`](Self::finish) ends an answer. It may be missing: where a request is given up, the next `start` follows.
+///
+/// Before the first `start` and after `finish`, `space` alone is called. The informer deals with request ids, versions,
+/// deadlines and back-pressure.
+pub trait Decode {
+    /// The handle of a decoded object. Queue, cache and events hold clones of it, so a clone should be cheap.
+    type Object: Versioned<Key: Clone> + Clone;
+
+    /// Begins the answer to a request for `query`. Where its status is not 200, its body explains a refusal.
+    fn start(&mut self, query: Query, head: &ResponseHead);
+
+    /// Room for the bytes that come next, at least one byte. It stays valid until it is asked for again.
+    fn space(&mut self) -> &mut [u8];
+
+    /// Takes the first `len` bytes of the room, or all of it where that is less.
+    fn take(&mut self, len: usize);
+
+    /// The next part of the answer; `None` where it needs more bytes.
+    ///
+    /// If it panics, for example in a `Deserialize` of the caller's, the informer may be used again. The part that
+    /// panicked must not be read again: it is reported as [`Part::Undecodable`], because the object may exist.
+    fn next_part(&mut self) -> Option<Part<Self::Object>>;
+
+    /// The length of the part that was returned last, in bytes as they came: what counts against
+    /// [`InformerConfig::max_list_bytes`](crate::InformerConfig::max_list_bytes).
+    fn part_len(&self) -> usize;
+
+    /// Ends the answer, whose bytes have all been taken and read.
+    fn finish(&mut self) -> Ending<'_>;
+}
+
+/// A part of an answer. `V` is the handle of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part<V: Keyed> {
+    /// An item of a list.
+    Item(V),
+    /// A watch event about an object.
+    Event(Change, V),
+    /// A watch event that says how far the watch has come.
+    Bookmark {
+        /// The version up to which the watch has sent everything.
+        version: Arc<str>,
+        /// Whether the initial events of a watch-list are complete with it.
+        initial_events_end: bool,
+    },
+    /// A watch event by which the server ends the stream.
+    Error(Status),
+    /// An item or an event that holds no such object. The answer goes on behind it.
+    Undecodable(DecodeError<V::Key>),
+    /// The body of a list is no list: nothing more of it can be used.
+    NotAList,
+}
+
+/// What an answer amounts to when it is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending<'a> {
+    /// A complete list, or a complete page of one.
+    List {
+        /// The version of the list; empty where it has none.
+        resource_version: &'a str,
+        /// The token of the next page; empty on the last page.
+        continue_token: &'a str,
+    },
+    /// A list that broke off.
+    TruncatedList,
+    /// A watch. An event that broke off is dropped: the next watch begins before it.
+    Watch,
+    /// The body of an answer whose status is not 200.
+    Refusal(Status),
+}

@@ -1,0 +1,30 @@
+use crate::object::ObjectHandle;
+use crate::storage::Keyed;
+
+/// What an informer compares of objects besides their keys: the version and the identity.
+pub trait Versioned: Keyed {
+    /// `metadata.resourceVersion`; empty where the object has none.
+    fn resource_version(&self) -> &str;
+
+    /// Whether both are states of one object: their uids are equal. Otherwise one was deleted, and the other one
+    /// created under its name.
+    fn is_same_object(&self, other: &Self) -> bool;
+
+    /// Whether both are the same state of one object: uid and version are equal, and neither is empty. The informer
+    /// then keeps the handle that it has, so that a relist costs memory only for objects that changed.
+    fn is_same_state(&self, other: &Self) -> bool;
+}
+
+impl<T> Versioned for ObjectHandle<T> {
+    fn resource_version(&self) -> &str {
+        self.meta().resource_version()
+    }
+
+    fn is_same_object(&self, other: &Self) -> bool {
+        self.meta().uid() == other.meta().uid()
+    }
+
+    fn is_same_state(&self, other: &Self) -> bool {
+        self.meta().is_same_state(other.meta())
+    }
+}

@@ -1,0 +1,107 @@
+use super::{Key, Meta, Object};
+use crate::storage::Keyed;
+use alloc::sync::Arc;
+use core::fmt;
+use core::ops::Deref;
+
+/// A decoded object as caches, events and snapshots hand it out: shared, and never changed.
+///
+/// It dereferences to the decoded type, so `pod.spec.node_name` reads the user's own field. The metadata are beside it:
+/// [`meta`](Self::meta) and [`key`](Self::key). A clone copies a handle, whatever `T` is, and shares the object. The
+/// [`Debug`](fmt::Debug) output names the object by key, uid and version, and needs nothing of `T`.
+///
+/// Where the memory of an object lies is not part of the interface. (client-go hands out a pointer that callers must not
+/// write to; kube-rs an `Arc<K>`. kube-rs's `ObjectRef` is a name without an object, which is [`Key`] here.)
+///
+/// ```
+/// use listwatch_core::object::{MetaBuilder, Object, ObjectHandle};
+///
+/// struct Pod {
+///     node: Option<&'static str>,
+/// }
+///
+/// let mut meta = MetaBuilder::default();
+/// meta.set_name("web-1");
+/// let pod = Object { meta: meta.build().unwrap(), value: Pod { node: Some("n1") } };
+///
+/// let pod = ObjectHandle::from(pod);
+/// assert_eq!((pod.key().as_str(), pod.node), ("web-1", Some("n1")));
+/// assert!(pod.clone().ptr_eq(&pod));
+/// ```
+pub struct ObjectHandle<T>(Arc<Object<T>>);
+
+impl<T> ObjectHandle<T> {
+    /// The metadata: key, uid, version, labels, owners.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.0.meta
+    }
+
+    /// `namespace/name`: what a handler enqueues.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        self.0.meta.key()
+    }
+
+    /// Whether both handles share one object in memory. Two decodings of one state do not.
+    #[must_use]
+    pub fn ptr_eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The object, taken out of the handle; a copy where other handles share it. To change an object, change this.
+    #[must_use]
+    pub fn into_object(self) -> Object<T>
+    where
+        T: Clone,
+    {
+        Arc::unwrap_or_clone(self.0)
+    }
+}
+
+impl<T> From<Object<T>> for ObjectHandle<T> {
+    fn from(object: Object<T>) -> Self {
+        Self(Arc::new(object))
+    }
+}
+
+impl<T> Deref for ObjectHandle<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0.value
+    }
+}
+
+impl<T> Keyed for ObjectHandle<T> {
+    type Key = Key;
+
+    fn key(&self) -> &Key {
+        self.0.meta.key()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.meta.json_len()
+    }
+}
+
+impl<T> Clone for ObjectHandle<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+/// Compares metadata and decoded values.
+impl<T: PartialEq> PartialEq for ObjectHandle<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<T: Eq> Eq for ObjectHandle<T> {}
+
+impl<T> fmt::Debug for ObjectHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.meta().fmt(f)
+    }
+}

@@ -1,0 +1,215 @@
+use super::super::{Key, Uid};
+use super::{LABELS, Meta, NOT_KEPT, OWNER_STRINGS, OwnerReference};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Collects metadata in any order and packs it into a [`Meta`].
+///
+/// `set_…` replaces a value, `add_…` appends to a list. [`build`](Self::build) leaves the builder empty, ready for the next
+/// object; used again, it allocates only what that object keeps.
+///
+/// ```
+/// use listwatch_core::object::MetaBuilder;
+///
+/// let mut builder = MetaBuilder::default();
+/// builder.add_label("app", "web");
+/// builder.set_name("web-1");
+/// builder.set_namespace("team-0");
+/// let meta = builder.build().unwrap();
+/// assert_eq!((meta.key().as_str(), meta.label("app")), ("team-0/web-1", Some("web")));
+/// assert!(builder.build().is_none(), "the next object has no name yet");
+/// ```
+#[derive(Debug, Default)]
+pub struct MetaBuilder {
+    namespace: String,
+    name: String,
+    uid: Option<Uid>,
+    version: String,
+    deletion: String,
+    generation: i64,
+    labels: Strings,
+    owners: Strings,
+    annotations: Strings,
+    finalizers: Strings,
+    annotations_kept: bool,
+    json_len: u32,
+}
+
+#[derive(Debug, Default)]
+struct Strings {
+    text: String,
+    lengths: Vec<u32>,
+}
+
+impl MetaBuilder {
+    /// Empties the builder.
+    pub fn clear(&mut self) {
+        for string in [&mut self.namespace, &mut self.name, &mut self.version, &mut self.deletion] {
+            string.clear();
+        }
+        self.uid = None;
+        for strings in [&mut self.labels, &mut self.owners, &mut self.annotations, &mut self.finalizers] {
+            strings.clear();
+        }
+        self.generation = 0;
+        (self.annotations_kept, self.json_len) = (false, 0);
+    }
+
+    /// Sets the name, without which there is no object.
+    pub fn set_name(&mut self, name: &str) {
+        set(&mut self.name, name);
+    }
+
+    /// Sets the namespace; an empty text is none.
+    pub fn set_namespace(&mut self, namespace: &str) {
+        set(&mut self.namespace, namespace);
+    }
+
+    /// Sets the uid; an empty text is none.
+    pub fn set_uid(&mut self, uid: &str) {
+        self.uid = (!uid.is_empty()).then(|| Uid::from(uid));
+    }
+
+    /// Sets the resource version.
+    pub fn set_resource_version(&mut self, version: &str) {
+        set(&mut self.version, version);
+    }
+
+    /// Sets the deletion timestamp.
+    pub fn set_deletion_timestamp(&mut self, time: &str) {
+        set(&mut self.deletion, time);
+    }
+
+    /// Sets the generation.
+    pub fn set_generation(&mut self, generation: i64) {
+        self.generation = generation;
+    }
+
+    /// Sets the length of the JSON that the object is decoded from, in bytes.
+    pub fn set_json_len(&mut self, len: usize) {
+        self.json_len = u32::try_from(len).unwrap_or(u32::MAX);
+    }
+
+    /// Adds a label.
+    pub fn add_label(&mut self, name: &str, value: &str) {
+        self.labels.push(name);
+        self.labels.push(value);
+    }
+
+    /// Removes the labels that were added.
+    pub fn clear_labels(&mut self) {
+        self.labels.clear();
+    }
+
+    /// Adds an owner reference.
+    pub fn add_owner_reference(&mut self, owner: &OwnerReference<'_>) {
+        let mut buffer = [0; Uid::CANONICAL_LEN];
+        let uid = owner.uid.as_ref().map(|uid| uid.encode(&mut buffer)).unwrap_or_default();
+        for string in [owner.api_version, owner.kind, owner.name, uid] {
+            self.owners.push(string);
+        }
+        self.owners.push(match (owner.controller, owner.block_owner_deletion) {
+            (true, true) => "cb",
+            (true, false) => "c",
+            (false, true) => "b",
+            (false, false) => "",
+        });
+    }
+
+    /// Removes the owner references that were added.
+    pub fn clear_owner_references(&mut self) {
+        self.owners.clear();
+    }
+
+    /// States that the annotations are known, also where none is added; otherwise [`Meta::annotations`] is `None`.
+    pub fn keep_annotations(&mut self) {
+        self.annotations_kept = true;
+    }
+
+    /// Adds an annotation.
+    pub fn add_annotation(&mut self, name: &str, value: &str) {
+        self.annotations_kept = true;
+        self.annotations.push(name);
+        self.annotations.push(value);
+    }
+
+    /// Removes the annotations that were added.
+    pub fn clear_annotations(&mut self) {
+        self.annotations.clear();
+    }
+
+    /// Adds a finalizer.
+    pub fn add_finalizer(&mut self, name: &str) {
+        self.finalizers.push(name);
+    }
+
+    /// Removes the finalizers that were added.
+    pub fn clear_finalizers(&mut self) {
+        self.finalizers.clear();
+    }
+
+    /// The resource version collected so far; empty while there is none.
+    #[must_use]
+    pub fn resource_version(&self) -> &str {
+        &self.version
+    }
+
+    /// The key collected so far; `None` while there is no name.
+    #[must_use]
+    pub fn key(&self) -> Option<Key> {
+        (!self.name.is_empty()).then(|| Key::new(Some(&self.namespace), &self.name))
+    }
+
+    /// Packs the metadata and empties the builder. `None` where no name was set; nothing is emptied then.
+    #[must_use]
+    pub fn build(&mut self) -> Option<Meta> {
+        let key = self.key()?;
+        let scalars = [&self.version, &self.deletion];
+        let lists = [&self.labels, &self.owners, &self.annotations, &self.finalizers];
+        let mut text =
+            String::with_capacity(scalars.iter().map(|s| s.len()).chain(lists.iter().map(|l| l.text.len())).sum());
+        let mut ends = Vec::with_capacity(LABELS + lists.iter().map(|l| l.lengths.len()).sum::<usize>());
+        for scalar in scalars {
+            text.push_str(scalar);
+            ends.push(text.len() as u32);
+        }
+        for list in lists {
+            let mut end = text.len() as u32;
+            ends.extend(list.lengths.iter().map(|length| {
+                end += length;
+                end
+            }));
+            text.push_str(&list.text);
+        }
+        let meta = Meta {
+            key,
+            uid: self.uid.take(),
+            text: text.into_boxed_str(),
+            ends: ends.into_boxed_slice(),
+            generation: self.generation,
+            labels: (self.labels.lengths.len() / 2) as u32,
+            owners: (self.owners.lengths.len() / OWNER_STRINGS) as u32,
+            annotations: if self.annotations_kept { (self.annotations.lengths.len() / 2) as u32 } else { NOT_KEPT },
+            json_len: self.json_len,
+        };
+        self.clear();
+        Some(meta)
+    }
+}
+
+impl Strings {
+    fn push(&mut self, string: &str) {
+        self.text.push_str(string);
+        self.lengths.push(string.len() as u32);
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.lengths.clear();
+    }
+}
+
+fn set(field: &mut String, value: &str) {
+    field.clear();
+    field.push_str(value);
+}

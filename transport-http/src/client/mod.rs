@@ -52,9 +52,8 @@ impl HttpClient {
 
     /// Closes this client and its clones, from any thread.
     ///
-    /// Open requests and all later ones fail with
-    /// [`TransportErrorKind::Reset`](listwatch_core::transport::TransportErrorKind::Reset). Exec plugins that no other request waits for
-    /// are killed.
+    /// Open requests fail, and exec plugins that no other request waits for are killed. Later requests fail with
+    /// [`TransportErrorKind::Reset`](listwatch_core::transport::TransportErrorKind::Reset).
     pub fn close(&self) {
         self.pool.close(&self.server);
     }
@@ -95,7 +94,7 @@ impl ApiTransport for HttpClient {
         let response = match self.open.get_mut(&id) {
             None => return Poll::Ready(Reply::Idle { until: None }),
             Some(Err(error)) => Poll::Ready(Err(error.clone())),
-            Some(Ok(awaited)) => awaited.poll(turn.cx),
+            Some(Ok(pending)) => pending.poll(turn.cx),
         };
         response.map(|response| {
             self.open.remove(&id);

@@ -113,5 +113,5 @@ impl Connection {
 
 /// The error of a request on a closed connection.
 pub(super) fn closed() -> TransportError {
-    TransportError::new(TransportErrorKind::Reset, "given up")
+    TransportError::new(TransportErrorKind::Reset, "closed by this client")
 }

@@ -1,4 +1,4 @@
-//! What playing a large recording costs in memory.
+//! The memory that playing a large recording takes.
 
 #![cfg(test)]
 
@@ -47,7 +47,7 @@ fn play(path: &Path, target: &str) -> usize {
     }
 }
 
-/// What one test allocates counts for it alone while this is held.
+/// While a test holds this, only its own allocations count.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)

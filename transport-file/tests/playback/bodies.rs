@@ -21,7 +21,7 @@ fn skipping() -> PlaybackConfig {
     PlaybackConfig::new().skip_bad_lines(true)
 }
 
-/// Plays `bytes`, as they are and zipped, as the answer to `target`: what came before the error, and the error.
+/// Plays `bytes`, as they are and zipped, as the answer to `target`. Returns the part before the error, and the error.
 fn broken(bytes: &str, target: &str, config: PlaybackConfig) -> (Played, Kind, String) {
     let [plain, zipped] = [bytes.into(), gzip(bytes)].map(|bytes| {
         let path = file(bytes);
@@ -39,7 +39,7 @@ fn broken(bytes: &str, target: &str, config: PlaybackConfig) -> (Played, Kind, S
     plain
 }
 
-/// What is played of a watch log without its bad lines, and how many those are.
+/// Plays a watch log without its bad lines, and counts those.
 fn skipped(bytes: &str, config: PlaybackConfig) -> (String, u64) {
     let mut player = Player::with_config(file(bytes), config.skip_bad_lines(true));
     let played = player.ask(WATCH);

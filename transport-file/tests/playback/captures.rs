@@ -51,7 +51,7 @@ fn recorded(name: &str) -> BTreeMap<u64, Recorded> {
 }
 
 impl Recorded {
-    /// What was asked, in the form that was asked for.
+    /// The recorded request, with its metadata-only form if it had one.
     fn request(&self) -> Request {
         let Request { resource, verb } = Request::parse(&self.target);
         Request { resource: if self.metadata_only { resource.metadata_only() } else { resource }, verb }

@@ -1,4 +1,4 @@
-//! What is wrong with a recording, said in one line.
+//! Faults of recordings, each reported in one line.
 
 use crate::support::{Ending, Player, data, end, exchange, file, gzip, refusal, request, response, text};
 use listwatch_transport_file::{CaptureErrorKind as Kind, Playback, PlaybackConfig};

@@ -45,7 +45,7 @@ fn driver<L: ListerWatcher>(transport: L, config: InformerConfig) -> Followed<L>
     Driver::new(Informer::new(Resource::new("/api/v1/pods"), config), transport)
 }
 
-/// What is told until the playback is over, and how many failures beside.
+/// The events until the playback is over, and the number of failures.
 fn follow<L: ListerWatcher>(driver: &mut Followed<L>, is_over: fn(&L) -> bool) -> (Vec<String>, u32) {
     let (mut now, mut told, mut failed) = (Instant::ZERO, Vec::new(), 0);
     driver.informer_mut().start(now);

@@ -1,4 +1,4 @@
-//! What is recorded, played.
+//! Recordings, played.
 
 use crate::support::{Ending, Played, Player, bundled, data, end, exchange, file, request, response, text};
 use flate2::read::GzDecoder;
@@ -176,7 +176,7 @@ fn a_request_that_is_given_up_was_not_told_from_one_that_broke_off() {
     assert_eq!(copy.ask(WATCH).text(), "again");
 }
 
-/// There is nobody left who could go on.
+/// No client is left to go on.
 #[test]
 fn a_request_that_is_given_up_at_the_end_is_where_the_recording_ends() {
     let path = no_file("stopped.jsonl");

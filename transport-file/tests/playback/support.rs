@@ -63,7 +63,7 @@ pub(crate) struct Player<L = Playback> {
     asked: u64,
 }
 
-/// What came of one request.
+/// The outcome of one request.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Played {
     pub(crate) head: Option<ResponseHead>,
@@ -181,7 +181,7 @@ pub(crate) fn text<S: AsRef<str>>(lines: &[S]) -> String {
     lines.iter().map(|line| format!("{}\n", line.as_ref())).collect()
 }
 
-/// What is said about a file that cannot be played, without the path.
+/// The error of a file that cannot be played, without the path.
 pub(crate) fn refusal(bytes: impl AsRef<[u8]>) -> (CaptureError, String) {
     let path = file(bytes);
     let error = Playback::from_file(&path).unwrap_err();

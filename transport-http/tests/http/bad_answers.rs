@@ -1,4 +1,4 @@
-//! Servers that answer what they should not: each gives one clear error, in bounded memory.
+//! Servers that violate the protocol: each gives one clear error, in bounded memory.
 
 use crate::support::{CHUNKED, Client, ID, KEPT, Server, measured, measured_alone, most_memory, options, send};
 use flate2::Compression;

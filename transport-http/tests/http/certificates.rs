@@ -15,7 +15,7 @@ use crate::support::{Server, request_head};
 /// A connection as a TLS server has it.
 pub(crate) type TlsStream = StreamOwned<ServerConnection, TcpStream>;
 
-/// Somebody who vouches for others.
+/// A certificate authority.
 pub(crate) struct Authority {
     pub(crate) pem: String,
     issuer: Issuer<'static, KeyPair>,
@@ -35,8 +35,9 @@ pub(crate) fn issued_by_weak_authority() -> (Identity, &'static str) {
     (Identity { certificate, key: include_str!("weak/issued.key").to_owned() }, include_str!("weak/authority.crt"))
 }
 
-/// A server whose certificate has an RSA key of 1,024 bits, and the certificate of its authority, whose key is good. What
-/// it signs is no signature, which ring would not get to see: it refuses the key.
+/// A server whose certificate has an RSA key of 1,024 bits, and the certificate of its authority, whose key is good.
+///
+/// Its signatures are invalid. ring never checks them, because it refuses the key.
 pub(crate) fn weak_server() -> (Server, &'static str) {
     let chain = vec![CertificateDer::from_pem_slice(include_bytes!("weak/server.crt")).unwrap()];
     let key = CertifiedKey::new(chain, Arc::new(Forger));

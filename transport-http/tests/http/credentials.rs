@@ -1,4 +1,4 @@
-//! Who a request says it comes from.
+//! The credentials of requests.
 
 use crate::bad_answers::gzip;
 use crate::configuration::base64;
@@ -126,7 +126,7 @@ fn a_token_file_that_cannot_be_used_is_named() {
         failing.open("/api/v1/pods");
         let error = failing.error();
         if files_of_case.is_some_and(|path| fs::metadata(path).unwrap().len() > 4 << 20) {
-            // What was read last stays good.
+            // The last content stays valid.
             assert!(error.detail.contains("longer than"), "{error}");
             continue;
         }

@@ -1,4 +1,4 @@
-//! Watches whose other side has vanished.
+//! Watches whose peer has vanished.
 
 use crate::certificates::Authority;
 use crate::support::{CHUNKED, Client, Scratch, Server, cluster, measured, measured_in, options, send};
@@ -61,7 +61,7 @@ fn assert_probes(client: &mut Client, opened: &Receiver<Ports>) {
     client.open(WATCH);
     assert!(matches!(client.next(), Incoming::Head { .. }));
     let ports = opened.recv().unwrap();
-    // Until what was sent is acknowledged, another timer runs.
+    // Another timer runs until the peer has acknowledged all data.
     let left = (0..1000).find_map(|_| {
         std::thread::park_timeout(Duration::from_millis(1));
         probe_in(ports)
@@ -108,7 +108,7 @@ fn keep_alive_can_be_left_to_the_system() {
     assert_eq!(probe_in(opened.recv().unwrap()), None);
 }
 
-/// In a network of its own, whose one interface goes down under an open watch: nobody says a word any more.
+/// In a network of its own, whose one interface goes down under an open watch: no packet arrives any more.
 #[test]
 fn a_half_open_watch_was_noticed_after_minutes() {
     const NAME: &str = "keep_alive::a_half_open_watch_was_noticed_after_minutes";

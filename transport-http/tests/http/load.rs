@@ -50,7 +50,7 @@ fn a_request_that_has_ended_takes_no_room() {
 
 #[cfg(target_os = "linux")]
 mod cost {
-    //! What fifty watches cost, measured in a process of their own.
+    //! The cost of fifty watches, measured in a process of their own.
 
     use super::{CHUNKED, Client, Server, options, send};
     use crate::certificates::Authority;
@@ -143,7 +143,7 @@ mod cost {
             let mut watches: Vec<Client> = (0..5).map(|_| Client::to(&cluster)).collect();
             watches.iter_mut().for_each(watch);
         }
-        // What is still ending counts among the fifty.
+        // Threads that are about to end count among the fifty.
         let mut last: Vec<Client> = (0..5).map(|_| Client::to(&cluster)).collect();
         last.iter_mut().for_each(watch);
     }

@@ -16,15 +16,15 @@ use std::thread;
 use std::time::Duration;
 
 const V1: &str = "client.authentication.k8s.io/v1";
-/// After which time what does not come is given up.
+/// How long a test waits before it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a plugin prints that gives this status.
+/// The output of a plugin with this status.
 fn credential(status: &str) -> String {
     format!("printf '%s' '{{\"apiVersion\":\"{V1}\",\"kind\":\"ExecCredential\",\"status\":{{{status}}}}}'")
 }
 
-/// A client whose user has this plugin, which may take so long.
+/// A client whose user has this plugin, with this time limit.
 fn client(files: &Scratch, server: &str, limit: Duration, script: &str) -> Client {
     files.script("plugin", script);
     let exec = format!("exec: {{apiVersion: {V1}, command: ./plugin, interactiveMode: Never}}");
@@ -157,8 +157,7 @@ fn a_plugin_that_does_not_end_is_told_by_its_time_limit() {
     }
 }
 
-/// Of a plugin, or what it has started, that holds this pipe: told first when that has begun, and then when the last
-/// process that holds it has gone.
+/// Watches the processes that hold this pipe, a plugin and its children. It reports their start, and the end of the last.
 fn life_of(pipe: &Path) -> Receiver<()> {
     assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
     let (sender, told) = mpsc::channel();
@@ -262,7 +261,7 @@ fn a_plugin_may_ask_somebody_at_the_terminal() {
     }
     let files = Scratch::new();
     let (server, _) = guarded("typed");
-    // A password is read from the terminal itself, which stops whoever is in the background.
+    // A password is read from the terminal itself, which stops a background process.
     let script = format!(
         "read -r typed < /dev/tty; read -r info <<END\n$KUBERNETES_EXEC_INFO\nEND\n         test -t 0 || exit 3\ncase $info in *'\"interactive\":true'*) ;; *) exit 4;; esac\n{}",
         credential("\"token\":\"'$typed'\"")

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::mpsc::{self, Receiver};
 
-/// A proxy that answers by itself, and tells what it was asked for.
+/// A proxy that answers by itself, and reports the requests.
 fn answering(greet: fn(&mut TcpStream) -> String) -> (Server, Receiver<String>) {
     let (heads, asked) = mpsc::channel();
     let proxy = Server::raw(move |mut connection| {

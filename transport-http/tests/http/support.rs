@@ -24,7 +24,7 @@ pub(crate) const EMPTY: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-
 /// The same, with the promise to keep the connection.
 pub(crate) const KEPT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 
-/// What no error and no log may show.
+/// The credential that no error and no log may show.
 pub(crate) const SECRET: &str = "hunter2";
 
 /// A server that answers each connection, in a thread of its own, by a function that gets the head of the request too.
@@ -158,12 +158,12 @@ impl Client {
 /// The variable that the child of [`measured_alone`] knows itself by; its value is the parent's to choose.
 const MEASURED: &str = "LISTWATCH_MEASURED";
 
-/// What the parent gave a measurement; `None` in a process that measures nothing.
+/// The value that the parent gave a measurement; `None` in a process that measures nothing.
 pub(crate) fn measured() -> Option<OsString> {
     std::env::var_os(MEASURED)
 }
 
-/// Runs a test in a process of its own, where [`measured`] is this value; what it prints.
+/// Runs a test in a process of its own, where [`measured`] is this value. Returns its output.
 pub(crate) fn measured_alone(test: &str, value: impl AsRef<OsStr>) -> String {
     measured_in(&["env"], test, value)
 }
@@ -198,7 +198,7 @@ struct Bell(Mutex<Sender<()>>);
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        // Once the test is over, nobody listens.
+        // After the test, the receiver is gone.
         let _ = self.0.lock().unwrap().send(());
     }
 }
@@ -247,7 +247,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What could not be removed is in the system's own folder for such things.
+        // The system removes leftovers from its folder for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! TLS: who is trusted, who is let in, and what is said when not.
+//! TLS: trusted servers, client certificates, and the errors of both.
 
 use crate::certificates::{self, Authority, Identity, TlsStream};
 use crate::support::{CHUNKED, Client, EMPTY, ID, Scratch, Server, cluster, options, refusal, send};

@@ -21,7 +21,7 @@ pub use events::Events;
 pub use outcome::Outcome;
 pub use run::run;
 pub use synced::{NotSynced, Synced};
-pub use worker_states::Ended;
+pub use worker_states::Unfinished;
 pub use workers::{Workers, WorkersBuilder};
 
 #[doc(no_inline)]

@@ -1,6 +1,6 @@
 use crate::budget::Budget;
 use crate::caught::{Caught, caught, caught_call};
-use crate::worker_states::{Ended, WorkerHandle, WorkerStates};
+use crate::worker_states::{Unfinished, WorkerHandle, WorkerStates};
 use crate::{Clock, Outcome};
 use async_executor::{Executor, Task};
 use core::fmt;
@@ -43,8 +43,8 @@ use std::sync::Arc;
 /// queue.add(7);
 /// queue.add(8);
 /// queue.shut_down();
-/// let ended = run(&clock, &executor, workers.ended());
-/// assert!(queue.is_drained() && ended.dropped.is_empty());
+/// let unfinished = run(&clock, &executor, workers.join());
+/// assert!(queue.is_drained() && unfinished.is_empty());
 /// ```
 #[must_use = "dropping the workers ends them"]
 pub struct Workers<K> {
@@ -88,34 +88,34 @@ impl<K> Workers<K> {
     ///
     /// Where the queue is shut down with a drain, that is at its deadline at the latest, whatever the reconciles do. A
     /// reconcile that is being called, polled or dropped then has 100 ms more before it counts as
-    /// [blocked](Ended::blocked). (One that blocks its thread can hold up all that this thread is to do, these workers' end
+    /// [blocked](Unfinished::blocked). (One that blocks its thread can hold up all that this thread is to do, these workers' end
     /// among it: for that the executor needs another.)
     ///
     /// Where the executor is dropped first, its workers have ended with it, and the keys they had are among the
-    /// [dropped](Ended::dropped).
+    /// [dropped](Unfinished::dropped).
     ///
     /// # Panics
     /// Where a key's `Clone` or `Drop` panicked under a worker, and not while the worker put the key back.
-    pub async fn ended(self) -> Ended<K> {
+    pub async fn join(self) -> Unfinished<K> {
         let mut sleep = None;
-        let ended = poll_fn(|cx| {
+        let unfinished = poll_fn(|cx| {
             loop {
                 let now = self.clock.now();
-                if let Poll::Ready(ended) = self.states.poll_ended(cx, now) {
-                    return Poll::Ready(ended);
+                if let Poll::Ready(unfinished) = self.states.poll_join(cx, now) {
+                    return Poll::Ready(unfinished);
                 }
                 let deadline = self.states.deadline().filter(|deadline| *deadline > now);
                 ready!(self.clock.poll_at(&mut sleep, deadline, cx));
             }
         })
         .await;
-        if ended.blocked.is_empty() {
+        if unfinished.blocked.is_empty() {
             for task in self.tasks {
                 // A task of an executor that was dropped has no output.
                 _ = task.fallible().await;
             }
         }
-        ended
+        unfinished
     }
 }
 
@@ -151,7 +151,7 @@ impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
     ///     });
     /// queue.add(7);
     /// queue.shut_down();
-    /// run(&clock, &executor, workers.ended());
+    /// run(&clock, &executor, workers.join());
     /// assert_eq!(queue.stats().panics, 1);
     /// ```
     pub fn on_panic<Q: Fn(&K, &str)>(self, on_panic: Q) -> WorkersBuilder<'q, K, L, D, Q> {
@@ -182,6 +182,50 @@ impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
         let followed = Arc::clone(&states);
         let delays = executor.spawn(async move { context.follow_delays(&followed).await });
         Workers { states, clock: self.clock.clone(), tasks, _delays: delays }
+    }
+
+    /// The same workers as one future, for any runtime to spawn: it completes as [`Workers::join`] does.
+    ///
+    /// The future names no executor and borrows neither queue nor clock, so that `tokio::spawn` takes it. The workers
+    /// take turns on the thread that polls it. To reconcile on several threads, spawn several such futures on one queue.
+    /// Dropping the future drops the reconciles under way.
+    ///
+    /// Take a [real](Clock::real) clock under another runtime than [`run`](crate::run()): nothing else advances simulated
+    /// time.
+    ///
+    /// ```
+    /// use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
+    /// use listwatch_runtime_smol::{Clock, Outcome, WorkQueue, Workers};
+    /// use std::sync::Arc;
+    ///
+    /// let queue = Arc::new(SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default()));
+    /// let workers = Workers::builder(&queue, &Clock::real()).run(2, |key: u32| async move {
+    ///     println!("reconciling {key}");
+    ///     Outcome::Done
+    /// });
+    /// // Or `tokio::spawn(workers)`.
+    /// let workers = std::thread::spawn(move || smol::block_on(workers));
+    /// queue.add(7);
+    /// queue.shut_down();
+    /// assert!(workers.join().is_ok_and(|unfinished| unfinished.is_empty()));
+    /// ```
+    pub fn run<'a, R, F>(
+        self,
+        count: usize,
+        reconcile: R,
+    ) -> impl Future<Output = Unfinished<K>> + Send + use<'a, K, L, D, P, R, F>
+    where
+        K: Hash + Eq + Clone + Send + Sync + 'a,
+        L: RateLimiter + 'a,
+        D: Discipline<K> + 'a,
+        SharedWorkQueue<K, StdLock, L, D>: Send + Sync,
+        P: Fn(&K, &str) + Send + Sync + 'a,
+        R: Fn(K) -> F + Clone + Send + 'a,
+        F: Future<Output = Outcome> + Send + 'a,
+    {
+        let executor = Executor::new();
+        let workers = self.spawn(&executor, count, reconcile);
+        async move { executor.run(workers.join()).await }
     }
 }
 

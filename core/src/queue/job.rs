@@ -66,7 +66,7 @@ pub struct Drained {
     /// Keys that are with workers now: more than zero only after the deadline, until each worker is done.
     ///
     /// A worker that drops its reconcile at the deadline is done too, so this is 0 once such workers have ended. Which
-    /// reconciles were dropped, the runtime tells: `Workers::ended` in `listwatch-runtime-smol`.
+    /// reconciles were dropped, the runtime tells: `Workers::join` in `listwatch-runtime-smol`.
     pub running: usize,
     /// Additions that came since the queue was shut down, and were refused.
     pub refused: u64,

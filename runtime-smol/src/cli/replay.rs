@@ -89,7 +89,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         let told = run(&clock, &executor, async {
             let told = self.tell_all().await;
             self.queue.shut_down();
-            workers.ended().await;
+            workers.join().await;
             told
         });
         self.live.hide();

@@ -8,7 +8,6 @@ mod caught;
 mod client;
 mod clock;
 mod events;
-mod outcome;
 mod run;
 mod synced;
 mod worker_states;
@@ -18,12 +17,12 @@ pub use async_executor::Executor;
 pub use client::Client;
 pub use clock::{Clock, Outside, Sleep};
 pub use events::Events;
-pub use outcome::Outcome;
 pub use run::run;
 pub use synced::{NotSynced, Synced};
 pub use worker_states::Unfinished;
 pub use workers::{Workers, WorkersBuilder};
 
+pub use listwatch_core::queue::Outcome;
 #[doc(no_inline)]
 pub use listwatch_core::{
     Driver, Event, Informer, InformerConfig, Instant, Key, ListerWatcher, Object, Resource, WorkQueue, api, cache,

@@ -129,9 +129,9 @@ impl<K> WorkerHandle<K> {
         self.with(|states, number| states.workers[number].key = Some(key));
     }
 
-    /// The worker is done with its key.
-    pub(crate) fn put_down(&self) {
-        let _key = self.with(|states, number| states.workers[number].key.take());
+    /// The worker is done with its key, if it did not [give up](Self::give_up).
+    pub(crate) fn put_down(&self) -> Option<K> {
+        self.with(|states, number| states.workers[number].key.take())
     }
 
     /// The worker's reconcile was dropped.

@@ -1,16 +1,16 @@
-use crate::budget::Budget;
-use crate::caught::{Caught, caught, caught_call};
-use crate::worker_states::{Unfinished, WorkerHandle, WorkerStates};
-use crate::{Clock, Outcome};
+mod work;
+
+use crate::Clock;
+use crate::worker_states::{Unfinished, WorkerStates};
 use async_executor::{Executor, Task};
 use core::fmt;
 use core::future::poll_fn;
 use core::hash::Hash;
 use core::task::{Poll, ready};
-use core::time::Duration;
-use listwatch_core::queue::{Discipline, ExponentialBackoff, Fifo, RateLimiter};
-use listwatch_core::sync::{Due, SharedWorkQueue, StdLock};
+use listwatch_core::queue::{Discipline, ExponentialBackoff, Fifo, Outcome, RateLimiter};
+use listwatch_core::sync::{Lock, SharedWorkQueue, StdLock};
 use std::sync::Arc;
+use work::Context;
 
 /// Tasks that take keys out of a work queue, and one that follows its delays.
 ///
@@ -56,28 +56,29 @@ pub struct Workers<K> {
 
 impl<K> Workers<K> {
     /// Workers of a queue that are yet to be [spawned](WorkersBuilder::spawn).
-    pub fn builder<'q, L, D: Discipline<K>>(
-        queue: &'q Arc<SharedWorkQueue<K, StdLock, L, D>>,
+    pub fn builder<'q, Lk: Lock, L, D: Discipline<K>>(
+        queue: &'q Arc<SharedWorkQueue<K, Lk, L, D>>,
         clock: &'q Clock,
-    ) -> WorkersBuilder<'q, K, L, D> {
+    ) -> WorkersBuilder<'q, K, Lk, L, D> {
         WorkersBuilder { queue, clock, on_panic: |_, _| {} }
     }
 
     /// Spawns `count` workers that call `reconcile` with one key after the other. A key is never with two of them.
     ///
     /// They end when the queue is shut down and what was ready is done.
-    pub fn spawn<'a, L, D, R, F>(
+    pub fn spawn<'a, Lk, L, D, R, F>(
         executor: &Executor<'a>,
-        queue: &Arc<SharedWorkQueue<K, StdLock, L, D>>,
+        queue: &Arc<SharedWorkQueue<K, Lk, L, D>>,
         clock: &Clock,
         count: usize,
         reconcile: R,
     ) -> Self
     where
         K: Hash + Eq + Clone + Send + Sync + 'a,
+        Lk: Lock + 'a,
         L: RateLimiter + 'a,
         D: Discipline<K> + 'a,
-        SharedWorkQueue<K, StdLock, L, D>: Send + Sync,
+        SharedWorkQueue<K, Lk, L, D>: Send + Sync,
         R: Fn(K) -> F + Clone + Send + 'a,
         F: Future<Output = Outcome> + Send + 'a,
     {
@@ -126,16 +127,18 @@ impl<K> fmt::Debug for Workers<K> {
 }
 
 /// Workers that are yet to be spawned; see [`Workers::builder`].
-pub struct WorkersBuilder<'q, K, L = ExponentialBackoff, D: Discipline<K> = Fifo, P = fn(&K, &str)> {
-    queue: &'q Arc<SharedWorkQueue<K, StdLock, L, D>>,
+pub struct WorkersBuilder<'q, K, Lk: Lock = StdLock, L = ExponentialBackoff, D: Discipline<K> = Fifo, P = fn(&K, &str)>
+{
+    queue: &'q Arc<SharedWorkQueue<K, Lk, L, D>>,
     clock: &'q Clock,
     on_panic: P,
 }
 
-impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
-    /// Tells of each reconcile that panics its key and the panic's message. So it does of a rate limiter, a group function
-    /// or a key's own `Hash`, `Eq` or `Clone` that panics when the key is put back: the key is retried after a second, and
-    /// if that panics too, not until it is added again.
+impl<'q, K, Lk: Lock, L, D: Discipline<K>, P> WorkersBuilder<'q, K, Lk, L, D, P> {
+    /// Calls `on_panic` with the key and the message of each reconcile that panics.
+    ///
+    /// It is called too if the rate limiter, or the key's `Drop`, panics while the key is given back. The key of a limiter
+    /// that panics is retried after a second.
     ///
     /// ```
     /// # use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
@@ -154,7 +157,7 @@ impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
     /// run(&clock, &executor, workers.join());
     /// assert_eq!(queue.stats().panics, 1);
     /// ```
-    pub fn on_panic<Q: Fn(&K, &str)>(self, on_panic: Q) -> WorkersBuilder<'q, K, L, D, Q> {
+    pub fn on_panic<Q: Fn(&K, &str)>(self, on_panic: Q) -> WorkersBuilder<'q, K, Lk, L, D, Q> {
         WorkersBuilder { queue: self.queue, clock: self.clock, on_panic }
     }
 
@@ -162,9 +165,10 @@ impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
     pub fn spawn<'a, R, F>(self, executor: &Executor<'a>, count: usize, reconcile: R) -> Workers<K>
     where
         K: Hash + Eq + Clone + Send + Sync + 'a,
+        Lk: Lock + 'a,
         L: RateLimiter + 'a,
         D: Discipline<K> + 'a,
-        SharedWorkQueue<K, StdLock, L, D>: Send + Sync,
+        SharedWorkQueue<K, Lk, L, D>: Send + Sync,
         P: Fn(&K, &str) + Send + Sync + 'a,
         R: Fn(K) -> F + Clone + Send + 'a,
         F: Future<Output = Outcome> + Send + 'a,
@@ -213,12 +217,13 @@ impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
         self,
         count: usize,
         reconcile: R,
-    ) -> impl Future<Output = Unfinished<K>> + Send + use<'a, K, L, D, P, R, F>
+    ) -> impl Future<Output = Unfinished<K>> + Send + use<'a, K, Lk, L, D, P, R, F>
     where
         K: Hash + Eq + Clone + Send + Sync + 'a,
+        Lk: Lock + 'a,
         L: RateLimiter + 'a,
         D: Discipline<K> + 'a,
-        SharedWorkQueue<K, StdLock, L, D>: Send + Sync,
+        SharedWorkQueue<K, Lk, L, D>: Send + Sync,
         P: Fn(&K, &str) + Send + Sync + 'a,
         R: Fn(K) -> F + Clone + Send + 'a,
         F: Future<Output = Outcome> + Send + 'a,
@@ -229,113 +234,9 @@ impl<'q, K, L, D: Discipline<K>, P> WorkersBuilder<'q, K, L, D, P> {
     }
 }
 
-impl<K, L, D: Discipline<K>, P> fmt::Debug for WorkersBuilder<'_, K, L, D, P> {
+impl<K, Lk: Lock, L, D: Discipline<K>, P> fmt::Debug for WorkersBuilder<'_, K, Lk, L, D, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkersBuilder").finish_non_exhaustive()
-    }
-}
-
-/// What all workers have in common.
-struct Context<K, L, D: Discipline<K>, P> {
-    queue: Arc<SharedWorkQueue<K, StdLock, L, D>>,
-    clock: Clock,
-    on_panic: P,
-}
-
-/// If the rate limiter panics, the key is retried after this delay.
-const AFTER_A_LIMITER_THAT_PANICS: Duration = Duration::from_secs(1);
-
-impl<K, L, D, P> Context<K, L, D, P>
-where
-    K: Hash + Eq + Clone,
-    L: RateLimiter,
-    D: Discipline<K>,
-    P: Fn(&K, &str),
-{
-    async fn work<F: Future<Output = Outcome>>(&self, worker: &WorkerHandle<K>, reconcile: impl Fn(K) -> F) {
-        let (mut budget, mut next) = (Budget::new(), self.queue.get());
-        while let Some(job) = next.await {
-            let key = job.key();
-            worker.take(key.clone());
-            let end = match caught_call(|| reconcile(key.clone())) {
-                Ok(future) => caught(future, || worker.is_over()).await,
-                Err(panic) => Caught::Panicked(panic),
-            };
-            match end {
-                Caught::Done(outcome) => self.settle(key, outcome),
-                Caught::Stopped(panic) => {
-                    panic.into_iter().for_each(|panic| self.report(key, &panic));
-                    worker.give_up();
-                }
-                Caught::Panicked(panic) => {
-                    self.report(key, &panic);
-                    self.settle(key, Outcome::Retry);
-                }
-            }
-            worker.put_down();
-            let mut job = Some(job);
-            next = poll_fn(|cx| {
-                // The key is given back before others go on.
-                if budget.poll_spend(cx).is_pending() {
-                    job = None;
-                    return Poll::Pending;
-                }
-                Poll::Ready(job.take().map_or_else(|| self.queue.get(), |job| job.done_and_get()))
-            })
-            .await;
-        }
-    }
-
-    /// Puts the key where its outcome says.
-    fn settle(&self, key: &K, outcome: Outcome) {
-        let now = self.clock.now();
-        let settled = caught_call(|| match outcome {
-            Outcome::Done => self.queue.forget(key),
-            Outcome::Retry => _ = self.queue.add_rate_limited(now, key.clone()),
-            Outcome::RetryAfter(least) => _ = self.queue.add_rate_limited_after(now, key.clone(), least),
-            Outcome::RequeueAfter(delay) => {
-                self.queue.forget(key);
-                self.queue.add_after(now, key.clone(), delay);
-            }
-        });
-        if let Err(panic) = settled {
-            self.report(key, &panic);
-            let retried = caught_call(|| self.queue.add_after(now, key.clone(), AFTER_A_LIMITER_THAT_PANICS));
-            // A key that panics itself each time cannot be added: its next change is its next chance.
-            if let Err(panic) = retried {
-                self.report(key, &panic);
-            }
-        }
-    }
-
-    fn report(&self, key: &K, panic: &str) {
-        self.queue.note_panic();
-        // The hook has told of a panic in here, and nobody else is left to tell.
-        let _ = caught_call(|| (self.on_panic)(key, panic));
-    }
-
-    /// Moves keys whose delay is over to the ready ones, until the queue is drained or the time for that is over.
-    async fn follow_delays(&self, states: &WorkerStates<K>) {
-        let (mut delays, mut sleep) = (self.queue.delays(), None);
-        poll_fn(|cx| {
-            loop {
-                let due = match caught_call(|| delays.poll_due(cx, self.clock.now())) {
-                    Ok(Due::Closed) => return Poll::Ready(()),
-                    Ok(Due::Idle) => None,
-                    Ok(Due::At(at)) => Some(at),
-                    // A key panicked where it was dropped, or a waker did: without this task no drain ends.
-                    Err(_) => {
-                        cx.waker().wake_by_ref();
-                        return Poll::Pending;
-                    }
-                };
-                ready!(self.clock.poll_at(&mut sleep, due, cx));
-            }
-        })
-        .await;
-        if !self.queue.is_drained() {
-            states.end(self.clock.now());
-        }
     }
 }
 

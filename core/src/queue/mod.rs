@@ -4,6 +4,7 @@ mod discipline;
 mod job;
 mod limiter;
 mod metrics;
+mod outcome;
 mod record;
 mod work_queue;
 
@@ -13,6 +14,7 @@ pub use limiter::{
     DefaultControllerRateLimiter, ExponentialBackoff, FastSlow, MaxOf, MaxWait, RateLimiter, TokenBucket,
 };
 pub use metrics::{Durations, QueueMetrics};
+pub use outcome::{Finished, Outcome};
 pub use work_queue::WorkQueueIn;
 
 /// A [`WorkQueueIn`] on the heap, which is never full.

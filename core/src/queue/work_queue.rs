@@ -1,4 +1,5 @@
 mod closing;
+mod finish;
 #[cfg(feature = "alloc")]
 mod heap;
 mod priority;
@@ -224,17 +225,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// A full queue gives back a key that it does not know; nothing changed.
     pub fn try_add_rate_limited_after(&mut self, now: Instant, key: K, least: Duration) -> Result<Added, M::Full<K>> {
         let (slot, delay) = self.try_count_failure(now, key)?;
-        let added = if self.is_shutting_down() {
-            self.refuse()
-        } else if self.records[slot].failures > self.max_retries {
-            self.park(slot)
-        } else {
-            self.delay(now, slot, delay.max(least), true)
-        };
-        if matches!(added, Added::Merged | Added::Parked | Added::Closed) {
-            self.limiter.give_back();
-        }
-        Ok(added)
+        Ok(self.back_off(slot, delay.max(least)))
     }
 
     /// Counts a failure of the key and tells how long it should wait, without adding it: the `When` of client-go's
@@ -249,9 +240,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// Sets the key's failures back to none: client-go's `Forget`. A delay of the key goes on; it is no longer parked.
     pub fn forget(&mut self, key: &K) {
         if let Some(slot) = self.records.find(key) {
-            self.records[slot].failures = 0;
-            self.unpark(slot);
-            self.remove_if_blank(slot);
+            self.forget_slot(slot);
         }
     }
 
@@ -304,31 +293,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     pub fn key(&self, job: &Job) -> &K {
         let record = self.records.get(job.slot).filter(|record| record.is_run_by(job));
         &record.expect("a job stays with the queue that it came from").key
-    }
-
-    /// Takes a job back: client-go's `Done`. A key that was added since is ready again, behind all others.
-    pub fn done(&mut self, job: Job) {
-        let Job { slot, number } = job;
-        let Some(record) = self.records.get(slot) else { return };
-        let Phase::Running { job, then } = record.phase else { return };
-        if job != number {
-            return;
-        }
-        self.running -= 1;
-        if let Some(stopwatch) = &mut self.stopwatch {
-            stopwatch.done(slot, self.now);
-        }
-        match then {
-            Then::Rest => {
-                self.records[slot].phase = Phase::Idle;
-                self.remove_if_blank(slot);
-            }
-            Then::Again => {
-                self.deferred -= 1;
-                self.push(slot);
-            }
-            Then::Park => self.records[slot].phase = Phase::Parked,
-        }
     }
 
     /// Counts a job that ended by a panic, for the [counters](Self::stats). What becomes of the key is up to the caller.

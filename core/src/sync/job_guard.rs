@@ -1,5 +1,7 @@
+use super::get::LastJob;
 use super::{Get, Lock, SharedWorkQueue};
-use crate::queue::{Discipline, ExponentialBackoff, Fifo, Job, RateLimiter};
+use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Job, Outcome, RateLimiter};
+use crate::time::Instant;
 use core::fmt;
 use core::hash::Hash;
 
@@ -32,19 +34,52 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, 
         &self.key
     }
 
-    /// Gives the key back.
+    /// Gives the key back with the outcome of the work on it: see [`WorkQueue::finish`](crate::queue::WorkQueueIn::finish).
+    ///
+    /// The queue is locked once. A worker that goes on to its next key can have both under one lock:
+    /// [`finish_and_get`](Self::finish_and_get).
+    pub fn finish(mut self, now: Instant, outcome: Outcome) -> Finished {
+        self.job.take().map_or(Finished::Ignored, |job| self.queue.finish(now, job, outcome))
+    }
+
+    /// Gives the key back with the outcome of the work on it, and waits for the next key, under one lock.
+    ///
+    /// The first poll of the future gives the key back, or its drop if it is never polled.
+    ///
+    /// ```
+    /// use listwatch_core::queue::Outcome;
+    /// use listwatch_core::sync::{SharedWorkQueue, StdLock};
+    /// use listwatch_core::Instant;
+    ///
+    /// async fn work(queue: &SharedWorkQueue<u32, StdLock>, now: impl Fn() -> Instant) {
+    ///     let mut next = queue.get();
+    ///     while let Some(job) = next.await {
+    ///         println!("reconciling {}", job.key());
+    ///         next = job.finish_and_get(now(), Outcome::Done);
+    ///     }
+    /// }
+    /// ```
+    pub fn finish_and_get(self, now: Instant, outcome: Outcome) -> Get<'a, K, Lk, L, D> {
+        self.give_back_and_get(Some((now, outcome)))
+    }
+
+    /// Gives the key back without an outcome: client-go's `Done`. Its failures stay, and it is not retried.
     pub fn done(self) {}
 
-    /// Gives the key back and waits for the next one, under one lock instead of two.
-    pub fn done_and_get(mut self) -> Get<'a, K, Lk, L, D> {
-        Get::new(self.queue, self.job.take())
+    /// Gives the key back without an outcome and waits for the next key, under one lock.
+    pub fn done_and_get(self) -> Get<'a, K, Lk, L, D> {
+        self.give_back_and_get(None)
+    }
+
+    fn give_back_and_get(mut self, outcome: Option<(Instant, Outcome)>) -> Get<'a, K, Lk, L, D> {
+        Get::new(self.queue, self.job.take().map(|job| LastJob { job, outcome }))
     }
 }
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Drop for JobGuard<'_, K, Lk, L, D> {
     fn drop(&mut self) {
         if self.job.is_some() {
-            self.queue.leave(self.job.take(), &mut None);
+            self.queue.leave(self.job.take().map(|job| LastJob { job, outcome: None }), &mut None);
         }
     }
 }

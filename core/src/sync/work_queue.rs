@@ -1,9 +1,10 @@
+use super::get::LastJob;
 use super::on_panic::on_panic;
 use super::wakers::Wakers;
 use super::{Delays, Due, Get, JobGuard, Lock, Shared};
 use crate::queue::{
-    Added, Discipline, Drained, ExponentialBackoff, Fifo, Job, Lanes, Priority, QueueMetrics, QueueStats, RateLimiter,
-    WorkQueue,
+    Added, Discipline, Drained, ExponentialBackoff, Fifo, Finished, Job, Lanes, Outcome, Priority, QueueMetrics,
+    QueueStats, RateLimiter, WorkQueue,
 };
 use crate::storage::Slot;
 use crate::time::Instant;
@@ -216,19 +217,27 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.state.read(|state| state.queue.is_drained())
     }
 
-    /// Takes `done` back and hands out a key, or lets the worker that keeps `place` sleep. If the waker of the next worker
+    /// See [`JobGuard::finish`].
+    pub(super) fn finish(&self, now: Instant, job: Job, outcome: Outcome) -> Finished {
+        self.update(|state| state.queue.finish(now, job, outcome))
+    }
+
+    /// Takes `last` back and hands out a key, or lets the worker that keeps `place` sleep. If the waker of the next worker
     /// panics, the key is ready again.
     pub(super) fn poll_get(
         &self,
         waker: &Waker,
-        done: Option<Job>,
+        last: Option<LastJob>,
+        finished: &mut Option<Finished>,
         place: &mut Option<Slot>,
     ) -> Poll<Option<JobGuard<'_, K, Lk, L, D>>>
     where
         K: Clone,
     {
         let ((answer, _waker), worker, concerns_followers) = self.change(|state| {
-            done.into_iter().for_each(|job| state.queue.done(job));
+            if let Some(last) = last {
+                *finished = state.take_back(last);
+            }
             match state.queue.poll_job() {
                 Some(job) => (Poll::Ready(Some(state.queue.named(job))), state.workers.remove(place)),
                 None if state.queue.is_shutting_down() => (Poll::Ready(None), state.workers.remove(place)),
@@ -252,10 +261,10 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.update(|state| state.queue.put_back(job));
     }
 
-    /// Takes `done` back, and no longer counts on the worker that keeps `place`.
-    pub(super) fn leave(&self, done: Option<Job>, place: &mut Option<Slot>) {
+    /// Takes `last` back, and no longer counts on the worker that keeps `place`.
+    pub(super) fn leave(&self, last: Option<LastJob>, place: &mut Option<Slot>) {
         let _waker = self.update(|state| {
-            done.into_iter().for_each(|job| state.queue.done(job));
+            last.into_iter().for_each(|last| _ = state.take_back(last));
             state.workers.remove(place)
         });
     }
@@ -368,6 +377,18 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L, Lanes<K>>
 }
 
 impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> State<K, L, D> {
+    /// Takes back the job that a worker gives back; the answer if it has an outcome.
+    fn take_back(&mut self, last: LastJob) -> Option<Finished> {
+        let LastJob { job, outcome } = last;
+        match outcome {
+            Some((now, outcome)) => Some(self.queue.finish(now, job, outcome)),
+            None => {
+                self.queue.done(job);
+                None
+            }
+        }
+    }
+
     /// Whom to wake for what is ready: nobody while another wake-up is under way.
     fn next_worker(&mut self) -> Option<(Slot, Waker)> {
         if self.queue.is_empty() || self.workers.is_waking() { None } else { self.workers.take_one() }

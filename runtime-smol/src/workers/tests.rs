@@ -1,7 +1,9 @@
 use super::*;
+use crate::caught::caught_call;
 use crate::run;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use core::time::Duration;
 use listwatch_core::api::ApiError;
 use listwatch_core::decode::Status;
 use listwatch_core::queue::Lanes;
@@ -412,17 +414,106 @@ fn a_key_whose_hash_panics_each_time_does_not_end_the_workers() {
         .spawn(&executor, 1, |_| core::future::ready(Outcome::Retry));
     queue.add(Flawed(7));
     PANICS_IN_HASH.set(true);
-    let retried = run(&clock, &executor, async {
+    run(&clock, &executor, async {
         clock.sleep(seconds(1)).await;
         queue.add(Flawed(8));
         clock.sleep(seconds(1)).await;
-        queue.num_requeues(&Flawed(8))
     });
     PANICS_IN_HASH.set(false);
-    let in_hash = (7, "in hash".to_owned());
-    assert!(retried > 0, "the worker goes on with another key");
-    assert_eq!((queue.stats().panics, told.lock().unwrap().clone()), (2, [in_hash.clone(), in_hash].to_vec()));
+    assert!(queue.num_requeues(&Flawed(7)) > 1, "a key that is known is retried without its hash");
+    assert!(queue.num_requeues(&Flawed(8)) > 0, "the worker goes on with another key");
+    assert_eq!((queue.stats().panics, told.lock().unwrap().clone()), (0, Vec::new()));
     drop(workers);
+}
+
+#[test]
+fn a_rate_limiter_that_panics_is_told_of_and_its_key_is_retried_after_a_second() {
+    struct Flawed(u32);
+    impl RateLimiter for Flawed {
+        fn delay(&mut self, _: Instant, _: u32) -> Duration {
+            self.0 += 1;
+            assert_ne!(self.0, 1, "in the limiter");
+            seconds(1000)
+        }
+    }
+    let (times, told) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let (clock, executor) = (Clock::simulated(), Executor::new());
+    let queue = Arc::new(SharedWorkQueue::<u32, StdLock, Flawed>::new(WorkQueue::new(Flawed(0))));
+    let (times_of, now) = (&times, clock.clone());
+    let _workers = Workers::builder(&queue, &clock)
+        .on_panic(|key: &u32, message: &str| {
+            told.lock().unwrap().push((*key, message.lines().next().map(str::to_owned)))
+        })
+        .spawn(&executor, 1, move |key| {
+            times_of.lock().unwrap().push((key, now.now()));
+            core::future::ready(if key == 7 { Outcome::Retry } else { Outcome::Done })
+        });
+    [7, 8].into_iter().for_each(|key| _ = queue.add(key));
+    run(&clock, &executor, clock.sleep(seconds(100)));
+    let (begun, later) = (Instant::ZERO, Instant::ZERO + seconds(1));
+    assert_eq!(*times.lock().unwrap(), [(7, begun), (8, begun), (7, later)]);
+    let message = "assertion `left != right` failed: in the limiter".to_owned();
+    assert_eq!(*told.lock().unwrap(), [(7, Some(message))]);
+    assert_eq!((queue.stats().panics, queue.num_requeues(&7)), (1, 1), "the second retry is a failure that counts");
+}
+
+/// A lock that a user has written.
+enum MutexLock {}
+
+impl Lock for MutexLock {
+    type Cell<T> = Mutex<T>;
+
+    fn new<T>(value: T) -> Mutex<T> {
+        Mutex::new(value)
+    }
+
+    fn with<T, R>(cell: &Mutex<T>, f: impl FnOnce(&mut T) -> R) -> R {
+        f(&mut cell.lock().unwrap())
+    }
+
+    fn read<T, R>(cell: &Mutex<T>, f: impl FnOnce(&T) -> R) -> R {
+        f(&cell.lock().unwrap())
+    }
+}
+
+#[test]
+fn workers_run_over_any_discipline_limiter_and_lock() {
+    /// Retries each key once.
+    fn check<Lk, L, D>(limiter: L, discipline: D)
+    where
+        Lk: Lock + 'static,
+        L: RateLimiter + 'static,
+        D: Discipline<u32> + 'static,
+        SharedWorkQueue<u32, Lk, L, D>: Send + Sync,
+    {
+        let (clock, executor, tries) = (Clock::simulated(), Executor::new(), Arc::new(AtomicU32::new(0)));
+        let queue = WorkQueue::with_discipline(limiter, discipline, 0);
+        let queue = Arc::new(SharedWorkQueue::<u32, Lk, L, D>::new(queue));
+        let reconcile = {
+            let tries = Arc::clone(&tries);
+            move |_| {
+                let is_retry = tries.fetch_add(1, SeqCst) >= 2;
+                core::future::ready(if is_retry { Outcome::Done } else { Outcome::Retry })
+            }
+        };
+        fn is_spawned_anywhere<F: Future + Send + 'static>(_: F) {}
+        is_spawned_anywhere(Workers::builder(&queue, &clock).run(2, reconcile.clone()));
+        let workers = Workers::spawn(&executor, &queue, &clock, 2, reconcile);
+        [1, 2].into_iter().for_each(|key| _ = queue.add(key));
+        let unfinished = run(&clock, &executor, async {
+            clock.sleep(seconds(100)).await;
+            queue.shut_down();
+            workers.join().await
+        });
+        assert!(unfinished.is_empty() && queue.is_drained());
+        assert_eq!((tries.load(SeqCst), queue.stats().retries), (4, 2));
+    }
+    use listwatch_core::queue::{DefaultControllerRateLimiter, FastSlow, MaxWait, TokenBucket};
+    check::<StdLock, _, _>(ExponentialBackoff::default(), Fifo);
+    check::<StdLock, _, _>(ExponentialBackoff::default(), Lanes::default());
+    check::<MutexLock, _, _>(DefaultControllerRateLimiter::default_controller(), Fifo);
+    check::<MutexLock, _, _>(FastSlow::new(seconds(1), seconds(2), 1), Lanes::default());
+    check::<StdLock, _, _>(MaxWait { limiter: TokenBucket::per_second(1, 1), max: seconds(5) }, Lanes::default());
 }
 
 #[test]

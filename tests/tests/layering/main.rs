@@ -19,10 +19,10 @@ const MODULES: &[(&str, &[&str])] = &[
     ("request", &["time", "text", "object"]),
     ("decode", &["time", "text", "object", "framing"]),
     ("transport", &["time", "text", "request"]),
-    ("api", &["time", "text", "random", "object", "request", "decode", "transport"]),
+    ("queue", &["time", "random", "storage", "object"]),
+    ("api", &["time", "text", "random", "object", "request", "decode", "transport", "queue::Outcome"]),
     ("fifo", &["time", "random", "storage", "object"]),
     ("cache", &["time", "random", "storage", "object", "fifo::KnownObjects"]),
-    ("queue", &["time", "random", "storage", "object"]),
     (
         "reflector",
         &[

@@ -1,11 +1,12 @@
 use crate::budget::Budget;
 use crate::clock::{Clock, Outside, Sleep};
-use crate::synced::{Board, Synced};
+use crate::synced::Synced;
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use futures_core::Stream;
 use listwatch_core::cache::Cache;
+use listwatch_core::sync::{StdLock, SyncTracker};
 use listwatch_core::{Driver, Event, ListerWatcher, Object};
 use serde::de::DeserializeOwned;
 use std::hash::{BuildHasher, RandomState};
@@ -55,7 +56,7 @@ use std::sync::Arc;
 pub struct Events<T, L, C> {
     driver: Driver<T, L, C>,
     clock: Clock,
-    board: Announced,
+    tracker: SyncTracker<StdLock>,
     sleep: Option<Sleep>,
     budget: Budget,
     /// Whether simulated time stands still while the transport is pending.
@@ -74,9 +75,9 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
             driver.informer_mut().seed_unless_chosen(RandomState::new().hash_one(()));
         }
         driver.informer_mut().start(clock.now());
-        let board = Announced(Board::new(&clock));
+        let tracker = SyncTracker::new(clock.now());
         let (budget, waits_outside, outside) = (Budget::new(), false, None);
-        Self { driver, clock, board, sleep: None, budget, waits_outside, outside, until: |_| false }
+        Self { driver, clock, tracker, sleep: None, budget, waits_outside, outside, until: |_| false }
     }
 
     /// Holds a [`Clock::outside`] whenever the transport is pending, for a transport to a real server under a simulated
@@ -135,14 +136,14 @@ impl<T: DeserializeOwned, L: ListerWatcher, C: Cache<Arc<Object<T>>>> Events<T, 
     /// # }
     /// ```
     pub fn synced(&self) -> Synced {
-        self.board.0.wait(&self.clock)
+        Synced::new(self.tracker.subscribe(), self.clock.clone())
     }
 
     /// Writes down how far the informer is, until there is a first state.
     fn announce(&self) {
-        if !self.board.0.is_settled() {
+        if !self.tracker.has_synced() {
             let (informer, now) = (self.driver.informer(), self.clock.now());
-            self.board.0.note(informer.poll_synced(now), informer.status(now), now);
+            self.tracker.update(now, informer.poll_synced(now), informer.status(now));
         }
     }
 
@@ -185,7 +186,7 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + U
         this.hold_outside();
         if let Poll::Ready(event) = polled {
             if let Event::Failed(report) = &event {
-                this.board.0.note_failure(&report.failure);
+                this.tracker.note_failure(&report.failure);
             }
             if matches!(event, Event::Synced | Event::Failed(_)) {
                 this.announce();
@@ -206,15 +207,6 @@ impl<T: DeserializeOwned, L: ListerWatcher + Unpin, C: Cache<Arc<Object<T>>> + U
     }
 }
 
-/// A board that says so when nobody writes on it any more.
-struct Announced(Arc<Board>);
-
-impl Drop for Announced {
-    fn drop(&mut self) {
-        self.0.abandon();
-    }
-}
-
 impl<T, L, C> fmt::Debug for Events<T, L, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Events").field("clock", &self.clock).field("sleep", &self.sleep).finish_non_exhaustive()
@@ -223,12 +215,12 @@ impl<T, L, C> fmt::Debug for Events<T, L, C> {
 
 #[cfg(test)]
 mod tests {
+    use crate::NotSynced;
     use crate::decode::MetadataOnly;
     use crate::informer::InformerStatus;
     use crate::reflector::{Action, FailureClass};
     use crate::request::{Request, RequestId, Verb};
     use crate::sync::{SharedWorkQueue, StdLock};
-    use crate::synced::NotSynced;
     use crate::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
     use crate::{
         Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Instant, Key, ListerWatcher, Outcome,

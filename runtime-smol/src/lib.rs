@@ -18,11 +18,12 @@ pub use client::Client;
 pub use clock::{Clock, Outside, Sleep};
 pub use events::Events;
 pub use run::run;
-pub use synced::{NotSynced, Synced};
+pub use synced::Synced;
 pub use worker_states::Unfinished;
 pub use workers::{Workers, WorkersBuilder};
 
 pub use listwatch_core::queue::Outcome;
+pub use listwatch_core::sync::NotSynced;
 #[doc(no_inline)]
 pub use listwatch_core::{
     Driver, Event, Informer, InformerConfig, Instant, Key, ListerWatcher, Object, Resource, WorkQueue, api, cache,

@@ -13,6 +13,8 @@ mod lock;
 mod on_panic;
 #[cfg(feature = "std")]
 mod std_lock;
+#[cfg(feature = "json")]
+mod synced;
 #[cfg(feature = "alloc")]
 mod wakers;
 #[cfg(feature = "alloc")]
@@ -31,6 +33,8 @@ pub use lock::SpinLock;
 pub use lock::{CellLock, Lock};
 #[cfg(feature = "std")]
 pub use std_lock::StdLock;
+#[cfg(feature = "json")]
+pub use synced::{NotSynced, SyncTracker, Synced};
 #[cfg(feature = "alloc")]
 pub use work_queue::SharedWorkQueue;
 

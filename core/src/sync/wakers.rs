@@ -1,3 +1,4 @@
+use super::on_panic::on_panic;
 use crate::storage::{Heap, Linked, Links, List, Slab, Slot};
 use alloc::vec::Vec;
 use core::task::Waker;
@@ -104,6 +105,13 @@ impl Wakers {
 
     fn expect_no_more(&mut self, slot: Slot) {
         self.expected -= usize::from(core::mem::take(&mut self.sleepers[slot].is_expected));
+    }
+}
+
+/// Wakes all of them, also if one of them panics.
+pub(super) fn wake_each(wakers: &mut impl Iterator<Item = Waker>) {
+    while let Some(waker) = wakers.next() {
+        on_panic(|| waker.wake(), || wake_each(wakers));
     }
 }
 

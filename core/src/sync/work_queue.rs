@@ -1,6 +1,6 @@
 use super::get::LastJob;
 use super::on_panic::on_panic;
-use super::wakers::Wakers;
+use super::wakers::{Wakers, wake_each};
 use super::{Delays, Due, Get, JobGuard, Lock, Shared};
 use crate::queue::{
     Added, Discipline, Drained, ExponentialBackoff, Fifo, Finished, Job, Lanes, Outcome, Priority, QueueMetrics,
@@ -360,12 +360,6 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     /// Wakes all that sleep now; if a waker panics, the others all the same.
     fn wake_all(&self, sleepers: fn(&mut State<K, L, D>) -> &mut Wakers) {
         wake_each(&mut self.state.with(|state| sleepers(state).take_all()).into_iter());
-    }
-}
-
-fn wake_each(wakers: &mut impl Iterator<Item = Waker>) {
-    while let Some(waker) = wakers.next() {
-        on_panic(|| waker.wake(), || wake_each(wakers));
     }
 }
 

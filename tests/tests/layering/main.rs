@@ -53,7 +53,10 @@ const MODULES: &[(&str, &[&str])] = &[
             "reflector",
         ],
     ),
-    ("sync", &["time", "random", "storage", "object", "cache", "queue"]),
+    (
+        "sync",
+        &["time", "random", "storage", "object", "cache", "queue", "informer::InformerStatus", "reflector::Failure"],
+    ),
 ];
 
 /// The packages, the folder of each, and which of the others each may depend on.

@@ -1,5 +1,6 @@
-use super::{JobGuard, Lock, SharedWorkQueue};
-use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Job, Outcome, RateLimiter};
+use super::guarded::{LastJob, SharedWorkQueue};
+use super::{JobGuard, Lock};
+use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Outcome, RateLimiter};
 use crate::storage::Slot;
 use crate::time::Instant;
 use core::fmt;
@@ -7,9 +8,9 @@ use core::hash::Hash;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-/// Waits for a key that is ready: what [`SharedWorkQueue::get`] returns.
+/// A future that waits for a ready key: what [`SharedWorkQueue::get`](crate::sync::SharedWorkQueue::get) returns.
 ///
-/// It can be dropped at any time: a wake-up that it got goes to the next worker.
+/// It can be dropped at any time. If it was woken, the next worker is woken in its place.
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Get<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter = ExponentialBackoff, D: Discipline<K> = Fifo> {
     queue: &'a SharedWorkQueue<K, Lk, L, D>,
@@ -18,14 +19,6 @@ pub struct Get<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter = ExponentialBackoff, 
     finished: Option<Finished>,
     /// The place among the sleeping workers.
     place: Option<Slot>,
-}
-
-/// A job that its worker gives back.
-#[derive(Debug)]
-pub(super) struct LastJob {
-    pub(super) job: Job,
-    /// The outcome, and when the work ended; `None` if the work was given up.
-    pub(super) outcome: Option<(Instant, Outcome)>,
 }
 
 impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'a, K, Lk, L, D> {
@@ -43,12 +36,46 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'a, K, Lk
     }
 }
 
+/// On to the next key.
+impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, K, Lk, L, D> {
+    /// Gives the key back with the outcome of the work on it, and waits for the next key, under one lock.
+    ///
+    /// The first poll of the future gives the key back, or its drop if it is never polled.
+    ///
+    /// ```
+    /// use listwatch_core::queue::Outcome;
+    /// use listwatch_core::sync::{SharedWorkQueue, StdLock};
+    /// use listwatch_core::Instant;
+    ///
+    /// async fn work(queue: &SharedWorkQueue<u32, StdLock>, now: impl Fn() -> Instant) {
+    ///     let mut next = queue.get();
+    ///     while let Some(job) = next.await {
+    ///         println!("reconciling {}", job.key());
+    ///         next = job.finish_and_get(now(), Outcome::Done);
+    ///     }
+    /// }
+    /// ```
+    pub fn finish_and_get(self, now: Instant, outcome: Outcome) -> Get<'a, K, Lk, L, D> {
+        self.give_back_and_get(Some((now, outcome)))
+    }
+
+    /// Gives the key back without an outcome and waits for the next key, under one lock.
+    pub fn done_and_get(self) -> Get<'a, K, Lk, L, D> {
+        self.give_back_and_get(None)
+    }
+
+    fn give_back_and_get(mut self, outcome: Option<(Instant, Outcome)>) -> Get<'a, K, Lk, L, D> {
+        Get::new(self.queue, self.job.take().map(|job| LastJob { job, outcome }))
+    }
+}
+
 impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Future for Get<'a, K, Lk, L, D> {
     type Output = Option<JobGuard<'a, K, Lk, L, D>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        this.queue.poll_get(cx.waker(), this.last.take(), &mut this.finished, &mut this.place)
+        let polled = this.queue.poll_get(cx.waker(), this.last.take(), &mut this.finished, &mut this.place);
+        polled.map(|next| next.map(|(key, job)| JobGuard::new(this.queue, key, job)))
     }
 }
 

@@ -218,8 +218,7 @@ mod tests {
     }
 
     fn waiting<Lk: Lock>(tracker: &SyncTracker<Lk>) -> usize {
-        let count = tracker.state.with(|state| state.subscribers.take_all().len());
-        count
+        tracker.state.with(|state| state.subscribers.take_all()).len()
     }
 
     #[test]

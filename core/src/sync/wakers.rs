@@ -3,7 +3,7 @@ use crate::storage::{Heap, Linked, Links, List, Slab, Slot};
 use alloc::vec::Vec;
 use core::task::Waker;
 
-/// The tasks that sleep until there is something for one of them, the one that sleeps longest first.
+/// The wakers of sleeping tasks, the longest sleeper first.
 ///
 /// A task that was woken stays in the set until it comes back or leaves, so the set knows whether a wake-up is under
 /// way. Wakers come out of every method: they are to be woken, or dropped, after the lock.
@@ -68,13 +68,13 @@ impl Wakers {
         self.sleepers.remove(slot).waker
     }
 
-    /// All that sleep now. One that comes back meanwhile sleeps anew.
+    /// The wakers of all sleeping tasks. A task that comes back meanwhile sleeps anew.
     #[must_use]
     pub(crate) fn take_all(&mut self) -> Vec<Waker> {
         core::iter::from_fn(|| self.take_one()).map(|(_, waker)| waker).collect()
     }
 
-    /// Whom to wake, and where it slept.
+    /// The next waker to call, and the place of its task.
     #[must_use]
     pub(crate) fn take_one(&mut self) -> Option<(Slot, Waker)> {
         let slot = self.asleep.pop_front(&mut self.sleepers)?;
@@ -90,7 +90,7 @@ impl Wakers {
         self.expected > 0
     }
 
-    /// Whether nobody sleeps.
+    /// Whether no task sleeps.
     pub(crate) fn is_empty(&self) -> bool {
         self.asleep.is_empty()
     }

@@ -12,22 +12,25 @@ use listwatch_core::sync::{Lock, SharedWorkQueue, StdLock};
 use std::sync::Arc;
 use work::Context;
 
-/// Tasks that take keys out of a work queue, and one that follows its delays.
+/// Worker tasks of a work queue, and the task that follows its delays. They run over any discipline, rate limiter and lock.
 ///
-/// A reconcile that panics has failed: it is caught, counted ([`QueueStats::panics`](crate::queue::QueueStats::panics)), and its
-/// key is tried again as the rate limiter says, while the worker goes on. The panic hook, which prints the message unless
-/// the program has set another, is called as for any panic; [`on_panic`](WorkersBuilder::on_panic) tells the key too.
-/// Under `panic = "abort"` nothing is caught: a panic ends the process.
+/// What an [`Outcome`] does to its key is decided by the queue: see [`Outcome`] and
+/// [`finish`](listwatch_core::queue::WorkQueueIn::finish).
 ///
-/// The rate limiter is the queue's. By default that is exponential, from 5 ms to 1000 s for a key, without client-go's
-/// bucket for all keys; a queue with both is a `SharedWorkQueue<K, StdLock, DefaultControllerRateLimiter>`.
+/// If a reconcile panics, the worker catches the panic and goes on. The queue counts it
+/// ([`QueueStats::panics`](crate::queue::QueueStats::panics)) and retries the key by its rate limiter. The panic hook is
+/// called as for any panic, and [`on_panic`](WorkersBuilder::on_panic) gets the key too. Under `panic = "abort"` a panic
+/// ends the process.
 ///
-/// Where the queue has [metrics](listwatch_core::queue::WorkQueueIn::with_metrics), their times are those of the workers' clock.
+/// The rate limiter is the queue's. The default is exponential, from 5 ms to 1000 s for a key, without client-go's bucket
+/// for all keys. A queue with both is a `SharedWorkQueue<K, StdLock, DefaultControllerRateLimiter>`.
+///
+/// If the queue has [metrics](listwatch_core::queue::WorkQueueIn::with_metrics), their times are those of the workers' clock.
 ///
 /// At the deadline of a [drain](SharedWorkQueue::shut_down_with_drain) the reconciles that are not done are dropped.
 ///
-/// Dropping the workers ends them when their executor runs next, or when it is dropped. Where workers on several executors
-/// share a queue, drop an executor that nobody runs any more: a worker that was woken there holds up those of the others.
+/// If the workers are dropped, they end when their executor runs next, or when it is dropped. If workers on several
+/// executors share a queue, drop an executor that no longer runs: a worker that was woken there holds up the others.
 ///
 /// ```
 /// use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};

@@ -1,4 +1,7 @@
-//! The work queue: which key is worked on next, and never by two workers at once.
+//! The work queue: client-go's `workqueue`, which hands each key to one worker at a time.
+//!
+//! [`WorkQueueIn`] is the machine, a [`Discipline`] its order, and a [`RateLimiter`] its retry policy. An [`Outcome`] tells
+//! it what a worker's result means for the key. [`SharedWorkQueue`](crate::sync::SharedWorkQueue) shares it between tasks.
 
 mod discipline;
 mod job;

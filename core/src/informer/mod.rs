@@ -5,10 +5,12 @@ mod event;
 mod progress;
 mod reading;
 mod status;
+mod synced;
 
 pub use driver::{Driver, DriverIn, Pumped};
 pub use event::{Event, EventOf};
 pub use status::InformerStatus;
+pub use synced::{NotSynced, SyncTracker, Synced};
 
 use crate::cache::{Cache, IndexId, Indexer};
 #[cfg(feature = "std")]

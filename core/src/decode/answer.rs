@@ -1,6 +1,9 @@
 //! The seam between an informer and the format of its answers.
 
-use super::{Change, DecodeError, Status, Versioned};
+use super::error::DecodeError;
+use super::status::Status;
+use super::versioned::Versioned;
+use super::watch::Change;
 use crate::request::Query;
 use crate::storage::Keyed;
 use crate::transport::ResponseHead;

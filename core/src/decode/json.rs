@@ -1,4 +1,9 @@
-use super::{Decode, DecodeError, DecodeOptions, Decoder, Ending, ListMeta, Part, Status, WatchEvent};
+use super::answer::{Decode, Ending, Part};
+use super::decoder::{Decoder, WatchEvent};
+use super::error::DecodeError;
+use super::list::ListMeta;
+use super::metadata::DecodeOptions;
+use super::status::Status;
 use crate::framing::{Buffer, CONCATENATED_JSON, Frame, Framer, Framing};
 use crate::object::{Key, Object};
 use crate::request::Query;

@@ -1,5 +1,5 @@
-use super::tee::Types;
 use super::text::Text;
+use super::type_meta::TypeMeta;
 use alloc::string::String;
 use serde::Deserialize;
 
@@ -46,10 +46,10 @@ impl ListMeta {
     }
 
     /// What the items are, as far as the list has said so: `PodList` holds pods; `List` holds anything.
-    pub(super) fn item_types(&self) -> Types<'_> {
+    pub(super) fn item_types(&self) -> TypeMeta<'_> {
         match self.kind.strip_suffix("List") {
-            None | Some("") => Types::default(),
-            Some(kind) => Types { kind, api_version: &self.api_version },
+            None | Some("") => TypeMeta::default(),
+            Some(kind) => TypeMeta { kind, api_version: &self.api_version },
         }
     }
 }

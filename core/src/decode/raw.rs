@@ -1,12 +1,10 @@
-use super::metadata::Metadata;
-use super::tee::{Types, metadata_only};
+use super::type_meta::TypeMeta;
 use crate::framing::is_space;
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 use core::ops::Range;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, IgnoredAny, Visitor};
-use serde_json::value::RawValue;
 
 /// An object's own JSON, to be decoded when somebody asks: the cheapest cache that loses nothing.
 ///
@@ -76,22 +74,15 @@ impl<'de> Deserialize<'de> for MetadataOnly {
     }
 }
 
-/// Reads an object as text, for [`Raw`].
-pub(super) fn deserialize<'de, D: Deserializer<'de>, V: Visitor<'de>>(
-    inner: D,
-    types: Types<'_>,
-    metadata: &mut Metadata,
-    visitor: V,
-) -> Result<V::Value, D::Error> {
-    let text = <&'de RawValue>::deserialize(inner)?.get();
-    let first = metadata_only(&mut serde_json::Deserializer::from_str(text), metadata);
-    first.map_err(D::Error::custom)?;
-    let given = given(text, types).map_err(D::Error::custom)?;
-    let cuts = metadata.managed_fields.iter().filter_map(|range| {
-        let base = text.as_ptr().addr();
-        Some(with_comma(text, range.start.checked_sub(base)?..range.end.checked_sub(base)?))
-    });
-    visitor.visit_string(assemble(text, cuts, &given))
+/// The text of an object without its managed fields, which are at `skipped` in memory, and with the types that it does
+/// not have itself.
+pub(super) fn rewrite(text: &str, types: TypeMeta<'_>, skipped: &[Range<usize>]) -> Result<String, serde_json::Error> {
+    let given = given(text, types)?;
+    let base = text.as_ptr().addr();
+    let cuts = skipped
+        .iter()
+        .filter_map(|range| Some(with_comma(text, range.start.checked_sub(base)?..range.end.checked_sub(base)?)));
+    Ok(assemble(text, cuts, &given))
 }
 
 /// A member of an object with the one comma that goes with it.
@@ -107,7 +98,7 @@ fn with_comma(text: &str, member: Range<usize>) -> Range<usize> {
 }
 
 /// The members that the types have for an object which does not have them itself, as text with commas behind them.
-fn given(text: &str, types: Types<'_>) -> Result<String, serde_json::Error> {
+fn given(text: &str, types: TypeMeta<'_>) -> Result<String, serde_json::Error> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Own {
@@ -155,7 +146,7 @@ mod tests {
     }
 
     fn with_types(text: &str) -> String {
-        let types = Types { kind: "P\"d", api_version: "v1" };
+        let types = TypeMeta { kind: "P\"d", api_version: "v1" };
         assemble(text, [].into_iter(), &given(text, types).unwrap())
     }
 

@@ -7,8 +7,10 @@
 use super::metadata::{Field, Metadata};
 use super::raw;
 use super::text::Text;
+use super::type_meta::TypeMeta;
 use core::fmt;
 use core::marker::PhantomData;
+use serde::Deserialize;
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -20,18 +22,11 @@ pub(super) enum Level {
     Metadata,
 }
 
-/// What an object is, where the object itself does not say so.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Types<'a> {
-    pub(super) kind: &'a str,
-    pub(super) api_version: &'a str,
-}
-
 /// A deserializer that notes metadata on the way.
 pub(super) struct Tee<'a, D> {
     pub(super) inner: D,
     pub(super) level: Level,
-    pub(super) types: Types<'a>,
+    pub(super) types: TypeMeta<'a>,
     pub(super) metadata: &'a mut Metadata,
 }
 
@@ -58,6 +53,15 @@ impl<'a, 'de, D: Deserializer<'de>> Tee<'a, D> {
     fn watch<V>(self, visitor: V) -> (D, Watching<'a, V>) {
         (self.inner, Watching { visitor, level: self.level, types: self.types, metadata: self.metadata })
     }
+
+    /// Reads an object as text, for [`Raw`](raw::Raw).
+    fn deserialize_raw<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        let text = <&'de RawValue>::deserialize(self.inner)?.get();
+        let first = metadata_only(&mut serde_json::Deserializer::from_str(text), self.metadata);
+        first.map_err(D::Error::custom)?;
+        let text = raw::rewrite(text, self.types, &self.metadata.managed_fields);
+        visitor.visit_string(text.map_err(D::Error::custom)?)
+    }
 }
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tee<'_, D> {
@@ -75,7 +79,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tee<'_, D> {
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
         match (name, self.level) {
-            (raw::TOKEN, Level::Object) => raw::deserialize(self.inner, self.types, self.metadata, visitor),
+            (raw::TOKEN, Level::Object) => self.deserialize_raw(visitor),
             // serde_json's own token must reach serde_json.
             ("$serde_json::private::RawValue", _) => self.inner.deserialize_newtype_struct(name, visitor),
             _ => visitor.visit_newtype_struct(self),
@@ -97,7 +101,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tee<'_, D> {
 struct Watching<'a, V> {
     visitor: V,
     level: Level,
-    types: Types<'a>,
+    types: TypeMeta<'a>,
     metadata: &'a mut Metadata,
 }
 
@@ -163,7 +167,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watching<'_, V> {
 struct TeeMap<'a, 'de, A> {
     inner: A,
     level: Level,
-    types: Types<'a>,
+    types: TypeMeta<'a>,
     metadata: &'a mut Metadata,
     given: Given,
     /// What the value behind the last name is.
@@ -281,12 +285,12 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for MetadataSeed<'_, S> 
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
         let Self { seed, metadata } = self;
-        seed.deserialize(Tee { inner, level: Level::Metadata, types: Types::default(), metadata })
+        seed.deserialize(Tee { inner, level: Level::Metadata, types: TypeMeta::default(), metadata })
     }
 }
 
 /// Reads the metadata of an object and nothing else.
 pub(super) fn metadata_only<'de, D: Deserializer<'de>>(inner: D, metadata: &mut Metadata) -> Result<(), D::Error> {
-    let tee = Tee { inner, level: Level::Object, types: Types::default(), metadata };
-    serde::Deserialize::deserialize(tee).map(|IgnoredAny| ())
+    let tee = Tee { inner, level: Level::Object, types: TypeMeta::default(), metadata };
+    IgnoredAny::deserialize(tee).map(|_| ())
 }

@@ -1,7 +1,8 @@
 use super::metadata::Metadata;
 use super::status::{Status, lenient};
-use super::tee::{Level, Tee, Types, metadata_only};
+use super::tee::{Level, Tee, metadata_only};
 use super::text::Text;
+use super::type_meta::TypeMeta;
 use alloc::string::String;
 use core::fmt;
 use core::marker::PhantomData;
@@ -142,7 +143,7 @@ impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for ObjectSeed<'_, T> {
         metadata.start(matches!(kind, Kind::Bookmark));
         Ok(match kind {
             Kind::Object(change) => {
-                let tee = Tee { inner, level: Level::Object, types: Types::default(), metadata };
+                let tee = Tee { inner, level: Level::Object, types: TypeMeta::default(), metadata };
                 Parsed::Object(change, T::deserialize(tee)?)
             }
             Kind::Bookmark => {

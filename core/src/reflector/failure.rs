@@ -1,6 +1,5 @@
 //! What can go wrong, and of what kind it is.
 
-use super::ReactionRow;
 use crate::decode::Status;
 use crate::text::Printable;
 use crate::transport::{TransportError, TransportErrorKind};
@@ -221,12 +220,6 @@ impl Failure {
             Self::BackInTime { .. } => FailureClass::BackInTime,
             Self::Silent => FailureClass::Silent,
         }
-    }
-
-    /// What follows from it the first time; see [`REACTIONS`](crate::reflector::REACTIONS).
-    #[must_use]
-    pub fn reaction(&self, during: During) -> Reaction {
-        ReactionRow::of(during, self.class()).reaction
     }
 
     /// The status that the server answered with, if it was one.

@@ -1,6 +1,6 @@
 //! What is done about which failure: the one place where it is decided.
 
-use super::{During, FailureClass, Reaction};
+use super::failure::{During, Failure, FailureClass, Reaction};
 use core::fmt;
 
 /// One line of [`REACTIONS`].
@@ -34,6 +34,14 @@ pub enum Pace {
     /// ([`ReflectorConfig::reconnect_jitter`](crate::reflector::ReflectorConfig::reconnect_jitter)). Where anything else broke that
     /// the server had begun to answer, as [`Growing`](Self::Growing).
     Probing,
+}
+
+impl Failure {
+    /// What follows from it the first time; see [`REACTIONS`](crate::reflector::REACTIONS).
+    #[must_use]
+    pub fn reaction(&self, during: During) -> Reaction {
+        ReactionRow::of(during, self.class()).reaction
+    }
 }
 
 impl ReactionRow {

@@ -3,7 +3,7 @@
 use super::error::DecodeError;
 use super::status::Status;
 use super::versioned::Versioned;
-use super::watch::Change;
+use super::watch::EventType;
 use crate::request::Query;
 use crate::storage::Keyed;
 use crate::transport::ResponseHead;
@@ -57,7 +57,7 @@ pub enum Part<V: Keyed> {
     /// An item of a list.
     Item(V),
     /// A watch event about an object.
-    Event(Change, V),
+    Event(EventType, V),
     /// A watch event that says how far the watch has come.
     Bookmark {
         /// The version up to which the watch has sent everything.

@@ -5,7 +5,7 @@ use super::raw::MetadataOnly;
 use super::status::Status;
 use super::tee::{Level, Tee};
 use super::type_meta::TypeMeta;
-use super::watch::{Change, EventSeed, Parsed};
+use super::watch::{EventSeed, EventType, Parsed};
 use crate::object::Object;
 use crate::text::Printable;
 use alloc::format;
@@ -24,7 +24,7 @@ const QUOTED: usize = 512;
 /// text, and [`MetadataOnly`] for none of it.
 ///
 /// ```
-/// use listwatch_core::decode::{Change, Decoder, WatchEvent};
+/// use listwatch_core::decode::{EventType, Decoder, WatchEvent};
 ///
 /// #[derive(serde::Deserialize)]
 /// struct Pod { spec: Spec }
@@ -34,7 +34,7 @@ const QUOTED: usize = 512;
 ///
 /// let frame = br#"{"type":"ADDED","object":{"metadata":{"namespace":"team-0","name":"web-1","resourceVersion":"7",
 ///     "labels":{"app":"web"}},"spec":{"nodeName":"node-1"}}}"#;
-/// let WatchEvent::Object(Change::Added, pod) = Decoder::default().watch_event::<Pod>(frame)? else { unreachable!() };
+/// let WatchEvent::Object(EventType::Added, pod) = Decoder::default().watch_event::<Pod>(frame)? else { unreachable!() };
 /// assert_eq!((pod.meta.key().as_str(), pod.meta.label("app")), ("team-0/web-1", Some("web")));
 /// assert_eq!(pod.value.spec.node_name, "node-1");
 /// # Ok::<(), listwatch_core::decode::DecodeError>(())
@@ -48,7 +48,7 @@ pub struct Decoder {
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchEvent<T> {
     /// Something happened to an object.
-    Object(Change, Object<T>),
+    Object(EventType, Object<T>),
     /// Nothing happened up to this version.
     Bookmark {
         /// The version.
@@ -72,13 +72,13 @@ impl Decoder {
     /// # Errors
     /// Where the frame is no watch event of a `T`.
     pub fn watch_event<T: DeserializeOwned>(&mut self, frame: &[u8]) -> Result<WatchEvent<T>, DecodeError> {
-        let mut change = None;
-        match self.try_watch_event(frame, &mut change) {
+        let mut event_type = None;
+        match self.try_watch_event(frame, &mut event_type) {
             Ok(event) => Ok(event),
             Err(error) => {
                 self.metadata.lenient = true;
-                let reread = self.parse_event::<MetadataOnly>(frame, &mut change);
-                Err(self.undecodable(reread.is_ok(), change, error))
+                let reread = self.parse_event::<MetadataOnly>(frame, &mut event_type);
+                Err(self.undecodable(reread.is_ok(), event_type, error))
             }
         }
     }
@@ -102,14 +102,14 @@ impl Decoder {
     fn try_watch_event<T: DeserializeOwned>(
         &mut self,
         frame: &[u8],
-        change: &mut Option<Change>,
+        event_type: &mut Option<EventType>,
     ) -> Result<WatchEvent<T>, String> {
-        match self.parse_event::<T>(frame, change)? {
-            Parsed::Object(change, value) => {
+        match self.parse_event::<T>(frame, event_type)? {
+            Parsed::Object(event_type, value) => {
                 if !self.metadata.seen {
                     self.parse_event::<MetadataOnly>(frame, &mut None)?;
                 }
-                Ok(WatchEvent::Object(change, self.object(value, frame.len())?))
+                Ok(WatchEvent::Object(event_type, self.object(value, frame.len())?))
             }
             Parsed::Bookmark => Ok(WatchEvent::Bookmark {
                 version: self.metadata.builder.resource_version().into(),
@@ -132,10 +132,10 @@ impl Decoder {
     fn parse_event<T: DeserializeOwned>(
         &mut self,
         frame: &[u8],
-        change: &mut Option<Change>,
+        event_type: &mut Option<EventType>,
     ) -> Result<Parsed<T>, String> {
-        match self.parse_event_once(frame, change, false)? {
-            Parsed::Repeated => self.parse_event_once(frame, change, true),
+        match self.parse_event_once(frame, event_type, false)? {
+            Parsed::Repeated => self.parse_event_once(frame, event_type, true),
             parsed => Ok(parsed),
         }
     }
@@ -143,11 +143,11 @@ impl Decoder {
     fn parse_event_once<T: DeserializeOwned>(
         &mut self,
         frame: &[u8],
-        change: &mut Option<Change>,
+        event_type: &mut Option<EventType>,
         last: bool,
     ) -> Result<Parsed<T>, String> {
         let mut json = serde_json::Deserializer::from_str(utf8(frame)?);
-        let seed = EventSeed { metadata: &mut self.metadata, change, last, target: PhantomData };
+        let seed = EventSeed { metadata: &mut self.metadata, event_type, last, target: PhantomData };
         let parsed = seed.deserialize(&mut json).map_err(message)?;
         json.end().map_err(message)?;
         Ok(parsed)
@@ -173,14 +173,14 @@ impl Decoder {
     }
 
     /// `reread` says whether the metadata at hand is all of the object's.
-    fn undecodable(&mut self, reread: bool, change: Option<Change>, error: String) -> DecodeError {
+    fn undecodable(&mut self, reread: bool, event_type: Option<EventType>, error: String) -> DecodeError {
         self.metadata.lenient = false;
         let builder = &self.metadata.builder;
         let version = Some(builder.resource_version()).filter(|version| reread && !version.is_empty());
         DecodeError {
             key: builder.key().filter(|_| reread),
             version: version.map(Arc::from),
-            change,
+            event_type,
             error: error.into(),
         }
     }

@@ -1,4 +1,4 @@
-use super::watch::Change;
+use super::watch::EventType;
 use crate::object::Key;
 use crate::text::Printable;
 use alloc::sync::Arc;
@@ -12,7 +12,7 @@ pub struct DecodeError<K = Key> {
     /// The object's version.
     pub version: Option<Arc<str>>,
     /// What happened to the object; `None` in a list.
-    pub change: Option<Change>,
+    pub event_type: Option<EventType>,
     /// What is wrong and where in the frame, for a person: a line that [`Printable`] made.
     pub error: Arc<str>,
 }

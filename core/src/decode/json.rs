@@ -170,7 +170,7 @@ fn item_part<T>(item: Result<Object<T>, DecodeError>) -> Part<Arc<Object<T>>> {
 
 fn event_part<T>(event: Result<WatchEvent<T>, DecodeError>) -> Part<Arc<Object<T>>> {
     match event {
-        Ok(WatchEvent::Object(change, object)) => Part::Event(change, Arc::new(object)),
+        Ok(WatchEvent::Object(event_type, object)) => Part::Event(event_type, Arc::new(object)),
         Ok(WatchEvent::Bookmark { version, initial_events_end }) => Part::Bookmark { version, initial_events_end },
         Ok(WatchEvent::Error(status)) => Part::Error(status),
         Err(undecodable) => Part::Undecodable(undecodable),
@@ -179,5 +179,5 @@ fn event_part<T>(event: Result<WatchEvent<T>, DecodeError>) -> Part<Arc<Object<T
 
 /// A part of which nothing is known.
 fn unreadable<T>(error: Arc<str>) -> Part<Arc<Object<T>>> {
-    Part::Undecodable(DecodeError::<Key> { key: None, version: None, change: None, error })
+    Part::Undecodable(DecodeError::<Key> { key: None, version: None, event_type: None, error })
 }

@@ -24,7 +24,7 @@ pub use metadata::DecodeOptions;
 pub use raw::{MetadataOnly, Raw};
 pub use status::Status;
 pub use versioned::Versioned;
-pub use watch::Change;
+pub use watch::EventType;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 /// What happened to an object, by a watch event's `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Change {
+pub enum EventType {
     /// It is new, or part of the initial state.
     Added,
     /// It was changed.
@@ -23,7 +23,7 @@ pub enum Change {
 
 /// A watch event whose object is being decoded into `T`; its metadata goes elsewhere.
 pub(super) enum Parsed<T> {
-    Object(Change, T),
+    Object(EventType, T),
     Bookmark,
     Error(Status),
     /// A `type` that no server has today.
@@ -34,7 +34,7 @@ pub(super) enum Parsed<T> {
 
 /// What the `type` of an event says about its `object`.
 enum Kind {
-    Object(Change),
+    Object(EventType),
     Bookmark,
     Error,
     Unknown(String),
@@ -43,9 +43,9 @@ enum Kind {
 impl Kind {
     fn of(text: &str) -> Self {
         match text {
-            "ADDED" => Self::Object(Change::Added),
-            "MODIFIED" => Self::Object(Change::Modified),
-            "DELETED" => Self::Object(Change::Deleted),
+            "ADDED" => Self::Object(EventType::Added),
+            "MODIFIED" => Self::Object(EventType::Modified),
+            "DELETED" => Self::Object(EventType::Deleted),
             "BOOKMARK" => Self::Bookmark,
             "ERROR" => Self::Error,
             other => Self::Unknown(other.into()),
@@ -57,7 +57,7 @@ impl Kind {
 /// that is, only the end of the event tells, so it is read once more then.
 pub(super) struct EventSeed<'a, T> {
     pub(super) metadata: &'a mut Metadata,
-    pub(super) change: &'a mut Option<Change>,
+    pub(super) event_type: &'a mut Option<EventType>,
     /// Decodes the last object by the last type, at the end.
     pub(super) last: bool,
     pub(super) target: PhantomData<T>,
@@ -89,8 +89,8 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for EventSeed<'_, T> {
                 "type" => {
                     repeated = !self.last && (kind.is_some() || parsed.is_some());
                     kind = Some(Kind::of(map.next_value::<Text<'de>>()?.as_str()));
-                    *self.change = match kind {
-                        Some(Kind::Object(change)) => Some(change),
+                    *self.event_type = match kind {
+                        Some(Kind::Object(event_type)) => Some(event_type),
                         _ => None,
                     };
                 }
@@ -142,9 +142,9 @@ impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for ObjectSeed<'_, T> {
         let Self { kind, metadata, .. } = self;
         metadata.start(matches!(kind, Kind::Bookmark));
         Ok(match kind {
-            Kind::Object(change) => {
+            Kind::Object(event_type) => {
                 let tee = Tee { inner, level: Level::Object, types: TypeMeta::default(), metadata };
-                Parsed::Object(change, T::deserialize(tee)?)
+                Parsed::Object(event_type, T::deserialize(tee)?)
             }
             Kind::Bookmark => {
                 metadata_only(inner, metadata)?;

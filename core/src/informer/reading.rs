@@ -2,7 +2,7 @@
 
 use super::{InformerIn, KeyOf};
 use crate::cache::Cache;
-use crate::decode::{Change, Decode, DecodeError, Ending, Part, Versioned};
+use crate::decode::{Decode, DecodeError, Ending, EventType, Part, Versioned};
 use crate::reflector::{Answer, Failure, Input, Step};
 use crate::request::RequestId;
 use crate::storage::Keyed;
@@ -65,7 +65,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     fn on_part(&mut self, part: Part<D::Object>) {
         match part {
             Part::Item(object) => self.on_item(object),
-            Part::Event(change, object) => self.on_event(change, object),
+            Part::Event(event_type, object) => self.on_event(event_type, object),
             Part::Bookmark { version, initial_events_end } => {
                 self.answer(self.now, self.id, Answer::Bookmark { version: &version, initial_events_end });
             }
@@ -83,17 +83,17 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    fn on_event(&mut self, change: Change, object: D::Object) {
-        match (self.place(object.resource_version(), Some(change)), change) {
-            (Step::Stage, Change::Deleted) => self.fifo.unstage(object.key()),
-            (Step::Stage, Change::Added | Change::Modified) => {
+    fn on_event(&mut self, event_type: EventType, object: D::Object) {
+        match (self.place(object.resource_version(), Some(event_type)), event_type) {
+            (Step::Stage, EventType::Deleted) => self.fifo.unstage(object.key()),
+            (Step::Stage, EventType::Added | EventType::Modified) => {
                 let object = self.shared(object);
                 self.fifo.restage(object);
                 self.note_staged();
             }
-            (Step::Apply, Change::Added) => self.fifo.add(object),
-            (Step::Apply, Change::Modified) => self.fifo.update(object),
-            (Step::Apply, Change::Deleted) => self.cache.read(|cache| self.fifo.delete(object, cache)),
+            (Step::Apply, EventType::Added) => self.fifo.add(object),
+            (Step::Apply, EventType::Modified) => self.fifo.update(object),
+            (Step::Apply, EventType::Deleted) => self.cache.read(|cache| self.fifo.delete(object, cache)),
             (Step::Nothing | Step::Commit | Step::Discard, _) => {}
         }
     }
@@ -113,10 +113,10 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     fn on_undecodable(&mut self, undecodable: DecodeError<KeyOf<D>>) {
         let version = undecodable.version.as_deref().unwrap_or_default();
         let step = match &undecodable.key {
-            Some(_) => self.place(version, undecodable.change),
+            Some(_) => self.place(version, undecodable.event_type),
             None => self.reflector.handle(self.now, Input::Answer(self.id, Answer::Unreadable)),
         };
-        let deleted = undecodable.change == Some(Change::Deleted);
+        let deleted = undecodable.event_type == Some(EventType::Deleted);
         match (step, &undecodable.key) {
             (Step::Stage, Some(key)) if deleted => self.fifo.unstage(key),
             (Step::Stage, Some(key)) => self.fifo.stage_present(key),
@@ -162,8 +162,8 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     }
 
     /// Asks the reflector where an object of this version belongs.
-    fn place(&mut self, version: &str, change: Option<Change>) -> Step {
-        let object = Answer::Object { version, change };
+    fn place(&mut self, version: &str, event_type: Option<EventType>) -> Step {
+        let object = Answer::Object { version, event_type };
         self.reflector.handle(self.now, Input::Answer(self.id, object))
     }
 

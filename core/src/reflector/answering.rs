@@ -2,7 +2,7 @@
 
 use super::open::Open;
 use super::{Answer, Failure, Reflector, State, Step};
-use crate::decode::Change;
+use crate::decode::EventType;
 use crate::object::compare_versions;
 use crate::transport::ResponseHead;
 use alloc::sync::Arc;
@@ -30,7 +30,7 @@ impl Reflector {
         match answer {
             Answer::Head(head) => self.on_head(head),
             Answer::Data(len) => self.on_data(len),
-            Answer::Object { version, change } => self.on_object(version, change),
+            Answer::Object { version, event_type } => self.on_object(version, event_type),
             Answer::Unreadable => self.on_unreadable(),
             Answer::ListEnd { version, continue_token } => self.on_list_end(version, continue_token),
             Answer::Bookmark { version, initial_events_end } => self.on_bookmark(version, initial_events_end),
@@ -60,13 +60,13 @@ impl Reflector {
         Step::Nothing
     }
 
-    fn on_object(&mut self, version: &str, change: Option<Change>) -> Step {
+    fn on_object(&mut self, version: &str, event_type: Option<EventType>) -> Step {
         match self.state {
             State::Listing { .. } | State::WatchListing => self.on_item(),
             State::Watching => {
                 self.hear();
                 // A watch from no version begins with the objects as they are, in no order (F5).
-                if self.version.is_some() || change != Some(Change::Added) {
+                if self.version.is_some() || event_type != Some(EventType::Added) {
                     self.accept(version);
                 }
                 Step::Apply

@@ -1,7 +1,7 @@
 //! What goes into a reflector and what comes out of it.
 
 use super::{During, Failure, Reaction};
-use crate::decode::Change;
+use crate::decode::EventType;
 use crate::request::{Request, RequestId};
 use crate::text::Printable;
 use crate::time::Span;
@@ -36,7 +36,7 @@ pub enum Answer<'a> {
         /// The object's version.
         version: &'a str,
         /// What happened to it; `None` in a list.
-        change: Option<Change>,
+        event_type: Option<EventType>,
     },
     /// An item or an event of which not even the object's key can be read.
     Unreadable,

@@ -1,6 +1,6 @@
 use super::open::VERY_SHORT;
 use super::*;
-use crate::decode::{Change, Status};
+use crate::decode::{EventType, Status};
 use crate::transport::{ResponseHead, TransportErrorKind};
 use core::time::Duration;
 use std::string::{String, ToString};
@@ -55,7 +55,7 @@ fn status(code: u16) -> Failure {
 }
 
 fn object(id: RequestId, version: &'static str) -> Input<'static> {
-    Input::Answer(id, Answer::Object { version, change: Some(Change::Modified) })
+    Input::Answer(id, Answer::Object { version, event_type: Some(EventType::Modified) })
 }
 
 fn list_end(id: RequestId, version: &'static str, continue_token: &'static str) -> Input<'static> {
@@ -621,7 +621,7 @@ fn without_a_version_only_a_change_gives_one() {
     assert_eq!(talk.says(|id| list_end(id, "", "")), Step::Commit);
     assert_eq!(talk.asks().as_deref(), Some("?watch=1"));
     for version in ["90", "20"] {
-        let added = Answer::Object { version, change: Some(Change::Added) };
+        let added = Answer::Object { version, event_type: Some(EventType::Added) };
         assert_eq!(talk.reflector.handle(talk.now, Input::Answer(talk.id, added)), Step::Apply);
     }
     assert_eq!(talk.reflector.last_version(), None);

@@ -139,7 +139,7 @@ fn show(event: &Event<Pod>) -> String {
         Event::Deleted { object, .. } => format!("vanished {}", key(object)),
         Event::Synced => "synced".to_string(),
         Event::Undecodable(undecodable) => format!("undecodable {:?}", undecodable.key),
-        Event::Failed(failed) => format!("failed {:?} {:?}", failed.during, failed.reaction),
+        Event::Failed(failed) => format!("failed {:?} {:?}", failed.operation, failed.reaction),
     }
 }
 

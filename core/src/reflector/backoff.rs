@@ -1,4 +1,4 @@
-use super::{During, Failure, Pace, Reaction, ReactionRow};
+use super::{Failure, Operation, Pace, Reaction, ReactionRow};
 use crate::random::Random;
 use crate::time::Instant;
 use crate::transport::ResponseHead;
@@ -137,7 +137,7 @@ impl RetryDelays {
     /// The delay after a request that failed at `now`: that of a reflector whose list failed so. It is at least
     /// `retry_after`, for which the server asked, or an hour.
     pub fn after(&mut self, now: Instant, failure: &Failure, retry_after: Duration) -> Duration {
-        let (row, answered) = (ReactionRow::of(During::List, failure.class()), failure.is_answer());
+        let (row, answered) = (ReactionRow::of(Operation::List, failure.class()), failure.is_answer());
         if answered {
             self.note_answer(now);
         }

@@ -4,7 +4,7 @@ use super::backoff::{Cause, Wait};
 use super::open::Open;
 use super::table::REFUSED_WATCHES;
 use super::{
-    During, Failure, FailureClass, FailureReport, Outage, Pace, Reaction, ReactionRow, Reflector, State, Step, Then,
+    Failure, FailureClass, FailureReport, Operation, Outage, Pace, Reaction, ReactionRow, Reflector, State, Step, Then,
 };
 use core::time::Duration;
 
@@ -27,15 +27,15 @@ impl Reflector {
 
     /// Every failure comes here, with the request that was open.
     pub(super) fn on_failure(&mut self, failure: Failure, open: Option<Open>) -> Step {
-        let (Some(during), Some(open)) = (self.during(), open) else { return Step::Nothing };
+        let (Some(operation), Some(open)) = (self.operation(), open) else { return Step::Nothing };
         let step = self.discard();
         let doubtful = open.doubtful;
         let class = if doubtful { FailureClass::Unreadable } else { failure.class() };
-        let row = ReactionRow::of(during, class);
+        let row = ReactionRow::of(operation, class);
         let answered = failure.is_answer() || open.answered;
         let healthy = self.note_health(&open, answered);
-        let (reaction, pace) = row.after(self.times(during, row));
-        self.count(during, reaction, row, class);
+        let (reaction, pace) = row.after(self.times(operation, row));
+        self.count(operation, reaction, row, class);
         self.relist.most_recent |= row.most_recent;
         let asked = open.retry_after.max(failure.retry_after()).unwrap_or_default();
         let cause = match Cause::of(pace, reaction, answered, healthy) {
@@ -50,7 +50,7 @@ impl Reflector {
             self.outage = Some(Outage::with(self.outage, &failure, self.now));
         }
         let attempts = self.outage.map_or(0, |outage| outage.attempts);
-        self.report = Some(FailureReport { during, request: open.request, failure, reaction, attempts, retry_in });
+        self.report = Some(FailureReport { operation, request: open.request, failure, reaction, attempts, retry_in });
         step
     }
 
@@ -125,24 +125,24 @@ impl Reflector {
     }
 
     /// How many times in a row the row's reaction has followed already.
-    fn times(&self, during: During, row: &ReactionRow) -> u32 {
-        match during {
-            During::List | During::Page => u32::from(matches!(self.state, State::Listing { unpaged: true, .. })),
-            During::WatchList => {
+    fn times(&self, operation: Operation, row: &ReactionRow) -> u32 {
+        match operation {
+            Operation::List | Operation::Page => u32::from(matches!(self.state, State::Listing { unpaged: true, .. })),
+            Operation::WatchList => {
                 row.classes.iter().map(|class| u32::from(self.watch_list.failures[*class as usize])).sum()
             }
-            During::Watch => self.refused,
+            Operation::Watch => self.refused,
         }
     }
 
-    fn count(&mut self, during: During, reaction: Reaction, row: &ReactionRow, class: FailureClass) {
-        match during {
-            During::WatchList => {
+    fn count(&mut self, operation: Operation, reaction: Reaction, row: &ReactionRow, class: FailureClass) {
+        match operation {
+            Operation::WatchList => {
                 let failures = &mut self.watch_list.failures[class as usize];
                 *failures = failures.saturating_add(1);
             }
-            During::Watch if row.limit.is_some() => self.refused = self.refused.saturating_add(1),
-            During::Watch | During::List | During::Page => {}
+            Operation::Watch if row.limit.is_some() => self.refused = self.refused.saturating_add(1),
+            Operation::Watch | Operation::List | Operation::Page => {}
         }
         if reaction == Reaction::ListInstead {
             self.watch_list.given_up = Some(self.now);
@@ -165,12 +165,12 @@ impl Reflector {
         self.state = State::Waiting { until: self.now + delay, then };
     }
 
-    fn during(&self) -> Option<During> {
+    fn operation(&self) -> Option<Operation> {
         match &self.state {
-            State::Listing { token: None, .. } => Some(During::List),
-            State::Listing { .. } => Some(During::Page),
-            State::WatchListing => Some(During::WatchList),
-            State::Watching => Some(During::Watch),
+            State::Listing { token: None, .. } => Some(Operation::List),
+            State::Listing { .. } => Some(Operation::Page),
+            State::WatchListing => Some(Operation::WatchList),
+            State::Watching => Some(Operation::Watch),
             State::Idle | State::Stopped | State::Waiting { .. } => None,
         }
     }

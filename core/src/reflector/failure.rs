@@ -59,7 +59,7 @@ pub enum Failure {
 
 /// What was being done when it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum During {
+pub enum Operation {
     /// Reading the first page of a list, or all of it.
     List,
     /// Reading a later page.
@@ -306,7 +306,7 @@ impl fmt::Display for FailureClass {
     }
 }
 
-impl fmt::Display for During {
+impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::List => "list",

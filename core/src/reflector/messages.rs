@@ -1,6 +1,6 @@
 //! What goes into a reflector and what comes out of it.
 
-use super::{During, Failure, Reaction};
+use super::{Failure, Operation, Reaction};
 use crate::decode::EventType;
 use crate::request::{Request, RequestId};
 use crate::text::Printable;
@@ -91,7 +91,7 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureReport {
     /// What was being done.
-    pub during: During,
+    pub operation: Operation,
     /// The request that failed.
     pub request: Request,
     /// What happened.

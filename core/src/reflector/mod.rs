@@ -14,7 +14,7 @@ mod table;
 
 pub use backoff::{Backoff, RetryDelays};
 pub use config::{Consistency, ReflectorConfig};
-pub use failure::{During, Failure, FailureClass, Reaction};
+pub use failure::{Failure, FailureClass, Operation, Reaction};
 pub use messages::{Action, Answer, FailureReport, Input, Phase, Step};
 pub use table::{Pace, REACTIONS, ReactionRow};
 

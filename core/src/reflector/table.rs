@@ -1,13 +1,13 @@
 //! What is done about which failure: the one place where it is decided.
 
-use super::failure::{During, Failure, FailureClass, Reaction};
+use super::failure::{Failure, FailureClass, Operation, Reaction};
 use core::fmt;
 
 /// One line of [`REACTIONS`].
 #[derive(Clone, Copy, Debug)]
 pub struct ReactionRow {
     /// What was being done.
-    pub during: &'static [During],
+    pub operations: &'static [Operation],
     /// What happened.
     pub classes: &'static [FailureClass],
     /// What follows.
@@ -39,14 +39,19 @@ pub enum Pace {
 impl Failure {
     /// What follows from it the first time; see [`REACTIONS`](crate::reflector::REACTIONS).
     #[must_use]
-    pub fn reaction(&self, during: During) -> Reaction {
-        ReactionRow::of(during, self.class()).reaction
+    pub fn reaction(&self, operation: Operation) -> Reaction {
+        ReactionRow::of(operation, self.class()).reaction
     }
 }
 
 impl ReactionRow {
-    const fn new(during: &'static [During], classes: &'static [FailureClass], reaction: Reaction, pace: Pace) -> Self {
-        Self { during, classes, reaction, pace, limit: None, most_recent: false }
+    const fn new(
+        operations: &'static [Operation],
+        classes: &'static [FailureClass],
+        reaction: Reaction,
+        pace: Pace,
+    ) -> Self {
+        Self { operations, classes, reaction, pace, limit: None, most_recent: false }
     }
 
     const fn at_most(mut self, times: u32, then: Reaction) -> Self {
@@ -61,8 +66,8 @@ impl ReactionRow {
 
     /// The row of a failure.
     #[must_use]
-    pub fn of(during: During, class: FailureClass) -> &'static Self {
-        &REACTIONS[ROWS[during as usize][class as usize]]
+    pub fn of(operation: Operation, class: FailureClass) -> &'static Self {
+        &REACTIONS[ROWS[operation as usize][class as usize]]
     }
 
     /// What follows, if it already followed `times` times, and after how long.
@@ -79,12 +84,12 @@ impl ReactionRow {
 /// After so many watches in a row that the server refused, it is listed again.
 pub(super) const REFUSED_WATCHES: u32 = 3;
 
-use During::{List, Page, Watch, WatchList};
 use FailureClass::{
     BackInTime, Expired, Forbidden, Malformed, NotFound, Refused, ServerError, Silent, Stalled, StreamError, TooLarge,
     TooManyRequests, Unauthorized, Unfinished, Unreachable, Unreadable, Unsupported, Untrusted, VersionTooLarge,
     VeryShort,
 };
+use Operation::{List, Page, Watch, WatchList};
 use Pace::{AtOnce, Growing, Probing};
 use Reaction::{ListInstead, Relist, RelistByList, RelistUnpaged, Rewatch};
 
@@ -144,34 +149,35 @@ pub const REACTIONS: &[ReactionRow] = &[
         .at_most(REFUSED_WATCHES, Relist),
 ];
 
-const DURINGS: [During; 4] = [List, Page, WatchList, Watch];
+const OPERATIONS: [Operation; 4] = [List, Page, WatchList, Watch];
 
 /// The row's place for everything that can fail, by every way to fail. That there is exactly one, the compiler checks.
-const ROWS: [[usize; FailureClass::ALL.len()]; DURINGS.len()] = {
-    let mut rows = [[usize::MAX; FailureClass::ALL.len()]; DURINGS.len()];
+const ROWS: [[usize; FailureClass::ALL.len()]; OPERATIONS.len()] = {
+    let mut rows = [[usize::MAX; FailureClass::ALL.len()]; OPERATIONS.len()];
     let mut row = 0;
     while row < REACTIONS.len() {
-        let mut during = 0;
-        while during < REACTIONS[row].during.len() {
+        let mut operation = 0;
+        while operation < REACTIONS[row].operations.len() {
             let mut class = 0;
             while class < REACTIONS[row].classes.len() {
-                let place = &mut rows[REACTIONS[row].during[during] as usize][REACTIONS[row].classes[class] as usize];
+                let place =
+                    &mut rows[REACTIONS[row].operations[operation] as usize][REACTIONS[row].classes[class] as usize];
                 assert!(*place == usize::MAX, "two rows for one failure");
                 *place = row;
                 class += 1;
             }
-            during += 1;
+            operation += 1;
         }
         row += 1;
     }
-    let mut during = 0;
-    while during < DURINGS.len() {
+    let mut operation = 0;
+    while operation < OPERATIONS.len() {
         let mut class = 0;
         while class < FailureClass::ALL.len() {
-            assert!(rows[during][class] != usize::MAX, "a failure without a row");
+            assert!(rows[operation][class] != usize::MAX, "a failure without a row");
             class += 1;
         }
-        during += 1;
+        operation += 1;
     }
     rows
 };
@@ -180,7 +186,7 @@ const ROWS: [[usize; FailureClass::ALL.len()]; DURINGS.len()] = {
 impl fmt::Display for ReactionRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("| ")?;
-        listed(f, self.during)?;
+        listed(f, self.operations)?;
         f.write_str(" | ")?;
         listed(f, self.classes)?;
         write!(f, " | {}", self.reaction)?;

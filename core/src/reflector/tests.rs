@@ -167,7 +167,7 @@ fn a_410_inside_of_a_watch_ends_the_request_and_leads_to_a_relist() {
     assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
     assert_eq!(talk.aborted, [watch]);
     let failed = talk.reflector.poll_failure().unwrap();
-    assert_eq!((failed.during, failed.reaction, failed.attempts), (During::Watch, Reaction::Relist, 1));
+    assert_eq!((failed.operation, failed.reaction, failed.attempts), (Operation::Watch, Reaction::Relist, 1));
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn a_list_of_more_pages_than_the_limit_is_given_up() {
     }
     let report = talk.reflector.poll_failure().unwrap();
     assert_eq!((report.failure, report.reaction), (Failure::TooManyPages { limit: 3 }, Reaction::Relist));
-    assert!(report.during == During::Page && talk.reflector.phase() == Phase::BackingOff);
+    assert!(report.operation == Operation::Page && talk.reflector.phase() == Phase::BackingOff);
 }
 
 /// It went on until its timeout of five to ten minutes.

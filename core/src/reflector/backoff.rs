@@ -1,4 +1,4 @@
-use super::{Failure, Operation, Pace, Reaction, ReactionRow};
+use super::{BackoffKind, Failure, Operation, Reaction, RetryRule};
 use crate::random::Random;
 use crate::time::Instant;
 use crate::transport::ResponseHead;
@@ -49,11 +49,11 @@ pub(super) enum Cause {
 }
 
 impl Cause {
-    /// The cause of a delay at this pace, after a request that was answered or not, and whose watch was healthy or not.
-    pub(super) fn of(pace: Pace, reaction: Reaction, answered: bool, healthy: bool) -> Self {
-        match (pace, reaction) {
-            (Pace::Probing, _) if !answered => Self::Unanswered,
-            (Pace::Probing, Reaction::Rewatch) if healthy => Self::Broken,
+    /// The cause of a delay at this backoff, after a request that was answered or not, and whose watch was healthy or not.
+    pub(super) fn of(backoff: BackoffKind, reaction: Reaction, answered: bool, healthy: bool) -> Self {
+        match (backoff, reaction) {
+            (BackoffKind::Probe, _) if !answered => Self::Unanswered,
+            (BackoffKind::Probe, Reaction::Rewatch) if healthy => Self::Broken,
             (_, Reaction::Relist) if healthy => Self::Relist,
             _ => Self::Refused,
         }
@@ -137,11 +137,11 @@ impl RetryDelays {
     /// The delay after a request that failed at `now`: that of a reflector whose list failed so. It is at least
     /// `retry_after`, for which the server asked, or an hour.
     pub fn after(&mut self, now: Instant, failure: &Failure, retry_after: Duration) -> Duration {
-        let (row, answered) = (ReactionRow::of(Operation::List, failure.class()), failure.is_answer());
+        let (row, answered) = (RetryRule::of(Operation::List, failure.class()), failure.is_answer());
         if answered {
             self.note_answer(now);
         }
-        let cause = Cause::of(row.pace, row.reaction, answered, false);
+        let cause = Cause::of(row.backoff, row.reaction, answered, false);
         self.next(now, Wait { cause, asked: retry_after, spread: Duration::ZERO })
     }
 

@@ -4,7 +4,8 @@ use super::backoff::{Cause, Wait};
 use super::open::Open;
 use super::table::REFUSED_WATCHES;
 use super::{
-    Failure, FailureClass, FailureReport, Operation, Outage, Pace, Reaction, ReactionRow, Reflector, State, Step, Then,
+    BackoffKind, Failure, FailureClass, FailureReport, Operation, Outage, Reaction, Reflector, RetryRule, State, Step,
+    Then,
 };
 use core::time::Duration;
 
@@ -31,19 +32,19 @@ impl Reflector {
         let step = self.discard();
         let doubtful = open.doubtful;
         let class = if doubtful { FailureClass::Unreadable } else { failure.class() };
-        let row = ReactionRow::of(operation, class);
+        let row = RetryRule::of(operation, class);
         let answered = failure.is_answer() || open.answered;
         let healthy = self.note_health(&open, answered);
-        let (reaction, pace) = row.after(self.times(operation, row));
+        let (reaction, backoff) = row.after(self.times(operation, row));
         self.count(operation, reaction, row, class);
         self.relist.most_recent |= row.most_recent;
         let asked = open.retry_after.max(failure.retry_after()).unwrap_or_default();
-        let cause = match Cause::of(pace, reaction, answered, healthy) {
-            Cause::Refused => self.cause_of_refusal(&open, class, reaction, pace),
+        let cause = match Cause::of(backoff, reaction, answered, healthy) {
+            Cause::Refused => self.cause_of_refusal(&open, class, reaction, backoff),
             cause => cause,
         };
-        self.interrupted |= pace == Pace::Probing;
-        self.react(reaction, pace, cause, asked);
+        self.interrupted |= backoff == BackoffKind::Probe;
+        self.react(reaction, backoff, cause, asked);
         let mut retry_in = Duration::ZERO;
         if let State::Waiting { until, .. } = self.state {
             retry_in = until.saturating_since(self.now);
@@ -55,9 +56,9 @@ impl Reflector {
     }
 
     /// What a refusal counts as. The break of a watch is none, nor is a 410 where the watch before was interrupted.
-    fn cause_of_refusal(&self, open: &Open, class: FailureClass, reaction: Reaction, pace: Pace) -> Cause {
+    fn cause_of_refusal(&self, open: &Open, class: FailureClass, reaction: Reaction, backoff: BackoffKind) -> Cause {
         match reaction {
-            Reaction::Rewatch if pace == Pace::Probing && open.has_watched(self.now) => Cause::Interrupted,
+            Reaction::Rewatch if backoff == BackoffKind::Probe && open.has_watched(self.now) => Cause::Interrupted,
             Reaction::Relist if self.interrupted && class == FailureClass::Expired => Cause::Forgotten,
             _ => Cause::Refused,
         }
@@ -125,7 +126,7 @@ impl Reflector {
     }
 
     /// How many times in a row the row's reaction has followed already.
-    fn times(&self, operation: Operation, row: &ReactionRow) -> u32 {
+    fn times(&self, operation: Operation, row: &RetryRule) -> u32 {
         match operation {
             Operation::List | Operation::Page => u32::from(matches!(self.state, State::Listing { unpaged: true, .. })),
             Operation::WatchList => {
@@ -135,7 +136,7 @@ impl Reflector {
         }
     }
 
-    fn count(&mut self, operation: Operation, reaction: Reaction, row: &ReactionRow, class: FailureClass) {
+    fn count(&mut self, operation: Operation, reaction: Reaction, row: &RetryRule, class: FailureClass) {
         match operation {
             Operation::WatchList => {
                 let failures = &mut self.watch_list.failures[class as usize];
@@ -150,11 +151,11 @@ impl Reflector {
         self.watch_list.skipped |= reaction == Reaction::RelistByList;
     }
 
-    fn react(&mut self, reaction: Reaction, pace: Pace, cause: Cause, asked: Duration) {
-        match (reaction, pace) {
+    fn react(&mut self, reaction: Reaction, backoff: BackoffKind, cause: Cause, asked: Duration) {
+        match (reaction, backoff) {
             (Reaction::RelistUnpaged, _) => self.list(None, true),
             (Reaction::Rewatch, _) => self.wait(Then::Watch, cause, asked),
-            (_, Pace::AtOnce) => self.synchronize(),
+            (_, BackoffKind::Immediate) => self.synchronize(),
             _ => self.wait(Then::Relist, cause, asked),
         }
     }

@@ -85,7 +85,7 @@ pub enum Reaction {
     Rewatch,
 }
 
-/// The kinds of failure that the reaction depends on; see [`REACTIONS`](crate::reflector::REACTIONS).
+/// The kinds of failure that the reaction depends on; see [`RETRY_POLICY`](crate::reflector::RETRY_POLICY).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureClass {

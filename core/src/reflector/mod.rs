@@ -16,7 +16,7 @@ pub use backoff::{Backoff, RetryDelays};
 pub use config::{Consistency, ReflectorConfig};
 pub use failure::{Failure, FailureClass, Operation, Reaction};
 pub use messages::{Action, Answer, FailureReport, Input, Phase, Step};
-pub use table::{Pace, REACTIONS, ReactionRow};
+pub use table::{BackoffKind, RETRY_POLICY, RetryRule};
 
 use crate::request::{Query, RequestId, Resource};
 use crate::time::{Instant, earliest};
@@ -40,7 +40,7 @@ use pages::Pages;
 ///
 /// After each [`handle`](Self::handle) the caller does what the [`Step`] says and asks
 /// [`poll_action`](Self::poll_action) until it has nothing. What follows from which failure is in
-/// [`REACTIONS`].
+/// [`RETRY_POLICY`].
 #[derive(Debug)]
 pub struct Reflector {
     config: ReflectorConfig,

@@ -3,9 +3,9 @@
 use super::failure::{Failure, FailureClass, Operation, Reaction};
 use core::fmt;
 
-/// One line of [`REACTIONS`].
+/// One line of [`RETRY_POLICY`].
 #[derive(Clone, Copy, Debug)]
-pub struct ReactionRow {
+pub struct RetryRule {
     /// What was being done.
     pub operations: &'static [Operation],
     /// What happened.
@@ -13,7 +13,7 @@ pub struct ReactionRow {
     /// What follows.
     pub reaction: Reaction,
     /// After how long.
-    pub pace: Pace,
+    pub backoff: BackoffKind,
     /// How many times in a row that follows at most, and what follows then.
     pub limit: Option<(u32, Reaction)>,
     /// Whether the next list or watch-list asks for the most recent state, whatever was seen.
@@ -22,36 +22,36 @@ pub struct ReactionRow {
 
 /// After how long a reaction follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Pace {
+pub enum BackoffKind {
     /// At once.
-    AtOnce,
+    Immediate,
     /// After a delay that grows with each request that the server refuses ([`Backoff::first`](crate::reflector::Backoff::first) to
     /// [`Backoff::most`](crate::reflector::Backoff::most)). Relists after healthy watches have a delay of their own, which grows
     /// likewise.
-    Growing,
+    Exponential,
     /// Where nothing answers, after a short delay that stays the same ([`Backoff::probe`](crate::reflector::Backoff::probe)). Where
     /// a healthy watch broke, almost at once
     /// ([`ReflectorConfig::reconnect_jitter`](crate::reflector::ReflectorConfig::reconnect_jitter)). Where anything else broke that
-    /// the server had begun to answer, as [`Growing`](Self::Growing).
-    Probing,
+    /// the server had begun to answer, as [`Exponential`](Self::Exponential).
+    Probe,
 }
 
 impl Failure {
-    /// What follows from it the first time; see [`REACTIONS`](crate::reflector::REACTIONS).
+    /// What follows from it the first time; see [`RETRY_POLICY`](crate::reflector::RETRY_POLICY).
     #[must_use]
     pub fn reaction(&self, operation: Operation) -> Reaction {
-        ReactionRow::of(operation, self.class()).reaction
+        RetryRule::of(operation, self.class()).reaction
     }
 }
 
-impl ReactionRow {
+impl RetryRule {
     const fn new(
         operations: &'static [Operation],
         classes: &'static [FailureClass],
         reaction: Reaction,
-        pace: Pace,
+        backoff: BackoffKind,
     ) -> Self {
-        Self { operations, classes, reaction, pace, limit: None, most_recent: false }
+        Self { operations, classes, reaction, backoff, limit: None, most_recent: false }
     }
 
     const fn at_most(mut self, times: u32, then: Reaction) -> Self {
@@ -67,16 +67,16 @@ impl ReactionRow {
     /// The row of a failure.
     #[must_use]
     pub fn of(operation: Operation, class: FailureClass) -> &'static Self {
-        &REACTIONS[ROWS[operation as usize][class as usize]]
+        &RETRY_POLICY[ROWS[operation as usize][class as usize]]
     }
 
     /// What follows, if it already followed `times` times, and after how long.
-    pub(super) fn after(&self, times: u32) -> (Reaction, Pace) {
-        match (self.limit, self.pace) {
+    pub(super) fn after(&self, times: u32) -> (Reaction, BackoffKind) {
+        match (self.limit, self.backoff) {
             // What is done at once is done at once only.
-            (Some((most, then)), AtOnce) if times >= most => (then, Growing),
-            (Some((most, then)), pace) if times >= most => (then, pace),
-            _ => (self.reaction, self.pace),
+            (Some((most, then)), Immediate) if times >= most => (then, Exponential),
+            (Some((most, then)), backoff) if times >= most => (then, backoff),
+            _ => (self.reaction, self.backoff),
         }
     }
 }
@@ -84,13 +84,13 @@ impl ReactionRow {
 /// After so many watches in a row that the server refused, it is listed again.
 pub(super) const REFUSED_WATCHES: u32 = 3;
 
+use BackoffKind::{Exponential, Immediate, Probe};
 use FailureClass::{
     BackInTime, Expired, Forbidden, Malformed, NotFound, Refused, ServerError, Silent, Stalled, StreamError, TooLarge,
     TooManyRequests, Unauthorized, Unfinished, Unreachable, Unreadable, Unsupported, Untrusted, VersionTooLarge,
     VeryShort,
 };
 use Operation::{List, Page, Watch, WatchList};
-use Pace::{AtOnce, Growing, Probing};
 use Reaction::{ListInstead, Relist, RelistByList, RelistUnpaged, Rewatch};
 
 /// What is wrong with an answer that should have been the whole state, and is not met by asking in another way.
@@ -111,41 +111,41 @@ const REFUSALS: &[FailureClass] = &[
 ];
 
 /// The table: for everything that can fail, and every way to fail, exactly one row. It is what the reflector decides by.
-pub const REACTIONS: &[ReactionRow] = &[
+pub const RETRY_POLICY: &[RetryRule] = &[
     // The pages' version is gone; a token to go on inconsistently is not used.
-    ReactionRow::new(&[Page], &[Expired], RelistUnpaged, AtOnce).at_most(1, Relist),
-    ReactionRow::new(&[List, WatchList], &[Expired, VersionTooLarge, BackInTime], Relist, Growing)
+    RetryRule::new(&[Page], &[Expired], RelistUnpaged, Immediate).at_most(1, Relist),
+    RetryRule::new(&[List, WatchList], &[Expired, VersionTooLarge, BackInTime], Relist, Exponential)
         .asking_for_the_most_recent(),
-    ReactionRow::new(&[Page], &[VersionTooLarge, BackInTime], Relist, Growing).asking_for_the_most_recent(),
+    RetryRule::new(&[Page], &[VersionTooLarge, BackInTime], Relist, Exponential).asking_for_the_most_recent(),
     // Perhaps it is the version that the server does not understand.
-    ReactionRow::new(&[List, Page], &[Unsupported], Relist, Growing).asking_for_the_most_recent(),
-    ReactionRow::new(&[List], &[Unreachable, Stalled, Unfinished], Relist, Probing),
+    RetryRule::new(&[List, Page], &[Unsupported], Relist, Exponential).asking_for_the_most_recent(),
+    RetryRule::new(&[List], &[Unreachable, Stalled, Unfinished], Relist, Probe),
     // The pages before were answered.
-    ReactionRow::new(&[Page], &[Unreachable, Stalled, Unfinished], Relist, Growing),
-    ReactionRow::new(&[List, Page], REFUSALS, Relist, Growing),
-    ReactionRow::new(&[WatchList], &[Unsupported], ListInstead, AtOnce),
+    RetryRule::new(&[Page], &[Unreachable, Stalled, Unfinished], Relist, Exponential),
+    RetryRule::new(&[List, Page], REFUSALS, Relist, Exponential),
+    RetryRule::new(&[WatchList], &[Unsupported], ListInstead, Immediate),
     // k/k #140890: an aggregated server that never sends the bookmark must not keep everybody waiting.
-    ReactionRow::new(&[WatchList], &[Unfinished], Relist, Growing).at_most(1, ListInstead),
-    ReactionRow::new(&[WatchList], &[Stalled], Relist, Probing).at_most(1, ListInstead),
-    ReactionRow::new(&[WatchList], &[Unreachable], Relist, Probing).at_most(1, RelistByList),
-    ReactionRow::new(&[WatchList], REFUSALS, Relist, Growing).at_most(1, RelistByList),
+    RetryRule::new(&[WatchList], &[Unfinished], Relist, Exponential).at_most(1, ListInstead),
+    RetryRule::new(&[WatchList], &[Stalled], Relist, Probe).at_most(1, ListInstead),
+    RetryRule::new(&[WatchList], &[Unreachable], Relist, Probe).at_most(1, RelistByList),
+    RetryRule::new(&[WatchList], REFUSALS, Relist, Exponential).at_most(1, RelistByList),
     // The version is not good any more, or something that it stands for was missed.
-    ReactionRow::new(
+    RetryRule::new(
         &[Watch],
         &[Expired, VersionTooLarge, BackInTime, NotFound, Unsupported, StreamError, Unreadable, Silent],
         Relist,
-        Growing,
+        Exponential,
     ),
     // Anything else leaves the version as good as it was. An outage, however long, leads to no relist.
-    ReactionRow::new(&[Watch], &[Unreachable, Stalled], Rewatch, Probing),
-    ReactionRow::new(
+    RetryRule::new(&[Watch], &[Unreachable, Stalled], Rewatch, Probe),
+    RetryRule::new(
         &[Watch],
         &[TooManyRequests, Unfinished, Malformed, TooLarge, VeryShort, Untrusted],
         Rewatch,
-        Growing,
+        Exponential,
     ),
     // Perhaps this server cannot watch on from this version, and says so in a way that nobody knows.
-    ReactionRow::new(&[Watch], &[Unauthorized, Forbidden, ServerError, Refused], Rewatch, Growing)
+    RetryRule::new(&[Watch], &[Unauthorized, Forbidden, ServerError, Refused], Rewatch, Exponential)
         .at_most(REFUSED_WATCHES, Relist),
 ];
 
@@ -155,13 +155,13 @@ const OPERATIONS: [Operation; 4] = [List, Page, WatchList, Watch];
 const ROWS: [[usize; FailureClass::ALL.len()]; OPERATIONS.len()] = {
     let mut rows = [[usize::MAX; FailureClass::ALL.len()]; OPERATIONS.len()];
     let mut row = 0;
-    while row < REACTIONS.len() {
+    while row < RETRY_POLICY.len() {
         let mut operation = 0;
-        while operation < REACTIONS[row].operations.len() {
+        while operation < RETRY_POLICY[row].operations.len() {
             let mut class = 0;
-            while class < REACTIONS[row].classes.len() {
-                let place =
-                    &mut rows[REACTIONS[row].operations[operation] as usize][REACTIONS[row].classes[class] as usize];
+            while class < RETRY_POLICY[row].classes.len() {
+                let place = &mut rows[RETRY_POLICY[row].operations[operation] as usize]
+                    [RETRY_POLICY[row].classes[class] as usize];
                 assert!(*place == usize::MAX, "two rows for one failure");
                 *place = row;
                 class += 1;
@@ -183,7 +183,7 @@ const ROWS: [[usize; FailureClass::ALL.len()]; OPERATIONS.len()] = {
 };
 
 /// A line of a Markdown table: during, failure, reaction, delay.
-impl fmt::Display for ReactionRow {
+impl fmt::Display for RetryRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("| ")?;
         listed(f, self.operations)?;
@@ -195,8 +195,8 @@ impl fmt::Display for ReactionRow {
             write!(f, "; after {times} {then}")?;
         }
         f.write_str(if self.most_recent { ", asking for the most recent state" } else { "" })?;
-        write!(f, " | {}", self.pace)?;
-        f.write_str(if self.limit.is_some() && self.pace == AtOnce { ", then growing |" } else { " |" })
+        write!(f, " | {}", self.backoff)?;
+        f.write_str(if self.limit.is_some() && self.backoff == Immediate { ", then growing |" } else { " |" })
     }
 }
 
@@ -219,12 +219,12 @@ impl fmt::Display for Reaction {
     }
 }
 
-impl fmt::Display for Pace {
+impl fmt::Display for BackoffKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            AtOnce => "none",
-            Growing => "growing",
-            Probing => "probing",
+            Immediate => "none",
+            Exponential => "growing",
+            Probe => "probing",
         })
     }
 }

@@ -182,7 +182,7 @@ fn doing(operation: Operation) -> Talk {
 }
 
 /// What is asked for after the row's reaction.
-fn asks_as(row: &ReactionRow, asked: &str) -> bool {
+fn asks_as(row: &RetryRule, asked: &str) -> bool {
     let by_list = !asked.contains("watch=1");
     let most_recent = !asked.contains("resourceVersion=5");
     match row.reaction {
@@ -197,19 +197,19 @@ fn asks_as(row: &ReactionRow, asked: &str) -> bool {
 fn the_reflector_does_what_every_row_of_the_table_says() {
     for operation in [Operation::List, Operation::Page, Operation::WatchList, Operation::Watch] {
         for class in FailureClass::ALL {
-            let row = ReactionRow::of(operation, class);
+            let row = RetryRule::of(operation, class);
             assert!(row.operations.contains(&operation) && row.classes.contains(&class), "{row}");
             assert_eq!(failure(class).class(), class);
             let mut talk = doing(operation);
             let _ = talk.says(|id| broken(id, failure(class)));
             let report = talk.reflector.poll_failure().unwrap();
             assert_eq!((report.operation, report.reaction), (operation, row.reaction), "{class}");
-            let (least, most) = match row.pace {
-                Pace::AtOnce => (0, 0),
-                Pace::Growing => (800, 1600),
-                Pace::Probing => (1000, 5000),
+            let (least, most) = match row.backoff {
+                BackoffKind::Immediate => (0, 0),
+                BackoffKind::Exponential => (800, 1600),
+                BackoffKind::Probe => (1000, 5000),
             };
-            let waited = if row.pace == Pace::AtOnce { Duration::ZERO } else { talk.waits() };
+            let waited = if row.backoff == BackoffKind::Immediate { Duration::ZERO } else { talk.waits() };
             let within = Duration::from_millis(least)..=Duration::from_millis(most);
             assert!(within.contains(&waited), "{operation}, {class}: {waited:?}");
             let asked = talk.asks().unwrap();
@@ -220,10 +220,10 @@ fn the_reflector_does_what_every_row_of_the_table_says() {
 
 #[test]
 fn a_limit_of_the_table_is_kept() {
-    for row in REACTIONS {
+    for row in RETRY_POLICY {
         let Some((times, then)) = row.limit else { continue };
         assert_eq!((0..times).find(|before| row.after(*before).0 != row.reaction), None, "{row}");
         assert_eq!(row.after(times).0, then, "{row}");
-        assert_ne!(row.after(times).1, Pace::AtOnce, "what follows then is not done at once: {row}");
+        assert_ne!(row.after(times).1, BackoffKind::Immediate, "what follows then is not done at once: {row}");
     }
 }

@@ -14,7 +14,7 @@ use crate::cache::{Cache, IndexId, Indexer};
 use crate::decode::{Decode, DecodeError, DecodeOptions, Json, Versioned};
 use crate::fifo::{Delta, DeltaFifo, Order, Popped};
 use crate::object::Object;
-use crate::reflector::{Action, Answer, Input, Phase, Reflector, ReflectorConfig};
+use crate::reflector::{Action, Input, Phase, Reflector, ReflectorConfig, Response};
 use crate::request::{RequestId, Resource};
 use crate::storage::Keyed;
 use crate::time::Instant;
@@ -210,7 +210,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
                 if self.reading && id == self.id {
                     self.decoder.take(len);
                 }
-                self.answer(now, id, Answer::Data(len));
+                self.answer(now, id, Response::Data(len));
             }
             Incoming::End { id } => self.on_closed(id, Ok(())),
             Incoming::Failed { id, error } => self.on_closed(id, Err(error)),

@@ -3,7 +3,7 @@
 use super::{InformerIn, KeyOf};
 use crate::cache::Cache;
 use crate::decode::{Decode, DecodeError, Ending, EventType, Part, Versioned};
-use crate::reflector::{Answer, Failure, Input, Step};
+use crate::reflector::{Failure, Input, Response, Step};
 use crate::request::RequestId;
 use crate::storage::Keyed;
 use crate::time::Instant;
@@ -18,7 +18,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             self.closing = None;
             (self.id, self.reading) = (id, true);
             self.decoder.start(query, head);
-            self.answer(now, id, Answer::Head(head));
+            self.answer(now, id, Response::Head(head));
         }
     }
 
@@ -67,7 +67,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             Part::Item(object) => self.on_item(object),
             Part::Event(event_type, object) => self.on_event(event_type, object),
             Part::Bookmark { version, initial_events_end } => {
-                self.answer(self.now, self.id, Answer::Bookmark { version: &version, initial_events_end });
+                self.answer(self.now, self.id, Response::Bookmark { version: &version, initial_events_end });
             }
             Part::Error(status) => self.on_broken(Failure::StreamError(status.into())),
             Part::Undecodable(undecodable) => self.on_undecodable(undecodable),
@@ -114,7 +114,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         let version = undecodable.version.as_deref().unwrap_or_default();
         let step = match &undecodable.key {
             Some(_) => self.place(version, undecodable.event_type),
-            None => self.reflector.handle(self.now, Input::Answer(self.id, Answer::Unreadable)),
+            None => self.reflector.handle(self.now, Input::Response(self.id, Response::Unreadable)),
         };
         let deleted = undecodable.event_type == Some(EventType::Deleted);
         match (step, &undecodable.key) {
@@ -140,7 +140,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     fn on_broken(&mut self, failure: Failure) {
         self.reading = false;
         self.closing = None;
-        self.answer(self.now, self.id, Answer::Broken(failure));
+        self.answer(self.now, self.id, Response::Broken(failure));
     }
 
     fn on_all_read(&mut self) {
@@ -150,26 +150,26 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         let answer = match ending {
             // A list that has all its brackets is complete, however the connection ended.
             Some(Ending::List { resource_version, continue_token }) => {
-                Answer::ListEnd { version: resource_version, continue_token }
+                Response::ListEnd { version: resource_version, continue_token }
             }
-            Some(Ending::TruncatedList) => Answer::Closed(closed.and(Err(Failure::Truncated))),
-            Some(Ending::Watch) => Answer::Closed(closed),
-            Some(Ending::Refusal(status)) => Answer::Closed(Err(Failure::Status(status.into()))),
-            None => Answer::Closed(closed.and_then(|()| Err(no_answer()))),
+            Some(Ending::TruncatedList) => Response::Closed(closed.and(Err(Failure::Truncated))),
+            Some(Ending::Watch) => Response::Closed(closed),
+            Some(Ending::Refusal(status)) => Response::Closed(Err(Failure::Status(status.into()))),
+            None => Response::Closed(closed.and_then(|()| Err(no_answer()))),
         };
-        let step = self.reflector.handle(self.now, Input::Answer(self.id, answer));
+        let step = self.reflector.handle(self.now, Input::Response(self.id, answer));
         self.follow(step);
     }
 
     /// Asks the reflector where an object of this version belongs.
     fn place(&mut self, version: &str, event_type: Option<EventType>) -> Step {
-        let object = Answer::Object { version, event_type };
-        self.reflector.handle(self.now, Input::Answer(self.id, object))
+        let object = Response::Object { version, event_type };
+        self.reflector.handle(self.now, Input::Response(self.id, object))
     }
 
     /// Passes on what else comes of an answer.
-    pub(super) fn answer(&mut self, now: Instant, id: RequestId, answer: Answer<'_>) {
-        self.steer(now, Input::Answer(id, answer));
+    pub(super) fn answer(&mut self, now: Instant, id: RequestId, answer: Response<'_>) {
+        self.steer(now, Input::Response(id, answer));
     }
 
     /// Passes an input to the reflector.

@@ -1,7 +1,7 @@
 //! What an answer is good for.
 
 use super::open::Open;
-use super::{Answer, Failure, Reflector, State, Step};
+use super::{Failure, Reflector, Response, State, Step};
 use crate::decode::EventType;
 use crate::object::compare_versions;
 use crate::transport::ResponseHead;
@@ -22,21 +22,21 @@ const USUAL_GAPS: RangeInclusive<Duration> = Duration::from_secs(30)..=Duration:
 
 impl Reflector {
     /// Something of the answer to the open request.
-    pub(super) fn on_answer(&mut self, answer: Answer<'_>) -> Step {
+    pub(super) fn on_answer(&mut self, answer: Response<'_>) -> Step {
         let now = self.now;
         if let Some(open) = &mut self.open {
             open.touch(now);
         }
         match answer {
-            Answer::Head(head) => self.on_head(head),
-            Answer::Data(len) => self.on_data(len),
-            Answer::Object { version, event_type } => self.on_object(version, event_type),
-            Answer::Unreadable => self.on_unreadable(),
-            Answer::ListEnd { version, continue_token } => self.on_list_end(version, continue_token),
-            Answer::Bookmark { version, initial_events_end } => self.on_bookmark(version, initial_events_end),
-            Answer::Closed(Ok(())) => self.on_end(),
-            Answer::Closed(Err(failure)) => self.on_closed(failure),
-            Answer::Broken(failure) => self.on_broken(failure),
+            Response::Head(head) => self.on_head(head),
+            Response::Data(len) => self.on_data(len),
+            Response::Object { version, event_type } => self.on_object(version, event_type),
+            Response::Unreadable => self.on_unreadable(),
+            Response::ListEnd { version, continue_token } => self.on_list_end(version, continue_token),
+            Response::Bookmark { version, initial_events_end } => self.on_bookmark(version, initial_events_end),
+            Response::Closed(Ok(())) => self.on_end(),
+            Response::Closed(Err(failure)) => self.on_closed(failure),
+            Response::Broken(failure) => self.on_broken(failure),
         }
     }
 

@@ -21,12 +21,12 @@ pub enum Input<'a> {
     /// Nobody listened until now: silence begins with this.
     Listening,
     /// Something of the answer to a request. Under the id of one that is not open any more, it is dropped.
-    Answer(RequestId, Answer<'a>),
+    Response(RequestId, Response<'a>),
 }
 
 /// What comes of an answer.
 #[derive(Debug)]
-pub enum Answer<'a> {
+pub enum Response<'a> {
     /// It has begun.
     Head(&'a ResponseHead),
     /// So many bytes have come.

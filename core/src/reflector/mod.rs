@@ -15,7 +15,7 @@ mod table;
 pub use backoff::{Backoff, RetryDelays};
 pub use config::{Consistency, ReflectorConfig};
 pub use failure::{Failure, FailureClass, Operation, Reaction};
-pub use messages::{Action, Answer, FailureReport, Input, Phase, Step};
+pub use messages::{Action, FailureReport, Input, Phase, Response, Step};
 pub use table::{BackoffKind, RETRY_POLICY, RetryRule};
 
 use crate::request::{Query, RequestId, Resource};
@@ -160,8 +160,8 @@ impl Reflector {
             Input::Stop => self.on_stop(),
             Input::Timeout => self.on_timeout(),
             Input::Listening => self.on_listening(),
-            Input::Answer(id, answer) if self.is_open(id) => self.on_answer(answer),
-            Input::Answer(..) => Step::Nothing,
+            Input::Response(id, answer) if self.is_open(id) => self.on_answer(answer),
+            Input::Response(..) => Step::Nothing,
         }
     }
 

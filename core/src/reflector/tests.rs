@@ -55,23 +55,23 @@ fn status(code: u16) -> Failure {
 }
 
 fn object(id: RequestId, version: &'static str) -> Input<'static> {
-    Input::Answer(id, Answer::Object { version, event_type: Some(EventType::Modified) })
+    Input::Response(id, Response::Object { version, event_type: Some(EventType::Modified) })
 }
 
 fn list_end(id: RequestId, version: &'static str, continue_token: &'static str) -> Input<'static> {
-    Input::Answer(id, Answer::ListEnd { version, continue_token })
+    Input::Response(id, Response::ListEnd { version, continue_token })
 }
 
 fn bookmark(id: RequestId, version: &'static str, initial_events_end: bool) -> Input<'static> {
-    Input::Answer(id, Answer::Bookmark { version, initial_events_end })
+    Input::Response(id, Response::Bookmark { version, initial_events_end })
 }
 
 fn closed(id: RequestId, result: Result<(), Failure>) -> Input<'static> {
-    Input::Answer(id, Answer::Closed(result))
+    Input::Response(id, Response::Closed(result))
 }
 
 fn broken(id: RequestId, failure: Failure) -> Input<'static> {
-    Input::Answer(id, Answer::Broken(failure))
+    Input::Response(id, Response::Broken(failure))
 }
 
 impl Talk {
@@ -121,7 +121,7 @@ impl Talk {
 
     fn head(&mut self, status: u16) {
         let head = ResponseHead { status, ..ResponseHead::default() };
-        assert_eq!(self.reflector.handle(self.now, Input::Answer(self.id, Answer::Head(&head))), Step::Nothing);
+        assert_eq!(self.reflector.handle(self.now, Input::Response(self.id, Response::Head(&head))), Step::Nothing);
     }
 
     fn fails(&mut self, failure: Failure) -> Step {
@@ -326,7 +326,7 @@ fn a_list_that_breaks_off_is_forgotten() {
 fn the_server_is_given_the_time_it_asks_for() {
     let mut talk = lists().synced();
     let head = ResponseHead { status: 429, retry_after: Some(Duration::from_secs(90)), content_type: None };
-    let _ = talk.reflector.handle(talk.now, Input::Answer(talk.id, Answer::Head(&head)));
+    let _ = talk.reflector.handle(talk.now, Input::Response(talk.id, Response::Head(&head)));
     let _ = talk.fails(status(429));
     assert_eq!(talk.waits(), Duration::from_secs(90));
 }
@@ -434,7 +434,7 @@ fn a_list_that_falls_silent_is_given_up_and_one_that_goes_on_is_not() {
     talk.head(200);
     for _ in 0..100 {
         talk.now = talk.now + Duration::from_secs(50);
-        assert_eq!(talk.says(|id| Input::Answer(id, Answer::Data(100_000))), Step::Nothing);
+        assert_eq!(talk.says(|id| Input::Response(id, Response::Data(100_000))), Step::Nothing);
         assert_eq!(talk.says(|_| Input::Timeout), Step::Nothing);
     }
     talk.now = talk.now + Duration::from_secs(60);
@@ -571,7 +571,7 @@ fn an_outage_however_long_leads_to_no_relist() {
 fn a_watch_in_which_something_was_unreadable_is_followed_by_a_relist() {
     let mut talk = lists().synced();
     assert_eq!(talk.says(|id| object(id, "6")), Step::Apply);
-    assert_eq!(talk.says(|id| Input::Answer(id, Answer::Unreadable)), Step::Apply);
+    assert_eq!(talk.says(|id| Input::Response(id, Response::Unreadable)), Step::Apply);
     assert_eq!(talk.says(|id| closed(id, Ok(()))), Step::Nothing);
     talk.waits();
     assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
@@ -580,7 +580,7 @@ fn a_watch_in_which_something_was_unreadable_is_followed_by_a_relist() {
 #[test]
 fn a_watch_in_which_something_was_unreadable_is_followed_by_a_relist_even_if_it_breaks() {
     let mut talk = lists().synced();
-    assert_eq!(talk.says(|id| Input::Answer(id, Answer::Unreadable)), Step::Apply);
+    assert_eq!(talk.says(|id| Input::Response(id, Response::Unreadable)), Step::Apply);
     let _ = talk.fails(TransportErrorKind::Reset.into());
     talk.waits();
     assert_eq!(talk.asks().as_deref(), Some("?limit=2"));
@@ -592,7 +592,7 @@ fn a_list_in_which_something_was_unreadable_was_not_followed_by_another_one() {
     let mut talk = lists();
     let _ = talk.says(|_| Input::Start);
     let _ = talk.asks();
-    assert_eq!(talk.says(|id| Input::Answer(id, Answer::Unreadable)), Step::Stage);
+    assert_eq!(talk.says(|id| Input::Response(id, Response::Unreadable)), Step::Stage);
     assert_eq!(talk.says(|id| list_end(id, "5", "t1")), Step::Nothing);
     let _ = talk.asks();
     assert_eq!(talk.says(|id| list_end(id, "5", "")), Step::Commit);
@@ -621,8 +621,8 @@ fn without_a_version_only_a_change_gives_one() {
     assert_eq!(talk.says(|id| list_end(id, "", "")), Step::Commit);
     assert_eq!(talk.asks().as_deref(), Some("?watch=1"));
     for version in ["90", "20"] {
-        let added = Answer::Object { version, event_type: Some(EventType::Added) };
-        assert_eq!(talk.reflector.handle(talk.now, Input::Answer(talk.id, added)), Step::Apply);
+        let added = Response::Object { version, event_type: Some(EventType::Added) };
+        assert_eq!(talk.reflector.handle(talk.now, Input::Response(talk.id, added)), Step::Apply);
     }
     assert_eq!(talk.reflector.last_version(), None);
     let _ = talk.says(|id| object(id, "91"));

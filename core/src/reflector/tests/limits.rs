@@ -19,7 +19,7 @@ impl Talk {
         let began = self.now;
         while self.now < began + time {
             self.now = self.now + SECOND;
-            let _ = self.says(|id| Input::Answer(id, Answer::Data(bytes)));
+            let _ = self.says(|id| Input::Response(id, Response::Data(bytes)));
             let _ = self.says(|_| Input::Timeout);
             if let Some(report) = self.reflector.poll_failure() {
                 return Some((report.failure, self.now.saturating_since(began)));

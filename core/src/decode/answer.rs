@@ -53,6 +53,7 @@ pub trait Decode {
 
 /// A part of an answer. `V` is the handle of an object.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Part<V: Keyed> {
     /// An item of a list.
     Item(V),
@@ -75,6 +76,7 @@ pub enum Part<V: Keyed> {
 
 /// What an answer amounts to when it is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ending<'a> {
     /// A complete list, or a complete page of one.
     List {

@@ -6,8 +6,8 @@ use core::time::Duration;
 
 /// How long to wait between attempts.
 ///
-/// *A server that refuses* is asked after `first`·2ⁿ to twice that, as client-go does, where `first`·2ⁿ is at most
-/// `most`. The third delay comes four times: an API server that has just started refuses requests for some seconds.
+/// *A server that refuses* is asked after `initial`·2ⁿ to twice that, as client-go does, where `initial`·2ⁿ is at most
+/// `max`. The third delay comes four times: an API server that has just started refuses requests for some seconds.
 /// With the defaults no delay that begins within the first 15.2 s is longer than 6.4 s. In the end a client asks 80 times an
 /// hour.
 ///
@@ -17,9 +17,9 @@ use core::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The first delay after a refusal.
-    pub first: Duration,
+    pub initial: Duration,
     /// The longest delay after a refusal, before jitter.
-    pub most: Duration,
+    pub max: Duration,
     /// The least time between two probes of a server that does not answer.
     pub probe: Duration,
 }
@@ -27,7 +27,7 @@ pub struct Backoff {
 impl Default for Backoff {
     /// client-go's after refusals: from 800 ms, doubled, up to 30 s. A probe every 4 s at most.
     fn default() -> Self {
-        Self { first: Duration::from_millis(800), most: Duration::from_secs(30), probe: Duration::from_secs(4) }
+        Self { initial: Duration::from_millis(800), max: Duration::from_secs(30), probe: Duration::from_secs(4) }
     }
 }
 
@@ -264,7 +264,7 @@ impl Backoff {
     fn after(&self, delays: u32) -> Duration {
         let more = |delays: u32| delays - EXPONENTS.len() as u32 + 3;
         let exponent = EXPONENTS.get(delays as usize).copied().unwrap_or_else(|| more(delays));
-        self.first.saturating_mul(1_u32.checked_shl(exponent).unwrap_or(u32::MAX)).min(self.most)
+        self.initial.saturating_mul(1_u32.checked_shl(exponent).unwrap_or(u32::MAX)).min(self.max)
     }
 }
 
@@ -286,7 +286,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// Asserts that delays of this cause lie between `first`·2ⁿ and twice that, for these exponents.
+    /// Asserts that delays of this cause lie between `initial`·2ⁿ and twice that, for these exponents.
     fn assert_grows(delays: &mut RetryDelays, cause: Cause) {
         for exponent in [0, 1, 2, 2, 2, 2, 3, 4, 5, 6, 7].map(|exponent| 1 << exponent) {
             let base = (millis(800) * exponent).min(30 * SECOND);
@@ -381,7 +381,7 @@ mod tests {
         }
     }
 
-    /// `Backoff { most: Duration::MAX }` panicked on a 403.
+    /// `Backoff { max: Duration::MAX }` panicked on a 403.
     #[test]
     fn durations_without_a_limit_overflowed() {
         let extremes = [Duration::ZERO, Duration::from_nanos(1), Duration::MAX];
@@ -390,7 +390,7 @@ mod tests {
             .flat_map(|first| extremes.map(|most| (*first, most)))
             .flat_map(|(first, most)| extremes.map(|probe| (first, most, probe)))
         {
-            let mut delays = RetryDelays::new(Backoff { first, most, probe }, 1);
+            let mut delays = RetryDelays::new(Backoff { initial: first, max: most, probe }, 1);
             for cause in [Cause::Broken, Cause::Refused, Cause::Relist, Cause::Unanswered].repeat(20) {
                 for (asked, spread) in extremes.iter().zip(extremes.iter().rev()) {
                     let delay = delays.next(Instant::ZERO, Wait { cause, asked: *asked, spread: *spread });

@@ -53,6 +53,7 @@ pub struct ReflectorConfig {
 
 /// How new the state has to be that a server answers a list or a watch-list with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Consistency {
     /// At first, whatever the server has at hand (`resourceVersion=0`), as with client-go: the cheapest, but after a
     /// restart of the client it may be older than what was seen before. Then as [`NotOlderThan`](Self::NotOlderThan).

@@ -5,6 +5,7 @@ use core::fmt;
 
 /// One line of [`RETRY_POLICY`].
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct RetryRule {
     /// What was being done.
     pub operations: &'static [Operation],
@@ -22,11 +23,12 @@ pub struct RetryRule {
 
 /// After how long a reaction follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum BackoffKind {
     /// At once.
     Immediate,
-    /// After a delay that grows with each request that the server refuses ([`Backoff::first`](crate::reflector::Backoff::first) to
-    /// [`Backoff::most`](crate::reflector::Backoff::most)). Relists after healthy watches have a delay of their own, which grows
+    /// After a delay that grows with each request that the server refuses ([`Backoff::initial`](crate::reflector::Backoff::initial) to
+    /// [`Backoff::max`](crate::reflector::Backoff::max)). Relists after healthy watches have a delay of their own, which grows
     /// likewise.
     Exponential,
     /// Where nothing answers, after a short delay that stays the same ([`Backoff::probe`](crate::reflector::Backoff::probe)). Where

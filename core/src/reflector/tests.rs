@@ -647,7 +647,7 @@ fn every_deadline_that_was_handled_is_followed_by_a_later_one() {
         watch_timeout: Some((zero, zero)),
         watch_margin: zero,
         answer_timeout: Some(Duration::from_nanos(1)),
-        backoff: Backoff { first: zero, most: zero, probe: zero },
+        backoff: Backoff { initial: zero, max: zero, probe: zero },
         ..Default::default()
     };
     let mut talk = talk(config);

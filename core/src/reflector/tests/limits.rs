@@ -140,8 +140,8 @@ fn extreme_durations_of_the_configuration_made_it_panic() {
         |config, time| config.watch_margin = time,
         |config, time| config.answer_timeout = Some(time),
         |config, time| config.bookmark_overdue = Some(time),
-        |config, time| config.backoff.first = time,
-        |config, time| config.backoff.most = time,
+        |config, time| config.backoff.initial = time,
+        |config, time| config.backoff.max = time,
         |config, time| config.backoff.probe = time,
         |config, time| config.reconnect_jitter = time,
     ];

@@ -4,14 +4,14 @@ use crate::time::Instant;
 use crate::transport::ResponseHead;
 use core::time::Duration;
 
-/// How long to wait between attempts.
+/// The delays between attempts.
 ///
-/// *A server that refuses* is asked after `initial`·2ⁿ to twice that, as client-go does, where `initial`·2ⁿ is at most
+/// *A server that refuses requests* gets the next one after `initial`·2ⁿ to twice that, as client-go does, where `initial`·2ⁿ is at most
 /// `max`. The third delay comes four times: an API server that has just started refuses requests for some seconds.
-/// With the defaults no delay that begins within the first 15.2 s is longer than 6.4 s. In the end a client asks 80 times an
-/// hour.
+/// With the defaults, no delay that begins within the first 15.2 s is longer than 6.4 s. In the end, a client sends 80
+/// requests an hour.
 ///
-/// *A server that does not answer at all* is probed every `probe` to 9/8 of it. After twelve probes the distance is 3/2
+/// *A server that does not respond* is probed every `probe` to 9/8 of it. After twelve probes the distance is 3/2
 /// to 15/8 of it. The first probe comes after 1/4 to 5/4 of `probe`, which spreads clients that lost their server
 /// together. With the defaults a probe is made every 4 to 4.5 s for a minute, and every 6 to 7.5 s then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Backoff {
 }
 
 impl Default for Backoff {
-    /// client-go's after refusals: from 800 ms, doubled, up to 30 s. A probe every 4 s at most.
+    /// After refusals client-go's delays: from 800 ms, doubled, up to 30 s. A probe every 4 s at most.
     fn default() -> Self {
         Self { initial: Duration::from_millis(800), max: Duration::from_secs(30), probe: Duration::from_secs(4) }
     }
@@ -60,7 +60,7 @@ impl Cause {
     }
 }
 
-/// What a delay depends on, beside those before it.
+/// The inputs of a delay besides the earlier delays.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     pub(super) cause: Cause,
@@ -70,7 +70,7 @@ pub(super) struct Wait {
     pub(super) spread: Duration,
 }
 
-/// Time passes between two attempts, whatever the configuration says.
+/// The least delay, whatever the configuration is: without one, a failing server would make a busy loop.
 const LEAST: Duration = Duration::from_millis(1);
 /// The exponents of the first delays after refusals; those after them go on to grow.
 const EXPONENTS: [u32; 6] = [0, 1, 2, 2, 2, 2];
@@ -89,10 +89,9 @@ const RELISTS_APART: Duration = Duration::from_secs(120);
 /// So many interruptions in a row, and so many 410s after them, cost no more than the spread: those of a rolling upgrade.
 const FORGIVEN: u32 = 6;
 
-/// The delays of one client. A [`Reflector`](crate::Reflector) waits by them; another client that asks until it is
-/// answered can do so too.
+/// The delays of one client. A [`Reflector`](crate::Reflector) waits by them, and any other client that retries can.
 ///
-/// Each cause has a count of its own, so that none lengthens the delays of another one.
+/// Each cause has its own count, so no cause lengthens the delays of another.
 ///
 /// ```
 /// use core::time::Duration;
@@ -134,8 +133,8 @@ impl RetryDelays {
         }
     }
 
-    /// The delay after a request that failed at `now`: that of a reflector whose list failed so. It is at least
-    /// `retry_after`, for which the server asked, or an hour.
+    /// The delay after a request that failed at `now`: that of a reflector after such a failure of a list. It is at least
+    /// `retry_after`, the delay that the server requested, of which at most an hour counts.
     pub fn after(&mut self, now: Instant, failure: &Failure, retry_after: Duration) -> Duration {
         let (row, answered) = (RetryRule::of(Operation::List, failure.class()), failure.is_answer());
         if answered {
@@ -145,7 +144,7 @@ impl RetryDelays {
         self.next(now, Wait { cause, asked: retry_after, spread: Duration::ZERO })
     }
 
-    /// Begins the jitter anew.
+    /// Restarts the jitter with a new seed.
     pub(super) fn reseed(&mut self, seed: u64) {
         self.random = Random::new(seed);
     }

@@ -1,4 +1,4 @@
-//! What becomes of a request that failed, or ended.
+//! Requests that failed or ended.
 
 use super::backoff::{Cause, Wait};
 use super::open::Open;
@@ -9,10 +9,10 @@ use super::{
 };
 use core::time::Duration;
 
-/// How far watches are apart, from begin to begin, that end well but after moments only.
+/// The least time between the starts of two watches that end properly but within moments.
 const APART: Duration = Duration::from_secs(30);
 
-/// Of so many watch-lists and refusals in a row of a server that refuses watches, one is followed by a watch.
+/// If a server refuses watches, one watch follows after this many watch-lists and refusals in a row.
 const TRIED: u32 = 8;
 
 impl Reflector {
@@ -26,7 +26,7 @@ impl Reflector {
         self.on_failure(failure, open)
     }
 
-    /// Every failure comes here, with the request that was open.
+    /// Handles every failure, with the request that was open.
     pub(super) fn on_failure(&mut self, failure: Failure, open: Option<Open>) -> Step {
         let (Some(operation), Some(open)) = (self.operation(), open) else { return Step::Nothing };
         let step = self.discard();
@@ -64,8 +64,8 @@ impl Reflector {
         }
     }
 
-    /// A watch that ended as it should goes on: at once, or where watches end after moments only, as often as those
-    /// that fail. Where a server ends a watch before its time it may be about to stop: its other clients come as well.
+    /// A watch that ended properly is resumed at once. If watches end within moments, they are delayed like failures. A
+    /// server that ends watches early may be shutting down, with its other clients returning too.
     pub(super) fn watch_on(&mut self, open: &Open) -> Step {
         let healthy = self.note_health(open, true);
         self.outage = None;
@@ -111,7 +111,7 @@ impl Reflector {
     /// A watch that lived for as long as the present delay shows that the server is well: the delays begin with the
     /// first. Nothing else does, neither time nor an event. Returns whether it is so.
     ///
-    /// What is said of the outage is another matter: who was brought something since was not cut off all the time.
+    /// The reported outage ends earlier: a client that received an event was not cut off all the time.
     fn note_health(&mut self, open: &Open, answered: bool) -> bool {
         if answered {
             self.delays.note_answer(self.now);
@@ -125,7 +125,7 @@ impl Reflector {
         healthy.is_some()
     }
 
-    /// How many times in a row the row's reaction has followed already.
+    /// How many times in a row the rule has applied already.
     fn times(&self, operation: Operation, row: &RetryRule) -> u32 {
         match operation {
             Operation::List | Operation::Page => u32::from(matches!(self.state, State::Listing { unpaged: true, .. })),

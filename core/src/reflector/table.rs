@@ -1,45 +1,45 @@
-//! What is done about which failure: the one place where it is decided.
+//! The retry policy: the only place that decides the reaction to a failure.
 
 use super::failure::{Failure, FailureClass, Operation, Reaction};
 use core::fmt;
 
-/// One line of [`RETRY_POLICY`].
+/// A rule of [`RETRY_POLICY`]: the reaction to some failures of some operations.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RetryRule {
-    /// What was being done.
+    /// The operations that the rule covers.
     pub operations: &'static [Operation],
-    /// What happened.
+    /// The failures that the rule covers.
     pub classes: &'static [FailureClass],
-    /// What follows.
+    /// The reaction.
     pub reaction: Reaction,
-    /// After how long.
+    /// The delay before it.
     pub backoff: BackoffKind,
-    /// How many times in a row that follows at most, and what follows then.
+    /// How many times in a row the reaction applies at most, and the reaction after that.
     pub limit: Option<(u32, Reaction)>,
-    /// Whether the next list or watch-list asks for the most recent state, whatever was seen.
+    /// Whether the next list or watch-list requests the most recent state, whatever version was seen.
     pub most_recent: bool,
 }
 
-/// After how long a reaction follows.
+/// The delay before a reaction; see [`Backoff`](crate::reflector::Backoff).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BackoffKind {
-    /// At once.
+    /// None.
     Immediate,
-    /// After a delay that grows with each request that the server refuses ([`Backoff::initial`](crate::reflector::Backoff::initial) to
-    /// [`Backoff::max`](crate::reflector::Backoff::max)). Relists after healthy watches have a delay of their own, which grows
-    /// likewise.
+    /// A delay that grows with each request that the server refuses (from [`Backoff::initial`](crate::reflector::Backoff::initial) to
+    /// [`Backoff::max`](crate::reflector::Backoff::max)). Relists after healthy watches grow by a count
+    /// of their own.
     Exponential,
-    /// Where nothing answers, after a short delay that stays the same ([`Backoff::probe`](crate::reflector::Backoff::probe)). Where
-    /// a healthy watch broke, almost at once
-    /// ([`ReflectorConfig::reconnect_jitter`](crate::reflector::ReflectorConfig::reconnect_jitter)). Where anything else broke that
-    /// the server had begun to answer, as [`Exponential`](Self::Exponential).
+    /// Where the server does not respond, a short constant delay ([`Backoff::probe`](crate::reflector::Backoff::probe)). Where
+    /// a healthy watch broke, only jitter
+    /// ([`ReflectorConfig::reconnect_jitter`](crate::reflector::ReflectorConfig::reconnect_jitter)). Where another
+    /// response broke, as [`Exponential`](Self::Exponential).
     Probe,
 }
 
 impl Failure {
-    /// What follows from it the first time; see [`RETRY_POLICY`](crate::reflector::RETRY_POLICY).
+    /// The first reaction to it; see [`RETRY_POLICY`](crate::reflector::RETRY_POLICY).
     #[must_use]
     pub fn reaction(&self, operation: Operation) -> Reaction {
         RetryRule::of(operation, self.class()).reaction
@@ -66,16 +66,16 @@ impl RetryRule {
         self
     }
 
-    /// The row of a failure.
+    /// The rule for a failure.
     #[must_use]
     pub fn of(operation: Operation, class: FailureClass) -> &'static Self {
         &RETRY_POLICY[ROWS[operation as usize][class as usize]]
     }
 
-    /// What follows, if it already followed `times` times, and after how long.
+    /// Reaction and delay where the rule already applied `times` times in a row.
     pub(super) fn after(&self, times: u32) -> (Reaction, BackoffKind) {
         match (self.limit, self.backoff) {
-            // What is done at once is done at once only.
+            // Only the first reactions are immediate.
             (Some((most, then)), Immediate) if times >= most => (then, Exponential),
             (Some((most, then)), backoff) if times >= most => (then, backoff),
             _ => (self.reaction, self.backoff),
@@ -112,7 +112,7 @@ const REFUSALS: &[FailureClass] = &[
     Silent,
 ];
 
-/// The table: for everything that can fail, and every way to fail, exactly one row. It is what the reflector decides by.
+/// The retry policy of a [`Reflector`](crate::Reflector): exactly one rule for each operation and each failure.
 pub const RETRY_POLICY: &[RetryRule] = &[
     // The pages' version is gone; a token to go on inconsistently is not used.
     RetryRule::new(&[Page], &[Expired], RelistUnpaged, Immediate).at_most(1, Relist),
@@ -153,7 +153,7 @@ pub const RETRY_POLICY: &[RetryRule] = &[
 
 const OPERATIONS: [Operation; 4] = [List, Page, WatchList, Watch];
 
-/// The row's place for everything that can fail, by every way to fail. That there is exactly one, the compiler checks.
+/// The index of each operation's and failure's rule. The compiler checks that there is exactly one.
 const ROWS: [[usize; FailureClass::ALL.len()]; OPERATIONS.len()] = {
     let mut rows = [[usize::MAX; FailureClass::ALL.len()]; OPERATIONS.len()];
     let mut row = 0;

@@ -1,4 +1,4 @@
-//! What becomes of what comes in: each part of an answer, in its order.
+//! Input: each part of a response goes to the reflector, and to the queue where the reflector says so.
 
 use super::{InformerIn, KeyOf};
 use crate::cache::Cache;
@@ -9,7 +9,7 @@ use crate::storage::Keyed;
 use crate::time::Instant;
 use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
 
-/// What a staged object costs beside its own bytes: its metadata, its places in queue and cache.
+/// How many bytes a staged object counts besides its own: its metadata and its records in queue and cache.
 const BESIDE: usize = 512;
 
 impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
@@ -25,14 +25,14 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     pub(super) fn on_closed(&mut self, id: RequestId, result: Result<(), TransportError>) {
         if self.reflector.open_query(id).is_some() {
             if self.id != id {
-                // It ended before it began.
+                // The response ended before it began.
                 (self.id, self.reading) = (id, false);
             }
             self.closing = Some(result);
         }
     }
 
-    /// Reads on for as long as there is room for what comes out.
+    /// Decodes what has arrived, until back-pressure applies.
     pub(super) fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         self.read_on();
@@ -54,7 +54,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// The server was not silent while events were to be taken first: nobody listened.
+    /// Restarts the deadlines for silence where back-pressure has ended: the server was not silent, it was not read.
     pub(super) fn listen(&mut self, now: Instant) {
         if self.blocked && self.wants_input() {
             self.blocked = false;
@@ -98,7 +98,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// Gives a state up that is larger than it may be.
+    /// Rejects a list that is larger than the limit.
     fn note_staged(&mut self) {
         let progress = &mut self.progress;
         progress.staged += 1;
@@ -108,8 +108,8 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// An object that cannot be decoded keeps its last good state, unless it is gone. In a list it counts as present,
-    /// and if it may be any object, no other one is taken for deleted.
+    /// An object that cannot be decoded keeps its last good state, unless it was deleted. In a list it counts as present.
+    /// If its key is unknown too, the list infers no deletion.
     fn on_undecodable(&mut self, undecodable: DecodeError<KeyOf<D>>) {
         let version = undecodable.version.as_deref().unwrap_or_default();
         let step = match &undecodable.key {
@@ -136,7 +136,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// The answer is of no more use.
+    /// Gives up an unusable response.
     fn on_broken(&mut self, failure: Failure) {
         self.reading = false;
         self.closing = None;
@@ -148,7 +148,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         let closed = result.map_err(Failure::Transport);
         let ending = core::mem::take(&mut self.reading).then(|| self.decoder.finish());
         let answer = match ending {
-            // A list that has all its brackets is complete, however the connection ended.
+            // A list with all its brackets is complete, however the connection ended.
             Some(Ending::List { resource_version, continue_token }) => {
                 Response::ListEnd { version: resource_version, continue_token }
             }
@@ -161,13 +161,13 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.follow(step);
     }
 
-    /// Asks the reflector where an object of this version belongs.
+    /// Asks the reflector whether an object of this version is staged, applied or dropped.
     fn place(&mut self, version: &str, event_type: Option<EventType>) -> Step {
         let object = Response::Object { version, event_type };
         self.reflector.handle(self.now, Input::Response(self.id, object))
     }
 
-    /// Passes on what else comes of an answer.
+    /// Passes a part of a response to the reflector.
     pub(super) fn answer(&mut self, now: Instant, id: RequestId, answer: Response<'_>) {
         self.steer(now, Input::Response(id, answer));
     }
@@ -179,7 +179,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.follow(step);
     }
 
-    /// Does with the staged list what the reflector says.
+    /// Commits or discards the staged list, as the reflector says.
     fn follow(&mut self, step: Step) {
         self.blocked |= !self.wants_input();
         match step {

@@ -14,14 +14,14 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 
-/// How many characters of an error are kept, besides its place in the frame.
+/// How many characters of an error's text are kept, besides its place in the frame.
 const QUOTED: usize = 512;
 
 /// Decodes the frames of list and watch bodies into objects of any type that serde can read.
 ///
-/// The type need not know of metadata: the decoder reads that itself, on the way. So a type of the Kubernetes API
-/// works, a custom resource's, a struct with the three fields that are used, [`serde_json::Value`], [`Raw`] for the
-/// text, and [`MetadataOnly`] for none of it.
+/// The type needs no metadata: the decoder reads it in the same pass. So the type may be one of the Kubernetes API, a
+/// custom resource's, a struct with the few fields that are used, or [`serde_json::Value`].
+/// [`Raw`](super::Raw) keeps the text, and [`MetadataOnly`] nothing but metadata.
 ///
 /// ```
 /// use listwatch_core::decode::{EventType, Decoder, WatchEvent};
@@ -47,21 +47,21 @@ pub struct Decoder {
 /// A decoded watch event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchEvent<T> {
-    /// Something happened to an object.
+    /// An event about an object (`ADDED`, `MODIFIED`, `DELETED`).
     Object(EventType, Object<T>),
-    /// Nothing happened up to this version.
+    /// The watch has sent every event up to this version (`BOOKMARK`).
     Bookmark {
         /// The version.
         version: Arc<str>,
         /// Whether the initial events of a watch-list are complete with it.
         initial_events_end: bool,
     },
-    /// The server ends the stream for a reason.
+    /// The server ends the watch (`ERROR`).
     Error(Status),
 }
 
 impl Decoder {
-    /// A decoder that keeps more than usual.
+    /// A decoder that keeps what `keep` says.
     #[must_use]
     pub fn new(keep: DecodeOptions) -> Self {
         Self { metadata: Metadata { keep, ..Metadata::default() } }
@@ -70,7 +70,7 @@ impl Decoder {
     /// Decodes one event of a watch.
     ///
     /// # Errors
-    /// Where the frame is no watch event of a `T`.
+    /// If the frame is no watch event of a `T`.
     pub fn watch_event<T: DeserializeOwned>(&mut self, frame: &[u8]) -> Result<WatchEvent<T>, DecodeError> {
         let mut event_type = None;
         match self.try_watch_event(frame, &mut event_type) {
@@ -86,7 +86,7 @@ impl Decoder {
     /// Decodes one item of a list.
     ///
     /// # Errors
-    /// Where the frame is no `T`.
+    /// If the frame is no `T`.
     pub fn item<T: DeserializeOwned>(&mut self, frame: &[u8], list: &ListMeta) -> Result<Object<T>, DecodeError> {
         let types = list.item_types();
         match self.try_item(frame, types) {
@@ -172,7 +172,7 @@ impl Decoder {
         Ok(Object { meta, value })
     }
 
-    /// `reread` says whether the metadata at hand is all of the object's.
+    /// `reread` says whether `self.metadata` is complete.
     fn undecodable(&mut self, reread: bool, event_type: Option<EventType>, error: String) -> DecodeError {
         self.metadata.lenient = false;
         let builder = &self.metadata.builder;
@@ -190,7 +190,7 @@ fn utf8(frame: &[u8]) -> Result<&str, String> {
     core::str::from_utf8(frame).map_err(|error| error.to_string())
 }
 
-/// A decoder quotes the value that it refuses, which can be most of the frame; the place behind it is always told.
+/// serde_json quotes the rejected value, which can be most of the frame. The place behind it always stays.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn message(error: serde_json::Error) -> String {
     let (whole, place) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));

@@ -4,16 +4,16 @@ use crate::text::Printable;
 use alloc::sync::Arc;
 use core::fmt;
 
-/// A frame that holds no `T`, with what could be read of it.
+/// An item or event that could not be decoded, with the metadata that could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError<K = Key> {
-    /// The object's key.
+    /// The object's key; `None` where it could not be read.
     pub key: Option<K>,
-    /// The object's version.
+    /// The object's version; `None` where it could not be read.
     pub version: Option<Arc<str>>,
-    /// What happened to the object; `None` in a list.
+    /// The type of the event; `None` in a list.
     pub event_type: Option<EventType>,
-    /// What is wrong and where in the frame, for a person: a line that [`Printable`] made.
+    /// The cause and its place in the frame, as one printable line ([`Printable`]).
     pub error: Arc<str>,
 }
 

@@ -13,8 +13,8 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use serde::de::DeserializeOwned;
 
-/// Reads the answers of an API server into [`Object`]s of any type that serde can read; what an
-/// [`Informer`](crate::Informer) decodes by.
+/// Decodes the responses of an API server into [`Object`]s of any type that serde can read: the decoder of an
+/// [`Informer`](crate::Informer).
 ///
 /// It keeps bytes in a buffer until they make a frame ([`Framer`]), and decodes each frame by itself ([`Decoder`]). So
 /// it holds one object's JSON at a time, of [`DecodeOptions::frame_limit`] bytes at most.
@@ -35,15 +35,15 @@ pub struct Json<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Body {
-    /// No answer has begun.
+    /// No response has begun.
     None,
     List,
     Watch,
-    /// The body of an answer with a status that is no success.
+    /// The body of a response whose status is not 200.
     Status(u16),
 }
 
-/// How much of the body of a refusal is kept: its beginning.
+/// How many bytes of a refusal's body are kept.
 const STATUS_LIMIT: usize = 64 * 1024;
 
 impl<T> Json<T> {
@@ -177,7 +177,7 @@ fn event_part<T>(event: Result<WatchEvent<T>, DecodeError>) -> Part<Arc<Object<T
     }
 }
 
-/// A part of which nothing is known.
+/// A part without a readable key.
 fn unreadable<T>(error: Arc<str>) -> Part<Arc<Object<T>>> {
     Part::Undecodable(DecodeError::<Key> { key: None, version: None, event_type: None, error })
 }

@@ -6,16 +6,25 @@ use core::fmt;
 use core::ops::Range;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, IgnoredAny, Visitor};
 
-/// An object's own JSON, to be decoded when somebody asks: the cheapest cache that loses nothing.
+/// An object's JSON, to be decoded on demand: the cheapest cache that keeps every field.
 ///
-/// The text is the server's, without `managedFields` (unless they were asked for), and with the `kind` and
-/// `apiVersion` that a list leaves out of its items, so that list and watch give equal objects.
+/// The text is the server's, without `managedFields` (unless [`DecodeOptions`](super::DecodeOptions) keep them). It has
+/// the `kind` and `apiVersion` that a list leaves out of its items, so that list and watch give equal objects.
 ///
-/// Only this crate's decoder can make one.
+/// Only this crate's decoder can create a `Raw`.
+///
+/// ```
+/// use listwatch_core::decode::{Decoder, ListMeta, Raw};
+///
+/// let item = br#"{"metadata":{"name":"web-1"},"replicas":3}"#;
+/// let object = Decoder::default().item::<Raw>(item, &ListMeta::default())?;
+/// assert_eq!(object.value.as_str().as_bytes(), item);
+/// # Ok::<(), listwatch_core::decode::DecodeError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Raw(Box<str>);
 
-/// Nothing but the metadata, which every [`Object`](crate::Object) has anyway.
+/// A type without fields, for caches that hold only the metadata of each [`Object`](crate::Object).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetadataOnly;
 
@@ -29,7 +38,7 @@ impl Raw {
     /// Decodes the text.
     ///
     /// # Errors
-    /// Where it is no `T`.
+    /// If it is no `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.0)
     }
@@ -41,7 +50,7 @@ impl fmt::Debug for Raw {
     }
 }
 
-/// By this name the decoder knows that [`Raw`] is asked for.
+/// The name by which the decoder recognises [`Raw`].
 pub(super) const TOKEN: &str = "$listwatch::Raw";
 
 impl<'de> Deserialize<'de> for Raw {
@@ -97,7 +106,7 @@ fn with_comma(text: &str, member: Range<usize>) -> Range<usize> {
     member.start..member.end + (spaces + 1) * comma
 }
 
-/// The members that the types have for an object which does not have them itself, as text with commas behind them.
+/// The members of `types` that the object lacks, each with a comma behind it.
 fn given(text: &str, types: TypeMeta<'_>) -> Result<String, serde_json::Error> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -120,7 +129,7 @@ fn given(text: &str, types: TypeMeta<'_>) -> Result<String, serde_json::Error> {
     Ok(given)
 }
 
-/// The text without what is cut out, and with what is given in front.
+/// The text without the `cuts`, and with `given` in front.
 fn assemble(text: &str, cuts: impl Iterator<Item = Range<usize>>, given: &str) -> String {
     let mut whole = String::with_capacity(text.len() + given.len());
     let (open, body) = text.split_at(text.find('{').map_or(0, |at| at + 1));

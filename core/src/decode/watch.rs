@@ -10,29 +10,29 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What happened to an object, by a watch event's `type`.
+/// The `type` of a watch event about an object (client-go `watch.EventType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventType {
-    /// It is new, or part of the initial state.
+    /// `ADDED`: the object is new, or part of the initial state.
     Added,
-    /// It was changed.
+    /// `MODIFIED`: the object was changed.
     Modified,
-    /// It is gone; the event has its last state.
+    /// `DELETED`: the object was deleted; the event has its final state.
     Deleted,
 }
 
-/// A watch event whose object is being decoded into `T`; its metadata goes elsewhere.
+/// A watch event whose object was decoded into `T`. Its metadata is in [`Metadata`].
 pub(super) enum Parsed<T> {
     Object(EventType, T),
     Bookmark,
     Error(Status),
-    /// A `type` that no server has today.
+    /// A `type` that no server sends today.
     Unknown(String),
-    /// `type` or `object` comes twice: read again with [`EventSeed::last`].
+    /// `type` or `object` comes twice: decode again with [`EventSeed::last`].
     Repeated,
 }
 
-/// What the `type` of an event says about its `object`.
+/// The kind of an event's `object`, by its `type`.
 enum Kind {
     Object(EventType),
     Bookmark,
@@ -53,12 +53,12 @@ impl Kind {
     }
 }
 
-/// Reads `{"type":…,"object":…}`, in either order. Of two members of one name the last one counts, as with Go: which one
-/// that is, only the end of the event tells, so it is read once more then.
+/// Reads `{"type":…,"object":…}`, in either order. Of two members of one name the last one counts, as in Go. Only the
+/// end of the event tells which one that is, so such an event is decoded twice.
 pub(super) struct EventSeed<'a, T> {
     pub(super) metadata: &'a mut Metadata,
     pub(super) event_type: &'a mut Option<EventType>,
-    /// Decodes the last object by the last type, at the end.
+    /// Decodes the last object by the last type, at the end of the event.
     pub(super) last: bool,
     pub(super) target: PhantomData<T>,
 }

@@ -39,7 +39,7 @@ pub enum BackoffKind {
 }
 
 impl Failure {
-    /// The first reaction to it; see [`RETRY_POLICY`](crate::reflector::RETRY_POLICY).
+    /// The first reaction to it; see [`RETRY_POLICY`].
     #[must_use]
     pub fn reaction(&self, operation: Operation) -> Reaction {
         RetryRule::of(operation, self.class()).reaction

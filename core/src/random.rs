@@ -1,9 +1,9 @@
-//! The jitter's generator: seeded by configuration, so that a run can be repeated.
+//! The random numbers of jitter: seeded by configuration, so that a run can be repeated.
 
 use core::time::Duration;
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): eight bytes of state, good enough to spread clients in time.
-/// Not for secrets.
+/// SplitMix64 (Steele, Lea and Flood, 2014): eight bytes of state, good enough to spread clients in time. Not for
+/// cryptography.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

@@ -1,16 +1,16 @@
-//! Text from outside, on its way to a person.
+//! Makes text from servers and files safe to print.
 
 use core::fmt::{self, Write};
 
-/// How many characters of a text are shown unless another limit is given.
+/// The default limit, in characters.
 const MOST: usize = 1024;
 
-/// Shows text from outside on one line: nothing in it can steer a terminal, forge a line of a log or hide, and its length
-/// has a limit.
+/// Prints text from outside on one line of limited length. The text cannot control a terminal, forge a line of a log, or
+/// hide characters.
 ///
 /// Characters that [`is_printable`] refuses appear as escapes: `\n`, `\r`, `\t`, `\u009b`, `\U000e0041`. A text over the
-/// limit is cut there and ends with `…`; the default limit is 1,024 characters. Backslashes stay as they are, so a text
-/// that is shown twice looks the same as one that is shown once.
+/// limit is cut there and ends with `…`; the default limit is 1,024 characters. Backslashes stay as they are, so a second
+/// `Printable` around a text changes nothing.
 ///
 /// ```
 /// use listwatch_core::text::Printable;
@@ -26,7 +26,7 @@ pub struct Printable<T> {
 }
 
 impl<T> Printable<T> {
-    /// Shows a text, or whatever else has a [`Display`](fmt::Display).
+    /// Prints a text, or any other value that implements [`Display`](fmt::Display).
     pub const fn new(shown: T) -> Self {
         Self { shown, most: MOST }
     }
@@ -39,10 +39,10 @@ impl<T> Printable<T> {
     }
 }
 
-/// Whether a character can be shown as it is. These cannot:
+/// Whether a character can be printed as it is. These cannot:
 ///
 /// * control characters (C0, DEL, C1), and separators of lines and paragraphs;
-/// * characters that are invisible or turn the direction of writing: `Default_Ignorable_Code_Point` of Unicode 16
+/// * characters that are invisible or reverse the direction of writing: `Default_Ignorable_Code_Point` of Unicode 16
 ///   (`DerivedCoreProperties.txt`), the annotations U+FFF9 to U+FFFB, and the blank Braille pattern U+2800.
 ///
 /// Variation selectors and joiners are among them, so an emoji that is written with one is shown with an escape.
@@ -89,7 +89,7 @@ struct Escaping<'a, 'b> {
 }
 
 impl Write for Escaping<'_, '_> {
-    /// The error at the limit keeps the source from writing megabytes for nothing.
+    /// Returns an error at the limit, so that the source stops writing.
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for c in text.chars() {
             if self.left == 0 {

@@ -1,12 +1,12 @@
-//! Points in time, as an argument: nothing here reads a clock.
+//! Points in time, which callers pass as arguments: core reads no clock.
 
 use core::fmt;
 use core::time::Duration;
 
-/// A point in time: nanoseconds since an epoch that the caller chose, once for each machine.
+/// A point in time: nanoseconds since an epoch. The caller chooses one epoch for each machine.
 ///
-/// Adding saturates, so a delay of [`Duration::MAX`] is a very late moment and never a panic. No duration can be
-/// subtracted: "five minutes before now" does not exist just after boot. "Never" is `None`, not a large value.
+/// Addition saturates, so a delay of [`Duration::MAX`] does not panic. Durations cannot be subtracted, because the result
+/// could lie before the epoch. A deadline that never comes is `None`, not a large value.
 ///
 /// ```
 /// use core::time::Duration;
@@ -36,7 +36,7 @@ impl Instant {
         self.0
     }
 
-    /// The time that passed since `earlier`; zero when `earlier` is the later one.
+    /// The time since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -46,7 +46,7 @@ impl Instant {
 impl core::ops::Add<Duration> for Instant {
     type Output = Self;
 
-    /// The moment `delay` later, or the last one there is.
+    /// The moment `delay` later, or the last one that can be represented.
     fn add(self, delay: Duration) -> Self {
         let nanos = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
         Self(self.0.saturating_add(nanos))
@@ -68,13 +68,13 @@ pub fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant>
     }
 }
 
-/// A duration as people say it.
+/// A duration in its largest useful unit, for people.
 #[cfg(feature = "json")]
 pub(crate) struct Span(pub(crate) Duration);
 
 #[cfg(feature = "json")]
 impl Span {
-    /// The duration in whole seconds, so that one that is not over never reads as zero.
+    /// The duration rounded up to whole seconds, so that time that is left never reads as zero.
     pub(crate) fn rounded_up(duration: Duration) -> Self {
         let part = Duration::from_secs(u64::from(duration.subsec_nanos() > 0));
         Self(Duration::from_secs(duration.as_secs()).saturating_add(part))

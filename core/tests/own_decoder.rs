@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 use listwatch_core::cache::IndexId;
-use listwatch_core::decode::{Change, Decode, DecodeError, Ending, Part, Status, Versioned};
+use listwatch_core::decode::{Decode, DecodeError, Ending, EventType, Part, Status, Versioned};
 use listwatch_core::informer::{EventOf, InformerIn};
 use listwatch_core::reflector::{Action, Failure};
 use listwatch_core::request::{Query, RequestId};
@@ -111,19 +111,19 @@ impl Decode for Lines {
 
 fn part(line: &str) -> Part<Sensor> {
     let words: Vec<&str> = line.split(' ').collect();
-    let change = match words[0] {
+    let event_type = match words[0] {
         "upto" => return Part::Bookmark { version: words[1].into(), initial_events_end: false },
-        "modified" => Some(Change::Modified),
-        "deleted" => Some(Change::Deleted),
-        "added" => Some(Change::Added),
+        "modified" => Some(EventType::Modified),
+        "deleted" => Some(EventType::Deleted),
+        "added" => Some(EventType::Added),
         _ => None,
     };
-    match (sensor(&words), change) {
-        (Some(sensor), Some(change)) => Part::Event(change, sensor),
+    match (sensor(&words), event_type) {
+        (Some(sensor), Some(event_type)) => Part::Event(event_type, sensor),
         (Some(sensor), None) => Part::Item(sensor),
-        (None, change) => {
+        (None, event_type) => {
             let (key, version) = (words[1].parse().ok(), words.get(3).map(|version| (*version).into()));
-            Part::Undecodable(DecodeError { key, version, change, error: "no sensor".into() })
+            Part::Undecodable(DecodeError { key, version, event_type, error: "no sensor".into() })
         }
     }
 }

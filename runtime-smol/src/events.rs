@@ -1,6 +1,6 @@
 use crate::budget::Budget;
 use crate::clock::{Clock, Outside, Sleep};
-use crate::synced::{Board, Synced};
+use crate::synced::Synced;
 use core::fmt;
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -8,11 +8,11 @@ use core::task::{Context, Poll};
 use futures_core::Stream;
 use listwatch_core::cache::Cache;
 use listwatch_core::decode::{Decode, Json};
-use listwatch_core::informer::{DriverIn, EventOf};
+use listwatch_core::informer::{DriverIn, EventOf, SyncTracker};
 use listwatch_core::object::ObjectHandle;
+use listwatch_core::sync::StdLock;
 use listwatch_core::{Indexer, ListerWatcher};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
 
 /// The events of an informer as a [`Stream`]: a [driver](DriverIn), and a [`Clock`] for its deadlines. Use it as [`Events`].
 ///
@@ -60,7 +60,7 @@ use std::sync::Arc;
 pub struct EventsIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
     driver: DriverIn<D, L, C>,
     clock: Clock,
-    board: Announced,
+    tracker: SyncTracker<StdLock>,
     sleep: Option<Sleep>,
     budget: Budget,
     /// Whether simulated time stands still while the transport is pending.
@@ -82,9 +82,9 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
             driver.informer_mut().seed_unless_chosen(RandomState::new().hash_one(()));
         }
         driver.informer_mut().start(clock.now());
-        let board = Announced(Board::new(&clock));
+        let tracker = SyncTracker::new(clock.now());
         let (budget, waits_outside, outside) = (Budget::new(), false, None);
-        Self { driver, clock, board, sleep: None, budget, waits_outside, outside, until: |_| false }
+        Self { driver, clock, tracker, sleep: None, budget, waits_outside, outside, until: |_| false }
     }
 
     /// Holds a [`Clock::outside`] while the transport is pending. Use it for a transport to a real server under a simulated
@@ -163,14 +163,14 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     /// # }
     /// ```
     pub fn synced(&self) -> Synced {
-        self.board.0.wait(&self.clock)
+        Synced::new(self.tracker.subscribe(), self.clock.clone())
     }
 
     /// Posts the informer's progress on the board, until the first state is there.
     fn announce(&self) {
-        if !self.board.0.is_settled() {
+        if !self.tracker.has_synced() {
             let (informer, now) = (self.driver.informer(), self.clock.now());
-            self.board.0.note(informer.poll_synced(now), informer.status(now), now);
+            self.tracker.update(now, informer.poll_synced(now), informer.status(now));
         }
     }
 
@@ -226,7 +226,7 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> Stream for EventsIn<D, L,
         this.hold_outside();
         if let Poll::Ready(event) = polled {
             if let EventOf::Failed(report) = &event {
-                this.board.0.note_failure(&report.failure);
+                this.tracker.note_failure(&report.failure);
             }
             if matches!(event, EventOf::Synced | EventOf::Failed(_)) {
                 this.announce();
@@ -244,15 +244,6 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> Stream for EventsIn<D, L,
             cx.waker().wake_by_ref();
         }
         Poll::Pending
-    }
-}
-
-/// The board of a driven informer. Dropping it fails the pending [`Synced`]s.
-struct Announced(Arc<Board>);
-
-impl Drop for Announced {
-    fn drop(&mut self) {
-        self.0.abandon();
     }
 }
 

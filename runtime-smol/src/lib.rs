@@ -14,7 +14,7 @@
 //! | How are objects read? | from an [`Indexer`]: by key, [index](IndexerIn::by_index) or [label selector](IndexerIn::select); [`Shared`] between tasks | `Indexer`, listers |
 //! | When is a key retried? | a [`RateLimiter`] of the [`WorkQueue`], by default [`ExponentialBackoff`] | `workqueue` |
 //! | Which code calls the reconcile function? | [`Workers`]; the function returns an [`Outcome`] | `processNextWorkItem` |
-//! | How does a controller shut down? | [`SharedWorkQueue::shut_down_with_drain`], then [`Workers::ended`] | `ShutDownWithDrain` |
+//! | How does a controller shut down? | [`SharedWorkQueue::shut_down_with_drain`], then [`Workers::join`] | `ShutDownWithDrain` |
 //! | What happens on a 410, a 429, a denial? | [`Event::Failed`]; [`REACTIONS`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
 //! | What is the informer doing now? | [`InformerStatus`], by [`Informer::status`] | – |
 //! | How does a program create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
@@ -77,7 +77,7 @@
 //!             event.key().into_iter().for_each(|key| _ = queue.add(key.clone()));
 //!         }
 //!         queue.shut_down();
-//!         workers.ended().await;
+//!         workers.join().await;
 //!     });
 //!     assert_eq!(events.driver().informer().cache().len(), 45);
 //!     assert!(queue.is_drained());
@@ -104,8 +104,8 @@
 //! }));
 //! queue.add(Key::new(Some("web"), "web-1"));
 //! queue.shut_down();
-//! let ended = tokio.block_on(workers)?;
-//! assert!(ended.dropped.is_empty());
+//! let unfinished = tokio.block_on(workers)?;
+//! assert!(unfinished.is_empty());
 //! # Ok(())
 //! # }
 //! ```
@@ -126,7 +126,6 @@ mod caught;
 mod client;
 mod clock;
 mod events;
-mod outcome;
 mod run;
 mod synced;
 mod worker_states;
@@ -136,12 +135,13 @@ pub use async_executor::Executor;
 pub use client::Client;
 pub use clock::{Clock, Outside, Sleep};
 pub use events::{Events, EventsIn};
-pub use outcome::Outcome;
 pub use run::run;
-pub use synced::{NotSynced, Synced};
-pub use worker_states::Ended;
+pub use synced::Synced;
+pub use worker_states::Unfinished;
 pub use workers::{Workers, WorkersBuilder};
 
+pub use listwatch_core::informer::NotSynced;
+pub use listwatch_core::queue::Outcome;
 #[doc(no_inline)]
 pub use listwatch_core::{
     Driver, Event, Informer, InformerConfig, Instant, Key, ListerWatcher, Object, Resource, Store, WorkQueue, api,

@@ -28,16 +28,24 @@ struct WorkerState<K> {
     waker: Option<Waker>,
 }
 
-/// What became of the workers; see [`Workers::ended`](crate::Workers::ended).
+/// The keys whose reconcile did not finish before its worker ended: what [`Workers::join`](crate::Workers::join) returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Ended<K> {
+pub struct Unfinished<K> {
     /// The keys whose reconcile was not done when the time to drain was over, or when the executor was dropped. It was
     /// dropped, with its requests.
     pub dropped: Vec<K>,
     /// Keys whose reconcile was being called, polled or dropped at the deadline, and still was 100 ms later. Such a
     /// reconcile is dropped when its poll returns; one that blocks may never return.
     pub blocked: Vec<K>,
+}
+
+impl<K> Unfinished<K> {
+    /// Whether every reconcile that began has finished.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.dropped.is_empty() && self.blocked.is_empty()
+    }
 }
 
 /// A worker that is polled at the deadline has so long to give its thread back.
@@ -71,7 +79,7 @@ impl<K> WorkerStates<K> {
     }
 
     /// Ready when all have left, or those that have not cannot be stopped and had their time to return.
-    pub(crate) fn poll_ended(&self, cx: &Context<'_>, now: Instant) -> Poll<Ended<K>> {
+    pub(crate) fn poll_join(&self, cx: &Context<'_>, now: Instant) -> Poll<Unfinished<K>> {
         let waker = cx.waker().clone();
         let mut states = self.lock();
         let is_late = states.over_at.is_some_and(|at| now >= at + TO_RETURN);
@@ -83,7 +91,7 @@ impl<K> WorkerStates<K> {
             return Poll::Pending;
         }
         let blocked = states.workers.iter_mut().filter_map(|worker| worker.key.take()).collect();
-        Poll::Ready(Ended { dropped: core::mem::take(&mut states.dropped), blocked })
+        Poll::Ready(Unfinished { dropped: core::mem::take(&mut states.dropped), blocked })
     }
 
     fn lock(&self) -> MutexGuard<'_, States<K>> {
@@ -121,9 +129,9 @@ impl<K> WorkerHandle<K> {
         self.with(|states, number| states.workers[number].key = Some(key));
     }
 
-    /// The worker is done with its key.
-    pub(crate) fn put_down(&self) {
-        let _key = self.with(|states, number| states.workers[number].key.take());
+    /// The worker is done with its key, if it did not [give up](Self::give_up).
+    pub(crate) fn put_down(&self) -> Option<K> {
+        self.with(|states, number| states.workers[number].key.take())
     }
 
     /// The worker's reconcile was dropped.
@@ -176,12 +184,12 @@ mod tests {
         block_on(worker.run(async {
             worker.take(7);
             states.end(end);
-            assert!(states.poll_ended(&cx, end).is_pending());
+            assert!(states.poll_join(&cx, end).is_pending());
             worker.give_up();
         }));
         drop(worker);
-        let ended = states.poll_ended(&cx, end);
-        assert_eq!(ended, Poll::Ready(Ended { dropped: [7].to_vec(), blocked: Vec::new() }));
+        let unfinished = states.poll_join(&cx, end);
+        assert_eq!(unfinished, Poll::Ready(Unfinished { dropped: [7].to_vec(), blocked: Vec::new() }));
     }
 
     #[test]
@@ -191,9 +199,12 @@ mod tests {
         states.end(Instant::ZERO);
         let late = Instant::ZERO + TO_RETURN;
         block_on(worker.run(async {
-            assert!(states.poll_ended(&cx, late).is_pending());
+            assert!(states.poll_join(&cx, late).is_pending());
             worker.take(7);
-            assert_eq!(states.poll_ended(&cx, late), Poll::Ready(Ended { dropped: Vec::new(), blocked: [7].to_vec() }));
+            assert_eq!(
+                states.poll_join(&cx, late),
+                Poll::Ready(Unfinished { dropped: Vec::new(), blocked: [7].to_vec() })
+            );
         }));
     }
 }

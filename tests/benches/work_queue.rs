@@ -2,11 +2,13 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use listwatch_core::sync::{SharedWorkQueue, StdLock};
+use listwatch_core::queue::Outcome;
+use listwatch_core::sync::{JobGuard, SharedWorkQueue, StdLock};
 use listwatch_core::{Instant, WorkQueue};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 const KEYS: usize = 100_000;
 
@@ -110,6 +112,48 @@ fn locked_add_get_done_100k_waiting(bencher: Bencher<'_, '_>) {
             queue.add(Arc::clone(key));
         }
     });
+}
+
+/// A worker that goes from one key to the next, as those of the runtime do.
+fn work(
+    bencher: Bencher<'_, '_>,
+    settle: impl Fn(&Shared, &JobGuard<'_, Arc<str>, StdLock>),
+    outcome: Option<Outcome>,
+) {
+    let (keys, mut queue) = (keys(), Queue::default());
+    add_all(&mut queue, &keys);
+    let queue = Shared::new(queue);
+    bencher.counter(ItemsCount::new(KEYS)).bench_local(|| {
+        let mut next = queue.get();
+        for _ in 0..KEYS {
+            let Poll::Ready(Some(job)) = Pin::new(&mut next).poll(&mut Context::from_waker(Waker::noop())) else {
+                unreachable!("each key is added again")
+            };
+            settle(&queue, &job);
+            next = match outcome {
+                Some(outcome) => job.finish_and_get(Instant::ZERO, outcome),
+                None => job.done_and_get(),
+            };
+        }
+    });
+}
+
+type Shared = SharedWorkQueue<Arc<str>, StdLock>;
+
+/// Three locks for each key.
+#[divan::bench]
+fn locked_forget_add_done(bencher: Bencher<'_, '_>) {
+    let settle = |queue: &Shared, job: &JobGuard<'_, Arc<str>, StdLock>| {
+        queue.forget(job.key());
+        queue.add_after(Instant::ZERO, Arc::clone(job.key()), Duration::ZERO);
+    };
+    work(bencher, settle, None);
+}
+
+/// One lock for each key, for the same.
+#[divan::bench]
+fn locked_finish(bencher: Bencher<'_, '_>) {
+    work(bencher, |_, _| {}, Some(Outcome::RequeueAfter(Duration::ZERO)));
 }
 
 #[divan::bench]

@@ -1,9 +1,10 @@
 //! The machines against their models and rules: all short runs, many random ones, and those that fuzzing once found.
 
-use listwatch_core::queue::{Priority, WhileDelayed};
+use listwatch_core::queue::{Outcome, Priority, WhileDelayed};
 use listwatch_tests::ops::work_queue::{Op, Setup};
 use listwatch_tests::ops::{self, work_queue};
 use std::path::Path;
+use std::time::Duration;
 
 /// Runs that are prefixes of others are checked with those.
 #[test]
@@ -64,6 +65,27 @@ fn every_run_of_six_with_parking_is_the_models() {
     for while_delayed in [WhileDelayed::RunTwice, WhileDelayed::Promote] {
         every_sequence(&alphabet, 6, &mut |ops| {
             work_queue::check(Setup { while_delayed, max_retries: 1, ..Setup::default() }, ops);
+        });
+    }
+}
+
+#[test]
+fn every_run_of_six_with_outcomes_is_the_models() {
+    let time = Duration::from_millis(3);
+    let alphabet = [
+        Op::Add(0),
+        Op::Get,
+        Op::Finish(0, Outcome::Done),
+        Op::Finish(0, Outcome::Retry),
+        Op::Finish(0, Outcome::RetryAfter(time)),
+        Op::Finish(0, Outcome::RequeueAfter(time)),
+        Op::Finish(0, Outcome::Panicked),
+        Op::Advance(9),
+        Op::ShutDown,
+    ];
+    for max_retries in [u32::MAX, 1] {
+        every_sequence(&alphabet, 6, &mut |ops| {
+            work_queue::check(Setup { max_retries, ..Setup::default() }, ops);
         });
     }
 }

@@ -1,4 +1,5 @@
 use crate::decode::Status;
+use crate::queue::Outcome;
 use crate::text::Printable;
 use crate::transport::{ResponseHead, TransportError};
 use alloc::boxed::Box;
@@ -119,6 +120,29 @@ impl From<TransportError> for ApiError {
 impl From<serde_json::Error> for ApiError {
     fn from(error: serde_json::Error) -> Self {
         Self::Unwritable(error.to_string())
+    }
+}
+
+/// The outcome of work that failed by this error: [`Outcome::RetryAfter`] if the server asks to wait (`Retry-After`, at
+/// most an hour), [`Outcome::Retry`] otherwise.
+///
+/// ```
+/// use listwatch_core::api::ApiError;
+/// use listwatch_core::queue::Outcome;
+///
+/// fn outcome(reconciled: Result<(), ApiError>) -> Outcome {
+///     match reconciled {
+///         Ok(()) => Outcome::Done,
+///         Err(error) => Outcome::from(&error),
+///     }
+/// }
+///
+/// assert_eq!(outcome(Ok(())), Outcome::Done);
+/// assert_eq!(outcome(Err(ApiError::Unreadable("no JSON".to_owned()))), Outcome::Retry);
+/// ```
+impl From<&ApiError> for Outcome {
+    fn from(error: &ApiError) -> Self {
+        error.retry_after().map_or(Self::Retry, Self::RetryAfter)
     }
 }
 

@@ -1,6 +1,9 @@
 //! The seam between an informer and the format of its answers.
 
-use super::{Change, DecodeError, Status, Versioned};
+use super::error::DecodeError;
+use super::status::Status;
+use super::versioned::Versioned;
+use super::watch::EventType;
 use crate::request::Query;
 use crate::storage::Keyed;
 use crate::transport::ResponseHead;
@@ -50,11 +53,12 @@ pub trait Decode {
 
 /// A part of an answer. `V` is the handle of an object.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Part<V: Keyed> {
     /// An item of a list.
     Item(V),
     /// A watch event about an object.
-    Event(Change, V),
+    Event(EventType, V),
     /// A watch event that says how far the watch has come.
     Bookmark {
         /// The version up to which the watch has sent everything.
@@ -72,6 +76,7 @@ pub enum Part<V: Keyed> {
 
 /// What an answer amounts to when it is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ending<'a> {
     /// A complete list, or a complete page of one.
     List {

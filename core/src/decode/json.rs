@@ -1,4 +1,9 @@
-use super::{Decode, DecodeError, DecodeOptions, Decoder, Ending, ListMeta, Part, Status, WatchEvent};
+use super::answer::{Decode, Ending, Part};
+use super::decoder::{Decoder, WatchEvent};
+use super::error::DecodeError;
+use super::list::ListMeta;
+use super::metadata::DecodeOptions;
+use super::status::Status;
 use crate::framing::{Buffer, CONCATENATED_JSON, Frame, Framer, Framing};
 use crate::object::{Key, Object, ObjectHandle};
 use crate::request::Query;
@@ -8,8 +13,8 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use serde::de::DeserializeOwned;
 
-/// Reads the answers of an API server into [`Object`]s of any type that serde can read; what an
-/// [`Informer`](crate::Informer) decodes by.
+/// Decodes the responses of an API server into [`Object`]s of any type that serde can read: the decoder of an
+/// [`Informer`](crate::Informer).
 ///
 /// It keeps bytes in a buffer until they make a frame ([`Framer`]), and decodes each frame by itself ([`Decoder`]). So
 /// it holds one object's JSON at a time, of [`DecodeOptions::frame_limit`] bytes at most.
@@ -30,15 +35,15 @@ pub struct Json<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Body {
-    /// No answer has begun.
+    /// No response has begun.
     None,
     List,
     Watch,
-    /// The body of an answer with a status that is no success.
+    /// The body of a response whose status is not 200.
     Status(u16),
 }
 
-/// How much of the body of a refusal is kept: its beginning.
+/// How many bytes of a refusal's body are kept.
 const STATUS_LIMIT: usize = 64 * 1024;
 
 impl<T> Json<T> {
@@ -165,14 +170,14 @@ fn item_part<T>(item: Result<Object<T>, DecodeError>) -> Part<ObjectHandle<T>> {
 
 fn event_part<T>(event: Result<WatchEvent<T>, DecodeError>) -> Part<ObjectHandle<T>> {
     match event {
-        Ok(WatchEvent::Object(change, object)) => Part::Event(change, object.into()),
+        Ok(WatchEvent::Object(event_type, object)) => Part::Event(event_type, object.into()),
         Ok(WatchEvent::Bookmark { version, initial_events_end }) => Part::Bookmark { version, initial_events_end },
         Ok(WatchEvent::Error(status)) => Part::Error(status),
         Err(undecodable) => Part::Undecodable(undecodable),
     }
 }
 
-/// A part of which nothing is known.
+/// A part without a readable key.
 fn unreadable<T>(error: Arc<str>) -> Part<ObjectHandle<T>> {
-    Part::Undecodable(DecodeError::<Key> { key: None, version: None, change: None, error })
+    Part::Undecodable(DecodeError::<Key> { key: None, version: None, event_type: None, error })
 }

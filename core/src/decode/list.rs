@@ -1,9 +1,9 @@
-use super::tee::Types;
 use super::text::Text;
+use super::type_meta::TypeMeta;
 use alloc::string::String;
 use serde::Deserialize;
 
-/// What a list says besides its items.
+/// The fields of a list besides its items (`metav1.ListMeta` and `TypeMeta`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListMeta {
     kind: String,
@@ -13,8 +13,8 @@ pub struct ListMeta {
 }
 
 impl ListMeta {
-    /// Notes a field around the items, whose value is JSON. Unknown ones, and ones that are not what they should be,
-    /// are ignored: without a version the list is refused by the reflector.
+    /// Reads a field, whose value is JSON. Unknown and invalid fields are ignored; the reflector deals with a list without
+    /// a version.
     pub fn read_field(&mut self, name: &[u8], value: &[u8]) {
         match name {
             b"kind" => set(&mut self.kind, value),
@@ -28,28 +28,28 @@ impl ListMeta {
         }
     }
 
-    /// Forgets the page before.
+    /// Clears the fields, for the next page.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// The version of the whole list; empty where it has none (kubectl prints such lists).
+    /// The version of the list; empty where it has none, as in lists that kubectl prints.
     #[must_use]
     pub fn resource_version(&self) -> &str {
         &self.version
     }
 
-    /// The token to go on with; empty on the last page.
+    /// The token of the next page; empty on the last page.
     #[must_use]
     pub fn continue_token(&self) -> &str {
         &self.token
     }
 
-    /// What the items are, as far as the list has said so: `PodList` holds pods; `List` holds anything.
-    pub(super) fn item_types(&self) -> Types<'_> {
+    /// The types of the items, where the list tells them: a `PodList` has pods, a `List` has any kind.
+    pub(super) fn item_types(&self) -> TypeMeta<'_> {
         match self.kind.strip_suffix("List") {
-            None | Some("") => Types::default(),
-            Some(kind) => Types { kind, api_version: &self.api_version },
+            None | Some("") => TypeMeta::default(),
+            Some(kind) => TypeMeta { kind, api_version: &self.api_version },
         }
     }
 }

@@ -7,19 +7,20 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What decoding keeps beyond what the machines and most controllers need, and how large an object may be. By default
-/// it keeps nothing more: `managedFields` alone is almost half of a typical object.
+/// What decoding keeps besides the metadata that the machines and most controllers need, and how large an object may be.
+///
+/// By default it keeps nothing more: `managedFields` alone is almost half of a typical object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecodeOptions {
-    /// `metadata.annotations`, in [`Meta`](crate::Meta), which otherwise says that it does not know them. A decoded type
-    /// has them in any case.
+    /// Keeps `metadata.annotations` in [`Meta`](crate::Meta), whose `annotations` is `None` otherwise. The decoded type
+    /// gets them in any case.
     pub annotations: bool,
-    /// `metadata.managedFields`, in the decoded type. Without this the type sees no such field, as if the server had
-    /// left it out; [`Meta`](crate::Meta) never has it.
+    /// Passes `metadata.managedFields` to the decoded type. By default the type gets no such field, as if the server had
+    /// left it out. [`Meta`](crate::Meta) never has it.
     pub managed_fields: bool,
     /// How many bytes the JSON of one object may have: 8 MiB by default. [`Json`](super::Json) skips a larger one
-    /// without storing it, and reports it. A [`Decoder`](super::Decoder), which is given frames, does not look at this.
+    /// without storing it, and reports it as undecodable. A [`Decoder`](super::Decoder) ignores this.
     pub frame_limit: usize,
 }
 
@@ -38,15 +39,15 @@ pub(super) struct Metadata {
     pub(super) seen: bool,
     /// Whether an annotation says that the initial events of a watch-list end here.
     pub(super) initial_events_end: bool,
-    /// Whether that annotation is looked for: on bookmarks.
+    /// Whether the object is a bookmark, whose annotations matter.
     pub(super) bookmark: bool,
-    /// What cannot be read is passed over: the object is not to be decoded any more, only named.
+    /// Unreadable fields are skipped, because decoding has failed and only key and version are wanted.
     pub(super) lenient: bool,
-    /// Where in memory the text of `managedFields` was skipped, its name included.
+    /// The addresses of the skipped `managedFields`, their names included.
     pub(super) managed_fields: Vec<Range<usize>>,
 }
 
-/// A field of `metadata` that is noted.
+/// A field of `metadata` that the machines need.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Field {
     Name,
@@ -64,7 +65,7 @@ pub(super) enum Field {
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 impl Metadata {
-    /// Forgets the object before.
+    /// Clears everything, for the next object.
     pub(super) fn start(&mut self, bookmark: bool) {
         self.builder.clear();
         self.managed_fields.clear();
@@ -87,7 +88,7 @@ impl Metadata {
         })
     }
 
-    /// Notes a field, whose value is `json`. `null` is as good as absent.
+    /// Reads a field, whose value is `json`. `null` counts as absent.
     pub(super) fn read(&mut self, field: Field, json: &str) -> Result<(), serde_json::Error> {
         match self.try_read(field, json) {
             Err(_) if self.lenient => Ok(()),
@@ -127,7 +128,7 @@ impl Metadata {
         Ok(())
     }
 
-    /// Forgets what an earlier field of the same name listed: of two, the last one counts.
+    /// Clears the values of an earlier field of the same name: the last one counts.
     fn on_again(&mut self, field: Field) {
         match field {
             Field::Labels => self.builder.clear_labels(),
@@ -146,7 +147,7 @@ impl Metadata {
         }
     }
 
-    /// Passes over the value of `managedFields`, and notes where it was from its name on.
+    /// Skips `managedFields`, and notes the addresses of name and value.
     pub(super) fn skip_managed_fields<'de, A: MapAccess<'de>>(
         &mut self,
         name: &'de str,

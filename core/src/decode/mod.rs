@@ -1,6 +1,8 @@
-//! From JSON to objects, in one pass.
+//! From the bytes of an answer to objects: the trait [`Decode`], and JSON in one pass.
 
 mod answer;
+mod decoder;
+mod error;
 mod json;
 mod list;
 mod metadata;
@@ -9,238 +11,20 @@ mod readable;
 mod status;
 mod tee;
 mod text;
+mod type_meta;
 mod versioned;
 mod watch;
 
 pub use answer::{Decode, Ending, Part};
+pub use decoder::{Decoder, WatchEvent};
+pub use error::DecodeError;
 pub use json::Json;
 pub use list::ListMeta;
 pub use metadata::DecodeOptions;
 pub use raw::{MetadataOnly, Raw};
 pub use status::Status;
 pub use versioned::Versioned;
-pub use watch::Change;
-
-use crate::object::{Key, Object};
-use crate::text::Printable;
-use alloc::format;
-use alloc::string::{String, ToString};
-use alloc::sync::Arc;
-use core::fmt;
-use core::marker::PhantomData;
-use metadata::Metadata;
-use serde::de::{DeserializeOwned, DeserializeSeed};
-use tee::{Level, Tee, Types};
-use watch::{EventSeed, Parsed};
-
-/// How many characters of an error are kept, besides its place in the frame.
-const QUOTED: usize = 512;
-
-/// Decodes the frames of list and watch bodies into objects of any type that serde can read.
-///
-/// The type need not know of metadata: the decoder reads that itself, on the way. So a type of the Kubernetes API
-/// works, a custom resource's, a struct with the three fields that are used, [`serde_json::Value`], [`Raw`] for the
-/// text, and [`MetadataOnly`] for none of it.
-///
-/// ```
-/// use listwatch_core::decode::{Change, Decoder, WatchEvent};
-///
-/// #[derive(serde::Deserialize)]
-/// struct Pod { spec: Spec }
-/// #[derive(serde::Deserialize)]
-/// #[serde(rename_all = "camelCase")]
-/// struct Spec { node_name: String }
-///
-/// let frame = br#"{"type":"ADDED","object":{"metadata":{"namespace":"team-0","name":"web-1","resourceVersion":"7",
-///     "labels":{"app":"web"}},"spec":{"nodeName":"node-1"}}}"#;
-/// let WatchEvent::Object(Change::Added, pod) = Decoder::default().watch_event::<Pod>(frame)? else { unreachable!() };
-/// assert_eq!((pod.meta.key().as_str(), pod.meta.label("app")), ("team-0/web-1", Some("web")));
-/// assert_eq!(pod.value.spec.node_name, "node-1");
-/// # Ok::<(), listwatch_core::decode::DecodeError>(())
-/// ```
-#[derive(Debug, Default)]
-pub struct Decoder {
-    metadata: Metadata,
-}
-
-/// A decoded watch event.
-#[derive(Clone, Debug, PartialEq)]
-pub enum WatchEvent<T> {
-    /// Something happened to an object.
-    Object(Change, Object<T>),
-    /// Nothing happened up to this version.
-    Bookmark {
-        /// The version.
-        version: Arc<str>,
-        /// Whether the initial events of a watch-list are complete with it.
-        initial_events_end: bool,
-    },
-    /// The server ends the stream for a reason.
-    Error(Status),
-}
-
-/// A frame that holds no `T`, with what could be read of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DecodeError<K = Key> {
-    /// The object's key.
-    pub key: Option<K>,
-    /// The object's version.
-    pub version: Option<Arc<str>>,
-    /// What happened to the object; `None` in a list.
-    pub change: Option<Change>,
-    /// What is wrong and where in the frame, for a person: a line that [`Printable`] made.
-    pub error: Arc<str>,
-}
-
-impl Decoder {
-    /// A decoder that keeps more than usual.
-    #[must_use]
-    pub fn new(keep: DecodeOptions) -> Self {
-        Self { metadata: Metadata { keep, ..Metadata::default() } }
-    }
-
-    /// Decodes one event of a watch.
-    ///
-    /// # Errors
-    /// Where the frame is no watch event of a `T`.
-    pub fn watch_event<T: DeserializeOwned>(&mut self, frame: &[u8]) -> Result<WatchEvent<T>, DecodeError> {
-        let mut change = None;
-        match self.try_watch_event(frame, &mut change) {
-            Ok(event) => Ok(event),
-            Err(error) => {
-                self.metadata.lenient = true;
-                let reread = self.parse_event::<MetadataOnly>(frame, &mut change);
-                Err(self.undecodable(reread.is_ok(), change, error))
-            }
-        }
-    }
-
-    /// Decodes one item of a list.
-    ///
-    /// # Errors
-    /// Where the frame is no `T`.
-    pub fn item<T: DeserializeOwned>(&mut self, frame: &[u8], list: &ListMeta) -> Result<Object<T>, DecodeError> {
-        let types = list.item_types();
-        match self.try_item(frame, types) {
-            Ok(object) => Ok(object),
-            Err(error) => {
-                self.metadata.lenient = true;
-                let reread = self.parse_item::<MetadataOnly>(frame, types);
-                Err(self.undecodable(reread.is_ok(), None, error))
-            }
-        }
-    }
-
-    fn try_watch_event<T: DeserializeOwned>(
-        &mut self,
-        frame: &[u8],
-        change: &mut Option<Change>,
-    ) -> Result<WatchEvent<T>, String> {
-        match self.parse_event::<T>(frame, change)? {
-            Parsed::Object(change, value) => {
-                if !self.metadata.seen {
-                    self.parse_event::<MetadataOnly>(frame, &mut None)?;
-                }
-                Ok(WatchEvent::Object(change, self.object(value, frame.len())?))
-            }
-            Parsed::Bookmark => Ok(WatchEvent::Bookmark {
-                version: self.metadata.builder.resource_version().into(),
-                initial_events_end: self.metadata.initial_events_end,
-            }),
-            Parsed::Error(status) => Ok(WatchEvent::Error(status)),
-            Parsed::Repeated => Err("type or object comes twice".to_string()),
-            Parsed::Unknown(name) => Err(format!("unknown type of event \"{}\"", Printable::new(name).at_most(QUOTED))),
-        }
-    }
-
-    fn try_item<T: DeserializeOwned>(&mut self, frame: &[u8], types: Types<'_>) -> Result<Object<T>, String> {
-        let value = self.parse_item(frame, types)?;
-        if !self.metadata.seen {
-            self.parse_item::<MetadataOnly>(frame, types)?;
-        }
-        self.object(value, frame.len())
-    }
-
-    fn parse_event<T: DeserializeOwned>(
-        &mut self,
-        frame: &[u8],
-        change: &mut Option<Change>,
-    ) -> Result<Parsed<T>, String> {
-        match self.parse_event_once(frame, change, false)? {
-            Parsed::Repeated => self.parse_event_once(frame, change, true),
-            parsed => Ok(parsed),
-        }
-    }
-
-    fn parse_event_once<T: DeserializeOwned>(
-        &mut self,
-        frame: &[u8],
-        change: &mut Option<Change>,
-        last: bool,
-    ) -> Result<Parsed<T>, String> {
-        let mut json = serde_json::Deserializer::from_str(utf8(frame)?);
-        let seed = EventSeed { metadata: &mut self.metadata, change, last, target: PhantomData };
-        let parsed = seed.deserialize(&mut json).map_err(message)?;
-        json.end().map_err(message)?;
-        Ok(parsed)
-    }
-
-    fn parse_item<T: DeserializeOwned>(&mut self, frame: &[u8], types: Types<'_>) -> Result<T, String> {
-        let mut json = serde_json::Deserializer::from_str(utf8(frame)?);
-        self.metadata.start(false);
-        let tee = Tee { inner: &mut json, level: Level::Object, types, metadata: &mut self.metadata };
-        let value = T::deserialize(tee).map_err(message)?;
-        json.end().map_err(message)?;
-        Ok(value)
-    }
-
-    fn object<T>(&mut self, value: T, len: usize) -> Result<Object<T>, String> {
-        let Metadata { builder, keep, .. } = &mut self.metadata;
-        if keep.annotations {
-            builder.keep_annotations();
-        }
-        builder.set_json_len(len);
-        let meta = builder.build().ok_or("the object has no metadata.name")?;
-        Ok(Object { meta, value })
-    }
-
-    /// `reread` says whether the metadata at hand is all of the object's.
-    fn undecodable(&mut self, reread: bool, change: Option<Change>, error: String) -> DecodeError {
-        self.metadata.lenient = false;
-        let builder = &self.metadata.builder;
-        let version = Some(builder.resource_version()).filter(|version| reread && !version.is_empty());
-        DecodeError {
-            key: builder.key().filter(|_| reread),
-            version: version.map(Arc::from),
-            change,
-            error: error.into(),
-        }
-    }
-}
-
-impl<K: fmt::Display> fmt::Display for DecodeError<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let error = Printable::new(&self.error);
-        match &self.key {
-            Some(key) => write!(f, "{}: {error}", Printable::new(key)),
-            None => write!(f, "an object without a readable name: {error}"),
-        }
-    }
-}
-
-impl<K: fmt::Debug + fmt::Display> core::error::Error for DecodeError<K> {}
-
-fn utf8(frame: &[u8]) -> Result<&str, String> {
-    core::str::from_utf8(frame).map_err(|error| error.to_string())
-}
-
-/// A decoder quotes the value that it refuses, which can be most of the frame; the place behind it is always told.
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn message(error: serde_json::Error) -> String {
-    let (whole, place) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
-    let (what, place) = whole.strip_suffix(&place).map_or((&*whole, ""), |what| (what, &place));
-    format!("{}{place}", Printable::new(what).at_most(QUOTED))
-}
+pub use watch::EventType;
 
 #[cfg(test)]
 mod tests;

@@ -1,23 +1,30 @@
-use super::metadata::Metadata;
-use super::tee::{Types, metadata_only};
+use super::type_meta::TypeMeta;
 use crate::framing::is_space;
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 use core::ops::Range;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, IgnoredAny, Visitor};
-use serde_json::value::RawValue;
 
-/// An object's own JSON, to be decoded when somebody asks: the cheapest cache that loses nothing.
+/// An object's JSON, to be decoded on demand: the cheapest cache that keeps every field.
 ///
-/// The text is the server's, without `managedFields` (unless they were asked for), and with the `kind` and
-/// `apiVersion` that a list leaves out of its items, so that list and watch give equal objects.
+/// The text is the server's, without `managedFields` (unless [`DecodeOptions`](super::DecodeOptions) keep them). It has
+/// the `kind` and `apiVersion` that a list leaves out of its items, so that list and watch give equal objects.
 ///
-/// Only this crate's decoder can make one.
+/// Only this crate's decoder can create a `Raw`.
+///
+/// ```
+/// use listwatch_core::decode::{Decoder, ListMeta, Raw};
+///
+/// let item = br#"{"metadata":{"name":"web-1"},"replicas":3}"#;
+/// let object = Decoder::default().item::<Raw>(item, &ListMeta::default())?;
+/// assert_eq!(object.value.as_str().as_bytes(), item);
+/// # Ok::<(), listwatch_core::decode::DecodeError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Raw(Box<str>);
 
-/// Nothing but the metadata, which every [`Object`](crate::Object) has anyway.
+/// A type without fields, for caches that hold only the metadata of each [`Object`](crate::Object).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetadataOnly;
 
@@ -31,7 +38,7 @@ impl Raw {
     /// Decodes the text.
     ///
     /// # Errors
-    /// Where it is no `T`.
+    /// If it is no `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.0)
     }
@@ -43,7 +50,7 @@ impl fmt::Debug for Raw {
     }
 }
 
-/// By this name the decoder knows that [`Raw`] is asked for.
+/// The name by which the decoder recognises [`Raw`].
 pub(super) const TOKEN: &str = "$listwatch::Raw";
 
 impl<'de> Deserialize<'de> for Raw {
@@ -76,22 +83,15 @@ impl<'de> Deserialize<'de> for MetadataOnly {
     }
 }
 
-/// Reads an object as text, for [`Raw`].
-pub(super) fn deserialize<'de, D: Deserializer<'de>, V: Visitor<'de>>(
-    inner: D,
-    types: Types<'_>,
-    metadata: &mut Metadata,
-    visitor: V,
-) -> Result<V::Value, D::Error> {
-    let text = <&'de RawValue>::deserialize(inner)?.get();
-    let first = metadata_only(&mut serde_json::Deserializer::from_str(text), metadata);
-    first.map_err(D::Error::custom)?;
-    let given = given(text, types).map_err(D::Error::custom)?;
-    let cuts = metadata.managed_fields.iter().filter_map(|range| {
-        let base = text.as_ptr().addr();
-        Some(with_comma(text, range.start.checked_sub(base)?..range.end.checked_sub(base)?))
-    });
-    visitor.visit_string(assemble(text, cuts, &given))
+/// The text of an object without its managed fields, which are at `skipped` in memory, and with the types that it does
+/// not have itself.
+pub(super) fn rewrite(text: &str, types: TypeMeta<'_>, skipped: &[Range<usize>]) -> Result<String, serde_json::Error> {
+    let given = given(text, types)?;
+    let base = text.as_ptr().addr();
+    let cuts = skipped
+        .iter()
+        .filter_map(|range| Some(with_comma(text, range.start.checked_sub(base)?..range.end.checked_sub(base)?)));
+    Ok(assemble(text, cuts, &given))
 }
 
 /// A member of an object with the one comma that goes with it.
@@ -106,8 +106,8 @@ fn with_comma(text: &str, member: Range<usize>) -> Range<usize> {
     member.start..member.end + (spaces + 1) * comma
 }
 
-/// The members that the types have for an object which does not have them itself, as text with commas behind them.
-fn given(text: &str, types: Types<'_>) -> Result<String, serde_json::Error> {
+/// The members of `types` that the object lacks, each with a comma behind it.
+fn given(text: &str, types: TypeMeta<'_>) -> Result<String, serde_json::Error> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Own {
@@ -129,7 +129,7 @@ fn given(text: &str, types: Types<'_>) -> Result<String, serde_json::Error> {
     Ok(given)
 }
 
-/// The text without what is cut out, and with what is given in front.
+/// The text without the `cuts`, and with `given` in front.
 fn assemble(text: &str, cuts: impl Iterator<Item = Range<usize>>, given: &str) -> String {
     let mut whole = String::with_capacity(text.len() + given.len());
     let (open, body) = text.split_at(text.find('{').map_or(0, |at| at + 1));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     fn with_types(text: &str) -> String {
-        let types = Types { kind: "P\"d", api_version: "v1" };
+        let types = TypeMeta { kind: "P\"d", api_version: "v1" };
         assemble(text, [].into_iter(), &given(text, types).unwrap())
     }
 

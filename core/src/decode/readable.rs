@@ -1,10 +1,9 @@
 use alloc::string::String;
 
-/// How many characters are enough to see what it is.
+/// How many characters are kept.
 const MOST: usize = 200;
 
-/// What a person can read of a body in a few words: without markup, without control characters, on one line. Nothing of
-/// what is no text.
+/// The beginning of a body's text, without markup and control characters, on one line. Empty if the body is no text.
 pub(super) fn readable(body: &[u8]) -> String {
     let (mut said, mut length, mut gap) = (String::new(), 0, false);
     let mut rest = if body.contains(&0) { "" } else { text(body) };
@@ -28,13 +27,13 @@ pub(super) fn readable(body: &[u8]) -> String {
     said
 }
 
-/// As much as is UTF-8.
+/// The longest prefix that is UTF-8.
 fn text(body: &[u8]) -> &str {
     let valid = core::str::from_utf8(body).map_or_else(|error| error.valid_up_to(), str::len);
     core::str::from_utf8(&body[..valid]).unwrap_or_default()
 }
 
-/// What follows the tag or the comment that the text begins with, if it does.
+/// The text behind the tag or comment that it begins with; `None` where it begins with neither.
 fn after_markup(text: &str) -> Option<&str> {
     let tag = text.strip_prefix('<')?;
     let is_named = |name: &str| tag.get(..name.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(name));

@@ -7,17 +7,17 @@ use core::time::Duration;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny};
 
-/// `metav1.Status`: how an API server says that something went wrong.
+/// `metav1.Status`: the reason that an API server gives for a failure.
 ///
-/// It is read leniently, because much depends on its being read at all: what is not of the right type is absent.
+/// Decoding is lenient, because the reaction depends on it: a field of the wrong type counts as absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Status {
-    /// The HTTP status code, also where the status came inside of a stream.
+    /// The HTTP status code, also of an error event in a watch.
     #[serde(deserialize_with = "lenient")]
     pub code: u16,
-    /// One word for machines, such as `Expired`.
+    /// A word for programs, such as `Expired`.
     #[serde(deserialize_with = "lenient")]
     pub reason: String,
     /// A sentence for people.
@@ -45,7 +45,7 @@ struct Cause {
     message: String,
 }
 
-/// Reads a `T`, or its default where something else stands.
+/// Reads a `T`, or its default where the value is no `T`.
 pub(super) fn lenient<'de, T: DeserializeOwned + Default, D: Deserializer<'de>>(input: D) -> Result<T, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -60,14 +60,14 @@ pub(super) fn lenient<'de, T: DeserializeOwned + Default, D: Deserializer<'de>>(
 }
 
 impl Status {
-    /// The status that an answer's code alone amounts to, where the body says nothing.
+    /// A status that has only a code, for a response without a readable body.
     #[must_use]
     pub fn of_code(code: u16) -> Self {
         Self { code, ..Self::default() }
     }
 
-    /// Reads the body of an answer, or the object of an in-stream error, under the answer's `code`. Of what is no status
-    /// (a page of a proxy, say), the beginning of its text is the message: about 200 characters, without markup.
+    /// Reads the body of a response, or the object of an error event, where the response has `code`. If the body is no
+    /// status (a proxy's page, for example), its first 200 characters without markup become the message.
     #[must_use]
     pub fn read(code: u16, body: &[u8]) -> Self {
         let status = serde_json::from_slice::<Self>(body).unwrap_or_default();
@@ -78,14 +78,14 @@ impl Status {
         }
     }
 
-    /// Whether the version or the continue token asked for is gone: `410`, by code or by reason (client-go
+    /// Whether the requested version or continue token is gone: `410`, by code or by reason (client-go
     /// `isExpiredError`).
     #[must_use]
     pub fn is_expired(&self) -> bool {
         self.code == 410 || matches!(self.reason.as_str(), "Expired" | "Gone")
     }
 
-    /// Whether the version asked for is newer than the server (client-go `isTooLargeResourceVersionError`).
+    /// Whether the requested version is newer than the server's (client-go `isTooLargeResourceVersionError`).
     #[must_use]
     pub fn is_version_too_large(&self) -> bool {
         let causes = &self.details.causes;
@@ -94,7 +94,7 @@ impl Status {
             || (self.reason == "Timeout" && said.into_iter().any(|said| said.contains("Too large resource version")))
     }
 
-    /// How long the server asks to wait.
+    /// The delay that the server requests (`details.retryAfterSeconds`); `None` where it is zero or absent.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         let seconds = self.details.retry_after_seconds;

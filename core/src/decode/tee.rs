@@ -1,14 +1,16 @@
-//! Reading metadata while a type of the user's is decoded: one pass serves both.
+//! Reads metadata in the same pass that decodes the caller's type.
 //!
-//! [`Tee`] stands between the JSON deserializer and the user's type. It lets everything through, and on the way notes
-//! what [`Metadata`] asks for. `managedFields` does not get through unless it was asked for, and an item of a list
-//! gets the `kind` and `apiVersion` that the list has for it.
+//! [`Tee`] is a deserializer between serde_json and the caller's type. It passes every entry on, and notes those that
+//! [`Metadata`] needs. It drops `managedFields` unless the options keep it. It adds the list's `kind` and `apiVersion` to
+//! an item.
 
 use super::metadata::{Field, Metadata};
 use super::raw;
 use super::text::Text;
+use super::type_meta::TypeMeta;
 use core::fmt;
 use core::marker::PhantomData;
+use serde::Deserialize;
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -20,22 +22,15 @@ pub(super) enum Level {
     Metadata,
 }
 
-/// What an object is, where the object itself does not say so.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Types<'a> {
-    pub(super) kind: &'a str,
-    pub(super) api_version: &'a str,
-}
-
 /// A deserializer that notes metadata on the way.
 pub(super) struct Tee<'a, D> {
     pub(super) inner: D,
     pub(super) level: Level,
-    pub(super) types: Types<'a>,
+    pub(super) types: TypeMeta<'a>,
     pub(super) metadata: &'a mut Metadata,
 }
 
-/// Lets the call through, with a visitor that sees maps first.
+/// Passes the call on, with a visitor that sees maps first.
 macro_rules! watched {
     ($($method:ident($($arg:ident: $type:ty),*)),+ $(,)?) => {
         $(fn $method<V: Visitor<'de>>(self, $($arg: $type,)* visitor: V) -> Result<V::Value, D::Error> {
@@ -45,7 +40,7 @@ macro_rules! watched {
     };
 }
 
-/// Lets the call through as it is: no object looks like this.
+/// Passes the call on as it is: no object has this shape.
 macro_rules! passed_on {
     ($($method:ident($($arg:ident: $type:ty),*)),+ $(,)?) => {
         $(fn $method<V: Visitor<'de>>(self, $($arg: $type,)* visitor: V) -> Result<V::Value, D::Error> {
@@ -58,6 +53,15 @@ impl<'a, 'de, D: Deserializer<'de>> Tee<'a, D> {
     fn watch<V>(self, visitor: V) -> (D, Watching<'a, V>) {
         (self.inner, Watching { visitor, level: self.level, types: self.types, metadata: self.metadata })
     }
+
+    /// Reads an object as text, for [`Raw`](raw::Raw).
+    fn deserialize_raw<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        let text = <&'de RawValue>::deserialize(self.inner)?.get();
+        let first = metadata_only(&mut serde_json::Deserializer::from_str(text), self.metadata);
+        first.map_err(D::Error::custom)?;
+        let text = raw::rewrite(text, self.types, &self.metadata.managed_fields);
+        visitor.visit_string(text.map_err(D::Error::custom)?)
+    }
 }
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tee<'_, D> {
@@ -68,14 +72,14 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tee<'_, D> {
         deserialize_struct(name: &'static str, fields: &'static [&'static str]),
     }
 
-    /// serde_json ignores a value without showing it, so the metadata of an object nobody looks at is read as any value.
+    /// serde_json skips an ignored value without a visitor, so an ignored object is read as any value, for its metadata.
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
         self.deserialize_any(visitor)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
         match (name, self.level) {
-            (raw::TOKEN, Level::Object) => raw::deserialize(self.inner, self.types, self.metadata, visitor),
+            (raw::TOKEN, Level::Object) => self.deserialize_raw(visitor),
             // serde_json's own token must reach serde_json.
             ("$serde_json::private::RawValue", _) => self.inner.deserialize_newtype_struct(name, visitor),
             _ => visitor.visit_newtype_struct(self),
@@ -93,11 +97,11 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tee<'_, D> {
     }
 }
 
-/// The user's visitor, which gets maps through [`TeeMap`].
+/// The caller's visitor, which gets maps through [`TeeMap`].
 struct Watching<'a, V> {
     visitor: V,
     level: Level,
-    types: Types<'a>,
+    types: TypeMeta<'a>,
     metadata: &'a mut Metadata,
 }
 
@@ -163,15 +167,15 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watching<'_, V> {
 struct TeeMap<'a, 'de, A> {
     inner: A,
     level: Level,
-    types: Types<'a>,
+    types: TypeMeta<'a>,
     metadata: &'a mut Metadata,
     given: Given,
-    /// What the value behind the last name is.
+    /// The role of the next value.
     value: Value,
     de: PhantomData<&'de ()>,
 }
 
-/// What the types still have for this object.
+/// Which of the types this object still lacks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Given {
     kind: bool,
@@ -188,11 +192,11 @@ enum Value {
 }
 
 impl<'de, A: MapAccess<'de>> TeeMap<'_, 'de, A> {
-    /// What the value behind `name` is.
+    /// The role of the value of `name`.
     fn classify(&mut self, name: &str) -> Value {
         match (self.level, name) {
             (Level::Object, "metadata") => {
-                // Of two, the last one counts, as in every other reader of JSON.
+                // Of two members the last one counts, as in Go.
                 self.metadata.builder.clear();
                 Value::Metadata
             }
@@ -209,7 +213,7 @@ impl<'de, A: MapAccess<'de>> TeeMap<'_, 'de, A> {
         }
     }
 
-    /// Whether `name` is one that nobody shall see. Servers write it without escapes.
+    /// Returns `name` if the caller's type shall not see its value. Servers write it without escapes.
     fn hides(&self, name: &Text<'de>) -> Option<&'de str> {
         match name {
             Text::Borrowed(name @ "managedFields")
@@ -221,7 +225,7 @@ impl<'de, A: MapAccess<'de>> TeeMap<'_, 'de, A> {
         }
     }
 
-    /// The entries that the object does not have and its list has.
+    /// The entries that the object lacks and its list has.
     fn given_key<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         let name = if core::mem::take(&mut self.given.kind) {
             self.value = Value::Kind;
@@ -270,7 +274,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for TeeMap<'_, 'de, A> {
     }
 }
 
-/// Goes one level deeper, into `metadata`.
+/// Reads the value of `metadata`.
 struct MetadataSeed<'a, S> {
     seed: S,
     metadata: &'a mut Metadata,
@@ -281,12 +285,12 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for MetadataSeed<'_, S> 
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
         let Self { seed, metadata } = self;
-        seed.deserialize(Tee { inner, level: Level::Metadata, types: Types::default(), metadata })
+        seed.deserialize(Tee { inner, level: Level::Metadata, types: TypeMeta::default(), metadata })
     }
 }
 
-/// Reads the metadata of an object and nothing else.
+/// Reads only the metadata of an object.
 pub(super) fn metadata_only<'de, D: Deserializer<'de>>(inner: D, metadata: &mut Metadata) -> Result<(), D::Error> {
-    let tee = Tee { inner, level: Level::Object, types: Types::default(), metadata };
-    serde::Deserialize::deserialize(tee).map(|IgnoredAny| ())
+    let tee = Tee { inner, level: Level::Object, types: TypeMeta::default(), metadata };
+    IgnoredAny::deserialize(tee).map(|_| ())
 }

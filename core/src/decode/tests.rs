@@ -1,9 +1,11 @@
 use super::*;
+use crate::object::Object;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::boxed::Box;
 use std::format;
-use std::string::ToString;
+use std::string::{String, ToString};
 use std::vec::Vec;
 
 const POD: &str = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-1","namespace":"team-0","uid":"u-1",
@@ -130,7 +132,7 @@ fn managed_fields_and_annotations_are_kept_on_request() {
     let keep = DecodeOptions { annotations: true, managed_fields: true, ..DecodeOptions::default() };
     let frame = event("ADDED", POD);
     let event = Decoder::new(keep).watch_event::<Value>(frame.as_bytes()).unwrap();
-    let WatchEvent::Object(Change::Added, object) = event else { panic!("no object") };
+    let WatchEvent::Object(EventType::Added, object) = event else { panic!("no object") };
     assert_eq!(object.meta.annotations().unwrap().collect::<Vec<_>>(), [("note", "n")]);
     assert_eq!(object.value, serde_json::from_str::<Value>(POD).unwrap());
 }
@@ -162,7 +164,7 @@ fn only_the_decoder_makes_raw() {
 fn the_type_of_an_event_may_come_behind_its_object() {
     let frame = format!(r#"{{"object":{POD},"type":"DELETED"}}"#);
     let event = Decoder::default().watch_event::<Value>(frame.as_bytes()).unwrap();
-    assert!(matches!(event, WatchEvent::Object(Change::Deleted, object) if object.meta.uid() == Some("u-1".into())));
+    assert!(matches!(event, WatchEvent::Object(EventType::Deleted, object) if object.meta.uid() == Some("u-1".into())));
 }
 
 #[test]
@@ -203,7 +205,7 @@ fn what_cannot_be_decoded_still_says_which_object_it_was() {
     let frame = event("DELETED", POD);
     let failed = Decoder::default().watch_event::<Strict>(frame.as_bytes()).map(|_| ()).unwrap_err();
     assert_eq!((failed.key, failed.version.as_deref()), (Some("team-0/web-1".into()), Some("7")));
-    assert_eq!(failed.change, Some(Change::Deleted));
+    assert_eq!(failed.event_type, Some(EventType::Deleted));
     assert!(failed.error.contains("replicas"), "{}", failed.error);
 }
 
@@ -317,10 +319,12 @@ fn raw_stays_json_whatever_managed_fields_look_like() {
 #[test]
 fn of_two_objects_in_an_event_the_first_one_counted() {
     let told = |frame: &str| match Decoder::default().watch_event::<Value>(frame.as_bytes()) {
-        Ok(WatchEvent::Object(change, object)) => format!("{change:?} {} {}", object.meta.key(), object.value["n"]),
+        Ok(WatchEvent::Object(event_type, object)) => {
+            format!("{event_type:?} {} {}", object.meta.key(), object.value["n"])
+        }
         Ok(WatchEvent::Bookmark { version, .. }) => format!("bookmark {version}"),
         Ok(WatchEvent::Error(status)) => format!("error {}", status.code),
-        Err(undecodable) => format!("undecodable {:?} {:?}", undecodable.key, undecodable.change),
+        Err(undecodable) => format!("undecodable {:?} {:?}", undecodable.key, undecodable.event_type),
     };
     let [a, b] = ["a", "b"].map(|name| format!(r#"{{"metadata":{{"name":"{name}","resourceVersion":"7"}},"n":1}}"#));
     for (frame, expected) in [

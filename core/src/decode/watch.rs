@@ -1,7 +1,8 @@
 use super::metadata::Metadata;
 use super::status::{Status, lenient};
-use super::tee::{Level, Tee, Types, metadata_only};
+use super::tee::{Level, Tee, metadata_only};
 use super::text::Text;
+use super::type_meta::TypeMeta;
 use alloc::string::String;
 use core::fmt;
 use core::marker::PhantomData;
@@ -9,31 +10,31 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What happened to an object, by a watch event's `type`.
+/// The `type` of a watch event about an object (client-go `watch.EventType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Change {
-    /// It is new, or part of the initial state.
+pub enum EventType {
+    /// `ADDED`: the object is new, or part of the initial state.
     Added,
-    /// It was changed.
+    /// `MODIFIED`: the object was changed.
     Modified,
-    /// It is gone; the event has its last state.
+    /// `DELETED`: the object was deleted; the event has its final state.
     Deleted,
 }
 
-/// A watch event whose object is being decoded into `T`; its metadata goes elsewhere.
+/// A watch event whose object was decoded into `T`. Its metadata is in [`Metadata`].
 pub(super) enum Parsed<T> {
-    Object(Change, T),
+    Object(EventType, T),
     Bookmark,
     Error(Status),
-    /// A `type` that no server has today.
+    /// A `type` that no server sends today.
     Unknown(String),
-    /// `type` or `object` comes twice: read again with [`EventSeed::last`].
+    /// `type` or `object` comes twice: decode again with [`EventSeed::last`].
     Repeated,
 }
 
-/// What the `type` of an event says about its `object`.
+/// The kind of an event's `object`, by its `type`.
 enum Kind {
-    Object(Change),
+    Object(EventType),
     Bookmark,
     Error,
     Unknown(String),
@@ -42,9 +43,9 @@ enum Kind {
 impl Kind {
     fn of(text: &str) -> Self {
         match text {
-            "ADDED" => Self::Object(Change::Added),
-            "MODIFIED" => Self::Object(Change::Modified),
-            "DELETED" => Self::Object(Change::Deleted),
+            "ADDED" => Self::Object(EventType::Added),
+            "MODIFIED" => Self::Object(EventType::Modified),
+            "DELETED" => Self::Object(EventType::Deleted),
             "BOOKMARK" => Self::Bookmark,
             "ERROR" => Self::Error,
             other => Self::Unknown(other.into()),
@@ -52,12 +53,12 @@ impl Kind {
     }
 }
 
-/// Reads `{"type":…,"object":…}`, in either order. Of two members of one name the last one counts, as with Go: which one
-/// that is, only the end of the event tells, so it is read once more then.
+/// Reads `{"type":…,"object":…}`, in either order. Of two members of one name the last one counts, as in Go. Only the
+/// end of the event tells which one that is, so such an event is decoded twice.
 pub(super) struct EventSeed<'a, T> {
     pub(super) metadata: &'a mut Metadata,
-    pub(super) change: &'a mut Option<Change>,
-    /// Decodes the last object by the last type, at the end.
+    pub(super) event_type: &'a mut Option<EventType>,
+    /// Decodes the last object by the last type, at the end of the event.
     pub(super) last: bool,
     pub(super) target: PhantomData<T>,
 }
@@ -88,8 +89,8 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for EventSeed<'_, T> {
                 "type" => {
                     repeated = !self.last && (kind.is_some() || parsed.is_some());
                     kind = Some(Kind::of(map.next_value::<Text<'de>>()?.as_str()));
-                    *self.change = match kind {
-                        Some(Kind::Object(change)) => Some(change),
+                    *self.event_type = match kind {
+                        Some(Kind::Object(event_type)) => Some(event_type),
                         _ => None,
                     };
                 }
@@ -141,9 +142,9 @@ impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for ObjectSeed<'_, T> {
         let Self { kind, metadata, .. } = self;
         metadata.start(matches!(kind, Kind::Bookmark));
         Ok(match kind {
-            Kind::Object(change) => {
-                let tee = Tee { inner, level: Level::Object, types: Types::default(), metadata };
-                Parsed::Object(change, T::deserialize(tee)?)
+            Kind::Object(event_type) => {
+                let tee = Tee { inner, level: Level::Object, types: TypeMeta::default(), metadata };
+                Parsed::Object(event_type, T::deserialize(tee)?)
             }
             Kind::Bookmark => {
                 metadata_only(inner, metadata)?;

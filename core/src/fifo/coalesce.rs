@@ -1,4 +1,4 @@
-//! Coalescing: a consumer that falls behind loses steps, never the end state.
+//! Coalescing: a consumer that falls behind misses intermediate states, never the last one.
 //!
 //! With it a key has at most two deltas: `[X]`, or `[deletion, X]` where the object is there again. A newer state takes
 //! the place of an older one, so the order between keys is that of their first deltas.

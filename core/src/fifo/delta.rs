@@ -1,4 +1,4 @@
-/// What happened to an object.
+/// A change of an object: client-go's `Delta`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delta<V> {
     /// The watch reported the object as new.
@@ -7,8 +7,8 @@ pub enum Delta<V> {
     Updated(V),
     /// The watch reported the deletion; the object is its final state.
     Deleted(V),
-    /// A list no longer has the object. How it ended was missed: this is the last state that was seen of it, which may
-    /// be stale (client-go `DeletedFinalStateUnknown`).
+    /// A list no longer has the object, and its deletion was missed: client-go's `DeletedFinalStateUnknown`. The object is
+    /// in the last state that was received, which may be stale.
     Tombstone(V),
     /// A list has the object; whether it changed is not said.
     Replaced(V),
@@ -53,7 +53,7 @@ impl<V> Delta<V> {
 /// A delta on its way to the consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Popped<V> {
-    /// What happened.
+    /// The change.
     pub delta: Delta<V>,
     /// The delta belongs to the initial list (client-go `isInInitialList`); so does its last one, which completes it.
     pub initial: bool,

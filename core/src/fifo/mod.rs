@@ -1,4 +1,4 @@
-//! The queue between a reflector and a cache: what happened to objects, oldest first.
+//! The queue between a reflector and a cache: changes of objects, oldest first.
 //!
 //! One structure serves both orders. Every delta is a node in the order of arrival, and every node knows the next newer
 //! one of its key, so the front of the queue is always the oldest delta of its key: popping it alone is client-go's
@@ -26,10 +26,10 @@ pub type DeltaFifo<V> = DeltaFifoIn<V, Heap>;
 #[cfg(feature = "fixed")]
 pub type FixedDeltaFifo<V, const N: usize> = DeltaFifoIn<V, crate::storage::Fixed<N>>;
 
-/// In which order deltas leave a [`DeltaFifo`].
+/// The order in which deltas leave a [`DeltaFifo`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// As they arrived, each by itself: client-go's `RealFIFO`, which its informers use.
+    /// By arrival, each delta by itself: client-go's `RealFIFO`, which its informers use.
     #[default]
     Arrival,
     /// Key by key, the key that has waited longest first, with all of its deltas: client-go's `DeltaFIFO`.
@@ -38,11 +38,11 @@ pub enum Order {
 
 /// A queue of deltas; use it as [`DeltaFifo`] or [`FixedDeltaFifo`].
 ///
-/// A list replaces the known state in two steps: its items are staged as they are read, which nobody sees, and the end
-/// of the list commits them, deletions included. A list that breaks off is discarded.
+/// A list replaces the known state in two steps. Its items are staged, invisibly, while they are read. The end of the list
+/// commits them, deletions included. A list that breaks off is discarded.
 ///
-/// In fixed memory the capacity counts deltas, staged ones included, and the `try_…` form of each operation gives back
-/// what does not fit, with nothing changed.
+/// In fixed memory the capacity counts deltas, staged ones included. If an object does not fit, the `try_…` form of an
+/// operation gives it back, and nothing changes.
 ///
 /// ```
 /// use listwatch_core::fifo::{Delta, Order};
@@ -201,8 +201,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     /// Takes the oldest delta; by key, first the others of the key that is being popped, oldest first.
     ///
-    /// `None` while nothing is queued. What is queued when the fifo is closed is still delivered, so `None` from a
-    /// [closed](Self::is_closed) one is the end.
+    /// `None` while no delta is queued. A [closed](Self::is_closed) queue still delivers its deltas; its `None` is the end.
     pub fn pop(&mut self) -> Option<Popped<V>> {
         let slot = self.next()?;
         self.queued.unlink(&mut self.nodes, slot);
@@ -232,7 +231,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.nodes[self.next()?].delta.as_ref()
     }
 
-    /// In which order deltas leave.
+    /// The order in which deltas leave.
     #[must_use]
     pub fn order(&self) -> Order {
         self.order
@@ -286,7 +285,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.queued.is_empty()
     }
 
-    /// Says that nothing more is to come; see [`pop`](Self::pop). What comes nevertheless is queued, as in client-go.
+    /// Marks the end of the input; see [`pop`](Self::pop). A later delta is queued all the same, as in client-go.
     pub fn close(&mut self) {
         self.closed = true;
     }

@@ -31,7 +31,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         Ok(())
     }
 
-    /// Stages a key alone, for an item that could not be decoded: its object is not deleted, and nobody is told of it.
+    /// Stages a key alone, for an item that could not be decoded: its object is not deleted, and no delta reports it.
     ///
     /// # Errors
     /// Where fixed memory is full.

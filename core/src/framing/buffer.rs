@@ -1,6 +1,6 @@
 use alloc::vec::Vec;
 
-/// The bytes of a body that are not consumed yet.
+/// The bytes of a body that were not consumed yet.
 ///
 /// Writing is in two steps, so that a transport can write in place: [`space`](Self::space), then
 /// [`commit`](Self::commit).
@@ -11,13 +11,13 @@ pub(crate) struct Buffer {
     end: usize,
 }
 
-/// How much room there is for a read, at least.
+/// The least room for a read.
 const READ: usize = 16 * 1024;
-/// A buffer that was larger than this for one large frame is given back after it.
+/// A buffer larger than this is freed once it is empty.
 const KEEP: usize = 64 * READ;
 
 impl Buffer {
-    /// Room for more bytes. It stays where it is until it is asked for again.
+    /// Room for more bytes. It stays where it is until the next call.
     pub(crate) fn space(&mut self) -> &mut [u8] {
         if self.start == self.end {
             self.start_over();
@@ -28,12 +28,12 @@ impl Buffer {
         &mut self.bytes[self.end..]
     }
 
-    /// Takes in the first `len` bytes of the room, or all of it.
+    /// Appends the first `len` bytes of the room, or all of it where that is less.
     pub(crate) fn commit(&mut self, len: usize) {
         self.end = self.end.saturating_add(len).min(self.bytes.len());
     }
 
-    /// The bytes that are not consumed.
+    /// The bytes that were not consumed.
     pub(crate) fn filled(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }

@@ -1,17 +1,17 @@
-//! From bytes to frames: the parts of a body that are decoded one by one.
+//! Divides a body into frames, which are decoded one by one.
 
 use super::scan::{Scanner, is_space};
 use core::ops::Range;
 use memchr::memchr;
 
-/// How a body is divided.
+/// How a body is divided into frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// One frame a line: what an API server sends for a watch.
+    /// One frame a line: a watch as an API server sends it.
     Lines,
-    /// One frame a JSON value, however it is laid out: what kubectl prints.
+    /// One frame a JSON value, of any layout: a watch as kubectl prints it.
     Values,
-    /// The items of a list, one by one, and the fields around them.
+    /// One frame an item of a list, and one a field around the items.
     List,
 }
 
@@ -31,17 +31,17 @@ pub enum Frame<'b> {
     },
     /// The list is complete.
     ListEnd,
-    /// A frame was longer than the limit. All of it was skipped; what follows is read as before.
+    /// A frame was longer than the limit and was skipped. The frames behind it follow.
     TooLong,
-    /// The body is not a list, or has `items` twice: nothing more comes out of it.
+    /// The body is no list, or has `items` twice. No other frame follows.
     NotAList,
 }
 
 /// Finds the frames in a body that arrives in pieces.
 ///
-/// It owns no bytes: the caller keeps what has arrived in a buffer, shows all of it each time, and drops from its front
-/// what [`reclaim`](Self::reclaim) allows. No byte is looked at twice. A frame over the limit is skipped instead of
-/// stored, and the body goes on behind it.
+/// It owns no bytes. The caller keeps the bytes in a buffer, passes all of it to each call, and drops as many from its
+/// front as [`reclaim`](Self::reclaim) says. The framer scans each byte once. It skips a frame over the limit without
+/// storing it.
 ///
 /// ```
 /// use listwatch_core::framing::{Frame, Framer, Framing};
@@ -63,13 +63,13 @@ pub struct Framer {
     state: State,
     scanner: Scanner,
     limit: usize,
-    /// Where the unfinished frame begins; before it, everything can go.
+    /// Where the unfinished frame begins. The bytes before it can be dropped.
     start: usize,
-    /// How far the buffer has been looked at.
+    /// How far the buffer has been scanned.
     scanned: usize,
-    /// The unfinished frame is over the limit: its bytes go as they come.
+    /// The unfinished frame is over the limit: its bytes are dropped as they come.
     skipping: bool,
-    /// The list has said what its items are, if only that there are none.
+    /// The list's `items` was seen, perhaps empty or null.
     items_seen: bool,
 }
 
@@ -80,7 +80,7 @@ enum State {
     /// Between values.
     Gap,
     Value,
-    /// A line that is no JSON value, among values.
+    /// A line among values that is no JSON value.
     Stray,
     /// Before the bracket that opens a list.
     ListStart,
@@ -104,7 +104,7 @@ enum State {
 }
 
 impl Framer {
-    /// A framer at the beginning of a body; a frame may have at most `limit` bytes.
+    /// A framer at the beginning of a body, for frames of at most `limit` bytes.
     #[must_use]
     pub fn new(framing: Framing, limit: usize) -> Self {
         let state = match framing {
@@ -115,8 +115,8 @@ impl Framer {
         Self { state, scanner: Scanner::default(), limit, start: 0, scanned: 0, skipping: false, items_seen: false }
     }
 
-    /// The next frame in `buffer`, which holds everything that has arrived and was not reclaimed; `None` when more is
-    /// needed.
+    /// The next frame in `buffer`, which holds every byte that has arrived and was not reclaimed. `None` if the framer
+    /// needs more bytes.
     #[must_use]
     pub fn next_frame<'b>(&mut self, buffer: &'b [u8]) -> Option<Frame<'b>> {
         while self.scanned < buffer.len() {
@@ -145,7 +145,7 @@ impl Framer {
         None
     }
 
-    /// How many bytes at the front of the buffer are not needed any more. The caller drops them before the next call.
+    /// How many bytes at the front of the buffer are no longer needed. The caller drops them before the next call.
     #[must_use]
     pub fn reclaim(&mut self) -> usize {
         let count = core::mem::take(&mut self.start);
@@ -153,7 +153,7 @@ impl Framer {
         count
     }
 
-    /// Whether the body may end here. A line without its end was cut off, and a list has all its brackets.
+    /// Whether the body is complete if it ends here. A line needs its end, a list all its brackets.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         match self.state {
@@ -249,8 +249,8 @@ impl Framer {
         None
     }
 
-    /// A field around the items. Items that are no array but null are none; as anything else they make no list. A field
-    /// over the limit is skipped unread.
+    /// A field around the items. If `items` is null, the list is empty; if it is no array, the body is no list. A field
+    /// over the limit is skipped.
     fn on_field(&mut self, buffer: &[u8], name_end: usize, value: usize) -> Option<Found> {
         let is_items = self.is_items(buffer, name_end);
         let frame = self.on_value(buffer, State::Fields)?;
@@ -266,8 +266,8 @@ impl Framer {
         !self.skipping && &buffer[self.start..self.start + name_end] == b"\"items"
     }
 
-    /// Whether a field is `items` for the second time, or is `items` by escapes only, as no server writes it. Go takes the
-    /// last field of a name, and these frames are taken as they come, so which objects there are is not known.
+    /// Whether a field is a second `items`, or an `items` with escapes, which no server writes. Go takes the last field of
+    /// a name, but these items were already read, so the objects of such a list are unknown.
     fn is_ambiguous(&self, buffer: &[u8], name_end: usize) -> bool {
         if self.skipping {
             return false;

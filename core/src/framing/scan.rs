@@ -1,9 +1,9 @@
-//! Where a JSON value ends, without understanding it.
+//! Finds the end of a JSON value, without decoding it.
 
 use memchr::memchr2;
 
-/// Follows one value through any number of pieces. What is between the brackets is not checked: that is the decoder's
-/// part. Needs none of the bytes it has seen.
+/// Scans one value that arrives in any number of pieces. It needs no earlier bytes. It does not check the text between
+/// the brackets, as the decoder does that.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Scanner {
     depth: u32,
@@ -12,7 +12,7 @@ pub(crate) struct Scanner {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Place {
-    /// Nothing of the value was seen yet.
+    /// Before the value.
     #[default]
     Before,
     /// Between brackets, outside of strings.
@@ -25,7 +25,8 @@ enum Place {
 }
 
 impl Scanner {
-    /// How many of `bytes` belong to the value, if it ends within them; the next call begins a new value.
+    /// How many of `bytes` belong to the value; `None` where it does not end within them. Then the next call scans a new
+    /// value.
     pub(crate) fn end_of_value(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < bytes.len() {

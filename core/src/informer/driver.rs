@@ -1,4 +1,4 @@
-//! The pump between an informer and a transport, for any executor or none.
+//! The driver: an informer and its transport, for any executor or none.
 
 use super::{EventOf, InformerIn};
 use crate::cache::{Cache, Indexer};
@@ -13,44 +13,44 @@ use core::task::{Context, Poll};
 
 /// Connects an [`Informer`](super::Informer) to a [`ListerWatcher`].
 ///
-/// It holds no task, thread or timer. Under an executor, [`poll`](Self::poll) it in a task together with a timer set to
-/// [`poll_timeout`](Self::poll_timeout); without one, call it in a loop with `Waker::noop()` and wait between the
-/// calls; in a test, set `now` to `poll_timeout` instead of waiting.
+/// It has no task, thread or timer. Under an executor, [`poll`](Self::poll) it in a task, together with a timer for
+/// [`poll_timeout`](Self::poll_timeout). Without an executor, poll it in a loop with `Waker::noop()` and wait between the
+/// calls. In a test, set `now` to `poll_timeout` instead of waiting.
 pub struct DriverIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
     informer: InformerIn<D, C>,
     transport: L,
-    /// When the transport said it has more.
+    /// When the transport has more, as it said.
     idle_until: Option<Instant>,
-    /// Whether the transport has nothing but the waker to tell by that it has more.
+    /// Whether only the waker will tell that the transport has more.
     is_pending: bool,
 }
 
 /// A [`DriverIn`] of an [`Informer`](super::Informer) of `T`.
 pub type Driver<T, L, C = Indexer<ObjectHandle<T>>> = DriverIn<Json<T>, L, C>;
 
-/// How many times the transport is asked in one [`DriverIn::poll`], so that others get their turn.
+/// How many reads one [`DriverIn::poll`] makes, so that other tasks get their turn.
 const BUDGET: usize = 64;
 
-/// What came of one [`DriverIn::pump`].
+/// The result of one [`DriverIn::pump`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pumped {
-    /// Something came in, or went out; there may be more.
+    /// The transport brought something. It may have more.
     Progress,
-    /// Nothing to do until the transport wakes its caller, or [`DriverIn::poll_timeout`] has come.
+    /// Nothing to do until the transport wakes its caller, or [`DriverIn::poll_timeout`] is due.
     Waiting,
-    /// Events are to be taken before anything more is read.
+    /// Back-pressure applies: take events first.
     Backpressure,
 }
 
 impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> DriverIn<D, L, C> {
-    /// Connects the two. The informer begins when it is told to; see [`informer_mut`](Self::informer_mut).
+    /// Connects the two. [`InformerIn::start`] starts the informer; see [`informer_mut`](Self::informer_mut).
     #[must_use]
     pub fn new(informer: InformerIn<D, C>, transport: L) -> Self {
         Self { informer, transport, idle_until: None, is_pending: false }
     }
 
-    /// The next event, as far as it can be had at `now`. Pending means that the task of `cx` is woken by the transport,
-    /// and that it is to be polled again when [`poll_timeout`](Self::poll_timeout) has come.
+    /// The next event. If it is pending, the transport wakes the task of `cx`. The caller also polls again when
+    /// [`poll_timeout`](Self::poll_timeout) is due.
     pub fn poll(&mut self, now: Instant, cx: &mut Context<'_>) -> Poll<EventOf<D::Object>> {
         for _ in 0..BUDGET {
             if let Some(event) = self.informer.poll_event() {
@@ -64,7 +64,7 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> DriverIn<D, L, C> {
         Poll::Pending
     }
 
-    /// Carries one piece from the transport to the informer, and its requests back, and takes no event out.
+    /// Passes the informer's actions to the transport, and one piece from the transport to the informer. Takes no event.
     pub fn pump(&mut self, now: Instant, cx: &mut Context<'_>) -> Pumped {
         self.is_pending = false;
         self.informer.handle_timeout(now);
@@ -95,13 +95,13 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> DriverIn<D, L, C> {
         }
     }
 
-    /// When to poll again at the latest.
+    /// When the next poll is due; `None` while only the transport's waker matters.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         earliest(self.informer.poll_timeout(), self.idle_until)
     }
 
-    /// Whether the transport returned [`Poll::Pending`] when it was last asked: it wakes the caller, and names no time.
+    /// Whether the transport's last read returned [`Poll::Pending`], so that only its waker tells when it has more.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.is_pending
@@ -124,7 +124,7 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> DriverIn<D, L, C> {
         &self.transport
     }
 
-    /// The transport, for what it does beside carrying requests.
+    /// The transport, for its own settings.
     pub fn transport_mut(&mut self) -> &mut L {
         &mut self.transport
     }

@@ -3,54 +3,53 @@ use crate::object::ObjectHandle;
 use crate::reflector::FailureReport;
 use crate::storage::Keyed;
 
-/// What an [`Informer`](crate::Informer) of `T` tells.
+/// An event of an [`Informer`](crate::Informer) of `T`: client-go's `OnAdd`, `OnUpdate` and `OnDelete`.
 ///
 /// A clone copies handles, and `T` need not be `Clone`. [`Debug`](core::fmt::Debug) shows an object by its key, uid and
 /// version.
 pub type Event<T> = EventOf<ObjectHandle<T>>;
 
-/// What an [informer](crate::informer::InformerIn) tells of objects whose handle is `V`; use it as [`Event`]. The cache
-/// is as new as the event when it is told.
+/// An event of an [informer](crate::informer::InformerIn) of objects whose handle is `V`; use it as [`Event`]. The cache
+/// has the change before the event is returned.
 ///
 /// Events share their objects with the cache.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum EventOf<V: Keyed> {
-    /// An object is there that was not in the cache.
+    /// An object was added to the cache (client-go `OnAdd`).
     Added {
         /// The object.
         object: V,
-        /// It was there from the start: it is part of the first list.
+        /// Whether it is part of the first list (client-go `isInInitialList`).
         initial: bool,
     },
-    /// An object that was in the cache was reported again, changed or not.
+    /// An object of the cache was reported again, changed or not (client-go `OnUpdate`).
     Updated {
-        /// What the cache had.
+        /// The state that the cache had.
         old: V,
-        /// What it has now.
+        /// The state that the cache has now.
         new: V,
     },
     /// An object was deleted and another one created under its name (client-go reports an update).
     Recreated {
-        /// The one that is gone.
+        /// The deleted object.
         old: V,
-        /// The one that is there now.
+        /// The new object.
         new: V,
     },
-    /// An object is gone from the cache.
+    /// An object was removed from the cache (client-go `OnDelete`).
     Deleted {
-        /// Its final state, or where that was missed, the last one that was seen.
+        /// Its final state; where that was missed, the last known state.
         object: V,
-        /// Whether the deletion was seen; otherwise a list no longer had the object (client-go
+        /// Whether the watch reported the deletion. Otherwise a list no longer had the object (client-go
         /// `DeletedFinalStateUnknown`).
         final_state_known: bool,
     },
-    /// Everything that was there at the start has been told.
+    /// Every object of the first list has been reported (client-go `HasSynced`).
     Synced,
-    /// An object could not be decoded. The cache keeps what it last knew of it, unless this is its
-    /// deletion.
+    /// An object could not be decoded. The cache keeps its last state, unless the object was deleted.
     Undecodable(DecodeError<V::Key>),
-    /// A request failed. The reflector goes on as the reaction says.
+    /// A request failed. The report says how the reflector goes on.
     Failed(FailureReport),
 }
 

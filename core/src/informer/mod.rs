@@ -1,14 +1,16 @@
-//! Reflector, queue and cache as one machine: bytes go in, notifications come out.
+//! The informer: reflector, queue and cache as one machine. Bytes go in, events come out.
 
 mod driver;
 mod event;
 mod progress;
 mod reading;
 mod status;
+mod synced;
 
 pub use driver::{Driver, DriverIn, Pumped};
 pub use event::{Event, EventOf};
 pub use status::InformerStatus;
+pub use synced::{NotSynced, SyncTracker, Synced};
 
 use crate::cache::{Cache, IndexId, Indexer};
 #[cfg(feature = "std")]
@@ -16,7 +18,7 @@ use crate::cache::{Store, StoreWriter};
 use crate::decode::{Decode, DecodeError, DecodeOptions, Json, Versioned};
 use crate::fifo::{Delta, DeltaFifo, Order, Popped};
 use crate::object::ObjectHandle;
-use crate::reflector::{Action, Answer, Input, Phase, Reflector, ReflectorConfig};
+use crate::reflector::{Action, Input, Phase, Reflector, ReflectorConfig, Response};
 use crate::request::{RequestId, Resource};
 use crate::storage::Keyed;
 use crate::time::Instant;
@@ -25,14 +27,14 @@ use core::fmt;
 use progress::Progress;
 use serde::de::DeserializeOwned;
 
-/// Keeps a cache of one resource and tells every change of it.
+/// Keeps a cache of one resource up to date and reports every change of it (client-go `SharedIndexInformer`). Use it as
+/// [`Informer`].
 ///
-/// Bytes that a transport brings go in by [`handle`](Self::handle); what the transport is to do comes out of
-/// [`poll_action`](Self::poll_action), and what happened to the objects out of [`poll_event`](Self::poll_event), which
-/// brings the cache up to date first. A [`Driver`] connects all this to a
+/// [`handle`](Self::handle) takes what a transport brings, and [`poll_action`](Self::poll_action) returns what the
+/// transport shall do. [`poll_event`](Self::poll_event) returns the next change, after it has updated the cache. A [`Driver`] connects all this to a
 /// [`ListerWatcher`](crate::ListerWatcher).
 ///
-/// For each key the events come in the form (Added (Updated | Recreated)* Deleted)*.
+/// The events of each key have the form (Added (Updated | Recreated)* Deleted)*.
 ///
 /// ```
 /// use listwatch_core::decode::MetadataOnly;
@@ -46,7 +48,7 @@ use serde::de::DeserializeOwned;
 /// let now = Instant::ZERO;
 /// informer.start(now);
 ///
-/// // What a transport does: it sends the request, and brings the answer in pieces.
+/// // The transport sends the request and brings the response in pieces.
 /// let Some(Action::Open(id, request)) = informer.poll_action() else { unreachable!() };
 /// assert_eq!(request.to_string(), "/api/v1/pods?limit=500");
 /// informer.handle(now, Incoming::Head { id, head: ResponseHead { status: 200, ..ResponseHead::default() } });
@@ -55,7 +57,7 @@ use serde::de::DeserializeOwned;
 /// informer.handle(now, Incoming::Data { id, len: list.len() });
 /// informer.handle(now, Incoming::End { id });
 ///
-/// // The change is in the cache before it is told; then the informer asks for what comes next.
+/// // The cache has the change before the event is returned. Then the informer watches.
 /// let Some(Event::Added { object, initial: true }) = informer.poll_event() else { unreachable!() };
 /// assert_eq!(informer.cache().get("web-1"), Some(&object));
 /// assert_eq!(informer.poll_event(), Some(Event::Synced));
@@ -68,9 +70,9 @@ use serde::de::DeserializeOwned;
 pub struct InformerIn<D: Decode, C = Indexer<<D as Decode>::Object>> {
     reflector: Reflector,
     decoder: D,
-    /// The request whose answer is read, or was read last.
+    /// The request whose response is read, or was read last.
     id: RequestId,
-    /// The answer to `id` has begun and is with the decoder.
+    /// The response to `id` has begun, and the decoder has it.
     reading: bool,
     fifo: DeltaFifo<D::Object>,
     cache: C,
@@ -78,9 +80,9 @@ pub struct InformerIn<D: Decode, C = Indexer<<D as Decode>::Object>> {
     max_list_bytes: usize,
     queue_bytes: usize,
     progress: Progress,
-    /// The answer is over, but not all of it has been read.
+    /// The response has ended, but its bytes have not all been decoded.
     closing: Option<Result<(), TransportError>>,
-    /// Reading had stopped until events were taken; when that was is not known before the next `now`.
+    /// Back-pressure applied since the last `now`. The next input restarts the deadlines for silence.
     blocked: bool,
     undecodable: Option<DecodeError<KeyOf<D>>>,
     told_synced: bool,
@@ -93,26 +95,26 @@ pub type Informer<T, C = Indexer<ObjectHandle<T>>> = InformerIn<Json<T>, C>;
 /// The type of the keys by which a decoder's objects are found.
 type KeyOf<D> = <<D as Decode>::Object as Keyed>::Key;
 
-/// How an [`Informer`] goes about it.
+/// The configuration of an [`Informer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InformerConfig {
-    /// How the resource is followed.
+    /// Lists, watches, deadlines and retries.
     pub reflector: ReflectorConfig,
-    /// In which order notifications come.
+    /// The order of events.
     pub order: Order,
     /// What decoding keeps, and how large an object may be. [`InformerIn::with_decoder`] does not look at this.
     pub decode: DecodeOptions,
-    /// How many deltas may wait before nothing more is read. A list may be as long as
-    /// [`max_list_bytes`](Self::max_list_bytes) allows.
+    /// How many deltas may be queued before back-pressure applies: 10,000 by default. A list may have more items, as far
+    /// as [`max_list_bytes`](Self::max_list_bytes) allows.
     pub queue_limit: usize,
-    /// How many bytes a list, or the initial events of a watch-list, may be before it is given up as too large: its items
-    /// as they come, and 512 bytes for what is kept beside each. The cache keeps its state then, and nothing is taken for
-    /// deleted. The default of 2 GiB is etcd's default quota for everything that a cluster has.
+    /// How many bytes a list, or the initial events of a watch-list, may have before it is rejected as too large. Each
+    /// item counts with its JSON and 512 bytes for its bookkeeping. The cache keeps its state then, and no deletion is
+    /// inferred. The default of 2 GiB is etcd's default quota for all data of a cluster.
     pub max_list_bytes: usize,
-    /// How many bytes the objects of waiting deltas may take before nothing more is read: 64 MiB by default. The JSON
-    /// that they were decoded from counts ([`Meta::json_len`](crate::Meta::json_len)). The last one read may go beyond
-    /// it, so an object that is larger comes through by itself.
+    /// How many bytes the objects of queued deltas may take before back-pressure applies: 64 MiB by default. The JSON
+    /// that they were decoded from counts ([`Meta::json_len`](crate::Meta::json_len)). The last object may
+    /// exceed the limit, so that an object larger than the limit passes too.
     pub queue_bytes: usize,
 }
 
@@ -130,7 +132,7 @@ impl Default for InformerConfig {
 }
 
 impl<T: DeserializeOwned> InformerIn<Json<T>> {
-    /// An informer of `resource` with a cache for its owner alone, without a lock. It does nothing before
+    /// An informer of `resource` with a cache for its owner alone, without a lock. It sends no request before
     /// [`start`](InformerIn::start).
     #[must_use]
     pub fn new(resource: Resource, config: InformerConfig) -> Self {
@@ -172,7 +174,7 @@ impl<T: DeserializeOwned, C: Cache<ObjectHandle<T>>> InformerIn<Json<T>, C> {
 }
 
 impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
-    /// An informer of `resource` that reads answers with `decoder` and keeps `cache` up to date.
+    /// An informer of `resource` that decodes responses with `decoder` and keeps `cache` up to date.
     #[must_use]
     pub fn with_decoder(resource: Resource, config: InformerConfig, decoder: D, cache: C) -> Self {
         Self {
@@ -194,9 +196,9 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// Seeds the jitter, and the hashes of queue and cache, where [`ReflectorConfig::seed`] is `None`; for runtimes, which
-    /// can draw a seed. Without effect once the informer was started. The hashes of a cache that was made with a seed, or
-    /// is not empty, stay as they are.
+    /// Seeds the jitter, and the hashes of queue and cache, if [`ReflectorConfig::seed`] is `None`. A runtime calls this
+    /// with a random seed before [`start`](Self::start); later calls have no effect. A cache that has a seed, or is not
+    /// empty, keeps its hashes.
     pub fn seed_unless_chosen(&mut self, seed: u64) {
         if self.reflector.seed_unless_chosen(seed) {
             self.fifo = DeltaFifo::with_seed(self.fifo.order(), seed);
@@ -204,31 +206,31 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// Begins to follow the resource.
+    /// Starts to list and watch the resource (client-go `Run`).
     pub fn start(&mut self, now: Instant) {
         self.steer(now, Input::Start);
     }
 
-    /// Ends what is open. What is queued can still be told; the cache stays as it is.
+    /// Aborts the open request. [`poll_event`](Self::poll_event) still returns the queued events; the cache stays.
     pub fn stop(&mut self, now: Instant) {
         self.steer(now, Input::Stop);
         self.reading = false;
         self.closing = None;
     }
 
-    /// Room for the bytes that come next; [`Incoming::Data`] says how many were written to its front.
+    /// Room for the bytes that come next. [`Incoming::Data`] says how many of them the transport has written to its front.
     pub fn space(&mut self) -> &mut [u8] {
         self.decoder.space()
     }
 
-    /// Whether more may be read. Where not, events are to be taken first.
+    /// Whether the transport may read more. If not, back-pressure applies until events are taken.
     #[must_use]
     pub fn wants_input(&self) -> bool {
         let is_full = self.fifo.len() >= self.queue_limit || self.fifo.bytes() >= self.queue_bytes;
         self.undecodable.is_none() && !self.reflector.has_failure() && !is_full
     }
 
-    /// Takes what the transport brought.
+    /// Handles what the transport brought at `now`.
     pub fn handle(&mut self, now: Instant, incoming: Incoming) {
         self.listen(now);
         match incoming {
@@ -237,7 +239,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
                 if self.reading && id == self.id {
                     self.decoder.take(len);
                 }
-                self.answer(now, id, Answer::Data(len));
+                self.answer(now, id, Response::Data(len));
             }
             Incoming::End { id } => self.on_closed(id, Ok(())),
             Incoming::Failed { id, error } => self.on_closed(id, Err(error)),
@@ -246,7 +248,8 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.advance(now);
     }
 
-    /// Lets time pass. To be called when [`poll_timeout`](Self::poll_timeout) has come; earlier and later are allowed.
+    /// Handles the passing of time. Call it when [`poll_timeout`](Self::poll_timeout) is due; early and late calls are
+    /// allowed.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
         self.listen(now);
@@ -255,24 +258,23 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due. Nothing is due while events are to be taken first: who does
-    /// not read cannot say that nothing comes.
+    /// When [`handle_timeout`](Self::handle_timeout) is due. No deadline runs under back-pressure.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.reflector.poll_timeout().filter(|_| self.wants_input() && self.closing.is_none())
     }
 
-    /// What the transport is to do next; to be asked after each input, and after events were taken.
+    /// The next action for the transport. Call it after each input, and after events were taken, until it returns `None`.
     #[must_use]
     pub fn poll_action(&mut self) -> Option<Action> {
         self.reflector.poll_action()
     }
 
-    /// What happened next. The cache has it already.
+    /// The next event. The cache already has its change.
     ///
-    /// A failure, or an object that could not be decoded, is told before the changes that wait.
+    /// A failure, or an object that could not be decoded, comes before the queued changes.
     ///
-    /// If an index function panics over a change, that change stays the next one, and the cache is as it was.
+    /// If an index function panics, its change stays the next one, and the cache is as before.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<EventOf<D::Object>> {
         loop {
@@ -306,33 +308,34 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.cache.write(|cache| cache.remove_index(id));
     }
 
-    /// Whether everything that was there at the start has been told and is in the cache.
+    /// Whether every object of the first list has been reported and is in the cache (client-go `HasSynced`).
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.fifo.has_synced()
     }
 
-    /// What the informer is doing.
+    /// The phase of the reflector.
     #[must_use]
     pub fn phase(&self) -> Phase {
         self.reflector.phase()
     }
 
-    /// The version up to which everything was received; the cache may be behind by what is queued.
+    /// The version up to which every change was received (client-go `LastSyncResourceVersion`). The cache lags by the
+    /// queued changes.
     #[must_use]
     pub fn received_version(&self) -> Option<&str> {
         self.reflector.last_version()
     }
 
-    /// How many deltas wait to be told.
+    /// The number of queued deltas.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.fifo.len()
     }
 
-    /// Whatever is not about one object.
+    /// The next event that is not about a change.
     fn notice(&mut self) -> Option<EventOf<D::Object>> {
-        // Nothing is read while an undecodable object waits to be told, so a failure is the older of the two.
+        // An undecodable object applies back-pressure, so a failure is older than it.
         if let Some(failed) = self.reflector.poll_failure() {
             return Some(EventOf::Failed(failed));
         }
@@ -345,7 +348,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         synced.then_some(EventOf::Synced)
     }
 
-    /// The object as it is held already, if it has not changed: a relist costs memory for what changed only.
+    /// The handle that is held already, if the object has not changed. So a relist costs memory only for changes.
     fn held_or(&self, object: D::Object) -> D::Object {
         self.newest(object.key()).filter(|held| held.is_same_state(&object)).unwrap_or(object)
     }
@@ -355,8 +358,8 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.fifo.newest(key).cloned().or_else(|| self.cache.read(|cache| cache.get(key).cloned()))
     }
 
-    /// Brings the cache up to date with the next delta, which stays queued until that is done. What the cache had comes
-    /// back; `None` if nothing is queued.
+    /// Applies the next delta to the cache; the delta stays queued, so a panic does not lose it. Returns what the cache
+    /// had; `None` if no delta is queued.
     fn apply(&mut self) -> Option<Option<D::Object>> {
         self.fifo.front().map(|delta| self.cache.apply(delta))
     }
@@ -380,7 +383,7 @@ fn indexer<V: Keyed>(seed: Option<u64>) -> Indexer<V> {
     seed.map_or_else(Indexer::new, Indexer::with_seed)
 }
 
-/// What a delta amounts to where the cache had `known`.
+/// The event of a delta, where the cache had `known`.
 fn told<V: Versioned>(popped: Popped<V>, known: Option<V>) -> Option<EventOf<V>> {
     let (final_state_known, initial) = (!matches!(popped.delta, Delta::Tombstone(_)), popped.initial);
     if popped.delta.is_deletion() {

@@ -1,4 +1,4 @@
-//! How far an informer has come, and what it is doing.
+//! The status of an informer, and the version that it has applied.
 
 use super::{InformerIn, InformerStatus};
 use crate::decode::Decode;
@@ -8,20 +8,20 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::task::Poll;
 
-/// How far what was received has been applied.
+/// Which of the received versions has been applied.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
-    /// Items of the list, or initial events, that is being read.
+    /// The number of staged items.
     pub(super) staged: usize,
-    /// What they count against the limit.
+    /// Their bytes, as far as they count against `max_list_bytes`.
     pub(super) staged_bytes: usize,
     applied: Option<Arc<str>>,
-    /// The versions that were received since, oldest first.
+    /// The versions received since, oldest first.
     received: VecDeque<Received>,
 }
 
-/// A version that will have been applied when everything up to an arrival in the queue was taken. What moves the version
-/// and queues nothing, such as a bookmark, shares the arrival of what came before it, so the queue's limit bounds these.
+/// A version that is applied once every delta up to an arrival has been taken. A bookmark queues no delta and shares the
+/// arrival before it, so the queue's limit bounds the number of these.
 #[derive(Clone, Debug)]
 struct Received {
     arrival: u64,
@@ -41,7 +41,7 @@ impl Progress {
         }
     }
 
-    /// `oldest` is the arrival of which not all was taken, if there is one.
+    /// `oldest` is the arrival of the oldest queued delta; `None` where the queue is empty.
     fn apply(&mut self, oldest: Option<u64>) {
         let is_applied = |next: &Received| oldest.is_none_or(|oldest| next.arrival < oldest);
         while self.received.front().is_some_and(is_applied)
@@ -53,7 +53,7 @@ impl Progress {
 }
 
 impl<D: Decode, C> InformerIn<D, C> {
-    /// What the informer is doing at `now`.
+    /// The status at `now`.
     #[must_use]
     pub fn status(&self, now: Instant) -> InformerStatus {
         let elapsed = now.saturating_since(self.reflector.began());
@@ -76,12 +76,12 @@ impl<D: Decode, C> InformerIn<D, C> {
         }
     }
 
-    /// Whether the first state has been told and is in the cache. An error where it cannot be had before somebody helps
-    /// ([`FailureClass::requires_intervention`](crate::reflector::FailureClass::requires_intervention)), or where the informer was stopped before. To be
-    /// asked again whenever events were taken.
+    /// Ready once every object of the first list has been reported and is in the cache (client-go `WaitForCacheSync`).
+    /// Call it again whenever events were taken.
     ///
     /// # Errors
-    /// What the informer is doing instead.
+    /// The status, if the informer was stopped before, or if the failure needs a manual change
+    /// ([`FailureClass::requires_intervention`](crate::reflector::FailureClass::requires_intervention)).
     pub fn poll_synced(&self, now: Instant) -> Poll<Result<(), InformerStatus>> {
         if self.fifo.has_synced() {
             return Poll::Ready(Ok(()));
@@ -93,8 +93,8 @@ impl<D: Decode, C> InformerIn<D, C> {
         }
     }
 
-    /// The version up to which everything was taken by [`poll_event`](Self::poll_event) and is in the cache: that of the
-    /// event that came just before the oldest one which waits, or of a bookmark between the two. When nothing waits, it is
+    /// The version up to which [`poll_event`](Self::poll_event) has returned every change, so that the cache has them. It
+    /// is that of the last event or bookmark before the oldest queued delta. If the queue is empty, it is
     /// [`received_version`](Self::received_version).
     #[must_use]
     pub fn applied_version(&self) -> Option<&str> {
@@ -113,13 +113,13 @@ impl<D: Decode, C> InformerIn<D, C> {
         }
     }
 
-    /// Something was received, and what came of it is queued.
+    /// Notes that a part was received and its deltas were queued.
     pub(super) fn note_received(&mut self) {
         self.progress.receive(self.fifo.arrived(), self.reflector.version());
         self.note_taken();
     }
 
-    /// Something was taken from the queue, if there was something.
+    /// Notes that a delta may have been taken from the queue.
     pub(super) fn note_taken(&mut self) {
         self.progress.apply(self.fifo.oldest());
     }

@@ -1,15 +1,15 @@
-//! What becomes of what comes in: each part of an answer, in its order.
+//! Input: each part of a response goes to the reflector, and to the queue where the reflector says so.
 
 use super::{InformerIn, KeyOf};
 use crate::cache::Cache;
-use crate::decode::{Change, Decode, DecodeError, Ending, Part, Versioned};
-use crate::reflector::{Answer, Failure, Input, Step};
+use crate::decode::{Decode, DecodeError, Ending, EventType, Part, Versioned};
+use crate::reflector::{Failure, Input, Response, Step};
 use crate::request::RequestId;
 use crate::storage::Keyed;
 use crate::time::Instant;
 use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
 
-/// What a staged object costs beside its own bytes: its metadata, its places in queue and cache.
+/// How many bytes a staged object counts besides its own: its metadata and its records in queue and cache.
 const BESIDE: usize = 512;
 
 impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
@@ -18,21 +18,21 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             self.closing = None;
             (self.id, self.reading) = (id, true);
             self.decoder.start(query, head);
-            self.answer(now, id, Answer::Head(head));
+            self.answer(now, id, Response::Head(head));
         }
     }
 
     pub(super) fn on_closed(&mut self, id: RequestId, result: Result<(), TransportError>) {
         if self.reflector.open_query(id).is_some() {
             if self.id != id {
-                // It ended before it began.
+                // The response ended before it began.
                 (self.id, self.reading) = (id, false);
             }
             self.closing = Some(result);
         }
     }
 
-    /// Reads on for as long as there is room for what comes out.
+    /// Decodes what has arrived, until back-pressure applies.
     pub(super) fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         self.read_on();
@@ -54,7 +54,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// The server was not silent while events were to be taken first: nobody listened.
+    /// Restarts the deadlines for silence where back-pressure has ended: the server was not silent, it was not read.
     pub(super) fn listen(&mut self, now: Instant) {
         if self.blocked && self.wants_input() {
             self.blocked = false;
@@ -65,9 +65,9 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     fn on_part(&mut self, part: Part<D::Object>) {
         match part {
             Part::Item(object) => self.on_item(object),
-            Part::Event(change, object) => self.on_event(change, object),
+            Part::Event(event_type, object) => self.on_event(event_type, object),
             Part::Bookmark { version, initial_events_end } => {
-                self.answer(self.now, self.id, Answer::Bookmark { version: &version, initial_events_end });
+                self.answer(self.now, self.id, Response::Bookmark { version: &version, initial_events_end });
             }
             Part::Error(status) => self.on_broken(Failure::StreamError(status.into())),
             Part::Undecodable(undecodable) => self.on_undecodable(undecodable),
@@ -83,22 +83,22 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    fn on_event(&mut self, change: Change, object: D::Object) {
-        match (self.place(object.resource_version(), Some(change)), change) {
-            (Step::Stage, Change::Deleted) => self.fifo.unstage(object.key()),
-            (Step::Stage, Change::Added | Change::Modified) => {
+    fn on_event(&mut self, event_type: EventType, object: D::Object) {
+        match (self.place(object.resource_version(), Some(event_type)), event_type) {
+            (Step::Stage, EventType::Deleted) => self.fifo.unstage(object.key()),
+            (Step::Stage, EventType::Added | EventType::Modified) => {
                 let object = self.held_or(object);
                 self.fifo.restage(object);
                 self.note_staged();
             }
-            (Step::Apply, Change::Added) => self.fifo.add(object),
-            (Step::Apply, Change::Modified) => self.fifo.update(object),
-            (Step::Apply, Change::Deleted) => self.cache.read(|cache| self.fifo.delete(object, cache)),
+            (Step::Apply, EventType::Added) => self.fifo.add(object),
+            (Step::Apply, EventType::Modified) => self.fifo.update(object),
+            (Step::Apply, EventType::Deleted) => self.cache.read(|cache| self.fifo.delete(object, cache)),
             (Step::Nothing | Step::Commit | Step::Discard, _) => {}
         }
     }
 
-    /// Gives a state up that is larger than it may be.
+    /// Rejects a list that is larger than the limit.
     fn note_staged(&mut self) {
         let progress = &mut self.progress;
         progress.staged += 1;
@@ -108,15 +108,15 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// An object that cannot be decoded keeps its last good state, unless it is gone. In a list it counts as present,
-    /// and if it may be any object, no other one is taken for deleted.
+    /// An object that cannot be decoded keeps its last good state, unless it was deleted. In a list it counts as present.
+    /// If its key is unknown too, the list infers no deletion.
     fn on_undecodable(&mut self, undecodable: DecodeError<KeyOf<D>>) {
         let version = undecodable.version.as_deref().unwrap_or_default();
         let step = match &undecodable.key {
-            Some(_) => self.place(version, undecodable.change),
-            None => self.reflector.handle(self.now, Input::Answer(self.id, Answer::Unreadable)),
+            Some(_) => self.place(version, undecodable.event_type),
+            None => self.reflector.handle(self.now, Input::Response(self.id, Response::Unreadable)),
         };
-        let deleted = undecodable.change == Some(Change::Deleted);
+        let deleted = undecodable.event_type == Some(EventType::Deleted);
         match (step, &undecodable.key) {
             (Step::Stage, Some(key)) if deleted => self.fifo.unstage(key),
             (Step::Stage, Some(key)) => self.fifo.stage_present(key),
@@ -136,11 +136,11 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// The answer is of no more use.
+    /// Gives up an unusable response.
     fn on_broken(&mut self, failure: Failure) {
         self.reading = false;
         self.closing = None;
-        self.answer(self.now, self.id, Answer::Broken(failure));
+        self.answer(self.now, self.id, Response::Broken(failure));
     }
 
     fn on_all_read(&mut self) {
@@ -148,28 +148,28 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         let closed = result.map_err(Failure::Transport);
         let ending = core::mem::take(&mut self.reading).then(|| self.decoder.finish());
         let answer = match ending {
-            // A list that has all its brackets is complete, however the connection ended.
+            // A list with all its brackets is complete, however the connection ended.
             Some(Ending::List { resource_version, continue_token }) => {
-                Answer::ListEnd { version: resource_version, continue_token }
+                Response::ListEnd { version: resource_version, continue_token }
             }
-            Some(Ending::TruncatedList) => Answer::Closed(closed.and(Err(Failure::Truncated))),
-            Some(Ending::Watch) => Answer::Closed(closed),
-            Some(Ending::Refusal(status)) => Answer::Closed(Err(Failure::Status(status.into()))),
-            None => Answer::Closed(closed.and_then(|()| Err(no_answer()))),
+            Some(Ending::TruncatedList) => Response::Closed(closed.and(Err(Failure::Truncated))),
+            Some(Ending::Watch) => Response::Closed(closed),
+            Some(Ending::Refusal(status)) => Response::Closed(Err(Failure::Status(status.into()))),
+            None => Response::Closed(closed.and_then(|()| Err(no_answer()))),
         };
-        let step = self.reflector.handle(self.now, Input::Answer(self.id, answer));
+        let step = self.reflector.handle(self.now, Input::Response(self.id, answer));
         self.follow(step);
     }
 
-    /// Asks the reflector where an object of this version belongs.
-    fn place(&mut self, version: &str, change: Option<Change>) -> Step {
-        let object = Answer::Object { version, change };
-        self.reflector.handle(self.now, Input::Answer(self.id, object))
+    /// Asks the reflector whether an object of this version is staged, applied or dropped.
+    fn place(&mut self, version: &str, event_type: Option<EventType>) -> Step {
+        let object = Response::Object { version, event_type };
+        self.reflector.handle(self.now, Input::Response(self.id, object))
     }
 
-    /// Passes on what else comes of an answer.
-    pub(super) fn answer(&mut self, now: Instant, id: RequestId, answer: Answer<'_>) {
-        self.steer(now, Input::Answer(id, answer));
+    /// Passes a part of a response to the reflector.
+    pub(super) fn answer(&mut self, now: Instant, id: RequestId, answer: Response<'_>) {
+        self.steer(now, Input::Response(id, answer));
     }
 
     /// Passes an input to the reflector.
@@ -179,7 +179,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.follow(step);
     }
 
-    /// Does with the staged list what the reflector says.
+    /// Commits or discards the staged list, as the reflector says.
     fn follow(&mut self, step: Step) {
         self.blocked |= !self.wants_input();
         match step {

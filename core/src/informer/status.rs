@@ -1,4 +1,4 @@
-//! What an informer is doing, for people.
+//! The status of an informer, for people.
 
 use crate::reflector::FailureClass;
 use crate::text::Printable;
@@ -7,71 +7,71 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-/// What an [`Informer`](crate::Informer) is doing, as of the moment for which it was asked.
+/// The status of an [`Informer`](crate::Informer) at a moment.
 ///
-/// [`Display`](fmt::Display) says it in one line:
+/// [`Display`](fmt::Display) writes it in one line:
 /// `failing for 3 min: forbidden (status 403), 4 attempts, next in 42 s; nothing listed yet`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InformerStatus {
-    /// It was not started.
+    /// The informer was not started.
     Idle,
-    /// A list is being read.
+    /// The informer reads a list.
     Listing {
-        /// For how long.
+        /// For how long it has been reading.
         elapsed: Duration,
-        /// How many items have come.
+        /// The number of items so far.
         items: usize,
-        /// Whether there is an earlier state in the cache.
+        /// Whether the cache has an earlier state.
         synced: bool,
     },
-    /// The initial events of a watch-list are being read.
+    /// The informer reads the initial events of a watch-list.
     Streaming {
-        /// For how long.
+        /// For how long it has been reading.
         elapsed: Duration,
-        /// How many items have come.
+        /// The number of items so far.
         items: usize,
-        /// Whether there is an earlier state in the cache.
+        /// Whether the cache has an earlier state.
         synced: bool,
     },
-    /// The first state has come whole, but its events were not all taken.
+    /// The first list is complete, but not all of its events were taken.
     Delivering {
-        /// How many changes wait.
+        /// The number of queued changes.
         queued: usize,
     },
     /// The cache follows the server.
     Synced {
-        /// How long ago the last event or bookmark came, or the list.
+        /// The time since the last event, bookmark or list.
         age: Duration,
-        /// Whether that is longer ago than it should be; see
+        /// Whether the next bookmark is overdue; see
         /// [`ReflectorConfig::bookmark_overdue`](crate::reflector::ReflectorConfig::bookmark_overdue).
         overdue: bool,
-        /// The version up to which everything was received.
+        /// The version up to which every change was received.
         received: Option<Arc<str>>,
-        /// The version up to which everything was taken, and is in the cache.
+        /// The version up to which every change was taken and is in the cache.
         applied: Option<Arc<str>>,
     },
     /// Requests fail.
     Failing {
-        /// What kind of failure the last one was.
+        /// The class of the last failure.
         class: FailureClass,
-        /// The HTTP status, where there was one.
+        /// The HTTP status of the last failure, where it has one.
         status: Option<u16>,
-        /// How many attempts in a row have failed.
+        /// How many attempts in a row failed.
         attempts: u32,
-        /// Since when requests have failed.
+        /// For how long requests have failed.
         elapsed: Duration,
-        /// How long it is to the next attempt; `None` while one is being made.
+        /// The time to the next attempt; `None` during an attempt.
         next_try: Option<Duration>,
-        /// Whether there is an earlier state in the cache.
+        /// Whether the cache has an earlier state.
         synced: bool,
     },
-    /// It was stopped.
+    /// The informer was stopped.
     Stopped,
 }
 
 impl InformerStatus {
-    /// Whether the cache has a state, though perhaps not the newest one.
+    /// Whether the cache has a state, which may be an old one.
     #[must_use]
     pub fn is_synced(&self) -> bool {
         match self {
@@ -81,7 +81,7 @@ impl InformerStatus {
         }
     }
 
-    /// The same, as it is so much later if nothing has happened meanwhile.
+    /// The status `by` later, if nothing has happened meanwhile.
     #[must_use]
     pub fn later(mut self, by: Duration) -> Self {
         match &mut self {

@@ -105,3 +105,50 @@ impl<T> fmt::Debug for ObjectHandle<T> {
         self.meta().fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::MetaBuilder;
+    use alloc::format;
+
+    /// Counts its copies.
+    #[derive(Debug, PartialEq)]
+    struct Copies(u32);
+
+    impl Clone for Copies {
+        fn clone(&self) -> Self {
+            Self(self.0 + 1)
+        }
+    }
+
+    fn pod() -> ObjectHandle<Copies> {
+        let mut meta = MetaBuilder::default();
+        meta.set_name("web-1");
+        meta.set_uid("u-1");
+        Object { meta: meta.build().unwrap(), value: Copies(0) }.into()
+    }
+
+    #[test]
+    fn an_object_is_copied_only_where_its_handle_is_shared() {
+        let pod = pod();
+        assert_eq!(pod.clone().into_object().value, Copies(1));
+        assert_eq!(pod.into_object().value, Copies(0));
+    }
+
+    #[test]
+    fn equal_objects_are_equal_and_share_memory_only_where_one_handle_was_cloned() {
+        let one = pod();
+        assert!(one.ptr_eq(&one.clone()));
+        assert!(one == pod() && !one.ptr_eq(&pod()));
+    }
+
+    #[test]
+    fn a_handle_shows_key_uid_and_version_and_leaves_out_what_is_absent() {
+        assert_eq!(format!("{:?}", pod()), r#"Meta { key: "web-1", uid: "u-1", resource_version: "", .. }"#);
+        let mut meta = MetaBuilder::default();
+        meta.set_name("n1");
+        let node = ObjectHandle::from(Object { meta: meta.build().unwrap(), value: () });
+        assert_eq!(format!("{node:?}"), r#"Meta { key: "n1", resource_version: "", .. }"#);
+    }
+}

@@ -21,8 +21,9 @@ pub struct Job {
     pub(super) number: u32,
 }
 
-/// What became of an addition.
+/// The result of an addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Added {
     /// The key is ready for a worker.
     Queued,
@@ -32,53 +33,53 @@ pub enum Added {
     Delayed,
     /// Nothing changed: the key was ready or deferred already, or waits for a moment that counts.
     Merged,
-    /// The key has failed too often and waits for a change: see
+    /// The key has failed too often, and is not retried until it is added: see
     /// [`with_max_retries`](crate::queue::WorkQueueIn::with_max_retries).
     Parked,
     /// Nothing changed: the queue is shutting down.
     Closed,
 }
 
-/// What an addition does to a key that is delayed.
+/// The rule for a delayed key that is added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhileDelayed {
     /// The key is ready at once, and once more when its delay is over, as in client-go.
     #[default]
     RunTwice,
-    /// The key is ready at once, and its delay is cancelled: a change may mend what failed. As in controller-runtime's
-    /// priority queue.
+    /// The key is ready at once, and its delay is cancelled, because the change may repair the failure. As in
+    /// controller-runtime's priority queue.
     Promote,
-    /// A key that backs off, because it was added through the rate limiter, goes on doing so: changes do not make a
-    /// failing key busier. Any other delay is handled as by [`RunTwice`](Self::RunTwice).
+    /// If the rate limiter delays the key, the key waits on, so that changes do not make a failing key busier. Any other
+    /// delay is handled as by [`RunTwice`](Self::RunTwice).
     KeepWaiting,
 }
 
-/// What a drained queue leaves behind, when it is asked.
+/// The keys and additions that a shut-down queue did not hand out.
 ///
-/// The counts are of that moment: [`running`](Self::running) falls, and [`refused`](Self::refused) rises, afterwards.
+/// The counts are of the moment of the call: [`running`](Self::running) falls, and [`refused`](Self::refused) rises, afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drained {
-    /// Keys that were delayed when the queue was shut down. They were dropped.
+    /// Keys that were delayed when the queue was shut down, and were dropped.
     pub delayed: usize,
-    /// Keys that were ready, or deferred, at the deadline. They were dropped.
+    /// Keys that were ready, or deferred, at the deadline, and were dropped.
     pub ready: usize,
-    /// Keys that are with workers now: more than zero only after the deadline, until each worker is done.
+    /// Keys that are with workers now. It is more than zero only after the deadline, until each worker is done.
     ///
-    /// A worker that drops its reconcile at the deadline is done too, so this is 0 once such workers have ended. Which
-    /// reconciles were dropped, the runtime tells: `Workers::ended` in `listwatch-runtime-smol`.
+    /// If a worker drops its reconcile at the deadline, it is done too. `Workers::join` of `listwatch-runtime-smol` names
+    /// the keys of the dropped reconciles.
     pub running: usize,
-    /// Additions that came since the queue was shut down, and were refused.
+    /// Additions that were refused since the queue was shut down.
     pub refused: u64,
 }
 
-/// What a queue has counted since it was made.
+/// The counters of a queue, since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueStats {
     /// Keys that are ready or deferred now: client-go's `workqueue_depth`, which is more than its `Len`.
     pub depth: usize,
-    /// Times that a key became ready or deferred, by its delay's end too: `workqueue_adds_total`.
+    /// The number of times that a key became ready or deferred, also by the end of its delay: `workqueue_adds_total`.
     pub adds: u64,
     /// Additions, ends of delays among them, that changed nothing: [`Added::Merged`].
     pub merged: u64,
@@ -86,6 +87,6 @@ pub struct QueueStats {
     pub retries: u64,
     /// Keys that are parked now.
     pub parked: usize,
-    /// Jobs that ended by a panic: controller-runtime's `controller_runtime_reconcile_panics_total`.
+    /// Panics of jobs, and of the rate limiter while a job was given back: controller-runtime's `controller_runtime_reconcile_panics_total`.
     pub panics: u64,
 }

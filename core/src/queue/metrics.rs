@@ -1,11 +1,11 @@
-//! How long keys wait and are worked on.
+//! The times that keys wait and are worked on.
 
 use crate::storage::sealed::Array;
 use crate::storage::{Mem, Slot};
 use crate::time::Instant;
 use core::time::Duration;
 
-/// What client-go's metrics tell of a queue's times.
+/// The times of a queue, as in client-go's metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueMetrics {
@@ -13,7 +13,7 @@ pub struct QueueMetrics {
     pub latency: Durations,
     /// From handing a key out until it was done: `workqueue_work_duration_seconds`.
     pub work: Durations,
-    /// For how long the keys that are with workers have been there, added up: `workqueue_unfinished_work_seconds`.
+    /// The sum of the times that running keys have been with their workers: `workqueue_unfinished_work_seconds`.
     pub unfinished: Duration,
     /// The longest of these: `workqueue_longest_running_processor_seconds`.
     pub longest_running: Duration,
@@ -23,11 +23,11 @@ pub struct QueueMetrics {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Durations {
-    /// How many there were.
+    /// The number of durations.
     pub count: u64,
     /// Their sum.
     pub total: Duration,
-    /// How many were no longer than each of the [bounds](Self::BOUNDS), and longer than the one before.
+    /// The number of durations up to each of the [bounds](Self::BOUNDS), and above the one before.
     pub buckets: [u64; 12],
 }
 

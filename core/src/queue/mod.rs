@@ -1,9 +1,13 @@
-//! The work queue: which key is worked on next, and never by two workers at once.
+//! The work queue: client-go's `workqueue`, which hands each key to one worker at a time.
+//!
+//! [`WorkQueueIn`] is the machine, a [`Discipline`] its order, and a [`RateLimiter`] its retry policy. An [`Outcome`] tells
+//! it what a worker's result means for the key. [`SharedWorkQueue`](crate::sync::SharedWorkQueue) shares it between tasks.
 
 mod discipline;
 mod job;
 mod limiter;
 mod metrics;
+mod outcome;
 mod record;
 mod work_queue;
 
@@ -13,6 +17,7 @@ pub use limiter::{
     DefaultControllerRateLimiter, ExponentialBackoff, FastSlow, MaxOf, MaxWait, RateLimiter, TokenBucket,
 };
 pub use metrics::{Durations, QueueMetrics};
+pub use outcome::{Finished, Outcome};
 pub use work_queue::WorkQueueIn;
 
 /// A [`WorkQueueIn`] on the heap, which is never full.

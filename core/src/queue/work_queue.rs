@@ -1,4 +1,5 @@
 mod closing;
+mod finish;
 #[cfg(feature = "alloc")]
 mod heap;
 mod priority;
@@ -15,10 +16,10 @@ use core::fmt;
 use core::hash::Hash;
 use core::time::Duration;
 
-/// Keys to be worked on: client-go's `workqueue` with its delaying and its rate-limiting layer, as one machine.
+/// A queue of keys for workers: client-go's `workqueue` with its delaying and its rate-limiting layer, as one machine.
 ///
-/// `WorkQueue<K>` is the one on the heap, `FixedWorkQueue<K, N>` the one with room for `N` keys. Only the heap has
-/// the methods without `try_`.
+/// `WorkQueue<K>` lives on the heap, and `FixedWorkQueue<K, N>` has room for `N` keys. Only the heap has the methods
+/// without `try_`.
 ///
 /// ```text
 ///            add              poll_job               add
@@ -28,21 +29,23 @@ use core::time::Duration;
 ///                    └───────────────────────────────────────────┘
 /// ```
 ///
-/// * A key that is added many times before a worker takes it is handed out once.
-/// * A key is never with two workers. One that is added while a worker has it is ready again, behind all others,
-///   when that worker is done: no change is missed.
-/// * What is ready is handed out first come, first served, unless by [`Lanes`](crate::queue::Lanes).
+/// * If a key is added many times before a worker takes it, it is handed out once.
+/// * A key is never with two workers. If it is added while a worker has it, it is ready again when that worker is done,
+///   behind all other keys. So no change is missed.
+/// * Ready keys are handed out first come, first served, unless by [`Lanes`](crate::queue::Lanes).
 /// * A delayed key is added when its time has come and [`handle_timeout`](Self::handle_timeout) is called. Of two
-///   delays the earlier end counts. Adding the key directly does not end its delay, so it comes out again later.
-/// * [`with_while_delayed`](Self::with_while_delayed) and [`with_max_retries`](Self::with_max_retries) change what
-///   becomes of keys that are delayed or keep failing.
-/// * A shut-down queue takes no additions and forgets its delays; what is ready is still handed out.
+///   delays the earlier end counts. If the key is added directly, its delay goes on, and it comes out again later.
+/// * [`finish`](Self::finish) gives a key back with the outcome of the work on it.
+/// * [`with_while_delayed`](Self::with_while_delayed) changes the rule for delayed keys, and
+///   [`with_max_retries`](Self::with_max_retries) the one for keys that keep failing.
+/// * A queue that is shut down refuses additions and drops its delays. It still hands out its ready keys.
 ///
 /// A key takes memory while it is ready, running, delayed or parked, and while it has failures that were not
 /// [forgotten](Self::forget).
 ///
 /// ```
 /// use core::time::Duration;
+/// use listwatch_core::queue::{Finished, Outcome};
 /// use listwatch_core::{Instant, WorkQueue};
 ///
 /// let mut queue = WorkQueue::<&str>::default();
@@ -53,10 +56,9 @@ use core::time::Duration;
 /// assert_eq!(*queue.key(&job), "team-0/web");
 /// assert!(queue.poll_job().is_none());
 ///
-/// // The work failed: it is tried again in 5 ms.
-/// queue.add_rate_limited(Instant::ZERO, "team-0/web");
-/// queue.done(job);
+/// // If the work failed, it is retried in 5 ms.
 /// let retry = Instant::ZERO + Duration::from_millis(5);
+/// assert_eq!(queue.finish(Instant::ZERO, job, Outcome::Retry), Finished::RetryAt(retry));
 /// assert_eq!(queue.poll_timeout(), Some(retry));
 /// queue.handle_timeout(retry);
 /// assert_eq!(queue.len(), 1);
@@ -67,18 +69,18 @@ pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
     ready: D::Ready<M>,
     delays: Timers<M>,
     limiter: L,
-    /// The latest time that was heard of.
+    /// The latest time that the queue was given.
     now: Instant,
     /// The number of the job that was handed out last.
     job: u32,
     running: usize,
-    /// Those of the running keys that are dirty.
+    /// The number of running keys that are dirty.
     deferred: usize,
     parked: usize,
     while_delayed: WhileDelayed,
     max_retries: u32,
     closing: Closing,
-    /// What was dropped and refused since the queue was shut down.
+    /// The keys that were dropped, and the additions that were refused, since the queue was shut down.
     left: Drained,
     stopwatch: Option<Stopwatch<M>>,
     adds: u64,
@@ -94,8 +96,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
         Self::with_seed(limiter, 0)
     }
 
-    /// An empty queue whose hashes depend on `seed`: keys chosen by someone else cannot be made to collide if the seed
-    /// is secret. No order depends on it.
+    /// An empty queue whose hashes depend on `seed`. If the seed is secret, an adversary cannot choose keys that collide.
+    /// No order depends on it.
     #[must_use]
     pub fn with_seed(limiter: L, seed: u64) -> Self {
         Self::with_discipline(limiter, Fifo, seed)
@@ -103,7 +105,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
 }
 
 impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M, D> {
-    /// An empty queue that hands out what is ready in another order than the first come, first served of
+    /// An empty queue that hands out its ready keys in the order of `discipline`. `seed` is that of
     /// [`with_seed`](WorkQueueIn::with_seed).
     #[must_use]
     pub fn with_discipline(limiter: L, discipline: D, seed: u64) -> Self {
@@ -130,17 +132,18 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         }
     }
 
-    /// Lets an addition of a delayed key do something else than in client-go.
+    /// Chooses the rule for a delayed key that is added. The default is client-go's.
     #[must_use]
     pub fn with_while_delayed(mut self, policy: WhileDelayed) -> Self {
         self.while_delayed = policy;
         self
     }
 
-    /// Tries a key that fails again so many times, and then parks it: it is not tried again until it is added because
-    /// something changed, and its failures are forgotten then. With five retries a key is tried six times, as with
-    /// `maxRetries` in client-go's controllers (`if queue.NumRequeues(key) < maxRetries`), which drop it then; the queue
-    /// of client-go itself, and this one unless told otherwise, retries for ever.
+    /// Retries a failing key so many times, and then parks it. The default is no limit, as in client-go's queue.
+    ///
+    /// A parked key is not retried. When it is added, its failures are forgotten, and it is ready again. With five retries
+    /// a key is tried six times, as by client-go's controllers (`if queue.NumRequeues(key) < maxRetries`), which drop it
+    /// then.
     ///
     /// ```
     /// use listwatch_core::queue::Added;
@@ -160,10 +163,10 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self
     }
 
-    /// Takes the times that [`metrics`](Self::metrics) tells.
+    /// Measures the times of [`metrics`](Self::metrics).
     ///
-    /// A queue reads no clock: an addition or a job happens at the latest `now` that the queue was told, so call
-    /// [`handle_timeout`](Self::handle_timeout) before them, as often as the times are to be exact.
+    /// A queue reads no clock. It stamps an addition or a job with the latest `now` that it was given. For exact times,
+    /// call [`handle_timeout`](Self::handle_timeout) before each.
     ///
     /// ```
     /// use core::time::Duration;
@@ -217,28 +220,18 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.try_add_rate_limited_after(now, key, Duration::ZERO)
     }
 
-    /// As [`try_add_rate_limited`](Self::try_add_rate_limited), but not before `least` is over: the server that the key
-    /// failed at may ask for more patience than the rate limiter has.
+    /// As [`try_add_rate_limited`](Self::try_add_rate_limited), but not before `least` is over, for a server that asks to
+    /// wait (`Retry-After`).
     ///
     /// # Errors
     /// A full queue gives back a key that it does not know; nothing changed.
     pub fn try_add_rate_limited_after(&mut self, now: Instant, key: K, least: Duration) -> Result<Added, M::Full<K>> {
         let (slot, delay) = self.try_count_failure(now, key)?;
-        let added = if self.is_shutting_down() {
-            self.refuse()
-        } else if self.records[slot].failures > self.max_retries {
-            self.park(slot)
-        } else {
-            self.delay(now, slot, delay.max(least), true)
-        };
-        if matches!(added, Added::Merged | Added::Parked | Added::Closed) {
-            self.limiter.give_back();
-        }
-        Ok(added)
+        Ok(self.back_off(slot, delay.max(least)))
     }
 
-    /// Counts a failure of the key and tells how long it should wait, without adding it: the `When` of client-go's
-    /// rate limiters.
+    /// Counts a failure of the key and returns its delay, without adding the key: the `When` of client-go's rate
+    /// limiters.
     ///
     /// # Errors
     /// A full queue gives back a key that it does not know; nothing changed.
@@ -249,20 +242,19 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// Sets the key's failures back to none: client-go's `Forget`. A delay of the key goes on; it is no longer parked.
     pub fn forget(&mut self, key: &K) {
         if let Some(slot) = self.records.find(key) {
-            self.records[slot].failures = 0;
-            self.unpark(slot);
-            self.remove_if_blank(slot);
+            self.forget_slot(slot);
         }
     }
 
-    /// How often the key has failed since it was last forgotten: client-go's `NumRequeues`.
+    /// The number of the key's failures since it was last forgotten: client-go's `NumRequeues`.
     #[must_use]
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.records.find(key).map_or(0, |slot| self.records[slot].failures)
     }
 
-    /// Adds what is due, in the order of the delays' ends; of equal ones, in the order in which they began. At the end
-    /// of a [drain](Self::shut_down_with_drain), drops what is ready.
+    /// Adds the keys whose delay is over, the earliest end first. Equal ends keep the order in which the delays began.
+    ///
+    /// At the deadline of a [drain](Self::shut_down_with_drain), the ready keys are dropped.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
         while let Some(slot) = self.delays.pop_due(&mut self.records, self.now) {
@@ -274,7 +266,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         }
     }
 
-    /// When the next delay, or the time to drain, is over. What is ready is not waited for.
+    /// The next time at which a delay ends or a drain has its deadline. Ready keys have no timeout.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.closing {
@@ -306,37 +298,13 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         &record.expect("a job stays with the queue that it came from").key
     }
 
-    /// Takes a job back: client-go's `Done`. A key that was added since is ready again, behind all others.
-    pub fn done(&mut self, job: Job) {
-        let Job { slot, number } = job;
-        let Some(record) = self.records.get(slot) else { return };
-        let Phase::Running { job, then } = record.phase else { return };
-        if job != number {
-            return;
-        }
-        self.running -= 1;
-        if let Some(stopwatch) = &mut self.stopwatch {
-            stopwatch.done(slot, self.now);
-        }
-        match then {
-            Then::Rest => {
-                self.records[slot].phase = Phase::Idle;
-                self.remove_if_blank(slot);
-            }
-            Then::Again => {
-                self.deferred -= 1;
-                self.push(slot);
-            }
-            Then::Park => self.records[slot].phase = Phase::Parked,
-        }
-    }
-
-    /// Counts a job that ended by a panic, for the [counters](Self::stats). What becomes of the key is up to the caller.
+    /// Counts a panic of a job that is given back without an outcome. [`Outcome::Panicked`](crate::queue::Outcome::Panicked)
+    /// is counted by [`finish`](Self::finish).
     pub fn note_panic(&mut self) {
         self.panics += 1;
     }
 
-    /// How many keys are ready: client-go's `Len`. Neither delayed nor running ones count.
+    /// The number of ready keys: client-go's `Len`. Delayed and running keys do not count.
     #[must_use]
     pub fn len(&self) -> usize {
         D::len(&self.ready)
@@ -356,8 +324,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         QueueStats { depth, adds, merged, retries, parked, panics }
     }
 
-    /// How long keys waited and were worked on until `now`; `None` without [`with_metrics`](Self::with_metrics). It looks
-    /// at each key that the queue knows.
+    /// The times that keys waited and were worked on until `now`; `None` without [`with_metrics`](Self::with_metrics). The
+    /// cost grows with the number of known keys.
     #[must_use]
     pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
         let Stopwatch { latency, work, .. } = self.stopwatch.as_ref()?;
@@ -380,7 +348,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.now = self.now.max(now);
     }
 
-    /// The keys that have failed too often, in no order that means anything; see
+    /// The parked keys, in no particular order; see
     /// [`with_max_retries`](Self::with_max_retries).
     pub fn parked(&self) -> impl Iterator<Item = &K> {
         self.records.iter().filter(|(_, record)| record.is_parked()).map(|(_, record)| &record.key)

@@ -1,8 +1,8 @@
-//! What an answer is good for.
+//! Responses: whether their parts are staged, applied or dropped.
 
 use super::open::Open;
-use super::{Answer, Failure, Reflector, State, Step};
-use crate::decode::Change;
+use super::{Failure, Reflector, Response, State, Step};
+use crate::decode::EventType;
 use crate::object::compare_versions;
 use crate::transport::ResponseHead;
 use alloc::sync::Arc;
@@ -10,33 +10,33 @@ use core::cmp::Ordering;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
-/// How many times in a row the most recent state has to be older than what was seen before, to be believed: then the
-/// server was restored from a backup.
+/// If the most recent state is older than the last one this many times in a row, the reflector accepts it: the server
+/// was restored from a backup.
 const BELIEVED: u32 = 2;
-/// After at most so many watches in a row without a word the whole state is asked for.
+/// After at most this many silent watches in a row, a relist follows.
 const MOST_SILENT: u32 = 16;
 
-/// How far bookmarks are apart that come by the clock: API servers send one a minute. Others come for other reasons, or
-/// were read late.
+/// The time between periodic bookmarks: API servers send one a minute. Outside this range, a bookmark has another cause,
+/// or was read late.
 const USUAL_GAPS: RangeInclusive<Duration> = Duration::from_secs(30)..=Duration::from_secs(120);
 
 impl Reflector {
-    /// Something of the answer to the open request.
-    pub(super) fn on_answer(&mut self, answer: Answer<'_>) -> Step {
+    /// Handles a part of the response to the open request.
+    pub(super) fn on_answer(&mut self, answer: Response<'_>) -> Step {
         let now = self.now;
         if let Some(open) = &mut self.open {
             open.touch(now);
         }
         match answer {
-            Answer::Head(head) => self.on_head(head),
-            Answer::Data(len) => self.on_data(len),
-            Answer::Object { version, change } => self.on_object(version, change),
-            Answer::Unreadable => self.on_unreadable(),
-            Answer::ListEnd { version, continue_token } => self.on_list_end(version, continue_token),
-            Answer::Bookmark { version, initial_events_end } => self.on_bookmark(version, initial_events_end),
-            Answer::Closed(Ok(())) => self.on_end(),
-            Answer::Closed(Err(failure)) => self.on_closed(failure),
-            Answer::Broken(failure) => self.on_broken(failure),
+            Response::Head(head) => self.on_head(head),
+            Response::Data(len) => self.on_data(len),
+            Response::Object { version, event_type } => self.on_object(version, event_type),
+            Response::Unreadable => self.on_unreadable(),
+            Response::ListEnd { version, continue_token } => self.on_list_end(version, continue_token),
+            Response::Bookmark { version, initial_events_end } => self.on_bookmark(version, initial_events_end),
+            Response::Closed(Ok(())) => self.on_end(),
+            Response::Closed(Err(failure)) => self.on_closed(failure),
+            Response::Broken(failure) => self.on_broken(failure),
         }
     }
 
@@ -48,7 +48,7 @@ impl Reflector {
         Step::Nothing
     }
 
-    /// What a status that is no success means comes with the end of its body.
+    /// A refusal is handled at the end of its body, which holds the reason.
     fn on_head(&mut self, head: &ResponseHead) -> Step {
         let (now, watching) = (self.now, self.state == State::Watching);
         self.delays.note_answer(now);
@@ -60,13 +60,13 @@ impl Reflector {
         Step::Nothing
     }
 
-    fn on_object(&mut self, version: &str, change: Option<Change>) -> Step {
+    fn on_object(&mut self, version: &str, event_type: Option<EventType>) -> Step {
         match self.state {
             State::Listing { .. } | State::WatchListing => self.on_item(),
             State::Watching => {
                 self.hear();
                 // A watch from no version begins with the objects as they are, in no order (F5).
-                if self.version.is_some() || change != Some(Change::Added) {
+                if self.version.is_some() || event_type != Some(EventType::Added) {
                     self.accept(version);
                 }
                 Step::Apply
@@ -75,8 +75,8 @@ impl Reflector {
         }
     }
 
-    /// What it said is missing, a deletion perhaps. The whole state tells, once this watch is over, or the one that
-    /// follows the list.
+    /// A change may be missing, for example a deletion. A relist finds it after this watch, or after the watch that
+    /// follows this list.
     fn on_unreadable(&mut self) -> Step {
         self.relist.doubtful |= matches!(self.state, State::Listing { .. });
         if let Some(open) = &mut self.open {
@@ -164,7 +164,7 @@ impl Reflector {
         }
     }
 
-    /// What is wrong with a watch that ended as it should.
+    /// Why a watch that ended properly counts as failed.
     fn ended_badly(&mut self, open: &Open) -> Option<Failure> {
         if open.doubtful {
             return Some(Failure::Unreadable);
@@ -175,14 +175,14 @@ impl Reflector {
         if open.proven || !self.is_overdue(self.now) {
             return None;
         }
-        // A server that is merely quiet is asked less and less often, but never left for good.
+        // A quiet server gets a relist less and less often, but at least after every `MOST_SILENT`th watch.
         self.silent = self.silent.saturating_add(1);
         let asked = self.silent.is_power_of_two() || self.silent.is_multiple_of(MOST_SILENT);
         asked.then_some(Failure::Silent)
     }
 
-    /// Why a whole state of this version is not believed: it is older than what was seen before. The cache does not go
-    /// back because a replica lags; but if the most recent state is older, and the next time still, it is the truth.
+    /// Rejects a list of a version that is older than the last one, so that a lagging replica cannot turn the cache back.
+    /// If the most recent state is older twice in a row, it is accepted.
     fn back_in_time(&mut self, version: &str) -> Option<Failure> {
         let last = self.version.clone()?;
         if compare_versions(version, &last) != Ok(Ordering::Less) {
@@ -192,7 +192,7 @@ impl Reflector {
         (self.relist.older < BELIEVED).then(|| Failure::BackInTime { version: version.into(), last })
     }
 
-    /// The whole state is there.
+    /// A list, or the initial events, are complete.
     fn complete(&mut self, version: &str) {
         self.version = None;
         self.accept(version);
@@ -204,7 +204,7 @@ impl Reflector {
         (self.relist.most_recent, self.relist.older) = (false, 0);
     }
 
-    /// A watch brought something.
+    /// A watch brought an event or a bookmark.
     fn hear(&mut self) {
         self.heard = self.now;
         self.silent = 0;
@@ -213,7 +213,7 @@ impl Reflector {
         }
     }
 
-    /// Two bookmarks of one watch say how often this server sends them.
+    /// Measures the time between two bookmarks of one watch.
     fn note_bookmark(&mut self) {
         let now = self.now;
         let last = self.open.as_mut().and_then(|open| open.bookmark.replace(now));

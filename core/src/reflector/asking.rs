@@ -1,4 +1,4 @@
-//! What is asked for.
+//! The requests of a reflector.
 
 use super::open::Open;
 use super::{Consistency, Pages, Reflector, State};
@@ -6,11 +6,11 @@ use crate::request::{Request, RequestId, Verb};
 use alloc::sync::Arc;
 use core::time::Duration;
 
-/// The shortest timeout that is asked for: servers count in seconds.
+/// The shortest requested timeout: servers count in seconds.
 const SECOND: Duration = Duration::from_secs(1);
 /// The longest one: servers count in nanoseconds, with 63 bits.
 const LONGEST: Duration = Duration::from_secs(u32::MAX as u64);
-/// The version of whatever a server has at hand.
+/// The version by which a server answers from its watch cache.
 const ANY: &str = "0";
 
 impl Reflector {
@@ -54,7 +54,7 @@ impl Reflector {
         self.open = request.map(|request| Open::new(RequestId(self.last_id), request, self.now, timeout));
     }
 
-    /// The request that the state stands for.
+    /// The request of the current state.
     fn verb(&self, timeout: Option<Duration>) -> Option<Verb> {
         match &self.state {
             // A continue token fixes the version by itself.
@@ -78,7 +78,7 @@ impl Reflector {
         }
     }
 
-    /// What a whole state must not be older than; `None` for the most recent one.
+    /// The minimum version of a list or watch-list; `None` for the most recent state.
     pub(super) fn asked_version(&self) -> Option<Arc<str>> {
         match self.config.consistency {
             _ if self.relist.most_recent => None,
@@ -95,7 +95,7 @@ impl Reflector {
         self.config.page_size.filter(|_| !from_memory || self.relist.paginated)
     }
 
-    /// Gives the open request up; the transport is told if it has it.
+    /// Drops the open request, and aborts it if the transport has it.
     pub(super) fn abandon(&mut self) -> Option<Open> {
         let open = self.open.take()?;
         self.abandoned = Some(open.id).filter(|_| open.sent).or(self.abandoned);

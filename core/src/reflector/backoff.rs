@@ -1,33 +1,33 @@
-use super::{During, Failure, Pace, Reaction, ReactionRow};
+use super::{BackoffKind, Failure, Operation, Reaction, RetryRule};
 use crate::random::Random;
 use crate::time::Instant;
 use crate::transport::ResponseHead;
 use core::time::Duration;
 
-/// How long to wait between attempts.
+/// The delays between attempts.
 ///
-/// *A server that refuses* is asked after `first`·2ⁿ to twice that, as client-go does, where `first`·2ⁿ is at most
-/// `most`. The third delay comes four times: an API server that has just started refuses requests for some seconds.
-/// With the defaults no delay that begins within the first 15.2 s is longer than 6.4 s. In the end a client asks 80 times an
-/// hour.
+/// *A server that refuses requests* gets the next one after `initial`·2ⁿ to twice that, as client-go does, where `initial`·2ⁿ is at most
+/// `max`. The third delay comes four times: an API server that has just started refuses requests for some seconds.
+/// With the defaults, no delay that begins within the first 15.2 s is longer than 6.4 s. In the end, a client sends 80
+/// requests an hour.
 ///
-/// *A server that does not answer at all* is probed every `probe` to 9/8 of it. After twelve probes the distance is 3/2
+/// *A server that does not respond* is probed every `probe` to 9/8 of it. After twelve probes the distance is 3/2
 /// to 15/8 of it. The first probe comes after 1/4 to 5/4 of `probe`, which spreads clients that lost their server
 /// together. With the defaults a probe is made every 4 to 4.5 s for a minute, and every 6 to 7.5 s then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The first delay after a refusal.
-    pub first: Duration,
+    pub initial: Duration,
     /// The longest delay after a refusal, before jitter.
-    pub most: Duration,
+    pub max: Duration,
     /// The least time between two probes of a server that does not answer.
     pub probe: Duration,
 }
 
 impl Default for Backoff {
-    /// client-go's after refusals: from 800 ms, doubled, up to 30 s. A probe every 4 s at most.
+    /// After refusals client-go's delays: from 800 ms, doubled, up to 30 s. A probe every 4 s at most.
     fn default() -> Self {
-        Self { first: Duration::from_millis(800), most: Duration::from_secs(30), probe: Duration::from_secs(4) }
+        Self { initial: Duration::from_millis(800), max: Duration::from_secs(30), probe: Duration::from_secs(4) }
     }
 }
 
@@ -49,18 +49,18 @@ pub(super) enum Cause {
 }
 
 impl Cause {
-    /// The cause of a delay at this pace, after a request that was answered or not, and whose watch was healthy or not.
-    pub(super) fn of(pace: Pace, reaction: Reaction, answered: bool, healthy: bool) -> Self {
-        match (pace, reaction) {
-            (Pace::Probing, _) if !answered => Self::Unanswered,
-            (Pace::Probing, Reaction::Rewatch) if healthy => Self::Broken,
+    /// The cause of a delay at this backoff, after a request that was answered or not, and whose watch was healthy or not.
+    pub(super) fn of(backoff: BackoffKind, reaction: Reaction, answered: bool, healthy: bool) -> Self {
+        match (backoff, reaction) {
+            (BackoffKind::Probe, _) if !answered => Self::Unanswered,
+            (BackoffKind::Probe, Reaction::Rewatch) if healthy => Self::Broken,
             (_, Reaction::Relist) if healthy => Self::Relist,
             _ => Self::Refused,
         }
     }
 }
 
-/// What a delay depends on, beside those before it.
+/// The inputs of a delay besides the earlier delays.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     pub(super) cause: Cause,
@@ -70,7 +70,7 @@ pub(super) struct Wait {
     pub(super) spread: Duration,
 }
 
-/// Time passes between two attempts, whatever the configuration says.
+/// The least delay, whatever the configuration is: without one, a failing server would make a busy loop.
 const LEAST: Duration = Duration::from_millis(1);
 /// The exponents of the first delays after refusals; those after them go on to grow.
 const EXPONENTS: [u32; 6] = [0, 1, 2, 2, 2, 2];
@@ -89,10 +89,9 @@ const RELISTS_APART: Duration = Duration::from_secs(120);
 /// So many interruptions in a row, and so many 410s after them, cost no more than the spread: those of a rolling upgrade.
 const FORGIVEN: u32 = 6;
 
-/// The delays of one client. A [`Reflector`](crate::Reflector) waits by them; another client that asks until it is
-/// answered can do so too.
+/// The delays of one client. A [`Reflector`](crate::Reflector) waits by them, and any other client that retries can.
 ///
-/// Each cause has a count of its own, so that none lengthens the delays of another one.
+/// Each cause has its own count, so no cause lengthens the delays of another.
 ///
 /// ```
 /// use core::time::Duration;
@@ -134,18 +133,18 @@ impl RetryDelays {
         }
     }
 
-    /// The delay after a request that failed at `now`: that of a reflector whose list failed so. It is at least
-    /// `retry_after`, for which the server asked, or an hour.
+    /// The delay after a request that failed at `now`: that of a reflector after such a failure of a list. It is at least
+    /// `retry_after`, the delay that the server requested, of which at most an hour counts.
     pub fn after(&mut self, now: Instant, failure: &Failure, retry_after: Duration) -> Duration {
-        let (row, answered) = (ReactionRow::of(During::List, failure.class()), failure.is_answer());
+        let (row, answered) = (RetryRule::of(Operation::List, failure.class()), failure.is_answer());
         if answered {
             self.note_answer(now);
         }
-        let cause = Cause::of(row.pace, row.reaction, answered, false);
+        let cause = Cause::of(row.backoff, row.reaction, answered, false);
         self.next(now, Wait { cause, asked: retry_after, spread: Duration::ZERO })
     }
 
-    /// Begins the jitter anew.
+    /// Restarts the jitter with a new seed.
     pub(super) fn reseed(&mut self, seed: u64) {
         self.random = Random::new(seed);
     }
@@ -264,7 +263,7 @@ impl Backoff {
     fn after(&self, delays: u32) -> Duration {
         let more = |delays: u32| delays - EXPONENTS.len() as u32 + 3;
         let exponent = EXPONENTS.get(delays as usize).copied().unwrap_or_else(|| more(delays));
-        self.first.saturating_mul(1_u32.checked_shl(exponent).unwrap_or(u32::MAX)).min(self.most)
+        self.initial.saturating_mul(1_u32.checked_shl(exponent).unwrap_or(u32::MAX)).min(self.max)
     }
 }
 
@@ -286,7 +285,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// Asserts that delays of this cause lie between `first`·2ⁿ and twice that, for these exponents.
+    /// Asserts that delays of this cause lie between `initial`·2ⁿ and twice that, for these exponents.
     fn assert_grows(delays: &mut RetryDelays, cause: Cause) {
         for exponent in [0, 1, 2, 2, 2, 2, 3, 4, 5, 6, 7].map(|exponent| 1 << exponent) {
             let base = (millis(800) * exponent).min(30 * SECOND);
@@ -381,7 +380,7 @@ mod tests {
         }
     }
 
-    /// `Backoff { most: Duration::MAX }` panicked on a 403.
+    /// `Backoff { max: Duration::MAX }` panicked on a 403.
     #[test]
     fn durations_without_a_limit_overflowed() {
         let extremes = [Duration::ZERO, Duration::from_nanos(1), Duration::MAX];
@@ -390,7 +389,7 @@ mod tests {
             .flat_map(|first| extremes.map(|most| (*first, most)))
             .flat_map(|(first, most)| extremes.map(|probe| (first, most, probe)))
         {
-            let mut delays = RetryDelays::new(Backoff { first, most, probe }, 1);
+            let mut delays = RetryDelays::new(Backoff { initial: first, max: most, probe }, 1);
             for cause in [Cause::Broken, Cause::Refused, Cause::Relist, Cause::Unanswered].repeat(20) {
                 for (asked, spread) in extremes.iter().zip(extremes.iter().rev()) {
                     let delay = delays.next(Instant::ZERO, Wait { cause, asked: *asked, spread: *spread });

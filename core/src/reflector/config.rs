@@ -1,37 +1,38 @@
 use super::Backoff;
 use core::time::Duration;
 
-/// How a [`Reflector`](crate::Reflector) goes about it.
+/// The configuration of a [`Reflector`](crate::Reflector).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReflectorConfig {
-    /// How new the state has to be that a server answers with.
+    /// How recent a state the server must return.
     pub consistency: Consistency,
-    /// How many objects a page of a list has at most; `None` for no pages. client-go's is 500. A list that is not to be
-    /// older than a version has no pages, as with client-go: so a server can answer it from memory.
+    /// How many objects a page of a list has at most; `None` for no pages. The default is client-go's: 500. A list with
+    /// a minimum version has no pages, as in client-go, so that a server can answer it from its watch cache.
     pub page_size: Option<u32>,
-    /// Whether the initial state is asked for as a stream first (watch-list), with a list where the server refuses.
+    /// Whether the state is requested by a watch-list first (`sendInitialEvents`). If the server refuses, a list follows.
     pub watch_list: bool,
-    /// Between which durations the time is drawn after which a watch is ended by the server, in whole seconds and at
-    /// least one; `None` to leave it to the server. client-go's are five and ten minutes.
+    /// The least and the greatest `timeoutSeconds` of a watch. The reflector draws one between them, in whole seconds and
+    /// at least one. `None` leaves the timeout to the server. The default is client-go's: five to ten minutes.
     ///
     /// With `None`, the reflector sets no limit for a silent watch before two bookmarks have come. A half-open
     /// connection is then detected by the transport alone. [`bookmark_overdue`](Self::bookmark_overdue) only changes
     /// the status. client-go uses HTTP/2 pings (30 s of silence, 15 s for the answer).
     pub watch_timeout: Option<(Duration, Duration)>,
-    /// How much longer than its timeout, or than its last byte, a watch may live before it is given up.
+    /// For how long after its timeout, or after its last byte, a watch may stay open before the reflector aborts it.
     pub watch_margin: Duration,
-    /// For how long a list, the initial events of a watch-list, or a server that was asked for anything, may be silent
-    /// before it is given up; `None` for ever.
+    /// For how long a request without a response, a list, or the initial events of a watch-list may bring nothing before
+    /// the reflector aborts it; `None` for no limit.
     pub answer_timeout: Option<Duration>,
-    /// How many bytes of a list, of initial events, or of a refusal have to come within five `answer_timeout`s, unless
-    /// it ends before. 0 sets no limit. The default is 64 KiB, with the default timeout 218 bytes a second: an object
-    /// of 1.5 MB may take two hours, and a list at a byte a second is given up after five minutes.
+    /// How many bytes of a list, of initial events, or of a refusal must arrive within five `answer_timeout`s, unless it
+    /// ends before. 0 sets no limit. The default is 64 KiB: with the default timeout, 218 bytes a second. An object of
+    /// 1.5 MB may take two hours. A list at a byte a second is aborted after five minutes.
     pub min_list_progress: usize,
-    /// How many pages a list may have before it is given up as too large. The default of 10,000 pages of 500 objects each
+    /// How many pages a list may have before the reflector rejects it as too large. The default of 10,000 pages of 500 objects each
     /// is more than an API server holds.
     pub max_pages: u32,
-    /// For how long a watch may bring neither event nor bookmark before its version counts as overdue; `None` for ever.
+    /// For how long a watch may bring neither event nor bookmark before its version counts as overdue; `None` for no
+    /// limit.
     /// Servers that send bookmarks send one a minute. Once two have come about a minute apart, a limit applies: two and
     /// a half times their distance, or this long. A watch that brings nothing for that time is made again, because its
     /// connection may be half open. Otherwise an overdue watch goes on, and the status shows it. If such a watch ends
@@ -40,26 +41,27 @@ pub struct ReflectorConfig {
     pub bookmark_overdue: Option<Duration>,
     /// The delays after failures.
     pub backoff: Backoff,
-    /// The time over which clients spread that lost a healthy watch at the same moment. Clients with the same
-    /// `Retry-After` spread over it too, or over a quarter of that where it is longer. Zero for a client that has no
-    /// company.
+    /// Over how much time clients spread their requests after they lost a healthy watch at the same moment. Clients with
+    /// the same `Retry-After` spread over it too, or over a quarter of that header's time where it is longer. Zero suits
+    /// a client that is the only one.
     pub reconnect_jitter: Duration,
-    /// Where the jitter and the hashes begin. `None` leaves it to the program that drives the informer: a runtime draws
-    /// it from the system ([`Informer::seed_unless_chosen`](crate::Informer::seed_unless_chosen)). Informers with the
-    /// same seed would end their watches, and return after an outage, at the same moment. Where nobody draws one, it is
-    /// 0.
+    /// The seed of jitter and hashes. If it is `None`, the runtime draws one from the system
+    /// ([`Informer::seed_unless_chosen`](crate::Informer::seed_unless_chosen)). Informers with the
+    /// same seed would end their watches, and return after an outage, at the same moment. Without a
+    /// runtime, it is 0.
     pub seed: Option<u64>,
 }
 
-/// How new the state has to be that a server answers a list or a watch-list with.
+/// How recent a state the server must return for a list or a watch-list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Consistency {
-    /// At first, whatever the server has at hand (`resourceVersion=0`), as with client-go: the cheapest, but after a
-    /// restart of the client it may be older than what was seen before. Then as [`NotOlderThan`](Self::NotOlderThan).
+    /// First any state in the server's watch cache (`resourceVersion=0`), as in client-go. This is the cheapest request.
+    /// After a restart of the client the state may be older than the one before. Then as [`NotOlderThan`](Self::NotOlderThan).
     Any,
-    /// At first, the most recent state; then nothing older than what was seen (`resourceVersionMatch=NotOlderThan`),
-    /// which a server can answer from memory. Where it cannot, because the version is gone or is not there yet, the most
-    /// recent state once.
+    /// First the most recent state, then no state older than the last version (`resourceVersionMatch=NotOlderThan`),
+    /// which a server can answer from its watch cache. If that version is gone or not there yet, the most recent state
+    /// once.
     #[default]
     NotOlderThan,
     /// Always the most recent state.

@@ -1,17 +1,18 @@
-//! What becomes of a request that failed, or ended.
+//! Requests that failed or ended.
 
 use super::backoff::{Cause, Wait};
 use super::open::Open;
 use super::table::REFUSED_WATCHES;
 use super::{
-    During, Failure, FailureClass, FailureReport, Outage, Pace, Reaction, ReactionRow, Reflector, State, Step, Then,
+    BackoffKind, Failure, FailureClass, FailureReport, Operation, Outage, Reaction, Reflector, RetryRule, State, Step,
+    Then,
 };
 use core::time::Duration;
 
-/// How far watches are apart, from begin to begin, that end well but after moments only.
+/// The least time between the starts of two watches that end properly but within moments.
 const APART: Duration = Duration::from_secs(30);
 
-/// Of so many watch-lists and refusals in a row of a server that refuses watches, one is followed by a watch.
+/// If a server refuses watches, one watch follows after this many watch-lists and refusals in a row.
 const TRIED: u32 = 8;
 
 impl Reflector {
@@ -25,46 +26,46 @@ impl Reflector {
         self.on_failure(failure, open)
     }
 
-    /// Every failure comes here, with the request that was open.
+    /// Handles every failure, with the request that was open.
     pub(super) fn on_failure(&mut self, failure: Failure, open: Option<Open>) -> Step {
-        let (Some(during), Some(open)) = (self.during(), open) else { return Step::Nothing };
+        let (Some(operation), Some(open)) = (self.operation(), open) else { return Step::Nothing };
         let step = self.discard();
         let doubtful = open.doubtful;
         let class = if doubtful { FailureClass::Unreadable } else { failure.class() };
-        let row = ReactionRow::of(during, class);
+        let row = RetryRule::of(operation, class);
         let answered = failure.is_answer() || open.answered;
         let healthy = self.note_health(&open, answered);
-        let (reaction, pace) = row.after(self.times(during, row));
-        self.count(during, reaction, row, class);
+        let (reaction, backoff) = row.after(self.times(operation, row));
+        self.count(operation, reaction, row, class);
         self.relist.most_recent |= row.most_recent;
         let asked = open.retry_after.max(failure.retry_after()).unwrap_or_default();
-        let cause = match Cause::of(pace, reaction, answered, healthy) {
-            Cause::Refused => self.cause_of_refusal(&open, class, reaction, pace),
+        let cause = match Cause::of(backoff, reaction, answered, healthy) {
+            Cause::Refused => self.cause_of_refusal(&open, class, reaction, backoff),
             cause => cause,
         };
-        self.interrupted |= pace == Pace::Probing;
-        self.react(reaction, pace, cause, asked);
+        self.interrupted |= backoff == BackoffKind::Probe;
+        self.react(reaction, backoff, cause, asked);
         let mut retry_in = Duration::ZERO;
         if let State::Waiting { until, .. } = self.state {
             retry_in = until.saturating_since(self.now);
             self.outage = Some(Outage::with(self.outage, &failure, self.now));
         }
         let attempts = self.outage.map_or(0, |outage| outage.attempts);
-        self.report = Some(FailureReport { during, request: open.request, failure, reaction, attempts, retry_in });
+        self.report = Some(FailureReport { operation, request: open.request, failure, reaction, attempts, retry_in });
         step
     }
 
     /// What a refusal counts as. The break of a watch is none, nor is a 410 where the watch before was interrupted.
-    fn cause_of_refusal(&self, open: &Open, class: FailureClass, reaction: Reaction, pace: Pace) -> Cause {
+    fn cause_of_refusal(&self, open: &Open, class: FailureClass, reaction: Reaction, backoff: BackoffKind) -> Cause {
         match reaction {
-            Reaction::Rewatch if pace == Pace::Probing && open.has_watched(self.now) => Cause::Interrupted,
+            Reaction::Rewatch if backoff == BackoffKind::Probe && open.has_watched(self.now) => Cause::Interrupted,
             Reaction::Relist if self.interrupted && class == FailureClass::Expired => Cause::Forgotten,
             _ => Cause::Refused,
         }
     }
 
-    /// A watch that ended as it should goes on: at once, or where watches end after moments only, as often as those
-    /// that fail. Where a server ends a watch before its time it may be about to stop: its other clients come as well.
+    /// A watch that ended properly is resumed at once. If watches end within moments, they are delayed like failures. A
+    /// server that ends watches early may be shutting down, with its other clients returning too.
     pub(super) fn watch_on(&mut self, open: &Open) -> Step {
         let healthy = self.note_health(open, true);
         self.outage = None;
@@ -110,7 +111,7 @@ impl Reflector {
     /// A watch that lived for as long as the present delay shows that the server is well: the delays begin with the
     /// first. Nothing else does, neither time nor an event. Returns whether it is so.
     ///
-    /// What is said of the outage is another matter: who was brought something since was not cut off all the time.
+    /// The reported outage ends earlier: a client that received an event was not cut off all the time.
     fn note_health(&mut self, open: &Open, answered: bool) -> bool {
         if answered {
             self.delays.note_answer(self.now);
@@ -124,25 +125,25 @@ impl Reflector {
         healthy.is_some()
     }
 
-    /// How many times in a row the row's reaction has followed already.
-    fn times(&self, during: During, row: &ReactionRow) -> u32 {
-        match during {
-            During::List | During::Page => u32::from(matches!(self.state, State::Listing { unpaged: true, .. })),
-            During::WatchList => {
+    /// How many times in a row the rule has applied already.
+    fn times(&self, operation: Operation, row: &RetryRule) -> u32 {
+        match operation {
+            Operation::List | Operation::Page => u32::from(matches!(self.state, State::Listing { unpaged: true, .. })),
+            Operation::WatchList => {
                 row.classes.iter().map(|class| u32::from(self.watch_list.failures[*class as usize])).sum()
             }
-            During::Watch => self.refused,
+            Operation::Watch => self.refused,
         }
     }
 
-    fn count(&mut self, during: During, reaction: Reaction, row: &ReactionRow, class: FailureClass) {
-        match during {
-            During::WatchList => {
+    fn count(&mut self, operation: Operation, reaction: Reaction, row: &RetryRule, class: FailureClass) {
+        match operation {
+            Operation::WatchList => {
                 let failures = &mut self.watch_list.failures[class as usize];
                 *failures = failures.saturating_add(1);
             }
-            During::Watch if row.limit.is_some() => self.refused = self.refused.saturating_add(1),
-            During::Watch | During::List | During::Page => {}
+            Operation::Watch if row.limit.is_some() => self.refused = self.refused.saturating_add(1),
+            Operation::Watch | Operation::List | Operation::Page => {}
         }
         if reaction == Reaction::ListInstead {
             self.watch_list.given_up = Some(self.now);
@@ -150,11 +151,11 @@ impl Reflector {
         self.watch_list.skipped |= reaction == Reaction::RelistByList;
     }
 
-    fn react(&mut self, reaction: Reaction, pace: Pace, cause: Cause, asked: Duration) {
-        match (reaction, pace) {
+    fn react(&mut self, reaction: Reaction, backoff: BackoffKind, cause: Cause, asked: Duration) {
+        match (reaction, backoff) {
             (Reaction::RelistUnpaged, _) => self.list(None, true),
             (Reaction::Rewatch, _) => self.wait(Then::Watch, cause, asked),
-            (_, Pace::AtOnce) => self.synchronize(),
+            (_, BackoffKind::Immediate) => self.synchronize(),
             _ => self.wait(Then::Relist, cause, asked),
         }
     }
@@ -165,12 +166,12 @@ impl Reflector {
         self.state = State::Waiting { until: self.now + delay, then };
     }
 
-    fn during(&self) -> Option<During> {
+    fn operation(&self) -> Option<Operation> {
         match &self.state {
-            State::Listing { token: None, .. } => Some(During::List),
-            State::Listing { .. } => Some(During::Page),
-            State::WatchListing => Some(During::WatchList),
-            State::Watching => Some(During::Watch),
+            State::Listing { token: None, .. } => Some(Operation::List),
+            State::Listing { .. } => Some(Operation::Page),
+            State::WatchListing => Some(Operation::WatchList),
+            State::Watching => Some(Operation::Watch),
             State::Idle | State::Stopped | State::Waiting { .. } => None,
         }
     }

@@ -1,6 +1,5 @@
-//! What can go wrong, and of what kind it is.
+//! Failures and their classes.
 
-use super::ReactionRow;
 use crate::decode::Status;
 use crate::text::Printable;
 use crate::transport::{TransportError, TransportErrorKind};
@@ -8,7 +7,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-/// Why a request did not bring what it was made for.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
@@ -16,51 +15,51 @@ pub enum Failure {
     Status(Arc<Status>),
     /// The server ended a stream with an error event.
     StreamError(Arc<Status>),
-    /// The transport could not carry on.
+    /// The transport failed.
     Transport(TransportError),
     /// A list broke off before its end.
     Truncated,
-    /// What should have been a list was something else.
+    /// The body of a list is no list.
     NotAList,
-    /// A page of a list said to go on with a token that had led to an earlier page, or to itself.
+    /// A page of a list has the continue token of an earlier page, or its own.
     RepeatedPage,
-    /// Several pages of a list in a row had no items, and said to go on.
+    /// Several pages in a row have a continue token but no items.
     EmptyPages,
-    /// A list has more pages than it may have.
+    /// A list has too many pages.
     TooManyPages {
-        /// How many it may have ([`ReflectorConfig::max_pages`](crate::reflector::ReflectorConfig::max_pages)).
+        /// The limit ([`ReflectorConfig::max_pages`](crate::reflector::ReflectorConfig::max_pages)).
         limit: u32,
     },
-    /// A list, or the initial events of a watch-list, are more bytes than may be staged.
+    /// A list, or the initial events of a watch-list, has too many bytes to be staged.
     TooLarge {
-        /// How many may be ([`InformerConfig::max_list_bytes`](crate::InformerConfig::max_list_bytes)).
+        /// The limit ([`InformerConfig::max_list_bytes`](crate::InformerConfig::max_list_bytes)).
         limit: usize,
     },
-    /// A watch-list stream ended before it had said that the initial events are complete.
+    /// A watch-list ended before the bookmark that completes its initial events.
     Unfinished,
-    /// A watch ended at once, and without an event.
+    /// A watch ended within a second and without an event.
     VeryShort,
-    /// A watch in which something could not be read, or in the list before it, so that what it said is missing.
+    /// A watch, or the list before it, had an event or item without a readable key, so a change may be missing.
     Unreadable,
-    /// Nothing came for so long that nobody can be there any more.
+    /// Nothing arrived before the deadline.
     Stalled,
-    /// An answer that is to have an end made less progress than it has to
+    /// A response other than a watch arrived too slowly
     /// ([`ReflectorConfig::min_list_progress`](crate::reflector::ReflectorConfig::min_list_progress)).
     TooSlow,
-    /// A list, or a watch-list, that is older than what was seen before.
+    /// A list, or a watch-list, is older than the state that was seen before.
     BackInTime {
         /// Its version.
         version: Arc<str>,
         /// The version that was seen before.
         last: Arc<str>,
     },
-    /// A watch that lived for long and ended without a word, not even a bookmark.
+    /// A long watch ended without an event or a bookmark.
     Silent,
 }
 
-/// What was being done when it failed.
+/// An operation that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum During {
+pub enum Operation {
     /// Reading the first page of a list, or all of it.
     List,
     /// Reading a later page.
@@ -71,69 +70,69 @@ pub enum During {
     Watch,
 }
 
-/// What is done about a failure.
+/// The reaction to a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reaction {
-    /// Begin again with the whole state.
+    /// Read the whole state again.
     Relist,
-    /// Begin again with the whole state, this time by a list.
+    /// Read the whole state again, this time by a list.
     RelistByList,
-    /// List again without pages: the pages' version is gone.
+    /// List again without pages: the version of the pages is gone.
     RelistUnpaged,
-    /// Begin again with the whole state, by a list for a day: this server knows no watch-list.
+    /// Read the whole state again, and by lists for a day: this server has no watch-list.
     ListInstead,
-    /// Watch on from the last version.
+    /// Watch again from the last version.
     Rewatch,
 }
 
-/// The kinds of failure that the reaction depends on; see [`REACTIONS`](crate::reflector::REACTIONS).
+/// The class of a failure, on which the reaction depends; see [`RETRY_POLICY`](crate::reflector::RETRY_POLICY).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureClass {
     /// 410, by code or by reason: the version, or the token, is gone.
     Expired,
-    /// The version is newer than the server, in any of the three ways in which servers have said so.
+    /// The requested version is newer than the server's, in any of the three encodings that servers have used.
     VersionTooLarge,
-    /// The answer is older than what was seen before.
+    /// The response is older than the state that was seen before.
     BackInTime,
-    /// 401, or credentials that cannot even be shown.
+    /// 401, or credentials that are unavailable or invalid.
     Unauthorized,
     /// 403.
     Forbidden,
     /// 404.
     NotFound,
-    /// 400, 405, 406, 415, 422: the server does not understand the request; or it cannot even be sent.
+    /// 400, 405, 406, 415, 422: the server does not support the request. Or the request cannot be sent.
     Unsupported,
     /// 429, also as an error event.
     TooManyRequests,
     /// 5xx.
     ServerError,
-    /// Any other status that is no success.
+    /// Any other status that is not 200.
     Refused,
     /// Any other error event in a stream.
     StreamError,
-    /// The connection could not be made, or broke.
+    /// The connection failed or broke.
     Unreachable,
-    /// No trust, or no understanding, in the TLS handshake.
+    /// The TLS handshake failed.
     Untrusted,
-    /// Nothing came for too long, or too little.
+    /// Nothing, or too little, arrived before the deadline.
     Stalled,
-    /// A stream ended before its initial events were complete.
+    /// A watch-list ended before its initial events were complete.
     Unfinished,
-    /// A list broke off, its pages lead nowhere, or the answer was something else, or not what the protocol allows.
+    /// A list broke off or its pages make no progress, or the response violates the protocol.
     Malformed,
-    /// A list has more pages, or more bytes, than it may have.
+    /// A list has too many pages or bytes.
     TooLarge,
-    /// Something in a watch could not be read, so that what it said is missing.
+    /// An event had no readable key, so a change may be missing.
     Unreadable,
-    /// A watch ended at once, and without an event.
+    /// A watch ended within a second and without an event.
     VeryShort,
-    /// A watch lived for long and ended without a word.
+    /// A long watch ended without an event or a bookmark.
     Silent,
 }
 
 impl FailureClass {
-    /// All of them.
+    /// All classes.
     pub const ALL: [Self; 20] = [
         Self::Expired,
         Self::VersionTooLarge,
@@ -157,8 +156,8 @@ impl FailureClass {
         Self::Silent,
     ];
 
-    /// Whether waiting does not help: somebody has to change the credentials, the rules, the request, the
-    /// limits or the server.
+    /// Whether retries alone cannot succeed: credentials, RBAC rules, the request, limits or the server need a manual
+    /// change.
     #[must_use]
     pub fn requires_intervention(self) -> bool {
         matches!(
@@ -205,7 +204,7 @@ impl FailureClass {
 }
 
 impl Failure {
-    /// What kind of failure it is.
+    /// The class of the failure.
     #[must_use]
     pub fn class(&self) -> FailureClass {
         match self {
@@ -223,13 +222,7 @@ impl Failure {
         }
     }
 
-    /// What follows from it the first time; see [`REACTIONS`](crate::reflector::REACTIONS).
-    #[must_use]
-    pub fn reaction(&self, during: During) -> Reaction {
-        ReactionRow::of(during, self.class()).reaction
-    }
-
-    /// The status that the server answered with, if it was one.
+    /// The server's status, where the server sent one.
     #[must_use]
     pub fn status(&self) -> Option<&Status> {
         match self {
@@ -238,7 +231,7 @@ impl Failure {
         }
     }
 
-    /// Whether the server, or a proxy before it, answered the request: it reached somebody.
+    /// Whether the server, or a proxy before it, responded.
     pub(super) fn is_answer(&self) -> bool {
         match self {
             Self::Transport(error) => error.kind == TransportErrorKind::Protocol,
@@ -246,7 +239,7 @@ impl Failure {
         }
     }
 
-    /// How long the server asks to wait.
+    /// The delay that the server requests (`retryAfterSeconds`).
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.status()?.retry_after()
@@ -313,7 +306,7 @@ impl fmt::Display for FailureClass {
     }
 }
 
-impl fmt::Display for During {
+impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::List => "list",

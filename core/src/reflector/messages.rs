@@ -1,7 +1,7 @@
-//! What goes into a reflector and what comes out of it.
+//! Inputs and outputs of a reflector.
 
-use super::{During, Failure, Reaction};
-use crate::decode::Change;
+use super::{Failure, Operation, Reaction};
+use crate::decode::EventType;
 use crate::request::{Request, RequestId};
 use crate::text::Printable;
 use crate::time::Span;
@@ -9,99 +9,99 @@ use crate::transport::ResponseHead;
 use core::fmt;
 use core::time::Duration;
 
-/// What comes in.
+/// An input of a [`Reflector`](crate::Reflector).
 #[derive(Debug)]
 pub enum Input<'a> {
-    /// Begin, if idle or stopped.
+    /// Start, if idle or stopped.
     Start,
-    /// End what is open and do nothing more.
+    /// Abort the open request and send no other.
     Stop,
-    /// Time has passed.
+    /// The deadline of [`poll_timeout`](crate::Reflector::poll_timeout) has passed.
     Timeout,
-    /// Nobody listened until now: silence begins with this.
+    /// Back-pressure ended: the deadlines for silence start now.
     Listening,
-    /// Something of the answer to a request. Under the id of one that is not open any more, it is dropped.
-    Answer(RequestId, Answer<'a>),
+    /// A part of the response to a request. If that request is no longer open, the part is dropped.
+    Response(RequestId, Response<'a>),
 }
 
-/// What comes of an answer.
+/// A part of a response.
 #[derive(Debug)]
-pub enum Answer<'a> {
-    /// It has begun.
+pub enum Response<'a> {
+    /// Status and headers arrived.
     Head(&'a ResponseHead),
-    /// So many bytes have come.
+    /// This many bytes of the body arrived.
     Data(usize),
     /// An item of a list, or an event of a watch.
     Object {
         /// The object's version.
         version: &'a str,
-        /// What happened to it; `None` in a list.
-        change: Option<Change>,
+        /// The type of the event; `None` in a list.
+        event_type: Option<EventType>,
     },
-    /// An item or an event of which not even the object's key can be read.
+    /// An item or an event without a readable key.
     Unreadable,
     /// A list, or a page of it, is complete.
     ListEnd {
-        /// Its version; empty where it has none.
+        /// The version of the list; empty where it has none.
         version: &'a str,
-        /// The token to go on with; empty on the last page.
+        /// The token of the next page; empty on the last page.
         continue_token: &'a str,
     },
     /// A bookmark.
     Bookmark {
-        /// Its version.
+        /// The version of the bookmark.
         version: &'a str,
-        /// Whether it completes the initial events.
+        /// Whether it completes the initial events of a watch-list.
         initial_events_end: bool,
     },
-    /// The answer is over: as it should be, or not.
+    /// The response ended, properly or by a failure.
     Closed(Result<(), Failure>),
-    /// The answer is of no more use, though the transport still has it open.
+    /// The response is unusable, although the transport still has it open. The request is aborted.
     Broken(Failure),
 }
 
-/// What is to be done with what came in.
+/// The caller's next step after an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing: it is old, or it was for the reflector alone.
+    /// Drop the input.
     Nothing,
-    /// The object belongs to a state that is not complete yet.
+    /// Stage the object: it belongs to a list that is not complete.
     Stage,
-    /// The object's change is to be applied.
+    /// Queue the object's event.
     Apply,
-    /// The staged state is complete and becomes visible.
+    /// Commit the staged objects: the list is complete.
     Commit,
-    /// The staged state broke off and is forgotten.
+    /// Discard the staged objects: the list broke off.
     Discard,
 }
 
-/// What the transport is to do.
+/// An action for the transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Start this request.
+    /// Send this request.
     Open(RequestId, Request),
-    /// End that one.
+    /// Abort that request.
     Abort(RequestId),
 }
 
-/// A failure, and what was made of it.
+/// A failure and the reaction to it.
 ///
 /// [`Display`](fmt::Display) says it in one line, without credentials:
 /// `GET /api/v1/pods?watch=1: forbidden (status 403): pods is forbidden; next attempt in 42 s`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureReport {
-    /// What was being done.
-    pub during: During,
+    /// The operation that failed.
+    pub operation: Operation,
     /// The request that failed.
     pub request: Request,
-    /// What happened.
+    /// The cause.
     pub failure: Failure,
-    /// What follows.
+    /// The reaction.
     pub reaction: Reaction,
-    /// How many times in a row it had to back off after a failure, since a watch last brought something or ended as it
-    /// should; this time included, where the reaction is one that backs off.
+    /// How many times in a row the reflector has backed off, this time included. A watch that brings an event, or ends
+    /// properly, resets the count.
     pub attempts: u32,
-    /// How long it is from the failure to the next request; zero where that is made at once.
+    /// The time from the failure to the next request; zero where that follows at once.
     pub retry_in: Duration,
 }
 
@@ -130,16 +130,16 @@ impl fmt::Display for FailureReport {
     }
 }
 
-/// What a [`Reflector`](crate::Reflector) is doing.
+/// The phase of a [`Reflector`](crate::Reflector).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// Not started.
     Idle,
-    /// Reading the whole state, by list or by watch-list.
+    /// A list or a watch-list is being read.
     Listing,
-    /// Following the changes.
+    /// A watch is open.
     Watching,
-    /// Waiting after a failure.
+    /// A back-off is running after a failure.
     BackingOff,
     /// Stopped.
     Stopped,

@@ -1,4 +1,4 @@
-//! Keeping up with one resource of one server: list, watch, resume, relist.
+//! The reflector: it lists one resource, watches it, resumes broken watches and relists where it must.
 
 mod answering;
 mod asking;
@@ -14,9 +14,9 @@ mod table;
 
 pub use backoff::{Backoff, RetryDelays};
 pub use config::{Consistency, ReflectorConfig};
-pub use failure::{During, Failure, FailureClass, Reaction};
-pub use messages::{Action, Answer, FailureReport, Input, Phase, Step};
-pub use table::{Pace, REACTIONS, ReactionRow};
+pub use failure::{Failure, FailureClass, Operation, Reaction};
+pub use messages::{Action, FailureReport, Input, Phase, Response, Step};
+pub use table::{BackoffKind, RETRY_POLICY, RetryRule};
 
 use crate::request::{Query, RequestId, Resource};
 use crate::time::{Instant, earliest};
@@ -26,8 +26,8 @@ use open::Open;
 pub(crate) use outage::Outage;
 use pages::Pages;
 
-/// Decides which request is open and what its answer is good for. It sees versions and statuses, never objects or
-/// bytes.
+/// Decides which request is sent next, and whether its response is staged, applied or dropped (client-go `Reflector`).
+/// It reads versions and statuses, never objects or bytes.
 ///
 /// ```text
 ///                 ┌────────── watch-list ───────end bookmark──────────┐
@@ -38,9 +38,29 @@ use pages::Pages;
 ///                                (then relist, or watch on)
 /// ```
 ///
-/// After each [`handle`](Self::handle) the caller does what the [`Step`] says and asks
-/// [`poll_action`](Self::poll_action) until it has nothing. What follows from which failure is in
-/// [`REACTIONS`].
+/// After each [`handle`](Self::handle), the caller carries out the returned [`Step`] and calls
+/// [`poll_action`](Self::poll_action) until it returns `None`. [`RETRY_POLICY`] lists the reaction to each failure.
+///
+/// ```
+/// use listwatch_core::reflector::{Action, Input, Reflector, ReflectorConfig, Response, Step};
+/// use listwatch_core::transport::ResponseHead;
+/// use listwatch_core::{Instant, Resource};
+///
+/// let mut config = ReflectorConfig::default();
+/// config.watch_list = false;
+/// let mut reflector = Reflector::new(Resource::new("/api/v1/pods"), config);
+/// let now = Instant::ZERO;
+/// assert_eq!(reflector.handle(now, Input::Start), Step::Nothing);
+/// let Some(Action::Open(id, list)) = reflector.poll_action() else { unreachable!() };
+/// assert_eq!(list.to_string(), "/api/v1/pods?limit=500");
+///
+/// let head = ResponseHead { status: 200, ..ResponseHead::default() };
+/// let mut respond = |response| reflector.handle(now, Input::Response(id, response));
+/// assert_eq!(respond(Response::Head(&head)), Step::Nothing);
+/// assert_eq!(respond(Response::Object { version: "5", event_type: None }), Step::Stage);
+/// assert_eq!(respond(Response::ListEnd { version: "7", continue_token: "" }), Step::Commit);
+/// assert_eq!(reflector.last_version(), Some("7"));
+/// ```
 #[derive(Debug)]
 pub struct Reflector {
     config: ReflectorConfig,
@@ -60,13 +80,13 @@ pub struct Reflector {
     interrupted: bool,
     outage: Option<Outage>,
     report: Option<FailureReport>,
-    /// When the whole state was last begun to be read.
+    /// When the last list or watch-list began.
     began: Instant,
     /// When the last event, bookmark or list came.
     heard: Instant,
-    /// How much time was between the last two bookmarks, if the server sends them.
+    /// The time between the last two bookmarks; `None` while the server has not sent two.
     bookmarks: Option<Duration>,
-    /// How many watches in a row lived for long and ended without a word.
+    /// How many watches in a row lived for long and brought neither event nor bookmark.
     silent: u32,
     now: Instant,
 }
@@ -87,36 +107,37 @@ enum Then {
     Watch,
 }
 
-/// How the whole state is asked for.
+/// How the next list or watch-list is requested.
 #[derive(Clone, Copy, Debug, Default)]
 struct Relist {
-    /// What was seen last is of no use to the server: ask for the most recent state (client-go's
+    /// The server cannot use the last version: request the most recent state (client-go
     /// `isLastSyncResourceVersionUnavailable`).
     most_recent: bool,
-    /// This server gives pages even of what it has at hand, so it has nothing in memory.
+    /// This server pages lists of version `0` too, so it has no watch cache.
     paginated: bool,
     /// How many times in a row the most recent state was older than what was seen before.
     older: u32,
-    /// Something in the list could not be read, so nothing was taken for deleted.
+    /// An item of the list had no readable key, so the list inferred no deletion.
     doubtful: bool,
 }
 
-/// For how long a server without a watch-list is listed before it is asked for one again: it may have been upgraded.
+/// For how long a server that refused a watch-list is listed. Then the reflector tries again: the server may have been
+/// upgraded.
 const LISTED: Duration = Duration::from_secs(24 * 3600);
 
-/// What is known of the server's watch-list.
+/// The server's support for watch-lists, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
 struct WatchList {
-    /// When it was last found that it has none, or one that does not end.
+    /// When the server last refused one, or sent one that did not end.
     given_up: Option<Instant>,
-    /// The next time, a list is to be tried.
+    /// The next state is requested by a list.
     skipped: bool,
     /// How many times in a row it failed, by class.
     failures: [u8; FailureClass::ALL.len()],
 }
 
 impl WatchList {
-    /// Whether the next whole state is asked for as a stream.
+    /// Whether the next state is requested by a watch-list.
     fn is_tried(&self, now: Instant) -> bool {
         let left_alone = self.given_up.is_some_and(|since| now.saturating_since(since) < LISTED);
         !left_alone && !self.skipped
@@ -124,7 +145,7 @@ impl WatchList {
 }
 
 impl Reflector {
-    /// An idle reflector of `resource`.
+    /// An idle reflector of `resource`. It sends nothing before [`Input::Start`].
     #[must_use]
     pub fn new(resource: Resource, config: ReflectorConfig) -> Self {
         Self {
@@ -151,7 +172,7 @@ impl Reflector {
         }
     }
 
-    /// Takes what came in at `now`.
+    /// Handles an input that arrived at `now`. A `now` before that of an earlier call counts as that of the earlier call.
     #[must_use]
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Step {
         self.now = self.now.max(now);
@@ -160,12 +181,12 @@ impl Reflector {
             Input::Stop => self.on_stop(),
             Input::Timeout => self.on_timeout(),
             Input::Listening => self.on_listening(),
-            Input::Answer(id, answer) if self.is_open(id) => self.on_answer(answer),
-            Input::Answer(..) => Step::Nothing,
+            Input::Response(id, answer) if self.is_open(id) => self.on_answer(answer),
+            Input::Response(..) => Step::Nothing,
         }
     }
 
-    /// What the transport is to do next. It follows from the state: nothing is lost when it is asked late.
+    /// The next action for the transport. It is derived from the state, so a late call loses nothing.
     #[must_use]
     pub fn poll_action(&mut self) -> Option<Action> {
         if let Some(id) = self.abandoned.take() {
@@ -176,7 +197,7 @@ impl Reflector {
         Some(Action::Open(open.id, open.request.clone()))
     }
 
-    /// When [`Input::Timeout`] is due.
+    /// When [`Input::Timeout`] is due; `None` while no deadline runs.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let waiting = match self.state {
@@ -186,7 +207,7 @@ impl Reflector {
         earliest(waiting, self.stalled_at())
     }
 
-    /// The last failure, once.
+    /// Takes the report of the last failure.
     #[must_use]
     pub fn poll_failure(&mut self) -> Option<FailureReport> {
         self.report.take()
@@ -198,7 +219,7 @@ impl Reflector {
         self.report.is_some()
     }
 
-    /// What the request `id` asked for, if it is the open one.
+    /// The query of the request `id`; `None` unless that request is open.
     #[must_use]
     pub fn open_query(&self, id: RequestId) -> Option<Query> {
         match self.state {
@@ -210,7 +231,7 @@ impl Reflector {
         }
     }
 
-    /// What the reflector is doing.
+    /// The current phase.
     #[must_use]
     pub fn phase(&self) -> Phase {
         match self.state {
@@ -222,19 +243,19 @@ impl Reflector {
         }
     }
 
-    /// The version of the last event or list that was accepted: where a watch goes on. `None` before the first list,
-    /// and after one that has none.
+    /// The version of the last accepted event, bookmark or list, from which the next watch resumes (client-go
+    /// `LastSyncResourceVersion`). `None` before the first list, and after a list without a version.
     #[must_use]
     pub fn last_version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// [`last_version`](Self::last_version), to be kept.
+    /// [`last_version`](Self::last_version) as a shared handle.
     pub(crate) fn version(&self) -> Option<&Arc<str>> {
         self.version.as_ref()
     }
 
-    /// Whether the whole state is being read as a stream.
+    /// Whether a watch-list is being read.
     pub(crate) fn is_streaming(&self) -> bool {
         self.state == State::WatchListing
     }
@@ -244,7 +265,7 @@ impl Reflector {
         self.heard
     }
 
-    /// When the whole state was last begun to be read.
+    /// When the last list or watch-list began.
     pub(crate) fn began(&self) -> Instant {
         self.began
     }
@@ -264,7 +285,7 @@ impl Reflector {
         free
     }
 
-    /// What is reflected.
+    /// The resource.
     #[must_use]
     pub fn resource(&self) -> &Resource {
         &self.resource
@@ -308,7 +329,7 @@ impl Reflector {
     fn on_stalled(&mut self) -> Step {
         let Some(open) = &self.open else { return Step::Nothing };
         if open.watching.is_some() && !open.proven {
-            // Perhaps this server sends no bookmarks any more.
+            // This server may have stopped sending bookmarks.
             self.bookmarks = None;
         }
         let failure = if open.is_too_slow(self.now, &self.config) { Failure::TooSlow } else { Failure::Stalled };

@@ -9,31 +9,31 @@ use core::time::Duration;
 pub(super) struct Open {
     pub(super) id: RequestId,
     pub(super) request: Request,
-    /// The transport has it.
+    /// The transport has the request.
     pub(super) sent: bool,
-    /// After how long the server ends the answer by itself.
+    /// After how long the server ends the response (`timeoutSeconds`).
     pub(super) timeout: Option<Duration>,
-    /// How long the server asked to wait.
+    /// The delay that the server requested (`Retry-After`).
     pub(super) retry_after: Option<Duration>,
-    /// An answer has begun, and is no refusal.
+    /// A response with status 200 has begun.
     pub(super) answered: bool,
-    /// Since when the answer is a stream of changes, which may be silent.
+    /// Since when the response is a watch, which may be silent.
     pub(super) watching: Option<Instant>,
-    /// An event or a bookmark came.
+    /// An event or a bookmark arrived.
     pub(super) proven: bool,
-    /// Something came that could not be read: what it said is missing.
+    /// A part without a readable key arrived, so a change may be missing.
     pub(super) doubtful: bool,
-    /// No item came.
+    /// No item arrived.
     pub(super) empty: bool,
-    /// When the last bookmark came.
+    /// When the last bookmark arrived.
     pub(super) bookmark: Option<Instant>,
     since: Instant,
     active: Instant,
-    /// How many bytes came, and since when: not yet as many as they have to be.
+    /// How many bytes arrived since when: still fewer than `min_list_progress`.
     progress: (usize, Instant),
 }
 
-/// A watch that lived this long works, even if nothing happened (client-go's limit of a very short watch).
+/// A watch that lived this long works, even without an event (client-go's limit of a very short watch).
 pub(super) const VERY_SHORT: Duration = Duration::from_secs(1);
 /// In how many timeouts of an answer `min_list_progress` has to come.
 const PROGRESS_TIMEOUTS: u32 = 5;
@@ -67,40 +67,40 @@ impl Open {
         self.watching = Some(now).filter(|_| watching && self.answered);
     }
 
-    /// Something came.
+    /// A part of the response arrived.
     pub(super) fn touch(&mut self, now: Instant) {
         self.active = now;
     }
 
-    /// Nobody listened until now.
+    /// Back-pressure ended: every deadline for silence starts now.
     pub(super) fn listen(&mut self, now: Instant) {
         self.touch(now);
         self.progress = (0, now);
     }
 
-    /// Bytes came: progress, when they are as many as they have to be.
+    /// Bytes arrived. Once there are `least` of them, the deadline for progress starts anew.
     pub(super) fn advance(&mut self, now: Instant, len: usize, least: usize) {
         let (bytes, since) = self.progress;
         let bytes = bytes.saturating_add(len);
         self.progress = if bytes < least { (bytes, since) } else { (0, now) };
     }
 
-    /// When it was made.
+    /// When the request was made.
     pub(super) fn since(&self) -> Instant {
         self.since
     }
 
-    /// Whether a watch that ends now ended at once, and without an event.
+    /// Whether a watch that ends now is very short: shorter than a second and without an event.
     pub(super) fn is_very_short(&self, now: Instant) -> bool {
         !self.proven && now < self.since + VERY_SHORT
     }
 
-    /// How long changes could come.
+    /// For how long the watch has been open.
     pub(super) fn watched_for(&self, now: Instant) -> Option<Duration> {
         Some(now.saturating_since(self.watching?))
     }
 
-    /// Whether changes could come for as long as it takes to call that a watch.
+    /// Whether the watch has been open for longer than a very short one.
     pub(super) fn has_watched(&self, now: Instant) -> bool {
         self.watched_for(now).is_some_and(|lived| lived >= VERY_SHORT)
     }
@@ -110,8 +110,8 @@ impl Open {
         self.timeout.is_some_and(|timeout| self.since + timeout <= now + ABOUT)
     }
 
-    /// When nobody can be there any more. A stream of changes may be silent until the server ends it; anything else is
-    /// answered without long pauses.
+    /// When the request counts as stalled. A watch may be silent until its timeout; other responses may not pause for
+    /// long.
     pub(super) fn stalled_at(&self, config: &ReflectorConfig) -> Option<Instant> {
         if self.watching.is_some() {
             return Some((self.since + self.timeout?).max(self.active) + config.watch_margin);
@@ -120,17 +120,17 @@ impl Open {
         earliest(Some(self.active + timeout), self.too_slow_at(config))
     }
 
-    /// When a watch has brought nothing for so long.
+    /// When a watch will have brought nothing for that long.
     pub(super) fn silent_at(&self, silence: Duration) -> Option<Instant> {
         self.watching.map(|_| self.active + silence)
     }
 
-    /// Whether something came, but not enough.
+    /// Whether the response is too slow: some bytes arrived, but fewer than `min_list_progress`.
     pub(super) fn is_too_slow(&self, now: Instant, config: &ReflectorConfig) -> bool {
         self.too_slow_at(config).is_some_and(|due| due <= now)
     }
 
-    /// When an answer that is to have an end is too slow to reach it.
+    /// When a response other than a watch will be too slow.
     fn too_slow_at(&self, config: &ReflectorConfig) -> Option<Instant> {
         let (_, since) = self.progress;
         let time = config.answer_timeout?.saturating_mul(PROGRESS_TIMEOUTS);

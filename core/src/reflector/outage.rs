@@ -1,24 +1,24 @@
 use super::{Failure, FailureClass, Reflector};
 use crate::time::Instant;
 
-/// A time in which requests fail. It is over when a watch has brought something, or ended as it should, or lived for long;
-/// the delays remember more.
+/// A time in which requests fail. It ends when a watch brings an event, ends properly, or lives for long. The delays
+/// remember earlier outages too.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outage {
     /// When it began.
     pub(crate) since: Instant,
-    /// How many times in a row it was waited after a failure.
+    /// How many times in a row the reflector backed off.
     pub(crate) attempts: u32,
-    /// What failed last.
+    /// The class of the last failure.
     pub(crate) class: FailureClass,
     /// The HTTP status, where there was one.
     pub(crate) status: Option<u16>,
-    /// The whole state has come since, so there may be no more of it.
+    /// A whole state arrived since, so the outage may be over.
     pub(super) interrupted: bool,
 }
 
 impl Outage {
-    /// The outage that a failure begins, or goes on.
+    /// The outage that a failure begins or continues.
     pub(super) fn with(before: Option<Self>, failure: &Failure, now: Instant) -> Self {
         Self {
             since: before.map_or(now, |before| before.since),
@@ -31,7 +31,7 @@ impl Outage {
 }
 
 impl Reflector {
-    /// The outage, unless what was asked for last is being answered, or came whole.
+    /// The outage, unless the last request is being answered, or a whole state arrived.
     pub(crate) fn outage(&self) -> Option<Outage> {
         let answered = self.open.as_ref().is_some_and(|open| open.answered);
         self.outage.filter(|outage| !answered && !outage.interrupted)

@@ -1,9 +1,9 @@
-//! Whether a list makes progress from page to page.
+//! Checks that a list makes progress from page to page.
 
 use super::Failure;
 use alloc::sync::Arc;
 
-/// More empty pages in a row than these are no progress. An API server sends none: it reads on until a page is full.
+/// More empty pages in a row than this are no progress. An API server sends none: it fills each page.
 const MOST_EMPTY: u32 = 4;
 
 /// The pages of the list that is being read.
@@ -11,13 +11,13 @@ const MOST_EMPTY: u32 = 4;
 pub(super) struct Pages {
     read: u32,
     empty: u32,
-    /// One token that was seen before, a later one each time their number has doubled: tokens that go round come back to
-    /// it (Brent's algorithm).
+    /// An earlier token, replaced each time the number of pages has doubled. Tokens in a cycle return to it (Brent's
+    /// algorithm).
     remembered: Option<Arc<str>>,
 }
 
 impl Pages {
-    /// Notes the page of `token`, which says to go on with `next`. Returns why the list is given up, if it is.
+    /// Notes the page of `token`, whose continue token is `next`. Returns the failure where the list makes no progress.
     pub(super) fn turn(
         &mut self,
         token: Option<&Arc<str>>,

@@ -1,44 +1,59 @@
-//! What is done about which failure: the one place where it is decided.
+//! The retry policy: the only place that decides the reaction to a failure.
 
-use super::{During, FailureClass, Reaction};
+use super::failure::{Failure, FailureClass, Operation, Reaction};
 use core::fmt;
 
-/// One line of [`REACTIONS`].
+/// A rule of [`RETRY_POLICY`]: the reaction to some failures of some operations.
 #[derive(Clone, Copy, Debug)]
-pub struct ReactionRow {
-    /// What was being done.
-    pub during: &'static [During],
-    /// What happened.
+#[non_exhaustive]
+pub struct RetryRule {
+    /// The operations that the rule covers.
+    pub operations: &'static [Operation],
+    /// The failures that the rule covers.
     pub classes: &'static [FailureClass],
-    /// What follows.
+    /// The reaction.
     pub reaction: Reaction,
-    /// After how long.
-    pub pace: Pace,
-    /// How many times in a row that follows at most, and what follows then.
+    /// The delay before it.
+    pub backoff: BackoffKind,
+    /// How many times in a row the reaction applies at most, and the reaction after that.
     pub limit: Option<(u32, Reaction)>,
-    /// Whether the next list or watch-list asks for the most recent state, whatever was seen.
+    /// Whether the next list or watch-list requests the most recent state, whatever version was seen.
     pub most_recent: bool,
 }
 
-/// After how long a reaction follows.
+/// The delay before a reaction; see [`Backoff`](crate::reflector::Backoff).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Pace {
-    /// At once.
-    AtOnce,
-    /// After a delay that grows with each request that the server refuses ([`Backoff::first`](crate::reflector::Backoff::first) to
-    /// [`Backoff::most`](crate::reflector::Backoff::most)). Relists after healthy watches have a delay of their own, which grows
-    /// likewise.
-    Growing,
-    /// Where nothing answers, after a short delay that stays the same ([`Backoff::probe`](crate::reflector::Backoff::probe)). Where
-    /// a healthy watch broke, almost at once
-    /// ([`ReflectorConfig::reconnect_jitter`](crate::reflector::ReflectorConfig::reconnect_jitter)). Where anything else broke that
-    /// the server had begun to answer, as [`Growing`](Self::Growing).
-    Probing,
+#[non_exhaustive]
+pub enum BackoffKind {
+    /// None.
+    Immediate,
+    /// A delay that grows with each request that the server refuses (from [`Backoff::initial`](crate::reflector::Backoff::initial) to
+    /// [`Backoff::max`](crate::reflector::Backoff::max)). Relists after healthy watches grow by a count
+    /// of their own.
+    Exponential,
+    /// Where the server does not respond, a short constant delay ([`Backoff::probe`](crate::reflector::Backoff::probe)). Where
+    /// a healthy watch broke, only jitter
+    /// ([`ReflectorConfig::reconnect_jitter`](crate::reflector::ReflectorConfig::reconnect_jitter)). Where another
+    /// response broke, as [`Exponential`](Self::Exponential).
+    Probe,
 }
 
-impl ReactionRow {
-    const fn new(during: &'static [During], classes: &'static [FailureClass], reaction: Reaction, pace: Pace) -> Self {
-        Self { during, classes, reaction, pace, limit: None, most_recent: false }
+impl Failure {
+    /// The first reaction to it; see [`RETRY_POLICY`].
+    #[must_use]
+    pub fn reaction(&self, operation: Operation) -> Reaction {
+        RetryRule::of(operation, self.class()).reaction
+    }
+}
+
+impl RetryRule {
+    const fn new(
+        operations: &'static [Operation],
+        classes: &'static [FailureClass],
+        reaction: Reaction,
+        backoff: BackoffKind,
+    ) -> Self {
+        Self { operations, classes, reaction, backoff, limit: None, most_recent: false }
     }
 
     const fn at_most(mut self, times: u32, then: Reaction) -> Self {
@@ -51,19 +66,19 @@ impl ReactionRow {
         self
     }
 
-    /// The row of a failure.
+    /// The rule for a failure.
     #[must_use]
-    pub fn of(during: During, class: FailureClass) -> &'static Self {
-        &REACTIONS[ROWS[during as usize][class as usize]]
+    pub fn of(operation: Operation, class: FailureClass) -> &'static Self {
+        &RETRY_POLICY[ROWS[operation as usize][class as usize]]
     }
 
-    /// What follows, if it already followed `times` times, and after how long.
-    pub(super) fn after(&self, times: u32) -> (Reaction, Pace) {
-        match (self.limit, self.pace) {
-            // What is done at once is done at once only.
-            (Some((most, then)), AtOnce) if times >= most => (then, Growing),
-            (Some((most, then)), pace) if times >= most => (then, pace),
-            _ => (self.reaction, self.pace),
+    /// Reaction and delay where the rule already applied `times` times in a row.
+    pub(super) fn after(&self, times: u32) -> (Reaction, BackoffKind) {
+        match (self.limit, self.backoff) {
+            // Only the first reactions are immediate.
+            (Some((most, then)), Immediate) if times >= most => (then, Exponential),
+            (Some((most, then)), backoff) if times >= most => (then, backoff),
+            _ => (self.reaction, self.backoff),
         }
     }
 }
@@ -71,13 +86,13 @@ impl ReactionRow {
 /// After so many watches in a row that the server refused, it is listed again.
 pub(super) const REFUSED_WATCHES: u32 = 3;
 
-use During::{List, Page, Watch, WatchList};
+use BackoffKind::{Exponential, Immediate, Probe};
 use FailureClass::{
     BackInTime, Expired, Forbidden, Malformed, NotFound, Refused, ServerError, Silent, Stalled, StreamError, TooLarge,
     TooManyRequests, Unauthorized, Unfinished, Unreachable, Unreadable, Unsupported, Untrusted, VersionTooLarge,
     VeryShort,
 };
-use Pace::{AtOnce, Growing, Probing};
+use Operation::{List, Page, Watch, WatchList};
 use Reaction::{ListInstead, Relist, RelistByList, RelistUnpaged, Rewatch};
 
 /// What is wrong with an answer that should have been the whole state, and is not met by asking in another way.
@@ -97,82 +112,83 @@ const REFUSALS: &[FailureClass] = &[
     Silent,
 ];
 
-/// The table: for everything that can fail, and every way to fail, exactly one row. It is what the reflector decides by.
-pub const REACTIONS: &[ReactionRow] = &[
+/// The retry policy of a [`Reflector`](crate::Reflector): exactly one rule for each operation and each failure.
+pub const RETRY_POLICY: &[RetryRule] = &[
     // The pages' version is gone; a token to go on inconsistently is not used.
-    ReactionRow::new(&[Page], &[Expired], RelistUnpaged, AtOnce).at_most(1, Relist),
-    ReactionRow::new(&[List, WatchList], &[Expired, VersionTooLarge, BackInTime], Relist, Growing)
+    RetryRule::new(&[Page], &[Expired], RelistUnpaged, Immediate).at_most(1, Relist),
+    RetryRule::new(&[List, WatchList], &[Expired, VersionTooLarge, BackInTime], Relist, Exponential)
         .asking_for_the_most_recent(),
-    ReactionRow::new(&[Page], &[VersionTooLarge, BackInTime], Relist, Growing).asking_for_the_most_recent(),
+    RetryRule::new(&[Page], &[VersionTooLarge, BackInTime], Relist, Exponential).asking_for_the_most_recent(),
     // Perhaps it is the version that the server does not understand.
-    ReactionRow::new(&[List, Page], &[Unsupported], Relist, Growing).asking_for_the_most_recent(),
-    ReactionRow::new(&[List], &[Unreachable, Stalled, Unfinished], Relist, Probing),
+    RetryRule::new(&[List, Page], &[Unsupported], Relist, Exponential).asking_for_the_most_recent(),
+    RetryRule::new(&[List], &[Unreachable, Stalled, Unfinished], Relist, Probe),
     // The pages before were answered.
-    ReactionRow::new(&[Page], &[Unreachable, Stalled, Unfinished], Relist, Growing),
-    ReactionRow::new(&[List, Page], REFUSALS, Relist, Growing),
-    ReactionRow::new(&[WatchList], &[Unsupported], ListInstead, AtOnce),
+    RetryRule::new(&[Page], &[Unreachable, Stalled, Unfinished], Relist, Exponential),
+    RetryRule::new(&[List, Page], REFUSALS, Relist, Exponential),
+    RetryRule::new(&[WatchList], &[Unsupported], ListInstead, Immediate),
     // k/k #140890: an aggregated server that never sends the bookmark must not keep everybody waiting.
-    ReactionRow::new(&[WatchList], &[Unfinished], Relist, Growing).at_most(1, ListInstead),
-    ReactionRow::new(&[WatchList], &[Stalled], Relist, Probing).at_most(1, ListInstead),
-    ReactionRow::new(&[WatchList], &[Unreachable], Relist, Probing).at_most(1, RelistByList),
-    ReactionRow::new(&[WatchList], REFUSALS, Relist, Growing).at_most(1, RelistByList),
+    RetryRule::new(&[WatchList], &[Unfinished], Relist, Exponential).at_most(1, ListInstead),
+    RetryRule::new(&[WatchList], &[Stalled], Relist, Probe).at_most(1, ListInstead),
+    RetryRule::new(&[WatchList], &[Unreachable], Relist, Probe).at_most(1, RelistByList),
+    RetryRule::new(&[WatchList], REFUSALS, Relist, Exponential).at_most(1, RelistByList),
     // The version is not good any more, or something that it stands for was missed.
-    ReactionRow::new(
+    RetryRule::new(
         &[Watch],
         &[Expired, VersionTooLarge, BackInTime, NotFound, Unsupported, StreamError, Unreadable, Silent],
         Relist,
-        Growing,
+        Exponential,
     ),
     // Anything else leaves the version as good as it was. An outage, however long, leads to no relist.
-    ReactionRow::new(&[Watch], &[Unreachable, Stalled], Rewatch, Probing),
-    ReactionRow::new(
+    RetryRule::new(&[Watch], &[Unreachable, Stalled], Rewatch, Probe),
+    RetryRule::new(
         &[Watch],
         &[TooManyRequests, Unfinished, Malformed, TooLarge, VeryShort, Untrusted],
         Rewatch,
-        Growing,
+        Exponential,
     ),
     // Perhaps this server cannot watch on from this version, and says so in a way that nobody knows.
-    ReactionRow::new(&[Watch], &[Unauthorized, Forbidden, ServerError, Refused], Rewatch, Growing)
+    RetryRule::new(&[Watch], &[Unauthorized, Forbidden, ServerError, Refused], Rewatch, Exponential)
         .at_most(REFUSED_WATCHES, Relist),
 ];
 
-const DURINGS: [During; 4] = [List, Page, WatchList, Watch];
+const OPERATIONS: [Operation; 4] = [List, Page, WatchList, Watch];
 
-/// The row's place for everything that can fail, by every way to fail. That there is exactly one, the compiler checks.
-const ROWS: [[usize; FailureClass::ALL.len()]; DURINGS.len()] = {
-    let mut rows = [[usize::MAX; FailureClass::ALL.len()]; DURINGS.len()];
+/// The index of each operation's and failure's rule. The compiler checks that there is exactly one.
+const ROWS: [[usize; FailureClass::ALL.len()]; OPERATIONS.len()] = {
+    let mut rows = [[usize::MAX; FailureClass::ALL.len()]; OPERATIONS.len()];
     let mut row = 0;
-    while row < REACTIONS.len() {
-        let mut during = 0;
-        while during < REACTIONS[row].during.len() {
+    while row < RETRY_POLICY.len() {
+        let mut operation = 0;
+        while operation < RETRY_POLICY[row].operations.len() {
             let mut class = 0;
-            while class < REACTIONS[row].classes.len() {
-                let place = &mut rows[REACTIONS[row].during[during] as usize][REACTIONS[row].classes[class] as usize];
+            while class < RETRY_POLICY[row].classes.len() {
+                let place = &mut rows[RETRY_POLICY[row].operations[operation] as usize]
+                    [RETRY_POLICY[row].classes[class] as usize];
                 assert!(*place == usize::MAX, "two rows for one failure");
                 *place = row;
                 class += 1;
             }
-            during += 1;
+            operation += 1;
         }
         row += 1;
     }
-    let mut during = 0;
-    while during < DURINGS.len() {
+    let mut operation = 0;
+    while operation < OPERATIONS.len() {
         let mut class = 0;
         while class < FailureClass::ALL.len() {
-            assert!(rows[during][class] != usize::MAX, "a failure without a row");
+            assert!(rows[operation][class] != usize::MAX, "a failure without a row");
             class += 1;
         }
-        during += 1;
+        operation += 1;
     }
     rows
 };
 
 /// A line of a Markdown table: during, failure, reaction, delay.
-impl fmt::Display for ReactionRow {
+impl fmt::Display for RetryRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("| ")?;
-        listed(f, self.during)?;
+        listed(f, self.operations)?;
         f.write_str(" | ")?;
         listed(f, self.classes)?;
         write!(f, " | {}", self.reaction)?;
@@ -181,8 +197,8 @@ impl fmt::Display for ReactionRow {
             write!(f, "; after {times} {then}")?;
         }
         f.write_str(if self.most_recent { ", asking for the most recent state" } else { "" })?;
-        write!(f, " | {}", self.pace)?;
-        f.write_str(if self.limit.is_some() && self.pace == AtOnce { ", then growing |" } else { " |" })
+        write!(f, " | {}", self.backoff)?;
+        f.write_str(if self.limit.is_some() && self.backoff == Immediate { ", then growing |" } else { " |" })
     }
 }
 
@@ -205,12 +221,12 @@ impl fmt::Display for Reaction {
     }
 }
 
-impl fmt::Display for Pace {
+impl fmt::Display for BackoffKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            AtOnce => "none",
-            Growing => "growing",
-            Probing => "probing",
+            Immediate => "none",
+            Exponential => "growing",
+            Probe => "probing",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The requests of the list-watch protocol, and how a resource is named.
+//! Resources, and the requests that list and watch them.
 
 mod percent;
 mod resource;
@@ -11,7 +11,8 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-/// The number of a request: given out by the machine that asks, never used twice. Input under an old one is dropped.
+/// The number of a request. The machine that makes the request chooses it and never uses it twice. Input for an old
+/// request is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
@@ -32,36 +33,36 @@ pub struct RequestId(pub u64);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked for.
+    /// The collection.
     pub resource: Resource,
-    /// What is done with it.
+    /// List or watch, with its parameters.
     pub verb: Verb,
 }
 
-/// What a request does.
+/// List or watch, with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// One page, or all, of the collection as it stands.
+    /// Reads the collection, or a page of it.
     List {
-        /// How many objects a page has at most; `None` for all in one answer.
+        /// How many objects a page has at most; `None` for all of them in one response.
         limit: Option<u32>,
-        /// What the page before said to go on with.
+        /// The continue token of the page before.
         continue_token: Option<Arc<str>>,
-        /// Not older than this; `None` for the most recent state.
+        /// The minimum version (`resourceVersionMatch=NotOlderThan`); `None` for the most recent state.
         resource_version: Option<Arc<str>>,
     },
-    /// The changes from a version on.
+    /// Streams the changes after a version.
     Watch {
-        /// The version after which the changes begin.
+        /// The version after which the changes begin; `None` for the most recent one.
         resource_version: Option<Arc<str>>,
-        /// After how long the server ends the answer by itself.
+        /// After how long the server ends the response (`timeoutSeconds`); `None` for the server's default.
         timeout: Option<Duration>,
         /// Whether the stream begins with the state of every object (watch-list).
         initial_events: bool,
     },
 }
 
-/// The three questions that the protocol knows.
+/// The three kinds of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Query {
     /// A list, or a page of one.
@@ -73,7 +74,7 @@ pub enum Query {
 }
 
 impl Request {
-    /// Which question this is.
+    /// The kind of the request.
     #[must_use]
     pub fn query(&self) -> Query {
         match self.verb {
@@ -83,7 +84,7 @@ impl Request {
         }
     }
 
-    /// The token of the page that is asked for; `None` on the first page and on a watch.
+    /// The token of the requested page; `None` for the first page and for a watch.
     #[must_use]
     pub fn continue_token(&self) -> Option<&str> {
         match &self.verb {
@@ -92,7 +93,7 @@ impl Request {
         }
     }
 
-    /// What to send as `Accept`. A server that cannot leave out the rest of an object sends all of it.
+    /// The value of the `Accept` header. A server that does not support metadata alone sends whole objects.
     ///
     /// ```
     /// use listwatch_core::request::Request;
@@ -115,8 +116,7 @@ impl Request {
         }
     }
 
-    /// Reads a request target, as recorded or as received. Unknown parameters are ignored, and headers are not part of
-    /// it.
+    /// Parses a request target. Unknown parameters are ignored.
     #[must_use]
     pub fn parse(target: &str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -199,7 +199,7 @@ impl QueryString<'_, '_> {
     }
 }
 
-/// Decodes `%XX` and `+`; what is not valid stays as it is.
+/// Decodes `%XX` and `+`; invalid escapes stay as they are.
 fn percent_decode(text: &str) -> String {
     let mut bytes = alloc::vec::Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A collection that can be listed and watched, and which of its objects.
+/// A collection that can be listed and watched, with its selectors.
 ///
 /// ```
 /// use listwatch_core::Resource;
@@ -36,7 +36,7 @@ impl Resource {
     /// them where there is one, `apps/v1/deployments`.
     ///
     /// # Errors
-    /// Where `name` is not of this form.
+    /// If `name` does not have this form.
     pub fn named(name: &str) -> Result<Self, ParseResourceError> {
         let parts: Vec<&str> = name.split('/').collect();
         match parts[..] {
@@ -48,16 +48,15 @@ impl Resource {
         }
     }
 
-    /// Only the objects of one namespace; an empty one is all of them. This namespace takes the place of one that the path
-    /// has already. Whatever could mean something else in a path is escaped, so that what is no name of a namespace is
-    /// the name of none.
+    /// Selects the objects of one namespace; an empty name selects those of all namespaces. It replaces a namespace that
+    /// the path already has. Special characters are escaped, so an invalid name cannot change the path.
     ///
-    /// The path alone does not say whether a resource has namespaces: for one that is cluster-scoped, such as `v1/nodes`,
-    /// the server answers 404. Discovery knows (`ApiResource::namespaced`).
+    /// If the resource is cluster-scoped, such as `v1/nodes`, the server responds with 404. Discovery tells whether it is
+    /// (`ApiResource::namespaced`).
     #[must_use]
     pub fn in_namespace(mut self, namespace: &str) -> Self {
         if let Some((version, plural)) = without_namespace(&self.path) {
-            // A segment of dots would be taken for a step.
+            // A segment of dots would change the path.
             let namespace = match namespace.contains(|c| c != '.') {
                 true => PercentEncoded(namespace).to_string(),
                 false => namespace.replace('.', "%2E"),
@@ -71,21 +70,21 @@ impl Resource {
         self
     }
 
-    /// Only objects that the label selector matches; an empty one is none.
+    /// Selects the objects that match the label selector; an empty selector matches all.
     #[must_use]
     pub fn with_label_selector(mut self, selector: &str) -> Self {
         self.labels = Some(selector.into()).filter(|_| !selector.is_empty());
         self
     }
 
-    /// Only objects that the field selector matches; an empty one is none.
+    /// Selects the objects that match the field selector; an empty selector matches all.
     #[must_use]
     pub fn with_field_selector(mut self, selector: &str) -> Self {
         self.fields = Some(selector.into()).filter(|_| !selector.is_empty());
         self
     }
 
-    /// Only the metadata of each object: the server leaves out the rest (`PartialObjectMetadata`), where it can.
+    /// Requests only the metadata of each object (`PartialObjectMetadata`), if the server supports it.
     #[must_use]
     pub fn metadata_only(mut self) -> Self {
         self.metadata_only = true;
@@ -110,14 +109,14 @@ impl Resource {
         self.fields.as_deref()
     }
 
-    /// Whether only metadata is asked for.
+    /// Whether only metadata is requested.
     #[must_use]
     pub fn is_metadata_only(&self) -> bool {
         self.metadata_only
     }
 }
 
-/// What is not the name of a resource.
+/// A name that is no name of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseResourceError(Arc<str>);
 
@@ -145,13 +144,13 @@ fn without_namespace(path: &str) -> Option<(&str, &str)> {
     Some((version.unwrap_or(before), plural))
 }
 
-/// `v1`, `v2beta1` and the like: what tells `apps/v1` apart from `v1/pods`.
+/// Whether `text` is a version, such as `v1` or `v2beta1`. This distinguishes `apps/v1` from `v1/pods`.
 fn is_version(text: &str) -> bool {
     let number = text.strip_prefix('v').unwrap_or_default();
     number.starts_with(|first: char| first.is_ascii_digit()) && is_name(text)
 }
 
-/// Whether `text` can stand in a path as it is: what Kubernetes allows in names.
+/// Whether `text` needs no escapes in a path: it has only characters that Kubernetes allows in names.
 fn is_name(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
     !text.is_empty() && text.chars().all(allowed)

@@ -1,4 +1,4 @@
-//! Where the machines keep their records: one algorithm, two memories.
+//! The memory of the machines: one algorithm for the heap and for fixed capacities.
 //!
 //! Every container of this crate is a slab of records addressed by slots. Order (queues, timers, postings) is kept
 //! in links *inside* the records, so lists, heaps and tables are index arithmetic that serves both memories, and only
@@ -59,7 +59,7 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     fn try_room(records: impl FnOnce() -> usize) -> Result<(), Self::Full<()>>;
 }
 
-/// A fixed capacity is used up; the item comes back.
+/// The error of a container whose fixed capacity is used up. It gives the item back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full<T>(pub T);
 

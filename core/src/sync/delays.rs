@@ -1,4 +1,5 @@
-use super::{Lock, SharedWorkQueue};
+use super::guarded::SharedWorkQueue;
+use super::{Due, Lock};
 use crate::queue::{Discipline, ExponentialBackoff, Fifo, RateLimiter};
 use crate::storage::Slot;
 use crate::time::Instant;
@@ -6,24 +7,13 @@ use core::fmt;
 use core::hash::Hash;
 use core::task::Context;
 
-/// A task's place among those that follow a queue's delays: what [`SharedWorkQueue::delays`] returns.
+/// The place of a task that follows a queue's delays: what [`SharedWorkQueue::delays`](crate::sync::SharedWorkQueue::delays) returns.
 ///
-/// One task that follows them is enough, and any number can: whoever comes first adds what is due.
+/// One task that follows them is enough. If several do, the first of them adds the keys that are due.
 pub struct Delays<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter = ExponentialBackoff, D: Discipline<K> = Fifo> {
     queue: &'a SharedWorkQueue<K, Lk, L, D>,
     /// The place among the sleepers.
     place: Option<Slot>,
-}
-
-/// Until when a task that follows the delays can sleep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
-    /// Until then, or until it is woken.
-    At(Instant),
-    /// Until it is woken: nothing is delayed.
-    Idle,
-    /// For ever: the queue is shut down, and [nothing is left to wait for](crate::queue::WorkQueueIn::drained).
-    Closed,
 }
 
 impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Delays<'a, K, Lk, L, D> {
@@ -31,11 +21,11 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Delays<'a, K,
         Self { queue, place: None }
     }
 
-    /// Adds what is due at `now`, and lets the task sleep. It is woken when the next delay is to end earlier than it was
-    /// told, when nothing is delayed any more, when the queue is shut down, and when that queue is drained.
+    /// Adds the keys that are due at `now`, and registers the task's waker. The task is woken if a delay is to end before
+    /// the answer's time, if no key is delayed any more, and when the queue is shut down or drained.
     ///
-    /// It adds all that is due under the queue's lock, in a time that grows with the number of those keys: delays of
-    /// different lengths keep a million keys from being due at once.
+    /// All due keys are added under the queue's lock, in a time that grows with their number. Delays of different lengths
+    /// keep a million keys from being due at once.
     #[must_use]
     pub fn poll_due(&mut self, cx: &mut Context<'_>, now: Instant) -> Due {
         self.queue.poll_due(cx.waker(), now, &mut self.place)

@@ -1,26 +1,71 @@
-use super::{JobGuard, Lock, SharedWorkQueue};
-use crate::queue::{Discipline, ExponentialBackoff, Fifo, Job, RateLimiter};
+use super::guarded::{LastJob, SharedWorkQueue};
+use super::{JobGuard, Lock};
+use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Outcome, RateLimiter};
 use crate::storage::Slot;
+use crate::time::Instant;
 use core::fmt;
 use core::hash::Hash;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-/// Waits for a key that is ready: what [`SharedWorkQueue::get`] returns.
+/// A future that waits for a ready key: what [`SharedWorkQueue::get`](crate::sync::SharedWorkQueue::get) returns.
 ///
-/// It can be dropped at any time: a wake-up that it got goes to the next worker.
+/// It can be dropped at any time. If it was woken, the next worker is woken in its place.
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Get<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter = ExponentialBackoff, D: Discipline<K> = Fifo> {
     queue: &'a SharedWorkQueue<K, Lk, L, D>,
-    /// What is given back first.
-    done: Option<Job>,
+    /// The job that is given back first.
+    last: Option<LastJob>,
+    finished: Option<Finished>,
     /// The place among the sleeping workers.
     place: Option<Slot>,
 }
 
 impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'a, K, Lk, L, D> {
-    pub(super) fn new(queue: &'a SharedWorkQueue<K, Lk, L, D>, done: Option<Job>) -> Self {
-        Self { queue, done, place: None }
+    pub(super) fn new(queue: &'a SharedWorkQueue<K, Lk, L, D>, last: Option<LastJob>) -> Self {
+        Self { queue, last, finished: None, place: None }
+    }
+
+    /// The answer of [`finish`](crate::queue::WorkQueueIn::finish), once the first poll has taken back a job with its
+    /// [outcome](JobGuard::finish_and_get).
+    ///
+    /// After a poll that panicked, this tells whether the panic came before that, from the rate limiter for example.
+    #[must_use]
+    pub fn finished(&self) -> Option<Finished> {
+        self.finished
+    }
+}
+
+/// On to the next key.
+impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, K, Lk, L, D> {
+    /// Gives the key back with the outcome of the work on it, and waits for the next key, under one lock.
+    ///
+    /// The first poll of the future gives the key back, or its drop if it is never polled.
+    ///
+    /// ```
+    /// use listwatch_core::queue::Outcome;
+    /// use listwatch_core::sync::{SharedWorkQueue, StdLock};
+    /// use listwatch_core::Instant;
+    ///
+    /// async fn work(queue: &SharedWorkQueue<u32, StdLock>, now: impl Fn() -> Instant) {
+    ///     let mut next = queue.get();
+    ///     while let Some(job) = next.await {
+    ///         println!("reconciling {}", job.key());
+    ///         next = job.finish_and_get(now(), Outcome::Done);
+    ///     }
+    /// }
+    /// ```
+    pub fn finish_and_get(self, now: Instant, outcome: Outcome) -> Get<'a, K, Lk, L, D> {
+        self.give_back_and_get(Some((now, outcome)))
+    }
+
+    /// Gives the key back without an outcome and waits for the next key, under one lock.
+    pub fn done_and_get(self) -> Get<'a, K, Lk, L, D> {
+        self.give_back_and_get(None)
+    }
+
+    fn give_back_and_get(mut self, outcome: Option<(Instant, Outcome)>) -> Get<'a, K, Lk, L, D> {
+        Get::new(self.queue, self.job.take().map(|job| LastJob { job, outcome }))
     }
 }
 
@@ -28,15 +73,16 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Futur
     type Output = Option<JobGuard<'a, K, Lk, L, D>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let done = self.done.take();
-        self.queue.poll_get(cx.waker(), done, &mut self.place)
+        let this = &mut *self;
+        let polled = this.queue.poll_get(cx.waker(), this.last.take(), &mut this.finished, &mut this.place);
+        polled.map(|next| next.map(|(key, job)| JobGuard::new(this.queue, key, job)))
     }
 }
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Drop for Get<'_, K, Lk, L, D> {
     fn drop(&mut self) {
-        if self.done.is_some() || self.place.is_some() {
-            self.queue.leave(self.done.take(), &mut self.place);
+        if self.last.is_some() || self.place.is_some() {
+            self.queue.leave(self.last.take(), &mut self.place);
         }
     }
 }

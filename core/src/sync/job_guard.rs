@@ -1,29 +1,24 @@
-use super::{Get, Lock, SharedWorkQueue};
-use crate::queue::{Discipline, ExponentialBackoff, Fifo, Job, RateLimiter};
+use super::Lock;
+use super::guarded::{LastJob, SharedWorkQueue};
+use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Job, Outcome, RateLimiter};
+use crate::time::Instant;
 use core::fmt;
 use core::hash::Hash;
 
-/// A key that is with a worker, until this is dropped: client-go's `defer queue.Done(key)`.
+/// A key that a worker holds: client-go's `defer queue.Done(key)`.
 ///
-/// It is given back in whatever way the worker ends, by a panic or by being cancelled too.
+/// Dropping the guard gives the key back, also if the worker panics or is cancelled.
 #[must_use = "dropping it gives the key back"]
 pub struct JobGuard<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter = ExponentialBackoff, D: Discipline<K> = Fifo> {
-    queue: &'a SharedWorkQueue<K, Lk, L, D>,
+    pub(super) queue: &'a SharedWorkQueue<K, Lk, L, D>,
     key: K,
     /// None once it was given back.
-    job: Option<Job>,
+    pub(super) job: Option<Job>,
 }
 
 impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, K, Lk, L, D> {
     pub(super) fn new(queue: &'a SharedWorkQueue<K, Lk, L, D>, key: K, job: Job) -> Self {
         Self { queue, key, job: Some(job) }
-    }
-
-    /// Nobody hears of the job: another worker gets its key.
-    pub(super) fn put_back(&mut self) {
-        if let Some(job) = self.job.take() {
-            self.queue.put_back(job);
-        }
     }
 
     /// The key to work on.
@@ -32,19 +27,22 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, 
         &self.key
     }
 
-    /// Gives the key back.
-    pub fn done(self) {}
-
-    /// Gives the key back and waits for the next one, under one lock instead of two.
-    pub fn done_and_get(mut self) -> Get<'a, K, Lk, L, D> {
-        Get::new(self.queue, self.job.take())
+    /// Gives the key back with the outcome of the work on it: see [`WorkQueue::finish`](crate::queue::WorkQueueIn::finish).
+    ///
+    /// The queue is locked once. A worker that goes on to its next key can have both under one lock:
+    /// [`finish_and_get`](Self::finish_and_get).
+    pub fn finish(mut self, now: Instant, outcome: Outcome) -> Finished {
+        self.job.take().map_or(Finished::Ignored, |job| self.queue.finish(now, job, outcome))
     }
+
+    /// Gives the key back without an outcome: client-go's `Done`. Its failures stay, and it is not retried.
+    pub fn done(self) {}
 }
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Drop for JobGuard<'_, K, Lk, L, D> {
     fn drop(&mut self) {
         if self.job.is_some() {
-            self.queue.leave(self.job.take(), &mut None);
+            self.queue.leave(self.job.take().map(|job| LastJob { job, outcome: None }), &mut None);
         }
     }
 }

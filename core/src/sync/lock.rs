@@ -51,10 +51,10 @@ pub trait Lock {
     /// Puts a lock around `value`.
     fn new<T>(value: T) -> Self::Cell<T>;
 
-    /// Calls `f` while nobody else has the value.
+    /// Calls `f` with exclusive access to the value.
     fn with<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&mut T) -> R) -> R;
 
-    /// Calls `f` while nobody changes the value.
+    /// Calls `f` with shared access to the value.
     fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R;
 }
 
@@ -84,8 +84,7 @@ impl Lock for CriticalSectionLock {
     }
 }
 
-/// A lock that is waited for by trying again and again: the last resort, for a target with several cores and no
-/// operating system.
+/// A lock that spins until it is free: the last resort, for a target with several cores and no operating system.
 ///
 /// It does not know priorities. On one core, an interrupt or a task of higher priority that waits for the one it
 /// interrupted waits for ever: take a critical section there (feature `critical-section`). So does a closure that comes
@@ -131,7 +130,7 @@ impl Lock for CellLock {
     }
 }
 
-/// For what would wait for itself.
+/// Panics for a closure that would wait for itself.
 #[cold]
 #[track_caller]
 pub(super) fn came_back() -> ! {

@@ -1,9 +1,14 @@
-//! One machine for many tasks or threads: a lock around it, and wakers that are called when it is open again.
+//! One machine for many tasks or threads, behind a [`Lock`] of the caller's choice. Wakers are called after the lock is
+//! released.
 
 #[cfg(feature = "alloc")]
 mod delays;
 #[cfg(feature = "alloc")]
+mod due;
+#[cfg(feature = "alloc")]
 mod get;
+#[cfg(feature = "alloc")]
+mod guarded;
 #[cfg(feature = "alloc")]
 mod job_guard;
 mod lock;
@@ -12,14 +17,18 @@ mod on_panic;
 #[cfg(feature = "std")]
 mod std_lock;
 #[cfg(feature = "alloc")]
-mod wakers;
+pub(crate) mod wakers;
 #[cfg(feature = "alloc")]
 mod work_queue;
 
 #[cfg(feature = "alloc")]
-pub use delays::{Delays, Due};
+pub use delays::Delays;
+#[cfg(feature = "alloc")]
+pub use due::Due;
 #[cfg(feature = "alloc")]
 pub use get::Get;
+#[cfg(feature = "alloc")]
+pub use guarded::SharedWorkQueue;
 #[cfg(feature = "alloc")]
 pub use job_guard::JobGuard;
 #[cfg(feature = "critical-section")]
@@ -29,14 +38,12 @@ pub use lock::SpinLock;
 pub use lock::{CellLock, Lock};
 #[cfg(feature = "std")]
 pub use std_lock::StdLock;
-#[cfg(feature = "alloc")]
-pub use work_queue::SharedWorkQueue;
 
 use core::fmt;
 
 /// A value behind a lock of the kind `L`.
 ///
-/// The machines take `&mut self` and hold no lock. This is how several tasks come to one:
+/// The machines take `&mut self` and hold no lock. Several tasks share one like this:
 ///
 /// ```
 /// use listwatch_core::sync::{CellLock, Shared};
@@ -57,12 +64,12 @@ impl<T, L: Lock> Shared<T, L> {
         Self { cell: L::new(value) }
     }
 
-    /// Calls `f` when nobody else has the value, and keeps everybody else out until it returns.
+    /// Calls `f` with exclusive access to the value.
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         L::with(&self.cell, f)
     }
 
-    /// Calls `f` with the value, which others may be reading too.
+    /// Calls `f` with shared access to the value.
     pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> R {
         L::read(&self.cell, f)
     }

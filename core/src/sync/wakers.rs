@@ -1,8 +1,9 @@
+use super::on_panic::on_panic;
 use crate::storage::{Heap, Linked, Links, List, Slab, Slot};
 use alloc::vec::Vec;
 use core::task::Waker;
 
-/// The tasks that sleep until there is something for one of them, the one that sleeps longest first.
+/// The wakers of sleeping tasks, the longest sleeper first.
 ///
 /// A task that was woken stays in the set until it comes back or leaves, so the set knows whether a wake-up is under
 /// way. Wakers come out of every method: they are to be woken, or dropped, after the lock.
@@ -67,13 +68,13 @@ impl Wakers {
         self.sleepers.remove(slot).waker
     }
 
-    /// All that sleep now. One that comes back meanwhile sleeps anew.
+    /// The wakers of all sleeping tasks. A task that comes back meanwhile sleeps anew.
     #[must_use]
     pub(crate) fn take_all(&mut self) -> Vec<Waker> {
         core::iter::from_fn(|| self.take_one()).map(|(_, waker)| waker).collect()
     }
 
-    /// Whom to wake, and where it slept.
+    /// The next waker to call, and the place of its task.
     #[must_use]
     pub(crate) fn take_one(&mut self) -> Option<(Slot, Waker)> {
         let slot = self.asleep.pop_front(&mut self.sleepers)?;
@@ -89,7 +90,7 @@ impl Wakers {
         self.expected > 0
     }
 
-    /// Whether nobody sleeps.
+    /// Whether no task sleeps.
     pub(crate) fn is_empty(&self) -> bool {
         self.asleep.is_empty()
     }
@@ -104,6 +105,13 @@ impl Wakers {
 
     fn expect_no_more(&mut self, slot: Slot) {
         self.expected -= usize::from(core::mem::take(&mut self.sleepers[slot].is_expected));
+    }
+}
+
+/// Wakes all of them, also if one of them panics.
+pub(crate) fn wake_each(wakers: &mut impl Iterator<Item = Waker>) {
+    while let Some(waker) = wakers.next() {
+        on_panic(|| waker.wake(), || wake_each(wakers));
     }
 }
 

@@ -1,9 +1,9 @@
+use crate::NotSynced;
 use crate::decode::MetadataOnly;
 use crate::informer::InformerStatus;
 use crate::reflector::{Action, FailureClass};
 use crate::request::{Request, RequestId, Verb};
 use crate::sync::{SharedWorkQueue, StdLock};
-use crate::synced::NotSynced;
 use crate::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
 use crate::{
     Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Instant, Key, ListerWatcher, Outcome, Resource,

@@ -1,7 +1,9 @@
 use super::*;
+use crate::caught::caught_call;
 use crate::run;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use core::time::Duration;
 use listwatch_core::api::ApiError;
 use listwatch_core::decode::Status;
 use listwatch_core::queue::Lanes;
@@ -41,7 +43,7 @@ fn workers_go_on_after_a_panic_and_the_key_is_tried_again() {
         clock.sleep(Duration::from_millis(1)).await;
         assert_eq!((queue.stats().panics, queue.num_requeues(&1)), (2, 0));
         queue.shut_down();
-        assert_eq!(workers.ended().await, Ended { dropped: Vec::new(), blocked: Vec::new() });
+        assert_eq!(workers.join().await, Unfinished { dropped: Vec::new(), blocked: Vec::new() });
     });
     assert!(clock.now() >= Instant::ZERO + Duration::from_millis(15), "after back-offs of 5 and 10 ms");
     let told: Vec<(u32, String)> = told.lock().unwrap().clone();
@@ -72,7 +74,7 @@ fn a_drain_ends_at_its_deadline_although_a_reconcile_hangs() {
         }
     });
     queue.add(7);
-    let (until, ended) = run(&clock, &executor, async {
+    let (until, unfinished) = run(&clock, &executor, async {
         clock.sleep(seconds(1)).await;
         is_dropped.store(false, SeqCst);
         queue.shut_down_with_drain(clock.now(), seconds(10));
@@ -80,10 +82,13 @@ fn a_drain_ends_at_its_deadline_although_a_reconcile_hangs() {
             clock.sleep(seconds(50)).await;
             None
         };
-        let ended = smol::future::or(async { Some(workers.ended().await) }, late).await;
-        (clock.now(), ended.expect("it ends before 50 s are over"))
+        let unfinished = smol::future::or(async { Some(workers.join().await) }, late).await;
+        (clock.now(), unfinished.expect("it ends before 50 s are over"))
     });
-    assert_eq!((until, ended), (Instant::ZERO + seconds(11), Ended { dropped: [7].to_vec(), blocked: Vec::new() }));
+    assert_eq!(
+        (until, unfinished),
+        (Instant::ZERO + seconds(11), Unfinished { dropped: [7].to_vec(), blocked: Vec::new() })
+    );
     assert!(is_dropped.load(SeqCst), "the request is dropped with its reconcile");
     assert_eq!((queue.is_drained(), queue.num_requeues(&7)), (true, 0));
 }
@@ -94,14 +99,14 @@ fn a_drain_that_follows_a_shut_down_is_bounded_too() {
     let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
     let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| core::future::pending());
     queue.add(7);
-    let ended = run(&clock, &executor, async {
+    let unfinished = run(&clock, &executor, async {
         clock.sleep(seconds(1)).await;
         queue.shut_down();
         clock.sleep(seconds(1)).await;
         queue.shut_down_with_drain(clock.now(), seconds(1));
-        workers.ended().await
+        workers.join().await
     });
-    assert_eq!((clock.now(), ended.dropped), (Instant::ZERO + seconds(3), [7].to_vec()));
+    assert_eq!((clock.now(), unfinished.dropped), (Instant::ZERO + seconds(3), [7].to_vec()));
 }
 
 /// What a reconcile can block its thread with: it says when it begins, and goes on when the other end is dropped.
@@ -120,7 +125,7 @@ impl Blocks {
 }
 
 /// What became of workers whose reconcile blocks its thread when the time to drain is over. Another thread follows the time.
-fn ended_while_blocked<F>(reconcile: impl Fn(Blocks) -> F + Clone + Send + 'static) -> Ended<u32>
+fn unfinished_while_blocked<F>(reconcile: impl Fn(Blocks) -> F + Clone + Send + 'static) -> Unfinished<u32>
 where
     F: Future<Output = Outcome> + Send + 'static,
 {
@@ -136,28 +141,28 @@ where
         }
         has_started.recv().unwrap();
         queue.shut_down_with_drain(clock.now(), Duration::from_millis(1));
-        let ended = smol::block_on(workers.ended());
+        let unfinished = smol::block_on(workers.join());
         drop((release, stop));
-        ended
+        unfinished
     })
 }
 
 #[test]
 fn a_reconcile_that_blocks_its_thread_does_not_hold_up_the_end() {
-    let ended = ended_while_blocked(|blocks| async move {
+    let unfinished = unfinished_while_blocked(|blocks| async move {
         blocks.block();
         Outcome::Done
     });
-    assert_eq!(ended, Ended { dropped: Vec::new(), blocked: [7].to_vec() });
+    assert_eq!(unfinished, Unfinished { dropped: Vec::new(), blocked: [7].to_vec() });
 }
 
 #[test]
 fn a_reconcile_that_blocks_before_its_future_is_made_does_not_hold_up_the_end() {
-    let ended = ended_while_blocked(|blocks| {
+    let unfinished = unfinished_while_blocked(|blocks| {
         blocks.block();
         core::future::ready(Outcome::Done)
     });
-    assert_eq!(ended, Ended { dropped: Vec::new(), blocked: [7].to_vec() });
+    assert_eq!(unfinished, Unfinished { dropped: Vec::new(), blocked: [7].to_vec() });
 }
 
 #[test]
@@ -168,12 +173,12 @@ fn a_reconcile_that_blocks_where_it_is_dropped_does_not_hold_up_the_end() {
             self.0.block();
         }
     }
-    let ended = ended_while_blocked(|blocks| async move {
+    let unfinished = unfinished_while_blocked(|blocks| async move {
         let _held = BlocksInDrop(blocks.clone());
         blocks.started.send(()).unwrap();
         core::future::pending().await
     });
-    assert_eq!(ended, Ended { dropped: Vec::new(), blocked: [7].to_vec() });
+    assert_eq!(unfinished, Unfinished { dropped: Vec::new(), blocked: [7].to_vec() });
 }
 
 #[test]
@@ -197,7 +202,7 @@ fn two_workers_on_one_queue_follow_its_delays_and_both_end() {
         clock.sleep(seconds(5)).await;
         let third = spawn(3);
         queue.shut_down();
-        assert!(one.ended().await.dropped.is_empty() && third.ended().await.dropped.is_empty());
+        assert!(one.join().await.dropped.is_empty() && third.join().await.dropped.is_empty());
     });
     let at = |at: u64| Instant::ZERO + seconds(at);
     let taken: Vec<(u32, Instant)> = taken.lock().unwrap().iter().map(|(_, key, at)| (*key, *at)).collect();
@@ -212,7 +217,7 @@ fn both_of_two_workers_on_one_queue_end() {
     run(&clock, &executor, async {
         clock.sleep(seconds(1)).await;
         queue.shut_down();
-        let both = smol::future::zip(one.ended(), other.ended());
+        let both = smol::future::zip(one.join(), other.join());
         let late = async {
             clock.sleep(seconds(60)).await;
             panic!("one of them has not ended after a minute");
@@ -240,7 +245,7 @@ fn a_key_waits_for_as_long_as_its_server_asks() {
         clock.sleep(seconds(100)).await;
         assert_eq!(queue.num_requeues(&1), 0);
         queue.shut_down();
-        workers.ended().await;
+        workers.join().await;
     });
     assert_eq!(*times.lock().unwrap(), [0, 30, 60].map(|at| Instant::ZERO + seconds(at)));
 }
@@ -276,7 +281,7 @@ fn workers_take_keys_by_priority_where_the_queue_has_lanes() {
         core::future::ready(Outcome::Done)
     });
     queue.shut_down();
-    run(&clock, &executor, workers.ended());
+    run(&clock, &executor, workers.join());
     assert_eq!(*taken.lock().unwrap(), [2, 1]);
 }
 
@@ -350,12 +355,12 @@ fn a_reconcile_that_panics_where_it_is_dropped_at_the_deadline_is_among_the_drop
         core::future::pending().await
     });
     queue.add(7);
-    let ended = run(&clock, &executor, async {
+    let unfinished = run(&clock, &executor, async {
         clock.sleep(seconds(1)).await;
         queue.shut_down_with_drain(clock.now(), seconds(1));
-        workers.ended().await
+        workers.join().await
     });
-    assert_eq!((ended.dropped, queue.stats().panics), ([7].to_vec(), 1));
+    assert_eq!((unfinished.dropped, queue.stats().panics), ([7].to_vec(), 1));
 }
 
 /// A key that panics in its `Hash`, or where it is dropped, as often as it is told to.
@@ -386,7 +391,7 @@ fn a_key_that_panics_where_the_deadline_drops_it_does_not_hold_up_the_end() {
     let queue = Arc::new(SharedWorkQueue::<Flawed, StdLock>::default());
     let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| core::future::pending());
     (1..=3).for_each(|key| _ = queue.add(Flawed(key)));
-    let ended = run(&clock, &executor, async {
+    let unfinished = run(&clock, &executor, async {
         clock.sleep(seconds(1)).await;
         queue.shut_down_with_drain(clock.now(), seconds(10));
         PANICS_WHERE_DROPPED.set(true);
@@ -394,9 +399,9 @@ fn a_key_that_panics_where_the_deadline_drops_it_does_not_hold_up_the_end() {
             clock.sleep(seconds(60)).await;
             None
         };
-        smol::future::or(async { Some(workers.ended().await) }, late).await
+        smol::future::or(async { Some(workers.join().await) }, late).await
     });
-    assert_eq!(ended.expect("it ends before a minute is over").dropped, [Flawed(1)]);
+    assert_eq!(unfinished.expect("it ends before a minute is over").dropped, [Flawed(1)]);
 }
 
 #[test]
@@ -409,17 +414,106 @@ fn a_key_whose_hash_panics_each_time_does_not_end_the_workers() {
         .spawn(&executor, 1, |_| core::future::ready(Outcome::Retry));
     queue.add(Flawed(7));
     PANICS_IN_HASH.set(true);
-    let retried = run(&clock, &executor, async {
+    run(&clock, &executor, async {
         clock.sleep(seconds(1)).await;
         queue.add(Flawed(8));
         clock.sleep(seconds(1)).await;
-        queue.num_requeues(&Flawed(8))
     });
     PANICS_IN_HASH.set(false);
-    let in_hash = (7, "in hash".to_owned());
-    assert!(retried > 0, "the worker goes on with another key");
-    assert_eq!((queue.stats().panics, told.lock().unwrap().clone()), (2, [in_hash.clone(), in_hash].to_vec()));
+    assert!(queue.num_requeues(&Flawed(7)) > 1, "a key that is known is retried without its hash");
+    assert!(queue.num_requeues(&Flawed(8)) > 0, "the worker goes on with another key");
+    assert_eq!((queue.stats().panics, told.lock().unwrap().clone()), (0, Vec::new()));
     drop(workers);
+}
+
+#[test]
+fn a_rate_limiter_that_panics_is_told_of_and_its_key_is_retried_after_a_second() {
+    struct Flawed(u32);
+    impl RateLimiter for Flawed {
+        fn delay(&mut self, _: Instant, _: u32) -> Duration {
+            self.0 += 1;
+            assert_ne!(self.0, 1, "in the limiter");
+            seconds(1000)
+        }
+    }
+    let (times, told) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let (clock, executor) = (Clock::simulated(), Executor::new());
+    let queue = Arc::new(SharedWorkQueue::<u32, StdLock, Flawed>::new(WorkQueue::new(Flawed(0))));
+    let (times_of, now) = (&times, clock.clone());
+    let _workers = Workers::builder(&queue, &clock)
+        .on_panic(|key: &u32, message: &str| {
+            told.lock().unwrap().push((*key, message.lines().next().map(str::to_owned)))
+        })
+        .spawn(&executor, 1, move |key| {
+            times_of.lock().unwrap().push((key, now.now()));
+            core::future::ready(if key == 7 { Outcome::Retry } else { Outcome::Done })
+        });
+    [7, 8].into_iter().for_each(|key| _ = queue.add(key));
+    run(&clock, &executor, clock.sleep(seconds(100)));
+    let (begun, later) = (Instant::ZERO, Instant::ZERO + seconds(1));
+    assert_eq!(*times.lock().unwrap(), [(7, begun), (8, begun), (7, later)]);
+    let message = "assertion `left != right` failed: in the limiter".to_owned();
+    assert_eq!(*told.lock().unwrap(), [(7, Some(message))]);
+    assert_eq!((queue.stats().panics, queue.num_requeues(&7)), (1, 1), "the second retry is a failure that counts");
+}
+
+/// A lock that a user has written.
+enum MutexLock {}
+
+impl Lock for MutexLock {
+    type Cell<T> = Mutex<T>;
+
+    fn new<T>(value: T) -> Mutex<T> {
+        Mutex::new(value)
+    }
+
+    fn with<T, R>(cell: &Mutex<T>, f: impl FnOnce(&mut T) -> R) -> R {
+        f(&mut cell.lock().unwrap())
+    }
+
+    fn read<T, R>(cell: &Mutex<T>, f: impl FnOnce(&T) -> R) -> R {
+        f(&cell.lock().unwrap())
+    }
+}
+
+#[test]
+fn workers_run_over_any_discipline_limiter_and_lock() {
+    /// Retries each key once.
+    fn check<Lk, L, D>(limiter: L, discipline: D)
+    where
+        Lk: Lock + 'static,
+        L: RateLimiter + 'static,
+        D: Discipline<u32> + 'static,
+        SharedWorkQueue<u32, Lk, L, D>: Send + Sync,
+    {
+        let (clock, executor, tries) = (Clock::simulated(), Executor::new(), Arc::new(AtomicU32::new(0)));
+        let queue = WorkQueue::with_discipline(limiter, discipline, 0);
+        let queue = Arc::new(SharedWorkQueue::<u32, Lk, L, D>::new(queue));
+        let reconcile = {
+            let tries = Arc::clone(&tries);
+            move |_| {
+                let is_retry = tries.fetch_add(1, SeqCst) >= 2;
+                core::future::ready(if is_retry { Outcome::Done } else { Outcome::Retry })
+            }
+        };
+        fn is_spawned_anywhere<F: Future + Send + 'static>(_: F) {}
+        is_spawned_anywhere(Workers::builder(&queue, &clock).run(2, reconcile.clone()));
+        let workers = Workers::spawn(&executor, &queue, &clock, 2, reconcile);
+        [1, 2].into_iter().for_each(|key| _ = queue.add(key));
+        let unfinished = run(&clock, &executor, async {
+            clock.sleep(seconds(100)).await;
+            queue.shut_down();
+            workers.join().await
+        });
+        assert!(unfinished.is_empty() && queue.is_drained());
+        assert_eq!((tries.load(SeqCst), queue.stats().retries), (4, 2));
+    }
+    use listwatch_core::queue::{DefaultControllerRateLimiter, FastSlow, MaxWait, TokenBucket};
+    check::<StdLock, _, _>(ExponentialBackoff::default(), Fifo);
+    check::<StdLock, _, _>(ExponentialBackoff::default(), Lanes::default());
+    check::<MutexLock, _, _>(DefaultControllerRateLimiter::default_controller(), Fifo);
+    check::<MutexLock, _, _>(FastSlow::new(seconds(1), seconds(2), 1), Lanes::default());
+    check::<StdLock, _, _>(MaxWait { limiter: TokenBucket::per_second(1, 1), max: seconds(5) }, Lanes::default());
 }
 
 #[test]
@@ -429,6 +523,57 @@ fn workers_whose_executor_was_dropped_end_and_name_the_keys_they_had() {
     queue.add(7);
     run(&clock, &executor, clock.sleep(seconds(1)));
     drop(executor);
-    let ended = smol::block_on(workers.ended());
-    assert_eq!(ended, Ended { dropped: [7].to_vec(), blocked: Vec::new() });
+    let unfinished = smol::block_on(workers.join());
+    assert_eq!(unfinished, Unfinished { dropped: [7].to_vec(), blocked: Vec::new() });
+}
+
+#[test]
+fn workers_are_a_future_that_any_thread_can_poll_without_an_executor() {
+    fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> std::thread::JoinHandle<T> {
+        std::thread::spawn(|| smol::block_on(future))
+    }
+    let (clock, queue, panics) = (Clock::real(), queue(), Arc::new(AtomicU32::new(0)));
+    let (done, has_done) = mpsc::channel();
+    let workers = || {
+        let (done, panics) = (done.clone(), Arc::clone(&panics));
+        let on_panic = move |_: &u32, _: &str| _ = panics.fetch_add(1, SeqCst);
+        Workers::builder(&queue, &clock).on_panic(on_panic).run(2, move |key: u32| {
+            let done = done.clone();
+            async move {
+                assert_ne!(key, 7, "not this one");
+                done.send(key).unwrap();
+                if key == 8 { core::future::pending().await } else { Outcome::Done }
+            }
+        })
+    };
+    let threads = [spawn(workers()), spawn(workers())];
+    (0..=8).for_each(|key| _ = queue.add(key));
+    let mut taken: Vec<u32> = has_done.iter().take(8).collect();
+    taken.sort_unstable();
+    assert_eq!(taken, [0, 1, 2, 3, 4, 5, 6, 8]);
+    while panics.load(SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    queue.shut_down_with_drain(clock.now(), Duration::from_millis(1));
+    let mut dropped = Vec::new();
+    for thread in threads {
+        let unfinished = thread.join().unwrap();
+        assert!(unfinished.blocked.is_empty());
+        dropped.extend(unfinished.dropped);
+    }
+    assert_eq!((dropped, queue.is_drained()), ([8].to_vec(), true));
+}
+
+#[test]
+fn a_future_of_workers_that_is_dropped_gives_its_keys_back() {
+    let (clock, queue) = (Clock::real(), queue());
+    let mut workers = Box::pin(Workers::builder(&queue, &clock).run(1, |_| core::future::pending()));
+    queue.add(7);
+    while !queue.is_empty() {
+        assert_eq!(smol::block_on(smol::future::poll_once(&mut workers)), None);
+    }
+    queue.shut_down();
+    assert!(!queue.is_drained());
+    drop(workers);
+    assert!(queue.is_drained());
 }

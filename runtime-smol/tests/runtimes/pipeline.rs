@@ -11,7 +11,8 @@ use listwatch_runtime_smol::http::{Cluster, HttpTransport};
 use listwatch_runtime_smol::object::ObjectHandle;
 use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
 use listwatch_runtime_smol::{
-    Client, Clock, Driver, Ended, Events, Informer, InformerConfig, Instant, Key, Outcome, Resource, WorkQueue, Workers,
+    Client, Clock, Driver, Events, Informer, InformerConfig, Instant, Key, Outcome, Resource, Unfinished, WorkQueue,
+    Workers,
 };
 use listwatch_tests::sim::{ApiServer, Trace};
 use serde_json::{Value, json};
@@ -68,7 +69,7 @@ pub(crate) async fn pipeline(spawn: impl Fn(Task)) {
 
     queue.shut_down_with_drain(clock.now(), LONG);
     for _ in 0..TASKS {
-        let Ended { dropped, blocked, .. } = ended.recv().await.unwrap();
+        let Unfinished { dropped, blocked, .. } = ended.recv().await.unwrap();
         assert_eq!((dropped, blocked), (Vec::new(), Vec::new()));
     }
     let drained = queue.drained().unwrap();

@@ -1,8 +1,10 @@
 //! client-go's work queue, transcribed, and what ours has besides.
 
 use super::lanes::{LanesModel, Ready};
-use listwatch_core::queue::{Added, Drained, Priority, QueueStats, WhileDelayed};
+use listwatch_core::Instant;
+use listwatch_core::queue::{Added, Drained, Finished, Outcome, Priority, QueueStats, WhileDelayed};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 /// The queue, the delaying queue and the rate limiter as client-go has them: a set for each state and a list for each
 /// order. Times are in milliseconds.
@@ -32,6 +34,7 @@ pub struct WorkQueueModel {
     adds: u64,
     merged: u64,
     retries: u64,
+    panics: u64,
 }
 
 impl WorkQueueModel {
@@ -59,6 +62,7 @@ impl WorkQueueModel {
             adds: 0,
             merged: 0,
             retries: 0,
+            panics: 0,
         }
     }
 
@@ -98,7 +102,12 @@ impl WorkQueueModel {
 
     /// `rateLimitingType.AddRateLimited`.
     pub fn add_rate_limited(&mut self, now: u64, key: u8) -> Added {
-        let delay = self.when(key);
+        self.add_rate_limited_after(now, key, 0)
+    }
+
+    /// The same with the least time that a server asks for.
+    pub fn add_rate_limited_after(&mut self, now: u64, key: u8, least: u64) -> Added {
+        let delay = self.when(key).max(least);
         if self.shutting_down {
             self.refuse()
         } else if self.num_requeues(key) > self.max_retries {
@@ -174,6 +183,37 @@ impl WorkQueueModel {
         }
     }
 
+    /// What a controller's `handleErr` does, and then `Typed.Done`.
+    pub fn finish(&mut self, now: u64, key: u8, outcome: Outcome) -> Finished {
+        let millis = |time: Duration| time.as_millis() as u64;
+        let added = match outcome {
+            Outcome::Done => {
+                self.forget(key);
+                None
+            }
+            Outcome::RequeueAfter(delay) => {
+                self.forget(key);
+                Some(self.add_after(now, key, millis(delay)))
+            }
+            Outcome::Retry => Some(self.add_rate_limited(now, key)),
+            Outcome::RetryAfter(least) => Some(self.add_rate_limited_after(now, key, millis(least))),
+            Outcome::Panicked => {
+                self.panics += 1;
+                Some(self.add_rate_limited(now, key))
+            }
+            other => unreachable!("{other:?}"),
+        };
+        self.done(key);
+        let waiting = self.waiting.iter().find(|entry| entry.2 == key);
+        match waiting {
+            _ if self.dirty.contains(&key) => Finished::Queued,
+            Some((ready_at, ..)) => Finished::RetryAt(Instant::ZERO + Duration::from_millis(*ready_at)),
+            None if self.parked.contains(&key) => Finished::GaveUp,
+            None if added == Some(Added::Closed) => Finished::Closed,
+            None => Finished::Done,
+        }
+    }
+
     /// `delayingType.ShutDown`.
     pub fn shut_down(&mut self) {
         self.shutting_down = true;
@@ -235,6 +275,7 @@ impl WorkQueueModel {
         stats.merged = self.merged;
         stats.retries = self.retries;
         stats.parked = self.parked.len();
+        stats.panics = self.panics;
         stats
     }
 

@@ -1,7 +1,7 @@
 //! A frame, decoded into one type after the other.
 
 use listwatch_core::Object;
-use listwatch_core::decode::{Change, DecodeError, DecodeOptions, Decoder, ListMeta, MetadataOnly, Raw, WatchEvent};
+use listwatch_core::decode::{DecodeError, DecodeOptions, Decoder, EventType, ListMeta, MetadataOnly, Raw, WatchEvent};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ impl Frame<'_> {
             (Err(parts), Ok(WatchEvent::Object(change, object))) => {
                 let version = Some(object.meta.resource_version()).filter(|version| !version.is_empty());
                 assert_eq!((parts.key.as_ref(), parts.version.as_deref()), (Some(object.meta.key()), version));
-                assert_eq!(parts.change, Some(change).filter(|_| self.list.is_none()));
+                assert_eq!(parts.event_type, Some(change).filter(|_| self.list.is_none()));
             }
             (value, metadata) => assert_eq!(value, metadata),
         }
@@ -59,7 +59,9 @@ impl Frame<'_> {
 
     fn decode<T: DeserializeOwned>(&mut self) -> Result<WatchEvent<T>, DecodeError> {
         match &self.list {
-            Some(list) => self.decoder.item(self.frame, list).map(|object| WatchEvent::Object(Change::Added, object)),
+            Some(list) => {
+                self.decoder.item(self.frame, list).map(|object| WatchEvent::Object(EventType::Added, object))
+            }
             None => self.decoder.watch_event(self.frame),
         }
     }

@@ -5,7 +5,7 @@ use crate::models::work_queue::WorkQueueModel;
 use arbitrary::{Arbitrary, Result, Unstructured};
 use listwatch_core::Instant;
 use listwatch_core::queue::{
-    Added, Discipline, ExponentialBackoff, Fifo, Job, Lanes, Priority, WhileDelayed, WorkQueueIn,
+    Added, Discipline, ExponentialBackoff, Fifo, Job, Lanes, Outcome, Priority, WhileDelayed, WorkQueueIn,
 };
 use listwatch_core::storage::{Fixed, Heap, Mem};
 use std::time::Duration;
@@ -24,6 +24,8 @@ pub enum Op {
     Get,
     /// The job of this number, of those that are out.
     Done(usize),
+    /// The job of this number, too.
+    Finish(usize, Outcome),
     Advance(u64),
     /// The clock that the queue sees goes back that far, until it is advanced; the queue must not.
     GoBack(u64),
@@ -79,7 +81,8 @@ impl<'a> Arbitrary<'a> for Op {
             28..=30 => Self::When(key),
             31..=36 => Self::Forget(key),
             37..=46 => Self::Get,
-            47..=55 => Self::Done(key.into()),
+            47..=50 => Self::Done(key.into()),
+            51..=55 => Self::Finish(key.into(), outcome(kind - 51, Duration::from_millis(millis))),
             56..=60 => Self::Advance(millis),
             61 => Self::GoBack(millis),
             62 => Self::Drain(millis),
@@ -223,6 +226,12 @@ impl<M: Mem, D: Prioritized> Pair<M, D> {
                 self.model.done(*self.queue.key(&job));
                 self.queue.done(job);
             }
+            Op::Finish(..) if self.jobs.is_empty() => {}
+            Op::Finish(number, outcome) => {
+                let job = self.jobs.remove(number % self.jobs.len());
+                let finished = self.model.finish(now, *self.queue.key(&job), outcome);
+                assert_eq!(self.queue.finish(clock, job, outcome), finished);
+            }
             Op::Advance(millis) => {
                 self.now += millis;
                 self.clock = at(self.now);
@@ -267,6 +276,12 @@ impl<M: Mem, D: Prioritized> Pair<M, D> {
         assert_eq!(job.as_ref().map(|job| *self.queue.key(job)), self.model.get());
         self.jobs.extend(job);
     }
+}
+
+/// The outcome of that number, of five.
+fn outcome(number: u8, time: Duration) -> Outcome {
+    let outcomes = [Outcome::Retry, Outcome::RetryAfter(time), Outcome::RequeueAfter(time), Outcome::Panicked];
+    outcomes.get(usize::from(number)).copied().unwrap_or(Outcome::Done)
 }
 
 fn at(millis: u64) -> Instant {

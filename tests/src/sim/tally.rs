@@ -1,7 +1,7 @@
 //! What was met, and how often.
 
 use super::fault::Fault;
-use listwatch_core::reflector::{During, FailureClass, FailureReport, Reaction};
+use listwatch_core::reflector::{FailureClass, FailureReport, Operation, Reaction};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -63,7 +63,7 @@ impl Tally {
 
     /// A failure was told.
     pub fn failure(&mut self, report: &FailureReport) {
-        *self.failures.entry((report.during as u8, report.failure.class() as u8)).or_default() += 1;
+        *self.failures.entry((report.operation as u8, report.failure.class() as u8)).or_default() += 1;
         *self.reactions.entry(report.reaction as u8).or_default() += 1;
     }
 
@@ -85,8 +85,8 @@ impl Tally {
     }
 
     /// How many times something failed.
-    fn of_during(&self, during: During) -> u64 {
-        self.failures.iter().filter(|((of, _), _)| *of == during as u8).map(|(_, count)| count).sum()
+    fn of_operation(&self, operation: Operation) -> u64 {
+        self.failures.iter().filter(|((of, _), _)| *of == operation as u8).map(|(_, count)| count).sum()
     }
 
     fn of_reaction(&self, reaction: Reaction) -> u64 {
@@ -102,16 +102,17 @@ impl Tally {
     fn lines(&self) -> impl Iterator<Item = (String, u64)> {
         let faults = Fault::ALL.iter().map(|fault| (format!("{fault:?}"), self.faults[*fault as usize]));
         let classes = FailureClass::ALL.iter().map(|class| (format!("failure: {class}"), self.of_class(*class)));
-        let durings = DURINGS.iter().map(|during| (format!("failed: {during}"), self.of_during(*during)));
+        let operations =
+            OPERATIONS.iter().map(|operation| (format!("failed: {operation}"), self.of_operation(*operation)));
         let reactions = REACTIONS.iter().map(|reaction| (format!("followed: {reaction}"), self.of_reaction(*reaction)));
-        faults.chain(classes).chain(durings).chain(reactions)
+        faults.chain(classes).chain(operations).chain(reactions)
     }
 }
 
 /// Every reaction, and everything that can be interrupted.
 const REACTIONS: [Reaction; 5] =
     [Reaction::Relist, Reaction::RelistByList, Reaction::RelistUnpaged, Reaction::ListInstead, Reaction::Rewatch];
-const DURINGS: [During; 4] = [During::List, During::Page, During::WatchList, During::Watch];
+const OPERATIONS: [Operation; 4] = [Operation::List, Operation::Page, Operation::WatchList, Operation::Watch];
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

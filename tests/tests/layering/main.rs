@@ -24,9 +24,9 @@ const MODULES: &[(&str, &[&str])] = &[
     ("request", &["time", "text", "object"]),
     ("transport", &["time", "text", "request"]),
     ("decode", &["time", "text", "storage::Keyed", "object", "framing", "request::Query", "transport::ResponseHead"]),
-    ("api", &["time", "text", "random", "object", "request", "decode", "transport"]),
-    ("fifo", &["time", "random", "storage", "object"]),
     ("queue", &["time", "random", "storage", "object"]),
+    ("api", &["time", "text", "random", "object", "request", "decode", "transport", "queue::Outcome"]),
+    ("fifo", &["time", "random", "storage", "object"]),
     ("sync", &["time", "random", "storage", "object", "queue"]),
     ("cache", &["time", "random", "storage", "object", "fifo::Delta", "sync"]),
     (

@@ -3,7 +3,7 @@
 use crate::follower::{Follower, config};
 use crate::plane::own_plane;
 use listwatch_core::decode::Raw;
-use listwatch_core::reflector::During;
+use listwatch_core::reflector::Operation;
 use std::time::Duration;
 
 /// How many times the server is killed, unless `KILLS` says otherwise: every kind of kill below at least once.
@@ -42,7 +42,7 @@ fn no_deletion_is_missed_over_many_kills_in_streams_and_lists_with_and_without_c
             follower.catch_up(&plane);
         }
         let broken = late.iter().flat_map(|follower| &follower.failures);
-        in_lists += broken.filter(|failed| failed.during != During::Watch).count();
+        in_lists += broken.filter(|failed| failed.operation != Operation::Watch).count();
         if kill % 50 == 49 {
             // Seen at once with --nocapture, by who waits for a thousand.
             println!("{} kills: {in_lists} lists broke, {} events", kill + 1, steady[0].events);

@@ -31,8 +31,8 @@ pub(crate) struct Follower<T: DeserializeOwned = Raw> {
 pub(crate) fn config(watch_list: bool) -> InformerConfig {
     let mut config = InformerConfig::default();
     config.reflector.watch_list = watch_list;
-    config.reflector.backoff.first = Duration::from_millis(50);
-    config.reflector.backoff.most = Duration::from_millis(500);
+    config.reflector.backoff.initial = Duration::from_millis(50);
+    config.reflector.backoff.max = Duration::from_millis(500);
     config.reflector.backoff.probe = Duration::from_millis(200);
     config.reflector.reconnect_jitter = Duration::ZERO;
     config

@@ -13,7 +13,7 @@ use listwatch_runtime_smol::object::ObjectHandle;
 use listwatch_runtime_smol::queue::{ExponentialBackoff, Lanes};
 use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
 use listwatch_runtime_smol::{
-    Clock, Driver, Ended, Event, Events, Executor, Informer, InformerConfig, Instant, Key, Outcome, Resource,
+    Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Instant, Key, Outcome, Resource, Unfinished,
     WorkQueue, Workers, run,
 };
 use listwatch_tests::sim::{Dice, KeyNumber, Line, Seeds, Server, ServerConfig, Site, Write};
@@ -312,15 +312,15 @@ fn check(user: &User, queue: &Queue, pods: &Pods, site: &Site) {
 }
 
 /// One reconcile hangs, and a drain ends all the same.
-async fn end(user: &User, queue: &Queue, clock: &Clock, workers: Workers<Key>) -> Ended<Key> {
+async fn end(user: &User, queue: &Queue, clock: &Clock, workers: Workers<Key>) -> Unfinished<Key> {
     user.flaws().hangs = true;
     queue.add(Key::from("ns-0/pod-000"));
     clock.sleep(Duration::from_secs(1)).await;
     let begun: Instant = clock.now();
     queue.shut_down_with_drain(begun, GRACE);
-    let ended = workers.ended().await;
+    let unfinished = workers.join().await;
     assert_eq!(clock.now(), begun + GRACE);
-    ended
+    unfinished
 }
 
 /// The panics that are meant are not printed.

@@ -3,7 +3,21 @@ use crate::queue::record::Ready;
 use crate::storage::{List, Mem, Slot};
 use core::hash::Hash;
 
-/// First come, first served, as in client-go.
+/// First come, first served: client-go's default queue.
+///
+/// ```
+/// use listwatch_core::WorkQueue;
+///
+/// let mut queue = WorkQueue::<&str>::default();
+/// ["b", "a", "b"].into_iter().for_each(|key| _ = queue.add(key));
+/// let order = std::iter::from_fn(|| {
+///     let job = queue.poll_job()?;
+///     let key = *queue.key(&job);
+///     queue.done(job);
+///     Some(key)
+/// });
+/// assert!(order.eq(["b", "a"]));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fifo;
 

@@ -5,15 +5,13 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash, Hasher};
 use foldhash::fast::FixedState;
 
-/// Keys by priority, and in turn between groups of keys, so that neither a busy group nor a busy priority starves the
-/// others.
+/// Keys by priority, and by turns between groups of keys. Neither a busy group nor a busy priority starves the others.
 ///
-/// Exactly, the next key is found so:
+/// The next key is chosen by these rules:
 ///
-/// 1. Of the priorities that have ready keys, the highest is served; but each counts as one higher for every
-///    [`aging`](Self::with_aging) keys that were handed out since it was last served or empty. Of two that count the
-///    same, the one that was lower goes first. So at the default of 16, each 17th key is one of the next lower priority
-///    where both always have some.
+/// 1. Of the priorities that have ready keys, the highest is served. A priority counts as one higher for every
+///    [`aging`](Self::with_aging) keys that were handed out since it was last served or empty. If two count the same, the
+///    lower one goes first. With the default of 16, each 17th key has the next lower priority, if both always have some.
 /// 2. Within a priority, the [groups](Self::with_groups) that have ready keys take turns, one key a turn. A group that
 ///    had none joins behind the others.
 /// 3. Within a group it is first come, first served. A key that is
@@ -46,32 +44,33 @@ pub struct Lanes<K> {
     group: fn(&K, &mut dyn Hasher),
 }
 
-/// How soon a key is worked on, compared with others.
+/// The priority of a key in [`Lanes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// What can wait, such as the objects of an initial list or a resync.
+    /// For work that can wait, such as the objects of an initial list or a resync.
     Low,
-    /// What has no other priority.
+    /// For keys without another priority.
     #[default]
     Normal,
-    /// What should not wait for most others.
+    /// For work that should not wait for most other keys.
     High,
-    /// What comes first.
+    /// For work that comes first.
     Urgent,
 }
 
 impl<K> Lanes<K> {
-    /// Lets a priority count as one higher for every `keys` that others were handed out meanwhile; zero counts as one.
+    /// Raises a priority by one for every `keys` keys of other priorities that were handed out meanwhile. The default is 16;
+    /// zero counts as one.
     #[must_use]
     pub fn with_aging(mut self, keys: u32) -> Self {
         self.aging = keys.max(1);
         self
     }
 
-    /// Keys for which `group` feeds the hasher the same take turns as one.
+    /// Puts keys in one group if `group` feeds the hasher the same for them. The groups take turns.
     ///
-    /// It is called for a key of which the queue knows nothing yet, under the queue's lock where there is one. If it
-    /// panics, that addition panics with it, and the queue is as before.
+    /// The function is called for a key that is new to the queue, under the lock of a shared queue. If it panics, the
+    /// addition panics with it, and the queue is as before.
     #[must_use]
     pub fn with_groups(mut self, group: fn(&K, &mut dyn Hasher)) -> Self {
         self.group = group;

@@ -1,4 +1,4 @@
-//! In which order ready keys are handed out.
+//! The orders in which ready keys are handed out.
 
 mod fifo;
 mod lanes;
@@ -12,8 +12,7 @@ use core::hash::Hash;
 
 /// The order in which a queue hands out what is ready: [`Fifo`] or [`Lanes`]. Sealed.
 ///
-/// The counterpart of client-go's `Queue[T]` interface. It is a type, so what a queue does not use costs it neither
-/// time nor memory.
+/// The counterpart of client-go's `Queue[T]` interface. It is a type, so that a queue pays only for its own discipline.
 pub trait Discipline<K>: sealed::Sealed {
     /// What a key's record holds for it.
     #[doc(hidden)]

@@ -4,7 +4,18 @@ use core::time::Duration;
 
 /// The longer of two delays; three limiters are `MaxOf<A, MaxOf<B, C>>`. client-go's `MaxOfRateLimiter`.
 ///
-/// Both limiters are asked each time, so a bucket loses a token even where the other delay is longer.
+/// Both limiters are asked each time, so a bucket loses a token even if the other delay is longer.
+///
+/// ```
+/// use core::time::Duration;
+/// use listwatch_core::queue::{FastSlow, MaxOf, RateLimiter, TokenBucket};
+/// use listwatch_core::Instant;
+///
+/// let slow = FastSlow::new(Duration::ZERO, Duration::from_secs(9), 1);
+/// let mut limiter = MaxOf(slow, TokenBucket::per_second(1, 1));
+/// assert_eq!(limiter.delay(Instant::ZERO, 1), Duration::from_secs(9));
+/// assert_eq!(limiter.delay(Instant::ZERO, 0), Duration::from_secs(1), "the second token");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaxOf<A, B>(pub A, pub B);
 
@@ -42,6 +53,15 @@ impl<A: RateLimiter, B: RateLimiter> RateLimiter for MaxOf<A, B> {
 }
 
 /// Another limiter's delay, but no longer than `max`: client-go's `WithMaxWaitRateLimiter`.
+///
+/// ```
+/// use core::time::Duration;
+/// use listwatch_core::queue::{ExponentialBackoff, MaxWait, RateLimiter};
+/// use listwatch_core::Instant;
+///
+/// let mut limiter = MaxWait { limiter: ExponentialBackoff::default(), max: Duration::from_secs(60) };
+/// assert_eq!(limiter.delay(Instant::ZERO, 30), Duration::from_secs(60));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaxWait<L> {
     /// The limiter that is asked each time.

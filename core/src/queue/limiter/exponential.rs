@@ -23,7 +23,7 @@ pub struct ExponentialBackoff {
 }
 
 impl ExponentialBackoff {
-    /// Delays from `base` to `max`; more than 584 years count as that.
+    /// Delays from `base` to `max`. A longer time than 584 years counts as 584 years.
     #[must_use]
     pub fn new(base: Duration, max: Duration) -> Self {
         Self { base_nanos: nanos(base), max_nanos: nanos(max) }

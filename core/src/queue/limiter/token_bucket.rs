@@ -4,9 +4,9 @@ use core::time::Duration;
 
 /// One bucket of tokens for all keys: client-go's `BucketRateLimiter`.
 ///
-/// A failure takes a token, or reserves the next one that nobody has reserved and waits for it. So in any time `t`,
-/// no more than `burst + rate · t` keys are let through. Exact: no fraction of a token is ever rounded away, only the
-/// delay is rounded up to the next nanosecond.
+/// A failure takes a token, or reserves the next free one and waits for it. So in any time `t`, at most
+/// `burst + rate · t` keys pass. No fraction of a token is rounded away; only the delay is rounded up to the next
+/// nanosecond.
 ///
 /// ```
 /// use core::time::Duration;
@@ -18,7 +18,7 @@ use core::time::Duration;
 /// assert_eq!(delays, [0, 0, 100, 200]);
 /// ```
 ///
-/// Unlike client-go's it takes no token for an addition that was merged; see [`RateLimiter::give_back`].
+/// Unlike client-go's, the bucket takes no token for an addition that was merged; see [`RateLimiter::give_back`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
     /// Time is counted in units of which one nanosecond has as many as a `period` has tokens; then one token is
@@ -35,8 +35,8 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// `tokens` new tokens in each `period`, one after the other, in a bucket that holds `burst` of them and is full.
     ///
-    /// Without a period every failure has its token at once; without new ones, only the first `burst`. A burst of zero
-    /// counts as one.
+    /// If `period` is zero, every failure has its token at once. If `tokens` is zero, only the first `burst` failures have
+    /// one. A burst of zero counts as one.
     #[must_use]
     pub fn new(tokens: u32, period: Duration, burst: u32) -> Self {
         Self { tokens, period: super::nanos(period), burst: burst.max(1), full_at: 0, before: 0 }

@@ -8,7 +8,7 @@ use crate::time::Instant;
 use core::hash::Hash;
 use core::time::Duration;
 
-/// How far a queue is on its way to its end.
+/// The stages of a queue's shut-down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closing {
     Open,
@@ -19,19 +19,20 @@ pub(super) enum Closing {
 }
 
 impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M, D> {
-    /// Refuses all further additions and drops what is delayed: client-go's `ShutDown`.
+    /// Refuses all further additions and drops the delayed keys: client-go's `ShutDown`.
     ///
-    /// What is ready, and what was added while a worker had it, is still handed out. The deadline of a
+    /// Keys that are ready, or were added while a worker had them, are still handed out. The deadline of a
     /// [drain](Self::shut_down_with_drain) that is under way stays. (client-go's `ShutDown` releases the caller that waits
     /// in `ShutDownWithDrain`; a caller of this queue waits for [`drained`](Self::drained), and can stop by itself.)
     pub fn shut_down(&mut self) {
         self.close(Closing::ShutDown);
     }
 
-    /// As [`shut_down`](Self::shut_down), and what is still ready when `grace` is over is dropped too.
+    /// As [`shut_down`](Self::shut_down), and the keys that are still ready when `grace` is over are dropped too.
     ///
-    /// The deadline is a [`poll_timeout`](Self::poll_timeout); [`drained`](Self::drained) tells when it is over and what
-    /// is left. Of two drains the earlier deadline counts. client-go's `ShutDownWithDrain` waits without a deadline, and only for keys that are with a worker.
+    /// The deadline is a [`poll_timeout`](Self::poll_timeout), and [`drained`](Self::drained) returns the result. Of two
+    /// drains the earlier deadline counts. client-go's `ShutDownWithDrain` has no deadline, and waits only for keys that
+    /// are with a worker.
     ///
     /// ```
     /// use core::time::Duration;
@@ -58,13 +59,13 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 
     /// Whether the queue is shut down, nothing is ready and no worker has a key, so that nothing will come out again.
     ///
-    /// Stricter than client-go's `ShutDownWithDrain`, which does not wait for keys that nobody has taken yet.
+    /// Stricter than client-go's `ShutDownWithDrain`, which does not wait for ready keys.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.is_shutting_down() && self.is_empty() && self.running == 0
     }
 
-    /// What was left undone, once the queue [is drained](Self::is_drained) or the time to drain is over.
+    /// The keys that were left undone, once the queue [is drained](Self::is_drained) or the drain's deadline has passed.
     #[must_use]
     pub fn drained(&self) -> Option<Drained> {
         let is_over = self.closing == Closing::Over || self.is_drained();

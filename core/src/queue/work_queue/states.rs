@@ -113,6 +113,28 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         Added::Parked
     }
 
+    /// Delays a key whose failure was counted, or parks it. A token that was not needed goes back to the rate limiter.
+    pub(super) fn back_off(&mut self, slot: Slot, delay: Duration) -> Added {
+        let added = if self.is_shutting_down() {
+            self.refuse()
+        } else if self.records[slot].failures > self.max_retries {
+            self.park(slot)
+        } else {
+            self.delay(self.now, slot, delay, true)
+        };
+        if matches!(added, Added::Merged | Added::Parked | Added::Closed) {
+            self.limiter.give_back();
+        }
+        added
+    }
+
+    /// Sets the key's failures back to none.
+    pub(super) fn forget_slot(&mut self, slot: Slot) {
+        self.records[slot].failures = 0;
+        self.unpark(slot);
+        self.remove_if_blank(slot);
+    }
+
     pub(super) fn unpark(&mut self, slot: Slot) {
         match &mut self.records[slot].phase {
             phase @ Phase::Parked => *phase = Phase::Idle,

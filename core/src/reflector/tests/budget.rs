@@ -149,7 +149,7 @@ const FAILURES: &[(&str, usize, Server)] =
                     return;
                 }
                 _ if asked.contains("watch") => {}
-                _ => _ = talk.says(|id| Input::Answer(id, Answer::Unreadable)),
+                _ => _ = talk.says(|id| Input::Response(id, Response::Unreadable)),
             }
             watched(talk, asked, false, 1, ends);
         }),

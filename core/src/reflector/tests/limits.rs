@@ -19,7 +19,7 @@ impl Talk {
         let began = self.now;
         while self.now < began + time {
             self.now = self.now + SECOND;
-            let _ = self.says(|id| Input::Answer(id, Answer::Data(bytes)));
+            let _ = self.says(|id| Input::Response(id, Response::Data(bytes)));
             let _ = self.says(|_| Input::Timeout);
             if let Some(report) = self.reflector.poll_failure() {
                 return Some((report.failure, self.now.saturating_since(began)));
@@ -83,7 +83,7 @@ fn a_list_of_more_pages_than_the_limit_is_given_up() {
     }
     let report = talk.reflector.poll_failure().unwrap();
     assert_eq!((report.failure, report.reaction), (Failure::TooManyPages { limit: 3 }, Reaction::Relist));
-    assert!(report.during == During::Page && talk.reflector.phase() == Phase::BackingOff);
+    assert!(report.operation == Operation::Page && talk.reflector.phase() == Phase::BackingOff);
 }
 
 /// It went on until its timeout of five to ten minutes.
@@ -140,8 +140,8 @@ fn extreme_durations_of_the_configuration_made_it_panic() {
         |config, time| config.watch_margin = time,
         |config, time| config.answer_timeout = Some(time),
         |config, time| config.bookmark_overdue = Some(time),
-        |config, time| config.backoff.first = time,
-        |config, time| config.backoff.most = time,
+        |config, time| config.backoff.initial = time,
+        |config, time| config.backoff.max = time,
         |config, time| config.backoff.probe = time,
         |config, time| config.reconnect_jitter = time,
     ];

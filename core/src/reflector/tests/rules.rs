@@ -161,19 +161,19 @@ pub(super) fn failure(class: FailureClass) -> Failure {
 }
 
 /// A reflector that has seen version 5, and is doing this.
-fn doing(during: During) -> Talk {
+fn doing(operation: Operation) -> Talk {
     let mut talk = talk(ReflectorConfig { consistency: Consistency::NotOlderThan, ..alone() });
     let _ = talk.says(|_| Input::Start);
     let _ = talk.asks();
     let _ = talk.says(|id| bookmark(id, "5", true));
-    if during == During::Watch {
+    if operation == Operation::Watch {
         return talk;
     }
-    talk.reflector.watch_list.given_up = (during != During::WatchList).then_some(talk.now);
+    talk.reflector.watch_list.given_up = (operation != Operation::WatchList).then_some(talk.now);
     let _ = talk.says(|id| broken(id, status(410)));
     talk.waits();
     let _ = talk.asks();
-    if during == During::Page {
+    if operation == Operation::Page {
         let _ = talk.says(|id| list_end(id, "6", "t1"));
         assert_eq!(talk.asks().as_deref(), Some("?limit=500&continue=t1"));
     }
@@ -182,7 +182,7 @@ fn doing(during: During) -> Talk {
 }
 
 /// What is asked for after the row's reaction.
-fn asks_as(row: &ReactionRow, asked: &str) -> bool {
+fn asks_as(row: &RetryRule, asked: &str) -> bool {
     let by_list = !asked.contains("watch=1");
     let most_recent = !asked.contains("resourceVersion=5");
     match row.reaction {
@@ -195,35 +195,35 @@ fn asks_as(row: &ReactionRow, asked: &str) -> bool {
 
 #[test]
 fn the_reflector_does_what_every_row_of_the_table_says() {
-    for during in [During::List, During::Page, During::WatchList, During::Watch] {
+    for operation in [Operation::List, Operation::Page, Operation::WatchList, Operation::Watch] {
         for class in FailureClass::ALL {
-            let row = ReactionRow::of(during, class);
-            assert!(row.during.contains(&during) && row.classes.contains(&class), "{row}");
+            let row = RetryRule::of(operation, class);
+            assert!(row.operations.contains(&operation) && row.classes.contains(&class), "{row}");
             assert_eq!(failure(class).class(), class);
-            let mut talk = doing(during);
+            let mut talk = doing(operation);
             let _ = talk.says(|id| broken(id, failure(class)));
             let report = talk.reflector.poll_failure().unwrap();
-            assert_eq!((report.during, report.reaction), (during, row.reaction), "{class}");
-            let (least, most) = match row.pace {
-                Pace::AtOnce => (0, 0),
-                Pace::Growing => (800, 1600),
-                Pace::Probing => (1000, 5000),
+            assert_eq!((report.operation, report.reaction), (operation, row.reaction), "{class}");
+            let (least, most) = match row.backoff {
+                BackoffKind::Immediate => (0, 0),
+                BackoffKind::Exponential => (800, 1600),
+                BackoffKind::Probe => (1000, 5000),
             };
-            let waited = if row.pace == Pace::AtOnce { Duration::ZERO } else { talk.waits() };
+            let waited = if row.backoff == BackoffKind::Immediate { Duration::ZERO } else { talk.waits() };
             let within = Duration::from_millis(least)..=Duration::from_millis(most);
-            assert!(within.contains(&waited), "{during}, {class}: {waited:?}");
+            assert!(within.contains(&waited), "{operation}, {class}: {waited:?}");
             let asked = talk.asks().unwrap();
-            assert!(asks_as(row, &asked), "{during}, {class}: {asked}");
+            assert!(asks_as(row, &asked), "{operation}, {class}: {asked}");
         }
     }
 }
 
 #[test]
 fn a_limit_of_the_table_is_kept() {
-    for row in REACTIONS {
+    for row in RETRY_POLICY {
         let Some((times, then)) = row.limit else { continue };
         assert_eq!((0..times).find(|before| row.after(*before).0 != row.reaction), None, "{row}");
         assert_eq!(row.after(times).0, then, "{row}");
-        assert_ne!(row.after(times).1, Pace::AtOnce, "what follows then is not done at once: {row}");
+        assert_ne!(row.after(times).1, BackoffKind::Immediate, "what follows then is not done at once: {row}");
     }
 }

@@ -1,11 +1,14 @@
 use super::*;
-use crate::sync::StdLock;
+use crate::queue::{ExponentialBackoff, Finished, Outcome};
+use crate::storage::Slot;
 use crate::sync::wakers::tests::{Wakes, counting};
+use crate::sync::{Due, JobGuard, StdLock};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use core::task::Context;
+use core::task::{Context, Poll, Waker};
 use std::task::Wake;
 
 type Queue = SharedWorkQueue<u32, StdLock>;
@@ -572,4 +575,55 @@ fn the_timer_is_woken_when_the_only_delay_is_promoted() {
     queue.add_after(at(0), 2, Duration::from_millis(20));
     assert_eq!(delays.poll_due(&mut cx, at(0)), Due::At(at(20)));
     assert_eq!((delays.poll_due(&mut cx, at(20)), wakes.count()), (Due::Idle, 2), "it knows what it has added itself");
+}
+
+#[test]
+fn a_retry_that_a_worker_gives_back_wakes_the_task_that_follows_the_delays() {
+    let queue = Queue::default();
+    let ((wakes, waker), mut delays) = (counting(), queue.delays());
+    let mut cx = Context::from_waker(&waker);
+    queue.add(1);
+    let job = Worker::new(queue.get()).take();
+    assert_eq!(delays.poll_due(&mut cx, at(0)), Due::Idle);
+    assert_eq!(job.finish(at(0), Outcome::Retry), Finished::RetryAt(at(5)));
+    assert_eq!((wakes.count(), delays.poll_due(&mut cx, at(0))), (1, Due::At(at(5))));
+}
+
+#[test]
+fn finish_and_get_finishes_by_the_first_poll_and_answers_then() {
+    let queue = Queue::default();
+    [1, 2].into_iter().for_each(|key| _ = queue.add(key));
+    let mut next = Worker::new(queue.get()).take().finish_and_get(at(0), Outcome::Retry);
+    assert_eq!((next.finished(), queue.stats().retries), (None, 0));
+    let Poll::Ready(Some(job)) = Pin::new(&mut next).poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("a key is ready")
+    };
+    assert_eq!((*job.key(), next.finished()), (2, Some(Finished::RetryAt(at(5)))));
+    drop(job.finish_and_get(at(0), Outcome::Retry));
+    assert_eq!(queue.stats().retries, 2, "also if it is never polled");
+}
+
+#[test]
+fn a_limiter_that_panics_while_a_key_is_given_back_wakes_the_other_workers_and_the_timer() {
+    #[derive(Default)]
+    struct Flawed;
+    impl RateLimiter for Flawed {
+        fn delay(&mut self, _: Instant, _: u32) -> Duration {
+            panic!("on purpose")
+        }
+    }
+    let queue = SharedWorkQueue::<u32, StdLock, Flawed>::default();
+    queue.add(1);
+    let Poll::Ready(Some(job)) = Pin::new(&mut queue.get()).poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("a key is ready")
+    };
+    let ((worker_wakes, waker), (wakes, delays_waker)) = (counting(), counting());
+    let (mut sleeper, mut delays) = (queue.get(), queue.delays());
+    assert!(Pin::new(&mut sleeper).poll(&mut Context::from_waker(&waker)).is_pending());
+    assert_eq!(delays.poll_due(&mut Context::from_waker(&delays_waker), at(0)), Due::Idle);
+    queue.add(1);
+    let mut next = job.finish_and_get(at(0), Outcome::Retry);
+    assert!(panics(|| Pin::new(&mut next).poll(&mut Context::from_waker(Waker::noop())).is_ready()));
+    assert_eq!((next.finished(), worker_wakes.count(), wakes.count()), (None, 1, 1));
+    assert_eq!((queue.len(), queue.stats().panics), (1, 1), "it was added meanwhile");
 }

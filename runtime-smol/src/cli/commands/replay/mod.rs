@@ -89,7 +89,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         let played = run(&clock, &executor, async {
             let played = self.play_events().await;
             self.queue.shut_down();
-            workers.ended().await;
+            workers.join().await;
             played
         });
         self.progress.hide();

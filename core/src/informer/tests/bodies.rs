@@ -1,0 +1,137 @@
+//! Bodies that break off, are refusals, or are something else.
+
+use super::*;
+
+#[test]
+fn a_list_that_breaks_off_tells_nobody_anything() {
+    let mut talk = talk(|_| {});
+    let whole = list(5, &[pod("a", "1", 3, "0"), pod("b", "2", 4, "0")]);
+    for broken in [false, true] {
+        let _ = talk.asked();
+        talk.head(200);
+        talk.sends(&whole[..whole.len() - 3]);
+        if broken {
+            talk.breaks();
+        } else {
+            talk.ends();
+        }
+        assert_eq!(talk.told(), ["failed List Relist"]);
+    }
+    talk.answers(&whole);
+    assert_eq!(talk.told(), ["initial a@3", "initial b@4", "synced"]);
+}
+
+#[test]
+fn a_list_with_all_its_brackets_is_whole_however_the_connection_ends() {
+    let mut talk = talk(|_| {});
+    let _ = talk.asked();
+    talk.head(200);
+    talk.sends(&list(5, &[pod("a", "1", 3, "0")]));
+    talk.breaks();
+    assert_eq!(talk.told(), ["initial a@3", "synced"]);
+}
+
+#[test]
+fn an_answer_that_is_no_list_is_a_failure() {
+    let mut talk = talk(|_| {});
+    talk.answers("<html>Please log in</html>");
+    assert_eq!(talk.told(), ["failed List Relist"]);
+    assert!(talk.asked().starts_with("/pods?limit"));
+}
+
+#[test]
+fn a_line_that_is_cut_off_is_dropped_and_comes_again() {
+    let mut talk = talk(|_| {}).watching(&[]);
+    let line = event("ADDED", &pod("a", "1", 6, "0"));
+    talk.sends(&event("ADDED", &pod("b", "1", 5, "0")));
+    talk.sends(&line[..line.len() - 1]);
+    talk.breaks();
+    assert_eq!(talk.told(), ["failed Watch Rewatch", "added b@5"]);
+    assert!(talk.asked().ends_with("resourceVersion=5"));
+}
+
+#[test]
+fn a_refusal_is_read_to_its_end() {
+    let mut talk = talk(|_| {});
+    let _ = talk.asked();
+    talk.head(403);
+    talk.sends(r#"{"kind":"Status","reason":"Forbidden","message":"pods is forbidden","code":403}"#);
+    assert!(talk.told().is_empty());
+    talk.ends();
+    let Some(Event::Failed(failed)) = talk.informer.poll_event() else { panic!("no failure") };
+    assert_eq!(failed.failure.to_string(), "status 403 Forbidden: pods is forbidden");
+}
+
+#[test]
+fn a_refusal_of_two_megabytes_said_nothing() {
+    let mut talk = talk(|_| {});
+    let _ = talk.asked();
+    talk.head(403);
+    talk.sends(&format!(r#"{{"kind":"Status","message":"pods is forbidden{}""#, ", really".repeat(250_000)));
+    talk.ends();
+    let Some(Event::Failed(failed)) = talk.informer.poll_event() else { panic!("no failure") };
+    let said = failed.failure.to_string();
+    assert!(said.starts_with(r#"status 403: {"kind":"Status","message":"pods is forbidden, really"#), "{said}");
+    assert!(said.len() < 300, "{said}");
+}
+
+/// A proxy's page, a status under 200, a table: nothing of it says that the objects are gone.
+#[test]
+fn a_body_that_is_no_list_leaves_the_cache_alone() {
+    let status = r#"{"kind":"Status","status":"Failure","code":500}"#;
+    let table = r#"{"kind":"Table","metadata":{"resourceVersion":"9"},"rows":[{}]}"#;
+    for body in ["{}", status, table, r#"{"items":{}}"#, r#"{"metadata":{},"it\u0065ms":[]}"#] {
+        let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+        talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
+        talk.answers(body);
+        assert_eq!(talk.told(), ["failed Watch Relist", "failed List Relist"], "{body}");
+        assert_eq!(talk.cache(), ["a@1"], "{body}");
+    }
+}
+
+/// Go takes the last of them, which cannot be known before the end; and escapes make no other name of it.
+#[test]
+fn a_list_with_items_twice_was_the_sum_of_both() {
+    let b = pod("b", "2", 8, "0");
+    for items in [
+        format!(r#""items":[],"items":[{b}]"#),
+        format!(r#""items":[{b}],"items":[]"#),
+        format!(r#""items":[{b}],"items":null"#),
+        format!(r#""items":null,"items":[{b}]"#),
+        format!(r#""items":[{b}],"it\u0065ms":[]"#),
+        format!(r#""\u0069\u0074\u0065\u006D\u0073":[],"items":[{b}]"#),
+    ] {
+        let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+        talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
+        talk.answers(&format!(r#"{{"metadata":{{"resourceVersion":"9"}},{items}}}"#));
+        assert_eq!(talk.told(), ["failed Watch Relist", "failed List Relist"], "{items}");
+        assert_eq!(talk.cache(), ["a@1"], "{items}");
+        talk.answers(&list(9, &[]));
+        assert_eq!(talk.told(), ["vanished a@1"], "the next list is another one");
+    }
+    let mut talk = talk(|_| {});
+    talk.answers(&format!(
+        r#"{{"Items":[],"metadata":{{"resourceVersion":"9"}},"items":[{b}],"ITEMS":[],"it\"ems":1}}"#
+    ));
+    assert_eq!(talk.told(), ["initial b@8", "synced"], "case makes another name");
+}
+
+#[test]
+fn a_watch_of_garbage_backs_off_and_lists_again() {
+    let mut talk = talk(|_| {}).watching(&[]);
+    talk.sends("<html>\nplease log in\n");
+    let _ = talk.told();
+    let before = talk.now;
+    talk.ends();
+    assert_eq!(talk.told(), ["failed Watch Relist"]);
+    assert!(!talk.asked().contains("watch") && talk.now > before);
+}
+
+#[test]
+fn an_error_event_with_odd_details_is_still_an_error() {
+    for object in [r#"{"code":410,"reason":"Expired","details":null}"#, r#"{"code":"410"}"#, "null", "[]"] {
+        let mut talk = talk(|_| {}).watching(&[]);
+        talk.sends(&event("ERROR", object));
+        assert_eq!(talk.told(), ["failed Watch Relist"], "{object}");
+    }
+}

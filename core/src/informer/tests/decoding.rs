@@ -1,0 +1,87 @@
+//! Objects that cannot be decoded.
+
+use super::*;
+
+#[test]
+fn what_cannot_be_decoded_keeps_its_last_good_state() {
+    let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+    talk.sends(&event("MODIFIED", &pod("a", "1", 6, "\"six\"")));
+    assert_eq!(talk.told(), [r#"undecodable Some("a")"#]);
+    assert_eq!(talk.cache(), ["a@1"]);
+    assert_eq!(talk.informer.received_version(), Some("6"), "the stream goes on behind it");
+}
+
+#[test]
+fn a_deletion_is_told_even_of_an_object_that_cannot_be_decoded() {
+    let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+    talk.sends(&event("DELETED", &pod("a", "1", 6, "\"six\"")));
+    assert_eq!(talk.told(), [r#"undecodable Some("a")"#, "deleted a@1"]);
+    assert!(talk.cache().is_empty());
+}
+
+#[test]
+fn an_undecodable_item_of_a_list_is_not_taken_for_deleted() {
+    let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0"), pod("b", "2", 1, "0")]);
+    talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
+    talk.answers(&list(9, &[pod("a", "1", 7, "\"seven\"")]));
+    assert_eq!(talk.told(), ["failed Watch Relist", r#"undecodable Some("a")"#, "vanished b@1"]);
+    assert_eq!(talk.cache(), ["a@1"]);
+}
+
+#[test]
+fn an_item_without_a_readable_key_may_be_any_so_nothing_is_taken_for_deleted() {
+    let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0"), pod("b", "2", 1, "0")]);
+    talk.sends(&event("ERROR", r#"{"kind":"Status","code":410}"#));
+    talk.answers(&list(9, &[pod("a", "1", 1, "0"), "{}".to_string()]));
+    assert_eq!(talk.told(), ["failed Watch Relist", "undecodable None", "updated a@1 a@1"]);
+    assert_eq!(talk.cache(), ["a@1", "b@1"]);
+}
+
+#[test]
+fn an_object_over_the_limit_is_skipped_and_reported() {
+    let mut talk = talk(|config| config.decode.frame_limit = 200).watching(&[pod("a", "1", 1, "0")]);
+    talk.sends(&event("MODIFIED", &pod("a", "1", 6, &format!("\"{}\"", "x".repeat(5000)))));
+    talk.sends(&event("ADDED", &pod("b", "2", 7, "0")));
+    assert_eq!(talk.told(), ["undecodable None", "added b@7"]);
+}
+
+#[test]
+fn a_deletion_whose_metadata_is_odd_is_not_missed() {
+    for odd in [r#""generation":"3""#, r#""labels":{"k":5}"#, r#""ownerReferences":7"#] {
+        let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);
+        let object = format!(r#"{{"metadata":{{{odd},"name":"a","uid":"1","resourceVersion":"6"}},"n":0}}"#);
+        talk.sends(&event("DELETED", &object));
+        assert_eq!(talk.told(), [r#"undecodable Some("a")"#, "deleted a@1"], "{odd}");
+    }
+}
+
+/// The caller catches what the type of its objects panics with, and goes on.
+fn sends_a_panic(talk: &mut Talk, body: &str) {
+    let sends = std::panic::AssertUnwindSafe(|| talk.sends(body));
+    assert!(std::panic::catch_unwind(sends).is_err());
+}
+
+#[test]
+fn an_object_whose_decoding_panicked_was_told_as_deleted() {
+    let pods = |n: &str| [pod("a", "1", 1, "0"), pod("b", "2", 2, n), pod("c", "3", 3, "0")];
+    let mut talk = talk(|_| ()).watching(&pods("0"));
+    talk.sends(&event("ERROR", r#"{"kind":"Status","code":410,"reason":"Expired"}"#));
+    assert!(!talk.asked().contains("watch=1"));
+    let _ = talk.told();
+    talk.head(200);
+    sends_a_panic(&mut talk, &list(9, &pods(PANICS)));
+    talk.ends();
+    let told = talk.told();
+    assert!(!told.iter().any(|told| told.starts_with("vanished")), "{told:?}");
+    assert_eq!(talk.cache().len(), 3);
+}
+
+#[test]
+fn a_change_whose_decoding_panicked_was_lost() {
+    let mut talk = talk(|_| ()).watching(&[pod("a", "1", 1, "0")]);
+    sends_a_panic(&mut talk, &event("MODIFIED", &pod("a", "1", 2, PANICS)));
+    talk.sends(&event("MODIFIED", &pod("b", "2", 3, "0")));
+    talk.ends();
+    let asked = talk.asked();
+    assert!(!asked.contains("watch=1"), "after a change that is lost it lists again: {asked}");
+}

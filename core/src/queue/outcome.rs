@@ -1,0 +1,45 @@
+use crate::time::Instant;
+use core::time::Duration;
+
+/// The result of the work on a key: what [`finish`](crate::queue::WorkQueueIn::finish) takes, as controller-runtime takes
+/// a `Result` and an `error`.
+///
+/// With the feature `json`, `Outcome::from(&api_error)` is the outcome of a request that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The work succeeded. Earlier failures of the key are forgotten: client-go's `Forget`.
+    Done,
+    /// The work failed. The key is retried after the rate limiter's delay: client-go's `AddRateLimited`.
+    Retry,
+    /// The work failed, and the server asks to wait. The key is retried after the longer of this time and the rate
+    /// limiter's delay.
+    RetryAfter(Duration),
+    /// The work succeeded, and is repeated after this time: controller-runtime's `Result.RequeueAfter`. Earlier failures
+    /// are forgotten.
+    RequeueAfter(Duration),
+    /// The work panicked. The panic is [counted](crate::queue::QueueStats::panics), and the key is retried as after
+    /// [`Retry`](Self::Retry): controller-runtime's `RecoverPanic`.
+    Panicked,
+}
+
+/// When a key is next handed out, after its worker has [finished](crate::queue::WorkQueueIn::finish).
+///
+/// The queue has acted already, so a caller that logs nothing can ignore the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Finished {
+    /// Not until it is added again.
+    Done,
+    /// As soon as a worker takes it: it was added while the worker had it, or its delay is zero.
+    Queued,
+    /// When this time has come, or earlier if it is added before.
+    RetryAt(Instant),
+    /// Not until it changes, because it has failed more often than
+    /// [`with_max_retries`](crate::queue::WorkQueueIn::with_max_retries) allows.
+    GaveUp,
+    /// Never: the queue is shutting down and refused the retry.
+    Closed,
+    /// The job belongs to another queue, so that nothing changed. A queue cannot always tell.
+    Ignored,
+}

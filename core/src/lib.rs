@@ -20,7 +20,7 @@
 //! | module | what it holds | start with |
 //! |---|---|---|
 //! | [`informer`] | bytes in, events out, a current cache; its pump and its status | [`Informer`], [`Driver`], [`Event`] |
-//! | [`reflector`] | list, watch, resume, relist; failures, and the delays after them | [`ReflectorConfig`], [`Failure`], [`REACTIONS`] |
+//! | [`reflector`] | list, watch, resume, relist; failures, and the delays after them | [`ReflectorConfig`], [`Failure`], [`RETRY_POLICY`] |
 //! | [`cache`] | objects by key and by index; the store that readers hold | [`Indexer`] |
 //! | [`queue`] | keys to reconcile: deduplication, delays, rate limits, priorities | [`WorkQueue`], [`RateLimiter`] |
 //! | [`fifo`] | the deltas between reflector and cache | [`DeltaFifo`] |
@@ -86,7 +86,7 @@
 //! [`Mem`]: storage::Mem
 //! [`Printable`]: text::Printable
 //! [`RateLimiter`]: queue::RateLimiter
-//! [`REACTIONS`]: reflector::REACTIONS
+//! [`RETRY_POLICY`]: reflector::RETRY_POLICY
 //! [`ReflectorConfig`]: reflector::ReflectorConfig
 //! [`Request`]: request::Request
 //! [`RequestId`]: request::RequestId

@@ -1,4 +1,4 @@
-//! The only place that reads a clock or waits for time.
+//! Real, scaled and simulated time: the only place that reads a clock or waits for time.
 
 mod outside;
 mod simulated;
@@ -117,7 +117,7 @@ impl Clock {
     /// };
     /// let (sleep, executor) = (clock.sleep(Duration::from_secs(60)), Executor::new());
     /// let (answered, ()) = run(&clock, &executor, smol::future::zip(slow, sleep));
-    /// assert_eq!(answered, listwatch_runtime_smol::Instant::ZERO);
+    /// assert_eq!(answered, listwatch_runtime_smol::time::Instant::ZERO);
     /// ```
     pub fn outside(&self) -> Outside {
         Outside::hold(Arc::clone(&self.0))

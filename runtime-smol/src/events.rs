@@ -1,6 +1,12 @@
+//! The events of an informer as a stream, and the wait for its first state.
+
+mod synced;
+
+pub use listwatch_core::informer::NotSynced;
+pub use synced::Synced;
+
 use crate::budget::Budget;
 use crate::clock::{Clock, Outside, Sleep};
-use crate::synced::Synced;
 use core::fmt;
 use core::future::poll_fn;
 use core::pin::Pin;

@@ -9,13 +9,13 @@
 //! | How does a program follow a resource? | [`Informer`], connected by a [`Driver`] to a transport; [`Events`] is the stream | `SharedIndexInformer` |
 //! | Which resource, and which objects of it? | [`Resource`]: name or path, namespace, label and field selectors | `ListWatch`, `ListOptions` |
 //! | Which cluster, which credentials? | [`http::Cluster`]: kubeconfig, or the service account of the pod | `clientcmd`, `rest.Config` |
-//! | Of which type are the objects? | [`Object<T>`](Object) with any serde type, [`Raw`] or [`MetadataOnly`] | typed, unstructured, metadata clients |
+//! | Of which type are the objects? | any that serde can read; [`Raw`] for the text, [`MetadataOnly`] for none of it | typed, unstructured, metadata clients |
 //! | When is the cache complete? | [`Events::synced`] | `WaitForCacheSync` |
-//! | How are objects read? | from an [`Indexer`]: by key, [index](IndexerIn::by_index) or [label selector](IndexerIn::select); [`Shared`] between tasks | `Indexer`, listers |
+//! | How are objects read? | from a [`Store`], by key, index, namespace or label selector ([`Informer::shared`]); only the informer writes | `Indexer`, listers |
 //! | When is a key retried? | a [`RateLimiter`] of the [`WorkQueue`], by default [`ExponentialBackoff`] | `workqueue` |
 //! | Which code calls the reconcile function? | [`Workers`]; the function returns an [`Outcome`] | `processNextWorkItem` |
 //! | How does a controller shut down? | [`SharedWorkQueue::shut_down_with_drain`], then [`Workers::join`] | `ShutDownWithDrain` |
-//! | What happens on a 410, a 429, a denial? | [`Event::Failed`]; [`REACTIONS`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
+//! | What happens on a 410, a 429, a denial? | [`Event::Failed`]; [`RETRY_POLICY`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
 //! | What is the informer doing now? | [`InformerStatus`], by [`Informer::status`] | – |
 //! | How does a program create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
 //! | How is a controller tested without a cluster? | [`Clock::simulated`], [`file::Playback`], [`ApiFn`] | fake clientset |
@@ -55,8 +55,10 @@
 //! ```
 //! use listwatch_runtime_smol::file::Playback;
 //! use listwatch_runtime_smol::decode::MetadataOnly;
-//! use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
-//! use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Key, Outcome, WorkQueue, Workers, run};
+//! use listwatch_runtime_smol::sync::StdLock;
+//! use listwatch_runtime_smol::SharedWorkQueue;
+//! use listwatch_runtime_smol::queue::WorkQueue;
+//! use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Key, Outcome, Workers, run};
 //! use std::sync::Arc;
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -92,8 +94,10 @@
 //! it. The timers are async-io's, which have a thread of their own. Under tokio:
 //!
 //! ```
-//! # use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
-//! # use listwatch_runtime_smol::{Clock, Key, Outcome, WorkQueue, Workers};
+//! # use listwatch_runtime_smol::sync::StdLock;
+//! # use listwatch_runtime_smol::SharedWorkQueue;
+//! # use listwatch_runtime_smol::queue::WorkQueue;
+//! # use listwatch_runtime_smol::{Clock, Key, Outcome, Workers};
 //! # use std::sync::Arc;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let queue = Arc::new(SharedWorkQueue::<Key, StdLock>::new(WorkQueue::default()));
@@ -119,33 +123,47 @@
 //! | `http` (default) | [`http`]: clusters, lists, watches and calls over HTTP and TLS |
 //! | `file` (default) | [`mod@file`]: recording any transport, and playing recordings |
 //! | `cli` | the `listwatch` command; no API |
+//!
+//! [`Api`]: api::Api
+//! [`ApiFn`]: api::ApiFn
+//! [`ExponentialBackoff`]: queue::ExponentialBackoff
+//! [`FailureClass`]: reflector::FailureClass
+//! [`InformerStatus`]: informer::InformerStatus
+//! [`MetadataOnly`]: decode::MetadataOnly
+//! [`RateLimiter`]: queue::RateLimiter
+//! [`Raw`]: decode::Raw
+//! [`ReflectorConfig`]: reflector::ReflectorConfig
+//! [`RETRY_POLICY`]: reflector::RETRY_POLICY
+//! [`Synced`]: events::Synced
+//! [`WorkQueue`]: queue::WorkQueue
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod budget;
 mod caught;
-mod client;
-mod clock;
-mod events;
 mod run;
-mod synced;
-mod worker_states;
-mod workers;
+
+mod client;
+pub mod clock;
+pub mod events;
+pub mod workers;
 
 pub use async_executor::Executor;
 pub use client::Client;
-pub use clock::{Clock, Outside, Sleep};
-pub use events::{Events, EventsIn};
+pub use clock::Clock;
+pub use events::Events;
 pub use run::run;
-pub use synced::Synced;
-pub use worker_states::Unfinished;
-pub use workers::{Workers, WorkersBuilder};
+pub use workers::Workers;
 
-pub use listwatch_core::informer::NotSynced;
+#[doc(no_inline)]
 pub use listwatch_core::queue::Outcome;
 #[doc(no_inline)]
+pub use listwatch_core::sync::SharedWorkQueue;
+#[doc(no_inline)]
+pub use listwatch_core::{Driver, Event, Informer, InformerConfig, Key, Resource, Store};
+
 pub use listwatch_core::{
-    Driver, Event, Informer, InformerConfig, Instant, Key, ListerWatcher, Object, Resource, Store, WorkQueue, api,
-    cache, decode, fifo, framing, informer, object, queue, reflector, request, storage, sync, text, time, transport,
+    api, cache, decode, fifo, framing, informer, object, queue, reflector, request, storage, sync, text, time,
+    transport,
 };
 #[cfg(feature = "file")]
 pub use listwatch_transport_file as file;

@@ -12,7 +12,7 @@ use std::thread::{self, Thread};
 /// Under a simulated clock, time jumps to the next deadline whenever no task can run. While a task waits for a peer outside
 /// of simulated time ([`Clock::outside`]), the thread waits too.
 ///
-/// Under a real clock, any other executor does as well: [`Events`](crate::Events), [`Synced`](crate::Synced),
+/// Under a real clock, any other executor does as well: [`Events`](crate::Events), [`Synced`](crate::events::Synced),
 /// [`Workers::run`](crate::Workers::run), [`Client::call`](crate::Client::call) and [`Clock::sleep`] are plain futures.
 ///
 /// ```
@@ -25,7 +25,7 @@ use std::thread::{self, Thread};
 ///     nap.await;
 ///     clock.now()
 /// });
-/// assert_eq!(slept, listwatch_runtime_smol::Instant::ZERO + Duration::from_secs(60));
+/// assert_eq!(slept, listwatch_runtime_smol::time::Instant::ZERO + Duration::from_secs(60));
 /// ```
 ///
 /// # Panics

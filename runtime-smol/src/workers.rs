@@ -1,7 +1,11 @@
+//! Worker tasks over a shared work queue.
+
+mod states;
 mod work;
 
+pub use states::Unfinished;
+
 use crate::Clock;
-use crate::worker_states::{Unfinished, WorkerStates};
 use async_executor::{Executor, Task};
 use core::fmt;
 use core::future::poll_fn;
@@ -9,6 +13,7 @@ use core::hash::Hash;
 use core::task::{Poll, ready};
 use listwatch_core::queue::{Discipline, ExponentialBackoff, Fifo, Outcome, RateLimiter};
 use listwatch_core::sync::{Lock, SharedWorkQueue, StdLock};
+use states::WorkerStates;
 use std::sync::Arc;
 use work::Context;
 
@@ -36,8 +41,10 @@ use work::Context;
 /// executors share a queue, drop an executor that no longer runs: a worker that was woken there holds up the others.
 ///
 /// ```
-/// use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
-/// use listwatch_runtime_smol::{Clock, Executor, Outcome, WorkQueue, Workers, run};
+/// use listwatch_runtime_smol::sync::StdLock;
+/// use listwatch_runtime_smol::SharedWorkQueue;
+/// use listwatch_runtime_smol::queue::WorkQueue;
+/// use listwatch_runtime_smol::{Clock, Executor, Outcome, Workers, run};
 /// use std::sync::Arc;
 ///
 /// let (clock, executor) = (Clock::simulated(), Executor::new());
@@ -98,8 +105,10 @@ impl<K> Workers<K> {
     /// threads, spawn several such futures over one queue.
     ///
     /// ```
-    /// use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
-    /// use listwatch_runtime_smol::{Clock, Outcome, WorkQueue, Workers};
+    /// use listwatch_runtime_smol::sync::StdLock;
+    /// use listwatch_runtime_smol::SharedWorkQueue;
+    /// use listwatch_runtime_smol::queue::WorkQueue;
+    /// use listwatch_runtime_smol::{Clock, Outcome, Workers};
     /// use std::sync::Arc;
     ///
     /// let queue = Arc::new(SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default()));
@@ -192,8 +201,10 @@ impl<'q, K, Lk: Lock, L, D: Discipline<K>, P> WorkersBuilder<'q, K, Lk, L, D, P>
     /// that panics is retried after a second.
     ///
     /// ```
-    /// # use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
-    /// # use listwatch_runtime_smol::{Clock, Executor, Outcome, WorkQueue, Workers, run};
+    /// # use listwatch_runtime_smol::sync::StdLock;
+    /// # use listwatch_runtime_smol::SharedWorkQueue;
+    /// # use listwatch_runtime_smol::queue::WorkQueue;
+    /// # use listwatch_runtime_smol::{Clock, Executor, Outcome, Workers, run};
     /// # use std::sync::Arc;
     /// # let (clock, executor) = (Clock::simulated(), Executor::new());
     /// # let queue = Arc::new(SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default()));

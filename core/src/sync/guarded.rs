@@ -15,7 +15,7 @@ use core::task::{Poll, Waker};
 /// work on any, and the caller shares the queue in an `Arc` or by reference.
 ///
 /// An addition wakes one sleeping worker, which wakes the next one if more keys are ready. So a burst of additions costs
-/// one wake-up, and no ready key is left while a worker sleeps. A [`Get`] that was woken must be polled or dropped; until
+/// one wake-up, and no ready key is left while a worker sleeps. A [`Get`](super::Get) that was woken must be polled or dropped; until
 /// then no other worker is woken.
 ///
 /// The key's `Hash`, `Eq`, `Clone` and `Drop`, the group function and the rate limiter run under the lock, and must not

@@ -1,14 +1,14 @@
-use crate::NotSynced;
+use crate::SharedWorkQueue;
 use crate::decode::MetadataOnly;
+use crate::events::NotSynced;
 use crate::informer::InformerStatus;
 use crate::reflector::{Action, FailureClass};
 use crate::request::{Request, RequestId, Verb};
-use crate::sync::{SharedWorkQueue, StdLock};
+use crate::sync::StdLock;
+use crate::time::Instant;
+use crate::transport::ListerWatcher;
 use crate::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
-use crate::{
-    Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Instant, Key, ListerWatcher, Outcome, Resource,
-    Workers, run,
-};
+use crate::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Outcome, Resource, Workers, run};
 use core::pin::pin;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use core::task::{Context, Poll, Waker, ready};

@@ -1,9 +1,9 @@
 //! The loop of one worker, and the task that follows the delays.
 
+use super::states::{WorkerHandle, WorkerStates};
 use crate::Clock;
 use crate::budget::Budget;
 use crate::caught::{Caught, caught, caught_call};
-use crate::worker_states::{WorkerHandle, WorkerStates};
 use core::future::poll_fn;
 use core::hash::Hash;
 use core::pin::Pin;

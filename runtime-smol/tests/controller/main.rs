@@ -9,13 +9,16 @@ mod loopback;
 mod simulated;
 
 use core::time::Duration;
+use listwatch_runtime_smol::SharedWorkQueue;
 use listwatch_runtime_smol::api::{Api, ApiError};
 use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
+use listwatch_runtime_smol::queue::WorkQueue;
+use listwatch_runtime_smol::sync::StdLock;
+use listwatch_runtime_smol::time::Instant;
+use listwatch_runtime_smol::transport::ListerWatcher;
 use listwatch_runtime_smol::transport::TransportErrorKind;
 use listwatch_runtime_smol::{
-    Client, Clock, Driver, Events, Executor, Informer, InformerConfig, Instant, Key, ListerWatcher, Outcome, Resource,
-    WorkQueue, Workers, run,
+    Client, Clock, Driver, Events, Executor, Informer, InformerConfig, Key, Outcome, Resource, Workers, run,
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};

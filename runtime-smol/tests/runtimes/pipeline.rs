@@ -4,15 +4,18 @@ use crate::api_server::serve;
 use core::ops::Range;
 use core::pin::Pin;
 use core::time::Duration;
+use listwatch_runtime_smol::SharedWorkQueue;
 use listwatch_runtime_smol::api::{Api, ApiError};
 use listwatch_runtime_smol::cache::Cache;
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::http::{Cluster, HttpTransport};
 use listwatch_runtime_smol::object::ObjectHandle;
-use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
+use listwatch_runtime_smol::queue::WorkQueue;
+use listwatch_runtime_smol::sync::StdLock;
+use listwatch_runtime_smol::time::Instant;
+use listwatch_runtime_smol::workers::Unfinished;
 use listwatch_runtime_smol::{
-    Client, Clock, Driver, Events, Informer, InformerConfig, Instant, Key, Outcome, Resource, Unfinished, WorkQueue,
-    Workers,
+    Client, Clock, Driver, Events, Informer, InformerConfig, Key, Outcome, Resource, Workers,
 };
 use listwatch_tests::sim::{ApiServer, Trace};
 use serde_json::{Value, json};

@@ -2,8 +2,10 @@
 
 use crate::ends;
 use crate::pipeline::pipeline;
-use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
-use listwatch_runtime_smol::{Clock, Outcome, WorkQueue, Workers};
+use listwatch_runtime_smol::SharedWorkQueue;
+use listwatch_runtime_smol::queue::WorkQueue;
+use listwatch_runtime_smol::sync::StdLock;
+use listwatch_runtime_smol::{Clock, Outcome, Workers};
 use std::sync::Arc;
 use tokio::runtime::Builder;
 

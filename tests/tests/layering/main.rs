@@ -56,6 +56,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "transport",
             "fifo",
             "cache",
+            "sync",
             "reflector",
         ],
     ),

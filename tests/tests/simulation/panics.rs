@@ -7,14 +7,17 @@
 //! SIM_SEEDS=100000 cargo test -p listwatch-tests --test simulation panics
 //! ```
 
+use listwatch_runtime_smol::SharedWorkQueue;
 use listwatch_runtime_smol::cache::{Indexer, Store, StoreWriter};
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::object::ObjectHandle;
+use listwatch_runtime_smol::queue::WorkQueue;
 use listwatch_runtime_smol::queue::{ExponentialBackoff, Lanes};
-use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
+use listwatch_runtime_smol::sync::StdLock;
+use listwatch_runtime_smol::time::Instant;
+use listwatch_runtime_smol::workers::Unfinished;
 use listwatch_runtime_smol::{
-    Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Instant, Key, Outcome, Resource, Unfinished,
-    WorkQueue, Workers, run,
+    Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Outcome, Resource, Workers, run,
 };
 use listwatch_tests::sim::{Dice, KeyNumber, Line, Seeds, Server, ServerConfig, Site, Write};
 use smol::stream::StreamExt;

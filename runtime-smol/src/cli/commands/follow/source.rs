@@ -1,10 +1,10 @@
 //! The connection to a cluster, recorded or not.
 
 use core::task::Poll;
-use listwatch_runtime_smol::ListerWatcher;
 use listwatch_runtime_smol::file::{CaptureError, Recorder};
 use listwatch_runtime_smol::http::HttpTransport;
 use listwatch_runtime_smol::request::{Query, Request, RequestId};
+use listwatch_runtime_smol::transport::ListerWatcher;
 use listwatch_runtime_smol::transport::{Incoming, ReadContext};
 
 /// A connection to a cluster that counts its requests.

@@ -9,14 +9,16 @@ use crate::output::progress::Progress;
 use crate::output::{self, messages};
 use crate::report::counts::Counts;
 use crate::report::undecodable;
+use listwatch_runtime_smol::SharedWorkQueue;
 use listwatch_runtime_smol::cache::{IndexId, Indexer, Store, StoreWriter};
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
 use listwatch_runtime_smol::file::{Pace, Playback, PlaybackConfig};
 use listwatch_runtime_smol::informer::InformerStatus;
 use listwatch_runtime_smol::object::{ObjectHandle, Uid};
-use listwatch_runtime_smol::sync::{SharedWorkQueue, StdLock};
+use listwatch_runtime_smol::queue::WorkQueue;
+use listwatch_runtime_smol::sync::StdLock;
 use listwatch_runtime_smol::{
-    Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Outcome, Resource, WorkQueue, Workers, run,
+    Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Outcome, Resource, Workers, run,
 };
 use report::Report;
 use serde::de::DeserializeOwned;

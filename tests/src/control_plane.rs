@@ -1,6 +1,6 @@
-//! A real Kubernetes control plane, for the suites that want one.
+//! A real Kubernetes control plane, for the suites that need one.
 //!
-//! It is built from `tests/apiserver` by Go, once; the build is kept in Go's own cache.
+//! Go builds it once from `tests/apiserver`, and keeps the build in its own cache.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

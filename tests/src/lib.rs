@@ -1,6 +1,7 @@
-//! What the suites and the fuzz targets share: reference models, and operations that are run against them.
+//! The code that suites and fuzz targets share: reference models, and operations that run against them.
 //!
-//! Depends on core alone unless the features `capture` and `kubeconfig` ask for a transport, so that fuzz builds stay small.
+//! The library depends on core alone, unless the features `capture` and `kubeconfig` need a transport. So fuzz builds
+//! stay small.
 
 pub mod control_plane;
 pub mod models;

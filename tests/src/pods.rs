@@ -1,4 +1,4 @@
-//! Lists of pods, of any length: about 10 KB each, written out without being held in memory.
+//! Lists of pods of any length, about 10 KB a pod, written out without being held in memory.
 
 use std::io::{self, Write};
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What events amount to.
+//! The state that events add up to.
 
 use listwatch_core::object::{ObjectHandle, Uid};
 use listwatch_core::{Event, Indexer};

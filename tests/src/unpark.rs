@@ -1,4 +1,4 @@
-//! Waiting on one's own thread.
+//! A waker that unparks the thread that waits.
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};

@@ -1,4 +1,4 @@
-//! A body divided with all of it at hand.
+//! A framer that has the whole body at hand.
 
 use listwatch_core::framing::{Frame, Framing};
 use serde_json::Deserializer;

@@ -1,4 +1,4 @@
-//! The discipline `Lanes`, as its documentation has it: nothing is remembered that can be counted.
+//! The discipline `Lanes` as its documentation defines it. The model counts anew and remembers little.
 
 use listwatch_core::queue::Priority;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Reference models: the slow and obvious way to do what a machine does.
+//! Reference models: each does a machine's work in the slow and obvious way.
 
 pub mod delta_fifo;
 pub mod framer;

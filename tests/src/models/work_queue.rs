@@ -1,4 +1,4 @@
-//! client-go's work queue, transcribed, and what ours has besides.
+//! client-go's work queue, transcribed, with the additions of ours.
 
 use super::lanes::{LanesModel, Ready};
 use listwatch_core::Instant;

@@ -1,4 +1,4 @@
-//! A file of whatever bytes, played as a recording.
+//! Arbitrary bytes, played as a recording.
 
 use listwatch_core::decode::Raw;
 use listwatch_core::informer::Pumped;

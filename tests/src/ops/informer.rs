@@ -1,4 +1,4 @@
-//! Operations on an informer, on the server that it follows, and on what is between them.
+//! Operations on an informer, on the server that it follows, and on the connection between them.
 
 use crate::sim::{Answer, Ask, Health, Pod, Refusal, Server, ServerConfig, Stored, TooLarge, WatchLists, Write};
 use crate::told::Told;

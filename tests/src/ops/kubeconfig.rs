@@ -1,4 +1,5 @@
-//! Kubeconfigs of whatever text, read and made into clusters. No file is read for it, and nothing is run or asked.
+//! Kubeconfigs of arbitrary text, read and made into clusters. The operations read no file, start no process and send
+//! no request.
 
 use listwatch_transport_http::{Cluster, ClusterOptions, ConfigError};
 

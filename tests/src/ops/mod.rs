@@ -1,4 +1,4 @@
-//! Operations on a machine, whose answers must be its model's, or keep to its rules.
+//! Operations on a machine. Its answers must equal those of its model, or keep its rules.
 
 #[cfg(feature = "capture")]
 pub mod capture;

@@ -1,4 +1,4 @@
-//! What client-go does: the figures that its own run has written.
+//! The figures of client-go, which its own run has written.
 
 use crate::sim::{Fault, Which};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A client's way to its server, which counts what goes through.
+//! A client's way to its server, which counts the requests and answers.
 
 use crate::sim::{Ask, Wire};
 use listwatch_core::Instant;

@@ -1,5 +1,6 @@
-//! How much a sick server is asked, and how soon and in what company clients are back when it is well again, beside
-//! client-go: ours in simulated worlds, with the defaults; client-go as `tests/peers/client-go/recovery` measured it.
+//! The requests to a sick server, and the return of clients after its recovery, beside client-go.
+//!
+//! Our clients run in simulated worlds, with the defaults. `tests/peers/client-go/recovery` measured client-go.
 
 mod client_go;
 mod door;

@@ -1,4 +1,4 @@
-//! What a server says to one request, and goes on saying.
+//! A server's answer to one request, and its continuation.
 
 use super::refusal::Refusal;
 use super::watch::Watch;

@@ -1,4 +1,4 @@
-//! What lies between a client and a simulated server.
+//! The line between a client of single requests and a simulated server.
 
 use super::api_server::ApiServer;
 use super::dice::Dice;

@@ -1,4 +1,4 @@
-//! A server of whole controllers: lists and watches for their informers, and answers to what they ask besides.
+//! A server of whole controllers: lists and watches for their informers, and answers to their single requests.
 
 use super::store::Store;
 use super::trace::Trace;

@@ -1,4 +1,4 @@
-//! Worlds in which nothing goes wrong by itself.
+//! Worlds without faults of their own.
 
 use super::client::Client;
 use super::dice::Dice;

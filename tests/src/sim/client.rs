@@ -1,4 +1,4 @@
-//! An informer, the connection under it, who takes its events, and who checks all of it.
+//! An informer, the connection under it, the reader of its events, and the observer that checks all of it.
 
 use super::answer::Answer;
 use super::ask::Ask;

@@ -1,4 +1,4 @@
-//! What is left to chance, out of one seed.
+//! Every chance of a world, out of one seed.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The kinds of faults.
 
 use super::refusal::{Refusal, TooLarge};
 use listwatch_core::request::Query;

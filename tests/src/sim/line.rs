@@ -1,4 +1,4 @@
-//! A transport to a server that others write to meanwhile.
+//! A transport to a server to which other clients write meanwhile.
 
 use super::ask::Ask;
 use super::dice::Dice;

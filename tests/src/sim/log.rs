@@ -1,4 +1,4 @@
-//! The store behind every server: one revision for everything that is written, and what was written at each.
+//! The store behind every server: one revision for all writes, and the write at each revision.
 
 use super::object::{Health, KeyNumber, Stored};
 

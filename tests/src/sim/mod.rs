@@ -1,13 +1,15 @@
 //! A simulated world: an API server, a network, clients and a clock, all out of one seed.
 //!
-//! Nothing here opens a socket or reads a clock. [`Server`] takes a request and the time, and gives a head and bytes;
-//! [`Connection`] brings them in pieces, late, or not at all; [`Client`] feeds an informer with them, and [`Observer`]
-//! checks after each step what has to hold; [`World`] lets time pass from one thing that happens to the next. A [`Run`]
-//! is a world in which a hundred things go wrong. Between a connection and its client there is a [`Wire`]: none at all here,
-//! and in another suite real sockets.
+//! The world opens no socket and reads no clock:
 //!
-//! A whole controller, which writes as well, runs on the real drivers against an [`ApiServer`] of its own: any JSON objects in
-//! a [`Store`], a [`Feed`] for its informer, an [`ApiLine`] for its client.
+//! - [`Server`] takes a request and the time, and returns a head and bytes.
+//! - [`Connection`] brings them in pieces, late, or not at all.
+//! - [`Client`] feeds them to an informer, and [`Observer`] checks the rules after each step.
+//! - [`World`] moves time from one event to the next. A [`Run`] is a world with a hundred faults.
+//! - [`Wire`] lies between a connection and its client. Here it is empty; in another suite it is real sockets.
+//!
+//! A whole controller, which also writes, runs on the real drivers against an [`ApiServer`] of its own. A [`Store`] holds any
+//! JSON objects, a [`Feed`] serves its informer, and an [`ApiLine`] serves its client.
 
 mod answer;
 mod api_line;

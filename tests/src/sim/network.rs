@@ -1,4 +1,4 @@
-//! What lies between a client and a server: one connection at a time, and what it does to an answer.
+//! The network between a client and a server: one connection at a time, and its effect on an answer.
 
 use super::answer::Answer;
 use super::dice::Dice;

@@ -1,4 +1,4 @@
-//! An object of the collection, and what it looks like on the wire.
+//! An object of the collection, and its form on the wire.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Who watches the informer: what has to hold at every step.
+//! The observer of an informer: the rules that hold at every step.
 
 use super::log::Log;
 use super::object::{Health, KeyNumber, Stored, key_of, value};

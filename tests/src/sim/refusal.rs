@@ -1,4 +1,4 @@
-//! How servers, and what stands before them, say no.
+//! The refusals of servers, and of the proxies before them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A server's own copy of the store: what its watch cache has seen.
+//! A server's own copy of the store: the writes that its watch cache has seen.
 
 use super::log::Log;
 

@@ -1,4 +1,4 @@
-//! One run: a seed's world, with a hundred things that go wrong, and the quiet after them.
+//! One run: a seed's world, with a hundred faults and the quiet after them.
 
 use super::client::Client;
 use super::dice::Dice;

@@ -1,4 +1,4 @@
-//! What goes wrong with which request.
+//! The fault of each request.
 
 use super::fault::Fault;
 use listwatch_core::Instant;

@@ -1,4 +1,4 @@
-//! Which seeds are run, and on how many threads.
+//! The seeds of a run, and its threads.
 
 use super::run::Outcome;
 use super::tally::Tally;

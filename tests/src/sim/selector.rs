@@ -1,4 +1,4 @@
-//! Which objects a request is about.
+//! The objects that a request selects.
 
 use super::object::{self, KeyNumber, Stored};
 use listwatch_core::Resource;

@@ -1,4 +1,4 @@
-//! What kind of world a seed makes.
+//! The kind of world that a seed makes.
 
 use super::dice::Dice;
 use super::object::Health;

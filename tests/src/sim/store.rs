@@ -1,4 +1,4 @@
-//! One collection of JSON objects, and what a server does to it for a request of a controller.
+//! One collection of JSON objects, and a server's changes to it for the requests of a controller.
 
 use super::refusal::Refusal;
 use listwatch_core::Instant;

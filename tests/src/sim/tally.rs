@@ -1,4 +1,4 @@
-//! What was met, and how often.
+//! The count of each fault, failure and reaction that occurred.
 
 use super::fault::Fault;
 use listwatch_core::reflector::{FailureClass, FailureReport, Operation, Reaction};

@@ -1,4 +1,4 @@
-//! What happened in a run: as one number always, and as a capture on request.
+//! The trace of a run: always as one number, and on request as a capture.
 
 use listwatch_core::Instant;
 use listwatch_core::api::ApiRequest;

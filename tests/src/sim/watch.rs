@@ -1,4 +1,4 @@
-//! A watch: events as one client is to see them, bookmarks, and an end.
+//! A watch: the events that one client is to see, bookmarks, and an end.
 
 use super::log::{Entry, Log};
 use super::object::{KeyNumber, Stored, put, write_json};

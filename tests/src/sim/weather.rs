@@ -1,4 +1,4 @@
-//! What goes wrong in a run, and when.
+//! The faults of a run, and their times.
 
 use super::client::Client;
 use super::dice::Dice;

@@ -1,4 +1,4 @@
-//! What lies between a client and its connection: nothing, or something real that should make no difference.
+//! The wire between a client and its connection: nothing, or real sockets that should make no difference.
 
 use super::ask::Ask;
 use listwatch_core::Instant;

@@ -14,6 +14,7 @@ use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
 use listwatch_core::Instant;
+use listwatch_core::queue::Outcome;
 use listwatch_core::sync::{Due, Lock, SharedWorkQueue};
 use loom::future::block_on;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -98,6 +99,25 @@ fn no_wake_up_is_lost_where_a_worker_goes_on_to_its_next_key() {
         busy.join().unwrap();
         other.join().unwrap();
         assert!(queue.is_empty());
+    });
+}
+
+/// The outcome of the last key and the next key come under one lock; a retry at once wakes the other worker.
+#[test]
+fn no_wake_up_is_lost_where_an_outcome_is_given_back_with_the_wait_for_the_next_key() {
+    explore(|queue| {
+        let busy = spawn(&queue, |queue| {
+            block_on(async {
+                let first = queue.get().await.unwrap();
+                let again = Outcome::RequeueAfter(Duration::ZERO);
+                drop(first.finish_and_get(Instant::ZERO, again).await);
+            });
+        });
+        let other = spawn(&queue, take_one);
+        (1..=2).for_each(|key| _ = queue.add(key));
+        busy.join().unwrap();
+        other.join().unwrap();
+        assert_eq!(queue.len(), 0);
     });
 }
 

@@ -442,7 +442,7 @@ fn a_rate_limiter_that_panics_is_told_of_and_its_key_is_retried_after_a_second()
     let (times_of, now) = (&times, clock.clone());
     let _workers = Workers::builder(&queue, &clock)
         .on_panic(|key: &u32, message: &str| {
-            told.lock().unwrap().push((*key, message.lines().next().map(str::to_owned)))
+            told.lock().unwrap().push((*key, message.lines().next().map(str::to_owned)));
         })
         .spawn(&executor, 1, move |key| {
             times_of.lock().unwrap().push((key, now.now()));

@@ -184,7 +184,7 @@ const ROWS: [[usize; FailureClass::ALL.len()]; OPERATIONS.len()] = {
     rows
 };
 
-/// A line of a Markdown table: during, failure, reaction, delay.
+/// A line of a Markdown table: operation, failure, reaction, delay.
 impl fmt::Display for RetryRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("| ")?;
@@ -198,7 +198,7 @@ impl fmt::Display for RetryRule {
         }
         f.write_str(if self.most_recent { ", asking for the most recent state" } else { "" })?;
         write!(f, " | {}", self.backoff)?;
-        f.write_str(if self.limit.is_some() && self.backoff == Immediate { ", then growing |" } else { " |" })
+        f.write_str(if self.limit.is_some() && self.backoff == Immediate { ", then exponential |" } else { " |" })
     }
 }
 
@@ -216,7 +216,7 @@ impl fmt::Display for Reaction {
             RelistByList => "relist by a list",
             RelistUnpaged => "list unpaged",
             ListInstead => "list instead, for a day",
-            Rewatch => "watch on",
+            Rewatch => "rewatch",
         })
     }
 }
@@ -225,8 +225,8 @@ impl fmt::Display for BackoffKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Immediate => "none",
-            Exponential => "growing",
-            Probe => "probing",
+            Exponential => "exponential",
+            Probe => "probe",
         })
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 #[test]
 fn the_table_of_reactions_in_the_document_is_the_one_that_decides() {
-    let mut table = "| during | failure | reaction | delay |\n|---|---|---|---|\n".to_owned();
+    let mut table = "| operation | failure | reaction | delay |\n|---|---|---|---|\n".to_owned();
     RETRY_POLICY.iter().for_each(|row| writeln!(table, "{row}").unwrap());
     check("ARCHITECTURE.md", "reactions", &table);
 }

@@ -1,5 +1,5 @@
 //! The informer machinery of Kubernetes as deterministic state machines: reflector, delta FIFO, indexer, informer and
-//! work queue, without I/O, clock, executor or randomness of their own.
+//! work queue. They have no I/O, clock, executor or randomness of their own.
 //!
 //! ```text
 //!  socket / file / flash        this crate, all of it deterministic                       your code
@@ -12,12 +12,12 @@
 //!                                                        └── read ── worker ◀── WorkQueue ◀──┘
 //! ```
 //!
-//! A program on an operating system depends on `listwatch-runtime-smol`, which brings this crate, transports, a clock and
-//! tasks. This crate alone is for devices, for other runtimes, for tests and for fuzzers.
+//! A program on an operating system depends on `listwatch-runtime-smol`, which brings this crate, transports, a clock
+//! and tasks. This crate alone is for devices, for other runtimes, for tests and for fuzzers.
 //!
 //! # Map
 //!
-//! | module | what it holds | start with |
+//! | module | contents | start with |
 //! |---|---|---|
 //! | [`informer`] | bytes in, events out, a current cache; its pump and its status | [`Informer`], [`Driver`], [`Event`] |
 //! | [`reflector`] | list, watch, resume, relist; failures, and the delays after them | [`ReflectorConfig`], [`Failure`], [`RETRY_POLICY`] |
@@ -52,7 +52,8 @@
 //!
 //! # The contract
 //!
-//! 1. `now` is an argument: an [`Instant`] since an epoch of the caller's choice. The seed of a jitter is configuration.
+//! 1. `now` is an argument: an [`Instant`] since an epoch of the caller's choice. The seed of a jitter is
+//!    configuration.
 //! 2. After each `handle_…`, and after taking events, the caller drains the `poll_…` methods. Late draining is slower,
 //!    not wrong.
 //! 3. A poll returns all that can be produced now. The next output needs an input, or the time of `poll_timeout`.
@@ -67,7 +68,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `std` (default) | `json`; a lock of the standard library's kind |
+//! | `std` (default) | `json`; `StdLock`, a reader-writer lock for threads |
 //! | `json` | the decoder, and the reflector, informer, driver and API that need it. Needs an allocator, not `std` |
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
 //! | `fixed` | the machines in memory of a fixed size, without an allocator: `FixedWorkQueue` and its siblings |

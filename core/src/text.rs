@@ -5,12 +5,12 @@ use core::fmt::{self, Write};
 /// The default limit, in characters.
 const MOST: usize = 1024;
 
-/// Prints text from outside on one line of limited length. The text cannot control a terminal, forge a line of a log, or
-/// hide characters.
+/// Prints text from outside on one line of limited length. The text cannot control a terminal, forge a line of a log,
+/// or hide characters.
 ///
-/// Characters that [`is_printable`] refuses appear as escapes: `\n`, `\r`, `\t`, `\u009b`, `\U000e0041`. A text over the
-/// limit is cut there and ends with `…`; the default limit is 1,024 characters. Backslashes stay as they are, so a second
-/// `Printable` around a text changes nothing.
+/// Characters that [`is_printable`] refuses appear as escapes: `\n`, `\r`, `\t`, `\u009b`, `\U000e0041`. A text over
+/// the limit is cut there and ends with `…`; the default limit is 1,024 characters. Backslashes stay as they are, so a
+/// second `Printable` around a text changes nothing.
 ///
 /// ```
 /// use listwatch_core::text::Printable;
@@ -42,8 +42,8 @@ impl<T> Printable<T> {
 /// Whether a character can be printed as it is. These cannot:
 ///
 /// * control characters (C0, DEL, C1), and separators of lines and paragraphs;
-/// * characters that are invisible or reverse the direction of writing: `Default_Ignorable_Code_Point` of Unicode 16
-///   (`DerivedCoreProperties.txt`), the annotations U+FFF9 to U+FFFB, and the blank Braille pattern U+2800.
+/// * characters that are invisible or reverse the direction of writing. These are `Default_Ignorable_Code_Point` of
+///   Unicode 16 (`DerivedCoreProperties.txt`), the annotations U+FFF9 to U+FFFB, and the blank Braille pattern U+2800.
 ///
 /// Variation selectors and joiners are among them, so an emoji that is written with one is shown with an escape.
 ///

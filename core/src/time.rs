@@ -5,8 +5,8 @@ use core::time::Duration;
 
 /// A point in time: nanoseconds since an epoch. The caller chooses one epoch for each machine.
 ///
-/// Addition saturates, so a delay of [`Duration::MAX`] does not panic. Durations cannot be subtracted, because the result
-/// could lie before the epoch. A deadline that never comes is `None`, not a large value.
+/// Addition saturates, so a delay of [`Duration::MAX`] does not panic. Durations cannot be subtracted, because the
+/// result could lie before the epoch. A deadline that never comes is `None`, not a large value.
 ///
 /// ```
 /// use core::time::Duration;

@@ -16,8 +16,8 @@ pub(crate) enum Caught<T> {
     Panicked(String),
 }
 
-/// Polls a future until it is done, panics, or `is_over`, and then drops it. `is_over` is asked at each poll, so the task
-/// has to be woken when its answer changes.
+/// Polls a future until it is done, panics, or `is_over`, and then drops it. `is_over` is called at each poll, so the
+/// task has to be woken when its result changes.
 ///
 /// After a panic the future is dropped and never polled again, so no code sees the state that the panic left.
 pub(crate) async fn caught<F: Future>(future: F, is_over: impl Fn() -> bool) -> Caught<F::Output> {
@@ -45,8 +45,8 @@ pub(crate) async fn caught<F: Future>(future: F, is_over: impl Fn() -> bool) -> 
     .await
 }
 
-/// The value of `call`, or the message of its panic. If the drop of the panic's payload panics too, the second payload is
-/// leaked.
+/// The value of `call`, or the message of its panic. If the drop of the panic's payload panics too, the second payload
+/// is leaked.
 pub(crate) fn caught_call<R>(call: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
         let message = message(&*payload);

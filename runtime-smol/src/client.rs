@@ -11,16 +11,16 @@ use listwatch_core::api::{ApiCall, ApiClient, ApiError, ApiTransport, Calls, Con
 use pending::{OpenCalls, Pending};
 use std::sync::{Arc, Mutex};
 
-/// A client for single requests: each [call](Self::call) is a plain future, for any executor. A clone is the same client, so
-/// tasks share one.
+/// A client for single requests: each [call](Self::call) is a plain future, for any executor. A clone is the same
+/// client, so tasks share one.
 ///
 /// The deadline of a call is 30 s of the clock, unless [`with_timeout`](Self::with_timeout) or
-/// [`ApiCall::with_timeout`] sets another. A call is aborted at its deadline, and when its future is dropped; over HTTP,
-/// the abort closes the connection. The server may have made a change although its call was aborted.
+/// [`ApiCall::with_timeout`] sets another. A call is aborted at its deadline, and when its future is dropped; over
+/// HTTP, the abort closes the connection. The server may have made a change although its call was aborted.
 ///
-/// The transport decides whether simulated time passes ([`Clock::outside`]). Recordings, simulated servers and functions
-/// answer in simulated time, deadlines included. While a real server is asked, simulated time stands still, and the
-/// transport's own limits end the request.
+/// The transport decides whether simulated time passes ([`Clock::outside`]). Recordings, simulated servers and
+/// functions answer in simulated time, deadlines included. While a request to a real server is open, simulated time
+/// stands still, and the transport's own limits end the request.
 ///
 /// ```
 /// use listwatch_runtime_smol::api::{Api, ApiFn, ApiRequest, ApiResponse};
@@ -47,8 +47,8 @@ pub struct Client {
 impl Client {
     /// Sends requests by `transport`, and reads deadlines from `clock`.
     ///
-    /// If the transport panics, that call fails and the others go on. The transport is polled under a lock, so it must not
-    /// use this client.
+    /// If the transport panics, that call fails and the others go on. The transport is polled under a lock, so it must
+    /// not use this client.
     #[must_use]
     pub fn new(transport: impl ApiTransport + Send + 'static, clock: Clock) -> Self {
         Self { calls: Arc::new(Mutex::new(Calls::new(Box::new(transport)))), clock, timeout: None }
@@ -56,15 +56,15 @@ impl Client {
 
     /// Sends requests by a client that blocks, each on a thread of the `blocking` crate's pool, under any executor.
     ///
-    /// Such a request runs outside of simulated time. If its call is aborted, the thread continues until the blocking client
-    /// returns, and the answer is dropped.
+    /// Such a request runs outside of simulated time. If its call is aborted, the thread continues until the blocking
+    /// client returns, and the answer is dropped.
     #[must_use]
     pub fn from_blocking(client: impl ApiClient + Send + Sync + 'static, clock: Clock) -> Self {
         Self::new(Blocking::new(client), clock)
     }
 
-    /// Sets the time limit of calls that have none of their own, instead of 30 s. [`Duration::MAX`] leaves the limit to the
-    /// transport.
+    /// Sets the time limit of calls that have none of their own, instead of 30 s. [`Duration::MAX`] leaves the limit to
+    /// the transport.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -74,16 +74,16 @@ impl Client {
     /// Sends a request and reads its answer.
     ///
     /// # Errors
-    /// [`ApiError`] says which: the request cannot be sent, the server refuses it or answers too late, or the answer cannot
-    /// be decoded.
+    /// [`ApiError`] says which: the request cannot be sent, the server refuses it or answers too late, or the answer
+    /// cannot be decoded.
     pub async fn call<T>(&self, call: ApiCall<T>) -> Result<T, ApiError> {
         let timeout = call.timeout().or(self.timeout);
         let response = Pending::open(&self.calls, &self.clock, call.request()?, timeout).await?;
         call.read(&response)
     }
 
-    /// Calls `change` again while it fails with a conflict (409), as often and after such delays as `retry` says: client-go's
-    /// `RetryOnConflict`. Each `change` reads the object anew, changes it, and replaces it.
+    /// Calls `change` again while it fails with a conflict (409), as often and after such delays as `retry` says:
+    /// client-go's `RetryOnConflict`. Each `change` reads the object anew, changes it, and replaces it.
     ///
     /// # Errors
     /// That of the last `change`.

@@ -17,20 +17,21 @@ use source::Source;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// A program's source of time: the machine's clock, that clock accelerated, or simulated time. A clone is the same clock.
+/// A program's source of time: the machine's clock, that clock accelerated, or simulated time. A clone is the same
+/// clock.
 ///
-/// Every wait of a program reads the same clock. So a recording that is played at a hundred times its speed also backs off a
-/// hundred times faster. Under [`Clock::simulated`] no wait takes real time: when every task sleeps, time jumps to the
-/// earliest deadline.
+/// Every wait of a program reads the same clock. So a recording that is played at a hundred times its speed also backs
+/// off a hundred times faster. Under [`Clock::simulated`] no wait takes real time: when every task sleeps, time jumps
+/// to the earliest deadline.
 ///
-/// Sockets and threads run outside of simulated time. While a [`Clock::outside`] is held, simulated time stands still, and
-/// [`run`](crate::run()) waits for a waker. So no simulated deadline passes during such a wait: if the peer never answers,
-/// the transport's own time limit has to end the request.
+/// Sockets and threads run outside of simulated time. While a [`Clock::outside`] is held, simulated time stands still,
+/// and [`run`](crate::run()) waits for a waker. So no simulated deadline passes during such a wait: if the peer never
+/// answers, the transport's own time limit has to end the request.
 ///
 /// # Under other executors
 ///
-/// A real clock works under every executor, tokio and a bare `block_on` among them: the timer thread of async-io, which
-/// the first sleep starts, wakes the sleeping task. Simulated time passes under [`run`](crate::run()) alone.
+/// A real clock works under every executor, tokio and a bare `block_on` among them. The timer thread of async-io wakes
+/// the sleeping task; the first sleep starts that thread. Simulated time passes under [`run`](crate::run()) alone.
 ///
 /// ```
 /// use core::time::Duration;
@@ -58,8 +59,8 @@ impl Clock {
         Self(Arc::new(Source::Real { start: std::time::Instant::now(), speed }))
     }
 
-    /// A clock whose sleeps take no real time. [`run`](crate::run()) advances it, in one thread at a time. Under any other
-    /// executor its time stands still, and a sleep never ends.
+    /// A clock whose sleeps take no real time. [`run`](crate::run()) advances it, in one thread at a time. Under any
+    /// other executor its time stands still, and a sleep never ends.
     #[must_use]
     pub fn simulated() -> Self {
         Self(Arc::new(Source::Simulated(SimulatedTime::default())))
@@ -81,8 +82,8 @@ impl Clock {
         self.sleep_until(self.now() + delay)
     }
 
-    /// Sleeps until `at`, or for ever if it is `None`. The caller keeps `sleep` from one poll to the next: it is armed again
-    /// only if `at` changes.
+    /// Sleeps until `at`, or for ever if it is `None`. The caller keeps `sleep` from one poll to the next: it is armed
+    /// again only if `at` changes.
     pub(crate) fn poll_at(&self, sleep: &mut Option<Sleep>, at: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
         let Some(at) = at else {
             *sleep = None;
@@ -99,11 +100,12 @@ impl Clock {
         ready
     }
 
-    /// Stops simulated time until the guard is dropped, for a task that waits for a socket or another thread. A real clock
-    /// goes on.
+    /// Stops simulated time until the guard is dropped, for a task that waits for a socket or another thread. A real
+    /// clock goes on.
     ///
-    /// The task has to be woken when the answer is there, as by any future. A [`Client`](crate::Client) holds a guard while it
-    /// waits for a server; [`Events`](crate::Events) do so after [`Events::waiting_outside`](crate::Events::waiting_outside).
+    /// The task has to be woken when the answer is there, as by any future. A [`Client`](crate::Client) holds a guard
+    /// while it waits for a server; [`Events`](crate::Events) do so after
+    /// [`Events::waiting_outside`](crate::Events::waiting_outside).
     ///
     /// ```
     /// use core::time::Duration;

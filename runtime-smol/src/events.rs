@@ -20,14 +20,16 @@ use listwatch_core::sync::StdLock;
 use listwatch_core::{Indexer, ListerWatcher};
 use std::hash::{BuildHasher, RandomState};
 
-/// The events of an informer as a [`Stream`]: a [driver](DriverIn), and a [`Clock`] for its deadlines. Use it as [`Events`].
+/// The events of an informer as a [`Stream`]: a [driver](DriverIn), and a [`Clock`] for its deadlines. Use it as
+/// [`Events`].
 ///
-/// `Events` needs no executor of a certain make. [`next`](Self::next) and the stream register the waker of the task that
-/// polls them, as any future does; the [clock](Clock#under-other-executors) brings its own timer.
+/// `Events` needs no executor of a certain make. [`next`](Self::next) and the stream register the waker of the task
+/// that polls them, as any future does; the [clock](Clock#under-other-executors) brings its own timer.
 ///
-/// The stream ends only if [`until`](Self::until) ends it, because a watch has no end. After 64 events that were ready at
-/// once, the stream returns [`Poll::Pending`] and wakes its task, so that other tasks run; so it does after each read of a
-/// transport that blocks. While such a transport asks for another read at once, simulated time does not pass.
+/// The stream ends only if [`until`](Self::until) ends it, because a watch has no end. After 64 events that were ready
+/// at once, the stream returns [`Poll::Pending`] and wakes its task, so that other tasks run. It does the same after
+/// each read of a transport that blocks. While such a transport requests another read at once, simulated time does not
+/// pass.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
@@ -48,8 +50,8 @@ use std::hash::{BuildHasher, RandomState};
 /// # }
 /// ```
 ///
-/// The task that takes the events drives the informer. If that task panics, the informer stops with it: the cache keeps
-/// its last state, workers continue over it, and a pending [`Synced`] fails with
+/// The task that takes the events drives the informer. If that task panics, the informer stops with it. The cache keeps
+/// its last state, and workers continue over it. A pending [`Synced`] fails with
 /// [`Stopped`](crate::informer::InformerStatus::Stopped). So await the task instead of detaching it:
 ///
 /// ```
@@ -80,8 +82,9 @@ pub struct EventsIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
 pub type Events<T, L, C = Indexer<ObjectHandle<T>>> = EventsIn<Json<T>, L, C>;
 
 impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
-    /// Starts the driver's informer. If its configuration has no [seed](crate::reflector::ReflectorConfig::seed), a real clock's
-    /// informer draws one from the system; a simulated clock's does not, so that each run is the same.
+    /// Starts the driver's informer. If its configuration has no [seed](crate::reflector::ReflectorConfig::seed), the
+    /// informer of a real clock draws one from the system. Under a simulated clock it draws none, so that each run is
+    /// the same.
     #[must_use]
     pub fn start(mut driver: DriverIn<D, L, C>, clock: Clock) -> Self {
         if !clock.is_simulated() {
@@ -93,12 +96,12 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
         Self { driver, clock, tracker, sleep: None, budget, waits_outside, outside, until: |_| false }
     }
 
-    /// Holds a [`Clock::outside`] while the transport is pending. Use it for a transport to a real server under a simulated
-    /// clock; if the transport's answers wait for the same clock, neither ever continues.
+    /// Holds a [`Clock::outside`] while the transport is pending. Use it for a transport to a real server under a
+    /// simulated clock; if the transport's answers wait for the same clock, neither ever continues.
     ///
     /// Without it, simulated time jumps to the informer's deadlines while a real server is still answering. With it, no
-    /// simulated time passes while a watch is open: no sleep, delay or deadline of the clock ends before the server sends
-    /// something, or these events are dropped.
+    /// simulated time passes while a watch is open. No sleep, delay or deadline of the clock ends before the server
+    /// sends something, or these events are dropped.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
@@ -142,12 +145,12 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
         self
     }
 
-    /// Waits until the first list, or watch-list, has been delivered and is in the cache: client-go's `WaitForCacheSync`.
-    /// Meanwhile a task, this or another, has to take the events.
+    /// Waits until the first list, or watch-list, has been delivered and is in the cache: client-go's
+    /// `WaitForCacheSync`. Meanwhile a task, this or another, has to take the events.
     ///
     /// The wait fails with the reason if the informer needs manual intervention
-    /// ([`FailureClass::requires_intervention`](crate::reflector::FailureClass::requires_intervention)), if the events are dropped first, or at a deadline
-    /// ([`Synced::within`]).
+    /// ([`FailureClass::requires_intervention`](crate::reflector::FailureClass::requires_intervention)), if the events
+    /// are dropped first, or at a deadline ([`Synced::within`]).
     ///
     /// ```no_run
     /// # fn main() -> Result<(), listwatch_runtime_smol::http::ConfigError> {
@@ -172,7 +175,7 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
         Synced::new(self.tracker.subscribe(), self.clock.clone())
     }
 
-    /// Posts the informer's progress on the board, until the first state is there.
+    /// Updates the tracker, until the first state is there.
     fn announce(&self) {
         if !self.tracker.has_synced() {
             let (informer, now) = (self.driver.informer(), self.clock.now());
@@ -246,7 +249,8 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> Stream for EventsIn<D, L,
         }
         this.budget.refill();
         if this.poll_sleep(cx).is_ready() {
-            // A transport that blocks asks for the next read at once. Other tasks run first: the last read may have been long.
+            // A transport that blocks requests the next read at once. Other tasks run first: the last read may have
+            // been long.
             cx.waker().wake_by_ref();
         }
         Poll::Pending

@@ -1,8 +1,9 @@
 //! Informers, work queues and workers for Kubernetes controllers: the crate to depend on.
 //!
-//! An [`Informer`] lists and watches one resource, keeps its objects in a cache, and reports each change as an [`Event`].
-//! A [`SharedWorkQueue`] takes the keys of changed objects, and [`Workers`] reconcile one key after the other.
-//! `listwatch-core`, which this crate re-exports, makes every decision; this crate reads the clock, sleeps and spawns.
+//! An [`Informer`] lists and watches one resource, keeps its objects in a cache, and reports each change as an
+//! [`Event`]. A [`SharedWorkQueue`] takes the keys of changed objects, and [`Workers`] reconcile one key after the
+//! other. `listwatch-core`, which this crate re-exports, makes every decision; this crate reads the clock, sleeps and
+//! spawns.
 //!
 //! | question | answer | in client-go |
 //! |---|---|---|
@@ -15,8 +16,8 @@
 //! | When is a key retried? | a [`RateLimiter`] of the [`WorkQueue`], by default [`ExponentialBackoff`] | `workqueue` |
 //! | Which code calls the reconcile function? | [`Workers`]; the function returns an [`Outcome`] | `processNextWorkItem` |
 //! | How does a controller shut down? | [`SharedWorkQueue::shut_down_with_drain`], then [`Workers::join`] | `ShutDownWithDrain` |
-//! | What happens on a 410, a 429, a denial? | [`Event::Failed`]; [`RETRY_POLICY`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
-//! | What is the informer doing now? | [`InformerStatus`], by [`Informer::status`] | – |
+//! | Which reaction follows a 410, a 429, a denial? | [`Event::Failed`]; [`RETRY_POLICY`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
+//! | In which state is the informer? | [`InformerStatus`], by [`Informer::status`] | – |
 //! | How does a program create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
 //! | How is a controller tested without a cluster? | [`Clock::simulated`], [`file::Playback`], [`ApiFn`] | fake clientset |
 //! | How is a session with a cluster recorded? | [`file::Recorder`], in front of any transport | – |
@@ -90,8 +91,8 @@
 //! # Executors
 //!
 //! [`run()`] and [`Workers::spawn`] use the [`Executor`] of smol. Everything else is a plain future: [`Events::next`],
-//! [`Synced`], [`Workers::run`], [`Client::call`], [`Clock::sleep`]. It is `Send` if its parts are, and any executor runs
-//! it. The timers are async-io's, which have a thread of their own. Under tokio:
+//! [`Synced`], [`Workers::run`], [`Client::call`], [`Clock::sleep`]. It is `Send` if its parts are, and any executor
+//! runs it. The timers are async-io's, which have a thread of their own. Under tokio:
 //!
 //! ```
 //! # use listwatch_runtime_smol::sync::StdLock;

@@ -9,8 +9,8 @@ use std::thread::{self, Thread};
 
 /// Runs `main` on this thread until it is done, and the tasks of `executor` beside it.
 ///
-/// Under a simulated clock, time jumps to the next deadline whenever no task can run. While a task waits for a peer outside
-/// of simulated time ([`Clock::outside`]), the thread waits too.
+/// Under a simulated clock, time jumps to the next deadline whenever no task can run. While a task waits for a peer
+/// outside of simulated time ([`Clock::outside`]), the thread waits too.
 ///
 /// Under a real clock, any other executor does as well: [`Events`](crate::Events), [`Synced`](crate::events::Synced),
 /// [`Workers::run`](crate::Workers::run), [`Client::call`](crate::Client::call) and [`Clock::sleep`] are plain futures.
@@ -29,8 +29,8 @@ use std::thread::{self, Thread};
 /// ```
 ///
 /// # Panics
-/// Under a simulated clock, if no task can run and none waits for time or for a peer outside: `main` would never be done.
-/// Also if another thread runs under the same simulated clock.
+/// Under a simulated clock, if no task can run and none waits for time or for a peer outside: `main` would never be
+/// done. Also if another thread runs under the same simulated clock.
 pub fn run<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> F::Output {
     if clock.is_simulated() { run_simulated(clock, executor, main) } else { smol::block_on(executor.run(main)) }
 }

@@ -17,23 +17,25 @@ use states::WorkerStates;
 use std::sync::Arc;
 use work::Context;
 
-/// Worker tasks of a work queue, and the task that follows its delays. They run over any discipline, rate limiter and lock.
+/// Worker tasks of a work queue, and the task that follows its delays. They run over any discipline, rate limiter and
+/// lock.
 ///
-/// [`Workers::spawn`] starts them on an [`Executor`]. [`Workers::run`] returns them as one plain future, which any executor
-/// runs: `tokio::spawn` takes it, and so does a bare `block_on`.
+/// [`Workers::spawn`] starts them on an [`Executor`]. [`Workers::run`] returns them as one plain future, which any
+/// executor runs: `tokio::spawn` takes it, and so does a bare `block_on`.
 ///
-/// What an [`Outcome`] does to its key is decided by the queue: see [`Outcome`] and
+/// The queue decides the effect of an [`Outcome`] on its key: see [`Outcome`] and
 /// [`finish`](listwatch_core::queue::WorkQueueIn::finish).
 ///
 /// If a reconcile panics, the worker catches the panic and goes on. The queue counts it
-/// ([`QueueStats::panics`](crate::queue::QueueStats::panics)) and retries the key by its rate limiter. The panic hook is
-/// called as for any panic, and [`on_panic`](WorkersBuilder::on_panic) gets the key too. Under `panic = "abort"` a panic
-/// ends the process.
+/// ([`QueueStats::panics`](crate::queue::QueueStats::panics)) and retries the key by its rate limiter. The panic hook
+/// is called as for any panic, and [`on_panic`](WorkersBuilder::on_panic) gets the key too. Under `panic = "abort"` a
+/// panic ends the process.
 ///
-/// The rate limiter is the queue's. The default is exponential, from 5 ms to 1000 s for a key, without client-go's bucket
-/// for all keys. A queue with both is a `SharedWorkQueue<K, StdLock, DefaultControllerRateLimiter>`.
+/// The rate limiter is the queue's. The default is exponential, from 5 ms to 1000 s for a key, without client-go's
+/// bucket for all keys. A queue with both is a `SharedWorkQueue<K, StdLock, DefaultControllerRateLimiter>`.
 ///
-/// If the queue has [metrics](listwatch_core::queue::WorkQueueIn::with_metrics), their times are those of the workers' clock.
+/// If the queue has [metrics](listwatch_core::queue::WorkQueueIn::with_metrics), their times are those of the workers'
+/// clock.
 ///
 /// At the deadline of a [drain](SharedWorkQueue::shut_down_with_drain) the reconciles that are not done are dropped.
 ///
@@ -78,7 +80,7 @@ impl<K> Workers<K> {
 
     /// Spawns `count` workers that call `reconcile` with one key after the other. A key is never with two of them.
     ///
-    /// They end when the queue is shut down and what was ready is done.
+    /// They end when the queue is shut down and its ready keys are done.
     pub fn spawn<'a, Lk, L, D, R, F>(
         executor: &Executor<'a>,
         queue: &Arc<SharedWorkQueue<K, Lk, L, D>>,
@@ -98,8 +100,8 @@ impl<K> Workers<K> {
         Self::builder(queue, clock).spawn(executor, count, reconcile)
     }
 
-    /// `count` workers as one future, for an executor of any make. The future completes as [`join`](Self::join) does, and
-    /// dropping the future ends its workers.
+    /// `count` workers as one future, for an executor of any make. The future completes as [`join`](Self::join) does,
+    /// and dropping the future ends its workers.
     ///
     /// The workers start when the future is polled first, and one thread at a time runs all of them. To use several
     /// threads, spawn several such futures over one queue.
@@ -147,10 +149,10 @@ impl<K> Workers<K> {
 
     /// Waits until the queue is shut down and every worker has ended.
     ///
-    /// Where the queue is shut down with a drain, that is at its deadline at the latest, whatever the reconciles do. A
+    /// If the queue is shut down with a drain, this ends at its deadline at the latest, even if a reconcile goes on. A
     /// reconcile that is being called, polled or dropped then has 100 ms more before it counts as
-    /// [blocked](Unfinished::blocked). (One that blocks its thread can hold up all that this thread is to do, these workers' end
-    /// among it: for that the executor needs another.)
+    /// [blocked](Unfinished::blocked). (A reconcile that blocks its thread can hold up all work of that thread, the end
+    /// of these workers included. For that case the executor needs a second thread.)
     ///
     /// Where the executor is dropped first, its workers have ended with it, and the keys they had are among the
     /// [dropped](Unfinished::dropped).
@@ -197,8 +199,8 @@ pub struct WorkersBuilder<'q, K, Lk: Lock = StdLock, L = ExponentialBackoff, D: 
 impl<'q, K, Lk: Lock, L, D: Discipline<K>, P> WorkersBuilder<'q, K, Lk, L, D, P> {
     /// Calls `on_panic` with the key and the message of each reconcile that panics.
     ///
-    /// It is called too if the rate limiter, or the key's `Drop`, panics while the key is given back. The key of a limiter
-    /// that panics is retried after a second.
+    /// It is called too if the rate limiter, or the key's `Drop`, panics while the key is given back. The key of a
+    /// limiter that panics is retried after a second.
     ///
     /// ```
     /// # use listwatch_runtime_smol::sync::StdLock;

@@ -37,7 +37,8 @@ pub enum CaptureErrorKind {
     NothingToPlay,
     /// Whole objects are requested, and metadata alone was recorded.
     MetadataOnly,
-    /// The recording would contain Secrets, which [`RecorderConfig::include_secrets`](crate::RecorderConfig::include_secrets) must allow.
+    /// The recording would contain Secrets, which
+    /// [`RecorderConfig::include_secrets`](crate::RecorderConfig::include_secrets) must allow.
     Secrets,
 }
 
@@ -97,7 +98,7 @@ impl Fault {
 
     /// A fault of one line, with the remedy for all such faults.
     pub(crate) fn of_line(kind: CaptureErrorKind, message: impl fmt::Display) -> Self {
-        Self::new(kind, format!("{message}; mend or delete the line, or skip bad lines"))
+        Self::new(kind, format!("{message}; correct or delete the line, or skip bad lines"))
     }
 
     /// The fault of JSON that is not `expected`. The line number of `error` is left out.

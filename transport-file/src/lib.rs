@@ -6,14 +6,14 @@
 //! | play a file to an informer | [`Playback`] |
 //! | choose delays and chunk sizes, skip bad lines | [`PlaybackConfig`], [`Pace`], [`Chunks`] |
 //! | answer the single requests of a controller from a recording | [`Playback::client`], which makes a [`PlaybackClient`] |
-//! | count what was played, and what is left | [`Summary`], [`Tally`] |
+//! | count the exchanges that were played, and those left | [`Summary`], [`Tally`] |
 //! | report a bad file by line, with a remedy | [`CaptureError`], [`CaptureErrorKind`] |
 //!
 //! [`Playback::from_file`] takes three kinds of files, gzipped or not, and detects the kind by the first bytes:
 //!
 //! * a **capture**: JSON lines with each request, each chunk of each response, and the times between them;
-//! * a **watch log**: the output of `kubectl get --watch --output-watch-events -o json`, or one watch event per line. It is
-//!   played as an empty list and one watch;
+//! * a **watch log**: the output of `kubectl get --watch --output-watch-events -o json`, or one watch event per line.
+//!   It is played as an empty list and one watch;
 //! * a **list**: the output of `kubectl get -o json`, or a list as the server sent it. It is played as one list.
 //!
 //! If a file is truncated or garbled, everything before the fault is played, and [`Playback::error`] names the line.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells the thread of a request that its caller no longer waits. A clone is the same token.
+/// Notifies the thread of a request that its caller no longer waits. A clone is the same token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CancelToken(Arc<AtomicBool>);
 

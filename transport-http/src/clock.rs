@@ -1,4 +1,5 @@
-//! The only module that reads the system's clocks: credentials expire by them, whatever time the machines are given.
+//! The only module that reads the system's clocks: credentials expire by them, not by the time that the machines are
+//! given.
 #![expect(clippy::disallowed_methods, reason = "credentials expire by these clocks")]
 
 use std::time::{Instant, SystemTime};

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 /// An API server, the certificate authority that it is trusted by, and the credential that requests carry.
 ///
-/// A clone is the same cluster. Its transports and clients share the configuration, the credential and one limit on open
-/// requests. Changed files with tokens, certificates and authorities are read again. An exec plugin runs again when its
-/// credential expires, or when the server refuses the credential.
+/// A clone is the same cluster. Its transports and clients share the configuration, the credential and one limit on
+/// open requests. Changed files with tokens, certificates and authorities are read again. An exec plugin runs again
+/// when its credential expires, or when the server refuses the credential.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), listwatch_transport_http::ConfigError> {
@@ -26,11 +26,12 @@ use std::sync::Arc;
 /// # Exec plugins
 ///
 /// If standard input is a terminal, a plugin may prompt there, unless its `interactiveMode` or
-/// [`ClusterOptions::interactive`](crate::ClusterOptions::interactive) forbids it. A plugin that may not prompt gets its
-/// own process group, which ends with the last request that waits for it. A dropped transport leaves no process behind.
+/// [`ClusterOptions::interactive`](crate::ClusterOptions::interactive) forbids it. A plugin that may not prompt gets
+/// its own process group, which ends with the last request that waits for it. A dropped transport leaves no process
+/// behind.
 ///
-/// If this process ends without dropping its transports, by `SIGKILL` or [`std::process::exit`], such a plugin runs on
-/// until it ends by itself; Ctrl-C does not reach it.
+/// If this process ends without dropping its transports, by `SIGKILL` or [`std::process::exit`], such a plugin runs on.
+/// It ends by itself; Ctrl-C does not reach it.
 ///
 /// `auth-provider` is not supported: Kubernetes removed it in 1.26.
 #[derive(Clone, Debug)]

@@ -85,8 +85,8 @@ impl ClusterOptions {
 
     /// Limits how long a server may send nothing while it owes a response: 60 s unless set.
     ///
-    /// A watch may be silent for its own `timeoutSeconds` and this limit together. `None` sets no limit; then the caller that
-    /// opened the request needs a deadline of its own.
+    /// A watch may be silent for its own `timeoutSeconds` and this limit together. `None` sets no limit; then the
+    /// caller that opened the request needs a deadline of its own.
     #[must_use]
     pub fn idle_timeout(mut self, limit: Option<Duration>) -> Self {
         self.limits.idle_timeout = limit.map(|limit| limit.min(LONGEST));
@@ -95,10 +95,10 @@ impl ClusterOptions {
 
     /// Limits how long a peer may acknowledge nothing before its connection fails: 50 s unless set.
     ///
-    /// TCP keep-alive probes detect the dead peer of a silent watch; client-go's HTTP/2 pings take 45 s. The first probe follows
-    /// after two fifths of the limit, and two more follow a fifth apart. On Linux the limit also holds for sent data
-    /// (`TCP_USER_TIMEOUT`). Systems count in whole seconds, so a limit below 5 s is inexact. `None` leaves the decision to the
-    /// system, which takes hours.
+    /// TCP keep-alive probes detect the dead peer of a silent watch; client-go's HTTP/2 pings take 45 s. The first
+    /// probe follows after two fifths of the limit, and two more follow a fifth apart. On Linux the limit also holds
+    /// for sent data (`TCP_USER_TIMEOUT`). Systems count in whole seconds, so a limit below 5 s is inexact. `None`
+    /// leaves the decision to the system, which takes hours.
     ///
     /// Behind a proxy the peer is the proxy, which may hide that the server vanished.
     #[must_use]
@@ -112,15 +112,16 @@ impl ClusterOptions {
     /// Unless set, a plugin may prompt if standard input is a terminal. A program that reads standard input itself sets
     /// `false`.
     ///
-    /// A plugin that may prompt stays in the process group of this program, because another group cannot read the terminal.
-    /// Therefore Ctrl-C reaches it, and an early end does not kill its children.
+    /// A plugin that may prompt stays in the process group of this program, because another group cannot read the
+    /// terminal. Therefore Ctrl-C reaches it, and an early end does not kill its children.
     #[must_use]
     pub fn interactive(mut self, may_prompt: bool) -> Self {
         self.interactive = may_prompt;
         self
     }
 
-    /// Limits the run time of an exec plugin: 60 s unless set. A plugin also ends with the last request that waits for it.
+    /// Limits the run time of an exec plugin: 60 s unless set. A plugin also ends with the last request that waits for
+    /// it.
     #[must_use]
     pub fn exec_timeout(mut self, limit: Duration) -> Self {
         self.limits.exec_timeout = limit.min(LONGEST);
@@ -129,7 +130,8 @@ impl ClusterOptions {
 
     /// Limits the open requests of all transports and clients of the cluster: 256 unless set. One more fails at once.
     ///
-    /// Each of them has a thread and a connection. Blocking calls of a client run on the caller's thread, and do not count.
+    /// Each of them has a thread and a connection. Blocking calls of a client run on the caller's thread, and do not
+    /// count.
     #[must_use]
     pub fn max_requests(mut self, limit: usize) -> Self {
         self.limits.max_requests = limit;
@@ -196,8 +198,8 @@ impl ClusterOptions {
 
     /// Reads a kubeconfig from a string.
     ///
-    /// The text must not name files, because relative paths would have no folder. An exec plugin named in it is found in
-    /// `$PATH` and run, so accept the text only from a trusted source.
+    /// The text must not name files, because relative paths would have no folder. An exec plugin named in it is found
+    /// in `$PATH` and run, so accept the text only from a trusted source.
     ///
     /// # Errors
     /// If the text is no kubeconfig, names a file, lacks the context, or has entries that cannot be used.

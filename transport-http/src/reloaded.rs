@@ -13,7 +13,8 @@ const FRESH: Duration = Duration::from_secs(60);
 /// The largest file that is read, in bytes. Certificates and tokens are smaller.
 const MAX_FILE: u64 = 4 << 20;
 
-/// A file that is read again when it changes. While it cannot be read, its last content counts: rotation replaces files.
+/// A file that is read again when it changes. While it cannot be read, its last content counts: rotation replaces
+/// files.
 pub(crate) struct Reloaded {
     what: &'static str,
     path: PathBuf,

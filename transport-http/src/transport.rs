@@ -39,30 +39,31 @@ use std::task::{Poll, ready};
 ///
 /// # Threads and back-pressure
 ///
-/// [`poll_read`](ListerWatcher::poll_read) never blocks: it registers the waker and returns [`Poll::Pending`]. It ignores
-/// `turn.now` and `turn.max_wait`.
+/// [`poll_read`](ListerWatcher::poll_read) never blocks: it registers the waker and returns [`Poll::Pending`]. It
+/// ignores `turn.now` and `turn.max_wait`.
 ///
-/// Each request has its own thread, which reads at most 32 KiB ahead of the caller. If the caller does not poll, the thread
-/// does not read the socket, and TCP slows the server down. Consecutive requests use one connection.
+/// Each request has its own thread, which reads at most 32 KiB ahead of the caller. If the caller does not poll, the
+/// thread does not read the socket, and TCP slows the server down. Consecutive requests use one connection.
 ///
 /// # Cancellation
 ///
-/// An abort, the next request, and dropping the transport shut an unfinished connection down at once. They also kill the
-/// exec plugin of the request, if no other request waits for it. Name resolution and connecting end in the background,
-/// within their time limits.
+/// An abort, the next request, and dropping the transport shut an unfinished connection down at once. They also kill
+/// the exec plugin of the request, if no other request waits for it. Name resolution and connecting end in the
+/// background, within their time limits.
 ///
 /// # Dead peers
 ///
 /// TCP keep-alive detects a peer that vanished, within
-/// [`ClusterOptions::keep_alive`](crate::ClusterOptions::keep_alive), as client-go's HTTP/2 pings do. The request fails with
-/// [`TransportErrorKind::Reset`](listwatch_core::transport::TransportErrorKind). Behind a proxy, the peer is the proxy. If a proxy hides a
-/// dead server, the deadline of [`ReflectorConfig::watch_timeout`](listwatch_core::reflector::ReflectorConfig) ends the watch.
+/// [`ClusterOptions::keep_alive`](crate::ClusterOptions::keep_alive), as client-go's HTTP/2 pings do. The request fails
+/// with [`TransportErrorKind::Reset`](listwatch_core::transport::TransportErrorKind). Behind a proxy, the peer is the
+/// proxy. If a proxy hides a dead server, the deadline of
+/// [`ReflectorConfig::watch_timeout`](listwatch_core::reflector::ReflectorConfig) ends the watch.
 ///
 /// # Responses
 ///
 /// Lists are requested with gzip, watches without. A redirect is an error, because it would carry the credential to
-/// another server. A body with neither a length nor chunks (HTTP/1.0) ends with its connection. Without TLS, such a body
-/// that broke off looks complete.
+/// another server. A body with neither a length nor chunks (HTTP/1.0) ends with its connection. Without TLS, such a
+/// body that broke off looks complete.
 #[derive(Debug)]
 pub struct HttpTransport {
     server: Arc<Server>,

@@ -2,7 +2,8 @@ use listwatch_core::text::Printable;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A risk of a usable configuration. [`Cluster::warnings`](crate::Cluster::warnings) returns them; the crate prints nothing.
+/// A risk of a usable configuration. [`Cluster::warnings`](crate::Cluster::warnings) returns them; the crate prints
+/// nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigWarning {
@@ -34,11 +35,8 @@ impl fmt::Display for ConfigWarning {
             }
             Self::WritableKubeconfig { file, mode } => {
                 let file = Printable::new(file.display());
-                write!(
-                    f,
-                    "kubeconfig {file} can be changed by other users (mode {mode:04o}), who can then choose the server "
-                )?;
-                f.write_str("and the program that is run for a credential; remove their permission: chmod go-w")
+                write!(f, "other users can change kubeconfig {file} (mode {mode:04o}), and with it the server ")?;
+                f.write_str("and the exec plugin; remove their permission: chmod go-w")
             }
         }
     }

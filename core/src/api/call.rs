@@ -76,7 +76,8 @@ impl<T> ApiCall<T> {
     /// Sends the request, and blocks until the answer has arrived. The client's time limit counts, not the call's.
     ///
     /// # Errors
-    /// Those of [`request`](Self::request) and [`read`](Self::read), and [`ApiError::Transport`] if no complete answer arrived.
+    /// Those of [`request`](Self::request) and [`read`](Self::read), and [`ApiError::Transport`] if no complete answer
+    /// arrived.
     pub fn send(&self, client: &(impl ApiClient + ?Sized)) -> Result<T, ApiError> {
         let response = client.send(self.request()?)?;
         self.read(&response)

@@ -10,11 +10,11 @@ use core::time::Duration;
 
 /// The open requests of one [`ApiTransport`], each with its deadline.
 ///
-/// Like a [`Driver`](crate::Driver), it holds no task, thread or timer. A caller polls each request by its id, and polls
-/// again when the waker is called or at the time of [`Reply::Idle`]. [`ApiTransport`] has an example.
+/// Like a [`Driver`](crate::Driver), it holds no task, thread or timer. A caller polls each request by its id, and
+/// polls again when the waker is called or at the time of [`Reply::Idle`]. [`ApiTransport`] has an example.
 ///
-/// A deadline counts from [`open`](Self::open) on the caller's clock. An answer that has arrived at the deadline counts.
-/// Otherwise the request is given up, and fails with [`TransportErrorKind::Timeout`].
+/// A deadline counts from [`open`](Self::open) on the caller's clock. An answer that has arrived at the deadline
+/// counts. Otherwise the request is given up, and fails with [`TransportErrorKind::Timeout`].
 #[derive(Debug)]
 pub struct Calls<X> {
     transport: X,
@@ -74,7 +74,10 @@ impl<X: ApiTransport> Calls<X> {
     /// arrived, and [`deadline`](Self::deadline) says when to poll again at the latest.
     pub fn poll(&mut self, id: RequestId, now: Instant, cx: &mut Context<'_>) -> Poll<Reply> {
         let Some(deadline) = self.deadline(id) else {
-            return Poll::Ready(Reply::Failed(TransportError::new(TransportErrorKind::Other, "the request is over")));
+            return Poll::Ready(Reply::Failed(TransportError::new(
+                TransportErrorKind::Other,
+                "the request has ended already",
+            )));
         };
         let turn = ReadContext { cx, now, max_wait: Some(deadline.saturating_since(now)) };
         match self.transport.poll_response(id, turn) {

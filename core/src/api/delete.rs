@@ -21,11 +21,11 @@ pub struct DeleteOptions {
     pub resource_version: Option<String>,
     /// The seconds that the object has to shut down; `None` for the default of its kind.
     pub grace_period_seconds: Option<u32>,
-    /// What the server does with its dependents; `None` for the default of its kind.
+    /// The policy for its dependents; `None` for the default of its kind.
     pub propagation: Option<PropagationPolicy>,
 }
 
-/// What the server does with the dependents of a deleted object (`meta/v1` `DeletionPropagation`).
+/// The policy for the dependents of a deleted object (`meta/v1` `DeletionPropagation`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub enum PropagationPolicy {
@@ -59,7 +59,7 @@ impl DeleteOptions {
         self
     }
 
-    /// Says what becomes of the object's dependents.
+    /// Sets the policy for the object's dependents.
     #[must_use]
     pub fn with_propagation(mut self, policy: PropagationPolicy) -> Self {
         self.propagation = Some(policy);

@@ -7,13 +7,13 @@ use alloc::string::{String, ToString};
 use core::fmt;
 use core::time::Duration;
 
-/// Why an [`ApiCall`](super::ApiCall) failed.
+/// The cause of a failed [`ApiCall`](super::ApiCall).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ApiError {
     /// The server refused the request, with a `Status`.
     Status {
-        /// The `Status` of the answer; one is made up where the body holds none.
+        /// The `Status` in the body. If the body has none, it is made from the status code and the body's text.
         status: Box<Status>,
         /// The time to wait by the header `Retry-After`, without a limit; [`retry_after`](Self::retry_after) has one.
         retry_after: Option<Duration>,
@@ -84,8 +84,8 @@ impl ApiError {
         self.is(429, "TooManyRequests")
     }
 
-    /// The time that the server asks the caller to wait, by the header or else by the `Status`. It is at most an hour,
-    /// as with the reflector.
+    /// The delay that the server requests, by the header or else by the `Status`. It is at most an hour, as with the
+    /// reflector.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -123,8 +123,8 @@ impl From<serde_json::Error> for ApiError {
     }
 }
 
-/// The outcome of work that failed by this error: [`Outcome::RetryAfter`] if the server asks to wait (`Retry-After`, at
-/// most an hour), [`Outcome::Retry`] otherwise.
+/// The outcome of work that failed with this error. If the server requests a delay (`Retry-After`, at most an hour), it
+/// is [`Outcome::RetryAfter`], otherwise [`Outcome::Retry`].
 ///
 /// ```
 /// use listwatch_core::api::ApiError;
@@ -151,8 +151,8 @@ impl fmt::Display for ApiError {
         match self {
             Self::Status { status, .. } => status.fmt(f),
             Self::Transport(error) => error.fmt(f),
-            Self::Unreadable(why) => write!(f, "the answer cannot be read: {}", Printable::new(why)),
-            Self::Unwritable(why) => write!(f, "the request cannot be written: {}", Printable::new(why)),
+            Self::Unreadable(why) => write!(f, "the response cannot be decoded: {}", Printable::new(why)),
+            Self::Unwritable(why) => write!(f, "the request cannot be encoded: {}", Printable::new(why)),
         }
     }
 }

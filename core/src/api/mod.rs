@@ -1,6 +1,6 @@
 //! Single requests to an API server, and their answers, as values.
 //!
-//! | type | what it does |
+//! | type | purpose |
 //! |---|---|
 //! | [`Api`] | makes the requests for one collection: get, list, create, replace, patch, delete, status, scale |
 //! | [`ApiCall`] | a request, and how its answer is read |
@@ -8,7 +8,7 @@
 //! | [`ApiClient`] | carries one request, and blocks its caller |
 //! | [`ApiFn`] | answers by a function, in tests |
 //! | [`Discovery`] | finds a resource by the name that kubectl would take |
-//! | [`ConflictRetry`] | says how long to wait before a change that met a conflict is tried again |
+//! | [`ConflictRetry`] | delays and limits the repetition of a change after a conflict |
 
 mod api_fn;
 mod call;
@@ -71,7 +71,8 @@ pub trait ApiClient {
     /// A client retries only requests that the server rejected unprocessed, such as those with an expired credential.
     ///
     /// # Errors
-    /// If the request could not be sent, or its answer broke off. The server may have processed the request nevertheless.
+    /// If the request could not be sent, or its answer broke off. The server may have processed the request
+    /// nevertheless.
     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError>;
 }
 

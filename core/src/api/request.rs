@@ -43,7 +43,7 @@ pub struct ApiRequest {
 pub struct ApiResponse {
     /// The HTTP status code.
     pub status: u16,
-    /// The time that the server asks the caller to wait, if it does (`Retry-After`).
+    /// The delay that the server requests (`Retry-After`); `None` if it requests none.
     pub retry_after: Option<Duration>,
     /// The body.
     pub body: Vec<u8>,
@@ -98,7 +98,7 @@ impl ApiResponse {
         Self { status, retry_after: None, body: body.into() }
     }
 
-    /// Sets the time that the server asks the caller to wait.
+    /// Sets the delay that the server requests.
     #[must_use]
     pub fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;

@@ -2,8 +2,7 @@ use super::ApiError;
 use crate::random::Random;
 use core::time::Duration;
 
-/// Says how long to wait before a change that met a conflict is tried again, and when to give up (client-go
-/// `retry.DefaultRetry`). The caller waits.
+/// Delays and limits the repetition of a change after a conflict (client-go `retry.DefaultRetry`). The caller waits.
 ///
 /// ```
 /// use listwatch_core::api::{ApiError, ConflictRetry};

@@ -5,10 +5,11 @@ use crate::transport::{ReadContext, TransportError};
 use alloc::boxed::Box;
 use core::task::Poll;
 
-/// Carries single requests to a server, a recording or a simulation, and brings back complete answers. It is to
-/// [`ApiRequest`]s what [`ListerWatcher`](crate::ListerWatcher) is to lists and watches.
+/// Carries single requests to a server, a recording or a simulation, and brings back complete answers. It serves
+/// [`ApiRequest`]s, as a [`ListerWatcher`](crate::ListerWatcher) serves lists and watches.
 ///
-/// Many requests may be open at once. A transport does not retry and has no deadlines; [`Calls`](super::Calls) has them.
+/// Many requests may be open at once. A transport does not retry and has no deadlines; [`Calls`](super::Calls) has
+/// them.
 ///
 /// ```
 /// use core::task::{Context, Poll, Waker};
@@ -19,7 +20,7 @@ use core::task::Poll;
 /// use listwatch_core::Instant;
 /// use std::collections::BTreeMap;
 ///
-/// /// A server that needs 20 ms for each answer, whatever clock it is asked by.
+/// /// A server that takes 20 ms for each response, by the caller's clock.
 /// #[derive(Default)]
 /// struct Slow(BTreeMap<RequestId, Option<Instant>>);
 ///
@@ -54,10 +55,10 @@ pub trait ApiTransport {
 
     /// The answer to an open request, which it ends.
     ///
-    /// * A transport that waits for a socket or a thread registers the waker of `turn.cx` and returns [`Poll::Pending`].
-    ///   A simulated clock stands still meanwhile.
-    /// * A recording or a simulation, which answers by `turn.now`, returns [`Reply::Idle`] with the moment of the answer.
-    ///   If the answer may come earlier, it registers the waker as well.
+    /// * A transport that waits for a socket or a thread registers the waker of `turn.cx` and returns
+    ///   [`Poll::Pending`]. A simulated clock stands still meanwhile.
+    /// * A recording or a simulation, which answers by `turn.now`, returns [`Reply::Idle`] with the moment of the
+    ///   answer. If the answer may come earlier, it registers the waker as well.
     /// * A transport that blocks may wait up to `turn.max_wait`, and then returns [`Reply::Idle`] until `turn.now`.
     ///
     /// Each request has its own waker: that of its latest poll.
@@ -76,7 +77,7 @@ pub enum Reply {
     Failed(TransportError),
     /// No answer yet. The caller polls again at `until` at the latest.
     Idle {
-        /// When the answer may come; `None` if the waker tells.
+        /// When the answer may come; `None` if the transport calls the waker instead.
         until: Option<Instant>,
     },
 }

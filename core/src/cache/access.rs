@@ -4,11 +4,11 @@ use crate::storage::Keyed;
 
 /// Where an informer keeps its objects.
 ///
-/// An [`Indexer`] serves one owner. A [`StoreWriterIn`](super::StoreWriterIn) is the writing half of a cache that others
-/// read. Each call is one consistent look, or one change; no reader sees half of a change.
+/// An [`Indexer`] serves one owner. A [`StoreWriterIn`](super::StoreWriterIn) is the writing half of a cache that
+/// others read. Each call is one consistent look, or one change; no reader sees half of a change.
 ///
-/// Writing takes `&mut self`, so only the owner writes: an informer owns its cache, and lends it for reading. To plug in
-/// another cache, implement this trait for its writing half, and let no other half write:
+/// Writing takes `&mut self`, so only the owner writes: an informer owns its cache, and lends it for reading. To plug
+/// in another cache, implement this trait for its writing half, and let no other half write:
 ///
 /// ```
 /// use listwatch_core::Indexer;
@@ -52,8 +52,8 @@ pub trait Cache<V: Keyed> {
 
     /// Brings the cache up to date with a delta, and returns the object that it had under the key.
     ///
-    /// The informer makes all its changes of objects by this call, one for each delta. A cache that also records changes
-    /// can do both under one lock here.
+    /// The informer makes all its changes of objects by this call, one for each delta. A cache that also records
+    /// changes can do both under one lock here.
     ///
     /// # Panics
     /// Where an index function panics. The cache must be as before then: the informer applies the same delta again.

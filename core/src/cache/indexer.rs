@@ -37,12 +37,12 @@ pub type FixedIndexer<V, const N: usize> = IndexerIn<V, crate::storage::Fixed<N>
 ///
 /// # Panics
 /// An operation panics where an index function does, and the indexer is as before: index functions run before anything
-/// changes. If [`replace`](IndexerIn::replace) panics, the objects before the faulty one are stored, and none is removed.
-/// Fixed memory calls the functions twice, so this holds there for functions that depend on the object alone.
+/// changes. If [`replace`](IndexerIn::replace) panics, the objects before the faulty one are stored, and none is
+/// removed. Fixed memory calls the functions twice, so this holds there for functions that depend on the object alone.
 ///
 /// # Capacity
-/// In fixed memory, `N` bounds the objects, and separately the pairs of object and index value. An index value has at most
-/// 64 bytes there.
+/// In fixed memory, `N` bounds the objects, and separately the pairs of object and index value. An index value has at
+/// most 64 bytes there.
 ///
 /// ```
 /// use listwatch_core::storage::Keyed;
@@ -77,7 +77,7 @@ pub struct IndexerIn<V: Keyed, M: Mem> {
     next_index: u32,
     #[cfg(feature = "alloc")]
     by_namespace: Option<IndexId>,
-    /// Changes with each replace, so that the objects that were not in it are told.
+    /// Changes with each replace, and distinguishes the objects that were not in it.
     generation: u32,
 }
 
@@ -334,8 +334,8 @@ impl<V: Keyed> IndexerIn<V, Heap> {
         never_full(self.try_add_index(Box::new(values)))
     }
 
-    /// Makes `objects` the content of the indexer (client-go `Replace`). Of two under one key the last counts. Objects that
-    /// stay keep their place.
+    /// Makes `objects` the content of the indexer (client-go `Replace`). Of two under one key the last counts. Objects
+    /// that stay keep their place.
     pub fn replace(&mut self, objects: impl IntoIterator<Item = V>) {
         self.generation = self.generation.wrapping_add(1);
         for object in objects {

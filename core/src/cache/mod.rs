@@ -1,12 +1,12 @@
 //! The cache of an informer: objects by key and by index, for one owner or for many readers.
 //!
-//! | type | what it is | client-go | kube-rs |
+//! | type | purpose | client-go | kube-rs |
 //! |---|---|---|---|
 //! | [`IndexerIn`] | objects by key, with indexes, for one owner | `Indexer` | |
 #![cfg_attr(
     feature = "alloc",
     doc = "\
-| [`Cache`] | what an informer writes to: an [`Indexer`], or a [`StoreWriterIn`] | | |
+| [`Cache`] | the cache that an informer writes: an [`Indexer`], or a [`StoreWriterIn`] | | |
 | [`StoreIn`] | reads a cache from any thread or task while the informer writes | `Lister` | `Store` |
 | [`StoreWriterIn`] | the only writer of a store, owned by the informer | | `Writer` |
 | [`Snapshot`] | a list as it was at one moment, read without a lock | `[]interface{}` | `Vec<Arc<K>>` |"

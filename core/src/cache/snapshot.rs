@@ -4,8 +4,9 @@ use core::slice;
 
 /// A list of objects as it was at one moment.
 ///
-/// All objects are of the same moment: no change came between two of them. A snapshot holds handles and no lock, so keep it
-/// as long as needed; the cache goes on changing meanwhile. How it stores the handles is not part of the interface.
+/// All objects are of the same moment: no change came between two of them. A snapshot holds handles and no lock, so
+/// keep it as long as needed; the cache goes on changing meanwhile. How it stores the handles is not part of the
+/// interface.
 ///
 /// ```
 /// use listwatch_core::cache::Snapshot;

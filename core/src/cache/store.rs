@@ -23,7 +23,7 @@ pub type Store<T> = StoreIn<ObjectHandle<T>, crate::sync::StdLock>;
 /// returns. The store is as new as the last event that the informer returned; see
 #[cfg_attr(feature = "json", doc = "[`Informer::poll_event`](crate::Informer::poll_event).")]
 #[cfg_attr(not(feature = "json"), doc = "`Informer::poll_event`.")]
-/// After the informer is gone, it keeps the last state.
+/// When the informer is dropped, the store keeps the last state.
 ///
 /// `L` is the [`Lock`] that readers and the writer share. With the standard library, use the alias `Store`.
 ///
@@ -48,7 +48,7 @@ pub type Store<T> = StoreIn<ObjectHandle<T>, crate::sync::StdLock>;
 /// # Ok::<(), listwatch_core::object::ParseSelectorError>(())
 /// ```
 ///
-/// No path leads from a store to a change. It is not a [`Cache`](super::Cache), so an informer does not take it:
+/// A store gives no write access. It is not a [`Cache`](super::Cache), so an informer does not accept it:
 ///
 /// ```compile_fail,E0277
 /// # use listwatch_core::cache::{Cache, Store};
@@ -130,18 +130,20 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
 
     /// Calls `f` with the indexer, for several reads of one moment, or a read without copies of handles.
     ///
-    /// The informer waits until `f` returns, so `f` must be short. It must not wait for anything that the informer does.
+    /// The informer waits until `f` returns, so `f` must be short. It must not wait for anything that the informer
+    /// does.
     ///
     /// # Panics
-    /// Where `f` panics; the store stays usable. Where it is called from an index function of the same cache, if the lock
-    /// can tell; see [`Lock`].
+    /// Where `f` panics; the store stays usable. Where it is called from an index function of the same cache, if the
+    /// lock can tell; see [`Lock`].
     pub fn read<R>(&self, f: impl FnOnce(&Indexer<V>) -> R) -> R {
         self.cell.read(f)
     }
 }
 
 impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
-    /// The objects of a namespace, in the order of [`select_in`](Self::select_in) (client-go `Lister.Pods(namespace).List`).
+    /// The objects of a namespace, in the order of [`select_in`](Self::select_in) (client-go
+    /// `Lister.Pods(namespace).List`).
     #[must_use]
     pub fn list_in(&self, namespace: &str) -> Snapshot<ObjectHandle<T>> {
         self.select_in(namespace, &LabelSelector::default())

@@ -9,18 +9,19 @@ use crate::storage::Keyed;
 use crate::transport::ResponseHead;
 use alloc::sync::Arc;
 
-/// Turns the bytes of one answer after the other into objects; a parameter of the [informer](crate::informer).
+/// Decodes the bytes of responses into objects; a parameter of the [informer](crate::informer).
 ///
-/// [`Json`](super::Json) implements it for every type that serde can read. An implementation of its own can project
-/// objects while their bytes arrive, hold them in memory of a fixed size, or read another format.
+/// [`Json`](super::Json) implements it for every type that serde can read. Another implementation can project objects
+/// while their bytes arrive, or hold them in memory of a fixed size.
 ///
 /// The informer calls an implementation so:
 ///
-/// 1. [`start`](Self::start) begins an answer. What an earlier answer left behind is forgotten.
+/// 1. [`start`](Self::start) begins an answer. The state of an earlier response is forgotten.
 /// 2. [`space`](Self::space) and [`take`](Self::take) bring bytes, as often as the transport has some.
 /// 3. [`next_part`](Self::next_part) is called until it returns `None`, unless the informer's queue is full. Then it is
 ///    called again when events were taken; more bytes may come only after that.
-/// 4. [`finish`](Self::finish) ends an answer. It may be missing: where a request is given up, the next `start` follows.
+/// 4. [`finish`](Self::finish) ends an answer. It may be missing: where a request is given up, the next `start`
+///    follows.
 ///
 /// Before the first `start` and after `finish`, `space` alone is called. The informer deals with request ids, versions,
 /// deadlines and back-pressure.
@@ -31,7 +32,7 @@ pub trait Decode {
     /// Begins the answer to a request for `query`. Where its status is not 200, its body explains a refusal.
     fn start(&mut self, query: Query, head: &ResponseHead);
 
-    /// Room for the bytes that come next, at least one byte. It stays valid until it is asked for again.
+    /// Room for the bytes that come next, at least one byte. It stays valid until the next call.
     fn space(&mut self) -> &mut [u8];
 
     /// Takes the first `len` bytes of the room, or all of it where that is less.
@@ -43,7 +44,7 @@ pub trait Decode {
     /// panicked must not be read again: it is reported as [`Part::Undecodable`], because the object may exist.
     fn next_part(&mut self) -> Option<Part<Self::Object>>;
 
-    /// The length of the part that was returned last, in bytes as they came: what counts against
+    /// The length of the part that was returned last, in bytes as received. It counts against
     /// [`InformerConfig::max_list_bytes`](crate::InformerConfig::max_list_bytes).
     fn part_len(&self) -> usize;
 
@@ -74,7 +75,7 @@ pub enum Part<V: Keyed> {
     NotAList,
 }
 
-/// What an answer amounts to when it is over.
+/// The end of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ending<'a> {

@@ -61,7 +61,7 @@ pub enum WatchEvent<T> {
 }
 
 impl Decoder {
-    /// A decoder that keeps what `keep` says.
+    /// A decoder with these options.
     #[must_use]
     pub fn new(keep: DecodeOptions) -> Self {
         Self { metadata: Metadata { keep, ..Metadata::default() } }

@@ -47,7 +47,7 @@ enum Body {
 const STATUS_LIMIT: usize = 64 * 1024;
 
 impl<T> Json<T> {
-    /// A decoder of `T` that keeps what `options` say.
+    /// A decoder of `T` with these options.
     #[must_use]
     pub fn new(options: DecodeOptions) -> Self {
         Self {

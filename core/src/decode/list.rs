@@ -13,8 +13,8 @@ pub struct ListMeta {
 }
 
 impl ListMeta {
-    /// Reads a field, whose value is JSON. Unknown and invalid fields are ignored; the reflector deals with a list without
-    /// a version.
+    /// Reads a field, whose value is JSON. Unknown and invalid fields are ignored; the reflector deals with a list
+    /// without a version.
     pub fn read_field(&mut self, name: &[u8], value: &[u8]) {
         match name {
             b"kind" => set(&mut self.kind, value),
@@ -45,7 +45,7 @@ impl ListMeta {
         &self.token
     }
 
-    /// The types of the items, where the list tells them: a `PodList` has pods, a `List` has any kind.
+    /// The types of the items, where the list names them: a `PodList` has pods, a `List` has any kind.
     pub(super) fn item_types(&self) -> TypeMeta<'_> {
         match self.kind.strip_suffix("List") {
             None | Some("") => TypeMeta::default(),

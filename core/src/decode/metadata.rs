@@ -7,17 +7,17 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What decoding keeps besides the metadata that the machines and most controllers need, and how large an object may be.
+/// The optional metadata that decoding keeps, and the size limit of an object.
 ///
-/// By default it keeps nothing more: `managedFields` alone is almost half of a typical object.
+/// By default it keeps none of it: `managedFields` alone is almost half of a typical object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecodeOptions {
     /// Keeps `metadata.annotations` in [`Meta`](crate::Meta), whose `annotations` is `None` otherwise. The decoded type
     /// gets them in any case.
     pub annotations: bool,
-    /// Passes `metadata.managedFields` to the decoded type. By default the type gets no such field, as if the server had
-    /// left it out. [`Meta`](crate::Meta) never has it.
+    /// Passes `metadata.managedFields` to the decoded type. By default the type gets no such field, as if the server
+    /// had left it out. [`Meta`](crate::Meta) never has it.
     pub managed_fields: bool,
     /// How many bytes the JSON of one object may have: 8 MiB by default. [`Json`](super::Json) skips a larger one
     /// without storing it, and reports it as undecodable. A [`Decoder`](super::Decoder) ignores this.

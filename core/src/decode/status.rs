@@ -17,10 +17,10 @@ pub struct Status {
     /// The HTTP status code, also of an error event in a watch.
     #[serde(deserialize_with = "lenient")]
     pub code: u16,
-    /// A word for programs, such as `Expired`.
+    /// The reason for programs, such as `Expired`.
     #[serde(deserialize_with = "lenient")]
     pub reason: String,
-    /// A sentence for people.
+    /// The message for operators.
     #[serde(deserialize_with = "lenient")]
     pub message: String,
     #[serde(deserialize_with = "lenient")]
@@ -78,7 +78,7 @@ impl Status {
         }
     }
 
-    /// Whether the requested version or continue token is gone: `410`, by code or by reason (client-go
+    /// Whether the requested version or continue token has expired: `410`, by code or by reason (client-go
     /// `isExpiredError`).
     #[must_use]
     pub fn is_expired(&self) -> bool {

@@ -1,8 +1,8 @@
 //! Reads metadata in the same pass that decodes the caller's type.
 //!
 //! [`Tee`] is a deserializer between serde_json and the caller's type. It passes every entry on, and notes those that
-//! [`Metadata`] needs. It drops `managedFields` unless the options keep it. It adds the list's `kind` and `apiVersion` to
-//! an item.
+//! [`Metadata`] needs. It drops `managedFields` unless the options keep it. It adds the list's `kind` and `apiVersion`
+//! to an item.
 
 use super::metadata::{Field, Metadata};
 use super::raw;
@@ -72,7 +72,8 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tee<'_, D> {
         deserialize_struct(name: &'static str, fields: &'static [&'static str]),
     }
 
-    /// serde_json skips an ignored value without a visitor, so an ignored object is read as any value, for its metadata.
+    /// serde_json skips an ignored value without a visitor, so an ignored object is read as any value, for its
+    /// metadata.
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
         self.deserialize_any(visitor)
     }
@@ -213,7 +214,7 @@ impl<'de, A: MapAccess<'de>> TeeMap<'_, 'de, A> {
         }
     }
 
-    /// Returns `name` if the caller's type shall not see its value. Servers write it without escapes.
+    /// Returns `name` if its value is hidden from the caller's type. Servers write it without escapes.
     fn hides(&self, name: &Text<'de>) -> Option<&'de str> {
         match name {
             Text::Borrowed(name @ "managedFields")

@@ -1,7 +1,7 @@
 use crate::object::ObjectHandle;
 use crate::storage::Keyed;
 
-/// What an informer compares of objects besides their keys: the version and the identity.
+/// The version and the identity of an object, which an informer compares.
 pub trait Versioned: Keyed {
     /// `metadata.resourceVersion`; empty where the object has none.
     fn resource_version(&self) -> &str;

@@ -53,8 +53,8 @@ impl Kind {
     }
 }
 
-/// Reads `{"type":…,"object":…}`, in either order. Of two members of one name the last one counts, as in Go. Only the
-/// end of the event tells which one that is, so such an event is decoded twice.
+/// Reads `{"type":…,"object":…}`, in either order. Of two members of one name the last one counts, as in Go. The last
+/// one is known at the end of the event only, so such an event is decoded twice.
 pub(super) struct EventSeed<'a, T> {
     pub(super) metadata: &'a mut Metadata,
     pub(super) event_type: &'a mut Option<EventType>,

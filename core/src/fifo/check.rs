@@ -1,10 +1,10 @@
-//! What holds between any two operations; for tests.
+//! The invariants between any two operations; for tests.
 
 use super::{DeltaFifoIn, Queued};
 use crate::storage::{Keyed, Linked, List, Mem};
 
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
-    /// Panics where the links between deltas and keys are not what they should be.
+    /// Panics if the links between deltas and keys are inconsistent.
     #[doc(hidden)]
     pub fn check(&self) {
         assert_eq!(self.nodes.len(), self.queued.len() + self.staged.len(), "every node is in one list");

@@ -9,9 +9,9 @@ use crate::storage::{Keyed, Mem, Slot};
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The same queue, but with at most two deltas a key, so that the number of keys bounds it.
     ///
-    /// Of the states of an object that wait only the newest stays, under the name of the oldest: an object that was
-    /// added and then changed is added. A deletion stays before the object that came after it, so that a consumer sees
-    /// that it is another one; but one that came and went while its predecessor's deletion waited is never told.
+    /// Of the waiting states of an object only the newest stays, under the name of the oldest. So an object that was
+    /// added and then changed is added. A deletion stays before the object that replaced it, so that a consumer sees
+    /// the replacement. An object that was created and deleted while its predecessor's deletion waited is not reported.
     ///
     /// ```
     /// # use listwatch_core::fifo::{Delta, Order};
@@ -37,7 +37,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// ```
     #[must_use]
     pub fn coalescing(mut self) -> Self {
-        debug_assert!(self.is_empty(), "what is queued stays as it is");
+        debug_assert!(self.is_empty(), "coalescing begins with an empty queue");
         self.coalescing = true;
         self
     }

@@ -7,8 +7,8 @@ pub enum Delta<V> {
     Updated(V),
     /// The watch reported the deletion; the object is its final state.
     Deleted(V),
-    /// A list no longer has the object, and its deletion was missed: client-go's `DeletedFinalStateUnknown`. The object is
-    /// in the last state that was received, which may be stale.
+    /// A list no longer has the object, and its deletion was missed: client-go's `DeletedFinalStateUnknown`. The object
+    /// is in the last state that was received, which may be stale.
     Tombstone(V),
     /// A list has the object; whether it changed is not said.
     Replaced(V),
@@ -43,7 +43,7 @@ impl<V> Delta<V> {
         }
     }
 
-    /// Whether the object is gone, seen or inferred.
+    /// Whether the delta is a deletion, seen or inferred.
     #[must_use]
     pub const fn is_deletion(&self) -> bool {
         matches!(self, Self::Deleted(_) | Self::Tombstone(_))
@@ -57,6 +57,7 @@ pub struct Popped<V> {
     pub delta: Delta<V>,
     /// The delta belongs to the initial list (client-go `isInInitialList`); so does its last one, which completes it.
     pub initial: bool,
-    /// The next pop gives another delta of the same key. Always false in [`Order::Arrival`](crate::fifo::Order::Arrival).
+    /// The next pop gives another delta of the same key. Always false in
+    /// [`Order::Arrival`](crate::fifo::Order::Arrival).
     pub more: bool,
 }

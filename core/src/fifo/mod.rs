@@ -1,8 +1,8 @@
 //! The queue between a reflector and a cache: changes of objects, oldest first.
 //!
-//! One structure serves both orders. Every delta is a node in the order of arrival, and every node knows the next newer
-//! one of its key, so the front of the queue is always the oldest delta of its key: popping it alone is client-go's
-//! `RealFIFO`, popping it with the rest of its key client-go's `DeltaFIFO`. A key has an entry while it has a node.
+//! One structure serves both orders. Every delta is a node in the order of arrival, and knows the next newer delta of
+//! its key. So the front of the queue is the oldest delta of its key. To pop it alone is client-go's `RealFIFO`; to pop
+//! it with the rest of its key, `DeltaFIFO`. A key has an entry while it has a node.
 
 mod check;
 mod coalesce;
@@ -18,11 +18,11 @@ pub use delta::{Delta, Popped};
 use crate::storage::{Heap, never_full};
 use crate::storage::{Keyed, KnownObjects, Linked, Links, List, Mem, PassingTable, Slab, Slot};
 
-/// [`DeltaFifoIn`] memory that grows.
+/// A [`DeltaFifoIn`] in memory that grows.
 #[cfg(feature = "alloc")]
 pub type DeltaFifo<V> = DeltaFifoIn<V, Heap>;
 
-/// [`DeltaFifoIn`] memory for `N` deltas.
+/// A [`DeltaFifoIn`] in memory for `N` deltas.
 #[cfg(feature = "fixed")]
 pub type FixedDeltaFifo<V, const N: usize> = DeltaFifoIn<V, crate::storage::Fixed<N>>;
 
@@ -38,8 +38,8 @@ pub enum Order {
 
 /// A queue of deltas; use it as [`DeltaFifo`] or [`FixedDeltaFifo`].
 ///
-/// A list replaces the known state in two steps. Its items are staged, invisibly, while they are read. The end of the list
-/// commits them, deletions included. A list that breaks off is discarded.
+/// A list replaces the known state in two steps. Its items are staged, invisibly, while they are read. The end of the
+/// list commits them, deletions included. A list that breaks off is discarded.
 ///
 /// In fixed memory the capacity counts deltas, staged ones included. If an object does not fit, the `try_…` form of an
 /// operation gives it back, and nothing changes.
@@ -201,7 +201,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     /// Takes the oldest delta; by key, first the others of the key that is being popped, oldest first.
     ///
-    /// `None` while no delta is queued. A [closed](Self::is_closed) queue still delivers its deltas; its `None` is the end.
+    /// `None` while no delta is queued. A [closed](Self::is_closed) queue still delivers its deltas; its `None` is the
+    /// end.
     pub fn pop(&mut self) -> Option<Popped<V>> {
         let slot = self.next()?;
         self.queued.unlink(&mut self.nodes, slot);
@@ -225,7 +226,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         Some(Popped { delta, initial, more })
     }
 
-    /// The delta that [`pop`](Self::pop) takes next: to be applied where it is, so that it is not lost if that panics.
+    /// The delta that [`pop`](Self::pop) takes next. A consumer applies it in place, so that a panic does not lose it.
     #[must_use]
     pub fn front(&self) -> Option<&Delta<V>> {
         self.nodes[self.next()?].delta.as_ref()
@@ -253,8 +254,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         staged.or(queued).map(Delta::object)
     }
 
-    /// The number of the newest arrival. Each delta that is queued is one, and so is each list that is committed, with all
-    /// of its deltas; what is merged into a delta that waits arrives with that one.
+    /// The number of the newest arrival. Each queued delta is one, and so is each committed list with all of its
+    /// deltas. A change that is merged into a waiting delta counts with that delta.
     #[must_use]
     pub fn arrived(&self) -> u64 {
         self.arrived

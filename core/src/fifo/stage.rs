@@ -20,8 +20,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         }
     }
 
-    /// Stages an object in place of what is staged under its key, if anything: for a list that comes as a stream, in
-    /// which an object can change before the list has ended.
+    /// Stages an object in place of the one that is staged under its key, if any. A list that comes as a stream needs
+    /// this: an object can change before the list has ended.
     ///
     /// # Errors
     /// The object, where fixed memory is full.
@@ -60,13 +60,13 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.forget_if_unused(entry);
     }
 
-    /// Makes the staged list the state of things, in one step (client-go `Replace`).
+    /// Replaces the known state by the staged list, in one step (client-go `Replace`).
     ///
     /// Every staged object is queued as [`Delta::Replaced`], in the list's order. Every object that the list does not
-    /// have gets a [`Delta::Tombstone`], unless its deletion is queued already: first the queued ones, in their newest
-    /// queued state, then the known ones. In arrival order the tombstones come before the items, by key behind them
-    /// (where client-go takes the queued keys in the order of a Go map; they have their places already, so it does not
-    /// show).
+    /// have gets a [`Delta::Tombstone`], unless its deletion is queued already. Queued objects come first, in their
+    /// newest queued state, then the known ones. In arrival order the tombstones come before the items; by key, behind
+    /// them. (client-go takes the queued keys in the order of a Go map. They have their places already, so the
+    /// difference is not visible.)
     ///
     /// # Errors
     /// Where fixed memory has no room for the tombstones. The stage stays as it is: pop, and commit again.
@@ -160,7 +160,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             && let Some(newest) = self.newest_queued(last_known.key())
         {
             let own = self.coalesce(newest, Delta::Tombstone(last_known));
-            debug_assert!(own.is_none(), "a deletion of what is queued takes its place");
+            debug_assert!(own.is_none(), "a tombstone merges into the queued delta");
             return Ok(());
         }
         let slot = self.try_insert(Delta::Tombstone(last_known)).map_err(|full| M::map_full(full, drop))?;

@@ -266,8 +266,8 @@ impl Framer {
         !self.skipping && &buffer[self.start..self.start + name_end] == b"\"items"
     }
 
-    /// Whether a field is a second `items`, or an `items` with escapes, which no server writes. Go takes the last field of
-    /// a name, but these items were already read, so the objects of such a list are unknown.
+    /// Whether a field is a second `items`, or an `items` with escapes, which no server writes. Go takes the last field
+    /// of a name, but these items were already read, so the objects of such a list are unknown.
     fn is_ambiguous(&self, buffer: &[u8], name_end: usize) -> bool {
         if self.skipping {
             return false;

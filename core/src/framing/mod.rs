@@ -11,6 +11,6 @@ pub use framer::{Frame, Framer, Framing};
 #[cfg(feature = "json")]
 pub(crate) use scan::is_space;
 
-/// The media type by which a transport says that the events of a watch are concatenated JSON values of any layout
-/// ([`Framing::Values`]), not one a line.
+/// The media type of concatenated JSON values of any layout. If a watch has it, its events are read by
+/// [`Framing::Values`], not by lines.
 pub const CONCATENATED_JSON: &str = "application/concatenated-json";

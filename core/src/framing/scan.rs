@@ -25,8 +25,8 @@ enum Place {
 }
 
 impl Scanner {
-    /// How many of `bytes` belong to the value; `None` where it does not end within them. Then the next call scans a new
-    /// value.
+    /// How many of `bytes` belong to the value; `None` where it does not end within them. Then the next call scans a
+    /// new value.
     pub(crate) fn end_of_value(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < bytes.len() {

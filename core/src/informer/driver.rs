@@ -14,21 +14,21 @@ use core::task::{Context, Poll};
 /// Connects an [`Informer`](super::Informer) to a [`ListerWatcher`].
 ///
 /// It has no task, thread or timer. Under an executor, [`poll`](Self::poll) it in a task, together with a timer for
-/// [`poll_timeout`](Self::poll_timeout). Without an executor, poll it in a loop with `Waker::noop()` and wait between the
-/// calls. In a test, set `now` to `poll_timeout` instead of waiting.
+/// [`poll_timeout`](Self::poll_timeout). Without an executor, poll it in a loop with `Waker::noop()` and wait between
+/// the calls. In a test, set `now` to `poll_timeout` instead of waiting.
 pub struct DriverIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
     informer: InformerIn<D, C>,
     transport: L,
     /// When the transport has more, as it said.
     idle_until: Option<Instant>,
-    /// Whether only the waker will tell that the transport has more.
+    /// Whether only the waker announces more input.
     is_pending: bool,
 }
 
 /// A [`DriverIn`] of an [`Informer`](super::Informer) of `T`.
 pub type Driver<T, L, C = Indexer<ObjectHandle<T>>> = DriverIn<Json<T>, L, C>;
 
-/// How many reads one [`DriverIn::poll`] makes, so that other tasks get their turn.
+/// The limit of reads in one [`DriverIn::poll`], so that other tasks run.
 const BUDGET: usize = 64;
 
 /// The result of one [`DriverIn::pump`].
@@ -64,7 +64,8 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> DriverIn<D, L, C> {
         Poll::Pending
     }
 
-    /// Passes the informer's actions to the transport, and one piece from the transport to the informer. Takes no event.
+    /// Passes the informer's actions to the transport, and one piece from the transport to the informer. Takes no
+    /// event.
     pub fn pump(&mut self, now: Instant, cx: &mut Context<'_>) -> Pumped {
         self.is_pending = false;
         self.informer.handle_timeout(now);
@@ -101,7 +102,7 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> DriverIn<D, L, C> {
         earliest(self.informer.poll_timeout(), self.idle_until)
     }
 
-    /// Whether the transport's last read returned [`Poll::Pending`], so that only its waker tells when it has more.
+    /// Whether the transport's last read returned [`Poll::Pending`]. Then only its waker announces more input.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.is_pending

@@ -9,8 +9,8 @@ use crate::storage::Keyed;
 /// version.
 pub type Event<T> = EventOf<ObjectHandle<T>>;
 
-/// An event of an [informer](crate::informer::InformerIn) of objects whose handle is `V`; use it as [`Event`]. The cache
-/// has the change before the event is returned.
+/// An event of an [informer](crate::informer::InformerIn) of objects whose handle is `V`; use it as [`Event`]. The
+/// cache has the change before the event is returned.
 ///
 /// Events share their objects with the cache.
 #[derive(Clone, Debug, PartialEq)]

@@ -30,9 +30,9 @@ use serde::de::DeserializeOwned;
 /// Keeps a cache of one resource up to date and reports every change of it (client-go `SharedIndexInformer`). Use it as
 /// [`Informer`].
 ///
-/// [`handle`](Self::handle) takes what a transport brings, and [`poll_action`](Self::poll_action) returns what the
-/// transport shall do. [`poll_event`](Self::poll_event) returns the next change, after it has updated the cache. A [`Driver`] connects all this to a
-/// [`ListerWatcher`](crate::ListerWatcher).
+/// [`handle`](Self::handle) takes the input of a transport, and [`poll_action`](Self::poll_action) returns the
+/// transport's next action. [`poll_event`](Self::poll_event) returns the next change, after it has updated the cache. A
+/// [`Driver`] connects all this to a [`ListerWatcher`](crate::ListerWatcher).
 ///
 /// The events of each key have the form (Added (Updated | Recreated)* Deleted)*.
 ///
@@ -64,9 +64,9 @@ use serde::de::DeserializeOwned;
 /// assert!(matches!(informer.poll_action(), Some(Action::Open(_, watch)) if watch.to_string().contains("watch=1")));
 /// ```
 ///
-/// The decoder `D` turns the bytes of answers into objects: [`Json`] in an [`Informer`], or one of the caller's
-/// ([`Decode`]). The cache `C` is an [`Indexer`] inside of the informer, or the writer of a
-/// store that others read ([`shared`](Self::shared), [`Cache`]).
+/// The decoder `D` decodes responses into objects: [`Json`] in an [`Informer`], or one of the caller's ([`Decode`]).
+/// The cache `C` is an [`Indexer`] inside of the informer, or the writer of a store that others read
+/// ([`shared`](Self::shared), [`Cache`]).
 pub struct InformerIn<D: Decode, C = Indexer<<D as Decode>::Object>> {
     reflector: Reflector,
     decoder: D,
@@ -103,10 +103,10 @@ pub struct InformerConfig {
     pub reflector: ReflectorConfig,
     /// The order of events.
     pub order: Order,
-    /// What decoding keeps, and how large an object may be. [`InformerIn::with_decoder`] does not look at this.
+    /// The options of the [`Json`] decoder. [`InformerIn::with_decoder`] ignores them.
     pub decode: DecodeOptions,
-    /// How many deltas may be queued before back-pressure applies: 10,000 by default. A list may have more items, as far
-    /// as [`max_list_bytes`](Self::max_list_bytes) allows.
+    /// How many deltas may be queued before back-pressure applies: 10,000 by default. A list may have more items, as
+    /// far as [`max_list_bytes`](Self::max_list_bytes) allows.
     pub queue_limit: usize,
     /// How many bytes a list, or the initial events of a watch-list, may have before it is rejected as too large. Each
     /// item counts with its JSON and 512 bytes for its bookkeeping. The cache keeps its state then, and no deletion is
@@ -139,8 +139,8 @@ impl<T: DeserializeOwned> InformerIn<Json<T>> {
         Self::with_cache(resource, config, indexer(config.reflector.seed))
     }
 
-    /// An informer of `resource`, and the store in which other tasks and threads read its cache. The informer alone writes
-    /// to it (client-go `NewSharedIndexInformer` and its lister).
+    /// An informer of `resource`, and the store in which other tasks and threads read its cache. The informer alone
+    /// writes to it (client-go `NewSharedIndexInformer` and its lister).
     ///
     /// ```
     /// use listwatch_core::decode::Raw;
@@ -165,8 +165,8 @@ impl<T: DeserializeOwned> InformerIn<Json<T>> {
 }
 
 impl<T: DeserializeOwned, C: Cache<ObjectHandle<T>>> InformerIn<Json<T>, C> {
-    /// An informer of `resource` that keeps `cache` up to date: an [`Indexer`] with indexes, the writer of a store behind
-    /// a lock of the caller's choice, or the caller's own [`Cache`].
+    /// An informer of `resource` that keeps `cache` up to date. The cache is an [`Indexer`] with indexes, the writer of
+    /// a store behind a lock of the caller's choice, or the caller's own [`Cache`].
     #[must_use]
     pub fn with_cache(resource: Resource, config: InformerConfig, cache: C) -> Self {
         Self::with_decoder(resource, config, Json::new(config.decode), cache)
@@ -196,9 +196,9 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// Seeds the jitter, and the hashes of queue and cache, if [`ReflectorConfig::seed`] is `None`. A runtime calls this
-    /// with a random seed before [`start`](Self::start); later calls have no effect. A cache that has a seed, or is not
-    /// empty, keeps its hashes.
+    /// Seeds the jitter, and the hashes of queue and cache, if [`ReflectorConfig::seed`] is `None`. A runtime calls
+    /// this with a random seed before [`start`](Self::start); later calls have no effect. A cache that has a seed, or
+    /// is not empty, keeps its hashes.
     pub fn seed_unless_chosen(&mut self, seed: u64) {
         if self.reflector.seed_unless_chosen(seed) {
             self.fifo = DeltaFifo::with_seed(self.fifo.order(), seed);
@@ -218,7 +218,8 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.closing = None;
     }
 
-    /// Room for the bytes that come next. [`Incoming::Data`] says how many of them the transport has written to its front.
+    /// Room for the bytes that come next. [`Incoming::Data`] says how many of them the transport has written to its
+    /// front.
     pub fn space(&mut self) -> &mut [u8] {
         self.decoder.space()
     }
@@ -230,7 +231,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.undecodable.is_none() && !self.reflector.has_failure() && !is_full
     }
 
-    /// Handles what the transport brought at `now`.
+    /// Handles the transport's input of `now`.
     pub fn handle(&mut self, now: Instant, incoming: Incoming) {
         self.listen(now);
         match incoming {
@@ -264,7 +265,8 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.reflector.poll_timeout().filter(|_| self.wants_input() && self.closing.is_none())
     }
 
-    /// The next action for the transport. Call it after each input, and after events were taken, until it returns `None`.
+    /// The next action for the transport. Call it after each input, and after events were taken, until it returns
+    /// `None`.
     #[must_use]
     pub fn poll_action(&mut self) -> Option<Action> {
         self.reflector.poll_action()
@@ -291,14 +293,14 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// The cache, for reading: writing takes the informer's own access.
+    /// The cache, for reading. Only the informer writes to it.
     #[must_use]
     pub fn cache(&self) -> &C {
         &self.cache
     }
 
-    /// Adds an index to the cache, before the start or after it; see [`Indexer::add_index`]. The id serves every reader of
-    /// the cache.
+    /// Adds an index to the cache, before the start or after it; see [`Indexer::add_index`]. The id serves every reader
+    /// of the cache.
     pub fn add_index(&mut self, values: impl Fn(&D::Object, &mut dyn FnMut(&str)) + Send + Sync + 'static) -> IndexId {
         self.cache.write(|cache| cache.add_index(values))
     }
@@ -358,8 +360,8 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.fifo.newest(key).cloned().or_else(|| self.cache.read(|cache| cache.get(key).cloned()))
     }
 
-    /// Applies the next delta to the cache; the delta stays queued, so a panic does not lose it. Returns what the cache
-    /// had; `None` if no delta is queued.
+    /// Applies the next delta to the cache; the delta stays queued, so a panic does not lose it. Returns the object
+    /// that the cache had, if any; the outer `None` means that no delta is queued.
     fn apply(&mut self) -> Option<Option<D::Object>> {
         self.fifo.front().map(|delta| self.cache.apply(delta))
     }

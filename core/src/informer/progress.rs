@@ -20,8 +20,8 @@ pub(super) struct Progress {
     received: VecDeque<Received>,
 }
 
-/// A version that is applied once every delta up to an arrival has been taken. A bookmark queues no delta and shares the
-/// arrival before it, so the queue's limit bounds the number of these.
+/// A version that is applied once every delta up to an arrival has been taken. A bookmark queues no delta and shares
+/// the arrival before it, so the queue's limit bounds the number of these.
 #[derive(Clone, Debug)]
 struct Received {
     arrival: u64,
@@ -93,8 +93,8 @@ impl<D: Decode, C> InformerIn<D, C> {
         }
     }
 
-    /// The version up to which [`poll_event`](Self::poll_event) has returned every change, so that the cache has them. It
-    /// is that of the last event or bookmark before the oldest queued delta. If the queue is empty, it is
+    /// The version up to which [`poll_event`](Self::poll_event) has returned every change, so that the cache has them.
+    /// It is that of the last event or bookmark before the oldest queued delta. If the queue is empty, it is
     /// [`received_version`](Self::received_version).
     #[must_use]
     pub fn applied_version(&self) -> Option<&str> {

@@ -32,7 +32,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// Decodes what has arrived, until back-pressure applies.
+    /// Decodes the bytes that have arrived, until back-pressure applies.
     pub(super) fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
         self.read_on();
@@ -108,8 +108,8 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// An object that cannot be decoded keeps its last good state, unless it was deleted. In a list it counts as present.
-    /// If its key is unknown too, the list infers no deletion.
+    /// An object that cannot be decoded keeps its last good state, unless it was deleted. In a list it counts as
+    /// present. If its key is unknown too, the list infers no deletion.
     fn on_undecodable(&mut self, undecodable: DecodeError<KeyOf<D>>) {
         let version = undecodable.version.as_deref().unwrap_or_default();
         let step = match &undecodable.key {
@@ -161,7 +161,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.follow(step);
     }
 
-    /// Asks the reflector whether an object of this version is staged, applied or dropped.
+    /// The reflector's decision on an object of this version: stage, apply or drop.
     fn place(&mut self, version: &str, event_type: Option<EventType>) -> Step {
         let object = Response::Object { version, event_type };
         self.reflector.handle(self.now, Input::Response(self.id, object))
@@ -192,5 +192,5 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
 }
 
 fn no_answer() -> Failure {
-    Failure::Transport(TransportError::new(TransportErrorKind::Protocol, "the answer ended before it began"))
+    Failure::Transport(TransportError::new(TransportErrorKind::Protocol, "the response ended before its head"))
 }

@@ -109,11 +109,11 @@ impl fmt::Display for InformerStatus {
             Self::Streaming { elapsed, items, synced } => {
                 let again = if *synced { " again" } else { "" };
                 if *items == 0 {
-                    return write!(f, "waiting for the state{again} for {}, nothing has come yet", Span(*elapsed));
+                    return write!(f, "waiting for the state{again} for {}, no items yet", Span(*elapsed));
                 }
                 write!(f, "streaming the state{again} for {}, {items} items so far", Span(*elapsed))
             }
-            Self::Delivering { queued } => write!(f, "listed; {queued} events wait to be taken"),
+            Self::Delivering { queued } => write!(f, "listed; {queued} events are queued"),
             Self::Synced { age, overdue, received, applied } => {
                 write!(f, "synced")?;
                 if let Some(applied) = applied.as_ref().or(received.as_ref()) {
@@ -122,7 +122,7 @@ impl fmt::Display for InformerStatus {
                 if let Some(received) = received.as_ref().filter(|_| applied != received) {
                     write!(f, " of {}", Printable::new(received))?;
                 }
-                write!(f, ", last heard of {} ago", Span(*age))?;
+                write!(f, ", last update {} ago", Span(*age))?;
                 f.write_str(if *overdue { " (a bookmark is overdue)" } else { "" })
             }
             Self::Failing { class, status, attempts, elapsed, next_try, synced } => {

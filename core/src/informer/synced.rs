@@ -9,13 +9,14 @@ use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-/// Tells tasks when an informer has its first state: client-go's `synctrack`, and the writing half of `WaitForCacheSync`.
+/// Notifies tasks when an informer has its first state: client-go's `synctrack`, and the writing half of
+/// `WaitForCacheSync`.
 ///
 /// The task that drives the informer has the tracker, and [updates](Self::update) it after each poll. Any other task
-/// [subscribes](Self::subscribe) and awaits. A task that waits is woken when there is a first state, when only a person
-/// can bring it about, and when the tracker is dropped. The tracker keeps one waker for each subscriber.
+/// [subscribes](Self::subscribe) and awaits. A subscriber is woken by the first state, by a failure that needs manual
+/// intervention, and by the drop of the tracker. The tracker keeps one waker for each subscriber.
 ///
-/// No clock is read and no executor is named. A runtime adds the deadline: [`Synced::not_synced`] is its error.
+/// The tracker reads no clock and names no executor. A runtime adds the deadline: [`Synced::not_synced`] is its error.
 ///
 /// ```
 /// use core::task::{Context, Poll, Waker};
@@ -41,7 +42,7 @@ pub struct SyncTracker<Lk: Lock> {
     state: Arc<Shared<State, Lk>>,
 }
 
-/// Waits until an informer has its first state: what [`SyncTracker::subscribe`] returns.
+/// A future that waits for an informer's first state. [`SyncTracker::subscribe`] returns it.
 ///
 /// The answer stays: a later poll returns it again.
 #[must_use = "a future does nothing unless it is polled"]
@@ -79,7 +80,7 @@ impl<Lk: Lock> SyncTracker<Lk> {
         Self { state: Arc::new(Shared::new(State { synced, status, at: now, failure: None, subscribers })) }
     }
 
-    /// A future that completes when there is a first state, or when only a person can bring it about.
+    /// A future that completes with the first state, or with a failure that needs manual intervention.
     pub fn subscribe(&self) -> Synced<Lk> {
         Synced { state: Arc::clone(&self.state), place: None }
     }
@@ -90,8 +91,8 @@ impl<Lk: Lock> SyncTracker<Lk> {
         self.state.read(State::has_synced)
     }
 
-    /// Notes the informer's [`poll_synced`](crate::Informer::poll_synced) and [`status`](crate::Informer::status) of `now`.
-    /// Subscribers are woken if they are answered by it.
+    /// Notes the informer's [`poll_synced`](crate::Informer::poll_synced) and [`status`](crate::Informer::status) of
+    /// `now`. If this completes their wait, subscribers are woken.
     pub fn update(&self, now: Instant, synced: Poll<Result<(), InformerStatus>>, status: InformerStatus) {
         self.change(|state| {
             if !state.has_synced() {
@@ -100,7 +101,7 @@ impl<Lk: Lock> SyncTracker<Lk> {
         });
     }
 
-    /// Notes the last failure of a request, for the errors of subscribers. There is none to tell after the first state.
+    /// Notes the last failure of a request, for the errors of subscribers. After the first state this has no effect.
     pub fn note_failure(&self, failure: &Failure) {
         self.change(|state| {
             if !state.has_synced() {

@@ -7,11 +7,11 @@ use core::ops::Deref;
 /// A decoded object as caches, events and snapshots hand it out: shared, and never changed.
 ///
 /// It dereferences to the decoded type, so `pod.spec.node_name` reads the user's own field. The metadata are beside it:
-/// [`meta`](Self::meta) and [`key`](Self::key). A clone copies a handle, whatever `T` is, and shares the object. The
+/// [`meta`](Self::meta) and [`key`](Self::key). A clone copies the handle and shares the object, for any `T`. The
 /// [`Debug`](fmt::Debug) output names the object by key, uid and version, and needs nothing of `T`.
 ///
-/// Where the memory of an object lies is not part of the interface. (client-go hands out a pointer that callers must not
-/// write to; kube-rs an `Arc<K>`. kube-rs's `ObjectRef` is a name without an object, which is [`Key`] here.)
+/// Where the memory of an object lies is not part of the interface. (client-go hands out a pointer that callers must
+/// not write to, and kube-rs an `Arc<K>`. The `ObjectRef` of kube-rs, a name without an object, is [`Key`] here.)
 ///
 /// ```
 /// use listwatch_core::object::{MetaBuilder, Object, ObjectHandle};
@@ -37,7 +37,7 @@ impl<T> ObjectHandle<T> {
         &self.0.meta
     }
 
-    /// `namespace/name`: what a handler enqueues.
+    /// The key, `namespace/name`, which a handler enqueues.
     #[must_use]
     pub fn key(&self) -> &Key {
         self.0.meta.key()

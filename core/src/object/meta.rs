@@ -11,10 +11,10 @@ use core::fmt;
 /// The metadata of an object that the machines and most controllers need (apimachinery `ObjectMeta`).
 ///
 /// A cache holds one of these for every object, so it is packed: the key, the uid, one allocation of text and one of
-/// offsets, about 400 bytes for a typical pod. A read slices the text, and to find a label scans a handful. What decoding
-/// did not keep is `None`, never empty. Times are kept as the server wrote them (RFC 3339).
+/// offsets. A typical pod takes about 400 bytes. A read slices the text; a label is found by a scan. A field that
+/// decoding did not keep is `None`, never empty. Times are kept as the server wrote them (RFC 3339).
 ///
-/// Two are equal if all that the object says is: [`json_len`](Self::json_len) is not part of it.
+/// Equality compares everything except [`json_len`](Self::json_len).
 ///
 /// ```
 /// use listwatch_core::object::MetaBuilder;
@@ -35,8 +35,8 @@ pub struct Meta {
     key: Key,
     uid: Option<Uid>,
     text: Box<str>,
-    /// Where each string of `text` ends, in the order: resource version, deletion timestamp, then two for a label, five
-    /// for an owner, two for an annotation, one for a finalizer.
+    /// The end of each string of `text`. First the resource version and the deletion timestamp, then two for a label,
+    /// five for an owner, two for an annotation, one for a finalizer.
     ends: Box<[u32]>,
     generation: i64,
     labels: u32,
@@ -72,13 +72,14 @@ impl Meta {
         self.key.name()
     }
 
-    /// The uid: a new one each time an object is created, whatever its name. `None` where the server sent none.
+    /// The uid, which is new each time an object is created, also under an old name. `None` where the server sent none.
     #[must_use]
     pub fn uid(&self) -> Option<Uid> {
         self.uid.clone()
     }
 
-    /// The resource version, as opaque as the server wrote it; see [`compare_versions`](crate::object::compare_versions).
+    /// The resource version, as opaque as the server wrote it; see
+    /// [`compare_versions`](crate::object::compare_versions).
     #[must_use]
     pub fn resource_version(&self) -> &str {
         self.string(VERSION)
@@ -134,7 +135,7 @@ impl Meta {
     /// The annotations, in the server's order; `None` where decoding did not keep them: the object may have any.
     #[cfg_attr(
         feature = "json",
-        doc = "[`DecodeOptions::annotations`](crate::decode::DecodeOptions::annotations) asks for them."
+        doc = "[`DecodeOptions::annotations`](crate::decode::DecodeOptions::annotations) keeps them."
     )]
     #[must_use]
     pub fn annotations(&self) -> Option<impl Iterator<Item = (&str, &str)>> {

@@ -5,9 +5,9 @@ use core::fmt;
 ///
 /// The API server gives every object a new one when it is created, so two objects of one name differ by it.
 ///
-/// A uid is text, and this type keeps it exactly. The two common forms take 16 bytes and no allocation: the canonical one
-/// of RFC 4122, and 32 hexadecimal digits without dashes, as the kubelet gives static pods. Both in lowercase; any other
-/// text is allocated once, and its clones share it.
+/// A uid is text, and this type keeps it exactly. Two forms, in lowercase, take 16 bytes and no allocation: the
+/// canonical one (RFC 4122), and the 32 hexadecimal digits of the kubelet's static pods. Any other text is allocated
+/// once, and its clones share it.
 ///
 /// ```
 /// use listwatch_core::object::Uid;
@@ -54,8 +54,8 @@ impl Uid {
     }
 }
 
-/// Takes the text as it is. Empty text stands for no uid wherever the API has it: [`Meta::uid`](super::Meta::uid) is `None`
-/// then.
+/// Takes the text as it is. Empty text stands for no uid wherever the API has it: [`Meta::uid`](super::Meta::uid) is
+/// `None` then.
 impl From<&str> for Uid {
     fn from(text: &str) -> Self {
         let form = match text.len() {

@@ -13,7 +13,7 @@ use crate::storage::Slot;
 /// queue.done(job);
 /// ```
 ///
-/// It belongs to the queue that it came from. Another queue ignores it where it can tell.
+/// It belongs to the queue that it came from. Another queue ignores it, if it can detect that.
 #[derive(Debug)]
 #[must_use = "the key stays with its worker until the job is done"]
 pub struct Job {
@@ -49,14 +49,15 @@ pub enum WhileDelayed {
     /// The key is ready at once, and its delay is cancelled, because the change may repair the failure. As in
     /// controller-runtime's priority queue.
     Promote,
-    /// If the rate limiter delays the key, the key waits on, so that changes do not make a failing key busier. Any other
-    /// delay is handled as by [`RunTwice`](Self::RunTwice).
+    /// If the rate limiter delays the key, the key waits on, so that changes do not make a failing key busier. Any
+    /// other delay is handled as by [`RunTwice`](Self::RunTwice).
     KeepWaiting,
 }
 
 /// The keys and additions that a shut-down queue did not hand out.
 ///
-/// The counts are of the moment of the call: [`running`](Self::running) falls, and [`refused`](Self::refused) rises, afterwards.
+/// The counts are of the moment of the call: [`running`](Self::running) falls, and [`refused`](Self::refused) rises,
+/// afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drained {
@@ -66,8 +67,8 @@ pub struct Drained {
     pub ready: usize,
     /// Keys that are with workers now. It is more than zero only after the deadline, until each worker is done.
     ///
-    /// If a worker drops its reconcile at the deadline, it is done too. `Workers::join` of `listwatch-runtime-smol` names
-    /// the keys of the dropped reconciles.
+    /// If a worker drops its reconcile at the deadline, it is done too. `Workers::join` of `listwatch-runtime-smol`
+    /// names the keys of the dropped reconciles.
     pub running: usize,
     /// Additions that were refused since the queue was shut down.
     pub refused: u64,
@@ -87,6 +88,7 @@ pub struct QueueStats {
     pub retries: u64,
     /// Keys that are parked now.
     pub parked: usize,
-    /// Panics of jobs, and of the rate limiter while a job was given back: controller-runtime's `controller_runtime_reconcile_panics_total`.
+    /// Panics of jobs, and of the rate limiter while a job was given back: controller-runtime's
+    /// `controller_runtime_reconcile_panics_total`.
     pub panics: u64,
 }

@@ -52,7 +52,7 @@ impl Durations {
     }
 }
 
-/// The times of a queue that was asked to take them.
+/// The times of a queue with metrics.
 pub(super) struct Stopwatch<M: Mem> {
     /// By the record's slot.
     times: M::Array<Times>,
@@ -93,7 +93,7 @@ impl<M: Mem> Stopwatch<M> {
         self.times.release();
     }
 
-    /// What is known of a key, or that it was not there before `now`.
+    /// The times of a key; those of a new key begin at `now`.
     fn times(&mut self, slot: Slot, now: Instant) -> &mut Times {
         while self.times.as_slice().len() <= slot.index() {
             if self.times.try_push(Times { added: now, started: now }).is_err() {

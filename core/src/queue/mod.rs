@@ -1,7 +1,7 @@
 //! The work queue: client-go's `workqueue`, which hands each key to one worker at a time.
 //!
-//! [`WorkQueueIn`] is the machine, a [`Discipline`] its order, and a [`RateLimiter`] its retry policy. An [`Outcome`] tells
-//! it what a worker's result means for the key. [`SharedWorkQueue`](crate::sync::SharedWorkQueue) shares it between tasks.
+//! [`WorkQueueIn`] is the machine, a [`Discipline`] its order, and a [`RateLimiter`] its retry policy. An [`Outcome`]
+//! is the result of the work on a key. [`SharedWorkQueue`](crate::sync::SharedWorkQueue) shares it between tasks.
 
 mod discipline;
 mod job;

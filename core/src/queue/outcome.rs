@@ -1,8 +1,8 @@
 use crate::time::Instant;
 use core::time::Duration;
 
-/// The result of the work on a key: what [`finish`](crate::queue::WorkQueueIn::finish) takes, as controller-runtime takes
-/// a `Result` and an `error`.
+/// The result of the work on a key, an argument of [`finish`](crate::queue::WorkQueueIn::finish). controller-runtime
+/// has a `Result` and an `error` instead.
 ///
 /// With the feature `json`, `Outcome::from(&api_error)` is the outcome of a request that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,11 +12,11 @@ pub enum Outcome {
     Done,
     /// The work failed. The key is retried after the rate limiter's delay: client-go's `AddRateLimited`.
     Retry,
-    /// The work failed, and the server asks to wait. The key is retried after the longer of this time and the rate
+    /// The work failed, and the server requests a delay. The key is retried after the longer of this time and the rate
     /// limiter's delay.
     RetryAfter(Duration),
-    /// The work succeeded, and is repeated after this time: controller-runtime's `Result.RequeueAfter`. Earlier failures
-    /// are forgotten.
+    /// The work succeeded, and is repeated after this time: controller-runtime's `Result.RequeueAfter`. Earlier
+    /// failures are forgotten.
     RequeueAfter(Duration),
     /// The work panicked. The panic is [counted](crate::queue::QueueStats::panics), and the key is retried as after
     /// [`Retry`](Self::Retry): controller-runtime's `RecoverPanic`.
@@ -40,6 +40,6 @@ pub enum Finished {
     GaveUp,
     /// Never: the queue is shutting down and refused the retry.
     Closed,
-    /// The job belongs to another queue, so that nothing changed. A queue cannot always tell.
+    /// The job belongs to another queue, so that nothing changed. A queue cannot always detect this.
     Ignored,
 }

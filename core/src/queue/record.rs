@@ -31,7 +31,7 @@ pub(super) enum Phase {
     Parked,
 }
 
-/// What becomes of a key when its worker is done.
+/// The next phase of a key when its worker is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
     Rest,
@@ -40,7 +40,7 @@ pub(super) enum Then {
     Park,
 }
 
-/// The kind of list that holds what is ready.
+/// The kind of list that holds ready keys.
 #[derive(Debug)]
 pub enum Ready {}
 

@@ -96,8 +96,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
         Self::with_seed(limiter, 0)
     }
 
-    /// An empty queue whose hashes depend on `seed`. If the seed is secret, an adversary cannot choose keys that collide.
-    /// No order depends on it.
+    /// An empty queue whose hashes depend on `seed`. If the seed is secret, an adversary cannot choose keys that
+    /// collide. No order depends on it.
     #[must_use]
     pub fn with_seed(limiter: L, seed: u64) -> Self {
         Self::with_discipline(limiter, Fifo, seed)
@@ -141,9 +141,9 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 
     /// Retries a failing key so many times, and then parks it. The default is no limit, as in client-go's queue.
     ///
-    /// A parked key is not retried. When it is added, its failures are forgotten, and it is ready again. With five retries
-    /// a key is tried six times, as by client-go's controllers (`if queue.NumRequeues(key) < maxRetries`), which drop it
-    /// then.
+    /// A parked key is not retried. When it is added, its failures are forgotten, and it is ready again. With five
+    /// retries a key is tried six times, as by client-go's controllers (`if queue.NumRequeues(key) < maxRetries`),
+    /// which drop it then.
     ///
     /// ```
     /// use listwatch_core::queue::Added;
@@ -220,8 +220,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.try_add_rate_limited_after(now, key, Duration::ZERO)
     }
 
-    /// As [`try_add_rate_limited`](Self::try_add_rate_limited), but not before `least` is over, for a server that asks to
-    /// wait (`Retry-After`).
+    /// As [`try_add_rate_limited`](Self::try_add_rate_limited), but not before `least` is over. This suits a server
+    /// that requests a delay (`Retry-After`).
     ///
     /// # Errors
     /// A full queue gives back a key that it does not know; nothing changed.
@@ -298,8 +298,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         &record.expect("a job stays with the queue that it came from").key
     }
 
-    /// Counts a panic of a job that is given back without an outcome. [`Outcome::Panicked`](crate::queue::Outcome::Panicked)
-    /// is counted by [`finish`](Self::finish).
+    /// Counts a panic of a job that is given back without an outcome.
+    /// [`Outcome::Panicked`](crate::queue::Outcome::Panicked) is counted by [`finish`](Self::finish).
     pub fn note_panic(&mut self) {
         self.panics += 1;
     }
@@ -324,8 +324,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         QueueStats { depth, adds, merged, retries, parked, panics }
     }
 
-    /// The times that keys waited and were worked on until `now`; `None` without [`with_metrics`](Self::with_metrics). The
-    /// cost grows with the number of known keys.
+    /// The times that keys waited and were worked on until `now`; `None` without [`with_metrics`](Self::with_metrics).
+    /// The cost grows with the number of known keys.
     #[must_use]
     pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
         let Stopwatch { latency, work, .. } = self.stopwatch.as_ref()?;
@@ -342,7 +342,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.stopwatch.is_some()
     }
 
-    /// Whatever happens next happens at `now`.
+    /// The next change happens at `now`.
     #[cfg(feature = "alloc")]
     pub(crate) fn note_time(&mut self, now: Instant) {
         self.now = self.now.max(now);
@@ -356,8 +356,9 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 }
 
 impl<K: Hash + Eq, L: RateLimiter + Default, M: Mem, D: Discipline<K> + Default> Default for WorkQueueIn<K, L, M, D> {
-    /// A queue with the limiter's default. [`ExponentialBackoff`](crate::queue::ExponentialBackoff) waits from 5 ms to 1000 s for
-    /// each key, and has no bucket for all together. client-go's is [`DefaultControllerRateLimiter`](crate::queue::DefaultControllerRateLimiter), by name.
+    /// A queue with the limiter's default. [`ExponentialBackoff`](crate::queue::ExponentialBackoff) waits from 5 ms to
+    /// 1000 s for each key, and has no bucket for all together. client-go's is
+    /// [`DefaultControllerRateLimiter`](crate::queue::DefaultControllerRateLimiter), by name.
     fn default() -> Self {
         Self::with_discipline(L::default(), D::default(), 0)
     }

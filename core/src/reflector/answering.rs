@@ -10,14 +10,14 @@ use core::cmp::Ordering;
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
-/// If the most recent state is older than the last one this many times in a row, the reflector accepts it: the server
+/// If the most recent state is older than the last one this many times in a row, the reflector accepts it. The server
 /// was restored from a backup.
 const BELIEVED: u32 = 2;
 /// After at most this many silent watches in a row, a relist follows.
 const MOST_SILENT: u32 = 16;
 
-/// The time between periodic bookmarks: API servers send one a minute. Outside this range, a bookmark has another cause,
-/// or was read late.
+/// The time between periodic bookmarks: API servers send one a minute. Outside this range, a bookmark has another
+/// cause, or was read late.
 const USUAL_GAPS: RangeInclusive<Duration> = Duration::from_secs(30)..=Duration::from_secs(120);
 
 impl Reflector {
@@ -181,7 +181,7 @@ impl Reflector {
         asked.then_some(Failure::Silent)
     }
 
-    /// Rejects a list of a version that is older than the last one, so that a lagging replica cannot turn the cache back.
+    /// Rejects a list of a version that is older than the last one, so that a lagging replica cannot revert the cache.
     /// If the most recent state is older twice in a row, it is accepted.
     fn back_in_time(&mut self, version: &str) -> Option<Failure> {
         let last = self.version.clone()?;

@@ -6,10 +6,10 @@ use core::time::Duration;
 
 /// The delays between attempts.
 ///
-/// *A server that refuses requests* gets the next one after `initial`·2ⁿ to twice that, as client-go does, where `initial`·2ⁿ is at most
-/// `max`. The third delay comes four times: an API server that has just started refuses requests for some seconds.
-/// With the defaults, no delay that begins within the first 15.2 s is longer than 6.4 s. In the end, a client sends 80
-/// requests an hour.
+/// *A server that refuses requests* gets the next one after `initial`·2ⁿ to twice that, as client-go does, where
+/// `initial`·2ⁿ is at most `max`. The third delay comes four times: an API server that has just started refuses
+/// requests for some seconds. With the defaults, no delay that begins within the first 15.2 s is longer than 6.4 s. In
+/// the end, a client sends 80 requests an hour.
 ///
 /// *A server that does not respond* is probed every `probe` to 9/8 of it. After twelve probes the distance is 3/2
 /// to 15/8 of it. The first probe comes after 1/4 to 5/4 of `probe`, which spreads clients that lost their server
@@ -36,11 +36,12 @@ impl Default for Backoff {
 pub(super) enum Cause {
     /// A healthy watch broke. Nothing is known to be wrong with the server.
     Broken,
-    /// A watch broke, or ended, before it had shown that the server is well: as when a server is restarted again and again.
+    /// A watch broke, or ended, before it had shown that the server is well: as when a server is restarted again and
+    /// again.
     Interrupted,
     /// The server, back after an interruption, does not know the watch's version any more.
     Forgotten,
-    /// The server refused a request, or broke what it had begun to answer.
+    /// The server refused a request, or broke off a response.
     Refused,
     /// The whole state is needed again after a healthy watch.
     Relist,
@@ -49,7 +50,8 @@ pub(super) enum Cause {
 }
 
 impl Cause {
-    /// The cause of a delay at this backoff, after a request that was answered or not, and whose watch was healthy or not.
+    /// The cause of a delay at this backoff, after a request that was answered or not, and whose watch was healthy or
+    /// not.
     pub(super) fn of(backoff: BackoffKind, reaction: Reaction, answered: bool, healthy: bool) -> Self {
         match (backoff, reaction) {
             (BackoffKind::Probe, _) if !answered => Self::Unanswered,
@@ -64,13 +66,13 @@ impl Cause {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     pub(super) cause: Cause,
-    /// How long the server asked to wait.
+    /// The delay that the server requested.
     pub(super) asked: Duration,
     /// Over how much time clients that fail together are spread.
     pub(super) spread: Duration,
 }
 
-/// The least delay, whatever the configuration is: without one, a failing server would make a busy loop.
+/// The least delay under any configuration: without one, a failing server would cause a busy loop.
 const LEAST: Duration = Duration::from_millis(1);
 /// The exponents of the first delays after refusals; those after them go on to grow.
 const EXPONENTS: [u32; 6] = [0, 1, 2, 2, 2, 2];
@@ -80,13 +82,14 @@ const LONG_OUTAGE: u32 = 12;
 const LEAST_PROOF: Duration = Duration::from_secs(10);
 /// A watch that lived for so long is proof of health, however long the delays have become.
 const PROOF: Duration = Duration::from_secs(30);
-/// A server that answered nothing for so long was away, unless the present delay is longer. Where it answers every other
-/// request, it was not.
+/// A server that answered nothing for so long was away, unless the present delay is longer. Where it answers every
+/// other request, it was not.
 const LEAST_OUTAGE: Duration = Duration::from_secs(10);
 /// Relists that follow each other by more than this are independent of each other (client-go's `defaultBackoffReset`).
 const RELISTS_APART: Duration = Duration::from_secs(120);
 
-/// So many interruptions in a row, and so many 410s after them, cost no more than the spread: those of a rolling upgrade.
+/// So many interruptions in a row, and so many 410s after them, cost no more than the spread: those of a rolling
+/// upgrade.
 const FORGIVEN: u32 = 6;
 
 /// The delays of one client. A [`Reflector`](crate::Reflector) waits by them, and any other client that retries can.
@@ -133,8 +136,8 @@ impl RetryDelays {
         }
     }
 
-    /// The delay after a request that failed at `now`: that of a reflector after such a failure of a list. It is at least
-    /// `retry_after`, the delay that the server requested, of which at most an hour counts.
+    /// The delay after a request that failed at `now`: that of a reflector after such a failure of a list. It is at
+    /// least `retry_after`, the delay that the server requested, of which at most an hour counts.
     pub fn after(&mut self, now: Instant, failure: &Failure, retry_after: Duration) -> Duration {
         let (row, answered) = (RetryRule::of(Operation::List, failure.class()), failure.is_answer());
         if answered {
@@ -149,7 +152,7 @@ impl RetryDelays {
         self.random = Random::new(seed);
     }
 
-    /// The delay after a failure at `now`; at least what the server asked for.
+    /// The delay after a failure at `now`; at least the delay that the server requested.
     pub(super) fn next(&mut self, now: Instant, wait: Wait) -> Duration {
         let delay = match wait.cause {
             Cause::Broken => self.random.below(wait.spread),
@@ -162,7 +165,7 @@ impl RetryDelays {
         delay.max(self.asked(wait)).max(LEAST)
     }
 
-    /// The next delay of those that grow with each refusal. Alone, it is for what is no failure.
+    /// The next delay of those that grow with each refusal. A direct call serves waits that are no failures.
     pub(super) fn grown(&mut self) -> Duration {
         let delay = self.backoff.after(self.refusals);
         self.refusals = self.refusals.saturating_add(1);
@@ -189,14 +192,14 @@ impl RetryDelays {
         if self.forgotten > FORGIVEN { self.between_relists() } else { Duration::ZERO }
     }
 
-    /// The delay before a state that is asked for although the watch before it was healthy.
+    /// The delay before a state is requested although the watch before it was healthy.
     fn between_relists(&mut self) -> Duration {
         let delay = self.backoff.after(self.relists);
         self.relists = self.relists.saturating_add(1);
         self.doubled_at_most(delay)
     }
 
-    /// The delay before a server is asked again that did not answer.
+    /// The delay before the next request to a server that did not respond.
     fn probe(&mut self, now: Instant) -> Duration {
         let (probes, since) = self.unanswered.unwrap_or((0, now));
         self.unanswered = Some((probes.saturating_add(1), since));
@@ -209,7 +212,7 @@ impl RetryDelays {
         least.saturating_add(self.random.below(spread))
     }
 
-    /// What the server asked for, and the spread of all clients that it asked at the same moment.
+    /// The delay that the server requested, and the spread of all clients that it refused at the same moment.
     fn asked(&mut self, wait: Wait) -> Duration {
         let asked = wait.asked.min(ResponseHead::MOST_ASKED);
         if asked.is_zero() || wait.spread.is_zero() {
@@ -218,8 +221,8 @@ impl RetryDelays {
         asked.saturating_add(self.random.below(wait.spread.max(asked / 4)))
     }
 
-    /// The server answered at `now`, whatever it said. An outage that was as long as the present delay stands for it:
-    /// what the server refused before does not count any more.
+    /// Notes that the server responded at `now`, with any status. If the outage before was as long as the present
+    /// delay, earlier refusals no longer count.
     pub fn note_answer(&mut self, now: Instant) {
         if let Some((_, since)) = self.unanswered.take()
             && now.saturating_since(since) >= self.backoff.after(self.refusals).max(LEAST_OUTAGE)
@@ -241,7 +244,7 @@ impl RetryDelays {
         }
     }
 
-    /// A moment between two durations, for what should not happen everywhere at once.
+    /// A random duration between two, so that clients do not act at the same moment.
     pub(super) fn between(&mut self, least: Duration, most: Duration) -> Duration {
         least.saturating_add(self.random.below(most.saturating_sub(least)))
     }

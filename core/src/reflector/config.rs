@@ -10,10 +10,11 @@ pub struct ReflectorConfig {
     /// How many objects a page of a list has at most; `None` for no pages. The default is client-go's: 500. A list with
     /// a minimum version has no pages, as in client-go, so that a server can answer it from its watch cache.
     pub page_size: Option<u32>,
-    /// Whether the state is requested by a watch-list first (`sendInitialEvents`). If the server refuses, a list follows.
+    /// Whether the state is requested by a watch-list first (`sendInitialEvents`). If the server refuses, a list
+    /// follows.
     pub watch_list: bool,
-    /// The least and the greatest `timeoutSeconds` of a watch. The reflector draws one between them, in whole seconds and
-    /// at least one. `None` leaves the timeout to the server. The default is client-go's: five to ten minutes.
+    /// The least and the greatest `timeoutSeconds` of a watch. The reflector draws one between them, in whole seconds
+    /// and at least one. `None` leaves the timeout to the server. The default is client-go's: five to ten minutes.
     ///
     /// With `None`, the reflector sets no limit for a silent watch before two bookmarks have come. A half-open
     /// connection is then detected by the transport alone. [`bookmark_overdue`](Self::bookmark_overdue) only changes
@@ -21,15 +22,15 @@ pub struct ReflectorConfig {
     pub watch_timeout: Option<(Duration, Duration)>,
     /// For how long after its timeout, or after its last byte, a watch may stay open before the reflector aborts it.
     pub watch_margin: Duration,
-    /// For how long a request without a response, a list, or the initial events of a watch-list may bring nothing before
-    /// the reflector aborts it; `None` for no limit.
+    /// The limit of silence for a request without a response, a list, or the initial events of a watch-list. After it,
+    /// the reflector aborts the request. `None` sets no limit.
     pub answer_timeout: Option<Duration>,
-    /// How many bytes of a list, of initial events, or of a refusal must arrive within five `answer_timeout`s, unless it
-    /// ends before. 0 sets no limit. The default is 64 KiB: with the default timeout, 218 bytes a second. An object of
-    /// 1.5 MB may take two hours. A list at a byte a second is aborted after five minutes.
+    /// The bytes of a list, of initial events, or of a refusal that must arrive within five `answer_timeout`s. A
+    /// response may end before. 0 sets no limit. The default is 64 KiB: with the default timeout, 218 bytes a second.
+    /// An object of 1.5 MB may take two hours. A list at a byte a second is aborted after five minutes.
     pub min_list_progress: usize,
-    /// How many pages a list may have before the reflector rejects it as too large. The default of 10,000 pages of 500 objects each
-    /// is more than an API server holds.
+    /// How many pages a list may have before the reflector rejects it as too large. The default of 10,000 pages of 500
+    /// objects each is more than an API server holds.
     pub max_pages: u32,
     /// For how long a watch may bring neither event nor bookmark before its version counts as overdue; `None` for no
     /// limit.
@@ -41,9 +42,9 @@ pub struct ReflectorConfig {
     pub bookmark_overdue: Option<Duration>,
     /// The delays after failures.
     pub backoff: Backoff,
-    /// Over how much time clients spread their requests after they lost a healthy watch at the same moment. Clients with
-    /// the same `Retry-After` spread over it too, or over a quarter of that header's time where it is longer. Zero suits
-    /// a client that is the only one.
+    /// Over how much time clients spread their requests after they lost a healthy watch at the same moment. Clients
+    /// with the same `Retry-After` spread over it too, or over a quarter of that header's time where it is longer. Zero
+    /// suits a client that is the only one.
     pub reconnect_jitter: Duration,
     /// The seed of jitter and hashes. If it is `None`, the runtime draws one from the system
     /// ([`Informer::seed_unless_chosen`](crate::Informer::seed_unless_chosen)). Informers with the
@@ -56,12 +57,13 @@ pub struct ReflectorConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Consistency {
-    /// First any state in the server's watch cache (`resourceVersion=0`), as in client-go. This is the cheapest request.
-    /// After a restart of the client the state may be older than the one before. Then as [`NotOlderThan`](Self::NotOlderThan).
+    /// First any state in the server's watch cache (`resourceVersion=0`), as in client-go. This is the cheapest
+    /// request. After a restart of the client the state may be older than the one before. Then as
+    /// [`NotOlderThan`](Self::NotOlderThan).
     Any,
     /// First the most recent state, then no state older than the last version (`resourceVersionMatch=NotOlderThan`),
-    /// which a server can answer from its watch cache. If that version is gone or not there yet, the most recent state
-    /// once.
+    /// which a server can answer from its watch cache. If the server no longer has that version, or not yet, the most
+    /// recent state once.
     #[default]
     NotOlderThan,
     /// Always the most recent state.

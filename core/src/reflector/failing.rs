@@ -55,7 +55,7 @@ impl Reflector {
         step
     }
 
-    /// What a refusal counts as. The break of a watch is none, nor is a 410 where the watch before was interrupted.
+    /// The cause that a refusal counts as. The break of a watch is no refusal, nor is a 410 after an interrupted watch.
     fn cause_of_refusal(&self, open: &Open, class: FailureClass, reaction: Reaction, backoff: BackoffKind) -> Cause {
         match reaction {
             Reaction::Rewatch if backoff == BackoffKind::Probe && open.has_watched(self.now) => Cause::Interrupted,
@@ -90,8 +90,8 @@ impl Reflector {
         Step::Nothing
     }
 
-    /// Whether this server refuses watches, though not the one that follows a watch-list. After the first watch-list it is
-    /// tried, and then now and then.
+    /// Whether this server refuses watches, though not the one that follows a watch-list. After the first watch-list it
+    /// is tried, and then now and then.
     fn refuses_watches(&mut self) -> bool {
         let refuses = self.refused >= REFUSED_WATCHES;
         self.refused = self.refused.saturating_add(u32::from(refuses));

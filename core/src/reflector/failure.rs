@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-/// Why a request failed.
+/// The cause of a failed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
@@ -77,7 +77,7 @@ pub enum Reaction {
     Relist,
     /// Read the whole state again, this time by a list.
     RelistByList,
-    /// List again without pages: the version of the pages is gone.
+    /// List again without pages: the version of the pages has expired.
     RelistUnpaged,
     /// Read the whole state again, and by lists for a day: this server has no watch-list.
     ListInstead,
@@ -89,7 +89,7 @@ pub enum Reaction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureClass {
-    /// 410, by code or by reason: the version, or the token, is gone.
+    /// 410, by code or by reason: the version, or the token, has expired.
     Expired,
     /// The requested version is newer than the server's, in any of the three encodings that servers have used.
     VersionTooLarge,
@@ -258,21 +258,23 @@ impl fmt::Display for Failure {
             Self::Status(status) | Self::StreamError(status) => status.fmt(f),
             Self::Transport(error) => error.fmt(f),
             Self::Truncated => f.write_str("the list broke off before its end"),
-            Self::NotAList => f.write_str("the answer is no list"),
-            Self::RepeatedPage => f.write_str("a page of the list says to go on with an earlier one"),
-            Self::EmptyPages => f.write_str("the list goes on, page after page, without items"),
+            Self::NotAList => f.write_str("the response is not a list"),
+            Self::RepeatedPage => f.write_str("a page of the list has the continue token of an earlier page"),
+            Self::EmptyPages => f.write_str("several pages of the list have a continue token but no items"),
             Self::TooManyPages { limit } => write!(f, "the list has more than {limit} pages (`max_pages`)"),
             Self::TooLarge { limit } => write!(f, "the list is larger than {limit} bytes (`max_list_bytes`)"),
             Self::Unfinished => f.write_str("the stream ended before the initial events were complete"),
             Self::VeryShort => f.write_str("the watch ended at once and without an event"),
-            Self::Unreadable => f.write_str("something in the watch, or in the list before it, could not be read"),
-            Self::Stalled => f.write_str("nothing came for too long"),
-            Self::TooSlow => f.write_str("the answer comes too slowly to reach its end (`min_list_progress`)"),
+            Self::Unreadable => {
+                f.write_str("an event of the watch, or an item of the list before it, has no readable key")
+            }
+            Self::Stalled => f.write_str("no byte arrived before the deadline"),
+            Self::TooSlow => f.write_str("the response arrives too slowly (`min_list_progress`)"),
             Self::BackInTime { version, last } => {
                 let [version, last] = [version, last].map(Printable::new);
-                write!(f, "the answer's version {version} is older than {last}, which was seen before")
+                write!(f, "the response has version {version}, which is older than the known version {last}")
             }
-            Self::Silent => f.write_str("the watch lived for long and ended without a word, not even a bookmark"),
+            Self::Silent => f.write_str("the watch was open for long and ended without an event or a bookmark"),
         }
     }
 }
@@ -301,7 +303,7 @@ impl fmt::Display for FailureClass {
             Self::TooLarge => "too large",
             Self::Unreadable => "unreadable",
             Self::VeryShort => "ended at once",
-            Self::Silent => "ended without a word",
+            Self::Silent => "ended without an event",
         })
     }
 }

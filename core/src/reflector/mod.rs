@@ -115,7 +115,7 @@ struct Relist {
     most_recent: bool,
     /// This server pages lists of version `0` too, so it has no watch cache.
     paginated: bool,
-    /// How many times in a row the most recent state was older than what was seen before.
+    /// How many times in a row the most recent state was older than the last version.
     older: u32,
     /// An item of the list had no readable key, so the list inferred no deletion.
     doubtful: bool,
@@ -172,7 +172,8 @@ impl Reflector {
         }
     }
 
-    /// Handles an input that arrived at `now`. A `now` before that of an earlier call counts as that of the earlier call.
+    /// Handles an input that arrived at `now`. A `now` before that of an earlier call counts as that of the earlier
+    /// call.
     #[must_use]
     pub fn handle(&mut self, now: Instant, input: Input<'_>) -> Step {
         self.now = self.now.max(now);

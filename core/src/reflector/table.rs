@@ -17,7 +17,7 @@ pub struct RetryRule {
     pub backoff: BackoffKind,
     /// How many times in a row the reaction applies at most, and the reaction after that.
     pub limit: Option<(u32, Reaction)>,
-    /// Whether the next list or watch-list requests the most recent state, whatever version was seen.
+    /// Whether the next list or watch-list requests the most recent state instead of a minimum version.
     pub most_recent: bool,
 }
 
@@ -27,19 +27,19 @@ pub struct RetryRule {
 pub enum BackoffKind {
     /// None.
     Immediate,
-    /// A delay that grows with each request that the server refuses (from [`Backoff::initial`](crate::reflector::Backoff::initial) to
-    /// [`Backoff::max`](crate::reflector::Backoff::max)). Relists after healthy watches grow by a count
-    /// of their own.
+    /// A delay that grows with each request that the server refuses (from
+    /// [`Backoff::initial`](crate::reflector::Backoff::initial) to [`Backoff::max`](crate::reflector::Backoff::max)).
+    /// Relists after healthy watches grow by a count of their own.
     Exponential,
-    /// Where the server does not respond, a short constant delay ([`Backoff::probe`](crate::reflector::Backoff::probe)). Where
-    /// a healthy watch broke, only jitter
+    /// Where the server does not respond, a short constant delay
+    /// ([`Backoff::probe`](crate::reflector::Backoff::probe)). Where a healthy watch broke, only jitter
     /// ([`ReflectorConfig::reconnect_jitter`](crate::reflector::ReflectorConfig::reconnect_jitter)). Where another
     /// response broke, as [`Exponential`](Self::Exponential).
     Probe,
 }
 
 impl Failure {
-    /// The first reaction to it; see [`RETRY_POLICY`].
+    /// The first reaction to this failure; see [`RETRY_POLICY`].
     #[must_use]
     pub fn reaction(&self, operation: Operation) -> Reaction {
         RetryRule::of(operation, self.class()).reaction
@@ -95,7 +95,7 @@ use FailureClass::{
 use Operation::{List, Page, Watch, WatchList};
 use Reaction::{ListInstead, Relist, RelistByList, RelistUnpaged, Rewatch};
 
-/// What is wrong with an answer that should have been the whole state, and is not met by asking in another way.
+/// Faults of a response that should have been the whole state. No other form of the request avoids them.
 const REFUSALS: &[FailureClass] = &[
     Unauthorized,
     Forbidden,
@@ -126,7 +126,7 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     RetryRule::new(&[Page], &[Unreachable, Stalled, Unfinished], Relist, Exponential),
     RetryRule::new(&[List, Page], REFUSALS, Relist, Exponential),
     RetryRule::new(&[WatchList], &[Unsupported], ListInstead, Immediate),
-    // k/k #140890: an aggregated server that never sends the bookmark must not keep everybody waiting.
+    // k/k #140890: an aggregated server that never sends the bookmark must not keep every consumer waiting.
     RetryRule::new(&[WatchList], &[Unfinished], Relist, Exponential).at_most(1, ListInstead),
     RetryRule::new(&[WatchList], &[Stalled], Relist, Probe).at_most(1, ListInstead),
     RetryRule::new(&[WatchList], &[Unreachable], Relist, Probe).at_most(1, RelistByList),
@@ -146,7 +146,7 @@ pub const RETRY_POLICY: &[RetryRule] = &[
         Rewatch,
         Exponential,
     ),
-    // Perhaps this server cannot watch on from this version, and says so in a way that nobody knows.
+    // Perhaps this server cannot watch on from this version, and reports that by an unknown error.
     RetryRule::new(&[Watch], &[Unauthorized, Forbidden, ServerError, Refused], Rewatch, Exponential)
         .at_most(REFUSED_WATCHES, Relist),
 ];
@@ -196,7 +196,7 @@ impl fmt::Display for RetryRule {
             let times = if times == 1 { "once" } else { "three times" };
             write!(f, "; after {times} {then}")?;
         }
-        f.write_str(if self.most_recent { ", asking for the most recent state" } else { "" })?;
+        f.write_str(if self.most_recent { ", requesting the most recent state" } else { "" })?;
         write!(f, " | {}", self.backoff)?;
         f.write_str(if self.limit.is_some() && self.backoff == Immediate { ", then exponential |" } else { " |" })
     }

@@ -48,10 +48,10 @@ impl Resource {
         }
     }
 
-    /// Selects the objects of one namespace; an empty name selects those of all namespaces. It replaces a namespace that
-    /// the path already has. Special characters are escaped, so an invalid name cannot change the path.
+    /// Selects the objects of one namespace; an empty name selects those of all namespaces. It replaces a namespace
+    /// that the path already has. Special characters are escaped, so an invalid name cannot change the path.
     ///
-    /// If the resource is cluster-scoped, such as `v1/nodes`, the server responds with 404. Discovery tells whether it is
+    /// If the resource is cluster-scoped, such as `v1/nodes`, the server responds with 404. Discovery returns the scope
     /// (`ApiResource::namespaced`).
     #[must_use]
     pub fn in_namespace(mut self, namespace: &str) -> Self {
@@ -116,7 +116,7 @@ impl Resource {
     }
 }
 
-/// A name that is no name of a resource.
+/// The text is not the name of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseResourceError(Arc<str>);
 
@@ -124,7 +124,7 @@ impl fmt::Display for ParseResourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?} is no resource; name its version and its plural, such as v1/pods or apps/v1/deployments",
+            "{:?} is not the name of a resource; give version and plural, such as v1/pods or apps/v1/deployments",
             self.0
         )
     }

@@ -8,7 +8,7 @@ use super::{Full, Mem, Slot};
 #[derive(Clone, Copy, Debug)]
 pub enum Fixed<const N: usize> {}
 
-/// As long as the longest namespace or label value, 63 bytes, asks for.
+/// Enough for the longest namespace or label value, 63 bytes.
 const LONGEST_TEXT: usize = 64;
 
 impl<const N: usize> Sealed for Fixed<N> {}

@@ -16,7 +16,7 @@ pub enum Heap {}
 /// The number of records for which an empty container keeps its memory.
 const KEPT: usize = 1024;
 
-/// The answer of a container that is never full: no such value exists, so `match full {}` handles it.
+/// The error of a container that is never full. No such value exists.
 #[derive(Debug)]
 pub struct NeverFull<T>(core::convert::Infallible, PhantomData<T>);
 

@@ -1,11 +1,11 @@
 use super::Keyed;
 
-/// What the consumer of a [`DeltaFifo`](crate::DeltaFifo) knows: the objects of its cache (client-go `KnownObjects`).
+/// The objects in the cache of a [`DeltaFifo`](crate::DeltaFifo)'s consumer (client-go `KnownObjects`).
 ///
-/// The fifo asks for them where the answer is not in the queue itself: which objects a list no longer has, and which
-/// ones to announce again on a resync. `()` knows nothing.
+/// The queue reads them to find the objects that a list no longer has, and those that a resync announces again. `()`
+/// has no objects.
 pub trait KnownObjects<V: Keyed> {
-    /// Every known object once, in an order that depends on what was done to the cache alone.
+    /// Every known object once, in an order that depends on the operations on the cache alone.
     fn known<'a>(&'a self) -> impl Iterator<Item = &'a V>
     where
         V: 'a;

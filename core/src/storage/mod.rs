@@ -1,10 +1,10 @@
 //! The memory of the machines: one algorithm for the heap and for fixed capacities.
 //!
-//! Every container of this crate is a slab of records addressed by slots. Order (queues, timers, postings) is kept
-//! in links *inside* the records, so lists, heaps and tables are index arithmetic that serves both memories, and only
-//! two things differ between them: the array under the slab and the index from a hash to a slot. [`Mem`] names the
-//! two, the index for keys that stay and for keys that come and go, and what a record has to own besides: a short text,
-//! a function. [`Heap`] and [`Fixed`] are its only implementations.
+//! Every container of this crate is a slab of records addressed by slots. Order (queues, timers, postings) is kept in
+//! links *inside* the records. So lists, heaps and tables are index arithmetic that serves both memories. Two things
+//! differ between the memories: the array under the slab, and the index from a hash to a slot. [`Mem`] names the array,
+//! an index for keys that stay, and one for keys that come and go. It also names the owned parts of a record: a short
+//! text, a function. [`Heap`] and [`Fixed`] are its only implementations.
 
 #[cfg(feature = "fixed")]
 mod fixed;
@@ -33,7 +33,7 @@ pub(crate) use timers::{Place, Timed, Timers};
 
 /// A memory that containers live in: [`Heap`] or [`Fixed`]. Sealed.
 pub trait Mem: sealed::Sealed + Sized + 'static {
-    /// What a full container hands back: the item, or in memory that grows, nothing that exists.
+    /// The error of a full container. It holds the item; in memory that grows, no such value exists.
     type Full<T>;
     #[doc(hidden)]
     type Array<T>: sealed::Array<T, Full = Self::Full<T>>;
@@ -54,7 +54,7 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     #[doc(hidden)]
     fn map_full<T, U>(full: Self::Full<T>, f: impl FnOnce(T) -> U) -> Self::Full<U>;
 
-    /// Whether one container has room for that many records in all; memory that grows does not ask for the number.
+    /// Whether one container has room for that many records in all; memory that grows does not compute the number.
     #[doc(hidden)]
     fn try_room(records: impl FnOnce() -> usize) -> Result<(), Self::Full<()>>;
 }
@@ -94,8 +94,8 @@ pub(crate) mod sealed {
     /// From a hash to the slots that have it.
     pub trait Index: Default {
         fn find(&self, hash: u32, eq: impl FnMut(Slot) -> bool) -> Option<Slot>;
-        /// The slot that has the hash and is equal by `eq`; if there is none, `new` has it from now on. Either may panic,
-        /// which changes nothing.
+        /// The slot that has the hash and is equal by `eq`; if there is none, `new` has it from now on. Either may
+        /// panic, which changes nothing.
         fn find_or_insert(
             &mut self,
             hash: u32,
@@ -117,7 +117,7 @@ pub(crate) mod sealed {
     pub trait Gathered: Default {
         /// Calls the index functions, which may panic: nothing has changed yet.
         fn gather(&mut self, emit: Emit<'_>);
-        /// Emits what was gathered, by calling the functions again where there is no memory to keep it.
+        /// Emits the gathered values; where no memory keeps them, it calls the functions again.
         fn emit(&self, emit: Emit<'_>, to: &mut dyn FnMut(u32, &str));
     }
 

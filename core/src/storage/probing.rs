@@ -4,11 +4,11 @@ use super::Slot;
 use super::sealed::Index;
 use alloc::vec::Vec;
 
-/// Cells, at most half of them taken. When one is left those behind it move up, so that what is gone makes no search
+/// Cells, at most half of them taken. When one is emptied, those behind it move up, so that removed keys make no search
 /// longer. A cell has its slot's hash, so that neither a search nor growing looks at other records.
 ///
-/// It is here because of the work queue, where a key is added, and removed at once when nothing else waits. hashbrown
-/// looks at 16 places in one load, which waits until the byte that was written last has gone through to memory.
+/// It serves the work queue, where a key is added, and removed at once when nothing else waits. hashbrown reads 16
+/// places in one load. That load waits until the byte that was written last has gone through to memory.
 #[derive(Debug, Default)]
 pub struct Probing {
     /// A power of two, or none.
@@ -21,7 +21,7 @@ const FEWEST: usize = 8;
 const KEPT: usize = 2048;
 
 impl Probing {
-    /// What turns a number into that of a cell, if there is any.
+    /// The mask that maps a number to a cell, if there are cells.
     #[inline]
     fn mask(&self) -> usize {
         self.cells.len().wrapping_sub(1)
@@ -46,7 +46,7 @@ impl Probing {
         self.len * 2 >= self.cells.len()
     }
 
-    /// Empties a cell and moves up what would not be found behind an empty one.
+    /// Empties a cell and moves up the cells that a search would miss behind it.
     #[inline]
     fn close(&mut self, mut hole: usize) {
         let (mask, mut at) = (self.mask(), hole);

@@ -43,8 +43,8 @@ impl<R, M: Mem> Slab<R, M> {
         self.try_insert_with(|| record)
     }
 
-    /// Inserts a record that is made where it stays: the copy of one that was just put together elsewhere waits for each
-    /// of its fields, which takes longer than all else here.
+    /// Inserts a record that is made in place. The copy of a record that was just made elsewhere waits for each of its
+    /// fields, which takes longer than the rest of the insertion.
     #[inline]
     pub(crate) fn try_insert_with(&mut self, record: impl FnOnce() -> R) -> Result<Slot, M::Full<R>> {
         let slot = match self.free {

@@ -7,7 +7,7 @@ use core::hash::{BuildHasher, Hash};
 use core::ops;
 use foldhash::fast::FixedState;
 
-/// Something that is stored under a key it contains, so that the key is stored once.
+/// A value that contains the key under which it is stored, so that the key is stored once.
 pub trait Keyed {
     /// The key's type.
     type Key: Hash + Eq;
@@ -60,8 +60,8 @@ impl<R: Keyed, M: Mem, I: Index> Table<R, M, I> {
         Ok(slot)
     }
 
-    /// As [`try_entry`](Self::try_entry), of an owned key and for a caller that has its [`hash`](Self::hash). What a new
-    /// record needs is made before the table changes, because it may panic.
+    /// As [`try_entry`](Self::try_entry), of an owned key and for a caller that has its [`hash`](Self::hash). `prepare`
+    /// runs before the table changes, because it may panic.
     #[inline]
     pub(crate) fn try_entry_hashed<T: Default>(
         &mut self,
@@ -139,7 +139,7 @@ impl<R: Keyed, M: Mem, I: Index> Table<R, M, I> {
         self.index.clear();
     }
 
-    /// What the index knows a key by, for callers that keep it with the record and hash each key once.
+    /// The hash by which the index finds a key. Callers keep it with the record, so that they hash each key once.
     #[inline]
     pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u32 {
         let hash = self.hasher.hash_one(key);

@@ -7,7 +7,8 @@ use core::fmt;
 use core::hash::Hash;
 use core::task::Context;
 
-/// The place of a task that follows a queue's delays: what [`SharedWorkQueue::delays`](crate::sync::SharedWorkQueue::delays) returns.
+/// The place of a task that follows a queue's delays. [`SharedWorkQueue::delays`](crate::sync::SharedWorkQueue::delays)
+/// returns it.
 ///
 /// One task that follows them is enough. If several do, the first of them adds the keys that are due.
 pub struct Delays<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter = ExponentialBackoff, D: Discipline<K> = Fifo> {
@@ -21,11 +22,11 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Delays<'a, K,
         Self { queue, place: None }
     }
 
-    /// Adds the keys that are due at `now`, and registers the task's waker. The task is woken if a delay is to end before
-    /// the answer's time, if no key is delayed any more, and when the queue is shut down or drained.
+    /// Adds the keys that are due at `now`, and registers the task's waker. The task is woken if a new delay ends
+    /// before the returned time, and if no key is delayed any more. A shutdown and the end of a drain wake it too.
     ///
-    /// All due keys are added under the queue's lock, in a time that grows with their number. Delays of different lengths
-    /// keep a million keys from being due at once.
+    /// All due keys are added under the queue's lock, in a time that grows with their number. Delays of different
+    /// lengths keep a million keys from being due at once.
     #[must_use]
     pub fn poll_due(&mut self, cx: &mut Context<'_>, now: Instant) -> Due {
         self.queue.poll_due(cx.waker(), now, &mut self.place)

@@ -8,7 +8,7 @@ use core::hash::Hash;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-/// A future that waits for a ready key: what [`SharedWorkQueue::get`](crate::sync::SharedWorkQueue::get) returns.
+/// A future that waits for a ready key. [`SharedWorkQueue::get`](crate::sync::SharedWorkQueue::get) returns it.
 ///
 /// It can be dropped at any time. If it was woken, the next worker is woken in its place.
 #[must_use = "a future does nothing unless it is polled"]
@@ -26,10 +26,10 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'a, K, Lk
         Self { queue, last, finished: None, place: None }
     }
 
-    /// The answer of [`finish`](crate::queue::WorkQueueIn::finish), once the first poll has taken back a job with its
+    /// The result of [`finish`](crate::queue::WorkQueueIn::finish), once the first poll has taken back a job with its
     /// [outcome](JobGuard::finish_and_get).
     ///
-    /// After a poll that panicked, this tells whether the panic came before that, from the rate limiter for example.
+    /// If a poll panicked, `None` shows that the panic came before that, for example from the rate limiter.
     #[must_use]
     pub fn finished(&self) -> Option<Finished> {
         self.finished

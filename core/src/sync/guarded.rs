@@ -14,13 +14,13 @@ use core::task::{Poll, Waker};
 /// Workers [`get`](Self::get) keys, and a task follows the [`delays`](Self::delays). No executor is named: the futures
 /// work on any, and the caller shares the queue in an `Arc` or by reference.
 ///
-/// An addition wakes one sleeping worker, which wakes the next one if more keys are ready. So a burst of additions costs
-/// one wake-up, and no ready key is left while a worker sleeps. A [`Get`](super::Get) that was woken must be polled or dropped; until
-/// then no other worker is woken.
+/// An addition wakes one sleeping worker, which wakes the next one if more keys are ready. So a burst of additions
+/// costs one wake-up, and no ready key is left while a worker sleeps. A [`Get`](super::Get) that was woken must be
+/// polled or dropped; until then no other worker is woken.
 ///
-/// The key's `Hash`, `Eq`, `Clone` and `Drop`, the group function and the rate limiter run under the lock, and must not
-/// come back to the queue. If one of them panics, the call panics with it, and the queue is as before; a job that the call
-/// gave back stays so. If a `Drop` panics, that key is gone, and a shut-down that it interrupts counts.
+/// The key's `Hash`, `Eq`, `Clone` and `Drop`, the group function and the rate limiter run under the lock. They must
+/// not call the queue. If one of them panics, the call panics with it, and the queue is as before; a job that the call
+/// gave back stays so. If a `Drop` panics, that key is removed, and a shutdown that it interrupts takes effect.
 ///
 /// Wakers are called after the lock is released. If a worker's waker panics, another worker is woken. If that waker
 /// panics too, a second panic begins while the first one unwinds, which ends the process.
@@ -50,7 +50,8 @@ use core::task::{Poll, Waker};
 /// ```
 ///
 /// The default limiter is [`ExponentialBackoff`]: from 5 ms to 1000 s for a key, and no bucket for all together. For
-/// client-go's, with 10 retries a second, name [`DefaultControllerRateLimiter`](crate::queue::DefaultControllerRateLimiter).
+/// client-go's, with 10 retries a second, name
+/// [`DefaultControllerRateLimiter`](crate::queue::DefaultControllerRateLimiter).
 pub struct SharedWorkQueue<K, Lk: Lock, L = ExponentialBackoff, D: Discipline<K> = Fifo> {
     state: Shared<State<K, L, D>, Lk>,
 }
@@ -71,7 +72,7 @@ struct State<K, L, D: Discipline<K>> {
     clock: Option<Now>,
 }
 
-/// Tells the time.
+/// Returns the time.
 pub(super) type Now = Box<dyn Fn() -> Instant + Send + Sync>;
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
@@ -94,8 +95,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.update(|queue| queue.finish(now, job, outcome))
     }
 
-    /// Takes `last` back and hands out a key, or lets the worker that keeps `place` sleep. If the waker of the next worker
-    /// panics, the key is ready again.
+    /// Takes `last` back and hands out a key, or lets the worker that keeps `place` sleep. If the waker of the next
+    /// worker panics, the key is ready again.
     pub(super) fn poll_get(
         &self,
         waker: &Waker,
@@ -134,7 +135,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         });
     }
 
-    /// Adds what is due, and lets the follower that keeps `place` sleep.
+    /// Adds the due keys, and lets the follower that keeps `place` sleep.
     pub(super) fn poll_due(&self, waker: &Waker, now: Instant, place: &mut Option<Slot>) -> Due {
         let ((due, _waker), worker) = self.state.with(|state| {
             state.queue.handle_timeout(now);
@@ -175,8 +176,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         answer
     }
 
-    /// Changes the queue under the lock, and returns the wakers to [wake](Self::wake) after it. A change that panics may have ended
-    /// a job before, so then a worker is woken and the followers look again.
+    /// Changes the queue under the lock, and returns the wakers to [wake](Self::wake) after it. A change that panics
+    /// may have ended a job before, so then a worker is woken and the followers look again.
     fn change<R>(&self, change: impl FnOnce(&mut State<K, L, D>) -> R) -> (R, Option<(Slot, Waker)>, bool) {
         let change = |state: &mut State<K, L, D>| {
             if let Some(now) = &state.clock {
@@ -220,7 +221,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         wake_followers();
     }
 
-    /// Wakes a worker; if its waker panics, whoever is next.
+    /// Wakes a worker; if its waker panics, the next worker.
     fn wake_worker(&self, slot: Slot, waker: Waker) {
         on_panic(|| waker.wake(), || self.update_state(|state| state.workers.give_up(slot)));
     }
@@ -254,7 +255,7 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> State<K, L, D> {
         if self.queue.is_empty() || self.workers.is_waking() { None } else { self.workers.take_one() }
     }
 
-    /// Whether tasks that follow the delays, and were told `deadline`, would sleep too long or for nothing.
+    /// Whether tasks that follow the delays, and sleep until `deadline`, would sleep too long or for nothing.
     fn concerns_followers(&self, deadline: Option<Instant>) -> bool {
         if self.followers.is_empty() {
             return false;
@@ -266,7 +267,7 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> State<K, L, D> {
     }
 }
 
-/// An answer that its worker has not heard yet: if it is dropped, another worker gets the key.
+/// A result that its worker has not received yet: if it is dropped, another worker gets the key.
 struct Unheard<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> {
     queue: &'a SharedWorkQueue<K, Lk, L, D>,
     answer: Poll<Option<(K, Job)>>,

@@ -27,7 +27,8 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, 
         &self.key
     }
 
-    /// Gives the key back with the outcome of the work on it: see [`WorkQueue::finish`](crate::queue::WorkQueueIn::finish).
+    /// Gives the key back with the outcome of the work on it: see
+    /// [`WorkQueue::finish`](crate::queue::WorkQueueIn::finish).
     ///
     /// The queue is locked once. A worker that goes on to its next key can have both under one lock:
     /// [`finish_and_get`](Self::finish_and_get).

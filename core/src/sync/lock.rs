@@ -2,8 +2,8 @@ use core::cell::RefCell;
 
 /// A kind of lock: one writer, or any number of readers.
 ///
-/// The lock is held while a closure runs, so it cannot be kept across an `await`, and a lock that has no guard fits too,
-/// such as a critical section. Any other is a few lines:
+/// The lock is held while a closure runs, so it cannot be kept across an `await`. A lock without a guard, such as a
+/// critical section, fits too. Any other lock is a few lines:
 ///
 /// ```
 /// use listwatch_core::sync::{Lock, Shared};
@@ -32,9 +32,9 @@ use core::cell::RefCell;
 /// assert_eq!(number.read(|n| *n), 2);
 /// ```
 ///
-/// The closure must not come back to the lock that it runs under, and neither must what it calls: the index functions of
-/// a cache, the group function and the rate limiter of a queue, the `Hash`, `Eq`, `Clone` and `Drop` of its keys. It would
-/// wait for itself; where that can be told, it panics instead. What is told:
+/// The closure must not use the lock that it runs under, and neither must the functions that it calls. In a cache these
+/// are the index functions. In a queue these are the group function, the rate limiter, and the `Hash`, `Eq`, `Clone`
+/// and `Drop` of its keys. Such a use would be a deadlock. A lock that detects it panics instead:
 ///
 /// | lock | read inside of a read | any other return |
 /// |---|---|---|
@@ -42,8 +42,8 @@ use core::cell::RefCell;
 /// | [`CellLock`], `CriticalSectionLock` | goes on | panics |
 /// | `SpinLock` | goes on | waits for ever |
 ///
-/// A panic in the closure leaves the lock open, and the value as the closure left it. An operation of this crate's
-/// machines that panics, because something did that it calls, leaves its machine as it was.
+/// A panic in the closure leaves the lock open, and the value as the closure left it. If a function that a machine
+/// calls panics, the machine is left as it was.
 pub trait Lock {
     /// A value behind a lock.
     type Cell<T>;
@@ -58,11 +58,11 @@ pub trait Lock {
     fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R;
 }
 
-/// A critical section: nothing else runs until the closure returns. What that takes, such as turning interrupts off, is
-/// up to the target: its crate implements [`critical_section`].
+/// A critical section: nothing else runs until the closure returns. The target's crate implements [`critical_section`],
+/// for example by disabling interrupts.
 ///
-/// Readers keep each other out as well as writers. A closure that comes back to a value that it changes, or to change one
-/// that it reads, panics.
+/// Readers exclude each other as well as writers. If a closure uses the same lock again, it panics, unless both uses
+/// only read.
 #[cfg(feature = "critical-section")]
 #[derive(Clone, Copy, Debug)]
 pub enum CriticalSectionLock {}
@@ -86,9 +86,9 @@ impl Lock for CriticalSectionLock {
 
 /// A lock that spins until it is free: the last resort, for a target with several cores and no operating system.
 ///
-/// It does not know priorities. On one core, an interrupt or a task of higher priority that waits for the one it
-/// interrupted waits for ever: take a critical section there (feature `critical-section`). So does a closure that comes
-/// back to a value that it changes, or to change one that it reads.
+/// It does not know priorities. On one core, an interrupt or a task of higher priority that needs the lock of the task
+/// that it interrupted waits for ever. Take a critical section there (feature `critical-section`). A closure that uses
+/// the same lock again waits for ever too, unless both uses only read.
 #[cfg(feature = "spin")]
 #[derive(Clone, Copy, Debug)]
 pub enum SpinLock {}
@@ -134,9 +134,7 @@ impl Lock for CellLock {
 #[cold]
 #[track_caller]
 pub(super) fn came_back() -> ! {
-    panic!(
-        "a closure came back to the lock that it runs under: what is called under a lock must not use that lock again"
-    )
+    panic!("deadlock: a function that runs under a lock used the same lock again")
 }
 
 #[cfg(test)]

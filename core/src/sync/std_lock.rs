@@ -7,9 +7,9 @@ use parking_lot::RwLock;
 /// A reader-writer lock, for targets with the standard library. A panic under it, in an index function say, does not
 /// poison it.
 ///
-/// A closure that reads may read the same value once more, also while a writer waits, which goes first otherwise. One
-/// that comes back to write, or to read what it is changing, would wait for itself: it panics instead and says so. (That
-/// is told by thread, eight locks deep. Two threads that each hold one lock and want the other's wait for ever.)
+/// A closure that reads may read the same value once more, even while a writer waits. If it writes, or reads a value
+/// that it is changing, it panics; it would be a deadlock. (Detection is per thread and eight locks deep. Two threads
+/// that each hold one lock and want the other's wait for ever.)
 #[derive(Clone, Copy, Debug)]
 pub enum StdLock {}
 
@@ -49,7 +49,7 @@ struct Stack {
     depth: Cell<usize>,
 }
 
-/// Further in, nothing is told any more.
+/// Deeper locks are not tracked.
 const DEEPEST: usize = 8;
 
 std::thread_local! {

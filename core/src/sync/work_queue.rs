@@ -15,8 +15,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         Self::idle(queue)
     }
 
-    /// Stamps each addition and each job with the time that `now` tells, for the [metrics](WorkQueue::with_metrics):
-    /// client-go's `WithClock`. A queue without metrics does not ask for it. `now` runs under the lock, and must not come
+    /// Stamps each addition and each job with the time that `now` returns, for the [metrics](WorkQueue::with_metrics):
+    /// client-go's `WithClock`. A queue without metrics does not call it. `now` runs under the lock, and must not come
     /// back to the queue.
     ///
     /// ```
@@ -105,8 +105,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.read(|queue| queue.stats())
     }
 
-    /// See [`WorkQueue::metrics`]. Each addition and each job is stamped with the latest `now` that the queue was given,
-    /// unless it has a [clock](Self::set_clock).
+    /// See [`WorkQueue::metrics`]. Each addition and each job is stamped with the latest `now` that the queue was
+    /// given, unless it has a [clock](Self::set_clock).
     #[must_use]
     pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
         self.read(|queue| queue.metrics(now))
@@ -126,8 +126,8 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
         self.close(WorkQueue::shut_down);
     }
 
-    /// See [`WorkQueue::shut_down_with_drain`]. All waiting tasks are woken. The tasks that follow the delays go on until
-    /// the queue is drained or the deadline has passed.
+    /// See [`WorkQueue::shut_down_with_drain`]. All waiting tasks are woken. The tasks that follow the delays go on
+    /// until the queue is drained or the deadline has passed.
     pub fn shut_down_with_drain(&self, now: Instant, grace: Duration) {
         self.close(|queue| queue.shut_down_with_drain(now, grace));
     }

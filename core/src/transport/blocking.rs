@@ -18,8 +18,8 @@ pub trait BlockingSource: Read {
     /// Gives the rest of the last answer up.
     fn close(&mut self);
 
-    /// Sets the time limit of later reads; `None` for no limit. If a source cannot set one, it needs a limit of its own,
-    /// or deadlines are handled late.
+    /// Sets the time limit of later reads; `None` for no limit. If a source cannot set one, it needs a limit of its
+    /// own, or deadlines are handled late.
     fn set_max_wait(&mut self, _max_wait: Option<Duration>) {}
 }
 

@@ -5,12 +5,13 @@ use jiff::civil::DateTime;
 /// The date that [`http_date`] counts from.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// The status and those headers of an answer that the machines use.
+/// The status of a response, and the headers that the machines use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHead {
     /// The HTTP status code.
     pub status: u16,
-    /// The time that the server asks the caller to wait. A transport turns a date into a duration by the answer's `Date`.
+    /// The delay that the server requests (`Retry-After`). A transport converts a date to a duration by the response's
+    /// `Date`.
     pub retry_after: Option<Duration>,
     /// The media type, in lower case and without parameters.
     pub content_type: Option<Arc<str>>,
@@ -42,8 +43,8 @@ fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// The seconds from 1970 to a date in the form that HTTP prefers, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section
-/// 5.6.7). The name of the day is not compared.
+/// The seconds from 1970 to a date in the form that HTTP prefers, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110,
+/// section 5.6.7). The name of the day is not compared.
 fn http_date(text: &str) -> Option<u64> {
     let (_day_name, date) = text.trim().split_once(' ')?;
     let date = DateTime::strptime("%d %b %Y %H:%M:%S GMT", date).ok()?;

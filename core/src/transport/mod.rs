@@ -42,8 +42,8 @@ pub trait ListerWatcher {
     /// The next input. The transport writes bytes to the front of `buf`, which is never empty.
     ///
     /// * A transport under an executor registers the waker of `turn.cx` and returns [`Poll::Pending`].
-    /// * A transport that blocks may wait up to `turn.max_wait`. Then it returns [`Incoming::Idle`] until `turn.now`, so
-    ///   the caller polls again at once.
+    /// * A transport that blocks may wait up to `turn.max_wait`. Then it returns [`Incoming::Idle`] until `turn.now`,
+    ///   so the caller polls again at once.
     /// * A recording never waits: it returns [`Incoming::Idle`] with the moment of the next input.
     fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming>;
 
@@ -98,12 +98,12 @@ pub enum Incoming {
     },
 }
 
-/// Why a request failed in the transport.
+/// The cause of a failure in the transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportError {
     /// The kind of failure, by which the reflector reacts.
     pub kind: TransportErrorKind,
-    /// A description for people. It never holds a credential.
+    /// The description for operators. It never holds a credential.
     pub detail: Arc<str>,
 }
 
@@ -168,9 +168,9 @@ impl fmt::Display for TransportErrorKind {
             Self::Dns => "name not resolved",
             Self::Tls => "TLS failed",
             Self::Protocol => "protocol violated",
-            Self::Credentials => "credentials cannot be used",
+            Self::Credentials => "credentials unavailable or invalid",
             Self::Unsendable => "request cannot be sent",
-            Self::Exhausted => "no room for a request",
+            Self::Exhausted => "no resources for a request",
             Self::Other => "failed",
         })
     }

@@ -7,7 +7,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use futures_core::Stream;
 
-/// The limit of empty chunks that one poll takes, so that other tasks get their turn.
+/// The limit of empty chunks that one poll takes, so that other tasks run.
 const BUDGET: usize = 64;
 
 /// A piece of an answer.

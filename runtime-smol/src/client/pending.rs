@@ -99,7 +99,8 @@ impl Future for Pending {
             }
         };
         if this.clock.poll_at(&mut this.sleep, until, cx).is_ready() {
-            // A transport that blocks asks for the next poll at once. Other tasks run first: the last poll may have been long.
+            // A transport that blocks requests the next poll at once. Other tasks run first: the last poll may have
+            // been long.
             cx.waker().wake_by_ref();
         }
         Poll::Pending
@@ -112,8 +113,8 @@ impl Drop for Pending {
     }
 }
 
-/// Calls `act` with the open calls, and turns a panic of the transport into an error. A call that was open stays open until
-/// it is aborted.
+/// Calls `act` with the open calls, and converts a panic of the transport to an error. A call that was open stays open
+/// until it is aborted.
 fn guarded<T>(calls: &Mutex<OpenCalls>, act: impl FnOnce(&mut OpenCalls) -> T) -> Result<T, TransportError> {
     let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
     caught_call(|| act(&mut calls))

@@ -25,7 +25,8 @@ struct State {
     running: Option<(ThreadId, usize)>,
 }
 
-/// A sum with [`Duration::MAX`](core::time::Duration::MAX) ends here. Simulated time does not jump so far: no later moment would be left.
+/// A sum with [`Duration::MAX`](core::time::Duration::MAX) ends here. Simulated time does not jump so far: no later
+/// moment would be left.
 const NEVER: Instant = Instant::from_nanos(u64::MAX);
 
 impl SimulatedTime {
@@ -33,8 +34,8 @@ impl SimulatedTime {
         self.lock().now
     }
 
-    /// Wakes the sleeper with this number at `at`, or a new one, and returns its number. A sleeper that waits for ever needs
-    /// none.
+    /// Wakes the sleeper with this number at `at`, or a new one, and returns its number. A sleeper that waits for ever
+    /// needs none.
     pub(super) fn sleep(&self, at: Instant, number: Option<u64>, waker: &Waker) -> Option<u64> {
         if at == NEVER {
             return number;

@@ -2,7 +2,7 @@ use super::simulated::SimulatedTime;
 use listwatch_core::Instant;
 use std::num::NonZeroU32;
 
-/// What a clock and its sleeps read.
+/// The source of a clock's time, which its sleeps share.
 #[derive(Debug)]
 pub(super) enum Source {
     Real { start: std::time::Instant, speed: NonZeroU32 },

@@ -7,7 +7,7 @@ use core::time::Duration;
 use listwatch_core::informer::{self, NotSynced};
 use listwatch_core::sync::StdLock;
 
-/// Waits until the first state has been told; see [`Events::synced`](crate::Events::synced).
+/// Waits until the first state has been reported; see [`Events::synced`](crate::Events::synced).
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Synced {

@@ -28,7 +28,8 @@ struct WorkerState<K> {
     waker: Option<Waker>,
 }
 
-/// The keys whose reconcile did not finish before its worker ended: what [`Workers::join`](crate::Workers::join) returns.
+/// The keys whose reconcile did not finish before its worker ended. [`Workers::join`](crate::Workers::join) returns
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unfinished<K> {
@@ -63,7 +64,7 @@ impl<K> WorkerStates<K> {
         WorkerHandle { states: Arc::clone(self), number }
     }
 
-    /// The time to drain is over: what runs is to be dropped.
+    /// The time to drain is over: running reconciles are to be dropped.
     pub(crate) fn end(&self, now: Instant) {
         let mut states = self.lock();
         states.over_at = Some(now);

@@ -124,7 +124,8 @@ impl Blocks {
     }
 }
 
-/// What became of workers whose reconcile blocks its thread when the time to drain is over. Another thread follows the time.
+/// What became of workers whose reconcile blocks its thread when the time to drain is over. Another thread follows the
+/// time.
 fn unfinished_while_blocked<F>(reconcile: impl Fn(Blocks) -> F + Clone + Send + 'static) -> Unfinished<u32>
 where
     F: Future<Output = Outcome> + Send + 'static,

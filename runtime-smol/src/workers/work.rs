@@ -12,7 +12,7 @@ use listwatch_core::queue::{Discipline, Outcome, RateLimiter};
 use listwatch_core::sync::{Due, Get, JobGuard, Lock, SharedWorkQueue};
 use std::sync::Arc;
 
-/// What all workers of one [`Workers`](super::Workers) have in common.
+/// The context that all workers of one [`Workers`](super::Workers) share.
 pub(super) struct Context<K, Lk: Lock, L, D: Discipline<K>, P> {
     pub(super) queue: Arc<SharedWorkQueue<K, Lk, L, D>>,
     pub(super) clock: Clock,
@@ -41,7 +41,7 @@ where
             poll_fn(|cx| {
                 let spent = budget.poll_spend(cx);
                 if spent.is_pending() {
-                    // Other workers can have the key while this one waits for its turn.
+                    // Other workers can have the key while this one is not polled.
                     let finished = core::mem::replace(&mut next, self.queue.get());
                     self.report(last.take(), caught_call(|| drop(finished)));
                 }
@@ -99,7 +99,7 @@ where
         .await
     }
 
-    /// Tells of a panic while the key was given back.
+    /// Reports a panic while the key was given back.
     fn report(&self, key: Option<K>, given_back: Result<(), String>) {
         if let (Some(key), Err(panic)) = (key, given_back) {
             self.call_on_panic(&key, &panic);
@@ -107,7 +107,7 @@ where
     }
 
     fn call_on_panic(&self, key: &K, panic: &str) {
-        // The panic hook has told of a panic in here already.
+        // The panic hook has reported a panic in here already.
         let _ = caught_call(|| (self.on_panic)(key, panic));
     }
 

@@ -56,7 +56,7 @@ impl EventValues {
         let too_long = text.len() > self.limit;
         if !whole && !too_long && is_beginning(text) {
             let what = format!("the file ends within the event that begins in line {}", self.line);
-            let fault = Fault::new(CaptureErrorKind::Garbled, what + "; mend or delete it, or skip bad lines");
+            let fault = Fault::new(CaptureErrorKind::Garbled, what + "; correct or delete it, or skip bad lines");
             return Err(EventFault { lines_before: line_ends(&text[..text.len() - 1]), fault });
         }
         if too_long && (whole || is_beginning(text)) {

@@ -131,7 +131,7 @@ impl Index {
 
     fn nothing_to_play(&self) -> Fault {
         let (others, bad) = (self.others(), self.bad_lines);
-        let found = format!("no lists nor watches in here (other requests: {others}, bad lines: {bad})");
+        let found = format!("the capture has neither lists nor watches (other requests: {others}, bad lines: {bad})");
         Fault::new(CaptureErrorKind::NothingToPlay, format!("{found}; record a program that lists or watches"))
     }
 }

@@ -216,13 +216,10 @@ impl Recorded {
 }
 
 impl Recorded {
-    /// The part for a request that the recorded client aborted: a timeout, or the end of the recording if nothing follows.
+    /// The part for a request that the recorded client aborted: a timeout, or the end of the recording if nothing
+    /// follows.
     fn given_up(&self) -> Part {
-        if self.goes_on {
-            broken_off(TransportErrorKind::Timeout, "given up by the client")
-        } else {
-            Part::RecordingEnd
-        }
+        if self.goes_on { broken_off(TransportErrorKind::Timeout, "aborted by the client") } else { Part::RecordingEnd }
     }
 }
 

@@ -17,8 +17,8 @@ use std::sync::atomic::Ordering;
 ///
 /// # Matching
 ///
-/// The first unused exchange with the same method, path, query and body answers a request. An exchange that was recorded
-/// without its body matches any body. The order of the query and of the fields of a JSON body does not matter.
+/// The first unused exchange with the same method, path, query and body answers a request. An exchange that was
+/// recorded without its body matches any body. The order of the query and of the fields of a JSON body does not matter.
 ///
 /// A request that was not recorded, or not as often, fails with an error that names it.
 /// [`Summary::unrecorded`](crate::Summary::unrecorded) counts them.
@@ -26,13 +26,13 @@ use std::sync::atomic::Ordering;
 /// # Time
 ///
 /// A response comes after its recorded delay on the caller's clock, or at once by [`Pace::Immediate`](crate::Pace). The
-/// delay counts from the first [`poll_response`](ApiTransport::poll_response), because [`open`](ApiTransport::open) gets no
-/// time. A request that failed in the recording fails again.
+/// delay counts from the first [`poll_response`](ApiTransport::poll_response), because [`open`](ApiTransport::open)
+/// gets no time. A request that failed in the recording fails again.
 ///
 /// # Cost
 ///
-/// A response is read at its first poll, and held until it is due. If the order of requests differs from the recording, a
-/// step back of more than 4 MiB reads the file again from its beginning.
+/// A response is read at its first poll, and held until it is due. If the order of requests differs from the recording,
+/// a step back of more than 4 MiB reads the file again from its beginning.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -106,9 +106,9 @@ impl PlaybackClient {
         self.exchanges.calls().unrecorded.fetch_add(1, Ordering::Relaxed);
         let recorded = self.index.places.get(&digest).map_or(0, Vec::len);
         let why = match recorded {
-            0 => "there is no such request, with this body, in the recording".to_owned(),
-            1 => "its only answer was given before".to_owned(),
-            more => format!("its {more} answers were given before"),
+            0 => "the recording has no such request with this body".to_owned(),
+            1 => "its only response was used before".to_owned(),
+            more => format!("its {more} responses were used before"),
         };
         let detail = format!("unrecorded: {} {request}: {why}", request.method.name());
         TransportError::new(TransportErrorKind::Other, detail)
@@ -133,7 +133,7 @@ impl PlaybackClient {
                     return failed(TransportError::new(TransportErrorKind::Protocol, error.to_string()));
                 }
                 Some(Part::RecordingEnd) | None => {
-                    let detail = "the recording ends before the answer does";
+                    let detail = "the recording ends before the response";
                     return failed(TransportError::new(TransportErrorKind::Reset, detail));
                 }
             }

@@ -69,8 +69,8 @@ impl PlaybackConfig {
 
     /// Sets whether bad lines of a capture or a watch log are counted and skipped; unless set, they end the playback.
     ///
-    /// In a watch log whose events take several lines, a whole event is skipped, and counts as one. A list has no lines to
-    /// skip.
+    /// In a watch log whose events take several lines, a whole event is skipped, and counts as one. A list has no lines
+    /// to skip.
     #[must_use]
     pub fn skip_bad_lines(mut self, skip: bool) -> Self {
         self.skip_bad_lines = skip;

@@ -73,8 +73,8 @@ impl AnswerSource {
 }
 
 fn capture_reply(index: &mut Index, request: &Request, skip_bad_lines: bool) -> Lookup {
-    // If the recorded server did watch-lists, a missing one means that the recording is over. But a client that aborted one
-    // and listed instead did not try again.
+    // If the recorded server did watch-lists, a missing one means that the recording is over. But a client that aborted
+    // one and listed instead did not try again.
     let unsupported = request.query() == Query::WatchList && (!index.knows(request) || index.turned_to_lists(request));
     let last = index.exchanges().last();
     match index.take(request) {

@@ -52,12 +52,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// recorded list, with its pages by their continue tokens. The n-th watch gets the n-th recorded watch. A request that
 /// failed fails again. Each response keeps its delays after its own request, on the caller's clock.
 ///
-/// Recorded metadata does not answer for whole objects, unless whole ones were recorded too; [`error`](Self::error) reports
-/// it. Whole objects answer for metadata, with more than was requested.
+/// Recorded metadata does not answer for whole objects, unless whole ones were recorded too; [`error`](Self::error)
+/// reports it. Whole objects answer for metadata, with more than was requested.
 ///
 /// If no watch-list was recorded, it is refused with status 422, as by a server that does not support it.
 ///
-/// A request without a remaining response ends the playback. From then on there is only [`Incoming::Idle`] without a time.
+/// A request without a remaining response ends the playback. From then on there is only [`Incoming::Idle`] without a
+/// time.
 ///
 /// # Memory
 ///
@@ -93,8 +94,8 @@ impl Playback {
     /// Opens a recording.
     ///
     /// # Errors
-    /// If the file cannot be read, has an unknown kind, or has nothing to play before its first bad line. After everything
-    /// before a later fault was played, [`error`](Self::error) reports that fault.
+    /// If the file cannot be read, has an unknown kind, or has nothing to play before its first bad line. After
+    /// everything before a later fault was played, [`error`](Self::error) reports that fault.
     pub fn with_config(path: impl AsRef<Path>, config: PlaybackConfig) -> Result<Self, CaptureError> {
         let path: Arc<Path> = path.as_ref().into();
         let mut source = Source::open(&path)?;

@@ -34,14 +34,14 @@ use writer::CaptureWriter;
 ///
 /// # The file
 ///
-/// A file whose name ends in `.gz` is compressed. If the process is killed, a file can be played up to its last line, and a
-/// compressed one up to its last second.
+/// A file whose name ends in `.gz` is compressed. If the process is killed, a file can be played up to its last line,
+/// and a compressed one up to its last second.
 ///
-/// Of the headers, only media types and `Retry-After` are written, and no credentials. On Unix, only the owner may read the
-/// file.
+/// Of the headers, only media types and `Retry-After` are written, and no credentials. On Unix, only the owner may read
+/// the file.
 ///
-/// An [aborted](ListerWatcher::abort) request gets the end `"end":"cut","by":"client"`. When played, it times out after the
-/// same time.
+/// An [aborted](ListerWatcher::abort) request gets the end `"end":"cut","by":"client"`. When played, it times out after
+/// the same time.
 ///
 /// If the file cannot be written, every request fails with the reason, and none goes on unrecorded.
 #[derive(Debug)]
@@ -107,8 +107,7 @@ impl<L: ListerWatcher> Recorder<L> {
         config: RecorderConfig,
     ) -> Result<Self, CaptureError> {
         if is_of_secrets(resource) && !config.include_secrets {
-            let why =
-                "this would write Secrets into a file; include them explicitly (include secrets) if you want that";
+            let why = "the recording would contain Secrets; to allow that, set `RecorderConfig::include_secrets`";
             return Err(CaptureError::new(path, None, Fault::new(CaptureErrorKind::Secrets, why)));
         }
         Self::on(CaptureWriter::create(path)?, transport, config)

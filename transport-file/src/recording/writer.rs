@@ -103,7 +103,7 @@ impl CaptureWriter {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; make room, and record on under another name",
             _ => "",
         };
-        let kept = "what was recorded before is kept, and can be played";
+        let kept = "the records before are kept, and can be played";
         refuse(&self.path, format!("cannot be written: {error}; {kept}{advice}"))
     }
 }
@@ -119,7 +119,7 @@ fn why_not(path: &Path, error: &std::io::Error) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     match error.kind() {
         ErrorKind::AlreadyExists if path.is_file() || path.is_symlink() => {
-            "the file is there already; delete it, or give another name".into()
+            "the file exists already; delete it, or give another name".into()
         }
         ErrorKind::AlreadyExists => "this is there already, and is no file; give another name".into(),
         ErrorKind::NotFound if !folder.is_dir() => {

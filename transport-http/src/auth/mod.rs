@@ -46,7 +46,8 @@ pub(crate) struct Credential {
 }
 
 impl Credential {
-    /// The parts to redact: the token; or the password, and the base64 text that carries it; the key that a plugin issued.
+    /// The parts to redact: the token; or the password, and the base64 text that carries it; the key that a plugin
+    /// issued.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = Secret> {
         let mut secrets = Vec::new();
         if let Some((scheme, text)) = self.authorization.as_ref().and_then(|value| split_scheme(value.as_bytes())) {

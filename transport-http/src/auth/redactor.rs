@@ -42,8 +42,8 @@ impl Redactor {
         String::from_utf8_lossy(&self.redact(text.as_bytes(), true).0).into_owned()
     }
 
-    /// Returns the bytes without credentials, and how many were examined. Unless this `is_all`, a trailing part that may
-    /// begin a credential is left for the next call.
+    /// Returns the bytes without credentials, and how many were examined. Unless this `is_all`, a trailing part that
+    /// may begin a credential is left for the next call.
     fn redact(&self, bytes: &[u8], is_all: bool) -> (Vec<u8>, usize) {
         let (mut redacted, mut at) = (Vec::with_capacity(bytes.len()), 0);
         while at < bytes.len() {

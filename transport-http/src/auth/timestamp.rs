@@ -10,7 +10,8 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 /// The digits of a fraction of a second that count.
 const NANOSECONDS: usize = 9;
 
-/// Parses a date by RFC 3339, such as `2026-11-20T10:43:37Z`. Returns `None` for any other text and for dates before 1970.
+/// Parses a date by RFC 3339, such as `2026-11-20T10:43:37Z`. Returns `None` for any other text and for dates before
+/// 1970.
 ///
 /// The offset is applied here, because a [`Timestamp`](jiff::Timestamp) ends a day before the year 9999. Plugins write
 /// the last second of that year for "never".

@@ -13,13 +13,14 @@ use std::task::Poll;
 
 /// A client for single requests over HTTP/1.1. [`Cluster::client`](crate::Cluster::client) makes one.
 ///
-/// As an [`ApiClient`] it blocks: each call waits for its response, within the time limits of the cluster. Many threads may
-/// call one client.
+/// As an [`ApiClient`] it blocks: each call waits for its response, within the time limits of the cluster. Many threads
+/// may call one client.
 ///
 /// As an [`ApiTransport`] it is polled. Each request has its own thread, and counts among the
 /// [`ClusterOptions::max_requests`](crate::ClusterOptions::max_requests). An aborted request closes its connection.
 ///
-/// A clone shares the connections; up to eight idle ones are kept. Polled requests belong to one clone, and end with it.
+/// A clone shares the connections; up to eight idle ones are kept. Polled requests belong to one clone, and end with
+/// it.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -56,8 +56,8 @@ fn log_in(wire: &mut (impl Read + Write), proxy: &Proxy) -> Result<(), Error> {
             wire.write_all(&login)?;
             if reply(wire, 1)? == 0 { Ok(()) } else { Err(refused("the name or the password is wrong")) }
         }
-        (0xff, None) => Err(refused("it wants a name and a password")),
-        _ => Err(refused("no common way to log in")),
+        (0xff, None) => Err(refused("it requires a name and a password")),
+        _ => Err(refused("no common authentication method")),
     }
 }
 
@@ -111,13 +111,13 @@ fn push_text(request: &mut Vec<u8>, text: &str) -> Result<(), Error> {
 
 fn reason(status: u8) -> &'static str {
     match status {
-        2 => "its rules do not allow it",
+        2 => "its rules deny the connection",
         3 => "network unreachable",
         4 => "host unreachable",
         5 => "connection refused",
         6 => "TTL expired",
-        7 => "it does not know how to connect",
-        8 => "it does not know addresses of this kind",
+        7 => "it does not support the CONNECT command",
+        8 => "it does not support this type of address",
         _ => "general failure",
     }
 }

@@ -12,8 +12,8 @@ use ureq::unversioned::transport::{
 
 /// Adds TLS to a connection for an `https` URL.
 ///
-/// Unlike ureq's own, this connector shares a configuration between agents, and takes another server name than the host of
-/// the URL. Its keys were checked against their certificates before.
+/// Unlike ureq's own, this connector shares a configuration between agents, and takes another server name than the host
+/// of the URL. Its keys were checked against their certificates before.
 #[derive(Debug)]
 pub(crate) struct TlsConnector {
     config: Option<Arc<ClientConfig>>,

@@ -47,8 +47,8 @@ pub(crate) struct Pieces {
 impl Pieces {
     /// Replaces the content of `piece` by the next piece, and returns how many bytes were read for it.
     ///
-    /// At the end it returns zero; this last piece may hold bytes that the redactor held back. After an error there is no
-    /// further piece.
+    /// At the end it returns zero; this last piece may hold bytes that the redactor held back. After an error there is
+    /// no further piece.
     pub(crate) fn read(&mut self, piece: &mut Vec<u8>) -> Result<usize, TransportError> {
         piece.resize(CHUNK, 0);
         let read = self.content.read(piece).map_err(|cause| error::of(&cause.into()));

@@ -17,7 +17,7 @@ impl Content {
             None | Some(b"" | b"identity") => false,
             Some(b"gzip" | b"x-gzip") => true,
             Some(_) => {
-                let detail = "the answer has a content encoding that was not requested";
+                let detail = "the response has a content encoding that was not requested";
                 return Err(TransportError::new(TransportErrorKind::Protocol, detail));
             }
         };
@@ -31,7 +31,7 @@ impl Read for Content {
         match self {
             Self::Plain(reader) => reader.read(buf),
             Self::Gzip(reader) => reader.read(buf).map_err(|error| match error.kind() {
-                ErrorKind::InvalidInput => io::Error::new(ErrorKind::InvalidData, "the answer is not valid gzip"),
+                ErrorKind::InvalidInput => io::Error::new(ErrorKind::InvalidData, "the response is not valid gzip"),
                 _ => error,
             }),
         }

@@ -34,8 +34,8 @@ impl Connection {
 
     /// Sends a request, and waits for the head of the response.
     ///
-    /// If the server refuses the credential (401), the request is sent once more with a renewed one, if there is any. The
-    /// response may echo credentials; the redactor removes them.
+    /// If the server refuses the credential (401), the request is sent once more with a renewed one, if there is any.
+    /// The response may echo credentials; the redactor removes them.
     pub(crate) fn send(&self, server: &Server, call: &Call<'_>) -> Result<(Response<Body>, Redactor), TransportError> {
         let session = server.session(&self.cancel).map_err(|cause| error::of_credentials(&cause))?;
         let (response, redactor) = self.send_with(server, &session, call)?;
@@ -74,8 +74,8 @@ impl Connection {
         }
     }
 
-    /// Sends a request. A read on a reused socket is sent once more if the socket was reset: the server may close an idle
-    /// one at any time.
+    /// Sends a request. A read on a reused socket is sent once more if the socket was reset: the server may close an
+    /// idle one at any time.
     fn try_send(&self, server: &Server, session: &Session, call: &Call<'_>) -> Result<Response<Body>, TransportError> {
         let checkout = self.checkout(server, session)?;
         match server.call(&checkout.agent, session, call).map_err(|cause| error::of_call(&cause, server)) {

@@ -31,7 +31,7 @@ pub(crate) fn of(error: &Error) -> TransportError {
         }
         Error::Protocol(_) => (TransportErrorKind::Protocol, error.to_string()),
         Error::LargeResponseHeader(_, limit) => {
-            (TransportErrorKind::Protocol, format!("the head of the answer is longer than {limit} bytes"))
+            (TransportErrorKind::Protocol, format!("the head of the response is longer than {limit} bytes"))
         }
         Error::BodyStalled => (TransportErrorKind::Protocol, "a chunk of the body has no proper length".to_owned()),
         Error::ConnectProxyFailed(reason) => (TransportErrorKind::Refused, format!("the proxy refused: {reason}")),
@@ -88,7 +88,7 @@ fn without_secrets(uri: &Uri) -> String {
 
 /// The error for a response of more than `limit` bytes.
 pub(crate) fn too_long(limit: usize) -> TransportError {
-    let detail = format!("the answer is longer than {limit} bytes: list in pages, or use an informer");
+    let detail = format!("the response is longer than {limit} bytes: list in pages, or use an informer");
     TransportError::new(TransportErrorKind::Protocol, detail)
 }
 
@@ -180,13 +180,13 @@ fn of_alert(alert: AlertDescription) -> &'static str {
         | AlertDescription::UnknownCA
         | AlertDescription::AccessDenied
         | AlertDescription::DecryptError
-        | AlertDescription::CertificateRequired => "; the server did not accept the client certificate, or wants one",
+        | AlertDescription::CertificateRequired => "; the server rejected the client certificate, or requires one",
         // In TLS 1.2 some servers also send it for a missing client certificate.
         AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity => {
-            "; the server has no ciphers in common with this client, or wants a client certificate"
+            "; the server shares no cipher with this client, or requires a client certificate"
         }
         AlertDescription::UnrecognisedName => {
-            "; the server knows no such name: set `tls-server-name` to one that it has"
+            "; the server does not serve this name: set `tls-server-name` to one that it serves"
         }
         _ => "",
     }
@@ -197,7 +197,7 @@ fn while_doing(timeout: Timeout) -> &'static str {
         Timeout::Connect => "connecting took too long",
         Timeout::Resolve => "resolving the server's name took too long",
         Timeout::PerWrite | Timeout::SendRequest | Timeout::SendBody => "the server did not read the request",
-        Timeout::RecvResponse => "the answer did not begin",
+        Timeout::RecvResponse => "the response did not begin",
         Timeout::PerRead => "the server sent nothing",
         _ => "the request took too long",
     }

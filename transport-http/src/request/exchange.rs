@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;
 
-/// The stack of a thread, in bytes. A TLS handshake takes up to 48 KiB of it, and 128 KiB without optimisation. Untouched
-/// stack takes no memory.
+/// The stack of a thread, in bytes. A TLS handshake takes up to 48 KiB of it, and 128 KiB without optimisation.
+/// Untouched stack takes no memory.
 const STACK: usize = 256 * 1024;
 
 /// A request whose response is read by its own thread. To end it early, close its [`Connection`].

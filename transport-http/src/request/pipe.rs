@@ -22,8 +22,8 @@ pub(crate) enum Piece {
     End(Result<(), TransportError>),
 }
 
-/// The thread's side. If dropped before [`end`](Self::end), it reports a failure: a thread that panicked leaves no caller
-/// waiting.
+/// The thread's side. If dropped before [`end`](Self::end), it reports a failure: a thread that panicked leaves no
+/// caller waiting.
 #[derive(Debug)]
 pub(crate) struct Sender(Arc<Shared>);
 
@@ -57,7 +57,7 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        self.end(Err(TransportError::new(TransportErrorKind::Other, "the thread that read the answer ended early")));
+        self.end(Err(TransportError::new(TransportErrorKind::Other, "the thread that read the response ended early")));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a server serves: one machine that says what to ask next, and finds kinds by their names.
+//! Discovery: a machine that returns the next request, and finds kinds by their names.
 
 mod answer;
 mod kind;
@@ -17,10 +17,10 @@ use alloc::vec::Vec;
 use answer::{Aggregated, Groups, Listed, MOST_ENTRIES, Named, Resources, Versions, parsed, short};
 use kind::Wanted;
 
-/// Asks for everything in one answer, from servers that can.
+/// The `Accept` header that requests everything in one response, if the server supports it.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-/// The limit of versions that are asked for one by one.
+/// The limit of versions that are requested one by one.
 const MOST_VERSIONS: usize = 4_096;
 
 /// The limit of characters that are kept of an unreadable answer.
@@ -28,9 +28,9 @@ const LONGEST_MESSAGE: usize = 1_024;
 
 /// The kinds that a server serves, found by the names that kubectl takes (client-go `RESTMapper`).
 ///
-/// A caller that names group, version and plural does not need it. Servers since 1.30 answer two requests; older ones
-/// answer one for each version of each group. If a server names more than 50,000 kinds, or more than 4,096 versions one
-/// by one, discovery fails with [`ApiError::Unreadable`].
+/// A caller that names group, version and plural does not need it. Since version 1.30, a server needs two requests; an
+/// older one needs one for each version of each group. If a server names more than 50,000 kinds, or more than 4,096
+/// versions one by one, discovery fails with [`ApiError::Unreadable`].
 ///
 /// ```no_run
 /// # fn of(client: &dyn listwatch_core::api::ApiClient) -> Result<(), listwatch_core::api::ApiError> {
@@ -45,14 +45,14 @@ const LONGEST_MESSAGE: usize = 1_024;
 #[derive(Clone, Debug)]
 pub struct Discovery {
     wanted: VecDeque<String>,
-    /// The paths that a server named, whether or not they were asked for.
+    /// The paths that a server named, requested or not.
     named: BTreeSet<String>,
     kinds: Vec<ApiResource>,
     unavailable: Vec<(String, ApiError)>,
 }
 
 impl Discovery {
-    /// A discovery that has asked for nothing.
+    /// A discovery that has sent no request.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -63,10 +63,10 @@ impl Discovery {
         }
     }
 
-    /// Asks for everything, and blocks until it is known.
+    /// Sends all requests, and blocks until every response is read.
     ///
     /// # Errors
-    /// If `/api` or `/apis` cannot be had, or a limit is passed.
+    /// If `/api` or `/apis` cannot be read, or a limit is exceeded.
     pub fn run(client: &(impl ApiClient + ?Sized)) -> Result<Self, ApiError> {
         let mut discovery = Self::new();
         while let Some(request) = discovery.poll_request() {
@@ -76,7 +76,7 @@ impl Discovery {
         Ok(discovery)
     }
 
-    /// The next request; `None` when everything is known.
+    /// The next request; `None` when every response is read.
     #[must_use]
     pub fn poll_request(&mut self) -> Option<ApiRequest> {
         let mut request = ApiRequest::new(Method::Get, self.wanted.pop_front()?);
@@ -87,7 +87,7 @@ impl Discovery {
     /// Takes an answer. If one group is unavailable, the others are still found.
     ///
     /// # Errors
-    /// If `/api` or `/apis` cannot be had, or a limit is passed.
+    /// If `/api` or `/apis` cannot be read, or a limit is exceeded.
     pub fn handle(&mut self, request: &ApiRequest, response: &ApiResponse) -> Result<(), ApiError> {
         let result = checked(response).and_then(|()| self.read(&request.path, &response.body));
         match result {
@@ -203,7 +203,7 @@ impl Discovery {
     }
 }
 
-/// Cuts an error to what is kept: there may be one for each version, and a server decides its length.
+/// Shortens an error: there may be one for each version, and a server decides its length.
 fn kept(error: ApiError) -> ApiError {
     let cut = |text: &str| text.chars().take(LONGEST_MESSAGE).collect();
     let retry_after = error.retry_after();

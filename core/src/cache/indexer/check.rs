@@ -1,10 +1,10 @@
-//! What holds between any two operations; for tests.
+//! The invariants between any two operations; for tests.
 
 use super::{IndexerIn, all_values};
 use crate::storage::{Keyed, Linked, Mem, Slot};
 
 impl<V: Keyed, M: Mem> IndexerIn<V, M> {
-    /// Panics where the indexes are not what the index functions say of the stored objects.
+    /// Panics if the indexes differ from the values that the index functions emit for the stored objects.
     #[doc(hidden)]
     pub fn check(&self) {
         let postings: usize = self.objects.iter().map(|(slot, _)| self.check_object(slot)).sum();
@@ -37,7 +37,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// Checks the list of a value; returns its length.
     fn check_value(&self, slot: Slot) -> usize {
         let list = &self.postings.values[slot].postings;
-        assert!(!list.is_empty(), "a value that no object has is gone");
+        assert!(!list.is_empty(), "a value without objects is removed");
         let postings = core::iter::successors(list.front(), |slot| self.postings.postings[*slot].next());
         let own = postings.filter(|posting| self.postings.postings[*posting].value == slot);
         assert_eq!(own.count(), list.len(), "in the list of its value");

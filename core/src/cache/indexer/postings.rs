@@ -1,13 +1,13 @@
 //! Which objects have which index values.
 //!
-//! A posting says that one object has one value. It is in the list of its value and in the chain of its object, so a
+//! A posting says that one object has one value. It is in the list of its value and in the chain of its object. So a
 //! query walks the objects of a value, and an update the values of an object.
 
 use crate::storage::sealed::{Gathered, Text};
 use crate::storage::{Keyed, Linked, Links, List, Mem, Slab, Slot, Table};
 use core::hash::{Hash, Hasher};
 
-/// The postings of all indexes, which are told apart by number.
+/// The postings of all indexes, which are distinguished by number.
 pub(super) struct Postings<M: Mem> {
     pub(super) values: Table<Value<M>, M>,
     pub(super) postings: Slab<Posting, M>,
@@ -43,7 +43,7 @@ pub(super) enum OfValue {}
 /// An object with more values than this has them looked up, not compared one by one.
 const FEW: usize = 8;
 
-/// What the update of that number found out about a value.
+/// The finding of the update of that number about a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Untouched,
@@ -63,8 +63,8 @@ impl<M: Mem> Postings<M> {
         Self { values: Table::with_seed(seed), postings: Slab::default(), gathered: M::Gathered::default(), update: 0 }
     }
 
-    /// Gives an object, whose chain begins at `head`, exactly the values that are emitted. What it had already keeps its
-    /// place among the objects of the value.
+    /// Gives an object, whose chain begins at `head`, exactly the values that are emitted. For a value that it had
+    /// already, it keeps its place among the objects.
     pub(super) fn try_update(
         &mut self,
         object: Slot,
@@ -86,8 +86,8 @@ impl<M: Mem> Postings<M> {
         self.try_reconcile(object, head, stale, emit)
     }
 
-    /// Calls the index functions for an object that is to be [added](Self::try_add): they may panic, so this comes before
-    /// anything changes.
+    /// Calls the index functions for an object that is to be [added](Self::try_add): they may panic, so this comes
+    /// before anything changes.
     pub(super) fn gather(&mut self, emit: &impl Emit) {
         self.gathered.gather(emit);
     }
@@ -142,8 +142,8 @@ impl<M: Mem> Postings<M> {
         self.postings.release();
     }
 
-    /// Whether an object of few values is emitted with exactly those, which is the usual update: told by comparing them
-    /// where they are, without a hash and without writing anything.
+    /// Whether an object of few values is emitted with exactly those, which is the usual update. It compares them in
+    /// place, without a hash and without writing.
     fn is_unchanged(&self, head: Option<Slot>, emit: &impl Emit) -> bool {
         let (count, mut met, mut known) = (self.chain(head).take(FEW + 1).count(), 0_u32, true);
         if count <= FEW {
@@ -160,7 +160,7 @@ impl<M: Mem> Postings<M> {
         key.index == index && *key.text == *text
     }
 
-    /// Brings an object to what was [gathered](Self::gather).
+    /// Gives an object the values that were [gathered](Self::gather).
     fn try_reconcile(
         &mut self,
         object: Slot,
@@ -175,7 +175,7 @@ impl<M: Mem> Postings<M> {
         reconciled
     }
 
-    /// Looks first, so that what stays costs nothing more, and what does not fit changes nothing.
+    /// Looks first: a value that stays costs nothing more, and values that do not fit change nothing.
     fn try_emitted(
         &mut self,
         object: Slot,

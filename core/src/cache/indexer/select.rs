@@ -4,8 +4,8 @@ use super::{IndexId, Indexer};
 use crate::object::{LabelSelector, ObjectHandle};
 
 impl<T> Indexer<ObjectHandle<T>> {
-    /// Adds an index by namespace (client-go `MetaNamespaceIndexFunc`), which [`select_in`](Self::select_in) uses from then
-    /// on. A second call returns the id of the first one.
+    /// Adds an index by namespace (client-go `MetaNamespaceIndexFunc`), which [`select_in`](Self::select_in) uses from
+    /// then on. A second call returns the id of the first one.
     pub fn add_namespace_index(&mut self) -> IndexId {
         if let Some(id) = self.by_namespace {
             return id;
@@ -25,8 +25,8 @@ impl<T> Indexer<ObjectHandle<T>> {
     /// The objects of a namespace that a selector matches; the namespace `""` stands for all (client-go
     /// `ListAllByNamespace`).
     ///
-    /// With a [namespace index](Self::add_namespace_index), this visits the objects of the namespace only, in the order of
-    /// [`by_index`](Self::by_index). Without one it visits all, in the order of [`iter`](Self::iter).
+    /// With a [namespace index](Self::add_namespace_index), this visits the objects of the namespace only, in the order
+    /// of [`by_index`](Self::by_index). Without one it visits all, in the order of [`iter`](Self::iter).
     pub fn select_in<'a>(
         &'a self,
         namespace: &'a str,

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 /// Collects metadata in any order and packs it into a [`Meta`].
 ///
-/// `set_…` replaces a value, `add_…` appends to a list. [`build`](Self::build) leaves the builder empty, ready for the next
-/// object; used again, it allocates only what that object keeps.
+/// `set_…` replaces a value, `add_…` appends to a list. [`build`](Self::build) leaves the builder empty for the next
+/// object. A builder that is used again allocates only the result.
 ///
 /// ```
 /// use listwatch_core::object::MetaBuilder;

@@ -13,6 +13,6 @@ pub struct OwnerReference<'a> {
     pub uid: Option<Uid>,
     /// Whether this owner is the managing controller.
     pub controller: bool,
-    /// Whether a foreground deletion of the owner waits until this object is gone.
+    /// Whether a foreground deletion of the owner waits until this object is deleted.
     pub block_owner_deletion: bool,
 }

@@ -1,4 +1,4 @@
-//! The grammar of `labels.Parse`, its oddities included: `in ()` lists the empty value, `a=` asks for it, and `in` and
+//! The grammar of `labels.Parse`, its oddities included: `in ()` lists the empty value, and `a=` requires it. `in` and
 //! `notin` are names where no operator can be.
 
 use super::{ParseSelectorError, Requirement, Test};

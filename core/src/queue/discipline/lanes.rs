@@ -10,12 +10,14 @@ use foldhash::fast::FixedState;
 /// The next key is chosen by these rules:
 ///
 /// 1. Of the priorities that have ready keys, the highest is served. A priority counts as one higher for every
-///    [`aging`](Self::with_aging) keys that were handed out since it was last served or empty. If two count the same, the
-///    lower one goes first. With the default of 16, each 17th key has the next lower priority, if both always have some.
+///    [`aging`](Self::with_aging) keys that were handed out since it was last served or empty. If two count the same,
+///    the lower one goes first. With the default of 16, each 17th key has the next lower priority, if both always have
+///    some.
 /// 2. Within a priority, the [groups](Self::with_groups) that have ready keys take turns, one key a turn. A group that
 ///    had none joins behind the others.
 /// 3. Within a group it is first come, first served. A key that is
-///    [raised](crate::queue::WorkQueueIn::try_add_with_priority) while it is ready joins its new priority as if it came then.
+///    [raised](crate::queue::WorkQueueIn::try_add_with_priority) while it is ready joins its new priority as if it came
+///    then.
 ///
 /// Without groups it is priority alone, and without priorities turns alone; without both it is [`Fifo`](super::Fifo).
 ///
@@ -59,8 +61,8 @@ pub enum Priority {
 }
 
 impl<K> Lanes<K> {
-    /// Raises a priority by one for every `keys` keys of other priorities that were handed out meanwhile. The default is 16;
-    /// zero counts as one.
+    /// Raises a priority by one for every `keys` keys of other priorities that were handed out meanwhile. The default
+    /// is 16; zero counts as one.
     #[must_use]
     pub fn with_aging(mut self, keys: u32) -> Self {
         self.aging = keys.max(1);
@@ -172,7 +174,7 @@ impl<K> Discipline<K> for Lanes<K> {
     }
 }
 
-/// What the record of a key holds.
+/// The lanes' part of a key's record.
 #[derive(Debug, Default)]
 pub struct Mark {
     pub(in crate::queue) priority: Priority,

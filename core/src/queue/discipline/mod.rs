@@ -10,11 +10,11 @@ use super::record::Record;
 use crate::storage::{Mem, PassingTable, Slot};
 use core::hash::Hash;
 
-/// The order in which a queue hands out what is ready: [`Fifo`] or [`Lanes`]. Sealed.
+/// The order in which a queue hands out ready keys: [`Fifo`] or [`Lanes`]. Sealed.
 ///
 /// The counterpart of client-go's `Queue[T]` interface. It is a type, so that a queue pays only for its own discipline.
 pub trait Discipline<K>: sealed::Sealed {
-    /// What a key's record holds for it.
+    /// The discipline's part of a key's record.
     #[doc(hidden)]
     type Mark: Default;
     /// The ready keys.

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 /// The longer of two delays; three limiters are `MaxOf<A, MaxOf<B, C>>`. client-go's `MaxOfRateLimiter`.
 ///
-/// Both limiters are asked each time, so a bucket loses a token even if the other delay is longer.
+/// Both limiters are called each time, so a bucket loses a token even if the other delay is longer.
 ///
 /// ```
 /// use core::time::Duration;
@@ -64,7 +64,7 @@ impl<A: RateLimiter, B: RateLimiter> RateLimiter for MaxOf<A, B> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaxWait<L> {
-    /// The limiter that is asked each time.
+    /// The limiter whose delay is limited.
     pub limiter: L,
     /// The longest delay.
     pub max: Duration,

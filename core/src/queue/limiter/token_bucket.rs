@@ -21,22 +21,22 @@ use core::time::Duration;
 /// Unlike client-go's, the bucket takes no token for an addition that was merged; see [`RateLimiter::give_back`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// Time is counted in units of which one nanosecond has as many as a `period` has tokens; then one token is
-    /// `period` units, and nothing needs a fraction.
+    /// Time is counted in units: a nanosecond has as many as a `period` has tokens. Then one token is `period` units,
+    /// and nothing needs a fraction.
     tokens: u32,
     period: u64,
     burst: u32,
     /// When the bucket is full again, in units.
     full_at: u128,
-    /// What `full_at` was before the last delay.
+    /// The value of `full_at` before the last delay.
     before: u128,
 }
 
 impl TokenBucket {
     /// `tokens` new tokens in each `period`, one after the other, in a bucket that holds `burst` of them and is full.
     ///
-    /// If `period` is zero, every failure has its token at once. If `tokens` is zero, only the first `burst` failures have
-    /// one. A burst of zero counts as one.
+    /// If `period` is zero, every failure has its token at once. If `tokens` is zero, only the first `burst` failures
+    /// have one. A burst of zero counts as one.
     #[must_use]
     pub fn new(tokens: u32, period: Duration, burst: u32) -> Self {
         Self { tokens, period: super::nanos(period), burst: burst.max(1), full_at: 0, before: 0 }

@@ -22,17 +22,18 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// Refuses all further additions and drops the delayed keys: client-go's `ShutDown`.
     ///
     /// Keys that are ready, or were added while a worker had them, are still handed out. The deadline of a
-    /// [drain](Self::shut_down_with_drain) that is under way stays. (client-go's `ShutDown` releases the caller that waits
-    /// in `ShutDownWithDrain`; a caller of this queue waits for [`drained`](Self::drained), and can stop by itself.)
+    /// [drain](Self::shut_down_with_drain) that is under way stays. (client-go's `ShutDown` releases the caller that
+    /// waits in `ShutDownWithDrain`; a caller of this queue waits for [`drained`](Self::drained), and can stop by
+    /// itself.)
     pub fn shut_down(&mut self) {
         self.close(Closing::ShutDown);
     }
 
     /// As [`shut_down`](Self::shut_down), and the keys that are still ready when `grace` is over are dropped too.
     ///
-    /// The deadline is a [`poll_timeout`](Self::poll_timeout), and [`drained`](Self::drained) returns the result. Of two
-    /// drains the earlier deadline counts. client-go's `ShutDownWithDrain` has no deadline, and waits only for keys that
-    /// are with a worker.
+    /// The deadline is a [`poll_timeout`](Self::poll_timeout), and [`drained`](Self::drained) returns the result. Of
+    /// two drains the earlier deadline counts. client-go's `ShutDownWithDrain` has no deadline, and waits only for keys
+    /// that are with a worker.
     ///
     /// ```
     /// use core::time::Duration;
@@ -65,7 +66,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.is_shutting_down() && self.is_empty() && self.running == 0
     }
 
-    /// The keys that were left undone, once the queue [is drained](Self::is_drained) or the drain's deadline has passed.
+    /// The keys that were left undone, once the queue [is drained](Self::is_drained) or the drain's deadline has
+    /// passed.
     #[must_use]
     pub fn drained(&self) -> Option<Drained> {
         let is_over = self.closing == Closing::Over || self.is_drained();
@@ -77,7 +79,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         Added::Closed
     }
 
-    /// Drops what is delayed. No deadline is lost or moved out.
+    /// Drops the delayed keys. No deadline is lost or moved out.
     fn close(&mut self, closing: Closing) {
         self.closing = match (self.closing, closing) {
             (Closing::Over, _) => Closing::Over,
@@ -92,7 +94,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         }
     }
 
-    /// Drops what is ready and what would be again. If a key panics where it is dropped, another call goes on.
+    /// Drops the ready and the deferred keys. If a key panics where it is dropped, another call goes on.
     pub(super) fn drop_ready(&mut self) {
         self.left.ready += core::mem::take(&mut self.deferred);
         let mut at = None;

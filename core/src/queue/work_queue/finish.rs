@@ -1,4 +1,4 @@
-//! What the outcome of a worker does to its key.
+//! The effect of a worker's outcome on its key.
 
 use super::WorkQueueIn;
 use crate::queue::record::{Phase, Then};
@@ -12,12 +12,12 @@ use core::time::Duration;
 const DELAY_WITHOUT_LIMITER: Duration = Duration::from_secs(1);
 
 impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M, D> {
-    /// Takes a job back with its outcome, and answers when its key is handed out next.
+    /// Takes a job back with its outcome, and returns when its key is handed out next.
     ///
-    /// This is what a client-go controller does in `handleErr` and then by `Done`: it forgets the key's failures, or adds
-    /// the key again by way of the rate limiter, and gives it back. A key that was added since is ready again, behind all
-    /// others. The key has its place in the queue, so this does not fail in fixed memory either. It neither hashes nor
-    /// clones the key.
+    /// A client-go controller does this in `handleErr` and then by `Done`. It forgets the key's failures, or adds the
+    /// key again by way of the rate limiter; then it gives the key back. A key that was added since is ready again,
+    /// behind all others. The key has its place in the queue, so this does not fail in fixed memory either. It neither
+    /// hashes nor clones the key.
     ///
     /// If the rate limiter panics, the call panics with it. The job is taken back all the same: the panic is
     /// [counted](crate::queue::QueueStats::panics), no failure is, and the key is retried after a second.
@@ -66,7 +66,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.records.get(job.slot).is_some_and(|record| record.is_run_by(job))
     }
 
-    /// Puts the key where its outcome says; what becomes of it if it is added again.
+    /// Applies the outcome to the key. Returns the result of the addition, if the key is added again.
     fn settle(&mut self, slot: Slot, outcome: Outcome) -> Option<Added> {
         match outcome {
             Outcome::Done => {

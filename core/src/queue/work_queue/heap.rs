@@ -34,8 +34,8 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> 
         never_full(self.try_when(now, key))
     }
 
-    /// Takes back a job that no worker has heard of: its key is ready again, behind all others, unless the time to drain is
-    /// over.
+    /// Takes back a job that no worker has received: its key is ready again, behind all others, unless the time to
+    /// drain is over.
     pub(crate) fn put_back(&mut self, job: Job) {
         if self.closing != Closing::Over {
             self.mark(job.slot);

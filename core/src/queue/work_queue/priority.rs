@@ -1,4 +1,4 @@
-//! What only a queue with lanes has.
+//! Additions with a priority, which only a queue with lanes has.
 
 use super::WorkQueueIn;
 use crate::queue::{Added, Lanes, Priority, RateLimiter};
@@ -9,8 +9,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M, Lanes<K>> {
     /// As [`try_add`](Self::try_add), with a priority: controller-runtime's `AddWithOpts`.
     ///
     /// Of a key that is ready, deferred or delayed the higher priority counts; any other key has the new one from now
-    /// on. Additions without a priority keep the one that the key has, retries too, and a key of which nothing was known
-    /// is [`Priority::Normal`].
+    /// on. Additions without a priority keep the one that the key has, retries too, and a new key is
+    /// [`Priority::Normal`].
     ///
     /// # Errors
     /// A full queue gives back a key that it does not know; nothing changed.

@@ -6,8 +6,8 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// Nothing answers: a probe every four seconds, which costs nobody anything.
 const UNANSWERED: usize = 900;
-/// The server refuses requests, or breaks off what it has begun to answer: client-go makes 190 attempts an hour, each of
-/// as many requests.
+/// The server refuses requests, or breaks off what it has begun to answer: client-go makes 190 attempts an hour, each
+/// of as many requests.
 const REFUSED: usize = 110;
 /// Watches end in good order, or break after ten seconds or more: client-go makes the next one at once.
 const ENDED: usize = 360;

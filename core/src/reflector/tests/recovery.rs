@@ -27,8 +27,8 @@ impl Talk {
         waited
     }
 
-    /// The server does not know the watch's version, and answers the next watch-list at once. Returns when that is asked
-    /// for.
+    /// The server does not know the watch's version, and answers the next watch-list at once. Returns when that is
+    /// asked for.
     fn forgets(&mut self) -> Duration {
         self.head(200);
         let _ = self.says(|id| broken(id, status(410)));
@@ -245,7 +245,8 @@ fn connections_that_were_refused_counted_as_watches_that_were_refused() {
     assert_eq!(talk.reflector.poll_failure().map(|report| report.reaction), Some(Reaction::Rewatch));
 }
 
-/// client-go makes 16 requests an hour then: each stream that ends is followed by one refused watch and by the next stream.
+/// client-go makes 16 requests an hour then: each stream that ends is followed by one refused watch and by the next
+/// stream.
 #[test]
 fn a_server_that_refuses_watches_but_no_watch_lists_was_asked_for_more_than_by_client_go() {
     for seed in 0..50 {

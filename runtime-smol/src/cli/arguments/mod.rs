@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Completions(CompletionsOptions),
 }
 
-/// Why there is no command to run.
+/// The reason for not running a command.
 #[derive(Debug)]
 pub(crate) enum NoCommand {
     /// The arguments ask for this text: the help or the version.

@@ -1,4 +1,4 @@
-//! One module a command; `follow` is what `watch` and `record` share.
+//! One module for each command; `watch` and `record` share `follow`.
 
 mod follow;
 mod record;

@@ -154,7 +154,7 @@ impl<W: Write + Send + 'static> Write for Background<W> {
     }
 }
 
-/// The writer of the thread. It counts what is written.
+/// The writer of the thread. It counts the bytes that are written.
 struct Counted<W> {
     out: W,
     written: Arc<Written>,
@@ -174,8 +174,8 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// The bytes of the next write: whole lines if one ends in time. Standard output writes whole lines at once, and the rest
-/// on its own.
+/// The bytes of the next write: whole lines if one ends in time. Standard output writes whole lines at once, and the
+/// rest on its own.
 fn piece(bytes: &[u8]) -> &[u8] {
     let piece = &bytes[..bytes.len().min(PIECE)];
     let whole_lines = piece.iter().rposition(|byte| *byte == b'\n').map_or(piece.len(), |end| end + 1);

@@ -56,7 +56,7 @@ pub(crate) fn finish() {
 /// Prints panics as messages, because the text of a panic may come from outside.
 pub(crate) fn print_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let message = format!("this is a bug of listwatch, please report it: {panic}");
+        let message = format!("this is a bug in listwatch; please report it: {panic}");
         if with_stderr(|stderr| stderr.print(&line(&message))).is_none() {
             print_blocking(message);
         }
@@ -101,7 +101,7 @@ impl<W: Write + Send + 'static> Lines<W> {
         }
         if self.missed > 0 {
             let missed = std::mem::take(&mut self.missed);
-            self.write(&line(format_args!("{missed} lines are missing here, because standard error was not read")));
+            self.write(&line(format_args!("{missed} lines were dropped here, because standard error was not read")));
         }
         self.write(lines);
     }

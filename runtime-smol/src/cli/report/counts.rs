@@ -32,7 +32,7 @@ pub(crate) struct Counts {
     rewatches: Reasons,
 }
 
-/// How often each reason occurred. Of many reasons, the first ones are told apart, and the others are counted.
+/// How often each reason occurred. The first reasons are counted one by one, and the others together.
 #[derive(Default)]
 struct Reasons {
     counts: BTreeMap<String, u64>,
@@ -90,7 +90,7 @@ impl fmt::Display for Counts {
 }
 
 impl Reasons {
-    /// The number of reasons that are told apart.
+    /// The number of reasons that are counted one by one.
     const MOST: usize = 16;
 
     fn note(&mut self, reason: String) {

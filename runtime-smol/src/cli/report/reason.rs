@@ -16,7 +16,7 @@ pub(crate) fn reason(failed: &FailureReport) -> String {
         Failure::Status(status) | Failure::StreamError(status) => format!("{}{place}", words(status)),
         Failure::Transport(error) => format!("{} {place}", error.kind),
         Failure::Truncated => format!("broken off {place}"),
-        Failure::NotAList => format!("no list {place}"),
+        Failure::NotAList => format!("not a list {place}"),
         Failure::Unfinished => format!("ended early {place}"),
         Failure::VeryShort => format!("ended at once {place}"),
         Failure::RepeatedPage => format!("repeated token {place}"),

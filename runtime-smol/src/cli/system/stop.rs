@@ -9,8 +9,8 @@ use std::time::Duration;
 /// Completes when the end is requested.
 pub(crate) type Stop = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Completes at Ctrl-C, at a signal that asks for the end, or after `duration`. A second signal ends the process at once,
-/// whatever it waits for.
+/// Completes at Ctrl-C, at a signal that asks for the end, or after `duration`. A second signal ends the process at
+/// once, whatever it waits for.
 ///
 /// # Errors
 /// The system reports no signals.

@@ -123,7 +123,7 @@ impl Tree {
             Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
                 Some(node) if node.depth + self.open.len() > MAX_DEPTH => Err(too_deep(line)),
                 Some(node) => self.place(line, node),
-                None => Err((line, "an alias refers to what contains it".to_owned())),
+                None => Err((line, "an alias refers to a node that contains it".to_owned())),
             },
             _ => Ok(()),
         }
@@ -207,7 +207,7 @@ fn key_of(node: &Node) -> Result<Key, Fault> {
     match &node.value {
         Value::Scalar(key, true) if key == "<<" => Ok(Key::Merge),
         Value::Scalar(key, _) => Ok(Key::Name(key.as_str().into())),
-        _ => Err((node.line, "a key that is no text".to_owned())),
+        _ => Err((node.line, "a key is not a string".to_owned())),
     }
 }
 

@@ -43,7 +43,8 @@ fn take<L: RateLimiter, M: Mem>(queue: &mut WorkQueueIn<u32, L, M>, key: u32) ->
     queue.poll_job().unwrap()
 }
 
-/// What is known of key 1 when a worker took it, it was added meanwhile where `is_dirty`, and the work came to `outcome`.
+/// What is known of key 1 when a worker took it, it was added meanwhile where `is_dirty`, and the work came to
+/// `outcome`.
 fn finish<M: Mem>(queue: &mut Queue<M>, is_dirty: bool, outcome: Outcome) -> Finished {
     let job = take(queue, 1);
     if is_dirty {

@@ -170,7 +170,7 @@ mod tests {
         let lines = [
             (InformerStatus::Idle, "not started"),
             (InformerStatus::Stopped, "stopped"),
-            (InformerStatus::Delivering { queued: 12 }, "listed; 12 events wait to be taken"),
+            (InformerStatus::Delivering { queued: 12 }, "listed; 12 events are queued"),
             (
                 InformerStatus::Listing { elapsed: 3 * SECOND, items: 120, synced: false },
                 "listing for 3 s, 120 items so far",
@@ -179,10 +179,10 @@ mod tests {
                 InformerStatus::Streaming { elapsed: 7200 * SECOND, items: 1, synced: true },
                 "streaming the state again for 2 h, 1 items so far",
             ),
-            (synced(version("2453"), false), "synced at version 2453, last heard of 4 s ago"),
+            (synced(version("2453"), false), "synced at version 2453, last update 4 s ago"),
             (
                 synced(version("2440"), true),
-                "synced at version 2440 of 2453, last heard of 4 s ago (a bookmark is overdue)",
+                "synced at version 2440 of 2453, last update 4 s ago (a bookmark is overdue)",
             ),
             (
                 failing(Some(403), Some(42 * SECOND), false),
@@ -201,8 +201,8 @@ mod tests {
     #[test]
     fn before_the_first_connection_it_said_that_it_was_streaming_the_state() {
         let streaming = |items, synced| InformerStatus::Streaming { elapsed: 2 * SECOND, items, synced }.to_string();
-        assert_eq!(streaming(0, false), "waiting for the state for 2 s, nothing has come yet");
-        assert_eq!(streaming(0, true), "waiting for the state again for 2 s, nothing has come yet");
+        assert_eq!(streaming(0, false), "waiting for the state for 2 s, no items yet");
+        assert_eq!(streaming(0, true), "waiting for the state again for 2 s, no items yet");
         assert_eq!(streaming(2, false), "streaming the state for 2 s, 2 items so far");
     }
 

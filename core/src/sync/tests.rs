@@ -54,7 +54,7 @@ fn who_comes_back<L: Lock>() {
         told(&|| number.with(|_| number.with(|_| ()))),
         told(&|| number.read(|_| number.with(|_| ()))),
     ];
-    assert!(inside.iter().all(|told| told.starts_with("a closure came back to the lock")), "{inside:?}");
+    assert!(inside.iter().all(|told| told.starts_with("deadlock: a function that runs under a lock")), "{inside:?}");
     number.with(|number| *number += 1);
     assert_eq!(number.read(|number| *number), 2, "and it is open again");
 }

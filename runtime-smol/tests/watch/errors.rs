@@ -126,7 +126,7 @@ fn a_page_for_people_is_no_list_and_that_is_said() {
     let server = Server::of(move |_| page());
     let run = until_it_complains(&format!("watch v1/pods --no-watch-list --server {}", server.url));
     assert_eq!((run.status, &*run.stdout), (Some(1), ""));
-    assert!(run.stderr.lines().next().unwrap().contains("the answer is no list (in the list)"), "{}", run.stderr);
+    assert!(run.stderr.lines().next().unwrap().contains("the response is not a list (in the list)"), "{}", run.stderr);
 }
 
 #[test]

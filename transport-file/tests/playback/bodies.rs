@@ -5,7 +5,7 @@ use listwatch_transport_file::{CaptureErrorKind as Kind, Chunks, PlaybackConfig}
 
 const PODS: &str = "/api/v1/pods";
 const WATCH: &str = "/api/v1/pods?watch=1";
-const ADVICE: &str = "; mend or delete the line, or skip bad lines";
+const ADVICE: &str = "; correct or delete the line, or skip bad lines";
 
 /// An event in one line.
 fn line(name: &str) -> String {
@@ -156,7 +156,7 @@ fn a_file_that_ends_within_an_event_names_its_last_line_and_where_the_event_begi
         let log = format!("{a}{}", &b[..left]);
         let (played, kind, message) = broken(&log, WATCH, PlaybackConfig::new());
         assert_eq!((played.text(), kind), (a.as_str(), Kind::Garbled));
-        let what = "the file ends within the event that begins in line 7; mend or delete it, or skip bad lines";
+        let what = "the file ends within the event that begins in line 7; correct or delete it, or skip bad lines";
         assert_eq!(message, format!(":{number}: {what}"));
         assert_eq!(skipped(&log, skipping()), (a.clone(), 1));
     }

@@ -97,11 +97,11 @@ fn a_request_that_was_not_recorded_fails_and_is_named_and_counted() {
     let other = json!({ "a": 2 });
     let said = caller.failure(&pods().patch("a", &Patch::Merge(&other))).to_string();
     let expected =
-        format!("failed: unrecorded: PATCH {PODS}/a: there is no such request, with this body, in the recording");
+        format!("failed: unrecorded: PATCH {PODS}/a: the recording has no such request with this body");
     assert_eq!(said, expected);
     assert_eq!(caller.call(&pods().patch("a", &Patch::Merge(&body))), Ok(json!({})));
     let said = caller.failure(&pods().patch("a", &Patch::Merge(&body))).to_string();
-    assert_eq!(said, format!("failed: unrecorded: PATCH {PODS}/a: its only answer was given before"));
+    assert_eq!(said, format!("failed: unrecorded: PATCH {PODS}/a: its only response was used before"));
     assert!(caller.failure(&pods().get("a")).to_string().contains("unrecorded: GET "), "the method counts");
     assert_eq!((playback.summary().unrecorded, playback.summary().calls.answered), (3, 1));
 }
@@ -139,7 +139,7 @@ fn a_list_is_given_to_the_informer_or_to_the_client_and_not_to_both() {
         let mut caller = Caller::new(&playback);
         if informer_first {
             playback.open(RequestId(1), &Request::parse(PODS));
-            assert!(caller.failure(&pods().list()).to_string().contains("its only answer was given before"));
+            assert!(caller.failure(&pods().list()).to_string().contains("its only response was used before"));
         } else {
             assert_eq!(caller.call(&pods().list()).unwrap().items, [json!(1)]);
             playback.open(RequestId(1), &Request::parse(PODS));

@@ -102,7 +102,7 @@ fn a_recording_that_breaks_off_within_its_last_line_is_played_up_to_there() {
 fn a_capture_without_anything_before_its_first_bad_line_does_not_open() {
     let (error, message) = refusal("{\"t\":0,\"id\":1,\n");
     assert_eq!((error.kind(), error.line()), (Kind::Garbled, Some(1)));
-    assert_eq!(message, ":1: the line breaks off at column 14; mend or delete the line, or skip bad lines");
+    assert_eq!(message, ":1: the line breaks off at column 14; correct or delete the line, or skip bad lines");
     let (error, _) = refusal(data(0, 1, "x"));
     assert_eq!((error.kind(), error.line()), (Kind::Order, Some(1)));
     let (error, message) = refusal(text(&[request(0, 1, "/version"), data(0, 1, "x")]));
@@ -126,7 +126,7 @@ fn a_capture_without_lists_and_watches_says_so() {
     for (bytes, others) in [(capture.as_str(), 2), (r#"{"capture":1}"#, 0)] {
         let (error, message) = refusal(bytes);
         assert_eq!((error.kind(), error.line()), (Kind::NothingToPlay, None));
-        let found = format!(": no lists nor watches in here (other requests: {others}, bad lines: 0); ");
+        let found = format!(": the capture has neither lists nor watches (other requests: {others}, bad lines: 0); ");
         assert_eq!(message, found + "record a program that lists or watches");
     }
 }

@@ -171,7 +171,7 @@ fn a_request_that_is_given_up_was_not_told_from_one_that_broke_off() {
     let mut copy = Player::new(&path);
     let given_up = copy.ask(WATCH);
     let Ending::Failed(error) = &given_up.ending else { panic!("{given_up:?}") };
-    assert_eq!(error.to_string(), "timed out: recorded: given up by the client");
+    assert_eq!(error.to_string(), "timed out: recorded: aborted by the client");
     assert_eq!((given_up.text(), given_up.took), ("early", 40_002), "as long as it was waited for");
     assert_eq!(copy.ask(WATCH).text(), "again");
 }
@@ -280,7 +280,7 @@ fn a_file_that_is_there_is_not_written_over() {
     let error = refused(&path);
     assert_eq!(
         error.to_string(),
-        format!("{}: the file is there already; delete it, or give another name", path.display())
+        format!("{}: the file exists already; delete it, or give another name", path.display())
     );
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
     let in_no_folder = refused("/no/such/folder/x.jsonl".as_ref()).to_string();

@@ -118,7 +118,7 @@ fn one_header_without_end_is_cut_short() {
     client.open("/api/v1/pods");
     let error = client.error();
     assert_eq!(error.kind, TransportErrorKind::Protocol);
-    assert_eq!(&*error.detail, "the head of the answer is longer than 16383 bytes");
+    assert_eq!(&*error.detail, "the head of the response is longer than 16383 bytes");
 }
 
 #[test]

@@ -328,7 +328,7 @@ fn a_kubeconfig_that_others_may_write_was_used_without_a_word() {
     assert_eq!(warnings(0o646), writable(0o646));
     let shown = writable(0o646)[0].to_string();
     assert!(
-        shown.contains("config can be changed by other users (mode 0646)") && shown.ends_with("chmod go-w"),
+        shown.contains("config (mode 0646)") && shown.ends_with("chmod go-w"),
         "{shown}"
     );
     // Only root may give a file to any group.

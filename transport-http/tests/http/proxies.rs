@@ -98,8 +98,8 @@ fn a_socks_proxy_resolves_the_name() {
 #[test]
 fn a_socks_proxy_that_refuses_says_why() {
     const REFUSALS: &[(&[&[u8]], &str)] = &[
-        (&[&[5, 0xff]], "it wants a name and a password"),
-        (&[&[5, 0], &[5, 2]], "its rules do not allow it"),
+        (&[&[5, 0xff]], "it requires a name and a password"),
+        (&[&[5, 0], &[5, 2]], "its rules deny the connection"),
         (&[&[5, 0], &[5, 5]], "connection refused"),
         (&[&[5, 0], &[5, 77]], "general failure"),
         (&[&[4, 0]], "the proxy does not speak SOCKS 5"),

@@ -14,16 +14,16 @@ fn the_status_says_what_is_going_on_from_the_start_to_the_stop() {
     assert_eq!(talk.status(), "listing for 1 s, 2 items so far");
     assert_eq!(talk.informer.poll_synced(talk.now), Poll::Pending);
     talk.ends();
-    assert_eq!(talk.status(), "listed; 2 events wait to be taken");
+    assert_eq!(talk.status(), "listed; 2 events are queued");
     let _ = talk.told();
-    assert_eq!(talk.status(), "synced at version 7, last heard of 0 s ago");
+    assert_eq!(talk.status(), "synced at version 7, last update 0 s ago");
     assert_eq!(talk.informer.poll_synced(talk.now), Poll::Ready(Ok(())));
     let _ = talk.asked();
     talk.head(200);
     talk.now = talk.now + 180 * second;
-    assert_eq!(talk.status(), "synced at version 7, last heard of 3 min ago (a bookmark is overdue)");
+    assert_eq!(talk.status(), "synced at version 7, last update 3 min ago (a bookmark is overdue)");
     talk.sends(&event("MODIFIED", &pod("a", "1", 9, "1")));
-    assert_eq!(talk.status(), "synced at version 7 of 9, last heard of 0 s ago");
+    assert_eq!(talk.status(), "synced at version 7 of 9, last update 0 s ago");
     let _ = talk.told();
     talk.breaks();
     assert_eq!(talk.informer.poll_event().map(|event| show(&event)).as_deref(), Some("failed Watch Rewatch"));
@@ -44,7 +44,7 @@ fn the_status_says_what_is_going_on_from_the_start_to_the_stop() {
     talk.sends(&again);
     talk.ends();
     let _ = talk.told();
-    assert_eq!(talk.status(), "synced at version 10, last heard of 0 s ago", "before its watch is answered");
+    assert_eq!(talk.status(), "synced at version 10, last update 0 s ago", "before its watch is answered");
     talk.informer.stop(talk.now);
     assert_eq!(talk.status(), "stopped");
 }

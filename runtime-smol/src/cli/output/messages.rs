@@ -171,7 +171,7 @@ mod tests {
         smol::block_on(lines.out.finish(&Clock::real())).unwrap();
         let read = String::from_utf8(read.lock().unwrap().clone()).unwrap();
         let last =
-            format!("listwatch: {missed} lines are missing here, because standard error was not read\nthe last\n");
+            format!("listwatch: {missed} lines were dropped here, because standard error was not read\nthe last\n");
         assert!(read.ends_with(&last) && read.matches('\n').count() as u64 + missed == 1_002, "{}", read.len());
     }
 

@@ -109,6 +109,6 @@ mod tests {
             "connection refused in the watch: no route to host"
         );
         assert_eq!(detailed(Operation::Watch, TransportErrorKind::Reset.into()), "connection broken in the watch");
-        assert_eq!(detailed(Operation::List, Failure::NotAList), "the answer is no list (in the list)");
+        assert_eq!(detailed(Operation::List, Failure::NotAList), "the response is not a list (in the list)");
     }
 }

@@ -168,9 +168,9 @@ impl fmt::Display for TransportErrorKind {
             Self::Dns => "name not resolved",
             Self::Tls => "TLS failed",
             Self::Protocol => "protocol violated",
-            Self::Credentials => "credentials unavailable or invalid",
+            Self::Credentials => "credentials cannot be used",
             Self::Unsendable => "request cannot be sent",
-            Self::Exhausted => "no resources for a request",
+            Self::Exhausted => "no room for a request",
             Self::Other => "failed",
         })
     }

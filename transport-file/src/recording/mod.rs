@@ -283,7 +283,7 @@ mod tests {
         let Incoming::Failed { error, .. } = answer(&mut recorder, 1) else { panic!("all was recorded") };
         assert!(error.detail.starts_with("full.jsonl: cannot be written"), "{error}");
         assert!(
-            error.detail.ends_with("is kept, and can be played; make room, and record on under another name"),
+            error.detail.ends_with("are kept, and can be played; make room, and record on under another name"),
             "{error}"
         );
         assert_eq!(answer(&mut recorder, 2), Incoming::Failed { id: RequestId(2), error });

@@ -50,7 +50,7 @@ fn everything_before_a_bad_line_is_played_and_then_it_is_named() {
         assert_eq!((cut.status(), cut.text(), &cut.ending), (Some(200), "", &Ending::Over));
         let error = player.playback.error().unwrap();
         assert_eq!((error.kind(), error.line(), error.path()), (kind, Some(7), path.as_path()));
-        let advice = "mend or delete the line, or skip bad lines";
+        let advice = "correct or delete the line, or skip bad lines";
         assert_eq!(error.to_string(), format!("{}:7: {what}; {advice}", path.display()));
     }
 }

@@ -302,7 +302,7 @@ fn refused(path: &Path) -> CaptureError {
 fn a_recording_does_not_follow_a_link() {
     let path = no_file("link.jsonl");
     std::os::unix::fs::symlink("elsewhere", &path).unwrap();
-    assert!(refused(&path).to_string().contains("there already"));
+    assert!(refused(&path).to_string().contains("exists already"));
 }
 
 #[test]

@@ -268,11 +268,11 @@ fn a_server_of_tls_1_1_was_said_to_refuse_the_client_certificate() {
     for (answer, expected, not) in [
         (alert(70), "neither TLS 1.2 nor TLS 1.3", "certificate"),
         (old_hello(), "neither TLS 1.2 nor TLS 1.3", "certificate"),
-        (alert(40), "no ciphers in common with this client, or wants a client certificate", "TLS 1."),
+        (alert(40), "shares no cipher with this client, or requires a client certificate", "TLS 1."),
         (alert(112), "`tls-server-name`", "certificate"),
         (alert(80), "InternalError", "; "),
-        (alert(42), "did not accept the client certificate", "TLS 1."),
-        (alert(116), "did not accept the client certificate, or wants one", "TLS 1."),
+        (alert(42), "rejected the client certificate", "TLS 1."),
+        (alert(116), "rejected the client certificate, or requires one", "TLS 1."),
     ] {
         let server = Server::raw(move |mut connection| {
             drop(connection.read(&mut [0; 4096]));

@@ -51,7 +51,7 @@ fn a_file_with_nothing_to_play_is_named() {
     let yaml = "apiVersion: v1\nitems: []\n";
     for (content, says) in [
         ("", "empty"),
-        (version_only, "no lists nor watches"),
+        (version_only, "neither lists nor watches"),
         (&*unknown_version, "version 2"),
         (yaml, "no JSON"),
         (r#"{"kind":"Pod","metadata":{"name":"a"}}"#, "single object"),

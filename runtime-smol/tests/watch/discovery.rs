@@ -139,7 +139,7 @@ fn a_server_that_does_not_say_what_it_has_is_told_with_a_way_around() {
     for (url, says) in [
         (&refusing.url, "User me cannot get path"),
         (&unknown.url, "Unauthorized"),
-        (&page.url, "the answer cannot be read"),
+        (&page.url, "the response cannot be decoded"),
         (&Server::nowhere().replace("http:", "ftp:"), "address"),
     ] {
         let run = listwatch(&format!("watch pods --server {url} --for 2m"));

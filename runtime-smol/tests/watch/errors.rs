@@ -134,7 +134,7 @@ fn a_recording_never_takes_the_place_of_a_file_and_makes_no_folder() {
     let nowhere = Server::nowhere();
     let existing = Scratch::new("precious");
     let in_no_folder = existing.as_ref().with_file_name("none").join("x.jsonl");
-    for (path, says) in [(existing.as_ref(), "is there already"), (&in_no_folder, "; make it first")] {
+    for (path, says) in [(existing.as_ref(), "exists already"), (&in_no_folder, "; make it first")] {
         let path = path.to_str().unwrap();
         let run = listwatch(&format!("record v1/pods -o {path} --server {nowhere}"));
         assert_refused(&run, &[path, says]);

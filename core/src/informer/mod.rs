@@ -82,9 +82,13 @@ pub struct InformerIn<D: Decode, C = Indexer<<D as Decode>::Object>> {
     progress: Progress,
     /// The response has ended, but its bytes have not all been decoded.
     closing: Option<Result<(), TransportError>>,
+    /// The decoder has not returned `None` since the last input: back-pressure or a panic came between.
+    unread: bool,
     /// Back-pressure applied since the last `now`. The next input restarts the deadlines for silence.
     blocked: bool,
     undecodable: Option<DecodeError<KeyOf<D>>>,
+    /// The next event, held while the decoder reads on: a panic of the decoder does not lose it.
+    taken: Option<EventOf<D::Object>>,
     told_synced: bool,
     now: Instant,
 }
@@ -189,8 +193,10 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             queue_bytes: config.queue_bytes.max(1),
             progress: Progress::default(),
             closing: None,
+            unread: false,
             blocked: false,
             undecodable: None,
+            taken: None,
             told_synced: false,
             now: Instant::ZERO,
         }
@@ -214,8 +220,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     /// Aborts the open request. [`poll_event`](Self::poll_event) still returns the queued events; the cache stays.
     pub fn stop(&mut self, now: Instant) {
         self.steer(now, Input::Stop);
-        self.reading = false;
-        self.closing = None;
+        self.forget_response();
     }
 
     /// Room for the bytes that come next. [`Incoming::Data`] says how many of them the transport has written to its
@@ -246,6 +251,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             Incoming::Failed { id, error } => self.on_closed(id, Err(error)),
             Incoming::Idle { .. } => {}
         }
+        self.unread = true;
         self.advance(now);
     }
 
@@ -254,14 +260,21 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
         self.listen(now);
+        if self.unread {
+            self.advance(now);
+        }
         if self.poll_timeout().is_some_and(|due| due <= now) {
             self.steer(now, Input::Timeout);
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due. No deadline runs under back-pressure.
+    /// When [`handle_timeout`](Self::handle_timeout) is due. No deadline runs under back-pressure. After a panic of the
+    /// decoder it is due at once, to decode the rest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
+        if self.unread && self.wants_input() {
+            return Some(self.now);
+        }
         self.reflector.poll_timeout().filter(|_| self.wants_input() && self.closing.is_none())
     }
 
@@ -276,19 +289,23 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     ///
     /// A failure, or an object that could not be decoded, comes before the queued changes.
     ///
-    /// If an index function panics, its change stays the next one, and the cache is as before.
+    /// If an index function panics, its change stays the next one, and the cache is as before. If the decoder panics,
+    /// the next call returns the event that this call had taken.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<EventOf<D::Object>> {
+        if let Some(event) = self.taken.take() {
+            return Some(event);
+        }
         loop {
             if let Some(event) = self.notice() {
                 return Some(event);
             }
-            let known = self.apply()?;
-            let event = told(self.fifo.pop()?, known);
-            self.note_taken();
+            if !self.take_next() && !self.unread {
+                return None;
+            }
             self.advance(self.now);
-            if event.is_some() {
-                return event;
+            if let Some(event) = self.taken.take() {
+                return Some(event);
             }
         }
     }
@@ -335,19 +352,30 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.fifo.len()
     }
 
-    /// The next event that is not about a change.
+    /// The next event that is not about an object.
     fn notice(&mut self) -> Option<EventOf<D::Object>> {
         // An undecodable object applies back-pressure, so a failure is older than it.
         if let Some(failed) = self.reflector.poll_failure() {
             return Some(EventOf::Failed(failed));
         }
-        if let Some(undecodable) = self.undecodable.take() {
-            self.advance(self.now);
-            return Some(EventOf::Undecodable(undecodable));
+        if self.undecodable.is_some() {
+            return None;
         }
         let synced = !self.told_synced && self.fifo.has_synced();
         self.told_synced |= synced;
         synced.then_some(EventOf::Synced)
+    }
+
+    /// Takes the undecodable object or the next delta, and its event if it has one. Returns whether there was either.
+    fn take_next(&mut self) -> bool {
+        if let Some(undecodable) = self.undecodable.take() {
+            self.taken = Some(EventOf::Undecodable(undecodable));
+            return true;
+        }
+        let Some(known) = self.apply() else { return false };
+        self.taken = self.fifo.pop().and_then(|popped| told(popped, known));
+        self.note_taken();
+        true
     }
 
     /// The handle that is held already, if the object has not changed. So a relist costs memory only for changes.
@@ -374,6 +402,7 @@ impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, C> fmt::Debug for InformerIn<D, 
             .field("fifo", &self.fifo)
             .field("progress", &self.progress)
             .field("closing", &self.closing)
+            .field("unread", &self.unread)
             .field("undecodable", &self.undecodable)
             .field("now", &self.now)
             .finish_non_exhaustive()

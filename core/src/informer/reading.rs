@@ -42,13 +42,15 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     fn read_on(&mut self) {
         while self.wants_input() {
             let part = if self.reading { self.decoder.next_part() } else { None };
-            let is_last = part.is_none();
             match part {
                 Some(part) => self.on_part(part),
-                None => self.on_all_read(),
+                None => {
+                    self.on_all_read();
+                    self.unread = false;
+                }
             }
             self.note_received();
-            if is_last {
+            if !self.unread {
                 return;
             }
         }
@@ -136,17 +138,26 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
+    /// Reads no more of the response.
+    pub(super) fn forget_response(&mut self) {
+        (self.reading, self.unread) = (false, false);
+        self.closing = None;
+    }
+
     /// Gives up an unusable response.
     fn on_broken(&mut self, failure: Failure) {
-        self.reading = false;
-        self.closing = None;
+        self.forget_response();
         self.answer(self.now, self.id, Response::Broken(failure));
     }
 
     fn on_all_read(&mut self) {
+        if self.closing.is_none() {
+            return;
+        }
+        // If `finish` panics, the end stays noted, so the request ends as one without an answer.
+        let ending = core::mem::take(&mut self.reading).then(|| self.decoder.finish());
         let Some(result) = self.closing.take() else { return };
         let closed = result.map_err(Failure::Transport);
-        let ending = core::mem::take(&mut self.reading).then(|| self.decoder.finish());
         let answer = match ending {
             // A list with all its brackets is complete, however the connection ended.
             Some(Ending::List { resource_version, continue_token }) => {

@@ -85,3 +85,58 @@ fn a_change_whose_decoding_panicked_was_lost() {
     let asked = talk.asked();
     assert!(!asked.contains("watch=1"), "after a change that is lost it lists again: {asked}");
 }
+
+impl Talk {
+    /// Takes every event; the caller catches each panic and polls again.
+    fn told_despite_panics(&mut self) -> Vec<String> {
+        let mut told = Vec::new();
+        loop {
+            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.informer.poll_event())) {
+                Ok(Some(event)) => told.push(show(&event)),
+                Ok(None) => return told,
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn after_a_second_panic_of_a_deserialize_the_informer_hung_for_ever() {
+    let mut talk = talk(|_| ());
+    let _ = talk.asked();
+    talk.head(200);
+    sends_a_panic(&mut talk, &list(9, &[pod("a", "1", 1, "0"), pod("b", "2", 2, PANICS), pod("c", "3", 3, PANICS)]));
+    talk.ends();
+    assert_eq!(talk.told_despite_panics(), ["undecodable None", "undecodable None", "initial a@1", "synced"]);
+    assert!(talk.asked().contains("watch=1"));
+}
+
+#[test]
+fn after_a_panic_the_rest_of_a_chunk_stayed_unread_until_the_next_input() {
+    let chunk = event("MODIFIED", &pod("a", "1", 2, PANICS)) + &event("MODIFIED", &pod("a", "1", 3, "0"));
+    let mut polled = talk(|_| ()).watching(&[pod("a", "1", 1, "0")]);
+    sends_a_panic(&mut polled, &chunk);
+    assert_eq!(polled.informer.poll_timeout(), Some(polled.now), "the next poll is due now");
+    let told = polled.told();
+    assert_eq!(told[0], "undecodable None");
+    let mut timed = talk(|_| ()).watching(&[pod("a", "1", 1, "0")]);
+    sends_a_panic(&mut timed, &chunk);
+    timed.informer.handle_timeout(timed.now);
+    assert!(!timed.informer.wants_input(), "the panic is to be taken first");
+    assert_ne!(timed.informer.poll_timeout(), Some(timed.now));
+    assert_eq!(timed.told(), told);
+}
+
+#[test]
+fn an_event_was_lost_where_the_decoding_of_the_next_one_panicked() {
+    let mut talk = talk(|config| config.queue_limit = 1).watching(&[]);
+    talk.sends(&(event("ADDED", &pod("a", "1", 2, "0")) + &event("ADDED", &pod("b", "2", 3, PANICS))));
+    assert_eq!(talk.told_despite_panics()[0], "added a@2");
+}
+
+#[test]
+fn an_undecodable_object_was_not_told_where_the_decoding_of_the_next_one_panicked() {
+    let mut talk = talk(|_| ()).watching(&[]);
+    talk.sends(&(event("ADDED", &pod("a", "1", 2, "\"two\"")) + &event("ADDED", &pod("b", "2", 3, PANICS))));
+    assert_eq!(talk.told_despite_panics()[0], r#"undecodable Some("a")"#);
+}

@@ -75,6 +75,8 @@ pub struct EventsIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
     waits_outside: bool,
     /// Held while the transport is pending.
     outside: Option<Outside>,
+    /// The event that was polled, held while wakers are called: a panic of one does not lose it.
+    polled: Option<EventOf<D::Object>>,
     until: fn(&DriverIn<D, L, C>) -> bool,
 }
 
@@ -93,7 +95,8 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
         driver.informer_mut().start(clock.now());
         let tracker = SyncTracker::new(clock.now());
         let (budget, waits_outside, outside) = (Budget::new(), false, None);
-        Self { driver, clock, tracker, sleep: None, budget, waits_outside, outside, until: |_| false }
+        let polled = None;
+        Self { driver, clock, tracker, sleep: None, budget, waits_outside, outside, polled, until: |_| false }
     }
 
     /// Holds a [`Clock::outside`] while the transport is pending. Use it for a transport to a real server under a
@@ -175,6 +178,16 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
         Synced::new(self.tracker.subscribe(), self.clock.clone())
     }
 
+    /// Updates the tracker with the event that was polled.
+    fn track(&self) {
+        if let Some(EventOf::Failed(report)) = &self.polled {
+            self.tracker.note_failure(&report.failure);
+        }
+        if matches!(self.polled, Some(EventOf::Synced | EventOf::Failed(_))) {
+            self.announce();
+        }
+    }
+
     /// Updates the tracker, until the first state is there.
     fn announce(&self) {
         if !self.tracker.has_synced() {
@@ -231,16 +244,15 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> Stream for EventsIn<D, L,
         if this.budget.poll_spend(cx).is_pending() {
             return Poll::Pending;
         }
+        if let Some(event) = this.polled.take() {
+            return Poll::Ready(Some(event));
+        }
         let polled = this.driver.poll(this.clock.now(), cx);
         this.hold_outside();
         if let Poll::Ready(event) = polled {
-            if let EventOf::Failed(report) = &event {
-                this.tracker.note_failure(&report.failure);
-            }
-            if matches!(event, EventOf::Synced | EventOf::Failed(_)) {
-                this.announce();
-            }
-            return Poll::Ready(Some(event));
+            this.polled = Some(event);
+            this.track();
+            return Poll::Ready(this.polled.take());
         }
         this.announce();
         if (this.until)(&this.driver) {

@@ -16,6 +16,9 @@ use core::task::{Context, Poll};
 /// [subscribes](Self::subscribe) and awaits. A subscriber is woken by the first state, by a failure that needs manual
 /// intervention, and by the drop of the tracker. The tracker keeps one waker for each subscriber.
 ///
+/// Wakers are called after the lock is released. If a subscriber's waker panics, the other subscribers are woken, and the
+/// call panics. If another waker panics too, a second panic begins while the first one unwinds, which ends the process.
+///
 /// The tracker reads no clock and names no executor. A runtime adds the deadline: [`Synced::not_synced`] is its error.
 ///
 /// ```

@@ -297,3 +297,30 @@ fn a_transport_that_asked_to_be_read_again_at_once_kept_the_thread() {
     let left = events.driver().transport().0;
     assert!(left > 9_000, "{left} of 10000 reads are left when the others get their turn");
 }
+
+/// A subscriber's waker that panics.
+struct Panics;
+
+impl std::task::Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("on purpose");
+    }
+}
+
+#[test]
+fn the_event_synced_was_lost_where_a_subscribers_waker_panicked() {
+    let clock = Clock::simulated();
+    let mut config = InformerConfig::default();
+    config.reflector.watch_list = false;
+    let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), config);
+    let server = Answers(200, Vec::new(), r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#);
+    let mut events = Events::start(Driver::new(informer, server), clock.clone());
+    let mut synced = pin!(events.synced());
+    assert!(synced.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::new(Panics)))).is_pending());
+    let mut poll = || {
+        let poll = || pin!(events.next()).poll(&mut Context::from_waker(Waker::noop()));
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(poll))
+    };
+    assert!(poll().is_err(), "the waker panics");
+    assert_eq!(poll().ok(), Some(Poll::Ready(Some(Event::Synced))));
+}

@@ -52,12 +52,11 @@ struct Lines {
     status: u16,
     /// The version in the last line of a list.
     end: Option<[u8; 3]>,
-    part_len: usize,
 }
 
 impl Default for Lines {
     fn default() -> Self {
-        Self { room: [0; 64], unread: 0..0, query: Query::List, status: 0, end: None, part_len: 0 }
+        Self { room: [0; 64], unread: 0..0, query: Query::List, status: 0, end: None }
     }
 }
 
@@ -85,16 +84,11 @@ impl Decode for Lines {
             let len = unread.iter().position(|byte| *byte == b'\n')?;
             let line = String::from_utf8_lossy(&unread[..len]).into_owned();
             self.unread.start += len + 1;
-            self.part_len = len;
             match line.strip_prefix("end ").and_then(version) {
                 Some(version) => self.end = Some(version),
                 None => return Some(part(&line)),
             }
         }
-    }
-
-    fn part_len(&self) -> usize {
-        self.part_len
     }
 
     fn finish(&mut self) -> Ending<'_> {

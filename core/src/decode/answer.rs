@@ -40,13 +40,12 @@ pub trait Decode {
 
     /// The next part of the answer; `None` where it needs more bytes.
     ///
+    /// It must return `None` in the end: the informer calls it until then, without a limit on the number of calls. One
+    /// [`poll_event`](crate::informer::InformerIn::poll_event) may skip any number of bookmarks.
+    ///
     /// If it panics, for example in a `Deserialize` of the caller's, the informer may be used again. The part that
     /// panicked must not be read again: it is reported as [`Part::Undecodable`], because the object may exist.
     fn next_part(&mut self) -> Option<Part<Self::Object>>;
-
-    /// The length of the part that was returned last, in bytes as received. It counts against
-    /// [`InformerConfig::max_list_bytes`](crate::InformerConfig::max_list_bytes).
-    fn part_len(&self) -> usize;
 
     /// Ends the answer, whose bytes have all been taken and read.
     fn finish(&mut self) -> Ending<'_>;

@@ -26,8 +26,6 @@ pub struct Json<T> {
     frame_limit: usize,
     body: Body,
     list: ListMeta,
-    /// The length of the part that was returned last.
-    part_len: usize,
     /// A frame is with the caller's type. If this is true at the next call, the type panicked and the frame is gone.
     decoding: bool,
     target: PhantomData<fn() -> T>,
@@ -57,7 +55,6 @@ impl<T> Json<T> {
             frame_limit: options.frame_limit,
             body: Body::None,
             list: ListMeta::default(),
-            part_len: 0,
             decoding: false,
             target: PhantomData,
         }
@@ -122,10 +119,6 @@ impl<T: DeserializeOwned> Decode for Json<T> {
                 self.buffer.consume(self.framer.reclaim());
                 return None;
             };
-            self.part_len = match frame {
-                Frame::Item(frame) | Frame::Value(frame) => frame.len(),
-                _ => 0,
-            };
             match frame {
                 Frame::Item(item) => {
                     self.decoding = true;
@@ -145,10 +138,6 @@ impl<T: DeserializeOwned> Decode for Json<T> {
                 Frame::TooLong => return Some(unreadable(self.too_long())),
             }
         }
-    }
-
-    fn part_len(&self) -> usize {
-        self.part_len
     }
 
     fn finish(&mut self) -> Ending<'_> {

@@ -112,9 +112,9 @@ pub struct InformerConfig {
     /// How many deltas may be queued before back-pressure applies: 10,000 by default. A list may have more items, as
     /// far as [`max_list_bytes`](Self::max_list_bytes) allows.
     pub queue_limit: usize,
-    /// How many bytes a list, or the initial events of a watch-list, may have before it is rejected as too large. Each
-    /// item counts with its JSON and 512 bytes for its bookkeeping. The cache keeps its state then, and no deletion is
-    /// inferred. The default of 2 GiB is etcd's default quota for all data of a cluster.
+    /// How many bytes a list, or the initial events of a watch-list, may have before it is rejected as too large. All
+    /// bytes received count, and 512 bytes for the bookkeeping of each item. The cache keeps its state then, and no
+    /// deletion is inferred. The default of 2 GiB is etcd's default quota for all data of a cluster.
     pub max_list_bytes: usize,
     /// How many bytes the objects of queued deltas may take before back-pressure applies: 64 MiB by default. The JSON
     /// that they were decoded from counts ([`Meta::json_len`](crate::Meta::json_len)). The last object may
@@ -246,6 +246,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
                     self.decoder.take(len);
                 }
                 self.answer(now, id, Response::Data(len));
+                self.note_list_bytes(id, len);
             }
             Incoming::End { id } => self.on_closed(id, Ok(())),
             Incoming::Failed { id, error } => self.on_closed(id, Err(error)),

@@ -13,7 +13,7 @@ use core::task::Poll;
 pub(super) struct Progress {
     /// The number of staged items.
     pub(super) staged: usize,
-    /// Their bytes, as far as they count against `max_list_bytes`.
+    /// The bytes of the list that count against `max_list_bytes`.
     pub(super) staged_bytes: usize,
     applied: Option<Arc<str>>,
     /// The versions received since, oldest first.
@@ -29,6 +29,10 @@ struct Received {
 }
 
 impl Progress {
+    pub(super) fn count_bytes(&mut self, bytes: usize) {
+        self.staged_bytes = self.staged_bytes.saturating_add(bytes);
+    }
+
     fn receive(&mut self, arrival: u64, version: Option<&Arc<str>>) {
         let newest = self.received.back().map_or(&self.applied, |newest| &newest.version);
         if newest.as_ref() == version {

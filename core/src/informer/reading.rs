@@ -3,13 +3,13 @@
 use super::{InformerIn, KeyOf};
 use crate::cache::Cache;
 use crate::decode::{Decode, DecodeError, Ending, EventType, Part, Versioned};
-use crate::reflector::{Failure, Input, Response, Step};
+use crate::reflector::{Failure, Input, Phase, Response, Step};
 use crate::request::RequestId;
 use crate::storage::Keyed;
 use crate::time::Instant;
 use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
 
-/// How many bytes a staged object counts besides its own: its metadata and its records in queue and cache.
+/// How many bytes a staged object counts besides those received: its metadata and its records in queue and cache.
 const BESIDE: usize = 512;
 
 impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
@@ -41,13 +41,13 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
 
     fn read_on(&mut self) {
         while self.wants_input() {
-            let part = if self.reading { self.decoder.next_part() } else { None };
-            match part {
-                Some(part) => self.on_part(part),
-                None => {
-                    self.on_all_read();
-                    self.unread = false;
-                }
+            if self.reading && self.progress.staged_bytes > self.max_list_bytes {
+                self.on_broken(Failure::TooLarge { limit: self.max_list_bytes });
+            } else if let Some(part) = self.reading.then(|| self.decoder.next_part()).flatten() {
+                self.on_part(part);
+            } else {
+                self.on_all_read();
+                self.unread = false;
             }
             self.note_received();
             if !self.unread {
@@ -100,13 +100,15 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    /// Rejects a list that is larger than the limit.
     fn note_staged(&mut self) {
-        let progress = &mut self.progress;
-        progress.staged += 1;
-        progress.staged_bytes = progress.staged_bytes.saturating_add(self.decoder.part_len()).saturating_add(BESIDE);
-        if progress.staged_bytes > self.max_list_bytes {
-            self.on_broken(Failure::TooLarge { limit: self.max_list_bytes });
+        self.progress.staged += 1;
+        self.progress.count_bytes(BESIDE);
+    }
+
+    /// Counts the bytes of a list as received. White space and skipped items count too, so that every list ends.
+    pub(super) fn note_list_bytes(&mut self, id: RequestId, len: usize) {
+        if self.reading && id == self.id && self.reflector.phase() == Phase::Listing {
+            self.progress.count_bytes(len);
         }
     }
 

@@ -131,6 +131,28 @@ fn an_endless_list_of_undecodable_items_is_given_up() {
     assert!((100..200).contains(&staged), "{staged} items");
 }
 
+/// White space, and an item over the limit of a frame, belong to no item that is staged.
+#[test]
+fn a_list_of_endless_white_space_never_ended() {
+    for watch_list in [false, true] {
+        for (begins, goes_on) in [("", "\n"), ("{\"items\":[", " "), ("{\"items\":[\"", "x")] {
+            let mut talk = talk(|config| {
+                config.max_list_bytes = 10_000;
+                config.decode.frame_limit = 100;
+                config.reflector.watch_list = watch_list;
+            });
+            let _ = talk.asked();
+            talk.head(200);
+            talk.sends(begins);
+            let is_given_up = (0..20).any(|_| {
+                talk.sends(&goes_on.repeat(1000));
+                talk.told().iter().any(|told| told.starts_with("failed"))
+            });
+            assert!(is_given_up, "{goes_on:?} without an end, with watch_list: {watch_list}");
+        }
+    }
+}
+
 #[test]
 fn a_queue_of_no_length_holds_one() {
     let mut talk = talk(|config| config.queue_limit = 0).watching(&[]);

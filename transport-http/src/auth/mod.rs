@@ -1,6 +1,7 @@
 //! Credentials: from settings, files and exec plugins, and out of responses that echo them.
 
 mod exec;
+mod json;
 mod process;
 mod redactor;
 mod run;

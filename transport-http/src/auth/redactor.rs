@@ -1,5 +1,6 @@
 //! Removal of credentials from responses: a server, a proxy or an error page may echo the headers of a request.
 
+use super::json::Unit;
 use crate::secret::Secret;
 use listwatch_core::text::Printable;
 use listwatch_core::transport::{ResponseHead, TransportError};
@@ -13,7 +14,8 @@ const MIN_LEN: usize = 4;
 /// So many leading bytes of a credential count as the whole, because an echo may be truncated.
 const PREFIX: usize = 16;
 
-/// Replaces a request's credentials in its response, both as they were sent and percent-encoded.
+/// Replaces a request's credentials in its response: as they were sent, percent-encoded, and with characters that JSON
+/// escapes.
 pub(crate) struct Redactor(Vec<Secret>);
 
 impl Redactor {
@@ -64,13 +66,38 @@ impl Redactor {
     fn beginning(&self, bytes: &[u8]) -> (Option<usize>, bool) {
         let (mut found, mut may_go_on) = (None, false);
         for secret in self.0.iter().map(Secret::reveal) {
-            let common = bytes.iter().zip(secret).take_while(|(byte, other)| byte == other).count();
-            if common == secret.len() || common >= PREFIX {
-                found = found.max(Some(common));
+            for unit in [Unit::plain, Unit::of_json] {
+                let common = Common::of(bytes, secret, unit);
+                if common.secret == secret.len() || common.secret >= PREFIX {
+                    found = found.max(Some(common.text));
+                }
+                may_go_on |= common.text == bytes.len() && common.secret < secret.len();
             }
-            may_go_on |= common == bytes.len() && common < secret.len();
         }
         (found, may_go_on)
+    }
+}
+
+/// The bytes with which a text and a credential begin alike.
+struct Common {
+    text: usize,
+    secret: usize,
+}
+
+impl Common {
+    /// Compares them, with `unit` to decode the text. An escape in which the text ends counts as alike.
+    fn of(text: &[u8], secret: &[u8], unit: fn(&[u8]) -> Unit) -> Self {
+        let mut common = Self { text: 0, secret: 0 };
+        while common.secret < secret.len() {
+            match unit(&text[common.text..]) {
+                Unit::Whole { utf8, len, written } if secret[common.secret..].starts_with(&utf8[..len]) => {
+                    common = Self { text: common.text + written, secret: common.secret + len };
+                }
+                Unit::Cut => return Self { text: text.len(), ..common },
+                Unit::Whole { .. } | Unit::Invalid => break,
+            }
+        }
+        common
     }
 }
 
@@ -114,8 +141,12 @@ mod tests {
 
     /// The text after it passed in pieces of this length.
     fn through(text: &str, len: usize) -> String {
+        through_of(&["hunter2+the/token=", "hunter2", "abc"], text, len)
+    }
+
+    fn through_of(secrets: &[&str], text: &str, len: usize) -> String {
         let head = ResponseHead { status: 401, ..ResponseHead::default() };
-        let mut body = redactor().of_answer(&head).unwrap();
+        let mut body = Redactor::new(secrets.iter().copied().map(Secret::new)).of_answer(&head).unwrap();
         let pieces = text.as_bytes().chunks(len).chain([&[][..]]).map(<[u8]>::to_vec);
         let passed = pieces.flat_map(|mut piece| {
             body.pass(&mut piece);
@@ -139,6 +170,76 @@ mod tests {
             for len in 1..=text.len().max(1) {
                 assert_eq!(through(text, len), expected, "in pieces of {len}");
             }
+        }
+    }
+
+    /// The text with its characters as JSON escapes, by `is_escaped`.
+    fn json(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
+        let escaped = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+        text.chars().map(|c| if is_escaped(c) { escaped(c) } else { String::from(c) }).collect()
+    }
+
+    /// Go's `encoding/json` writes `&`, `<` and `>` so.
+    #[test]
+    fn a_password_that_go_escaped_in_json_was_shown() {
+        let body = json("{no Pa&ssword<1>}", |c| "&<>".contains(c));
+        assert!(body.contains(r"Pa\u0026ssword\u003c1\u003e"));
+        for len in 1..=body.len() {
+            assert_eq!(through_of(&["Pa&ssword<1>"], &body, len), "{no [redacted]}", "in pieces of {len}");
+        }
+    }
+
+    #[test]
+    fn a_credential_of_which_json_escaped_every_character_was_shown() {
+        for secret in ["hunter2+the/token=", "p\u{e4}ss\u{1f642}wort", r#"a\b"c/d\\"#, "\u{8}\u{c}\n\r\t"] {
+            let lower = json(secret, |_| true);
+            for escaped in [lower.to_uppercase().replace("\\U", "\\u"), lower] {
+                for len in [1, 2, 5, 7, 1000] {
+                    let text = format!("{{\"message\":\"{escaped}!\"}}");
+                    let expected = "{\"message\":\"[redacted]!\"}";
+                    assert_eq!(through_of(&[secret], &text, len), expected, "{text} in pieces of {len}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_credential_in_which_json_escaped_some_characters_was_shown() {
+        for (secret, text) in [
+            ("hunter2+the/token=", r"hunter2+the\/token="),
+            ("hunter2+the/token=", r"hunter2%2Bthe%2\u0046token%3D"),
+            ("hunter2+the/token=", r"hunt\u0065r2\u002Bthe\/toke"),
+            (r#"a"b\c/d"#, r#"a\"b\\c\/d"#),
+            (r#"a"b\c/d"#, r#"a"b\c/d"#),
+            (r"a\\b", r"a\\b"),
+            (r"a\\b", r"a\\\\b"),
+            ("a\tb\nc\u{8}", r"a\tb\nc\b"),
+            ("one\u{1f642}two", r"one\ud83d\uDE42two"),
+        ] {
+            for len in 1..=text.len() {
+                assert_eq!(through_of(&[secret], text, len), "[redacted]", "{text} in pieces of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_escape_that_is_no_credential_stays() {
+        for text in [r"\u0068unter1", r"\", r"\u", r"\u00", r"\uzzzz \x \u0", r"\ud83d\u0041 \ude42 \ud83d", r"hunter\"]
+        {
+            for len in 1..=text.len() {
+                assert_eq!(through(text, len), text, "in pieces of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn escapes_are_held_no_longer_than_they_may_be_a_credential() {
+        /// The longest credential, `hunter2%2Bthe%2Ftoken%3D`, in escapes of six bytes, and one of a surrogate pair.
+        const LONGEST: usize = 24 * 6 + 12;
+        let mut body = BodyRedactor { redactor: redactor(), held: Vec::new() };
+        for _ in 0..10_000 {
+            body.pass(&mut br"\u0068\u0075\ud83d\\".to_vec());
+            assert!(body.held.len() <= LONGEST, "{}", body.held.len());
         }
     }
 

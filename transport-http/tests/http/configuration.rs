@@ -327,10 +327,7 @@ fn a_kubeconfig_that_others_may_write_was_used_without_a_word() {
     assert_eq!(warnings(0o644), []);
     assert_eq!(warnings(0o646), writable(0o646));
     let shown = writable(0o646)[0].to_string();
-    assert!(
-        shown.contains("config (mode 0646)") && shown.ends_with("chmod go-w"),
-        "{shown}"
-    );
+    assert!(shown.contains("config (mode 0646)") && shown.ends_with("chmod go-w"), "{shown}");
     // Only root may give a file to any group.
     let metadata = std::fs::metadata(&file).unwrap();
     assert_eq!(warnings(0o664).is_empty(), metadata.uid() == metadata.gid());

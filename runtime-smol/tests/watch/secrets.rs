@@ -79,3 +79,27 @@ fn secrets_are_recorded_only_where_that_is_said() {
     let run = following.end_by("-INT");
     assert!(std::fs::read_to_string(&file).unwrap().contains("/api/v1/secrets"), "{}", run.stderr);
 }
+
+#[test]
+fn a_credential_that_was_typed_in_the_wrong_place_was_told() {
+    let server = Server::of(|_| Answer::json(403, "{}"));
+    let (password, url) = ("hunter2pw", &server.url);
+    let file = Scratch::new("no recording\n");
+    for arguments in [
+        format!("watch https://tok:{password}@h/ --server {url}"),
+        format!("watch tok:{password}@h --server {url}"),
+        format!("watch pods tok:{password}@127.0.0.1:1"),
+        format!("watch v1/pods --kubeconfig https://tok:{password}@h/x"),
+        format!("watch v1/pods --kubeconfig=tok:{password}@h"),
+        format!("watch v1/pods --kubeconfig {} --context tok:{password}@h", file.as_ref().display()),
+        format!("watch https://{password}@h/ --server {url}"),
+        format!("record v1/pods -o https://tok:{password}@h/x/y --server {url}"),
+        format!("record v1/pods -otok:{password}@h/y --server {url}"),
+        format!("replay https://tok:{password}@h/x"),
+        format!("replay tok:{password}@h"),
+    ] {
+        let run = listwatch(&arguments);
+        assert!(run.status != Some(0) && run.stderr.starts_with("listwatch: "), "{arguments}: {}", run.stderr);
+        assert!(!run.stderr.contains(password) && !run.stdout.contains(password), "{arguments}: {}", run.stderr);
+    }
+}

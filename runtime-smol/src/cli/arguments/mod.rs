@@ -1,12 +1,14 @@
 //! The arguments of the command.
 
 mod completions;
+mod credentials;
 mod follow;
 mod replay;
 mod usage;
 mod values;
 
 pub(crate) use completions::CompletionsOptions;
+pub(crate) use credentials::hide_credentials;
 pub(crate) use follow::{FollowOptions, RecordOptions, Server, WatchOptions};
 pub(crate) use replay::{IndexBy, ReplayOptions, Speed};
 pub(crate) use values::{Format, Kind, Print};

@@ -1,5 +1,6 @@
 //! Wrong arguments, reported in one line.
 
+use super::credentials::has_credential;
 use clap::Command;
 use clap::error::{ContextKind, Error, ErrorKind};
 use listwatch_runtime_smol::text::Printable;
@@ -61,10 +62,10 @@ fn text(error: &Error, kind: ContextKind) -> String {
     error.get(kind).map(ToString::to_string).unwrap_or_default()
 }
 
-/// A part of the error that the user typed. An address with a password is left out.
+/// A part of the error that the user typed. A text with a credential is left out.
 fn shown(error: &Error, kind: ContextKind) -> String {
     let typed = text(error, kind);
-    match typed.contains("://") && typed.contains('@') {
+    match has_credential(&typed) {
         true => "[redacted]".to_owned(),
         false => Printable::new(typed).at_most(SHOWN).to_string(),
     }

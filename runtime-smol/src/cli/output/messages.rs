@@ -1,6 +1,7 @@
 //! Messages on standard error. They never block: a reader that does not read gets fewer of them.
 
 use super::background::Background;
+use crate::arguments::hide_credentials;
 use listwatch_runtime_smol::Clock;
 use listwatch_runtime_smol::text::Printable;
 use std::fmt::Display;
@@ -64,6 +65,7 @@ pub(crate) fn print_panics() {
 }
 
 fn line(message: impl Display) -> String {
+    let message = hide_credentials(message.to_string());
     format!("listwatch: {}\n", Printable::new(message).at_most(LONG))
 }
 

@@ -1,6 +1,7 @@
 //! The progress line on a terminal.
 
 use super::messages::draw;
+use crate::arguments::hide_credentials;
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use listwatch_runtime_smol::text::Printable;
@@ -43,7 +44,7 @@ impl Progress {
 
     /// Shows the line, with these words.
     pub(crate) fn show(&self, words: &str) {
-        self.0.set_message(Printable::new(words).to_string());
+        self.0.set_message(Printable::new(hide_credentials(words.to_owned())).to_string());
         if self.0.is_finished() { self.0.reset() } else { self.0.tick() }
     }
 

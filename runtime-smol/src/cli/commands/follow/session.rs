@@ -2,7 +2,7 @@
 
 use super::report::Report;
 use super::source::Source;
-use crate::arguments::{FollowOptions, Format, Print};
+use crate::arguments::{FollowOptions, Format, Print, hide_credentials};
 use crate::error::CommandError;
 use crate::output::background::Background;
 use crate::output::messages;
@@ -188,7 +188,7 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
         // A recording that is lost counts more than a reader that is gone.
         recorded.and(printed).and(finished)?;
         if self.print.is_some() && std::io::stderr().is_terminal() {
-            messages::print_lines(&self.summary().to_string());
+            messages::print_lines(&self.summary());
         }
         if self.counts.synced { Ok(()) } else { Err(CommandError::NeverSynced(self.status().to_string())) }
     }
@@ -196,7 +196,7 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
     /// Prints the cache, if a state was complete; or the summary, if nothing else is printed.
     fn print_the_end(&mut self) -> std::io::Result<()> {
         if self.print.is_none() {
-            let summary = self.summary().to_string();
+            let summary = self.summary();
             return self.printer.out().write_all(summary.as_bytes());
         }
         // After a table of events, thousands of lines of the cache would be in the way.
@@ -207,14 +207,15 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
         Ok(())
     }
 
-    fn summary(&self) -> Report<'_> {
-        Report {
+    fn summary(&self) -> String {
+        let report = Report {
             resource: &self.options.resource,
             requests: self.events.driver().transport().requests,
             counts: &self.counts,
             objects: self.events.driver().informer().cache().len(),
             status: self.status().to_string(),
             recorded: self.recorded,
-        }
+        };
+        hide_credentials(report.to_string())
     }
 }

@@ -2,7 +2,7 @@
 
 mod report;
 
-use crate::arguments::{IndexBy, Kind, Print, ReplayOptions, Speed};
+use crate::arguments::{IndexBy, Kind, Print, ReplayOptions, Speed, hide_credentials};
 use crate::error::CommandError;
 use crate::output::printer::Printer;
 use crate::output::progress::Progress;
@@ -185,7 +185,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             elapsed: std::time::Duration::from_nanos(time.now().as_nanos()),
             counts: self.counts,
         };
-        let report = report.to_string();
+        let report = hide_credentials(report.to_string());
         match self.options.print {
             None => output::print(report.as_bytes()),
             Some(_) => {

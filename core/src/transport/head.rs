@@ -32,22 +32,24 @@ impl ResponseHead {
     }
 }
 
-/// How long to wait: seconds, or the time from the answer's own date to another. A date that has passed, by the
+/// How long to wait: seconds, of which the limit replaces more than 64 bits hold, or the time from the answer's own date to another. A date that has passed, by the
 /// server's clock, is no wait; without the answer's date there is nothing to compare with.
 fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
     let value = value.trim();
-    if let Ok(seconds) = value.parse() {
-        return Some(Duration::from_secs(seconds));
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(value.parse().map_or(ResponseHead::MOST_ASKED, Duration::from_secs));
     }
     let seconds = http_date(value)?.saturating_sub(http_date(answered?)?);
     Some(Duration::from_secs(seconds))
 }
 
-/// The seconds from 1970 to a date in the form that HTTP prefers, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110,
-/// section 5.6.7). The name of the day is not compared.
+/// The seconds from 1970 to a date in one of the three forms of HTTP (RFC 9110, section 5.6.7): that which it prefers,
+/// such as `Sun, 06 Nov 1994 08:49:37 GMT`, that of RFC 850, and that of C's `asctime`. The name of the day is not
+/// compared.
 fn http_date(text: &str) -> Option<u64> {
     let (_day_name, date) = text.trim().split_once(' ')?;
-    let date = DateTime::strptime("%d %b %Y %H:%M:%S GMT", date).ok()?;
+    let forms = ["%d %b %Y %H:%M:%S GMT", "%d-%b-%y %H:%M:%S GMT", "%b %d %H:%M:%S %Y"];
+    let date = forms.into_iter().find_map(|form| DateTime::strptime(form, date).ok())?;
     date.duration_since(EPOCH).as_secs().try_into().ok()
 }
 
@@ -70,9 +72,23 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_of_more_seconds_than_64_bits_hold_was_no_wait() {
+        assert_eq!(seconds("99999999999999999999", None), Some(3600));
+        assert_eq!(seconds(&"9".repeat(1000), ANSWERED), Some(3600));
+    }
+
+    #[test]
+    fn the_obsolete_forms_of_a_date_were_no_wait() {
+        assert_eq!(seconds("Friday, 20-Nov-26 10:44:07 GMT", ANSWERED), Some(30));
+        assert_eq!(seconds("Fri Nov 20 10:44:07 2026", ANSWERED), Some(30));
+        assert_eq!(http_date("Sunday, 06-Nov-94 08:49:37 GMT"), Some(784_111_777));
+        assert_eq!(http_date("Sun Nov  6 08:49:37 1994"), Some(784_111_777));
+    }
+
+    #[test]
     fn what_says_nothing_is_no_wait() {
         assert_eq!(seconds("Fri, 20 Nov 2026 10:44:07 GMT", None), None);
-        for nonsense in ["", "soon", "-1", "1.5", "Fri, 20 Nov 2026 10:44 GMT", "Fri, 20 Now 2026 10:44:07 GMT"] {
+        for nonsense in ["", "soon", "-1", "+1", "1.5", "Fri, 20 Nov 2026 10:44 GMT", "Fri, 20 Now 2026 10:44:07 GMT"] {
             assert_eq!(seconds(nonsense, ANSWERED), None, "{nonsense}");
         }
         for nonsense in ["Fri, 20 Nov 2026 10:44:07 CET", "Fri, 20 Nov 1 10:44:07 GMT", "Fri, 99 Nov 2026 10:44:07 GMT"]

@@ -16,6 +16,9 @@ use std::time::{Duration, SystemTime};
 /// How long before its expiry a credential is renewed.
 const MARGIN: Duration = Duration::from_secs(10);
 
+/// Go's zero time, by which a plugin says that a credential does not expire: client-go takes it so.
+const NEVER: &str = "0001-01-01T00:00:00Z";
+
 /// A plugin and its last credential. Concurrent callers share one run, which ends when none of them waits any more.
 pub(super) struct Exec {
     plugin: Plugin,
@@ -168,7 +171,8 @@ fn read(output: &[u8], api_version: &str) -> Result<Issued, String> {
     }
     let text = |text: Option<String>| text.filter(|text| !text.is_empty());
     let status = credential.status;
-    let (token, expires) = (text(status.token).map(Secret::new), text(status.expiration_timestamp));
+    let expires = text(status.expiration_timestamp).filter(|text| text != NEVER);
+    let token = text(status.token).map(Secret::new);
     let identity = match (text(status.client_certificate_data), text(status.client_key_data)) {
         (Some(certificate), Some(key)) => Some((Secret::new(certificate), Secret::new(key))),
         (None, None) if token.is_none() => return Err("gave neither a token nor a client certificate".to_owned()),
@@ -177,4 +181,18 @@ fn read(output: &[u8], api_version: &str) -> Result<Issued, String> {
     };
     let moment = |text: String| timestamp::parse(&text).ok_or("gave an `expirationTimestamp` that is no RFC 3339 date");
     Ok(Issued { token, identity, expires: expires.map(moment).transpose()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Go's zero time, as client-go takes it.
+    #[test]
+    fn a_credential_whose_expiry_was_the_zero_time_was_refused() {
+        let output = br#"{"apiVersion":"v1","kind":"ExecCredential",
+            "status":{"token":"t","expirationTimestamp":"0001-01-01T00:00:00Z"}}"#;
+        let issued = read(output, "v1").map(|issued| issued.expires);
+        assert_eq!(issued, Ok(None));
+    }
 }

@@ -7,6 +7,9 @@ use std::time::SystemTime;
 /// The point from which [`SystemTime`] counts.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
+/// The limit of an offset.
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+
 /// The digits of a fraction of a second that count.
 const NANOSECONDS: usize = 9;
 
@@ -16,14 +19,27 @@ const NANOSECONDS: usize = 9;
 /// The offset is applied here, because a [`Timestamp`](jiff::Timestamp) ends a day before the year 9999. Plugins write
 /// the last second of that year for "never".
 pub(super) fn parse(text: &str) -> Option<SystemTime> {
-    // RFC 3339 demands seconds, jiff does not.
-    let has_seconds = text.as_bytes().get(16) == Some(&b':');
     let text = cut_fraction(text);
-    let pieces = Pieces::parse(&*text).ok().filter(|_| has_seconds)?;
+    let pieces = Pieces::parse(&*text).ok().filter(|_| has_form(&text))?;
     let clock = pieces.date().to_datetime(pieces.time()?);
     let offset = SignedDuration::from_secs(pieces.to_numeric_offset()?.seconds().into());
+    if offset.abs() >= DAY {
+        return None;
+    }
     let since_epoch = clock.duration_since(EPOCH) - offset;
     SystemTime::UNIX_EPOCH.checked_add(since_epoch.try_into().ok()?)
+}
+
+/// Whether the text has the form of RFC 3339, section 5.6. jiff takes other forms too, such as times without seconds,
+/// years of six digits, and offsets with seconds.
+fn has_form(text: &str) -> bool {
+    let shape = text.replace(|c: char| c.is_ascii_digit(), "0").to_ascii_uppercase();
+    let clock = ["0000-00-00T00:00:00", "0000-00-00 00:00:00"].into_iter().find_map(|it| shape.strip_prefix(it));
+    let offset = clock.map(|rest| match rest.strip_prefix(".0") {
+        Some(fraction) => fraction.trim_start_matches('0'),
+        None => rest,
+    });
+    matches!(offset, Some("Z" | "+00:00" | "-00:00"))
 }
 
 /// Drops digits below the nanosecond, which RFC 3339 allows and jiff refuses.
@@ -62,6 +78,28 @@ mod tests {
         ] {
             assert_eq!(seconds(text), Some(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn forms_that_rfc_3339_does_not_have_were_dates() {
+        for text in [
+            "+002026-11-20T10:43Z",
+            "+002026-11-20T10:43:07Z",
+            "2026-11-20T10:43:07+25:59",
+            "2026-11-20T10:43:07-24:00",
+            "2026-11-20T10:43:07+25:59:59",
+            "2026-11-20T10:43:07+02",
+            "2026-11-20T10:43:07+0200",
+            "2026-11-20T10:43:07Z[UTC]",
+            "2026-11-20T10:43:07,5Z",
+            "2026-11-20T10:43:07.Z",
+            "20261120T10:43:07Z",
+            "2026-11-20T10:43:07+02:60",
+        ] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+        assert_eq!(seconds("2026-11-20T10:43:07+23:59"), Some(1_795_171_387 - (23 * 60 + 59) * 60));
+        assert_eq!(seconds("2026-11-20T10:43:07-00:00"), Some(1_795_171_387));
     }
 
     #[test]

@@ -113,6 +113,13 @@ const REFUSALS: &[FailureClass] = &[
 ];
 
 /// The retry policy of a [`Reflector`](crate::Reflector): exactly one rule for each operation and each failure.
+///
+/// The reactions are fixed. The delays are configured by
+/// [`ReflectorConfig::backoff`](crate::reflector::ReflectorConfig::backoff) and
+/// [`reconnect_jitter`](crate::reflector::ReflectorConfig::reconnect_jitter); [`BackoffKind`] describes each kind.
+/// [`RetryRule::of`] looks up the rule for an operation and a [`FailureClass`]. Some combinations cannot occur.
+///
+#[doc = include_str!("retry_policy.md")]
 pub const RETRY_POLICY: &[RetryRule] = &[
     // The pages' version is gone; a token to go on inconsistently is not used.
     RetryRule::new(&[Page], &[Expired], RelistUnpaged, Immediate).at_most(1, Relist),
@@ -193,8 +200,12 @@ impl fmt::Display for RetryRule {
         listed(f, self.classes)?;
         write!(f, " | {}", self.reaction)?;
         if let Some((times, then)) = self.limit {
-            let times = if times == 1 { "once" } else { "three times" };
-            write!(f, "; after {times} {then}")?;
+            match times {
+                1 => f.write_str("; after once ")?,
+                2 => f.write_str("; after twice ")?,
+                _ => write!(f, "; after {times} times ")?,
+            }
+            then.fmt(f)?;
         }
         f.write_str(if self.most_recent { ", requesting the most recent state" } else { "" })?;
         write!(f, " | {}", self.backoff)?;
@@ -228,5 +239,20 @@ impl fmt::Display for BackoffKind {
             Exponential => "exponential",
             Probe => "probe",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_limit_other_than_one_was_printed_as_three_times() {
+        let rule = RetryRule::new(&[Watch], &[Refused], Rewatch, Exponential);
+        for (limit, printed) in [(1, "after once"), (2, "after twice"), (3, "after 3 times"), (7, "after 7 times")] {
+            let row = rule.at_most(limit, Relist).to_string();
+            assert_eq!(row, alloc::format!("| watch | refused | rewatch; {printed} relist | exponential |"));
+        }
     }
 }

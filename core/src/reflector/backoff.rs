@@ -16,11 +16,11 @@ use core::time::Duration;
 /// together. With the defaults a probe is made every 4 to 4.5 s for a minute, and every 6 to 7.5 s then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// The first delay after a refusal.
+    /// The first delay after a refusal. Default: 800 ms, as in client-go.
     pub initial: Duration,
-    /// The longest delay after a refusal, before jitter.
+    /// The longest delay after a refusal, before jitter. Default: 30 s, as in client-go.
     pub max: Duration,
-    /// The least time between two probes of a server that does not answer.
+    /// The least time between two probes of a server that does not answer. Default: 4 s.
     pub probe: Duration,
 }
 

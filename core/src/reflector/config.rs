@@ -1,55 +1,58 @@
 use super::Backoff;
 use core::time::Duration;
 
-/// The configuration of a [`Reflector`](crate::Reflector).
+/// The configuration of a [`Reflector`](crate::Reflector). A program starts from [`default`](Self::default) and sets
+/// fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReflectorConfig {
-    /// How recent a state the server must return.
+    /// How recent a state the server must return. Default: [`Consistency::NotOlderThan`].
     pub consistency: Consistency,
-    /// How many objects a page of a list has at most; `None` for no pages. The default is client-go's: 500. A list with
-    /// a minimum version has no pages, as in client-go, so that a server can answer it from its watch cache.
+    /// How many objects a page of a list has at most; `None` for no pages. A list with a minimum version has no pages,
+    /// as in client-go, so that a server can answer it from its watch cache. Default: 500, as in client-go.
     pub page_size: Option<u32>,
     /// Whether the state is requested by a watch-list first (`sendInitialEvents`). If the server refuses, a list
-    /// follows.
+    /// follows. Default: `true`.
     pub watch_list: bool,
     /// The least and the greatest `timeoutSeconds` of a watch. The reflector draws one between them, in whole seconds
-    /// and at least one. `None` leaves the timeout to the server. The default is client-go's: five to ten minutes.
+    /// and at least one. `None` leaves the timeout to the server. Default: 5 to 10 minutes, as in client-go.
     ///
     /// With `None`, the reflector sets no limit for a silent watch before two bookmarks have come. A half-open
     /// connection is then detected by the transport alone. [`bookmark_overdue`](Self::bookmark_overdue) only changes
     /// the status. client-go uses HTTP/2 pings (30 s of silence, 15 s for the answer).
     pub watch_timeout: Option<(Duration, Duration)>,
     /// For how long after its timeout, or after its last byte, a watch may stay open before the reflector aborts it.
+    /// Default: 30 s.
     pub watch_margin: Duration,
     /// The limit of silence for a request without a response, a list, or the initial events of a watch-list. After it,
-    /// the reflector aborts the request. `None` sets no limit.
+    /// the reflector aborts the request. `None` sets no limit. Default: 60 s.
     pub answer_timeout: Option<Duration>,
     /// The bytes of a list, of initial events, or of a refusal that must arrive within five `answer_timeout`s. A
-    /// response may end before. 0 sets no limit. The default is 64 KiB: with the default timeout, 218 bytes a second.
+    /// response may end before. 0 sets no limit. Default: 64 KiB, which is 218 bytes a second with the default timeout.
     /// An object of 1.5 MB may take two hours. A list at a byte a second is aborted after five minutes.
     pub min_list_progress: usize,
-    /// How many pages a list may have before the reflector rejects it as too large. The default of 10,000 pages of 500
-    /// objects each is more than an API server holds.
+    /// How many pages a list may have before the reflector rejects it as too large. Default: 10,000. With 500 objects
+    /// each, that is more than an API server holds.
     pub max_pages: u32,
     /// For how long a watch may bring neither event nor bookmark before its version counts as overdue; `None` for no
-    /// limit.
+    /// limit. Default: 180 s.
+    ///
     /// Servers that send bookmarks send one a minute. Once two have come about a minute apart, a limit applies: two and
     /// a half times their distance, or this long. A watch that brings nothing for that time is made again, because its
     /// connection may be half open. Otherwise an overdue watch goes on, and the status shows it. If such a watch ends
     /// without an event, a relist follows. Of several in a row, the 2nd, 4th, 8th and 16th lead to a relist, then every
     /// 16th. The server may have been restored from a backup.
     pub bookmark_overdue: Option<Duration>,
-    /// The delays after failures.
+    /// The delays after failures. Default: [`Backoff::default`].
     pub backoff: Backoff,
     /// Over how much time clients spread their requests after they lost a healthy watch at the same moment. Clients
     /// with the same `Retry-After` spread over it too, or over a quarter of that header's time where it is longer. Zero
-    /// suits a client that is the only one.
+    /// suits a client that is the only one. Default: 1 s.
     pub reconnect_jitter: Duration,
     /// The seed of jitter and hashes. If it is `None`, the runtime draws one from the system
     /// ([`Informer::seed_unless_chosen`](crate::Informer::seed_unless_chosen)). Informers with the
     /// same seed would end their watches, and return after an outage, at the same moment. Without a
-    /// runtime, it is 0.
+    /// runtime, `None` stands for 0. Default: `None`.
     pub seed: Option<u64>,
 }
 

@@ -56,10 +56,8 @@
 //! ```
 //! use listwatch_runtime_smol::file::Playback;
 //! use listwatch_runtime_smol::decode::MetadataOnly;
-//! use listwatch_runtime_smol::sync::StdLock;
-//! use listwatch_runtime_smol::SharedWorkQueue;
-//! use listwatch_runtime_smol::queue::WorkQueue;
-//! use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Key, Outcome, Workers, run};
+//! use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Key, Outcome};
+//! use listwatch_runtime_smol::{SharedWorkQueue, Workers, run};
 //! use std::sync::Arc;
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -70,7 +68,7 @@
 //!     let events = Events::start(Driver::new(informer, recording), clock.clone());
 //!     let mut events = events.until(|driver| driver.transport().is_complete());
 //!
-//!     let queue = Arc::new(SharedWorkQueue::<Key, StdLock>::new(WorkQueue::default()));
+//!     let queue = Arc::new(SharedWorkQueue::<Key>::default());
 //!     let workers = Workers::spawn(&executor, &queue, &clock, 2, |key: Key| async move {
 //!         println!("reconciling {key}");
 //!         Outcome::Done
@@ -95,13 +93,10 @@
 //! runs it. The timers are async-io's, which have a thread of their own. Under tokio:
 //!
 //! ```
-//! # use listwatch_runtime_smol::sync::StdLock;
-//! # use listwatch_runtime_smol::SharedWorkQueue;
-//! # use listwatch_runtime_smol::queue::WorkQueue;
-//! # use listwatch_runtime_smol::{Clock, Key, Outcome, Workers};
+//! # use listwatch_runtime_smol::{Clock, Key, Outcome, SharedWorkQueue, Workers};
 //! # use std::sync::Arc;
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let queue = Arc::new(SharedWorkQueue::<Key, StdLock>::new(WorkQueue::default()));
+//! # let queue = Arc::new(SharedWorkQueue::<Key>::default());
 //! let tokio = tokio::runtime::Runtime::new()?;
 //! let workers = tokio.spawn(Workers::run(&queue, &Clock::real(), 2, |key: Key| async move {
 //!     println!("reconciling {key}");
@@ -136,7 +131,6 @@
 //! [`ReflectorConfig`]: reflector::ReflectorConfig
 //! [`RETRY_POLICY`]: reflector::RETRY_POLICY
 //! [`Synced`]: events::Synced
-//! [`WorkQueue`]: queue::WorkQueue
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod budget;
@@ -156,11 +150,24 @@ pub use run::run;
 pub use workers::Workers;
 
 #[doc(no_inline)]
-pub use listwatch_core::queue::Outcome;
-#[doc(no_inline)]
-pub use listwatch_core::sync::SharedWorkQueue;
+pub use listwatch_core::queue::{Outcome, WorkQueue};
 #[doc(no_inline)]
 pub use listwatch_core::{Driver, Event, Informer, InformerConfig, Key, Resource, Store};
+
+/// The queue of keys between an informer and its [`Workers`], behind the standard library's lock (client-go
+/// `workqueue`). For another lock, use [`sync::SharedWorkQueue`].
+///
+/// ```
+/// use listwatch_runtime_smol::{Key, SharedWorkQueue, WorkQueue};
+///
+/// let queue = SharedWorkQueue::<Key>::default();
+/// queue.add(Key::from("web/web-1"));
+/// let queue = SharedWorkQueue::new(WorkQueue::<Key>::default().with_max_retries(5).with_metrics());
+/// queue.add(Key::from("web/web-1"));
+/// ```
+#[doc(alias = "workqueue")]
+pub type SharedWorkQueue<K, L = queue::ExponentialBackoff, D = queue::Fifo> =
+    sync::SharedWorkQueue<K, sync::StdLock, L, D>;
 
 pub use listwatch_core::{
     api, cache, decode, fifo, framing, informer, object, queue, reflector, request, storage, sync, text, time,

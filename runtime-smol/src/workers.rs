@@ -32,7 +32,8 @@ use work::Context;
 /// panic ends the process.
 ///
 /// The rate limiter is the queue's. The default is exponential, from 5 ms to 1000 s for a key, without client-go's
-/// bucket for all keys. A queue with both is a `SharedWorkQueue<K, StdLock, DefaultControllerRateLimiter>`.
+/// bucket for all keys. A queue with both is a
+/// [`SharedWorkQueue<K, DefaultControllerRateLimiter>`](crate::SharedWorkQueue).
 ///
 /// If the queue has [metrics](listwatch_core::queue::WorkQueueIn::with_metrics), their times are those of the workers'
 /// clock.
@@ -43,14 +44,11 @@ use work::Context;
 /// executors share a queue, drop an executor that no longer runs: a worker that was woken there holds up the others.
 ///
 /// ```
-/// use listwatch_runtime_smol::sync::StdLock;
-/// use listwatch_runtime_smol::SharedWorkQueue;
-/// use listwatch_runtime_smol::queue::WorkQueue;
-/// use listwatch_runtime_smol::{Clock, Executor, Outcome, Workers, run};
+/// use listwatch_runtime_smol::{Clock, Executor, Outcome, SharedWorkQueue, Workers, run};
 /// use std::sync::Arc;
 ///
 /// let (clock, executor) = (Clock::simulated(), Executor::new());
-/// let queue = Arc::new(SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default()));
+/// let queue = Arc::new(SharedWorkQueue::<u32>::default());
 /// let workers = Workers::spawn(&executor, &queue, &clock, 2, |key: u32| async move {
 ///     println!("reconciling {key}");
 ///     Outcome::Done
@@ -107,13 +105,10 @@ impl<K> Workers<K> {
     /// threads, spawn several such futures over one queue.
     ///
     /// ```
-    /// use listwatch_runtime_smol::sync::StdLock;
-    /// use listwatch_runtime_smol::SharedWorkQueue;
-    /// use listwatch_runtime_smol::queue::WorkQueue;
-    /// use listwatch_runtime_smol::{Clock, Outcome, Workers};
+    /// use listwatch_runtime_smol::{Clock, Outcome, SharedWorkQueue, Workers};
     /// use std::sync::Arc;
     ///
-    /// let queue = Arc::new(SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default()));
+    /// let queue = Arc::new(SharedWorkQueue::<u32>::default());
     /// let workers = Workers::run(&queue, &Clock::real(), 2, |key: u32| async move {
     ///     println!("reconciling {key}");
     ///     Outcome::Done
@@ -203,13 +198,11 @@ impl<'q, K, Lk: Lock, L, D: Discipline<K>, P> WorkersBuilder<'q, K, Lk, L, D, P>
     /// limiter that panics is retried after a second.
     ///
     /// ```
-    /// # use listwatch_runtime_smol::sync::StdLock;
     /// # use listwatch_runtime_smol::SharedWorkQueue;
-    /// # use listwatch_runtime_smol::queue::WorkQueue;
     /// # use listwatch_runtime_smol::{Clock, Executor, Outcome, Workers, run};
     /// # use std::sync::Arc;
     /// # let (clock, executor) = (Clock::simulated(), Executor::new());
-    /// # let queue = Arc::new(SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default()));
+    /// # let queue = Arc::new(SharedWorkQueue::<u32>::default());
     /// let workers = Workers::builder(&queue, &clock)
     ///     .on_panic(|key: &u32, message: &str| eprintln!("{key}: {message}"))
     ///     .spawn(&executor, 2, |key: u32| async move {

@@ -4,7 +4,6 @@ use crate::events::NotSynced;
 use crate::informer::InformerStatus;
 use crate::reflector::{Action, FailureClass};
 use crate::request::{Request, RequestId, Verb};
-use crate::sync::StdLock;
 use crate::time::Instant;
 use crate::transport::ListerWatcher;
 use crate::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
@@ -237,7 +236,7 @@ fn flood(clock: &Clock) -> impl Stream<Item = Key> + Unpin + use<> {
 fn reconciled_meanwhile() -> u32 {
     let done = AtomicU32::new(0);
     let (clock, executor) = (Clock::simulated(), Executor::new());
-    let queue = Arc::new(SharedWorkQueue::<Key, StdLock>::default());
+    let queue = Arc::new(SharedWorkQueue::<Key>::default());
     let workers = Workers::spawn(&executor, &queue, &clock, 1, |_| {
         done.fetch_add(1, Relaxed);
         core::future::ready(Outcome::Done)

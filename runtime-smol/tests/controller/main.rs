@@ -12,8 +12,6 @@ use core::time::Duration;
 use listwatch_runtime_smol::SharedWorkQueue;
 use listwatch_runtime_smol::api::{Api, ApiError};
 use listwatch_runtime_smol::decode::MetadataOnly;
-use listwatch_runtime_smol::queue::WorkQueue;
-use listwatch_runtime_smol::sync::StdLock;
 use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::transport::ListerWatcher;
 use listwatch_runtime_smol::transport::TransportErrorKind;
@@ -53,7 +51,7 @@ impl Controller {
         transport: impl ListerWatcher + Send + Unpin,
         main: impl Future<Output = ()>,
     ) -> Vec<Entry> {
-        let (executor, queue) = (Executor::new(), Arc::new(SharedWorkQueue::<Key, StdLock>::new(WorkQueue::default())));
+        let (executor, queue) = (Executor::new(), Arc::new(SharedWorkQueue::<Key>::default()));
         let mut config = InformerConfig::default();
         config.reflector.seed = Some(1);
         let informer = Informer::<MetadataOnly>::new(Resource::new(WIDGETS), config);

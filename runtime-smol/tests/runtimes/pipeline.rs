@@ -10,8 +10,6 @@ use listwatch_runtime_smol::cache::Cache;
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::http::{Cluster, HttpTransport};
 use listwatch_runtime_smol::object::ObjectHandle;
-use listwatch_runtime_smol::queue::WorkQueue;
-use listwatch_runtime_smol::sync::StdLock;
 use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::workers::Unfinished;
 use listwatch_runtime_smol::{
@@ -27,7 +25,7 @@ use std::sync::Arc;
 /// What an executor is asked to run.
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-type Queue = Arc<SharedWorkQueue<Key, StdLock>>;
+type Queue = Arc<SharedWorkQueue<Key>>;
 
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/web/widgets";
 const LONG: Duration = Duration::from_secs(60);
@@ -39,7 +37,7 @@ pub(crate) async fn pipeline(spawn: impl Fn(Task)) {
     let server = ApiServer::new(WIDGETS, Trace::new(false));
     change(&server, 1, 0..20);
     let (cluster, clock) = (Cluster::at(&serve(&server)).unwrap(), Clock::real());
-    let queue = Queue::new(SharedWorkQueue::new(WorkQueue::default()));
+    let queue = Queue::new(SharedWorkQueue::default());
 
     let informer = Informer::<MetadataOnly>::new(Resource::new(WIDGETS), InformerConfig::default());
     let events = Events::start(Driver::new(informer, cluster.transport().unwrap()), clock.clone());

@@ -3,8 +3,6 @@
 use crate::ends;
 use crate::pipeline::pipeline;
 use listwatch_runtime_smol::SharedWorkQueue;
-use listwatch_runtime_smol::queue::WorkQueue;
-use listwatch_runtime_smol::sync::StdLock;
 use listwatch_runtime_smol::{Clock, Outcome, Workers};
 use std::sync::Arc;
 use tokio::runtime::Builder;
@@ -31,7 +29,7 @@ fn the_pipeline_runs_in_several_threads_of_tokio() {
 fn a_reconcile_uses_the_runtime_that_runs_its_workers() {
     ends(|| {
         let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
-        let queue = Arc::new(SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default()));
+        let queue = Arc::new(SharedWorkQueue::<u32>::default());
         let workers = Workers::run(&queue, &Clock::real(), 2, |key: u32| async move {
             let answer = tokio::spawn(async move { key });
             if answer.await.is_ok_and(|answer| answer == key) { Outcome::Done } else { Outcome::Retry }

@@ -5,16 +5,14 @@ use core::pin::pin;
 use core::task::{Context, Waker};
 use core::time::Duration;
 use listwatch_runtime_smol::SharedWorkQueue;
-use listwatch_runtime_smol::queue::WorkQueue;
-use listwatch_runtime_smol::sync::StdLock;
 use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::{Clock, Executor, Outcome, Workers, run};
 use std::sync::Arc;
 
-type Queue = Arc<SharedWorkQueue<u32, StdLock>>;
+type Queue = Arc<SharedWorkQueue<u32>>;
 
 fn queue() -> Queue {
-    Arc::new(SharedWorkQueue::new(WorkQueue::default()))
+    Arc::new(SharedWorkQueue::default())
 }
 
 #[test]

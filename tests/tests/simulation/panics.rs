@@ -13,7 +13,6 @@ use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::object::ObjectHandle;
 use listwatch_runtime_smol::queue::WorkQueue;
 use listwatch_runtime_smol::queue::{ExponentialBackoff, Lanes};
-use listwatch_runtime_smol::sync::StdLock;
 use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::workers::Unfinished;
 use listwatch_runtime_smol::{
@@ -40,7 +39,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 type Pod = ObjectHandle<MetadataOnly>;
 type Pods = Store<MetadataOnly>;
-type Queue = Arc<SharedWorkQueue<Key, StdLock, ExponentialBackoff, Lanes<Key>>>;
+type Queue = Arc<SharedWorkQueue<Key, ExponentialBackoff, Lanes<Key>>>;
 
 #[test]
 fn every_key_is_reconciled_after_its_last_change_whatever_panics() {

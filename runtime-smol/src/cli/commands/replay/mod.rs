@@ -15,8 +15,6 @@ use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
 use listwatch_runtime_smol::file::{Pace, Playback, PlaybackConfig};
 use listwatch_runtime_smol::informer::InformerStatus;
 use listwatch_runtime_smol::object::{ObjectHandle, Uid};
-use listwatch_runtime_smol::queue::WorkQueue;
-use listwatch_runtime_smol::sync::StdLock;
 use listwatch_runtime_smol::{
     Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Outcome, Resource, Workers, run,
 };
@@ -44,7 +42,7 @@ struct Replay<'a, T: DeserializeOwned> {
     clock: Clock,
     store: Store<T>,
     indexes: Vec<(String, IndexId)>,
-    queue: Arc<SharedWorkQueue<Key, StdLock>>,
+    queue: Arc<SharedWorkQueue<Key>>,
     reconciles: Arc<AtomicU64>,
     events: Events<T, Playback, StoreWriter<T>>,
     printer: Printer<BufWriter<StdoutLock<'static>>>,
@@ -74,7 +72,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             clock,
             store,
             indexes,
-            queue: Arc::new(SharedWorkQueue::new(WorkQueue::default())),
+            queue: Arc::new(SharedWorkQueue::default()),
             reconciles: Arc::default(),
             events: events.until(|driver| driver.transport().is_complete()),
             printer: Printer::new(stdout(), options.print, options.format),

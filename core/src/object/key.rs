@@ -1,3 +1,4 @@
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
@@ -13,6 +14,7 @@ use core::fmt;
 /// assert_eq!(pod.to_string(), "team-0/web-1");
 /// assert_eq!((pod.namespace(), pod.name()), (Some("team-0"), "web-1"));
 /// assert_eq!(Key::from("node-7").namespace(), None);
+/// assert_eq!(Key::from(String::from("team-0/web-1")).as_ref(), pod.as_str());
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<str>);
@@ -50,6 +52,19 @@ impl Key {
 impl From<&str> for Key {
     fn from(key: &str) -> Self {
         Self(key.into())
+    }
+}
+
+/// As from a `&str`.
+impl From<String> for Key {
+    fn from(key: String) -> Self {
+        Self(key.into())
+    }
+}
+
+impl AsRef<str> for Key {
+    fn as_ref(&self) -> &str {
+        &self.0
     }
 }
 

@@ -100,6 +100,33 @@ impl Test {
     }
 }
 
+/// Writes the selector in the syntax that [`parse`](LabelSelector::parse) reads, such as for
+/// `Resource::with_label_selector`.
+impl fmt::Display for LabelSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, requirement) in self.requirements.iter().enumerate() {
+            write!(f, "{}{requirement}", if place == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let label = &self.label;
+        match &self.test {
+            Test::Exists => f.write_str(label),
+            Test::DoesNotExist => write!(f, "!{label}"),
+            Test::In(values) if values.len() == 1 => write!(f, "{label}={}", values[0]),
+            Test::NotIn(values) if values.len() == 1 => write!(f, "{label}!={}", values[0]),
+            Test::In(values) => write!(f, "{label} in ({})", values.join(",")),
+            Test::NotIn(values) => write!(f, "{label} notin ({})", values.join(",")),
+            Test::GreaterThan(limit) => write!(f, "{label}>{limit}"),
+            Test::LessThan(limit) => write!(f, "{label}<{limit}"),
+        }
+    }
+}
+
 impl FromStr for LabelSelector {
     type Err = ParseSelectorError;
 

@@ -9,6 +9,7 @@ pub use resource::{ParseResourceError, Resource};
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
+use core::str::FromStr;
 use core::time::Duration;
 
 /// The number of a request. The machine that makes the request chooses it and never uses it twice. Input for an old
@@ -148,12 +149,35 @@ impl Request {
     }
 }
 
+/// Writes the path and the selectors, as a request target has them.
+///
+/// ```
+/// use listwatch_core::Resource;
+///
+/// let pods = Resource::named("v1/pods")?.with_label_selector("app=web");
+/// assert_eq!(pods.to_string(), "/api/v1/pods?labelSelector=app%3Dweb");
+/// assert_eq!(pods.to_string().parse(), Ok(pods));
+/// # Ok::<(), listwatch_core::request::ParseResourceError>(())
+/// ```
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        QueryString::of(self, f).map(drop)
+    }
+}
+
+/// Reads a name, as [`Resource::named`] does. A text that begins with a slash is a path, with selectors where it has
+/// them.
+impl FromStr for Resource {
+    type Err = ParseResourceError;
+
+    fn from_str(text: &str) -> Result<Self, ParseResourceError> {
+        if text.starts_with('/') { Ok(Request::parse(text).resource) } else { Self::named(text) }
+    }
+}
+
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.resource.path())?;
-        let mut query = QueryString { f, separator: '?' };
-        query.text("labelSelector", self.resource.label_selector())?;
-        query.text("fieldSelector", self.resource.field_selector())?;
+        let mut query = QueryString::of(&self.resource, f)?;
         match &self.verb {
             Verb::List { limit, continue_token, resource_version } => {
                 if let Some(limit) = limit {
@@ -188,7 +212,16 @@ struct QueryString<'a, 'b> {
     separator: char,
 }
 
-impl QueryString<'_, '_> {
+impl<'a, 'b> QueryString<'a, 'b> {
+    /// Writes the path and the selectors; more parameters may follow.
+    fn of(resource: &Resource, f: &'a mut fmt::Formatter<'b>) -> Result<Self, fmt::Error> {
+        f.write_str(resource.path())?;
+        let mut query = Self { f, separator: '?' };
+        query.text("labelSelector", resource.label_selector())?;
+        query.text("fieldSelector", resource.field_selector())?;
+        Ok(query)
+    }
+
     fn pair(&mut self, name: &str, value: impl fmt::Display) -> fmt::Result {
         let separator = core::mem::replace(&mut self.separator, '&');
         write!(self.f, "{separator}{name}={value}")
@@ -238,6 +271,19 @@ mod tests {
             let request = Request { resource, verb };
             assert_eq!(Request::parse(&request.to_string()), request);
         }
+    }
+
+    #[test]
+    fn a_written_resource_reads_back_and_so_does_a_name() {
+        for resource in [
+            Resource::new("/api/v1/pods"),
+            Resource::new("/api/v1/pods").with_field_selector("status.phase!=Running"),
+            Resource::new("/x").with_label_selector("a in (b,ü)").with_field_selector("metadata.name=x&y"),
+        ] {
+            assert_eq!(resource.to_string().parse(), Ok(resource));
+        }
+        assert_eq!("apps/v1/deployments".parse(), Resource::named("apps/v1/deployments"));
+        assert!("pods".parse::<Resource>().is_err());
     }
 
     #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use alloc::string::ToString;
 
 const WEB: &[(&str, &str)] = &[("app", "web"), ("tier", "2"), ("empty", ""), ("in", "x"), ("example.com/zone", "a.b")];
 
@@ -133,4 +134,15 @@ fn names_and_values_have_at_most_63_bytes() {
 fn a_selector_that_selects_all_looks_at_no_label() {
     assert!(LabelSelector::parse(" ").unwrap().matches(|_| unreachable!()));
     assert!(LabelSelector::default().selects_all() && !LabelSelector::parse("app").unwrap().selects_all());
+}
+
+#[test]
+fn a_written_selector_reads_back() {
+    let parse = |text: &str| LabelSelector::parse(text).unwrap();
+    for text in ["", "app", "!app", "app=", "app!=web", "a in (x,y)", "a notin (x,y)", "a in (,x)", "n>2,n<7,!b,c=d"] {
+        let selector = parse(text);
+        assert_eq!(selector.to_string(), text);
+        assert_eq!(parse(&selector.to_string()), selector);
+    }
+    assert_eq!(parse(" app == web , tier in (a) ").to_string(), "app=web,tier=a");
 }

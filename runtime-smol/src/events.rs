@@ -12,7 +12,7 @@ use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use futures_core::Stream;
-use listwatch_core::cache::Cache;
+use listwatch_core::cache::{Cache, StoreWriter};
 use listwatch_core::decode::{Decode, Json};
 use listwatch_core::informer::{DriverIn, EventOf, SyncTracker};
 use listwatch_core::object::ObjectHandle;
@@ -77,11 +77,17 @@ pub struct EventsIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
     outside: Option<Outside>,
     /// The event that was polled, held while wakers are called: a panic of one does not lose it.
     polled: Option<EventOf<D::Object>>,
-    until: fn(&DriverIn<D, L, C>) -> bool,
+    until: Until<D, L, C>,
 }
+
+/// Whether the stream ends, asked when no event is left.
+type Until<D, L, C> = Box<dyn FnMut(&DriverIn<D, L, C>) -> bool + Send>;
 
 /// [`EventsIn`] of an [`Informer`](crate::Informer) of `T`.
 pub type Events<T, L, C = Indexer<ObjectHandle<T>>> = EventsIn<Json<T>, L, C>;
+
+/// [`Events`] of a [`SharedInformer`](crate::informer::SharedInformer), whose cache other tasks and threads read.
+pub type SharedEvents<T, L> = Events<T, L, StoreWriter<T>>;
 
 impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     /// Starts the driver's informer. If its configuration has no [seed](crate::reflector::ReflectorConfig::seed), the
@@ -96,7 +102,7 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
         let tracker = SyncTracker::new(clock.now());
         let (budget, waits_outside, outside) = (Budget::new(), false, None);
         let polled = None;
-        Self { driver, clock, tracker, sleep: None, budget, waits_outside, outside, polled, until: |_| false }
+        Self { driver, clock, tracker, sleep: None, budget, waits_outside, outside, polled, until: Box::new(|_| false) }
     }
 
     /// Holds a [`Clock::outside`] while the transport is pending. Use it for a transport to a real server under a
@@ -143,8 +149,8 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     /// # }
     /// ```
     #[must_use]
-    pub fn until(mut self, ended: fn(&DriverIn<D, L, C>) -> bool) -> Self {
-        self.until = ended;
+    pub fn until(mut self, ended: impl FnMut(&DriverIn<D, L, C>) -> bool + Send + 'static) -> Self {
+        self.until = Box::new(ended);
         self
     }
 

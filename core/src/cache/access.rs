@@ -1,5 +1,5 @@
+use super::change::Change;
 use super::indexer::Indexer;
-use crate::fifo::Delta;
 use crate::storage::Keyed;
 
 /// Where an informer keeps its objects.
@@ -12,8 +12,7 @@ use crate::storage::Keyed;
 ///
 /// ```
 /// use listwatch_core::Indexer;
-/// use listwatch_core::cache::Cache;
-/// use listwatch_core::fifo::Delta;
+/// use listwatch_core::cache::{Cache, Change};
 /// use listwatch_core::object::ObjectHandle;
 ///
 /// type Pod = ObjectHandle<()>;
@@ -34,9 +33,9 @@ use crate::storage::Keyed;
 ///         f(&mut self.pods)
 ///     }
 ///
-///     fn apply(&mut self, delta: &Delta<Pod>) -> Option<Pod> {
-///         let known = self.pods.apply(delta);
-///         self.deletions += usize::from(delta.is_deletion());
+///     fn apply(&mut self, change: Change<'_, Pod>) -> Option<Pod> {
+///         let known = self.pods.apply(change);
+///         self.deletions += usize::from(change.delta.is_deletion());
 ///         known
 ///     }
 /// }
@@ -50,23 +49,19 @@ pub trait Cache<V: Keyed> {
     /// Calls `f` to change the objects, or the indexes.
     fn write<R>(&mut self, f: impl FnOnce(&mut Indexer<V>) -> R) -> R;
 
-    /// Brings the cache up to date with a delta, and returns the object that it had under the key.
+    /// Brings the cache up to date with a change, and returns the object that it had under the key.
     ///
     /// The informer makes all its changes of objects by this call, one for each delta. A cache that also records
     /// changes can do both under one lock here.
     ///
     /// # Panics
-    /// Where an index function panics. The cache must be as before then: the informer applies the same delta again.
-    fn apply(&mut self, delta: &Delta<V>) -> Option<V>
+    /// Where an index function panics. The cache must be as before then: the informer applies the same change again.
+    fn apply(&mut self, change: Change<'_, V>) -> Option<V>
     where
         V: Clone,
     {
-        let object = delta.object();
-        self.write(
-            |objects| {
-                if delta.is_deletion() { objects.remove(object.key()) } else { objects.insert(object.clone()) }
-            },
-        )
+        let (object, is_deletion) = (change.delta.object(), change.delta.is_deletion());
+        self.write(|objects| if is_deletion { objects.remove(object.key()) } else { objects.insert(object.clone()) })
     }
 }
 

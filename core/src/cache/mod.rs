@@ -7,6 +7,7 @@
     feature = "alloc",
     doc = "\
 | [`Cache`] | the cache that an informer writes: an [`Indexer`], or a [`StoreWriterIn`] | | |
+| [`Change`] | what the informer tells a cache to apply | | |
 | [`StoreIn`] | reads a cache from any thread or task while the informer writes | `Lister` | `Store` |
 | [`StoreWriterIn`] | the only writer of a store, owned by the informer | | `Writer` |
 | [`Snapshot`] | a list as it was at one moment, read without a lock | `[]interface{}` | `Vec<Arc<K>>` |"
@@ -14,6 +15,8 @@
 
 #[cfg(feature = "alloc")]
 mod access;
+#[cfg(feature = "alloc")]
+mod change;
 mod indexer;
 #[cfg(feature = "alloc")]
 mod snapshot;
@@ -24,6 +27,8 @@ mod store_writer;
 
 #[cfg(feature = "alloc")]
 pub use access::Cache;
+#[cfg(feature = "alloc")]
+pub use change::Change;
 #[cfg(feature = "fixed")]
 pub use indexer::FixedIndexer;
 #[cfg(feature = "alloc")]

@@ -2,7 +2,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::slice;
 
-/// A list of objects as it was at one moment.
+/// A list of objects, or of their keys, as it was at one moment.
 ///
 /// All objects are of the same moment: no change came between two of them. A snapshot holds handles and no lock, so
 /// keep it as long as needed; the cache goes on changing meanwhile. How it stores the handles is not part of the
@@ -13,6 +13,7 @@ use core::slice;
 ///
 /// let snapshot: Snapshot<&str> = ["web-1", "web-2"].into_iter().collect();
 /// assert_eq!(snapshot.len(), 2);
+/// assert_eq!((snapshot.first(), snapshot.get(2)), (Some(&"web-1"), None));
 /// assert!(snapshot.iter().any(|pod| *pod == "web-2"));
 /// for pod in snapshot {
 ///     println!("{pod}");
@@ -27,7 +28,7 @@ pub struct Snapshot<V> {
 #[derive(Clone, Debug)]
 pub struct SnapshotIter<'a, V>(slice::Iter<'a, V>);
 
-/// The objects of a [`Snapshot`], by value.
+/// The objects of a [`Snapshot`], by value. The bound `V: Clone` allows snapshots that share their storage.
 #[derive(Debug)]
 pub struct SnapshotIntoIter<V>(vec::IntoIter<V>);
 
@@ -44,7 +45,20 @@ impl<V> Snapshot<V> {
         self.objects.is_empty()
     }
 
+    /// The first object.
+    #[must_use]
+    pub fn first(&self) -> Option<&V> {
+        self.get(0)
+    }
+
+    /// The object at `index`, in the order of the cache.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&V> {
+        self.objects.get(index)
+    }
+
     /// The objects, in the order of the cache.
+    #[must_use]
     pub fn iter(&self) -> SnapshotIter<'_, V> {
         SnapshotIter(self.objects.iter())
     }
@@ -56,7 +70,7 @@ impl<V> FromIterator<V> for Snapshot<V> {
     }
 }
 
-impl<V> IntoIterator for Snapshot<V> {
+impl<V: Clone> IntoIterator for Snapshot<V> {
     type Item = V;
     type IntoIter = SnapshotIntoIter<V>;
 
@@ -88,7 +102,7 @@ impl<'a, V> Iterator for SnapshotIter<'a, V> {
 
 impl<V> ExactSizeIterator for SnapshotIter<'_, V> {}
 
-impl<V> Iterator for SnapshotIntoIter<V> {
+impl<V: Clone> Iterator for SnapshotIntoIter<V> {
     type Item = V;
 
     fn next(&mut self) -> Option<V> {
@@ -100,4 +114,4 @@ impl<V> Iterator for SnapshotIntoIter<V> {
     }
 }
 
-impl<V> ExactSizeIterator for SnapshotIntoIter<V> {}
+impl<V: Clone> ExactSizeIterator for SnapshotIntoIter<V> {}

@@ -8,7 +8,6 @@ use crate::object::{LabelSelector, ObjectHandle};
 use crate::storage::Keyed;
 use crate::sync::{Lock, Shared};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
@@ -109,7 +108,7 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
 
     /// The keys of all objects (client-go `ListKeys`).
     #[must_use]
-    pub fn keys(&self) -> Vec<V::Key>
+    pub fn keys(&self) -> Snapshot<V::Key>
     where
         V::Key: Clone,
     {

@@ -28,6 +28,10 @@ pub struct DriverIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
 /// A [`DriverIn`] of an [`Informer`](super::Informer) of `T`.
 pub type Driver<T, L, C = Indexer<ObjectHandle<T>>> = DriverIn<Json<T>, L, C>;
 
+/// A [`Driver`] of a [`SharedInformer`](super::SharedInformer).
+#[cfg(feature = "std")]
+pub type SharedDriver<T, L> = Driver<T, L, crate::cache::StoreWriter<T>>;
+
 /// The limit of reads in one [`DriverIn::poll`], so that other tasks run.
 const BUDGET: usize = 64;
 

@@ -7,12 +7,14 @@ mod reading;
 mod status;
 mod synced;
 
+#[cfg(feature = "std")]
+pub use driver::SharedDriver;
 pub use driver::{Driver, DriverIn, Pumped};
 pub use event::{Event, EventOf};
 pub use status::InformerStatus;
 pub use synced::{NotSynced, SyncTracker, Synced};
 
-use crate::cache::{Cache, IndexId, Indexer};
+use crate::cache::{Cache, Change, IndexId, Indexer};
 #[cfg(feature = "std")]
 use crate::cache::{Store, StoreWriter};
 use crate::decode::{Decode, DecodeError, DecodeOptions, Json, Versioned};
@@ -96,6 +98,10 @@ pub struct InformerIn<D: Decode, C = Indexer<<D as Decode>::Object>> {
 /// An [`InformerIn`] that decodes JSON into objects of any type `T` that serde can read.
 pub type Informer<T, C = Indexer<ObjectHandle<T>>> = InformerIn<Json<T>, C>;
 
+/// An [`Informer`] whose cache other tasks and threads read. [`Informer::shared`] returns it with their [`Store`].
+#[cfg(feature = "std")]
+pub type SharedInformer<T> = Informer<T, StoreWriter<T>>;
+
 /// The type of the keys by which a decoder's objects are found.
 type KeyOf<D> = <<D as Decode>::Object as Keyed>::Key;
 
@@ -144,7 +150,8 @@ impl<T: DeserializeOwned> InformerIn<Json<T>> {
     }
 
     /// An informer of `resource`, and the store in which other tasks and threads read its cache. The informer alone
-    /// writes to it (client-go `NewSharedIndexInformer` and its lister).
+    /// writes to it (client-go `NewSharedIndexInformer` and its lister). Fields and parameters name the informer as
+    /// [`SharedInformer`], its driver as [`SharedDriver`], and the stream of a runtime as its `SharedEvents`.
     ///
     /// ```
     /// use listwatch_core::decode::Raw;
@@ -161,7 +168,7 @@ impl<T: DeserializeOwned> InformerIn<Json<T>> {
     /// ```
     #[cfg(feature = "std")]
     #[must_use]
-    pub fn shared(resource: Resource, config: InformerConfig) -> (Informer<T, StoreWriter<T>>, Store<T>) {
+    pub fn shared(resource: Resource, config: InformerConfig) -> (SharedInformer<T>, Store<T>) {
         let writer = StoreWriter::new(indexer(config.reflector.seed));
         let store = writer.store();
         (Informer::with_cache(resource, config, writer), store)
@@ -392,7 +399,16 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     /// Applies the next delta to the cache; the delta stays queued, so a panic does not lose it. Returns the object
     /// that the cache had, if any; the outer `None` means that no delta is queued.
     fn apply(&mut self) -> Option<Option<D::Object>> {
-        self.fifo.front().map(|delta| self.cache.apply(delta))
+        let initial = !self.fifo.has_synced();
+        self.fifo.front().map(|delta| self.cache.apply(Change::new(delta, initial)))
+    }
+}
+
+impl<T, D: Decode<Object = ObjectHandle<T>>, C: Cache<ObjectHandle<T>>> InformerIn<D, C> {
+    /// Adds the namespace index to the cache, which makes reads of one namespace fast; see
+    /// [`Indexer::add_namespace_index`]. A second call returns the id of the first one.
+    pub fn add_namespace_index(&mut self) -> IndexId {
+        self.cache.write(Indexer::add_namespace_index)
     }
 }
 

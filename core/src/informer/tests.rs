@@ -186,6 +186,67 @@ fn a_store_has_each_object_before_its_event_is_returned() {
     assert_eq!(store.by_index(by_n, "0").len(), 2, "an index that is added later has the present objects");
 }
 
+#[cfg(feature = "std")]
+#[test]
+fn a_shared_cache_could_not_have_the_namespace_index() {
+    let mut config = InformerConfig::default();
+    config.reflector.watch_list = false;
+    let (mut informer, store): (SharedInformer<Pod>, _) = Informer::shared(Resource::new("/pods"), config);
+    let by_namespace = informer.add_namespace_index();
+    informer.start(Instant::ZERO);
+    let Some(Action::Open(id, _)) = informer.poll_action() else { panic!("no request") };
+    let list = r#"{"metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a","namespace":"n"},"n":0}]}"#;
+    informer.handle(Instant::ZERO, Incoming::Head { id, head: ResponseHead { status: 200, ..Default::default() } });
+    informer.space()[..list.len()].copy_from_slice(list.as_bytes());
+    informer.handle(Instant::ZERO, Incoming::Data { id, len: list.len() });
+    informer.handle(Instant::ZERO, Incoming::End { id });
+    assert!(matches!(informer.poll_event(), Some(Event::Added { .. })));
+    assert_eq!(store.by_index(by_namespace, "n").first(), store.get("n/a").as_ref());
+    assert_eq!(informer.add_namespace_index(), by_namespace, "it is the index that `select_in` uses");
+}
+
+/// A cache that records the changes as they are applied.
+#[derive(Default)]
+struct Recording(Indexer<ObjectHandle<Pod>>, Vec<(String, bool)>);
+
+impl Cache<ObjectHandle<Pod>> for Recording {
+    fn read<R>(&self, f: impl FnOnce(&Indexer<ObjectHandle<Pod>>) -> R) -> R {
+        f(&self.0)
+    }
+
+    fn write<R>(&mut self, f: impl FnOnce(&mut Indexer<ObjectHandle<Pod>>) -> R) -> R {
+        f(&mut self.0)
+    }
+
+    fn apply(&mut self, change: Change<'_, ObjectHandle<Pod>>) -> Option<ObjectHandle<Pod>> {
+        self.1.push((change.delta.object().key().to_string(), change.initial));
+        self.0.apply(change)
+    }
+}
+
+#[test]
+fn a_cache_was_not_told_which_changes_are_of_the_first_list() {
+    let mut config = InformerConfig::default();
+    config.reflector.watch_list = true;
+    let mut informer = Informer::<Pod, _>::with_cache(Resource::new("/pods"), config, Recording::default());
+    informer.start(Instant::ZERO);
+    let Some(Action::Open(id, _)) = informer.poll_action() else { panic!("no request") };
+    let end = r#"{"metadata":{"resourceVersion":"4","annotations":{"k8s.io/initial-events-end":"true"}}}"#;
+    let added = |name: &str| event("ADDED", &pod(name, name, 1, "0"));
+    let watch = [added("a"), added("b"), event("BOOKMARK", end), added("c")].concat();
+    informer.handle(Instant::ZERO, Incoming::Head { id, head: ResponseHead { status: 200, ..Default::default() } });
+    informer.space()[..watch.len()].copy_from_slice(watch.as_bytes());
+    informer.handle(Instant::ZERO, Incoming::Data { id, len: watch.len() });
+    let mut initial = Vec::new();
+    while let Some(event) = informer.poll_event() {
+        if let Event::Added { object, initial: of_the_first_list } = event {
+            initial.push((object.key().to_string(), of_the_first_list));
+        }
+    }
+    assert_eq!(informer.cache().1, initial);
+    assert_eq!(initial.iter().map(|(_, initial)| *initial).collect::<Vec<_>>(), [true, true, false]);
+}
+
 #[test]
 fn an_object_with_another_uid_is_a_recreation() {
     let mut talk = talk(|_| {}).watching(&[pod("a", "1", 1, "0")]);

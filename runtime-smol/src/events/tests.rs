@@ -308,12 +308,11 @@ impl std::task::Wake for Panics {
 
 #[test]
 fn the_event_synced_was_lost_where_a_subscribers_waker_panicked() {
-    let clock = Clock::simulated();
     let mut config = InformerConfig::default();
     config.reflector.watch_list = false;
     let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), config);
     let server = Answers(200, Vec::new(), r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#);
-    let mut events = Events::start(Driver::new(informer, server), clock.clone());
+    let mut events = Events::start(Driver::new(informer, server), Clock::simulated());
     let mut synced = pin!(events.synced());
     assert!(synced.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::new(Panics)))).is_pending());
     let mut poll = || {
@@ -322,4 +321,18 @@ fn the_event_synced_was_lost_where_a_subscribers_waker_panicked() {
     };
     assert!(poll().is_err(), "the waker panics");
     assert_eq!(poll().ok(), Some(Poll::Ready(Some(Event::Synced))));
+}
+
+#[test]
+fn a_stream_could_not_end_by_what_its_caller_knows() {
+    let clock = Clock::simulated();
+    let informer = Informer::<MetadataOnly>::new(Resource::new("/pods"), InformerConfig::default());
+    let events = Events::start(Driver::new(informer, Answers(403, Vec::new(), "")), clock.clone());
+    let (limit, mut asked) = (3, 0);
+    let events = events.until(move |_| {
+        asked += 1;
+        asked == limit
+    });
+    let events = run(&clock, &Executor::new(), events.collect::<Vec<_>>());
+    assert!(events.iter().all(|event| matches!(event, Event::Failed(_))), "{events:?}");
 }

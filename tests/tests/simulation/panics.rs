@@ -10,6 +10,7 @@
 use listwatch_runtime_smol::SharedWorkQueue;
 use listwatch_runtime_smol::cache::{Indexer, Store, StoreWriter};
 use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::events::SharedEvents;
 use listwatch_runtime_smol::object::ObjectHandle;
 use listwatch_runtime_smol::queue::WorkQueue;
 use listwatch_runtime_smol::queue::{ExponentialBackoff, Lanes};
@@ -212,12 +213,7 @@ fn cache(user: &User) -> StoreWriter<MetadataOnly> {
 }
 
 /// Takes the events. Whatever panics is called again: the informer, and the handler with the event that it had.
-async fn follow(
-    mut events: Events<MetadataOnly, Line, StoreWriter<MetadataOnly>>,
-    user: &User,
-    queue: &Queue,
-    is_quiet: &AtomicBool,
-) {
+async fn follow(mut events: SharedEvents<MetadataOnly, Line>, user: &User, queue: &Queue, is_quiet: &AtomicBool) {
     loop {
         let polled = poll_fn(|cx| {
             if is_quiet.load(Relaxed) {

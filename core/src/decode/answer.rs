@@ -48,6 +48,8 @@ pub trait Decode {
     fn next_part(&mut self) -> Option<Part<Self::Object>>;
 
     /// Ends the answer, whose bytes have all been taken and read.
+    ///
+    /// If it panics, the request counts as one without an answer, and the informer tries again.
     fn finish(&mut self) -> Ending<'_>;
 }
 

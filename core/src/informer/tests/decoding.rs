@@ -140,3 +140,45 @@ fn an_undecodable_object_was_not_told_where_the_decoding_of_the_next_one_panicke
     talk.sends(&(event("ADDED", &pod("a", "1", 2, "\"two\"")) + &event("ADDED", &pod("b", "2", 3, PANICS))));
     assert_eq!(talk.told_despite_panics()[0], r#"undecodable Some("a")"#);
 }
+
+/// Decodes JSON, and panics in its first [`Decode::finish`].
+struct PanicsAtTheEnd(Json<Pod>, bool);
+
+impl Decode for PanicsAtTheEnd {
+    type Object = ObjectHandle<Pod>;
+
+    fn start(&mut self, query: crate::request::Query, head: &ResponseHead) {
+        self.0.start(query, head);
+    }
+
+    fn space(&mut self) -> &mut [u8] {
+        self.0.space()
+    }
+
+    fn take(&mut self, len: usize) {
+        self.0.take(len);
+    }
+
+    fn next_part(&mut self) -> Option<crate::decode::Part<ObjectHandle<Pod>>> {
+        self.0.next_part()
+    }
+
+    fn finish(&mut self) -> crate::decode::Ending<'_> {
+        assert!(core::mem::replace(&mut self.1, true), "on purpose");
+        self.0.finish()
+    }
+}
+
+#[test]
+fn a_response_whose_end_the_decoder_panicked_over_never_ended() {
+    let decoder = PanicsAtTheEnd(Json::new(DecodeOptions::default()), false);
+    let config = InformerConfig::default();
+    let mut informer = InformerIn::with_decoder(Resource::new("/pods"), config, decoder, Indexer::new());
+    informer.start(Instant::ZERO);
+    let Some(Action::Open(id, _)) = informer.poll_action() else { panic!("no request") };
+    informer.handle(Instant::ZERO, Incoming::Head { id, head: ResponseHead { status: 200, ..Default::default() } });
+    let ends = std::panic::AssertUnwindSafe(|| informer.handle(Instant::ZERO, Incoming::End { id }));
+    assert!(std::panic::catch_unwind(ends).is_err());
+    let event = informer.poll_event();
+    assert!(matches!(event, Some(EventOf::Failed(_))), "{event:?}");
+}

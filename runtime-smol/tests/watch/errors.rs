@@ -156,15 +156,30 @@ fn a_recording_to_standard_output_was_a_file_named_by_a_dash() {
     assert_refused_with(2, &run, &["standard output", "-o FILE"]);
 }
 
+/// Runs the command without a standard output.
+#[cfg(unix)]
+#[track_caller]
+fn assert_closed(arguments: &str) {
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "exec \"$@\" >&-", "sh", env!("CARGO_BIN_EXE_listwatch")]).args(arguments.split(' '));
+    assert_refused(&run(shell), &["standard output is closed", "> /dev/null"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_help_that_nothing_could_read_was_no_error() {
+    for arguments in ["--help", "help watch", "completions bash"] {
+        assert_closed(arguments);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_standard_output_that_was_closed_was_no_error() {
     let server = Server::of_pods(1);
     let watch = format!("watch v1/pods --no-watch-list --for 1s --server {}", server.url);
     for arguments in ["replay /none --print events", &watch] {
-        let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", "exec \"$@\" >&-", "sh", env!("CARGO_BIN_EXE_listwatch")]).args(arguments.split(' '));
-        assert_refused(&run(shell), &["standard output is closed", "> /dev/null"]);
+        assert_closed(arguments);
     }
     let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
     let mut nothing_wanted = command(["--version"]);

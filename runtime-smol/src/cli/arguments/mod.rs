@@ -61,8 +61,8 @@ pub(crate) enum Command {
 /// The reason for not running a command.
 #[derive(Debug)]
 pub(crate) enum NoCommand {
-    /// The arguments ask for this text: the help or the version.
-    Text(String),
+    Help(String),
+    Version(String),
     /// The arguments are wrong: the reason in one line.
     Usage(String),
 }
@@ -74,9 +74,10 @@ pub(crate) enum NoCommand {
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, NoCommand> {
     let arguments = Vec::from_iter(arguments);
     Listwatch::try_parse_from(&arguments).map(|parsed| parsed.command).map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::DisplayVersion => {
-            NoCommand::Text(error.to_string())
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            NoCommand::Help(error.to_string())
         }
+        ErrorKind::DisplayVersion => NoCommand::Version(error.to_string()),
         _ => NoCommand::Usage(usage::message(&error, &Listwatch::command(), &arguments)),
     })
 }

@@ -8,7 +8,7 @@ fn parsed(arguments: &str) -> Result<Command, String> {
     let arguments = ["listwatch"].into_iter().chain(arguments.split_whitespace());
     parse(arguments.map(OsString::from)).map_err(|error| match error {
         NoCommand::Usage(message) => message,
-        NoCommand::Text(text) => panic!("{text}"),
+        NoCommand::Help(text) | NoCommand::Version(text) => panic!("{text}"),
     })
 }
 
@@ -144,7 +144,7 @@ fn output_as_json_is_asked_for_as_kubectl_does_and_the_message_names_our_option(
 /// The usage in a help had the first argument's last part as it is.
 #[test]
 fn the_name_of_the_program_in_a_help_came_from_outside() {
-    let Err(NoCommand::Text(help)) = parse(["/bin/\u{1b}[2J", "help", "watch"].map(OsString::from)) else {
+    let Err(NoCommand::Help(help)) = parse(["/bin/\u{1b}[2J", "help", "watch"].map(OsString::from)) else {
         panic!("no help")
     };
     assert!(help.contains("Usage: listwatch watch "), "{help:?}");

@@ -32,6 +32,6 @@ fn needs_output(command: &Command) -> bool {
         Command::Watch(_) => true,
         Command::Record(options) => options.print.is_some(),
         Command::Replay(options) => options.print.is_some(),
-        Command::Completions(_) => false,
+        Command::Completions(_) => true,
     }
 }

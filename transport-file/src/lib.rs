@@ -34,8 +34,8 @@
 //! let (mut cx, mut buf, mut now) = (Context::from_waker(Waker::noop()), [0; 4096], Instant::ZERO);
 //! let mut bytes = 0;
 //! loop {
-//!     let turn = ReadContext { cx: &mut cx, now, max_wait: None };
-//!     match playback.poll_read(turn, &mut buf) {
+//!     let context = ReadContext { cx: &mut cx, now, max_wait: None };
+//!     match playback.poll_read(context, &mut buf) {
 //!         Poll::Ready(Incoming::Head { head, .. }) => assert_eq!(head.status, 200),
 //!         Poll::Ready(Incoming::Data { len, .. }) => bytes += len,
 //!         Poll::Ready(Incoming::Idle { until: Some(until) }) => now = until,

@@ -11,7 +11,7 @@ pub(crate) struct Limits {
     pub(crate) exec_timeout: Duration,
     pub(crate) max_requests: usize,
     /// In bytes, decompressed.
-    pub(crate) max_answer: usize,
+    pub(crate) max_response: usize,
 }
 
 impl Default for Limits {
@@ -22,7 +22,7 @@ impl Default for Limits {
             keep_alive: Some(Duration::from_secs(50)),
             exec_timeout: Duration::from_secs(60),
             max_requests: 256,
-            max_answer: 128 << 20,
+            max_response: 128 << 20,
         }
     }
 }

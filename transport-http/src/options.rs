@@ -142,8 +142,8 @@ impl ClusterOptions {
     ///
     /// A transport has no such limit, because it stores nothing.
     #[must_use]
-    pub fn max_answer(mut self, limit: usize) -> Self {
-        self.limits.max_answer = limit;
+    pub fn max_response(mut self, limit: usize) -> Self {
+        self.limits.max_response = limit;
         self
     }
 

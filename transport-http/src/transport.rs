@@ -40,7 +40,7 @@ use std::task::{Poll, ready};
 /// # Threads and back-pressure
 ///
 /// [`poll_read`](ListerWatcher::poll_read) never blocks: it registers the waker and returns [`Poll::Pending`]. It
-/// ignores `turn.now` and `turn.max_wait`.
+/// ignores `context.now` and `context.max_wait`.
 ///
 /// Each request has its own thread, which reads at most 32 KiB ahead of the caller. If the caller does not poll, the
 /// thread does not read the socket, and TCP slows the server down. Consecutive requests use one connection.
@@ -96,10 +96,10 @@ impl ListerWatcher for HttpTransport {
         self.open = Some((id, Exchange::start(&self.server, &self.connection, outgoing)));
     }
 
-    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         let Some((id, exchange)) = &mut self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
         let id = *id;
-        let end = match ready!(exchange.poll(turn.cx, buf)) {
+        let end = match ready!(exchange.poll(context.cx, buf)) {
             Piece::Head(head) => return Poll::Ready(Incoming::Head { id, head }),
             Piece::Data(len) => return Poll::Ready(Incoming::Data { id, len }),
             Piece::End(end) => end,

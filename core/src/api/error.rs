@@ -90,7 +90,7 @@ impl ApiError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { status, retry_after } => {
-                retry_after.or_else(|| status.retry_after()).map(|asked| asked.min(ResponseHead::MOST_ASKED))
+                retry_after.or_else(|| status.retry_after()).map(|asked| asked.min(ResponseHead::MAX_RETRY_AFTER))
             }
             _ => None,
         }

@@ -214,7 +214,7 @@ impl RetryDelays {
 
     /// The delay that the server requested, and the spread of all clients that it refused at the same moment.
     fn asked(&mut self, wait: Wait) -> Duration {
-        let asked = wait.asked.min(ResponseHead::MOST_ASKED);
+        let asked = wait.asked.min(ResponseHead::MAX_RETRY_AFTER);
         if asked.is_zero() || wait.spread.is_zero() {
             return asked;
         }
@@ -374,7 +374,7 @@ mod tests {
             delays.next(Instant::ZERO, Wait { asked, spread, cause: Cause::Refused })
         };
         assert_eq!(asks(60 * SECOND, Duration::ZERO), 60 * SECOND);
-        assert_eq!(asks(Duration::MAX, Duration::ZERO), ResponseHead::MOST_ASKED);
+        assert_eq!(asks(Duration::MAX, Duration::ZERO), ResponseHead::MAX_RETRY_AFTER);
         for _ in 0..100 {
             let spread = asks(60 * SECOND, SECOND);
             assert!(spread > 60 * SECOND && spread < 75 * SECOND, "{spread:?}");

@@ -102,8 +102,8 @@ impl<S: BlockingSource> Blocking<S> {
         }
     }
 
-    fn read(&mut self, id: RequestId, turn: &ReadContext<'_, '_>, buf: &mut [u8]) -> Incoming {
-        self.source.set_max_wait(turn.max_wait);
+    fn read(&mut self, id: RequestId, context: &ReadContext<'_, '_>, buf: &mut [u8]) -> Incoming {
+        self.source.set_max_wait(context.max_wait);
         match self.source.read(buf) {
             Ok(0) => {
                 self.close();
@@ -111,7 +111,7 @@ impl<S: BlockingSource> Blocking<S> {
             }
             Ok(len) => Incoming::Data { id, len },
             Err(error) if matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Interrupted) => {
-                Incoming::Idle { until: Some(turn.now) }
+                Incoming::Idle { until: Some(context.now) }
             }
             Err(error) => {
                 self.close();
@@ -127,13 +127,13 @@ impl<S: BlockingSource> ListerWatcher for Blocking<S> {
         self.state = State::Asked(id, request.clone());
     }
 
-    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         Poll::Ready(match core::mem::replace(&mut self.state, State::Closed) {
             State::Closed => Incoming::Idle { until: None },
             State::Asked(id, request) => self.request(id, &request),
             State::Answering(id) => {
                 self.state = State::Answering(id);
-                self.read(id, &turn, buf)
+                self.read(id, &context, buf)
             }
         })
     }
@@ -213,8 +213,8 @@ mod tests {
 
     fn next(transport: &mut Blocking<Script>) -> Incoming {
         let mut cx = Context::from_waker(Waker::noop());
-        let turn = ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: Some(Duration::from_millis(20)) };
-        match transport.poll_read(turn, &mut [0; 4]) {
+        let context = ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: Some(Duration::from_millis(20)) };
+        match transport.poll_read(context, &mut [0; 4]) {
             Poll::Ready(incoming) => incoming,
             Poll::Pending => panic!("a blocking transport has nobody who would wake"),
         }

@@ -19,7 +19,7 @@ pub struct ResponseHead {
 
 impl ResponseHead {
     /// The limit of [`retry_after`](Self::retry_after): an hour. It replaces longer times.
-    pub const MOST_ASKED: Duration = Duration::from_secs(3600);
+    pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
     /// Makes the head from the status and the headers. `header` is called with names in lower case.
     pub fn from_headers<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>) -> Self {
@@ -37,7 +37,7 @@ impl ResponseHead {
 fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(value.parse().map_or(ResponseHead::MOST_ASKED, Duration::from_secs));
+        return Some(value.parse().map_or(ResponseHead::MAX_RETRY_AFTER, Duration::from_secs));
     }
     let seconds = http_date(value)?.saturating_sub(http_date(answered?)?);
     Some(Duration::from_secs(seconds))

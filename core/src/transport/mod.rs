@@ -41,11 +41,11 @@ pub trait ListerWatcher {
 
     /// The next input. The transport writes bytes to the front of `buf`, which is never empty.
     ///
-    /// * A transport under an executor registers the waker of `turn.cx` and returns [`Poll::Pending`].
-    /// * A transport that blocks may wait up to `turn.max_wait`. Then it returns [`Incoming::Idle`] until `turn.now`,
+    /// * A transport under an executor registers the waker of `context.cx` and returns [`Poll::Pending`].
+    /// * A transport that blocks may wait up to `context.max_wait`. Then it returns [`Incoming::Idle`] until `context.now`,
     ///   so the caller polls again at once.
     /// * A recording never waits: it returns [`Incoming::Idle`] with the moment of the next input.
-    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming>;
+    fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming>;
 
     /// Ends a request early. The caller drops later input under its id.
     fn abort(&mut self, id: RequestId);
@@ -190,8 +190,8 @@ impl<L: ListerWatcher + ?Sized> ListerWatcher for alloc::boxed::Box<L> {
         (**self).open(id, request);
     }
 
-    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
-        (**self).poll_read(turn, buf)
+    fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        (**self).poll_read(context, buf)
     }
 
     fn abort(&mut self, id: RequestId) {

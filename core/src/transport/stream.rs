@@ -94,9 +94,9 @@ where
         self.open = Some(Answer { id, stream: Box::pin((self.connect)(request)), has_begun: false, rest: None });
     }
 
-    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         let Some(answer) = &mut self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
-        let incoming = ready!(answer.poll_next(turn.cx, buf));
+        let incoming = ready!(answer.poll_next(context.cx, buf));
         if matches!(incoming, Incoming::End { .. } | Incoming::Failed { .. }) {
             self.open = None;
         }
@@ -297,8 +297,8 @@ mod tests {
         let _head = next(&mut transport, &mut buf);
         let woken = Arc::new(Woken::default());
         let waker = Waker::from(Arc::clone(&woken));
-        let turn = ReadContext { cx: &mut Context::from_waker(&waker), now: Instant::ZERO, max_wait: None };
-        assert_eq!(transport.poll_read(turn, &mut buf), Poll::Pending);
+        let context = ReadContext { cx: &mut Context::from_waker(&waker), now: Instant::ZERO, max_wait: None };
+        assert_eq!(transport.poll_read(context, &mut buf), Poll::Pending);
         let left = state.borrow().polls.len();
         assert!(left > 9_000, "{left} of 10000 chunks are left when the others get their turn");
         assert!(woken.0.load(Relaxed), "it goes on by itself");

@@ -161,7 +161,7 @@ impl ApiTransport for PlaybackClient {
         self.open.insert(id, open);
     }
 
-    fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
+    fn poll_response(&mut self, id: RequestId, context: ReadContext<'_, '_>) -> Poll<Reply> {
         let (due, reply) = match self.open.remove(&id) {
             None => return Poll::Ready(Reply::Idle { until: None }),
             Some(Open::Unrecorded(error)) => return Poll::Ready(Reply::Failed(error)),
@@ -172,10 +172,10 @@ impl ApiTransport for PlaybackClient {
             Some(Open::Due(due, reply)) => (due, reply),
             Some(Open::Recorded(place)) => {
                 let (delay, reply) = self.read(place);
-                (self.config.due(turn.now, delay), reply)
+                (self.config.due(context.now, delay), reply)
             }
         };
-        if turn.now >= due {
+        if context.now >= due {
             return Poll::Ready(reply);
         }
         self.open.insert(id, Open::Due(due, reply));
@@ -229,8 +229,8 @@ mod tests {
             client.open(RequestId(id), &request);
             let mut cx = Context::from_waker(Waker::noop());
             let now = Instant::ZERO + Duration::from_secs(3600);
-            let turn = ReadContext { cx: &mut cx, now, max_wait: None };
-            assert!(matches!(client.poll_response(RequestId(id), turn), Poll::Ready(Reply::Answered(_))), "{id}");
+            let context = ReadContext { cx: &mut cx, now, max_wait: None };
+            assert!(matches!(client.poll_response(RequestId(id), context), Poll::Ready(Reply::Answered(_))), "{id}");
         }
         std::fs::remove_file(path).unwrap();
         client.cursor.opened()

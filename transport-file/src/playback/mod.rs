@@ -247,8 +247,8 @@ impl ListerWatcher for Playback {
         self.current = Some(Current { id, began: None, answer });
     }
 
-    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
-        Poll::Ready(self.read(turn.now, buf))
+    fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        Poll::Ready(self.read(context.now, buf))
     }
 
     fn abort(&mut self, id: RequestId) {

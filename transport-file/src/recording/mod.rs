@@ -210,12 +210,12 @@ impl<L: ListerWatcher> ListerWatcher for Recorder<L> {
         }
     }
 
-    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+    fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
         if let Some(error) = self.error.clone() {
             return self.fail(&error);
         }
-        let now = turn.now;
-        let polled = self.note_actions(now).map(|()| self.transport.poll_read(turn, buf));
+        let now = context.now;
+        let polled = self.note_actions(now).map(|()| self.transport.poll_read(context, buf));
         let noted = polled.and_then(|polled| match polled {
             // The transport wakes the caller, which may also poll earlier.
             Poll::Pending => self.rest(now, None),

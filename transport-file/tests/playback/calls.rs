@@ -96,8 +96,7 @@ fn a_request_that_was_not_recorded_fails_and_is_named_and_counted() {
     let mut caller = Caller::new(&playback);
     let other = json!({ "a": 2 });
     let said = caller.failure(&pods().patch("a", &Patch::Merge(&other))).to_string();
-    let expected =
-        format!("failed: unrecorded: PATCH {PODS}/a: the recording has no such request with this body");
+    let expected = format!("failed: unrecorded: PATCH {PODS}/a: the recording has no such request with this body");
     assert_eq!(said, expected);
     assert_eq!(caller.call(&pods().patch("a", &Patch::Merge(&body))), Ok(json!({})));
     let said = caller.failure(&pods().patch("a", &Patch::Merge(&body))).to_string();

@@ -69,7 +69,7 @@ impl Clone for HttpClient {
 
 impl ApiClient for HttpClient {
     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
-        let (connection, limit) = (self.pool.checkout()?, self.server.limits().max_answer);
+        let (connection, limit) = (self.pool.checkout()?, self.server.limits().max_response);
         let answer = Answer::ask(&connection, &self.server, &OutgoingRequest::single(request, self.server.limits()))?;
         let head = answer.head.clone();
         let (mut pieces, mut body, mut piece) = (answer.pieces()?, Vec::new(), Vec::new());
@@ -91,11 +91,11 @@ impl ApiTransport for HttpClient {
         self.open.insert(id, PendingResponse::start(&self.server, &self.pool, request));
     }
 
-    fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
+    fn poll_response(&mut self, id: RequestId, context: ReadContext<'_, '_>) -> Poll<Reply> {
         let response = match self.open.get_mut(&id) {
             None => return Poll::Ready(Reply::Idle { until: None }),
             Some(Err(error)) => Poll::Ready(Err(error.clone())),
-            Some(Ok(pending)) => pending.poll(turn.cx),
+            Some(Ok(pending)) => pending.poll(context.cx),
         };
         response.map(|response| {
             self.open.remove(&id);

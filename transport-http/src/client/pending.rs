@@ -35,7 +35,7 @@ impl PendingResponse {
 
     /// Polls for the whole response.
     pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<Result<ApiResponse, TransportError>> {
-        let limit = self.server.limits().max_answer;
+        let limit = self.server.limits().max_response;
         loop {
             let len = self.body.len();
             if len > limit {

@@ -151,7 +151,7 @@ fn an_answer_may_come_compressed_but_not_without_end() {
         Server::saying([head.into_bytes(), body].concat())
     };
     assert_eq!(pods().get("a").send(&client(&compressed(1))).unwrap(), json!([]));
-    let small = options(&[]).max_answer(1 << 20).at(&compressed(2).url()).unwrap().client().unwrap();
+    let small = options(&[]).max_response(1 << 20).at(&compressed(2).url()).unwrap().client().unwrap();
     let ApiError::Transport(error) = pods().get("a").send(&small).unwrap_err() else { panic!("no such error") };
     assert!(error.detail.contains("longer than 1048576 bytes"), "{error}");
 }
@@ -321,7 +321,7 @@ fn requests_that_are_polled_have_the_limits_of_their_cluster() {
     assert_eq!(polled(&mut client, 2), Err(TransportErrorKind::Exhausted));
 
     let long = Server::saying(format!("HTTP/1.1 200 OK\r\ncontent-length: 20000\r\n\r\n{}", " ".repeat(20_000)));
-    let limited = |bytes| options(&[]).max_answer(bytes).at(&long.url()).unwrap().client().unwrap();
+    let limited = |bytes| options(&[]).max_response(bytes).at(&long.url()).unwrap().client().unwrap();
     let asked = |mut client: HttpClient| {
         client.open(RequestId(1), &get("/pods"));
         polled(&mut client, 1).map(|response| response.body.len())

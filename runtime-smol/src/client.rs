@@ -50,6 +50,7 @@ impl Client {
     /// If the transport panics, that call fails and the others go on. The transport is polled under a lock, so it must
     /// not use this client.
     #[must_use]
+    #[doc(alias = "try_default")]
     pub fn new(transport: impl ApiTransport + Send + 'static, clock: Clock) -> Self {
         Self { calls: Arc::new(Mutex::new(Calls::new(Box::new(transport)))), clock, timeout: None }
     }
@@ -85,8 +86,41 @@ impl Client {
     /// Calls `change` again while it fails with a conflict (409), as often and after such delays as `retry` says:
     /// client-go's `RetryOnConflict`. Each `change` reads the object anew, changes it, and replaces it.
     ///
+    /// ```
+    /// use listwatch_runtime_smol::api::{Api, ApiError, ConflictRetry};
+    /// use listwatch_runtime_smol::{Client, Resource};
+    /// use serde_json::{Value, json};
+    ///
+    /// async fn label(client: &Client, name: &str) -> Result<Value, ApiError> {
+    ///     let pods = Api::<Value>::new(&Resource::new("/api/v1/namespaces/web/pods"));
+    ///     let change = || async {
+    ///         // A `Value` keeps every field, `resourceVersion` included.
+    ///         let mut pod = client.call(pods.get(name)).await?;
+    ///         pod["metadata"]["labels"]["seen"] = json!("yes");
+    ///         client.call(pods.replace(name, &pod)).await
+    ///     };
+    ///     client.retry_on_conflict(ConflictRetry::new(7), change).await
+    /// }
+    /// # use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse, Method};
+    /// # use listwatch_runtime_smol::{Clock, Executor, run};
+    /// # let conflict = std::cell::Cell::new(true);
+    /// # let server = ApiFn::new(move |request: &ApiRequest| {
+    /// #     Ok(match request.method {
+    /// #         Method::Get => ApiResponse::new(200, *br#"{"metadata":{"resourceVersion":"7"}}"#),
+    /// #         _ if conflict.take() => ApiResponse::new(409, *b"{}"),
+    /// #         _ => ApiResponse::new(200, request.body.clone()),
+    /// #     })
+    /// # });
+    /// # let clock = Clock::simulated();
+    /// # let client = Client::new(server, clock.clone());
+    /// # let pod = run(&clock, &Executor::new(), label(&client, "a"))?;
+    /// # assert_eq!(pod, json!({ "metadata": { "resourceVersion": "7", "labels": { "seen": "yes" } } }));
+    /// # Ok::<(), ApiError>(())
+    /// ```
+    ///
     /// # Errors
     /// That of the last `change`.
+    #[doc(alias = "RetryOnConflict")]
     pub async fn retry_on_conflict<T, F>(
         &self,
         mut retry: ConflictRetry,

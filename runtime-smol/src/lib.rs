@@ -15,7 +15,11 @@
 //! | How are objects read? | from a [`Store`], by key, index, namespace or label selector ([`Informer::shared`]); only the informer writes | `Indexer`, listers |
 //! | When is a key retried? | a [`RateLimiter`] of the [`WorkQueue`], by default [`ExponentialBackoff`] | `workqueue` |
 //! | Which code calls the reconcile function? | [`Workers`]; the function returns an [`Outcome`] | `processNextWorkItem` |
+//! | How are dependents watched? | by a second [`Informer`]; the keys of their owners ([`Meta::owner_references`]) go to the same queue | `Owns` of controller-runtime |
+//! | Is there a resync period? | no: a reconcile returns [`Outcome::RequeueAfter`] | `resyncPeriod` |
+//! | Where are transform and metrics? | the type `T` keeps what it names; [`WorkQueue::with_metrics`] | `SetTransform`, `MetricsProvider` |
 //! | How does a controller shut down? | [`SharedWorkQueue::shut_down_with_drain`], then [`Workers::join`] | `ShutDownWithDrain` |
+//! | How does a controller hear of SIGTERM? | by a signal handler of its own, which starts that shutdown | `SetupSignalHandler` |
 //! | Which reaction follows a 410, a 429, a denial? | [`Event::Failed`]; [`RETRY_POLICY`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
 //! | In which state is the informer? | [`InformerStatus`], by [`Informer::status`] | – |
 //! | How does a program create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
@@ -125,6 +129,7 @@
 //! [`ExponentialBackoff`]: queue::ExponentialBackoff
 //! [`FailureClass`]: reflector::FailureClass
 //! [`InformerStatus`]: informer::InformerStatus
+//! [`Meta::owner_references`]: object::Meta::owner_references
 //! [`MetadataOnly`]: decode::MetadataOnly
 //! [`RateLimiter`]: queue::RateLimiter
 //! [`Raw`]: decode::Raw

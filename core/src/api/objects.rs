@@ -12,6 +12,10 @@ use serde::de::DeserializeOwned;
 
 /// The requests for the objects of one collection, each as a value; objects are read as `T` (kube-rs `Api`).
 ///
+/// To [replace](Self::replace) an object, read it as `serde_json::Value`, or as a type that keeps its whole `metadata`.
+/// The server drops each field that the new object leaves out, and without `resourceVersion` it detects no conflict.
+/// [`Raw`](crate::decode::Raw) is a type for informers: with `Api<Raw>`, each answer is an [`ApiError::Unreadable`].
+///
 /// ```
 /// use listwatch_core::api::{Api, DeleteOptions, Patch};
 /// use listwatch_core::Resource;

@@ -117,6 +117,7 @@ impl Meta {
     }
 
     /// The owners, in the server's order.
+    #[doc(alias("ownerReferences", "owns"))]
     pub fn owner_references(&self) -> impl Iterator<Item = OwnerReference<'_>> {
         let first = LABELS + 2 * self.labels as usize;
         (0..self.owners as usize).map(move |n| {

@@ -9,14 +9,18 @@ use core::time::Duration;
 #[non_exhaustive]
 pub enum Outcome {
     /// The work succeeded. Earlier failures of the key are forgotten: client-go's `Forget`.
+    #[doc(alias("await_change", "Forget"))]
     Done,
-    /// The work failed. The key is retried after the rate limiter's delay: client-go's `AddRateLimited`.
+    /// The work failed. The key is retried after the rate limiter's delay: client-go's `AddRateLimited`. The retries go
+    /// on for ever, unless [`with_max_retries`](crate::queue::WorkQueueIn::with_max_retries) sets a limit.
+    #[doc(alias = "AddRateLimited")]
     Retry,
     /// The work failed, and the server requests a delay. The key is retried after the longer of this time and the rate
     /// limiter's delay.
     RetryAfter(Duration),
     /// The work succeeded, and is repeated after this time: controller-runtime's `Result.RequeueAfter`. Earlier
     /// failures are forgotten.
+    #[doc(alias("Requeue", "requeue_after", "resync"))]
     RequeueAfter(Duration),
     /// The work panicked. The panic is [counted](crate::queue::QueueStats::panics), and the key is retried as after
     /// [`Retry`](Self::Retry): controller-runtime's `RecoverPanic`.

@@ -63,6 +63,7 @@ use core::time::Duration;
 /// queue.handle_timeout(retry);
 /// assert_eq!(queue.len(), 1);
 /// ```
+#[doc(alias("workqueue", "NewTypedRateLimitingQueue"))]
 pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
     records: Records<K, D::Mark, M>,
     discipline: D,
@@ -216,6 +217,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     ///
     /// # Errors
     /// A full queue gives back a key that it does not know; nothing changed.
+    #[doc(alias = "AddRateLimited")]
     pub fn try_add_rate_limited(&mut self, now: Instant, key: K) -> Result<Added, M::Full<K>> {
         self.try_add_rate_limited_after(now, key, Duration::ZERO)
     }
@@ -248,6 +250,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 
     /// The number of the key's failures since it was last forgotten: client-go's `NumRequeues`.
     #[must_use]
+    #[doc(alias = "NumRequeues")]
     pub fn num_requeues(&self, key: &K) -> u32 {
         self.records.find(key).map_or(0, |slot| self.records[slot].failures)
     }

@@ -18,6 +18,7 @@ use core::fmt;
 /// # Ok::<(), listwatch_core::request::ParseResourceError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[doc(alias("GroupVersionResource", "ListOptions"))]
 pub struct Resource {
     path: Arc<str>,
     labels: Option<Arc<str>>,

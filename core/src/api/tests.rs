@@ -219,8 +219,8 @@ fn one_by_one(request: &ApiRequest) -> ApiResponse {
 fn a_newer_and_an_older_server_tell_the_same() {
     let new = Discovery::run(&Server::new(aggregated)).unwrap();
     let old = Discovery::run(&Server::new(one_by_one)).unwrap();
-    assert_eq!(new.kinds(), old.kinds());
-    assert_eq!(new.kinds().len(), 4);
+    assert_eq!(new.resources(), old.resources());
+    assert_eq!(new.resources().len(), 4);
     assert!(new.unavailable().is_empty());
     let (path, error) = &old.unavailable()[0];
     assert_eq!((&**path, error.status().unwrap().code), ("/apis/metrics.k8s.io/v1", 503));
@@ -272,7 +272,7 @@ fn kinds_without_a_name_filled_the_memory() {
     let list = |resources: &str| {
         format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{{"versions":[{{"resources":[{resources}{{}}]}}]}}]}}"#)
     };
-    assert_eq!(discovered(&list("{},")).unwrap().kinds(), []);
+    assert_eq!(discovered(&list("{},")).unwrap().resources(), []);
     let error = discovered(&list(&"{},".repeat(50_000))).unwrap_err().to_string();
     assert!(error.contains("a list has more than 50000 entries"), "{error}");
 }
@@ -284,7 +284,7 @@ fn kinds_of_many_versions_filled_the_memory() {
     let list = |more: &str| {
         format!(r#"{{"kind":"APIGroupDiscoveryList","items":[{{"versions":[{versions}{{"resources":[{more}]}}]}}]}}"#)
     };
-    assert_eq!(discovered(&list("")).unwrap().kinds().len(), 50_000);
+    assert_eq!(discovered(&list("")).unwrap().resources().len(), 50_000);
     let error = discovered(&list(r#"{"resource":"c"}"#)).unwrap_err().to_string();
     assert!(error.contains("the server names more than 50000 kinds"), "{error}");
 }

@@ -72,7 +72,7 @@ impl<D: Decode, C> InformerIn<D, C> {
             Phase::Listing => InformerStatus::Listing { elapsed, items, synced },
             Phase::Watching | Phase::BackingOff if !synced => InformerStatus::Delivering { queued: self.fifo.len() },
             Phase::Watching | Phase::BackingOff => InformerStatus::Synced {
-                age: now.saturating_since(self.reflector.heard()),
+                age: now.saturating_since(self.reflector.last_activity()),
                 overdue: self.reflector.is_overdue(now),
                 received: self.reflector.version().cloned(),
                 applied: self.progress.applied.clone(),

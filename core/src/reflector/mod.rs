@@ -1,22 +1,22 @@
 //! The reflector: it lists one resource, watches it, resumes broken watches and relists where it must.
 
-mod answering;
-mod asking;
 mod backoff;
 mod config;
-mod failing;
 mod failure;
+mod failures;
 mod messages;
 mod open;
 mod outage;
 mod pages;
-mod table;
+mod requests;
+mod responses;
+mod retry_policy;
 
 pub use backoff::{Backoff, RetryDelays};
 pub use config::{Consistency, ReflectorConfig};
 pub use failure::{Failure, FailureClass, Operation, Reaction};
 pub use messages::{Action, FailureReport, Input, Phase, Response, Step};
-pub use table::{BackoffKind, RETRY_POLICY, RetryRule};
+pub use retry_policy::{BackoffKind, RETRY_POLICY, RetryRule};
 
 use crate::request::{Query, RequestId, Resource};
 use crate::time::{Instant, earliest};
@@ -83,7 +83,7 @@ pub struct Reflector {
     /// When the last list or watch-list began.
     began: Instant,
     /// When the last event, bookmark or list came.
-    heard: Instant,
+    last_activity: Instant,
     /// The time between the last two bookmarks; `None` while the server has not sent two.
     bookmarks: Option<Duration>,
     /// How many watches in a row lived for long and brought neither event nor bookmark.
@@ -165,7 +165,7 @@ impl Reflector {
             outage: None,
             report: None,
             began: Instant::ZERO,
-            heard: Instant::ZERO,
+            last_activity: Instant::ZERO,
             bookmarks: None,
             silent: 0,
             now: Instant::ZERO,
@@ -262,8 +262,8 @@ impl Reflector {
     }
 
     /// When the last event, bookmark or list came.
-    pub(crate) fn heard(&self) -> Instant {
-        self.heard
+    pub(crate) fn last_activity(&self) -> Instant {
+        self.last_activity
     }
 
     /// When the last list or watch-list began.
@@ -273,7 +273,7 @@ impl Reflector {
 
     /// Whether a watch has been silent for longer than servers take between bookmarks.
     pub(crate) fn is_overdue(&self, now: Instant) -> bool {
-        self.config.bookmark_overdue.is_some_and(|overdue| self.heard + overdue <= now)
+        self.config.bookmark_overdue.is_some_and(|overdue| self.last_activity + overdue <= now)
     }
 
     /// Begins the jitter anew with `seed`, unless the configuration names one, or the reflector was started. Returns

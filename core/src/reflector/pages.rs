@@ -18,7 +18,7 @@ pub(super) struct Pages {
 
 impl Pages {
     /// Notes the page of `token`, whose continue token is `next`. Returns the failure where the list makes no progress.
-    pub(super) fn turn(
+    pub(super) fn next(
         &mut self,
         token: Option<&Arc<str>>,
         next: &Arc<str>,
@@ -51,7 +51,7 @@ mod tests {
         let mut asked = None;
         let turn = |page| {
             let next = Arc::from(format!("{}", token(page)));
-            let failure = pages.turn(asked.as_ref(), &next, empty, 1000);
+            let failure = pages.next(asked.as_ref(), &next, empty, 1000);
             asked = Some(next);
             failure.map(|failure| (page, failure))
         };

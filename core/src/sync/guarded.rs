@@ -117,7 +117,7 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
                 None => (Poll::Pending, state.workers.register(place, waker)),
             }
         });
-        let mut answer = Unheard { queue: self, answer };
+        let mut answer = Undelivered { queue: self, answer };
         self.wake(worker, concerns_followers);
         core::mem::replace(&mut answer.answer, Poll::Pending)
     }
@@ -268,12 +268,12 @@ impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> State<K, L, D> {
 }
 
 /// A result that its worker has not received yet: if it is dropped, another worker gets the key.
-struct Unheard<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> {
+struct Undelivered<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> {
     queue: &'a SharedWorkQueue<K, Lk, L, D>,
     answer: Poll<Option<(K, Job)>>,
 }
 
-impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Drop for Unheard<'_, K, Lk, L, D> {
+impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Drop for Undelivered<'_, K, Lk, L, D> {
     fn drop(&mut self) {
         if let Poll::Ready(Some((_key, job))) = core::mem::replace(&mut self.answer, Poll::Pending) {
             self.queue.put_back(job);

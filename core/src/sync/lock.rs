@@ -122,18 +122,18 @@ impl Lock for CellLock {
     }
 
     fn with<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&mut T) -> R) -> R {
-        f(&mut cell.try_borrow_mut().unwrap_or_else(|_| came_back()))
+        f(&mut cell.try_borrow_mut().unwrap_or_else(|_| panic_on_deadlock()))
     }
 
     fn read<T, R>(cell: &Self::Cell<T>, f: impl FnOnce(&T) -> R) -> R {
-        f(&cell.try_borrow().unwrap_or_else(|_| came_back()))
+        f(&cell.try_borrow().unwrap_or_else(|_| panic_on_deadlock()))
     }
 }
 
 /// Panics for a closure that would wait for itself.
 #[cold]
 #[track_caller]
-pub(super) fn came_back() -> ! {
+pub(super) fn panic_on_deadlock() -> ! {
     panic!("deadlock: a function that runs under a lock used the same lock again")
 }
 

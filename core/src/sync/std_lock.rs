@@ -1,5 +1,5 @@
 use super::Lock;
-use super::lock::came_back;
+use super::lock::panic_on_deadlock;
 use core::cell::Cell;
 use core::ptr;
 use parking_lot::RwLock;
@@ -70,7 +70,7 @@ impl Held {
             let depth = stack.depth.get();
             let outer = stack.locks.iter().take(depth).map(Cell::get).find(|(lock, _)| *lock == address);
             if outer.is_some_and(|(_, outer)| (outer, mode) != (Mode::Reading, Mode::Reading)) {
-                came_back();
+                panic_on_deadlock();
             }
             if let Some(place) = stack.locks.get(depth) {
                 place.set((address, mode));

@@ -1,6 +1,6 @@
 //! The answers of discovery, and the limits within which they are read.
 
-use super::kind::ApiResource;
+use super::resource::ApiResource;
 use crate::api::ApiError;
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -127,7 +127,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    pub(super) fn into_kind(self, group: &str, version: &str) -> ApiResource {
+    pub(super) fn into_resource(self, group: &str, version: &str) -> ApiResource {
         ApiResource {
             group: group.to_owned(),
             version: version.to_owned(),
@@ -195,7 +195,7 @@ pub(super) struct AggregatedResource {
 }
 
 impl AggregatedResource {
-    pub(super) fn into_kind(self, group: &str, version: &str) -> ApiResource {
+    pub(super) fn into_resource(self, group: &str, version: &str) -> ApiResource {
         ApiResource {
             group: group.to_owned(),
             version: version.to_owned(),

@@ -1,9 +1,9 @@
 //! Discovery: a machine that returns the next request, and finds kinds by their names.
 
 mod answer;
-mod kind;
+mod resource;
 
-pub use kind::ApiResource;
+pub use resource::ApiResource;
 
 use super::call::checked;
 use super::{ApiClient, ApiError, ApiRequest, ApiResponse, Method};
@@ -15,7 +15,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use answer::{Aggregated, Groups, Listed, MOST_ENTRIES, Named, Resources, Versions, parsed, short};
-use kind::Wanted;
+use resource::Wanted;
 
 /// The `Accept` header that requests everything in one response, if the server supports it.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
@@ -47,7 +47,7 @@ pub struct Discovery {
     wanted: VecDeque<String>,
     /// The paths that a server named, requested or not.
     named: BTreeSet<String>,
-    kinds: Vec<ApiResource>,
+    resources: Vec<ApiResource>,
     unavailable: Vec<(String, ApiError)>,
 }
 
@@ -58,7 +58,7 @@ impl Discovery {
         Self {
             wanted: ["/api", "/apis"].map(str::to_owned).into(),
             named: BTreeSet::new(),
-            kinds: Vec::new(),
+            resources: Vec::new(),
             unavailable: Vec::new(),
         }
     }
@@ -101,8 +101,8 @@ impl Discovery {
 
     /// All kinds, in the server's order of preference.
     #[must_use]
-    pub fn kinds(&self) -> &[ApiResource] {
-        &self.kinds
+    pub fn resources(&self) -> &[ApiResource] {
+        &self.resources
     }
 
     /// The paths that could not be read, with their errors, such as those of aggregated servers that are down.
@@ -118,7 +118,7 @@ impl Discovery {
         let wanted = Wanted::of(name);
         let by_name = |kind: &&ApiResource| wanted.fits(kind) && kind.is_named(wanted.name);
         let by_short_name = |kind: &&ApiResource| wanted.fits(kind) && kind.is_short_for(wanted.name);
-        self.kinds.iter().find(by_name).or_else(|| self.kinds.iter().find(by_short_name))
+        self.resources.iter().find(by_name).or_else(|| self.resources.iter().find(by_short_name))
     }
 
     fn read(&mut self, path: &str, body: &[u8]) -> Result<(), ApiError> {
@@ -147,12 +147,12 @@ impl Discovery {
                     stale.push(on_stale(&name, &version_name));
                 } else {
                     let named = resources.into_iter().filter(|resource| !resource.resource.is_empty());
-                    kinds.extend(named.map(|resource| resource.into_kind(&name, &version_name)));
+                    kinds.extend(named.map(|resource| resource.into_resource(&name, &version_name)));
                 }
                 self.check_room(kinds.len() + stale.len())?;
             }
         }
-        self.kinds.extend(kinds);
+        self.resources.extend(kinds);
         self.unavailable.extend(stale);
         Ok(())
     }
@@ -189,13 +189,13 @@ impl Discovery {
         let whole = |resource: &Listed| !resource.name.is_empty() && !resource.name.contains('/');
         let resources: Vec<_> = list.resources.0.into_iter().filter(whole).collect();
         self.check_room(resources.len())?;
-        self.kinds.extend(resources.into_iter().map(|resource| resource.into_kind(group, version)));
+        self.resources.extend(resources.into_iter().map(|resource| resource.into_resource(group, version)));
         Ok(())
     }
 
     /// An error unless there is room for so many more entries.
     fn check_room(&self, more: usize) -> Result<(), ApiError> {
-        if self.kinds.len() + self.unavailable.len() + more <= MOST_ENTRIES {
+        if self.resources.len() + self.unavailable.len() + more <= MOST_ENTRIES {
             return Ok(());
         }
         let what = format!("the server names more than {MOST_ENTRIES} kinds; name group, version and plural instead");

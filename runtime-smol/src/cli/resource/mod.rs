@@ -62,7 +62,7 @@ impl Drop for HangUp {
 fn find(options: &FollowOptions, discovery: &Discovery) -> Result<Resource, ResourceError> {
     let name = options.resource.clone();
     let Some(kind) = discovery.find(&name) else {
-        let (similar, unavailable) = (similar(&name, discovery.kinds()), discovery.unavailable());
+        let (similar, unavailable) = (similar(&name, discovery.resources()), discovery.unavailable());
         let unavailable = unavailable.iter().map(|(path, _)| path.clone()).collect();
         return Err(ResourceError::Unknown { name, similar, unavailable });
     };

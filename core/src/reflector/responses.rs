@@ -64,7 +64,7 @@ impl Reflector {
         match self.state {
             State::Listing { .. } | State::WatchListing => self.on_item(),
             State::Watching => {
-                self.hear();
+                self.note_activity();
                 // A watch from no version begins with the objects as they are, in no order (F5).
                 if self.version.is_some() || event_type != Some(EventType::Added) {
                     self.accept(version);
@@ -116,10 +116,10 @@ impl Reflector {
         let State::Listing { token, unpaged } = &self.state else { return Step::Nothing };
         let unpaged = *unpaged;
         let empty = self.open.as_ref().is_some_and(|open| open.empty);
-        if let Some(failure) = self.pages.turn(token.as_ref(), &next, empty, self.config.max_pages) {
+        if let Some(failure) = self.pages.next(token.as_ref(), &next, empty, self.config.max_pages) {
             return self.on_closed(failure);
         }
-        self.relist.paginated |= self.asked_version().is_some();
+        self.relist.paginated |= self.requested_version().is_some();
         self.list(Some(next), unpaged);
         Step::Nothing
     }
@@ -128,7 +128,7 @@ impl Reflector {
         match self.state {
             State::WatchListing if initial_events_end => self.on_initial_events_end(version),
             State::Watching => {
-                self.hear();
+                self.note_activity();
                 self.note_bookmark();
                 self.accept(version);
                 Step::Nothing
@@ -142,7 +142,7 @@ impl Reflector {
             return self.on_broken(failure);
         }
         self.complete(version);
-        self.hear();
+        self.note_activity();
         self.note_bookmark();
         self.state = State::Watching;
         self.watch_list.failures = Default::default();
@@ -188,7 +188,7 @@ impl Reflector {
         if compare_versions(version, &last) != Ok(Ordering::Less) {
             return None;
         }
-        self.relist.older += u32::from(self.asked_version().is_none());
+        self.relist.older += u32::from(self.requested_version().is_none());
         (self.relist.older < BELIEVED).then(|| Failure::BackInTime { version: version.into(), last })
     }
 
@@ -196,7 +196,7 @@ impl Reflector {
     fn complete(&mut self, version: &str) {
         self.version = None;
         self.accept(version);
-        self.heard = self.now;
+        self.last_activity = self.now;
         if let Some(outage) = &mut self.outage {
             outage.interrupted = true;
         }
@@ -205,8 +205,8 @@ impl Reflector {
     }
 
     /// A watch brought an event or a bookmark.
-    fn hear(&mut self) {
-        self.heard = self.now;
+    fn note_activity(&mut self) {
+        self.last_activity = self.now;
         self.silent = 0;
         if let Some(open) = &mut self.open {
             open.proven = true;

@@ -66,10 +66,10 @@ impl Reflector {
             State::Listing { token: None, unpaged } => Some(Verb::List {
                 limit: self.limit().filter(|_| !unpaged),
                 continue_token: None,
-                resource_version: self.asked_version(),
+                resource_version: self.requested_version(),
             }),
             State::WatchListing => {
-                Some(Verb::Watch { resource_version: self.asked_version(), timeout, initial_events: true })
+                Some(Verb::Watch { resource_version: self.requested_version(), timeout, initial_events: true })
             }
             State::Watching => {
                 Some(Verb::Watch { resource_version: self.version.clone(), timeout, initial_events: false })
@@ -79,7 +79,7 @@ impl Reflector {
     }
 
     /// The minimum version of a list or watch-list; `None` for the most recent state.
-    pub(super) fn asked_version(&self) -> Option<Arc<str>> {
+    pub(super) fn requested_version(&self) -> Option<Arc<str>> {
         match self.config.consistency {
             _ if self.relist.most_recent => None,
             Consistency::MostRecent => None,
@@ -91,7 +91,7 @@ impl Reflector {
     /// The first page's limit. If the list has a limit, a server does not answer `NotOlderThan` from memory. For
     /// version `0`, old servers ignore the limit. A server that honours it has no watch cache.
     fn limit(&self) -> Option<u32> {
-        let from_memory = self.asked_version().is_some_and(|version| &*version != ANY);
+        let from_memory = self.requested_version().is_some_and(|version| &*version != ANY);
         self.config.page_size.filter(|_| !from_memory || self.relist.paginated)
     }
 

@@ -2,7 +2,7 @@
 
 use super::backoff::{Cause, Wait};
 use super::open::Open;
-use super::table::REFUSED_WATCHES;
+use super::retry_policy::REFUSED_WATCHES;
 use super::{
     BackoffKind, Failure, FailureClass, FailureReport, Operation, Outage, Reaction, Reflector, RetryRule, State, Step,
     Then,

@@ -175,7 +175,7 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     /// let follow = async move { while events.next().await.is_some() {} };
     /// executor.spawn(follow).detach();
     /// if let Err(error) = run(&clock, &executor, synced) {
-    ///     eprintln!("{error}"); // not synced: failing for 1 s: forbidden (status 403), 1 attempt, …
+    ///     eprintln!("{error}"); // not synced: failing: forbidden (status 403), 1 attempt, …
     /// }
     /// # Ok(())
     /// # }

@@ -60,7 +60,10 @@ fn a_kubeconfig_that_others_may_write_was_used_without_a_word() {
     permit(0o646);
     let told = watch();
     assert_eq!(told.matches("warning: ").count(), 1, "{told}");
-    assert!(told.starts_with("listwatch: warning: other users can change kubeconfig ") && told.contains("chmod go-w"), "{told}");
+    assert!(
+        told.starts_with("listwatch: warning: other users can change kubeconfig ") && told.contains("chmod go-w"),
+        "{told}"
+    );
     permit(0o600);
     assert!(!watch().contains("warning"));
 }

@@ -9,15 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
-const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
-
 #[test]
 fn every_dependency_has_a_licence_a_name_and_a_source_that_are_allowed() {
     let rules: Rules = toml::from_str(&fs::read_to_string(root().join("deny.toml")).unwrap()).unwrap();
     assert!(!rules.licenses.allow.is_empty() && !rules.bans.deny.is_empty(), "{rules:?}");
     let packages = resolved();
     assert!(packages.len() > 50, "{} packages", packages.len());
-    let found: Vec<String> = packages.iter().filter_map(|package| rules.refusal(package)).collect();
+    let serde = packages.iter().find(|package| package.described["name"] == "serde").unwrap();
+    let registry = serde.described["source"].as_str().unwrap();
+    assert!(registry.starts_with("registry+"), "{registry}");
+    let found: Vec<String> = packages.iter().filter_map(|package| rules.refusal(package, registry)).collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
@@ -28,11 +29,12 @@ fn a_planted_dependency_that_is_not_allowed_is_found() {
          bans.deny = [{ crate = 'bad' }, { crate = 'wrapped', wrappers = ['listwatch-core'] }]",
     )
     .unwrap();
+    const REGISTRY: &str = "registry+the one of serde";
     let refusal = |name: &str, source: Value, license: Value, requirement: &str, uses: &str| {
         let dependency = serde_json::json!({ "name": "another", "req": requirement, "source": REGISTRY });
         let package =
             serde_json::json!({ "name": name, "source": source, "license": license, "dependencies": [dependency] });
-        rules.refusal(&Package { described: package, uses: [uses.to_owned()].into() }).is_some()
+        rules.refusal(&Package { described: package, uses: [uses.to_owned()].into() }, REGISTRY).is_some()
     };
     let registry = || Value::from(REGISTRY);
     assert!(!refusal("good", registry(), "GPL-3.0-only OR MIT".into(), "^1", "another"));
@@ -45,6 +47,7 @@ fn a_planted_dependency_that_is_not_allowed_is_found() {
     assert!(refusal("good", registry(), Value::Null, "^1", "another"));
     assert!(refusal("good", registry(), "MIT".into(), "^1", "bad"));
     assert!(refusal("good", registry(), "MIT".into(), "^1", "wrapped"), "by another crate than its wrapper");
+    assert!(refusal("good", "registry+another one".into(), "MIT".into(), "^1", "another"));
     assert!(refusal("good", "git+https://example.org/good".into(), "MIT".into(), "^1", "another"));
     assert!(refusal("listwatch-core", Value::Null, "Apache-2.0".into(), "*", "another"), "any version of another");
 }
@@ -84,8 +87,8 @@ struct Package {
 }
 
 impl Rules {
-    /// Why a package is refused, if it is.
-    fn refusal(&self, package: &Package) -> Option<String> {
+    /// Why a package is refused, if it is. Packages of others come from `registry` alone.
+    fn refusal(&self, package: &Package, registry: &str) -> Option<String> {
         let described = &package.described;
         let name = described["name"].as_str().unwrap();
         let is_banned =
@@ -98,7 +101,7 @@ impl Rules {
             let any = wanted.find(|dependency| dependency["req"] == "*" && dependency["source"].is_string())?;
             return Some(format!("{name} takes any version of {}", any["name"]));
         }
-        if described["source"] != REGISTRY {
+        if described["source"] != registry {
             return Some(format!("{name} comes from {}", described["source"]));
         }
         let licence = described["license"].as_str().unwrap_or_default();

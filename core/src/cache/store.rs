@@ -20,8 +20,7 @@ pub type Store<T> = StoreIn<ObjectHandle<T>, crate::sync::StdLock>;
 ///
 /// A clone reads the same cache. Every method is one consistent look and returns handles, so no lock is held after it
 /// returns. The store is as new as the last event that the informer returned; see
-#[cfg_attr(feature = "json", doc = "[`Informer::poll_event`](crate::Informer::poll_event).")]
-#[cfg_attr(not(feature = "json"), doc = "`Informer::poll_event`.")]
+/// [`Informer::poll_event`](crate::Informer::poll_event).
 /// When the informer is dropped, the store keeps the last state.
 ///
 /// `L` is the [`Lock`] that readers and the writer share. With the standard library, use the alias `Store`.
@@ -87,8 +86,7 @@ impl<V: Keyed + Clone, L: Lock> StoreIn<V, L> {
     }
 
     /// The objects that have a value in an index (client-go `ByIndex`). The informer adds indexes:
-    #[cfg_attr(feature = "json", doc = "[`Informer::add_index`](crate::Informer::add_index).")]
-    #[cfg_attr(not(feature = "json"), doc = "`Informer::add_index`.")]
+    /// [`Informer::add_index`](crate::Informer::add_index).
     #[must_use]
     pub fn by_index(&self, id: IndexId, value: &str) -> Snapshot<V> {
         self.read(|objects| objects.by_index(id, value).cloned().collect())

@@ -250,10 +250,9 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             Incoming::Head { id, head } => self.on_head(now, id, &head),
             Incoming::Data { id, len } => {
                 if self.reading && id == self.id {
-                    self.decoder.take(len);
+                    self.on_data(len);
                 }
                 self.answer(now, id, Response::Data(len));
-                self.note_list_bytes(id, len);
             }
             Incoming::End { id } => self.on_closed(id, Ok(())),
             Incoming::Failed { id, error } => self.on_closed(id, Err(error)),
@@ -301,20 +300,14 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     /// the next call returns the event that this call had taken.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<EventOf<D::Object>> {
-        if let Some(event) = self.taken.take() {
-            return Some(event);
-        }
         loop {
-            if let Some(event) = self.notice() {
+            if let Some(event) = self.taken.take().or_else(|| self.notice()) {
                 return Some(event);
             }
             if !self.take_next() && !self.unread {
                 return None;
             }
             self.advance(self.now);
-            if let Some(event) = self.taken.take() {
-                return Some(event);
-            }
         }
     }
 

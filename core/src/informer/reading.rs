@@ -32,6 +32,15 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
+    /// Bytes of the response that is read. Those of a list count as received, white space and skipped items too, so
+    /// that every list ends.
+    pub(super) fn on_data(&mut self, len: usize) {
+        self.decoder.take(len);
+        if self.reflector.phase() == Phase::Listing {
+            self.progress.count_bytes(len);
+        }
+    }
+
     /// Decodes the bytes that have arrived, until back-pressure applies.
     pub(super) fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
@@ -103,13 +112,6 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     fn note_staged(&mut self) {
         self.progress.staged += 1;
         self.progress.count_bytes(BESIDE);
-    }
-
-    /// Counts the bytes of a list as received. White space and skipped items count too, so that every list ends.
-    pub(super) fn note_list_bytes(&mut self, id: RequestId, len: usize) {
-        if self.reading && id == self.id && self.reflector.phase() == Phase::Listing {
-            self.progress.count_bytes(len);
-        }
     }
 
     /// An object that cannot be decoded keeps its last good state, unless it was deleted. In a list it counts as

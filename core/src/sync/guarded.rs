@@ -73,19 +73,35 @@ struct State<K, L, D: Discipline<K>> {
 }
 
 /// Returns the time.
-pub(super) type Now = Box<dyn Fn() -> Instant + Send + Sync>;
+type Now = Box<dyn Fn() -> Instant + Send + Sync>;
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
-    /// A queue that no task waits for yet.
-    pub(super) fn idle(queue: WorkQueue<K, L, D>) -> Self {
+    /// Shares a queue.
+    #[must_use]
+    pub fn new(queue: WorkQueue<K, L, D>) -> Self {
         let (workers, followers) = (Wakers::default(), Wakers::default());
         Self { state: Shared::new(State { queue, workers, followers, clock: None }) }
     }
 
-    /// Takes a clock if the queue has metrics.
-    pub(super) fn take_clock(&self, now: Now) {
+    /// Stamps each addition and each job with the time that `now` returns, for the [metrics](WorkQueue::with_metrics):
+    /// client-go's `WithClock`. A queue without metrics does not call it. `now` runs under the lock, and must not come
+    /// back to the queue.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_core::sync::{SharedWorkQueue, StdLock};
+    /// use listwatch_core::{Instant, WorkQueue};
+    ///
+    /// let begun = std::time::Instant::now();
+    /// let now = move || Instant::ZERO + begun.elapsed();
+    /// let queue = SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default().with_metrics());
+    /// queue.set_clock(now);
+    /// queue.add(7);
+    /// # assert_eq!(queue.metrics(now()).unwrap().latency.count, 0);
+    /// ```
+    pub fn set_clock(&self, now: impl Fn() -> Instant + Send + Sync + 'static) {
         let _last = self.state.with(|state| match state.queue.has_metrics() {
-            true => state.clock.replace(now),
+            true => state.clock.replace(Box::new(now)),
             false => None,
         });
     }

@@ -2,39 +2,12 @@ use super::guarded::SharedWorkQueue;
 use super::{Delays, Get, Lock};
 use crate::queue::{Added, Discipline, Drained, Lanes, Priority, QueueMetrics, QueueStats, RateLimiter, WorkQueue};
 use crate::time::Instant;
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 use core::hash::Hash;
 use core::time::Duration;
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
-    /// Shares a queue.
-    #[must_use]
-    pub fn new(queue: WorkQueue<K, L, D>) -> Self {
-        Self::idle(queue)
-    }
-
-    /// Stamps each addition and each job with the time that `now` returns, for the [metrics](WorkQueue::with_metrics):
-    /// client-go's `WithClock`. A queue without metrics does not call it. `now` runs under the lock, and must not come
-    /// back to the queue.
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use listwatch_core::sync::{SharedWorkQueue, StdLock};
-    /// use listwatch_core::{Instant, WorkQueue};
-    ///
-    /// let begun = std::time::Instant::now();
-    /// let now = move || Instant::ZERO + begun.elapsed();
-    /// let queue = SharedWorkQueue::<u32, StdLock>::new(WorkQueue::default().with_metrics());
-    /// queue.set_clock(now);
-    /// queue.add(7);
-    /// # assert_eq!(queue.metrics(now()).unwrap().latency.count, 0);
-    /// ```
-    pub fn set_clock(&self, now: impl Fn() -> Instant + Send + Sync + 'static) {
-        self.take_clock(Box::new(now));
-    }
-
     /// See [`WorkQueue::try_add`].
     pub fn add(&self, key: K) -> Added {
         self.update(|queue| queue.add(key))

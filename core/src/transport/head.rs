@@ -32,8 +32,9 @@ impl ResponseHead {
     }
 }
 
-/// How long to wait: seconds, of which the limit replaces more than 64 bits hold, or the time from the answer's own date to another. A date that has passed, by the
-/// server's clock, is no wait; without the answer's date there is nothing to compare with.
+/// The time to wait: seconds, or the time from the response's own date to another. The limit replaces a number of more
+/// than 64 bits. A date that has passed by the server's clock is no wait. Without the response's date, a date counts for
+/// nothing.
 fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {

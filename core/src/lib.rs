@@ -23,6 +23,7 @@
 //! | [`reflector`] | list, watch, resume, relist; failures, and the delays after them | [`ReflectorConfig`], [`Failure`], [`RETRY_POLICY`] |
 //! | [`cache`] | objects by key and by index; the store that readers hold | [`Indexer`] |
 //! | [`queue`] | keys to reconcile: deduplication, delays, rate limits, priorities | [`WorkQueue`], [`RateLimiter`] |
+//! | [`fanout`] | the changes that an informer tells many subscribers, each at its own pace | [`EventLog`] |
 //! | [`fifo`] | the deltas between reflector and cache | [`DeltaFifo`] |
 //! | [`object`] | key, metadata, versions, label selectors | [`Key`], [`Meta`], [`Object`] |
 //! | [`request`] | the requests of the list-watch protocol; names of resources | [`Resource`], [`Request`] |
@@ -81,6 +82,7 @@
 //! [`Api`]: api::Api
 //! [`ApiTransport`]: api::ApiTransport
 //! [`Decoder`]: decode::Decoder
+//! [`EventLog`]: fanout::EventLog
 //! [`Failure`]: reflector::Failure
 //! [`Framer`]: framing::Framer
 //! [`Keyed`]: storage::Keyed
@@ -127,6 +129,7 @@ pub mod api;
 pub mod transport;
 
 pub mod cache;
+pub mod fanout;
 pub mod fifo;
 pub mod queue;
 

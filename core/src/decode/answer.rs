@@ -1,8 +1,8 @@
 //! The seam between an informer and the format of its answers.
 
+use super::Versioned;
 use super::error::DecodeError;
 use super::status::Status;
-use super::versioned::Versioned;
 use super::watch::EventType;
 use crate::request::Query;
 use crate::storage::Keyed;

@@ -12,7 +12,6 @@ mod status;
 mod tee;
 mod text;
 mod type_meta;
-mod versioned;
 mod watch;
 
 pub use answer::{Decode, Ending, Part};
@@ -23,8 +22,9 @@ pub use list::ListMeta;
 pub use metadata::DecodeOptions;
 pub use raw::{MetadataOnly, Raw};
 pub use status::Status;
-pub use versioned::Versioned;
 pub use watch::EventType;
+
+pub use crate::storage::Versioned;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
 use super::{Key, Meta, Object};
-use crate::storage::Keyed;
+use crate::storage::{Keyed, Versioned};
 use alloc::sync::Arc;
 use core::fmt;
 use core::ops::Deref;
@@ -82,6 +82,20 @@ impl<T> Keyed for ObjectHandle<T> {
 
     fn bytes(&self) -> usize {
         self.0.meta.json_len()
+    }
+}
+
+impl<T> Versioned for ObjectHandle<T> {
+    fn resource_version(&self) -> &str {
+        self.meta().resource_version()
+    }
+
+    fn is_same_object(&self, other: &Self) -> bool {
+        self.meta().uid() == other.meta().uid()
+    }
+
+    fn is_same_state(&self, other: &Self) -> bool {
+        self.meta().is_same_state(other.meta())
     }
 }
 

@@ -17,6 +17,7 @@ mod probing;
 mod slab;
 mod table;
 mod timers;
+mod versioned;
 
 #[cfg(feature = "fixed")]
 pub use fixed::Fixed;
@@ -30,6 +31,7 @@ pub(crate) use slab::{Slab, Slot};
 pub use table::Keyed;
 pub(crate) use table::{PassingTable, Table};
 pub(crate) use timers::{Place, Timed, Timers};
+pub use versioned::Versioned;
 
 /// A memory that containers live in: [`Heap`] or [`Fixed`]. Sealed.
 pub trait Mem: sealed::Sealed + Sized + 'static {

@@ -6,7 +6,7 @@ use core::num::NonZeroU32;
 use core::ops;
 
 /// The address of a record in its slab. Numbers start at one, so that an `Option<Slot>` is no larger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(NonZeroU32);
 
 impl Slot {

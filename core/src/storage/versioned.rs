@@ -1,5 +1,4 @@
-use crate::object::ObjectHandle;
-use crate::storage::Keyed;
+use super::Keyed;
 
 /// The version and the identity of an object, which an informer compares.
 pub trait Versioned: Keyed {
@@ -13,18 +12,4 @@ pub trait Versioned: Keyed {
     /// Whether both are the same state of one object: uid and version are equal, and neither is empty. The informer
     /// then keeps the handle that it has, so that a relist costs memory only for objects that changed.
     fn is_same_state(&self, other: &Self) -> bool;
-}
-
-impl<T> Versioned for ObjectHandle<T> {
-    fn resource_version(&self) -> &str {
-        self.meta().resource_version()
-    }
-
-    fn is_same_object(&self, other: &Self) -> bool {
-        self.meta().uid() == other.meta().uid()
-    }
-
-    fn is_same_state(&self, other: &Self) -> bool {
-        self.meta().is_same_state(other.meta())
-    }
 }

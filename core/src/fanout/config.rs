@@ -1,0 +1,74 @@
+use crate::storage::Mem;
+use core::fmt;
+
+/// The rule for a subscriber that has not read the oldest entry of a full log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WhenBehind {
+    /// The subscriber is told one change for each key: from the state that it was last told to the newest one. Keys
+    /// bound its memory.
+    #[default]
+    Coalesce,
+    /// The log has no room, so the informer stops reading until the subscriber has read. It is told every change, as a
+    /// client-go handler. A subscriber that reads too slowly makes the watch expire.
+    Wait,
+}
+
+/// How a subscriber of an [`EventLogIn`](crate::fanout::EventLogIn) is told changes.
+pub struct SubscriptionConfig<V, M: Mem> {
+    pub(super) when_behind: WhenBehind,
+    pub(super) quiet: bool,
+    pub(super) marks: Option<M::IndexFn<V>>,
+}
+
+impl<V, M: Mem> SubscriptionConfig<V, M> {
+    /// Changes are coalesced when the subscriber is behind, repeated states are told, and there are no marks.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { when_behind: WhenBehind::Coalesce, quiet: false, marks: None }
+    }
+
+    /// The rule for the subscriber when it is behind.
+    #[must_use]
+    pub fn when_behind(mut self, rule: WhenBehind) -> Self {
+        self.when_behind = rule;
+        self
+    }
+
+    /// Leaves out updates whose two states are [the same](crate::storage::Versioned::is_same_state), as a relist
+    /// reports them. A resync is told all the same. client-go tells handlers such updates.
+    #[must_use]
+    pub fn quiet(mut self) -> Self {
+        self.quiet = true;
+        self
+    }
+
+    /// Names the work that each state of an object causes, such as the key of its owner.
+    ///
+    /// Where changes are coalesced, some states are neither the one that the subscriber was last told, nor one that it
+    /// is told later. The marks of such a state are told, each once, as [`Notice::Mark`](crate::fanout::Notice::Mark).
+    /// So a controller that maps objects to keys misses no key. Distinct marks are kept until they are told.
+    ///
+    /// The function calls its second argument with each mark of an object. It must depend on the object alone, and must
+    /// not call the log. If it panics, nothing is lost: the call that panicked can be made again.
+    #[must_use]
+    pub fn marks(mut self, marks: M::IndexFn<V>) -> Self {
+        self.marks = Some(marks);
+        self
+    }
+}
+
+impl<V, M: Mem> Default for SubscriptionConfig<V, M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<V, M: Mem> fmt::Debug for SubscriptionConfig<V, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubscriptionConfig")
+            .field("when_behind", &self.when_behind)
+            .field("quiet", &self.quiet)
+            .field("marks", &self.marks.is_some())
+            .finish()
+    }
+}

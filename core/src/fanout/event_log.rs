@@ -1,0 +1,393 @@
+use super::backlog::Backlog;
+use super::folded::Folded;
+use super::marks::Marks;
+use super::ring::Ring;
+use super::subscriber::Subscriber;
+use super::{Notice, SubscriberId, SubscriptionConfig, Transition};
+use crate::storage::{Keyed, Mem, Slab, Slot, Versioned};
+use crate::time::{Instant, earliest};
+use core::time::Duration;
+
+/// The changes of an informer, kept for its subscribers; use it as [`EventLog`](crate::fanout::EventLog) or
+/// [`FixedEventLog`](crate::fanout::FixedEventLog).
+///
+/// A subscriber follows the log with a cursor, and is told every change. One that joins late is first told the objects
+/// that the cache has, each once. One that falls behind the limit waits by key, as [`WhenBehind`] says. No subscriber
+/// misses the newest state of a key, is told a change twice, or is told an older state after a newer one.
+///
+/// The caller changes cache and log together, under one lock, and wakes subscribers after it.
+///
+/// A change costs the same however many subscribers follow the log. Those that are behind cost more: each folds each
+/// change once.
+///
+/// In fixed memory the capacity counts three things apart: entries, keys that wait for subscribers, and marks.
+///
+/// [`WhenBehind`]: crate::fanout::WhenBehind
+pub struct EventLogIn<V: Keyed, M: Mem> {
+    limit: usize,
+    ring: Ring<V, M>,
+    backlog: Backlog<V, M>,
+    marks: Marks<M>,
+    subscribers: Slab<Subscriber<V, M>, M>,
+    subscribed: u64,
+    /// The number of the first entry after the first list.
+    synced_at: Option<u64>,
+    now: Instant,
+}
+
+impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
+    /// The limit of a log that is made by `default`.
+    pub const DEFAULT_LIMIT: usize = 1024;
+
+    /// A log that keeps `limit` entries, at least one, for subscribers that follow it.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self::with_seed(limit, 0)
+    }
+
+    /// As [`new`](Self::new), with hashes that depend on `seed`, for keys that an adversary may choose. No order
+    /// depends on it.
+    #[must_use]
+    pub fn with_seed(limit: usize, seed: u64) -> Self {
+        Self {
+            limit: limit.max(1),
+            ring: Ring::default(),
+            backlog: Backlog::with_seed(seed),
+            marks: Marks::with_seed(seed),
+            subscribers: Slab::default(),
+            subscribed: 0,
+            synced_at: None,
+            now: Instant::ZERO,
+        }
+    }
+
+    /// Adds a subscriber, which is told `objects` first: those that the cache has now.
+    ///
+    /// # Errors
+    /// The configuration, where fixed memory has no room for the subscriber or for an object.
+    pub fn try_subscribe<'a>(
+        &mut self,
+        now: Instant,
+        config: SubscriptionConfig<V, M>,
+        objects: impl Iterator<Item = &'a V>,
+    ) -> Result<SubscriberId, M::Full<SubscriptionConfig<V, M>>>
+    where
+        V: 'a,
+    {
+        self.now = self.now.max(now);
+        self.subscribed += 1;
+        let subscriber = Subscriber::new(self.subscribed, config, self.ring.end());
+        let slot = self.subscribers.try_insert(subscriber).map_err(|full| M::map_full(full, |it| it.config))?;
+        self.ring.join();
+        for object in objects {
+            if let Err(full) = self.try_wait(slot, object, 0, Folded::initial) {
+                return Err(M::map_full(full, |()| self.remove(slot).config));
+            }
+        }
+        Ok(SubscriberId { slot, generation: self.subscribed })
+    }
+
+    /// Removes a subscriber and all that waits for it.
+    pub fn unsubscribe(&mut self, id: SubscriberId) {
+        if let Some(slot) = self.find(id) {
+            self.remove(slot);
+        }
+    }
+
+    /// Whether the next change stays within the limit: no subscriber that [waits](crate::fanout::WhenBehind::Wait)
+    /// holds the oldest entry of a full log, and fixed memory is not used up.
+    ///
+    /// It is true again when a subscriber has read or has left. In fixed memory, marks can find no room even so: then
+    /// [`try_push`](Self::try_push) gives the change back.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.has_place() || self.can_make_room()
+    }
+
+    /// Appends a change. Without subscribers, nothing is kept.
+    ///
+    /// Where there is no [room](Self::has_room), memory that grows exceeds the limit.
+    ///
+    /// # Errors
+    /// The change, where fixed memory is full. It can be tried again when a subscriber has read or has left.
+    pub fn try_push(&mut self, now: Instant, transition: Transition<V>) -> Result<(), M::Full<Transition<V>>> {
+        self.now = self.now.max(now);
+        if self.subscribers.len() == 0 {
+            return Ok(());
+        }
+        self.make_room();
+        self.ring.try_push(transition, self.now)
+    }
+
+    /// Notes that every object of the informer's first list has been pushed. Later calls change nothing.
+    pub fn push_synced(&mut self) {
+        self.synced_at.get_or_insert_with(|| self.ring.end());
+    }
+
+    /// The next item for a subscriber: marks first, then changes in their order.
+    #[must_use = "an item is told once"]
+    pub fn poll_next(&mut self, id: SubscriberId) -> Option<Notice<V, M>> {
+        let slot = self.find(id)?;
+        loop {
+            self.catch_up(slot);
+            if let Some(notice) = self.poll_waiting(slot) {
+                return Some(notice);
+            }
+            if let Some(transition) = self.read(slot)? {
+                return Some(Notice::Changed(transition));
+            }
+        }
+    }
+
+    /// Whether something waits for the subscriber. If it is only changes that cancel out, or that a quiet subscriber is
+    /// not told, [`poll_next`](Self::poll_next) gives nothing.
+    #[must_use]
+    pub fn has_next(&self, id: SubscriberId) -> bool {
+        self.backlog(id) > 0 || self.find(id).is_some_and(|slot| self.is_newly_synced(&self.subscribers[slot]))
+    }
+
+    /// Announces every object again (client-go's resync of a handler): as an update whose states are equal, or with the
+    /// change of the object that waits.
+    ///
+    /// # Errors
+    /// Where fixed memory has no room. Then no object is announced by itself.
+    pub fn try_resync<'a>(&mut self, id: SubscriberId, objects: impl Iterator<Item = &'a V>) -> Result<(), M::Full<()>>
+    where
+        V: 'a,
+    {
+        let Some(slot) = self.find(id) else { return Ok(()) };
+        self.try_fold_all(slot)?;
+        let kept = self.subscribers[slot].backlog.len();
+        for object in objects {
+            if let Err(full) = self.try_wait(slot, object, self.ring.end(), Folded::resync) {
+                self.backlog.truncate(&mut self.subscribers[slot].backlog, kept);
+                return Err(full);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many items wait for a subscriber at most: changes that are not folded yet count each.
+    #[must_use]
+    pub fn backlog(&self, id: SubscriberId) -> usize {
+        self.find(id).map_or(0, |slot| {
+            let subscriber = &self.subscribers[slot];
+            subscriber.marks.len() + subscriber.backlog.len() + (self.ring.end() - subscriber.cursor) as usize
+        })
+    }
+
+    /// For how long the oldest item has waited for a subscriber; zero where none waits.
+    #[must_use]
+    pub fn lag(&self, id: SubscriberId, now: Instant) -> Duration {
+        let oldest = self.find(id).and_then(|slot| self.oldest_of(&self.subscribers[slot]));
+        oldest.map_or(Duration::ZERO, |oldest| now.saturating_since(oldest))
+    }
+
+    /// The number of subscribers.
+    #[must_use]
+    pub fn subscribers(&self) -> usize {
+        self.subscribers.len()
+    }
+
+    /// Whether a subscriber has been told every object of the first list (client-go `HasSynced` of a handler's
+    /// registration).
+    #[must_use]
+    pub fn has_synced(&self, id: SubscriberId) -> bool {
+        self.find(id).is_some_and(|slot| self.subscribers[slot].has_synced)
+    }
+
+    fn find(&self, id: SubscriberId) -> Option<Slot> {
+        self.subscribers.get(id.slot).filter(|found| found.generation == id.generation).map(|_| id.slot)
+    }
+
+    fn remove(&mut self, slot: Slot) -> Subscriber<V, M> {
+        let mut subscriber = self.subscribers.remove(slot);
+        self.ring.leave(subscriber.cursor);
+        self.backlog.truncate(&mut subscriber.backlog, 0);
+        while self.marks.pop(&mut subscriber.marks).is_some() {}
+        subscriber
+    }
+
+    fn has_place(&self) -> bool {
+        let entries = self.ring.len();
+        entries < self.limit && M::try_room(|| entries + 1).is_ok()
+    }
+
+    /// Whether every subscriber that has not read the oldest entry can fold it.
+    fn can_make_room(&self) -> bool {
+        let oldest = self.ring.oldest();
+        let Some(entry) = self.ring.get(oldest) else { return false };
+        let mut behind = self.subscribers.iter().filter(|(_, subscriber)| subscriber.cursor == oldest);
+        let new = |slot| self.backlog.find(slot, entry.transition.key()).is_none();
+        let records = behind.try_fold(self.backlog.len(), |records, (slot, subscriber)| {
+            subscriber.coalesces().then_some(records + usize::from(new(slot)))
+        });
+        records.is_some_and(|records| M::try_room(|| records).is_ok())
+    }
+
+    /// Folds the oldest entries for those that coalesce: first for those that are catching up, then for those that
+    /// followed until now.
+    fn make_room(&mut self) {
+        for fold in [Self::catch_up, Self::overrun] {
+            let (oldest, mut at) = (self.ring.oldest(), self.subscribers.next_used(None));
+            while let Some(slot) = at.filter(|_| !self.has_place()) {
+                if self.subscribers[slot].cursor == oldest {
+                    fold(self, slot);
+                }
+                at = self.subscribers.next_used(at);
+            }
+        }
+    }
+
+    /// Folds the entries that a subscriber has not read into its backlog, while it has one. So it is told the newest
+    /// state of each key. Where memory is short, it is told an earlier one first.
+    fn catch_up(&mut self, slot: Slot) {
+        while !self.subscribers[slot].backlog.is_empty() && self.try_fold(slot).is_ok_and(|folded| folded) {}
+    }
+
+    fn overrun(&mut self, slot: Slot) {
+        _ = self.try_fold_all(slot);
+    }
+
+    fn try_fold_all(&mut self, slot: Slot) -> Result<(), M::Full<()>> {
+        while self.try_fold(slot)? {}
+        Ok(())
+    }
+
+    /// Folds the entry at a subscriber's cursor into its backlog; says whether there was one. Marks come first, because
+    /// they may panic: nothing else has changed yet.
+    fn try_fold(&mut self, slot: Slot) -> Result<bool, M::Full<()>> {
+        let subscriber = &mut self.subscribers[slot];
+        let entry = self.ring.get(subscriber.cursor).filter(|_| subscriber.coalesces());
+        let Some(entry) = entry else { return Ok(false) };
+        let (next, quiet) = (&entry.transition, subscriber.config.quiet);
+        match self.backlog.find(slot, next.key()) {
+            Some(record) => {
+                if let Some(marks) = &subscriber.config.marks {
+                    for state in self.backlog.get(record).swallowed(next) {
+                        self.marks.try_add_all(&mut subscriber.marks, (slot, self.now), state, marks)?;
+                    }
+                }
+                let folded = self.backlog.folded(record);
+                folded.fold(next);
+                if folded.is_silent(quiet) {
+                    self.backlog.remove(&mut subscriber.backlog, record);
+                }
+            }
+            None => {
+                let folded = Folded::of(next);
+                if !folded.is_silent(quiet) {
+                    let (key, arrival) = ((slot, next.key().clone()), (subscriber.cursor, entry.arrived));
+                    self.backlog.try_insert(&mut subscriber.backlog, key, folded, arrival)?;
+                }
+            }
+        }
+        self.ring.advance(&mut subscriber.cursor);
+        Ok(true)
+    }
+
+    /// Lets an object of the cache wait for a subscriber; a key that waits already is announced.
+    fn try_wait(
+        &mut self,
+        slot: Slot,
+        object: &V,
+        number: u64,
+        folded: impl Fn(V) -> Folded<V>,
+    ) -> Result<(), M::Full<()>> {
+        match self.backlog.find(slot, object.key()) {
+            Some(record) => {
+                self.backlog.folded(record).announce();
+                Ok(())
+            }
+            None => {
+                let (key, list) = ((slot, object.key().clone()), &mut self.subscribers[slot].backlog);
+                self.backlog.try_insert(list, key, folded(object.clone()), (number, self.now))
+            }
+        }
+    }
+
+    /// What a subscriber is told before the entry at its cursor.
+    fn poll_waiting(&mut self, slot: Slot) -> Option<Notice<V, M>> {
+        let is_synced = self.is_newly_synced(&self.subscribers[slot]);
+        let subscriber = &mut self.subscribers[slot];
+        if let Some(text) = self.marks.pop(&mut subscriber.marks) {
+            return Some(Notice::Mark(text));
+        }
+        if is_synced {
+            subscriber.has_synced = true;
+            return Some(Notice::Synced);
+        }
+        let front = self.backlog.front(&subscriber.backlog)?;
+        let record = subscriber.backlog.front().filter(|_| front.number <= subscriber.cursor)?;
+        self.backlog.remove(&mut subscriber.backlog, record).into_transition().map(Notice::Changed)
+    }
+
+    /// Passes the entry at a subscriber's cursor, and tells it unless it is silent.
+    fn read(&mut self, slot: Slot) -> Option<Option<Transition<V>>> {
+        let subscriber = &mut self.subscribers[slot];
+        let next = &self.ring.get(subscriber.cursor)?.transition;
+        let told = (!(subscriber.config.quiet && next.is_silent())).then(|| next.clone());
+        self.ring.advance(&mut subscriber.cursor);
+        Some(told)
+    }
+
+    /// Whether a subscriber has been told, as the last before now, the last change before the end of the first list.
+    fn is_newly_synced(&self, subscriber: &Subscriber<V, M>) -> bool {
+        let front = self.backlog.front(&subscriber.backlog).map(|record| record.number);
+        let told = |at| subscriber.cursor >= at && front.is_none_or(|front| front >= at);
+        !subscriber.has_synced && self.synced_at.is_some_and(told)
+    }
+
+    fn oldest_of(&self, subscriber: &Subscriber<V, M>) -> Option<Instant> {
+        let mark = self.marks.front(&subscriber.marks).map(|mark| mark.arrived);
+        let record = self.backlog.front(&subscriber.backlog).map(|record| record.arrived);
+        let entry = self.ring.get(subscriber.cursor).map(|entry| entry.arrived);
+        earliest(earliest(mark, record), entry)
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<V: Versioned<Key: Clone> + Clone> EventLogIn<V, crate::storage::Heap> {
+    /// As [`try_subscribe`](Self::try_subscribe), which never fails here.
+    pub fn subscribe<'a>(
+        &mut self,
+        now: Instant,
+        config: SubscriptionConfig<V, crate::storage::Heap>,
+        objects: impl Iterator<Item = &'a V>,
+    ) -> SubscriberId
+    where
+        V: 'a,
+    {
+        crate::storage::never_full(self.try_subscribe(now, config, objects))
+    }
+
+    /// As [`try_push`](Self::try_push), which never fails here.
+    pub fn push(&mut self, now: Instant, transition: Transition<V>) {
+        crate::storage::never_full(self.try_push(now, transition));
+    }
+
+    /// As [`try_resync`](Self::try_resync), which never fails here.
+    pub fn resync<'a>(&mut self, id: SubscriberId, objects: impl Iterator<Item = &'a V>)
+    where
+        V: 'a,
+    {
+        crate::storage::never_full(self.try_resync(id, objects));
+    }
+}
+
+impl<V: Versioned<Key: Clone> + Clone, M: Mem> Default for EventLogIn<V, M> {
+    /// A log of the [default limit](Self::DEFAULT_LIMIT).
+    fn default() -> Self {
+        Self::new(Self::DEFAULT_LIMIT)
+    }
+}
+
+impl<V: Keyed, M: Mem> core::fmt::Debug for EventLogIn<V, M> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("EventLog")
+            .field("limit", &self.limit)
+            .field("entries", &self.ring.len())
+            .field("subscribers", &self.subscribers.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,97 @@
+use super::Transition;
+use crate::storage::Versioned;
+
+/// The changes of one key, folded into one: from the state that a subscriber was last told to the newest state.
+pub(super) struct Folded<V> {
+    /// `None` where the subscriber has been told no object.
+    known: Option<V>,
+    newest: Newest<V>,
+    /// An addition is part of a first list.
+    initial: bool,
+    /// It is told even if both states are the same.
+    resynced: bool,
+}
+
+enum Newest<V> {
+    There(V),
+    Gone { object: V, final_state_known: bool },
+}
+
+impl<V: Versioned + Clone> Folded<V> {
+    /// An object of the subscriber's own first list.
+    pub(super) fn initial(object: V) -> Self {
+        Self { known: None, newest: Newest::There(object), initial: true, resynced: false }
+    }
+
+    /// An object that is announced again.
+    pub(super) fn resync(object: V) -> Self {
+        Self { known: Some(object.clone()), newest: Newest::There(object), initial: false, resynced: true }
+    }
+
+    pub(super) fn of(first: &Transition<V>) -> Self {
+        let (known, initial) = match first {
+            Transition::Added { initial, .. } => (None, *initial),
+            Transition::Updated { old, .. } | Transition::Deleted { old, .. } => (Some(old.clone()), false),
+        };
+        Self { known, newest: Newest::of(first), initial, resynced: false }
+    }
+
+    /// Adds a later change.
+    pub(super) fn fold(&mut self, next: &Transition<V>) {
+        self.newest = Newest::of(next);
+    }
+
+    /// The states that the subscriber is never told if `next` is added.
+    pub(super) fn swallowed<'a>(&'a self, next: &'a Transition<V>) -> impl Iterator<Item = &'a V> {
+        let newest = Some(self.newest.object()).filter(|newest| !self.is_known(newest));
+        let deleted = matches!(next, Transition::Deleted { .. }) && self.known.is_none();
+        newest.into_iter().chain(deleted.then_some(next.object()))
+    }
+
+    /// Announces the object even if its state is the one that the subscriber was last told.
+    pub(super) fn announce(&mut self) {
+        self.resynced = true;
+    }
+
+    /// Whether there is nothing to tell.
+    pub(super) fn is_silent(&self, quiet: bool) -> bool {
+        match &self.newest {
+            Newest::There(object) => quiet && !self.resynced && self.is_known(object),
+            Newest::Gone { .. } => self.known.is_none(),
+        }
+    }
+
+    pub(super) fn into_transition(self) -> Option<Transition<V>> {
+        match (self.known, self.newest) {
+            (None, Newest::There(object)) => Some(Transition::Added { object, initial: self.initial }),
+            (Some(old), Newest::There(new)) => Some(Transition::Updated { old, new }),
+            (Some(old), Newest::Gone { object, final_state_known }) => {
+                Some(Transition::Deleted { old, object, final_state_known })
+            }
+            (None, Newest::Gone { .. }) => None,
+        }
+    }
+
+    fn is_known(&self, state: &V) -> bool {
+        self.known.as_ref().is_some_and(|known| known.is_same_state(state))
+    }
+}
+
+impl<V: Clone> Newest<V> {
+    fn of(transition: &Transition<V>) -> Self {
+        match transition {
+            Transition::Added { object, .. } | Transition::Updated { new: object, .. } => Self::There(object.clone()),
+            Transition::Deleted { object, final_state_known, .. } => {
+                Self::Gone { object: object.clone(), final_state_known: *final_state_known }
+            }
+        }
+    }
+}
+
+impl<V> Newest<V> {
+    const fn object(&self) -> &V {
+        match self {
+            Self::There(object) | Self::Gone { object, .. } => object,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The entries of the log that some subscriber has not read. Entries are numbered from one, for ever.
+
+use super::Transition;
+use crate::storage::Mem;
+use crate::storage::sealed::Array;
+use crate::time::Instant;
+
+/// A ring buffer in which each entry counts the cursors that are at it, so that it goes when the last has passed.
+pub(super) struct Ring<V, M: Mem> {
+    places: M::Array<Option<Entry<V>>>,
+    /// The place of the oldest entry.
+    head: usize,
+    oldest: u64,
+    end: u64,
+    /// The number of cursors that have passed every entry.
+    at_end: usize,
+}
+
+pub(super) struct Entry<V> {
+    pub(super) transition: Transition<V>,
+    pub(super) arrived: Instant,
+    cursors: usize,
+}
+
+impl<V, M: Mem> Ring<V, M> {
+    /// The number of the oldest entry.
+    pub(super) fn oldest(&self) -> u64 {
+        self.oldest
+    }
+
+    /// The number that the next entry gets.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    pub(super) fn len(&self) -> usize {
+        (self.end - self.oldest) as usize
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<&Entry<V>> {
+        if number < self.end { self.places.as_slice()[self.place(number)].as_ref() } else { None }
+    }
+
+    /// Appends an entry, which stays until each cursor has passed it. There must be a cursor.
+    pub(super) fn try_push(
+        &mut self,
+        transition: Transition<V>,
+        arrived: Instant,
+    ) -> Result<(), M::Full<Transition<V>>> {
+        if self.len() == self.places.as_slice().len()
+            && let Err(full) = self.try_grow()
+        {
+            return Err(M::map_full(full, |()| transition));
+        }
+        let place = self.place(self.end);
+        let cursors = core::mem::take(&mut self.at_end);
+        self.places.as_mut_slice()[place] = Some(Entry { transition, arrived, cursors });
+        self.end += 1;
+        Ok(())
+    }
+
+    /// A new cursor, behind the newest entry.
+    pub(super) fn join(&mut self) -> u64 {
+        self.at_end += 1;
+        self.end
+    }
+
+    /// Moves a cursor to the next entry.
+    pub(super) fn advance(&mut self, cursor: &mut u64) {
+        *self.cursors(*cursor + 1) += 1;
+        self.leave(*cursor);
+        *cursor += 1;
+    }
+
+    /// Removes a cursor.
+    pub(super) fn leave(&mut self, cursor: u64) {
+        *self.cursors(cursor) -= 1;
+        while self.get(self.oldest).is_some_and(|entry| entry.cursors == 0) {
+            self.places.as_mut_slice()[self.head] = None;
+            self.head = self.place(self.oldest + 1);
+            self.oldest += 1;
+        }
+        if self.len() == 0 && self.places.release() {
+            self.head = 0;
+        }
+    }
+
+    fn cursors(&mut self, number: u64) -> &mut usize {
+        let place = self.place(number);
+        match self.places.as_mut_slice().get_mut(place) {
+            Some(Some(entry)) if number < self.end => &mut entry.cursors,
+            _ => &mut self.at_end,
+        }
+    }
+
+    fn place(&self, number: u64) -> usize {
+        (self.head + (number - self.oldest) as usize) % self.places.as_slice().len().max(1)
+    }
+
+    /// Doubles the places, or takes what memory there is.
+    fn try_grow(&mut self) -> Result<(), M::Full<()>> {
+        self.places.as_mut_slice().rotate_left(self.head);
+        self.head = 0;
+        self.places.try_push(None).map_err(|full| M::map_full(full, drop))?;
+        for _ in 1..self.len() {
+            if self.places.try_push(None).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<V, M: Mem> Default for Ring<V, M> {
+    fn default() -> Self {
+        Self { places: M::Array::default(), head: 0, oldest: 1, end: 1, at_end: 0 }
+    }
+}

@@ -1,0 +1,90 @@
+use crate::storage::{Keyed, Mem, Versioned};
+use core::fmt;
+
+/// A change of one object, with the state before it: the arguments of client-go's `OnAdd`, `OnUpdate` and `OnDelete`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transition<V> {
+    /// There is an object under a key that had none.
+    Added {
+        /// The object.
+        object: V,
+        /// Whether it is part of a first list, the informer's or the subscriber's own (client-go `isInInitialList`).
+        initial: bool,
+    },
+    /// The object under a key was reported again, changed or not. The new one may have another uid: then the old object
+    /// was deleted, and another one created.
+    Updated {
+        /// The state before.
+        old: V,
+        /// The state now.
+        new: V,
+    },
+    /// There is no object under the key any more.
+    Deleted {
+        /// The state before.
+        old: V,
+        /// The final state; where that was missed, the last known state.
+        object: V,
+        /// Whether the watch reported the deletion. Otherwise a list no longer had the object (client-go
+        /// `DeletedFinalStateUnknown`).
+        final_state_known: bool,
+    },
+}
+
+impl<V> Transition<V> {
+    /// The object in the state that the change leads to; after a deletion, in its final state.
+    #[must_use]
+    pub const fn object(&self) -> &V {
+        match self {
+            Self::Added { object, .. } | Self::Deleted { object, .. } | Self::Updated { new: object, .. } => object,
+        }
+    }
+}
+
+impl<V: Versioned> Transition<V> {
+    /// Whether a quiet subscriber is not told of it.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self, Self::Updated { old, new } if old.is_same_state(new))
+    }
+}
+
+impl<V: Keyed> Transition<V> {
+    /// The key that the change is about.
+    #[must_use]
+    pub fn key(&self) -> &V::Key {
+        self.object().key()
+    }
+}
+
+/// The next item for a subscriber, the result of [`poll_next`](crate::fanout::EventLogIn::poll_next).
+#[non_exhaustive]
+pub enum Notice<V, M: Mem> {
+    /// An object changed since the subscriber was last told about its key.
+    Changed(Transition<V>),
+    /// A state that the subscriber is not told had this mark: see
+    /// [`marks`](crate::fanout::SubscriptionConfig::marks).
+    Mark(M::Text),
+    /// The subscriber has been told every object of the first list (client-go `HasSynced` of a handler's registration).
+    Synced,
+}
+
+impl<V: fmt::Debug, M: Mem> fmt::Debug for Notice<V, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Changed(transition) => f.debug_tuple("Changed").field(transition).finish(),
+            Self::Mark(text) => f.debug_tuple("Mark").field(&&**text).finish(),
+            Self::Synced => f.write_str("Synced"),
+        }
+    }
+}
+
+impl<V: PartialEq, M: Mem> PartialEq for Notice<V, M> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Changed(one), Self::Changed(other)) => one == other,
+            (Self::Mark(one), Self::Mark(other)) => **one == **other,
+            (Self::Synced, Self::Synced) => true,
+            (Self::Changed(_) | Self::Mark(_) | Self::Synced, _) => false,
+        }
+    }
+}

@@ -1,6 +1,9 @@
 use super::change::Change;
 use super::indexer::Indexer;
+use super::note::Note;
+use crate::decode::Versioned;
 use crate::storage::Keyed;
+use core::task::{Context, Poll};
 
 /// Where an informer keeps its objects.
 ///
@@ -55,13 +58,36 @@ pub trait Cache<V: Keyed> {
     /// changes can do both under one lock here.
     ///
     /// # Panics
-    /// Where an index function panics. The cache must be as before then: the informer applies the same change again.
+    /// Where an index function panics. The cache must be as before then: the informer applies the same change again. So
+    /// a cache wakes tasks in [`wake`](Self::wake), because a waker can panic too.
     fn apply(&mut self, change: Change<'_, V>) -> Option<V>
     where
-        V: Clone,
+        V: Versioned + Clone,
     {
-        let (object, is_deletion) = (change.delta.object(), change.delta.is_deletion());
-        self.write(|objects| if is_deletion { objects.remove(object.key()) } else { objects.insert(object.clone()) })
+        self.write(|objects| objects.change(change))
+    }
+
+    /// Takes note of the informer's progress, at the moment when the informer advances or tells it.
+    fn note(&mut self, _note: Note<'_, V>) {}
+
+    /// Wakes the tasks that wait for what the last [`apply`](Self::apply) and [`note`](Self::note) did. The informer
+    /// calls this once it has taken the change from its queue, so a waker that panics loses nothing.
+    fn wake(&mut self) {}
+
+    /// Whether the cache accepts a change now. If not, the informer returns no change, and back-pressure applies once
+    /// its queue is full.
+    fn has_room(&mut self) -> bool {
+        true
+    }
+
+    /// Ready if the cache [has room](Self::has_room). Otherwise the cache wakes the task of `cx` when room returns.
+    fn poll_room(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+
+    /// Whether the informer's lists and watches cover this object of the cache. A list deletes no other object.
+    fn covers(&self, _object: &V) -> bool {
+        true
     }
 }
 

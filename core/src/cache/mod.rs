@@ -4,43 +4,48 @@
 //! |---|---|---|---|
 //! | [`IndexerIn`] | objects by key, with indexes, for one owner | `Indexer` | |
 #![cfg_attr(
-    feature = "alloc",
+    feature = "json",
     doc = "\
 | [`Cache`] | the cache that an informer writes: an [`Indexer`], or a [`StoreWriterIn`] | | |
 | [`Change`] | what the informer tells a cache to apply | | |
+| [`Note`] | what the informer tells a cache besides changes | | |
 | [`StoreIn`] | reads a cache from any thread or task while the informer writes | `Lister` | `Store` |
 | [`StoreWriterIn`] | the only writer of a store, owned by the informer | | `Writer` |
 | [`Snapshot`] | a list as it was at one moment, read without a lock | `[]interface{}` | `Vec<Arc<K>>` |"
 )]
 
-#[cfg(feature = "alloc")]
+#[cfg(feature = "json")]
 mod access;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "json")]
 mod change;
 mod indexer;
+#[cfg(feature = "json")]
+mod note;
 #[cfg(feature = "alloc")]
 mod snapshot;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "json")]
 mod store;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "json")]
 mod store_writer;
 
-#[cfg(feature = "alloc")]
+#[cfg(feature = "json")]
 pub use access::Cache;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "json")]
 pub use change::Change;
 #[cfg(feature = "fixed")]
 pub use indexer::FixedIndexer;
 #[cfg(feature = "alloc")]
 pub use indexer::Indexer;
 pub use indexer::{IndexId, IndexerIn};
+#[cfg(feature = "json")]
+pub use note::Note;
 #[cfg(feature = "alloc")]
 pub use snapshot::{Snapshot, SnapshotIntoIter, SnapshotIter};
 #[cfg(feature = "std")]
 pub use store::Store;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "json")]
 pub use store::StoreIn;
 #[cfg(feature = "std")]
 pub use store_writer::StoreWriter;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "json")]
 pub use store_writer::StoreWriterIn;

@@ -42,7 +42,7 @@ pub enum Pumped {
     Progress,
     /// Nothing to do until the transport wakes its caller, or [`DriverIn::poll_timeout`] is due.
     Waiting,
-    /// Back-pressure applies: take events first.
+    /// Back-pressure applies: take events first, or wait for [room](InformerIn::poll_room) in the cache.
     Backpressure,
 }
 
@@ -53,15 +53,24 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> DriverIn<D, L, C> {
         Self { informer, transport, idle_until: None, is_pending: false }
     }
 
-    /// The next event. If it is pending, the transport wakes the task of `cx`. The caller also polls again when
-    /// [`poll_timeout`](Self::poll_timeout) is due.
+    /// The next event. If it is pending, the transport wakes the task of `cx`; so does the cache, where it had [no
+    /// room](Cache::has_room) for the event. The caller also polls again when [`poll_timeout`](Self::poll_timeout) is
+    /// due.
     pub fn poll(&mut self, now: Instant, cx: &mut Context<'_>) -> Poll<EventOf<D::Object>> {
         for _ in 0..BUDGET {
             if let Some(event) = self.informer.poll_event() {
                 return Poll::Ready(event);
             }
-            if self.pump(now, cx) == Pumped::Waiting {
-                return self.informer.poll_event().map_or(Poll::Pending, Poll::Ready);
+            let pumped = self.pump(now, cx);
+            if pumped == Pumped::Progress {
+                continue;
+            }
+            if let Some(event) = self.informer.poll_event() {
+                return Poll::Ready(event);
+            }
+            let is_held = self.informer.poll_room(cx).is_pending();
+            if is_held || (pumped == Pumped::Waiting && self.informer.queued() == 0) {
+                return Poll::Pending;
             }
         }
         cx.waker().wake_by_ref();

@@ -14,7 +14,7 @@ pub use event::{Event, EventOf};
 pub use status::InformerStatus;
 pub use synced::{NotSynced, SyncTracker, Synced};
 
-use crate::cache::{Cache, Change, IndexId, Indexer};
+use crate::cache::{Cache, Change, IndexId, Indexer, Note};
 #[cfg(feature = "std")]
 use crate::cache::{Store, StoreWriter};
 use crate::decode::{Decode, DecodeError, DecodeOptions, Json, Versioned};
@@ -26,6 +26,7 @@ use crate::storage::Keyed;
 use crate::time::Instant;
 use crate::transport::{Incoming, TransportError};
 use core::fmt;
+use core::task::{Context, Poll};
 use progress::Progress;
 use serde::de::DeserializeOwned;
 
@@ -222,12 +223,16 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     /// Starts to list and watch the resource (client-go `Run`).
     pub fn start(&mut self, now: Instant) {
         self.steer(now, Input::Start);
+        self.cache.note(Note::Started);
+        self.cache.wake();
     }
 
     /// Aborts the open request. [`poll_event`](Self::poll_event) still returns the queued events; the cache stays.
     pub fn stop(&mut self, now: Instant) {
         self.steer(now, Input::Stop);
         self.forget_response();
+        self.cache.note(Note::Stopped);
+        self.cache.wake();
     }
 
     /// Room for the bytes that come next. [`Incoming::Data`] says how many of them the transport has written to its
@@ -296,19 +301,28 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     ///
     /// A failure, or an object that could not be decoded, comes before the queued changes.
     ///
-    /// If an index function panics, its change stays the next one, and the cache is as before. If the decoder panics,
-    /// the next call returns the event that this call had taken.
+    /// While the cache has [no room](Cache::has_room), no change is returned; see [`poll_room`](Self::poll_room).
+    ///
+    /// If an index function panics, its change stays the next one, and the cache is as before. If the decoder or a
+    /// waker panics, the next call returns the event that this call had taken.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<EventOf<D::Object>> {
         loop {
-            if let Some(event) = self.taken.take().or_else(|| self.notice()) {
-                return Some(event);
+            if self.taken.is_some() || self.take_notice() {
+                self.cache.wake();
+                return self.taken.take();
             }
-            if !self.take_next() && !self.unread {
+            if !self.take_next() && !(self.unread && self.wants_input()) {
                 return None;
             }
             self.advance(self.now);
         }
+    }
+
+    /// Ready unless a change is queued that the cache has [no room](Cache::has_room) for. Then the cache wakes the task
+    /// of `cx` when room returns. A [`Driver`] calls this.
+    pub fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.fifo.is_empty() { Poll::Ready(()) } else { self.cache.poll_room(cx) }
     }
 
     /// The cache, for reading. Only the informer writes to it.
@@ -353,29 +367,35 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.fifo.len()
     }
 
-    /// The next event that is not about an object.
-    fn notice(&mut self) -> Option<EventOf<D::Object>> {
+    /// Takes the next event that is not about an object. Returns whether there was one.
+    fn take_notice(&mut self) -> bool {
         // An undecodable object applies back-pressure, so a failure is older than it.
         if let Some(failed) = self.reflector.poll_failure() {
-            return Some(EventOf::Failed(failed));
+            self.cache.note(Note::Failed(&failed));
+            self.taken = Some(EventOf::Failed(failed));
+        } else if self.undecodable.is_none() && !self.told_synced && self.fifo.has_synced() {
+            self.told_synced = true;
+            self.cache.note(Note::Synced);
+            self.taken = Some(EventOf::Synced);
         }
-        if self.undecodable.is_some() {
-            return None;
-        }
-        let synced = !self.told_synced && self.fifo.has_synced();
-        self.told_synced |= synced;
-        synced.then_some(EventOf::Synced)
+        self.taken.is_some()
     }
 
-    /// Takes the undecodable object or the next delta, and its event if it has one. Returns whether there was either.
+    /// Takes the undecodable object or the next delta, and its event if it has one. Returns whether there was either,
+    /// and room for it.
     fn take_next(&mut self) -> bool {
         if let Some(undecodable) = self.undecodable.take() {
+            self.cache.note(Note::Undecodable(&undecodable));
             self.taken = Some(EventOf::Undecodable(undecodable));
-            return true;
+        } else if self.cache.has_room()
+            && let Some(known) = self.apply()
+        {
+            self.taken = self.fifo.pop().and_then(|popped| told(popped, known));
+            self.note_taken();
+        } else {
+            return false;
         }
-        let Some(known) = self.apply() else { return false };
-        self.taken = self.fifo.pop().and_then(|popped| told(popped, known));
-        self.note_taken();
+        self.cache.wake();
         true
     }
 
@@ -393,7 +413,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     /// that the cache had, if any; the outer `None` means that no delta is queued.
     fn apply(&mut self) -> Option<Option<D::Object>> {
         let initial = !self.fifo.has_synced();
-        self.fifo.front().map(|delta| self.cache.apply(Change::new(delta, initial)))
+        self.fifo.front().map(|delta| self.cache.apply(Change::new(delta, initial).at(self.now)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The status of an informer, and the version that it has applied.
 
 use super::{InformerIn, InformerStatus};
+use crate::cache::{Cache, Note};
 use crate::decode::Decode;
 use crate::reflector::{Outage, Phase};
 use crate::time::Instant;
@@ -45,14 +46,18 @@ impl Progress {
         }
     }
 
-    /// `oldest` is the arrival of the oldest queued delta; `None` where the queue is empty.
-    fn apply(&mut self, oldest: Option<u64>) {
+    /// `oldest` is the arrival of the oldest queued delta; `None` where the queue is empty. The answer is whether a
+    /// received version is applied now.
+    fn apply(&mut self, oldest: Option<u64>) -> bool {
         let is_applied = |next: &Received| oldest.is_none_or(|oldest| next.arrival < oldest);
+        let mut has_advanced = false;
         while self.received.front().is_some_and(is_applied)
             && let Some(received) = self.received.pop_front()
         {
             self.applied = received.version;
+            has_advanced = true;
         }
+        has_advanced
     }
 }
 
@@ -116,7 +121,9 @@ impl<D: Decode, C> InformerIn<D, C> {
             synced: self.fifo.has_synced(),
         }
     }
+}
 
+impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     /// Notes that a part was received and its deltas were queued.
     pub(super) fn note_received(&mut self) {
         self.progress.receive(self.fifo.arrived(), self.reflector.version());
@@ -125,6 +132,10 @@ impl<D: Decode, C> InformerIn<D, C> {
 
     /// Notes that a delta may have been taken from the queue.
     pub(super) fn note_taken(&mut self) {
-        self.progress.apply(self.fifo.oldest());
+        if self.progress.apply(self.fifo.oldest())
+            && let Some(version) = &self.progress.applied
+        {
+            self.cache.note(Note::Applied(version));
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! Input: each part of a response goes to the reflector, and to the queue where the reflector says so.
 
 use super::{InformerIn, KeyOf};
-use crate::cache::Cache;
+use crate::cache::{Cache, Indexer};
 use crate::decode::{Decode, DecodeError, Ending, EventType, Part, Versioned};
 use crate::reflector::{Failure, Input, Phase, Response, Step};
 use crate::request::RequestId;
-use crate::storage::Keyed;
+use crate::storage::{Keyed, KnownObjects};
 use crate::time::Instant;
 use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
 
@@ -104,7 +104,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             }
             (Step::Apply, EventType::Added) => self.fifo.add(object),
             (Step::Apply, EventType::Modified) => self.fifo.update(object),
-            (Step::Apply, EventType::Deleted) => self.cache.read(|cache| self.fifo.delete(object, cache)),
+            (Step::Apply, EventType::Deleted) => self.delete(object),
             (Step::Nothing | Step::Commit | Step::Discard, _) => {}
         }
     }
@@ -129,7 +129,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             (Step::Stage, None) => self.fifo.stage_unreadable(),
             (Step::Apply, Some(key)) if deleted => {
                 if let Some(last) = self.newest(key) {
-                    self.cache.read(|cache| self.fifo.delete(last, cache));
+                    self.delete(last);
                 }
             }
             (Step::Apply, _) => {}
@@ -140,6 +140,11 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         if staged {
             self.note_staged();
         }
+    }
+
+    /// Queues a deletion that the watch reported.
+    fn delete(&mut self, object: D::Object) {
+        self.cache.read(|objects| self.fifo.delete(object, objects));
     }
 
     /// Reads no more of the response.
@@ -198,11 +203,32 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     fn follow(&mut self, step: Step) {
         self.blocked |= !self.wants_input();
         match step {
-            Step::Commit => self.cache.read(|cache| self.fifo.commit_stage(cache)),
+            Step::Commit => {
+                self.cache.read(|objects| self.fifo.commit_stage(&Covered { objects, cache: &self.cache }));
+            }
             Step::Discard => self.fifo.discard_stage(),
             Step::Nothing | Step::Stage | Step::Apply => return,
         }
         (self.progress.staged, self.progress.staged_bytes) = (0, 0);
+    }
+}
+
+/// The objects of the cache that the informer's lists cover.
+struct Covered<'a, V: Keyed, C> {
+    objects: &'a Indexer<V>,
+    cache: &'a C,
+}
+
+impl<V: Keyed, C: Cache<V>> KnownObjects<V> for Covered<'_, V, C> {
+    fn known<'a>(&'a self) -> impl Iterator<Item = &'a V>
+    where
+        V: 'a,
+    {
+        self.objects.iter().filter(|object| self.cache.covers(object))
+    }
+
+    fn is_known(&self, key: &V::Key) -> bool {
+        self.objects.contains(key)
     }
 }
 

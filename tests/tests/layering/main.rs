@@ -41,7 +41,6 @@ const MODULES: &[(&str, &[&str])] = &[
     ("fifo", &["time", "random", "storage", "object"]),
     ("fanout", &["time", "random", "storage", "object"]),
     ("sync", &["time", "random", "storage", "object", "queue"]),
-    ("cache", &["time", "random", "storage", "object", "fifo::Delta", "sync"]),
     (
         "reflector",
         &[
@@ -56,6 +55,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "transport::TransportErrorKind",
         ],
     ),
+    ("cache", &["time", "random", "storage", "object", "decode", "fifo::Delta", "sync", "reflector::FailureReport"]),
     (
         "informer",
         &[

@@ -1,0 +1,23 @@
+use crate::decode::DecodeError;
+use crate::reflector::FailureReport;
+use crate::storage::Keyed;
+use alloc::sync::Arc;
+
+/// What an informer tells its [`Cache`](super::Cache) besides the changes of objects.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Note<'a, V: Keyed> {
+    /// The informer was started, for the first time or again.
+    Started,
+    /// The cache has every object of the first list (client-go `HasSynced`).
+    Synced,
+    /// The cache has every change up to this version
+    /// ([`Informer::applied_version`](crate::Informer::applied_version)).
+    Applied(&'a Arc<str>),
+    /// A request failed.
+    Failed(&'a FailureReport),
+    /// An object could not be decoded. The cache keeps its last state.
+    Undecodable(&'a DecodeError<V::Key>),
+    /// The informer was stopped.
+    Stopped,
+}

@@ -3,11 +3,12 @@
 use super::sealed::Array;
 use super::{Mem, Slot};
 use crate::time::Instant;
+use core::marker::PhantomData;
 use core::num::NonZeroU32;
 use core::ops::IndexMut;
 
-/// A record that can wait for a deadline.
-pub(crate) trait Timed {
+/// A record that can wait for a deadline of the kind `T`; a record may wait for one of each kind.
+pub(crate) trait Timed<T = ()> {
     /// Where the record's own place in the heap is kept; `None` while it is not waiting.
     fn place(&mut self) -> &mut Option<Place>;
 }
@@ -28,9 +29,10 @@ impl Place {
 }
 
 /// The waiting records of one slab or table, the earliest deadline first; equal deadlines in the order they were set.
-pub(crate) struct Timers<M: Mem> {
+pub(crate) struct Timers<M: Mem, T = ()> {
     waiting: M::Array<Waiting>,
     armed: u64,
+    kind: PhantomData<fn() -> T>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +42,7 @@ struct Waiting {
     slot: Slot,
 }
 
-impl<M: Mem> Timers<M> {
+impl<M: Mem, T> Timers<M, T> {
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.waiting.as_slice().first().map(|first| first.due)
@@ -58,7 +60,7 @@ impl<M: Mem> Timers<M> {
     /// Lets the record wait until `due`; it must not be waiting. There is room for every slot of a slab of this memory.
     pub(crate) fn arm<S>(&mut self, records: &mut S, slot: Slot, due: Instant)
     where
-        S: IndexMut<Slot, Output: Timed>,
+        S: IndexMut<Slot, Output: Timed<T>>,
     {
         let place = self.len();
         let waiting = Waiting { due, number: self.armed, slot };
@@ -72,7 +74,7 @@ impl<M: Mem> Timers<M> {
     /// Stops the waiting of the record at `place`.
     pub(crate) fn disarm<S>(&mut self, records: &mut S, place: Place)
     where
-        S: IndexMut<Slot, Output: Timed>,
+        S: IndexMut<Slot, Output: Timed<T>>,
     {
         let place = place.index();
         let last = self.len() - 1;
@@ -86,14 +88,19 @@ impl<M: Mem> Timers<M> {
         }
     }
 
+    /// The record with the earliest deadline, if that is not after `now`.
+    pub(crate) fn first_due(&self, now: Instant) -> Option<Slot> {
+        self.waiting.as_slice().first().filter(|first| first.due <= now).map(|first| first.slot)
+    }
+
     /// Takes out the record with the earliest deadline, if that is not after `now`.
     pub(crate) fn pop_due<S>(&mut self, records: &mut S, now: Instant) -> Option<Slot>
     where
-        S: IndexMut<Slot, Output: Timed>,
+        S: IndexMut<Slot, Output: Timed<T>>,
     {
-        let first = *self.waiting.as_slice().first().filter(|first| first.due <= now)?;
+        let slot = self.first_due(now)?;
         self.disarm(records, Place::at(0));
-        Some(first.slot)
+        Some(slot)
     }
 
     /// Gives back the memory where none waits and many did once.
@@ -104,7 +111,7 @@ impl<M: Mem> Timers<M> {
 
     fn up<S>(&mut self, records: &mut S, mut place: usize)
     where
-        S: IndexMut<Slot, Output: Timed>,
+        S: IndexMut<Slot, Output: Timed<T>>,
     {
         while place > 0 && self.before(place, (place - 1) / 2) {
             self.swap(records, place, (place - 1) / 2);
@@ -115,7 +122,7 @@ impl<M: Mem> Timers<M> {
 
     fn down<S>(&mut self, records: &mut S, mut place: usize)
     where
-        S: IndexMut<Slot, Output: Timed>,
+        S: IndexMut<Slot, Output: Timed<T>>,
     {
         loop {
             let left = 2 * place + 1;
@@ -140,7 +147,7 @@ impl<M: Mem> Timers<M> {
     /// Moves the record at `to` to `from`; the one that was at `from` is noted when it has arrived.
     fn swap<S>(&mut self, records: &mut S, from: usize, to: usize)
     where
-        S: IndexMut<Slot, Output: Timed>,
+        S: IndexMut<Slot, Output: Timed<T>>,
     {
         self.waiting.as_mut_slice().swap(from, to);
         self.note(records, from);
@@ -148,19 +155,19 @@ impl<M: Mem> Timers<M> {
 
     fn note<S>(&self, records: &mut S, place: usize)
     where
-        S: IndexMut<Slot, Output: Timed>,
+        S: IndexMut<Slot, Output: Timed<T>>,
     {
         *records[self.waiting.as_slice()[place].slot].place() = Some(Place::at(place));
     }
 }
 
-impl<M: Mem> Default for Timers<M> {
+impl<M: Mem, T> Default for Timers<M, T> {
     fn default() -> Self {
-        Self { waiting: M::Array::default(), armed: 0 }
+        Self { waiting: M::Array::default(), armed: 0, kind: PhantomData }
     }
 }
 
-impl<M: Mem> core::fmt::Debug for Timers<M> {
+impl<M: Mem, T> core::fmt::Debug for Timers<M, T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_list().entries(self.waiting.as_slice()).finish()
     }

@@ -1,7 +1,7 @@
+use super::dispatch::Waiting;
 use super::guarded::{LastJob, SharedWorkQueue};
 use super::{JobGuard, Lock};
-use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Outcome, RateLimiter};
-use crate::storage::Slot;
+use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Outcome, RateLimiter, WorkQueue};
 use crate::time::Instant;
 use core::fmt;
 use core::hash::Hash;
@@ -14,16 +14,12 @@ use core::task::{Context, Poll};
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Get<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter = ExponentialBackoff, D: Discipline<K> = Fifo> {
     queue: &'a SharedWorkQueue<K, Lk, L, D>,
-    /// The job that is given back first.
-    last: Option<LastJob>,
-    finished: Option<Finished>,
-    /// The place among the sleeping workers.
-    place: Option<Slot>,
+    waiting: Waiting<'a, WorkQueue<K, L, D>, Lk>,
 }
 
 impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'a, K, Lk, L, D> {
     pub(super) fn new(queue: &'a SharedWorkQueue<K, Lk, L, D>, last: Option<LastJob>) -> Self {
-        Self { queue, last, finished: None, place: None }
+        Self { queue, waiting: Waiting::new(&queue.dispatch, last) }
     }
 
     /// The result of [`finish`](crate::queue::WorkQueueIn::finish), once the first poll has taken back a job with its
@@ -32,7 +28,7 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'a, K, Lk
     /// If a poll panicked, `None` shows that the panic came before that, for example from the rate limiter.
     #[must_use]
     pub fn finished(&self) -> Option<Finished> {
-        self.finished
+        self.waiting.finished
     }
 }
 
@@ -74,21 +70,12 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Futur
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let polled = this.queue.poll_get(cx.waker(), this.last.take(), &mut this.finished, &mut this.place);
-        polled.map(|next| next.map(|(key, job)| JobGuard::new(this.queue, key, job)))
-    }
-}
-
-impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Drop for Get<'_, K, Lk, L, D> {
-    fn drop(&mut self) {
-        if self.last.is_some() || self.place.is_some() {
-            self.queue.leave(self.last.take(), &mut self.place);
-        }
+        this.waiting.poll(cx).map(|next| next.map(|(key, job)| JobGuard::new(this.queue, key, job)))
     }
 }
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> fmt::Debug for Get<'_, K, Lk, L, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Get").field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("Get").field("place", &self.waiting.place()).finish_non_exhaustive()
     }
 }

@@ -1,5 +1,5 @@
 use super::Lock;
-use super::guarded::{LastJob, SharedWorkQueue};
+use super::guarded::SharedWorkQueue;
 use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Job, Outcome, RateLimiter};
 use crate::time::Instant;
 use core::fmt;
@@ -33,7 +33,9 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, 
     /// The queue is locked once. A worker that goes on to its next key can have both under one lock:
     /// [`finish_and_get`](Self::finish_and_get).
     pub fn finish(mut self, now: Instant, outcome: Outcome) -> Finished {
-        self.job.take().map_or(Finished::Ignored, |job| self.queue.finish(now, job, outcome))
+        self.job
+            .take()
+            .map_or(Finished::Ignored, |job| self.queue.dispatch.update(|queue| queue.finish(now, job, outcome)))
     }
 
     /// Gives the key back without an outcome: client-go's `Done`. Its failures stay, and it is not retried.
@@ -42,8 +44,8 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> JobGuard<'a, 
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Drop for JobGuard<'_, K, Lk, L, D> {
     fn drop(&mut self) {
-        if self.job.is_some() {
-            self.queue.leave(self.job.take().map(|job| LastJob { job, outcome: None }), &mut None);
+        if let Some(job) = self.job.take() {
+            self.queue.dispatch.update(|queue| queue.done(job));
         }
     }
 }

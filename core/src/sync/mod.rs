@@ -4,6 +4,8 @@
 #[cfg(feature = "alloc")]
 mod delays;
 #[cfg(feature = "alloc")]
+pub(crate) mod dispatch;
+#[cfg(feature = "alloc")]
 mod due;
 #[cfg(feature = "alloc")]
 mod get;

@@ -10,38 +10,38 @@ use core::time::Duration;
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K, Lk, L, D> {
     /// See [`WorkQueue::try_add`].
     pub fn add(&self, key: K) -> Added {
-        self.update(|queue| queue.add(key))
+        self.dispatch.update(|queue| queue.add(key))
     }
 
     /// See [`WorkQueue::try_add_after`].
     pub fn add_after(&self, now: Instant, key: K, delay: Duration) -> Added {
-        self.update(|queue| queue.add_after(now, key, delay))
+        self.dispatch.update(|queue| queue.add_after(now, key, delay))
     }
 
     /// See [`WorkQueue::try_add_rate_limited`].
     pub fn add_rate_limited(&self, now: Instant, key: K) -> Added {
-        self.update(|queue| queue.add_rate_limited(now, key))
+        self.dispatch.update(|queue| queue.add_rate_limited(now, key))
     }
 
     /// See [`WorkQueue::try_add_rate_limited_after`].
     pub fn add_rate_limited_after(&self, now: Instant, key: K, least: Duration) -> Added {
-        self.update(|queue| queue.add_rate_limited_after(now, key, least))
+        self.dispatch.update(|queue| queue.add_rate_limited_after(now, key, least))
     }
 
     /// See [`WorkQueue::try_when`].
     pub fn when(&self, now: Instant, key: K) -> Duration {
-        self.update(|queue| queue.when(now, key))
+        self.dispatch.update(|queue| queue.when(now, key))
     }
 
     /// See [`WorkQueue::forget`].
     pub fn forget(&self, key: &K) {
-        self.update(|queue| queue.forget(key));
+        self.dispatch.update(|queue| queue.forget(key));
     }
 
     /// See [`WorkQueue::num_requeues`].
     #[must_use]
     pub fn num_requeues(&self, key: &K) -> u32 {
-        self.read(|queue| queue.num_requeues(key))
+        self.dispatch.read(|queue| queue.num_requeues(key))
     }
 
     /// Waits for a key that is ready and hands it out; `None` when the queue is shut down and no key is ready:
@@ -57,32 +57,32 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
 
     /// See [`WorkQueue::note_panic`].
     pub fn note_panic(&self) {
-        self.update(|queue| queue.note_panic());
+        self.dispatch.update(|queue| queue.note_panic());
     }
 
     /// See [`WorkQueue::len`].
     #[must_use]
     pub fn len(&self) -> usize {
-        self.read(|queue| queue.len())
+        self.dispatch.read(|queue| queue.len())
     }
 
     /// See [`WorkQueue::is_empty`].
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.read(|queue| queue.is_empty())
+        self.dispatch.read(|queue| queue.is_empty())
     }
 
     /// See [`WorkQueue::stats`].
     #[must_use]
     pub fn stats(&self) -> QueueStats {
-        self.read(|queue| queue.stats())
+        self.dispatch.read(|queue| queue.stats())
     }
 
     /// See [`WorkQueue::metrics`]. Each addition and each job is stamped with the latest `now` that the queue was
     /// given, unless it has a [clock](Self::set_clock).
     #[must_use]
     pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
-        self.read(|queue| queue.metrics(now))
+        self.dispatch.read(|queue| queue.metrics(now))
     }
 
     /// The parked keys; see [`WorkQueue::with_max_retries`].
@@ -91,43 +91,43 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     where
         K: Clone,
     {
-        self.read(|queue| queue.parked().cloned().collect())
+        self.dispatch.read(|queue| queue.parked().cloned().collect())
     }
 
     /// See [`WorkQueue::shut_down`]. All waiting tasks are woken.
     pub fn shut_down(&self) {
-        self.close(WorkQueue::shut_down);
+        self.dispatch.close(WorkQueue::shut_down);
     }
 
     /// See [`WorkQueue::shut_down_with_drain`]. All waiting tasks are woken. The tasks that follow the delays go on
     /// until the queue is drained or the deadline has passed.
     pub fn shut_down_with_drain(&self, now: Instant, grace: Duration) {
-        self.close(|queue| queue.shut_down_with_drain(now, grace));
+        self.dispatch.close(|queue| queue.shut_down_with_drain(now, grace));
     }
 
     /// See [`WorkQueue::drained`].
     #[must_use]
     pub fn drained(&self) -> Option<Drained> {
-        self.read(|queue| queue.drained())
+        self.dispatch.read(|queue| queue.drained())
     }
 
     /// See [`WorkQueue::is_shutting_down`].
     #[must_use]
     pub fn is_shutting_down(&self) -> bool {
-        self.read(|queue| queue.is_shutting_down())
+        self.dispatch.read(|queue| queue.is_shutting_down())
     }
 
     /// See [`WorkQueue::is_drained`].
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.read(|queue| queue.is_drained())
+        self.dispatch.read(|queue| queue.is_drained())
     }
 }
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter> SharedWorkQueue<K, Lk, L, Lanes<K>> {
     /// See [`WorkQueue::try_add_with_priority`].
     pub fn add_with_priority(&self, key: K, priority: Priority) -> Added {
-        self.update(|queue| queue.add_with_priority(key, priority))
+        self.dispatch.update(|queue| queue.add_with_priority(key, priority))
     }
 }
 

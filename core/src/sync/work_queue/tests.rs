@@ -549,14 +549,14 @@ fn a_waker_that_polls_at_once_is_not_woken_for_ever() {
         fn wake(self: Arc<Self>) {
             if self.wakes.fetch_add(1, SeqCst) < 1_000 {
                 let waker = Waker::from(self.clone());
-                _ = self.queue.poll_due(&waker, at(0), &mut self.place.lock().unwrap());
+                _ = self.queue.dispatch.poll_due(&waker, at(0), &mut self.place.lock().unwrap());
             }
         }
     }
     let queue = Arc::<Queue>::default();
     let inline = Inline { queue: queue.clone(), place: Default::default(), wakes: AtomicUsize::new(0) };
     let inline = Arc::new(inline);
-    let due = queue.poll_due(&Waker::from(inline.clone()), at(0), &mut inline.place.lock().unwrap());
+    let due = queue.dispatch.poll_due(&Waker::from(inline.clone()), at(0), &mut inline.place.lock().unwrap());
     assert_eq!(due, Due::Idle);
     queue.add_after(at(0), 1, Duration::from_secs(5));
     assert_eq!(inline.wakes.load(SeqCst), 1);

@@ -86,6 +86,9 @@ pub struct QueueStats {
     pub merged: u64,
     /// Additions with a delay, the rate limiter's or another: `workqueue_retries_total`.
     pub retries: u64,
+    /// Keys whose work is over and that wait for their writes to be seen: see
+    /// [`hold`](crate::queue::WorkQueueIn::hold).
+    pub held: usize,
     /// Keys that are parked now.
     pub parked: usize,
     /// Panics of jobs, and of the rate limiter while a job was given back: controller-runtime's

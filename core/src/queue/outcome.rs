@@ -18,6 +18,15 @@ pub enum Outcome {
     /// The work failed, and the server requests a delay. The key is retried after the longer of this time and the rate
     /// limiter's delay.
     RetryAfter(Duration),
+    /// The work failed for a reason that does not lie in the key: the server is unreachable or overloaded, or the object
+    /// changed meanwhile. The key is retried as after [`RetryAfter`](Self::RetryAfter), but the failure does not count
+    /// towards [`with_max_retries`](crate::queue::WorkQueueIn::with_max_retries).
+    #[doc(alias("Unavailable", "Conflict"))]
+    Transient(Duration),
+    /// The work failed, and no retry can help. The key is parked until it is added again: controller-runtime's
+    /// `TerminalError`.
+    #[doc(alias = "TerminalError")]
+    Terminal,
     /// The work succeeded, and is repeated after this time: controller-runtime's `Result.RequeueAfter`. Earlier
     /// failures are forgotten.
     #[doc(alias("Requeue", "requeue_after", "resync"))]
@@ -39,8 +48,9 @@ pub enum Finished {
     Queued,
     /// When this time has come, or earlier if it is added before.
     RetryAt(Instant),
-    /// Not until it changes, because it has failed more often than
-    /// [`with_max_retries`](crate::queue::WorkQueueIn::with_max_retries) allows.
+    /// Not until it changes. It has failed more often than
+    /// [`with_max_retries`](crate::queue::WorkQueueIn::with_max_retries) allows, or its failure is
+    /// [terminal](Outcome::Terminal).
     GaveUp,
     /// Never: the queue is shutting down and refused the retry.
     Closed,

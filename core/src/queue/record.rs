@@ -13,6 +13,8 @@ pub struct Record<K, T> {
     /// Whether the delay is the rate limiter's.
     pub(super) is_backing_off: bool,
     pub(super) failures: u32,
+    /// Those of the failures that do not count towards parking.
+    pub(super) transient: u32,
     /// The discipline's.
     pub(super) mark: T,
     links: Links,
@@ -26,7 +28,7 @@ pub(super) enum Phase {
     /// Dirty.
     Ready,
     /// Processing, by the worker that holds the job of this number, and possibly dirty.
-    Running { job: u32, then: Then },
+    Running { job: u32, then: Then, is_held: bool },
     /// In neither, and kept because it failed too often.
     Parked,
 }
@@ -47,7 +49,7 @@ pub enum Ready {}
 impl<K, T> Record<K, T> {
     pub(super) fn new(key: K, hash: u32, mark: T) -> Self {
         let (phase, links) = (Phase::Idle, Links::default());
-        Self { key, hash, phase, timer: None, is_backing_off: false, failures: 0, mark, links }
+        Self { key, hash, phase, timer: None, is_backing_off: false, failures: 0, transient: 0, mark, links }
     }
 
     pub(super) fn is_run_by(&self, job: &Job) -> bool {
@@ -61,6 +63,10 @@ impl<K, T> Record<K, T> {
 
     pub(super) fn is_parked(&self) -> bool {
         matches!(self.phase, Phase::Parked | Phase::Running { then: Then::Park, .. })
+    }
+
+    pub(super) fn forget_failures(&mut self) {
+        (self.failures, self.transient) = (0, 0);
     }
 
     /// Whether nothing would be lost with this record. As in client-go, failures are kept until they are forgotten.

@@ -3,9 +3,11 @@ mod finish;
 #[cfg(feature = "alloc")]
 mod heap;
 mod priority;
+mod standing;
 mod states;
 
 use self::closing::Closing;
+pub(crate) use self::standing::Standing;
 use super::discipline::Records;
 use super::metrics::Stopwatch;
 use super::record::{Phase, Then};
@@ -75,7 +77,9 @@ pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
     /// The number of the job that was handed out last.
     job: u32,
     running: usize,
-    /// The number of running keys that are dirty.
+    /// The number of keys whose work is over and whose jobs are not given back.
+    held: usize,
+    /// The number of running and held keys that are dirty.
     deferred: usize,
     parked: usize,
     while_delayed: WhileDelayed,
@@ -119,6 +123,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             now: Instant::ZERO,
             job: 0,
             running: 0,
+            held: 0,
             deferred: 0,
             parked: 0,
             while_delayed: WhileDelayed::default(),
@@ -284,7 +289,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         let slot = self.discipline.pop(&mut self.ready, &mut self.records)?;
         self.job = self.job.wrapping_add(1);
         self.running += 1;
-        self.records[slot].phase = Phase::Running { job: self.job, then: Then::Rest };
+        self.records[slot].phase = Phase::Running { job: self.job, then: Then::Rest, is_held: false };
         if let Some(stopwatch) = &mut self.stopwatch {
             stopwatch.started(slot, self.now);
         }
@@ -323,8 +328,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     #[must_use]
     pub fn stats(&self) -> QueueStats {
         let depth = self.len() + self.deferred;
-        let Self { adds, merged, retries, parked, panics, .. } = *self;
-        QueueStats { depth, adds, merged, retries, parked, panics }
+        let Self { adds, merged, retries, held, parked, panics, .. } = *self;
+        QueueStats { depth, adds, merged, retries, held, parked, panics }
     }
 
     /// The times that keys waited and were worked on until `now`; `None` without [`with_metrics`](Self::with_metrics).

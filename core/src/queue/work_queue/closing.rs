@@ -58,12 +58,12 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.closing != Closing::Open
     }
 
-    /// Whether the queue is shut down, nothing is ready and no worker has a key, so that nothing will come out again.
+    /// Whether the queue is shut down, nothing is ready and no worker has a key or holds it, so that nothing will come out again.
     ///
     /// Stricter than client-go's `ShutDownWithDrain`, which does not wait for ready keys.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.is_shutting_down() && self.is_empty() && self.running == 0
+        self.is_shutting_down() && self.is_empty() && self.running + self.held == 0
     }
 
     /// The keys that were left undone, once the queue [is drained](Self::is_drained) or the drain's deadline has

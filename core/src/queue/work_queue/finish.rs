@@ -44,12 +44,41 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         }
         self.now = self.now.max(now);
         let slot = job.slot;
-        let mut unsettled = Unsettled { queue: self, slot, is_settled: false };
-        let added = unsettled.queue.settle(slot, outcome);
-        unsettled.is_settled = true;
-        drop(unsettled);
+        // The outcome of a held job is applied already.
+        let added = if self.is_held(slot) { None } else { self.try_settle(slot, outcome) };
         self.on_done(slot);
         self.next_of(slot, added)
+    }
+
+    /// Applies the outcome of the work on a key, and keeps the key from all workers until its job is
+    /// [given back](Self::done).
+    ///
+    /// This suits a worker whose writes the cache has not seen yet. The key occupies no worker and does not count as
+    /// running in the [metrics](Self::metrics). If it is added, or its delay ends, it is ready when the job is given
+    /// back. An outcome is applied once: a job that is held already, or is another queue's, is ignored.
+    ///
+    /// If the rate limiter panics, the outcome is applied as by [`finish`](Self::finish), and the job is held.
+    ///
+    /// ```
+    /// use listwatch_core::queue::{Added, Outcome};
+    /// use listwatch_core::{Instant, WorkQueue};
+    ///
+    /// let mut queue = WorkQueue::<&str>::default();
+    /// queue.add("web");
+    /// let job = queue.poll_job().unwrap();
+    /// queue.hold(Instant::ZERO, &job, Outcome::Done);
+    /// assert_eq!((queue.add("web"), queue.len()), (Added::Deferred, 0));
+    ///
+    /// queue.done(job);
+    /// assert_eq!(queue.len(), 1);
+    /// ```
+    pub fn hold(&mut self, now: Instant, job: &Job, outcome: Outcome) {
+        if !self.is_out(job) || self.is_held(job.slot) {
+            return;
+        }
+        self.now = self.now.max(now);
+        self.on_worked(job.slot);
+        self.try_settle(job.slot, outcome);
     }
 
     /// Takes a job back without an outcome: client-go's `Done`. A key that was added since is ready again, behind all
@@ -66,6 +95,19 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.records.get(job.slot).is_some_and(|record| record.is_run_by(job))
     }
 
+    fn is_held(&self, slot: Slot) -> bool {
+        matches!(self.records[slot].phase, Phase::Running { is_held: true, .. })
+    }
+
+    /// Applies the outcome to the key, without the rate limiter if that panics. Returns the result of the addition, if
+    /// the key is added again.
+    fn try_settle(&mut self, slot: Slot, outcome: Outcome) -> Option<Added> {
+        let mut unsettled = Unsettled { queue: self, slot, is_settled: false };
+        let added = unsettled.queue.settle(slot, outcome);
+        unsettled.is_settled = true;
+        added
+    }
+
     /// Applies the outcome to the key. Returns the result of the addition, if the key is added again.
     fn settle(&mut self, slot: Slot, outcome: Outcome) -> Option<Added> {
         match outcome {
@@ -75,6 +117,11 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             }
             Outcome::Retry => Some(self.retry(slot, Duration::ZERO)),
             Outcome::RetryAfter(least) => Some(self.retry(slot, least)),
+            Outcome::Transient(least) => Some(self.retry_transient(slot, least)),
+            Outcome::Terminal => {
+                self.give_up(slot);
+                None
+            }
             Outcome::RequeueAfter(delay) => {
                 self.forget_slot(slot);
                 Some(self.requeue(slot, delay))
@@ -87,22 +134,54 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     }
 
     fn retry(&mut self, slot: Slot, least: Duration) -> Added {
+        let delay = self.count_failure(slot);
+        self.back_off(slot, delay.max(least))
+    }
+
+    fn retry_transient(&mut self, slot: Slot, least: Duration) -> Added {
+        let before = self.records[slot].failures;
+        let delay = self.count_failure(slot);
+        // A failure beyond the last number that can be counted is no transient one either.
+        self.records[slot].transient += self.records[slot].failures - before;
+        self.back_off(slot, delay.max(least))
+    }
+
+    /// Counts a failure, and returns its delay.
+    fn count_failure(&mut self, slot: Slot) -> Duration {
         let failures = self.records[slot].failures;
         let delay = self.limiter.delay(self.now, failures);
         self.records[slot].failures = failures.saturating_add(1);
-        self.back_off(slot, delay.max(least))
+        delay
+    }
+
+    /// Parks the key, unless it has changed since.
+    fn give_up(&mut self, slot: Slot) {
+        if matches!(self.records[slot].phase, Phase::Running { then: Then::Again, .. }) {
+            self.records[slot].forget_failures();
+        } else {
+            self.park(slot);
+        }
     }
 
     fn requeue(&mut self, slot: Slot, delay: Duration) -> Added {
         if self.is_shutting_down() { self.refuse() } else { self.delay(self.now, slot, delay, false) }
     }
 
-    fn on_done(&mut self, slot: Slot) {
-        let Phase::Running { then, .. } = self.records[slot].phase else { return };
+    /// The work on the key is over, and its job is not given back yet.
+    fn on_worked(&mut self, slot: Slot) {
+        let Phase::Running { is_held: is_held @ false, .. } = &mut self.records[slot].phase else { return };
+        *is_held = true;
         self.running -= 1;
+        self.held += 1;
         if let Some(stopwatch) = &mut self.stopwatch {
             stopwatch.done(slot, self.now);
         }
+    }
+
+    fn on_done(&mut self, slot: Slot) {
+        self.on_worked(slot);
+        let Phase::Running { then, .. } = self.records[slot].phase else { return };
+        self.held -= 1;
         match then {
             Then::Rest => {
                 self.records[slot].phase = Phase::Idle;
@@ -141,7 +220,9 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> Drop for Unsettled<
         if !self.is_settled {
             self.queue.panics += 1;
             self.queue.requeue(self.slot, DELAY_WITHOUT_LIMITER);
-            self.queue.on_done(self.slot);
+            if !self.queue.is_held(self.slot) {
+                self.queue.on_done(self.slot);
+            }
         }
     }
 }

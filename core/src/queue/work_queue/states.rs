@@ -45,7 +45,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             }
             Phase::Parked | Phase::Running { then: Then::Park, .. } => {
                 self.unpark(slot);
-                self.records[slot].failures = 0;
+                self.records[slot].forget_failures();
             }
             Phase::Idle | Phase::Running { then: Then::Rest, .. } => {}
         }
@@ -93,7 +93,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         let record = &mut self.records[slot];
         match &mut record.phase {
             Phase::Ready | Phase::Running { then: Then::Again, .. } => {
-                record.failures = 0;
+                record.forget_failures();
                 self.merged += 1;
                 return Added::Merged;
             }
@@ -117,7 +117,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     pub(super) fn back_off(&mut self, slot: Slot, delay: Duration) -> Added {
         let added = if self.is_shutting_down() {
             self.refuse()
-        } else if self.records[slot].failures > self.max_retries {
+        } else if self.records[slot].failures - self.records[slot].transient > self.max_retries {
             self.park(slot)
         } else {
             self.delay(self.now, slot, delay, true)
@@ -130,7 +130,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 
     /// Sets the key's failures back to none.
     pub(super) fn forget_slot(&mut self, slot: Slot) {
-        self.records[slot].failures = 0;
+        self.records[slot].forget_failures();
         self.unpark(slot);
         self.remove_if_blank(slot);
     }
@@ -157,7 +157,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 
     /// For how long each key that is with a worker has been there.
     pub(super) fn running_times(&self, now: Instant) -> impl Iterator<Item = Duration> {
-        let running = self.records.iter().filter(|(_, record)| matches!(record.phase, Phase::Running { .. }));
+        let running =
+            self.records.iter().filter(|(_, record)| matches!(record.phase, Phase::Running { is_held: false, .. }));
         running.zip(self.stopwatch.iter().cycle()).map(move |((slot, _), stopwatch)| stopwatch.running(slot, now))
     }
 

@@ -461,11 +461,11 @@ fn the_counters_are_those_of_client_go<M: Mem>() {
     add_after(&mut queue, 0, 3, 0);
     add_after(&mut queue, 0, 4, 10);
     add_after(&mut queue, 0, 4, 20);
-    assert_eq!(queue.stats(), QueueStats { depth: 3, adds: 4, merged: 2, retries: 3, parked: 0, panics: 0 });
+    assert_eq!(queue.stats(), QueueStats { depth: 3, adds: 4, merged: 2, retries: 3, held: 0, parked: 0, panics: 0 });
     assert_eq!(queue.len(), 2);
     queue.done(job);
     queue.handle_timeout(at(10));
-    assert_eq!(queue.stats(), QueueStats { depth: 4, adds: 5, merged: 2, retries: 3, parked: 0, panics: 0 });
+    assert_eq!(queue.stats(), QueueStats { depth: 4, adds: 5, merged: 2, retries: 3, held: 0, parked: 0, panics: 0 });
 }
 
 /// W16, after client-go's `TestMetrics`: additions meanwhile count from the first of them.

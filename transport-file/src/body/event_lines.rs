@@ -3,6 +3,7 @@ use crate::error::CaptureError;
 use crate::file::FileCursor;
 
 /// A watch log with one event per line.
+#[derive(Clone)]
 pub(crate) struct EventLines {
     /// The line to read next.
     line: u64,

@@ -10,6 +10,7 @@ use std::io::BufRead;
 const PROBE: usize = 64 * 1024;
 
 /// A watch log of concatenated JSON in any layout. It holds at most one event that is read and not delivered.
+#[derive(Clone)]
 pub(crate) struct EventValues {
     bytes: Vec<u8>,
     /// The offset of the next event in `bytes`.

@@ -5,7 +5,7 @@ use crate::file::FileCursor;
 use std::io::BufRead;
 
 /// A file that is a list. It is delivered buffer by buffer, and no item is kept.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ListBody {
     outline: ValueScanner,
     /// The number of line ends up to here.

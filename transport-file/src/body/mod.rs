@@ -17,6 +17,7 @@ use serde::de::IgnoredAny;
 pub(crate) const JSON: &str = "application/json";
 
 /// The layout of the file.
+#[derive(Clone)]
 pub(crate) enum Body {
     List(ListBody),
     EventLines(EventLines),

@@ -21,7 +21,7 @@ pub(crate) struct ClientIndex {
 }
 
 /// The exchanges of a capture, by the requests that they answer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     exchanges: Arc<Exchanges>,
     /// The index for clients.
@@ -226,7 +226,7 @@ impl Reading {
 }
 
 /// The exchanges of equal requests that were not played, by their positions.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Queue {
     whole: VecDeque<usize>,
     metadata_only: VecDeque<usize>,
@@ -279,7 +279,7 @@ fn asks_for_metadata_only(sent: &RequestRecord<'_>) -> bool {
 }
 
 /// A resource that equals itself in the metadata-only form: both forms share their exchanges.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Collection(Resource);
 
 impl Collection {

@@ -11,7 +11,7 @@ use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind
 use std::vec;
 
 /// A part of a response.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Part {
     Head(ResponseHead),
     Data(Chunk),
@@ -24,7 +24,7 @@ pub(crate) enum Part {
 }
 
 /// Bytes that are consumed from the front.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Chunk {
     bytes: Vec<u8>,
     used: usize,
@@ -55,12 +55,14 @@ impl Chunk {
 }
 
 /// A response, of which one part at a time is in memory.
+#[derive(Clone)]
 pub(crate) struct Answer {
     script: Script,
     next: Option<(Duration, Part)>,
 }
 
 /// The source of the parts.
+#[derive(Clone)]
 enum Script {
     Recorded(Recorded),
     /// A file that is a body, after a head.
@@ -154,6 +156,7 @@ fn file_part(body: &mut Body, cursor: &mut FileCursor) -> Part {
 }
 
 /// A response of a capture, read record by record.
+#[derive(Clone)]
 struct Recorded {
     id: u64,
     /// When the request was sent, in milliseconds since the recording began.

@@ -6,6 +6,7 @@ use crate::capture::Index;
 use listwatch_core::request::{Query, Request};
 
 /// The responses in a file.
+#[derive(Clone)]
 pub(crate) enum AnswerSource {
     Capture(Box<Index>),
     /// A file without requests. Its bytes are one body, for any resource.

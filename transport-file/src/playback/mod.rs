@@ -162,6 +162,18 @@ impl Playback {
         PlaybackClient::new(self.config, exchanges, client_index, cursor)
     }
 
+    /// Makes a transport for another reflector, which plays what is left of the same recording.
+    ///
+    /// The playback, its transports and its clients share the exchanges of a capture, of which each is played once. A
+    /// watch log and a list answer each transport anew.
+    #[must_use]
+    pub fn transport(&self) -> Self {
+        let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
+        let (content, summary) =
+            (self.content.clone(), Summary { file_bytes: self.summary.file_bytes, ..Summary::default() });
+        Self { config: self.config, content, cursor, current: None, complete: false, error: None, summary }
+    }
+
     /// Returns counts of the requests that were played up to now, and of those left.
     #[must_use]
     pub fn summary(&self) -> Summary {

@@ -145,12 +145,14 @@ mod run;
 mod client;
 pub mod clock;
 pub mod events;
+pub mod informers;
 pub mod workers;
 
 pub use async_executor::Executor;
 pub use client::Client;
 pub use clock::Clock;
 pub use events::Events;
+pub use informers::{InformerHandle, Informers, World};
 pub use run::run;
 pub use workers::Workers;
 

@@ -1,0 +1,142 @@
+//! Shared informers: one watch and one cache for any number of users.
+
+mod board;
+mod handle;
+mod registry;
+mod shared;
+mod stream;
+mod stream_name;
+mod stream_status;
+mod synced;
+mod transport;
+mod world;
+
+pub use handle::InformerHandle;
+pub use stream_name::StreamName;
+pub use stream_status::{StreamError, StreamStatus};
+pub use synced::{HandleSynced, StreamsNotSynced};
+pub use world::World;
+
+use crate::client::Client;
+use crate::clock::Clock;
+use core::fmt;
+use listwatch_core::{InformerConfig, Resource};
+use registry::Registry;
+use serde::de::DeserializeOwned;
+use shared::SharedState;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The shared informers of a [`World`] (client-go `SharedInformerFactory`). A clone has the same informers.
+///
+/// Whoever asks for the same resource, namespaces, selectors and type gets the same watch and the same cache. Informers
+/// are added and removed at any time, from any thread.
+#[derive(Clone)]
+#[doc(alias = "SharedInformerFactory")]
+pub struct Informers(Arc<Registry>);
+
+impl Informers {
+    /// No informers yet.
+    #[must_use]
+    pub fn new(world: impl Into<World>) -> Self {
+        Self(Arc::new(Registry::new(world.into(), None)))
+    }
+
+    /// Calls `on_error` with each failure and panic of a stream, on the thread that runs it (client-go
+    /// `SetWatchErrorHandler`). Without it, [`status`](Self::status) has the last one of each stream.
+    #[must_use]
+    pub fn with_on_error(
+        world: impl Into<World>,
+        on_error: impl Fn(&StreamName, &StreamError<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Registry::new(world.into(), Some(Arc::new(on_error)))))
+    }
+
+    /// The informer of `resource`, with all its namespaces unless the resource names one. It starts if it is the first
+    /// of its kind; a task has to [run](Self::run) it.
+    pub fn informer<T: DeserializeOwned + Send + Sync + 'static>(&self, resource: Resource) -> InformerHandle<T> {
+        self.informer_with(resource, [""; 0], InformerConfig::default())
+    }
+
+    /// The informer of `resource` in these namespaces, each with a list-and-watch of its own. The cache has the objects
+    /// of all of them. Where the server denies one namespace, the others go on.
+    ///
+    /// Without a namespace it is as [`informer`](Self::informer). The namespace `""` stands for all.
+    pub fn informer_in<T: DeserializeOwned + Send + Sync + 'static>(
+        &self,
+        resource: Resource,
+        namespaces: impl IntoIterator<Item: Into<String>>,
+    ) -> InformerHandle<T> {
+        self.informer_with(resource, namespaces, InformerConfig::default())
+    }
+
+    /// The same with a configuration. Informers of different configurations share nothing.
+    pub fn informer_with<T: DeserializeOwned + Send + Sync + 'static>(
+        &self,
+        resource: Resource,
+        namespaces: impl IntoIterator<Item: Into<String>>,
+        config: InformerConfig,
+    ) -> InformerHandle<T> {
+        let namespaces = namespaces.into_iter().map(Into::into).collect();
+        InformerHandle::new(SharedState::of(&self.0, resource, namespaces, config))
+    }
+
+    /// Runs all informers, also those that are added later, on any executor. It is done when the last clone of these
+    /// `Informers` and the last handle are dropped.
+    ///
+    /// One call is enough; a second one runs the streams on two threads. If it is dropped, the streams rest with their
+    /// connections open, until another call or the drop of their handles.
+    pub fn run(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (executor, closed, runners) = (Arc::clone(&self.0.executor), self.0.closed(), Arc::clone(&self.0.runners));
+        async move {
+            let _running = Running::new(&runners);
+            executor.run(closed).await;
+        }
+    }
+
+    /// What each stream of each informer does now, in the order of their start.
+    #[must_use]
+    pub fn status(&self) -> Vec<StreamStatus> {
+        self.0.status()
+    }
+
+    /// The world.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        &self.0.world
+    }
+
+    /// The clock of every wait.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        self.0.world.clock()
+    }
+
+    /// The client of the same world.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        self.0.world.client()
+    }
+}
+
+/// Counts a task that runs the informers.
+struct Running<'a>(&'a AtomicUsize);
+
+impl<'a> Running<'a> {
+    fn new(runners: &'a AtomicUsize) -> Self {
+        runners.fetch_add(1, Ordering::Relaxed);
+        Self(runners)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Informers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Informers").field("status", &self.status()).finish()
+    }
+}

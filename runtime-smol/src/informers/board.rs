@@ -1,0 +1,96 @@
+//! The state of a stream as everybody reads it while the stream runs.
+
+use super::stream_name::StreamName;
+use super::stream_status::{StreamError, StreamStatus};
+use crate::clock::Clock;
+use core::task::Poll;
+use listwatch_core::Instant;
+use listwatch_core::informer::{InformerStatus, SyncTracker, Synced};
+use listwatch_core::sync::StdLock;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a stream writes, and its informer's handles read.
+pub(super) struct Board {
+    name: StreamName,
+    clock: Clock,
+    tracker: SyncTracker<StdLock>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Its own status is as of `at`.
+    status: StreamStatus,
+    at: Instant,
+}
+
+impl Board {
+    pub(super) fn new(name: StreamName, clock: Clock) -> Self {
+        let now = clock.now();
+        let status = StreamStatus {
+            name: name.clone(),
+            status: InformerStatus::Idle,
+            failure: None,
+            undecodable: 0,
+            panics: 0,
+            panic: None,
+        };
+        Self { name, clock, tracker: SyncTracker::new(now), state: Mutex::new(State { status, at: now }) }
+    }
+
+    pub(super) fn name(&self) -> &StreamName {
+        &self.name
+    }
+
+    /// The status now.
+    pub(super) fn status(&self) -> StreamStatus {
+        let (mut status, at) = {
+            let state = self.lock();
+            (state.status.clone(), state.at)
+        };
+        status.status = status.status.later(self.clock.now().saturating_since(at));
+        status
+    }
+
+    pub(super) fn synced(&self) -> Synced<StdLock> {
+        self.tracker.subscribe()
+    }
+
+    pub(super) fn has_synced(&self) -> bool {
+        self.tracker.has_synced()
+    }
+
+    /// Notes what the informer does.
+    pub(super) fn note(&self, synced: Poll<Result<(), InformerStatus>>, status: InformerStatus) {
+        let now = self.clock.now();
+        {
+            let mut state = self.lock();
+            (state.status.status, state.at) = (status.clone(), now);
+        }
+        self.tracker.update(now, synced, status);
+    }
+
+    /// Notes what went wrong.
+    pub(super) fn note_error(&self, error: &StreamError<'_>) {
+        if let StreamError::Failed(report) = error {
+            self.tracker.note_failure(&report.failure);
+        }
+        let mut state = self.lock();
+        match error {
+            StreamError::Failed(report) => state.status.failure = Some(Arc::new((*report).clone())),
+            StreamError::Undecodable(_) => state.status.undecodable += 1,
+            StreamError::Panicked(message) => {
+                state.status.panics += 1;
+                state.status.panic = Some((*message).into());
+            }
+        }
+    }
+
+    /// The stream does not go on.
+    pub(super) fn note_stopped(&self) {
+        self.note(Poll::Ready(Err(InformerStatus::Stopped)), InformerStatus::Stopped);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

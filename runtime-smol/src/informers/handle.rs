@@ -1,0 +1,76 @@
+//! A user's share of an informer.
+
+use super::shared::SharedState;
+use super::stream_status::StreamStatus;
+use super::synced::HandleSynced;
+use core::fmt;
+use core::ops::Deref;
+use listwatch_core::{Resource, Store};
+use std::sync::Arc;
+
+/// A share of an informer, and its cache: it derefs to the [`Store`]. [`Informers::informer`](crate::Informers::informer)
+/// makes one.
+///
+/// A clone is another share of the same informer. The drop of the last one stops the watch and closes its connection.
+/// Clones of the store keep the last state.
+#[must_use = "the drop of an informer's last handle stops it"]
+pub struct InformerHandle<T>(Arc<SharedState<T>>);
+
+impl<T> InformerHandle<T> {
+    pub(super) fn new(shared: Arc<SharedState<T>>) -> Self {
+        Self(shared)
+    }
+
+    /// The resource, as it was asked for.
+    #[must_use]
+    pub fn resource(&self) -> &Resource {
+        &self.0.resource
+    }
+
+    /// The cache, for code that takes a store. A clone of it does not keep the informer running.
+    #[must_use]
+    pub fn store(&self) -> &Store<T> {
+        &self.0.store
+    }
+
+    /// Waits until the first state of every stream is in the cache (client-go `WaitForCacheSync`).
+    ///
+    /// The wait fails at a deadline ([`HandleSynced::within`]), if the last handle is dropped, or at once if a stream
+    /// needs manual intervention. The error names each stream that has no state, with the server's message.
+    pub fn synced(&self) -> HandleSynced {
+        let registry = &self.0.registry;
+        HandleSynced::new(&self.0.boards, Arc::clone(&registry.runners), registry.world.clock().clone())
+    }
+
+    /// Whether the first state of every stream is in the cache (client-go `HasSynced`).
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.0.boards.iter().all(|board| board.has_synced())
+    }
+
+    /// What each list-and-watch of this informer does now: one for each namespace, in the order of their names.
+    #[must_use]
+    pub fn streams(&self) -> Vec<StreamStatus> {
+        self.0.boards.iter().map(|board| board.status()).collect()
+    }
+}
+
+impl<T> Deref for InformerHandle<T> {
+    type Target = Store<T>;
+
+    fn deref(&self) -> &Store<T> {
+        &self.0.store
+    }
+}
+
+impl<T> Clone for InformerHandle<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> fmt::Debug for InformerHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InformerHandle").field("resource", &self.0.resource).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,83 @@
+//! What all handles of an informer share.
+
+use super::board::Board;
+use super::registry::{EntryId, InformerKey, Registry};
+use super::stream::{Stop, Stream};
+use super::stream_name::StreamName;
+use core::any::TypeId;
+use listwatch_core::{Informer, InformerConfig, Resource, Store};
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+/// A running informer: its cache and its streams. Dropped with the last handle, it stops the streams.
+pub(super) struct SharedState<T> {
+    pub(super) registry: Arc<Registry>,
+    pub(super) resource: Resource,
+    pub(super) store: Store<T>,
+    pub(super) boards: Arc<[Arc<Board>]>,
+    streams: Vec<Arc<dyn Stop>>,
+    key: InformerKey,
+    id: EntryId,
+}
+
+impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
+    /// The informer of these streams, with the others that asked for it. A new one starts.
+    pub(super) fn of(
+        registry: &Arc<Registry>,
+        resource: Resource,
+        namespaces: Vec<String>,
+        config: InformerConfig,
+    ) -> Arc<Self> {
+        let streams = streams(&resource, namespaces);
+        let key = InformerKey { streams, projection: TypeId::of::<T>(), config };
+        let mut started = Vec::new();
+        let shared = registry.informer(&key, |id| {
+            let (shared, streams) = Self::new(registry, resource, &key, id);
+            started = streams;
+            let boards = Arc::clone(&shared.boards);
+            (shared, boards)
+        });
+        for stream in started {
+            registry.executor.spawn(async move { stream.run().await }).detach();
+        }
+        shared
+    }
+
+    /// An informer, and the streams of it that are to be run.
+    fn new(
+        registry: &Arc<Registry>,
+        resource: Resource,
+        key: &InformerKey,
+        id: EntryId,
+    ) -> (Self, Vec<Arc<Stream<T>>>) {
+        let board = |resource: &Resource| {
+            Arc::new(Board::new(StreamName::new(resource.clone()), registry.world.clock().clone()))
+        };
+        let boards: Arc<[_]> = key.streams.iter().map(board).collect();
+        let (informer, store) = Informer::shared(key.streams[0].clone(), key.config);
+        let stream = Stream::new(informer, &registry.world, Arc::clone(&boards[0]), registry.on_error.clone());
+        let started = vec![Arc::new(stream)];
+        let streams = started.iter().map(|stream| Arc::clone(stream) as Arc<dyn Stop>).collect();
+        let (registry, key) = (Arc::clone(registry), key.clone());
+        (Self { registry, resource, store, boards, streams, key, id }, started)
+    }
+}
+
+impl<T> Drop for SharedState<T> {
+    fn drop(&mut self) {
+        // First, so that nobody reads the status of a stopped stream in place of its successor's.
+        self.registry.forget(&self.key, self.id);
+        self.streams.iter().for_each(|stream| stream.stop());
+    }
+}
+
+/// One collection for each namespace. Without a namespace, it is the one that `resource` names.
+fn streams(resource: &Resource, mut namespaces: Vec<String>) -> Vec<Resource> {
+    namespaces.sort_unstable();
+    namespaces.dedup();
+    match namespaces.first().map(String::as_str) {
+        None => vec![resource.clone()],
+        Some("") => vec![resource.clone().in_namespace("")],
+        Some(_) => namespaces.iter().map(|namespace| resource.clone().in_namespace(namespace)).collect(),
+    }
+}

@@ -1,0 +1,199 @@
+//! One list-and-watch of an informer, as a task that any thread can stop.
+
+use super::board::Board;
+use super::stream_name::StreamName;
+use super::stream_status::StreamError;
+use super::transport::StreamTransport;
+use super::world::World;
+use crate::caught::caught_call;
+use crate::clock::Clock;
+use crate::events::{Events, SharedEvents};
+use core::future::poll_fn;
+use core::mem;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use futures_core::Stream as _;
+use listwatch_core::Driver;
+use listwatch_core::informer::{EventOf, SharedDriver, SharedInformer};
+use listwatch_core::object::ObjectHandle;
+use serde::de::DeserializeOwned;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Called with what goes wrong in a stream.
+pub(super) type OnError = Arc<dyn Fn(&StreamName, &StreamError<'_>) + Send + Sync>;
+
+/// A stream. Its task [runs](Self::run) it, and the last handle of its informer [stops](Stop::stop) it at once, whether
+/// or not the task is polled again.
+pub(super) struct Stream<T: DeserializeOwned> {
+    board: Arc<Board>,
+    clock: Clock,
+    on_error: Option<OnError>,
+    state: Mutex<State<T>>,
+}
+
+struct State<T: DeserializeOwned> {
+    phase: Phase<T>,
+    /// The task's.
+    waker: Option<Waker>,
+}
+
+enum Phase<T: DeserializeOwned> {
+    /// The informer was not started. Its deadlines begin with the first poll.
+    Prepared(Box<SharedDriver<T, StreamTransport>>),
+    Started(Box<SharedEvents<T, StreamTransport>>),
+    /// The task has the events, without the lock.
+    Polled,
+    Stopped,
+}
+
+/// What the task does next.
+enum Turn<T> {
+    Take(EventOf<ObjectHandle<T>>),
+    Recover(String),
+    Leave,
+}
+
+/// The delay after a panic, and its limit: it doubles until the stream makes progress.
+const AFTER_PANIC: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+
+impl<T: DeserializeOwned> Stream<T> {
+    pub(super) fn new(
+        informer: SharedInformer<T>,
+        world: &World,
+        board: Arc<Board>,
+        on_error: Option<OnError>,
+    ) -> Self {
+        let transport = StreamTransport::new(world, board.name().resource().clone());
+        let phase = Phase::Prepared(Box::new(Driver::new(informer, transport)));
+        Self { board, clock: world.clock().clone(), on_error, state: Mutex::new(State { phase, waker: None }) }
+    }
+
+    /// Follows the resource until the stream is stopped.
+    pub(super) async fn run(&self) {
+        let [first, longest] = AFTER_PANIC;
+        let mut delay = first;
+        loop {
+            match poll_fn(|cx| self.poll(cx)).await {
+                Turn::Leave => return,
+                Turn::Take(event) => {
+                    delay = first;
+                    self.on_event(&event);
+                }
+                Turn::Recover(panic) => {
+                    self.report(&StreamError::Panicked(&panic));
+                    self.pause(delay).await;
+                    delay = longest.min(delay * 2);
+                }
+            }
+        }
+    }
+
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Turn<T>> {
+        let Some(mut events) = self.take(cx) else { return Poll::Ready(Turn::Leave) };
+        let polled = caught_call(|| Pin::new(&mut *events).poll_next(cx));
+        if !matches!(&polled, Ok(Poll::Ready(Some(event))) if event.key().is_some()) {
+            self.note(&events);
+        }
+        if !self.put_back(events) {
+            return Poll::Ready(Turn::Leave);
+        }
+        match polled {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(event)) => Poll::Ready(event.map_or(Turn::Leave, Turn::Take)),
+            Err(panic) => Poll::Ready(Turn::Recover(panic)),
+        }
+    }
+
+    /// Takes the events out of the lock, for a poll. The first call starts the informer. `None` after the stop.
+    fn take(&self, cx: &Context<'_>) -> Option<Box<SharedEvents<T, StreamTransport>>> {
+        let waker = cx.waker().clone();
+        let mut state = self.lock();
+        let _last = state.waker.replace(waker);
+        match mem::replace(&mut state.phase, Phase::Polled) {
+            Phase::Prepared(driver) => Some(Box::new(Events::start(*driver, self.clock.clone()))),
+            Phase::Started(events) => Some(events),
+            left @ (Phase::Polled | Phase::Stopped) => {
+                state.phase = left;
+                None
+            }
+        }
+    }
+
+    /// False if the stream was stopped meanwhile.
+    fn put_back(&self, events: Box<SharedEvents<T, StreamTransport>>) -> bool {
+        let mut state = self.lock();
+        let goes_on = matches!(state.phase, Phase::Polled);
+        if goes_on {
+            state.phase = Phase::Started(events);
+        } else {
+            drop(state);
+            self.discard(Phase::Started(events));
+        }
+        goes_on
+    }
+
+    fn note(&self, events: &SharedEvents<T, StreamTransport>) {
+        let (informer, now) = (events.driver().informer(), self.clock.now());
+        self.board.note(informer.poll_synced(now), informer.status(now));
+    }
+
+    fn on_event(&self, event: &EventOf<ObjectHandle<T>>) {
+        match event {
+            EventOf::Failed(report) => self.report(&StreamError::Failed(report)),
+            EventOf::Undecodable(error) => self.report(&StreamError::Undecodable(error)),
+            _ => {}
+        }
+    }
+
+    /// Waits for `delay`, or for the stop.
+    async fn pause(&self, delay: Duration) {
+        let mut sleep = self.clock.sleep(delay);
+        poll_fn(|cx| {
+            let waker = cx.waker().clone();
+            let mut state = self.lock();
+            let _last = state.waker.replace(waker);
+            let is_stopped = matches!(state.phase, Phase::Stopped);
+            drop(state);
+            if is_stopped { Poll::Ready(()) } else { Pin::new(&mut sleep).poll(cx) }
+        })
+        .await;
+    }
+
+    /// Drops what the program gave: decoders, index functions, a transport.
+    fn discard(&self, last: Phase<T>) {
+        if let Err(panic) = caught_call(|| drop(last)) {
+            self.report(&StreamError::Panicked(&panic));
+        }
+        self.board.note_stopped();
+    }
+
+    fn report(&self, error: &StreamError<'_>) {
+        self.board.note_error(error);
+        if let Some(on_error) = &self.on_error {
+            // The panic of a callback has been printed. There is nobody else to tell.
+            let _ = caught_call(|| on_error(self.board.name(), error));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A stream of any type.
+pub(super) trait Stop: Send + Sync {
+    /// Ends the stream. Its connection is closed before this returns, or by the thread that polls it at this moment.
+    fn stop(&self);
+}
+
+impl<T: DeserializeOwned + Send + Sync> Stop for Stream<T> {
+    fn stop(&self) {
+        let (last, waker) = {
+            let mut state = self.lock();
+            (mem::replace(&mut state.phase, Phase::Stopped), state.waker.take())
+        };
+        self.discard(last);
+        waker.into_iter().for_each(Waker::wake);
+    }
+}

@@ -1,0 +1,84 @@
+//! What a stream does now, and what went wrong with it, for people.
+
+use super::stream_name::StreamName;
+use core::fmt;
+use listwatch_core::decode::DecodeError;
+use listwatch_core::informer::InformerStatus;
+use listwatch_core::object::Key;
+use listwatch_core::reflector::{FailureClass, FailureReport};
+use listwatch_core::text::Printable;
+use std::sync::Arc;
+
+/// What one list-and-watch of an informer does at a moment.
+///
+/// [`Display`](fmt::Display) writes it in one line: `pods in namespace web: synced at version 7, last update 4 s ago`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StreamStatus {
+    /// The stream.
+    pub name: StreamName,
+    /// The status of its informer.
+    pub status: InformerStatus,
+    /// The last failure of a request, also after recovery.
+    pub failure: Option<Arc<FailureReport>>,
+    /// How many objects could not be decoded.
+    pub undecodable: u64,
+    /// How many times the program's own code panicked in the stream: a decoder, an index function, a transport.
+    pub panics: u64,
+    /// The message of the last panic.
+    pub panic: Option<Arc<str>>,
+}
+
+impl StreamStatus {
+    /// What an operator can do, where the server denies the request: the command that checks the RBAC rules.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        let report = self.failure.as_ref().filter(|_| self.is_failing())?;
+        let is_denied = report.failure.class() == FailureClass::Forbidden;
+        is_denied.then(|| format!("check with `{}`", self.name.access_check(report.operation)))
+    }
+
+    fn is_failing(&self) -> bool {
+        matches!(self.status, InformerStatus::Failing { .. })
+    }
+}
+
+impl fmt::Display for StreamStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.status)?;
+        if let Some(report) = self.failure.as_ref().filter(|_| !self.status.is_synced() || self.is_failing()) {
+            write!(f, "; the last failure: {}", report.failure)?;
+        }
+        if self.undecodable > 0 {
+            let plural = if self.undecodable == 1 { "" } else { "s" };
+            write!(f, "; {} object{plural} could not be decoded", self.undecodable)?;
+        }
+        if let Some(panic) = &self.panic {
+            let plural = if self.panics == 1 { "" } else { "s" };
+            write!(f, "; {} panic{plural}, the last: {}", self.panics, Printable::new(panic))?;
+        }
+        self.help().map_or(Ok(()), |help| write!(f, "; {help}"))
+    }
+}
+
+/// What went wrong in a stream. The stream goes on.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum StreamError<'a> {
+    /// A request failed. The informer retries.
+    Failed(&'a FailureReport),
+    /// An object could not be decoded. The cache keeps the state before it.
+    Undecodable(&'a DecodeError<Key>),
+    /// The program's own code panicked: a decoder, an index function, a transport. The stream goes on after a delay.
+    Panicked(&'a str),
+}
+
+impl fmt::Display for StreamError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(report) => report.fmt(f),
+            Self::Undecodable(error) => error.fmt(f),
+            Self::Panicked(message) => write!(f, "panicked: {}", Printable::new(message)),
+        }
+    }
+}

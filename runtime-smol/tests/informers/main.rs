@@ -1,0 +1,5 @@
+//! Shared informers, by the same code against a simulated server, a recording, and a server on the loopback interface.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod sharing;
+mod support;

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const TROUBLES: Troubles =
-    Troubles { latency: Duration::from_millis(30), silence: 3, reset: 3, throttled: 3, error: 3 };
+    Troubles { latency: Duration::from_millis(30), silence: 3, reset: 3, throttled: 3, error: 3, ..Troubles::NONE };
 
 /// What came of a run: what the controller did, a hash of all that went over the wire, a recording, and when it ended.
 struct Ran {
@@ -100,7 +100,7 @@ fn a_controller_does_to_its_recording_what_it_did_when_it_was_recorded() {
 #[test]
 fn a_call_that_was_given_up_before_it_was_polled_had_an_end_and_no_request() {
     let server = ApiServer::new(WIDGETS, Trace::new(true));
-    let mut line = ApiLine::new(&server, Dice::new(1), Troubles::default(), || Instant::ZERO);
+    let mut line = ApiLine::new(&server, Dice::new(1), Troubles::NONE, || Instant::ZERO);
     let request = ApiRequest::new(Method::Delete, format!("{WIDGETS}/a"));
     line.open(RequestId(1), &request);
     line.abort(RequestId(1));

@@ -2,6 +2,7 @@
 
 use super::api_server::ApiServer;
 use super::dice::Dice;
+use super::ledger::WriteId;
 use super::refusal::Refusal;
 use listwatch_core::Instant;
 use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Reply};
@@ -23,7 +24,7 @@ pub struct ApiLine {
 }
 
 /// What goes wrong, each so many times in a hundred, and how long a way takes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Troubles {
     /// Up to how long each way takes.
     pub latency: Duration,
@@ -35,6 +36,29 @@ pub struct Troubles {
     pub throttled: u64,
     /// A server that is ill.
     pub error: u64,
+    /// The server has too much to do, and says when to come back.
+    pub postponed: u64,
+    /// A conflict, although the version is the newest.
+    pub conflict: u64,
+    /// The answer comes late, but it comes.
+    pub late: u64,
+    /// Up to how late.
+    pub lateness: Duration,
+}
+
+impl Troubles {
+    /// Nothing goes wrong, and each way takes a step.
+    pub const NONE: Self = Self {
+        latency: Duration::ZERO,
+        silence: 0,
+        reset: 0,
+        throttled: 0,
+        error: 0,
+        postponed: 0,
+        conflict: 0,
+        late: 0,
+        lateness: Duration::ZERO,
+    };
 }
 
 /// A request under way.
@@ -42,6 +66,10 @@ pub struct Troubles {
 struct Call {
     request: ApiRequest,
     stage: Stage,
+    /// Which start of the server it was sent to.
+    start: u64,
+    /// What it has written.
+    write: Option<WriteId>,
 }
 
 #[derive(Debug)]
@@ -61,6 +89,8 @@ enum Stage {
 enum Fate {
     Answered,
     Refused(u16),
+    Postponed,
+    Late,
     /// It arrives or does not, and there is no answer.
     Silent(bool),
     Reset(bool),
@@ -88,41 +118,59 @@ impl ApiLine {
 
     fn fate(&mut self) -> Fate {
         let (troubles, throw, arrives) = (self.troubles, self.dice.below(100), self.dice.chance(50));
-        let below = |chances: &[u64]| throw < chances.iter().sum();
-        match troubles {
-            Troubles { silence, .. } if below(&[silence]) => Fate::Silent(arrives),
-            Troubles { silence, reset, .. } if below(&[silence, reset]) => Fate::Reset(arrives),
-            Troubles { silence, reset, throttled, .. } if below(&[silence, reset, throttled]) => Fate::Refused(429),
-            Troubles { silence, reset, throttled, error, .. } if below(&[silence, reset, throttled, error]) => {
-                Fate::Refused(500)
-            }
-            _ => Fate::Answered,
-        }
+        let chances = [
+            (troubles.silence, Fate::Silent(arrives)),
+            (troubles.reset, Fate::Reset(arrives)),
+            (troubles.throttled, Fate::Refused(429)),
+            (troubles.error, Fate::Refused(500)),
+            (troubles.postponed, Fate::Postponed),
+            (troubles.conflict, Fate::Refused(409)),
+            (troubles.late, Fate::Late),
+        ];
+        let mut below = 0;
+        let fate = chances.into_iter().find_map(|(chance, fate)| {
+            below += chance;
+            (throw < below).then_some(fate)
+        });
+        let mut inside = self.server.lock();
+        let fate = fate.filter(|_| !inside.is_calm()).unwrap_or(Fate::Answered);
+        inside.met(&format!("{fate:?}"));
+        fate
     }
 
     /// The request has arrived, as far as it does.
-    fn arrive(
-        &self,
-        now: Instant,
-        request: &ApiRequest,
-        fate: Fate,
-    ) -> Option<Result<ApiResponse, TransportErrorKind>> {
-        let done = || self.server.with(|inside| inside.store.handle(now, request));
+    fn arrive(&self, now: Instant, call: &mut Call, fate: Fate) -> Option<Result<ApiResponse, TransportErrorKind>> {
+        let request = &call.request;
+        let refused = |refusal: Refusal| {
+            self.server.lock().refuse(now, request);
+            Some(Ok(ApiResponse::new(refusal.status, refusal.body).with_retry_after(refusal.retry_after)))
+        };
+        let done = || self.server.with(|inside| inside.handle(now, request));
+        if self.server.lock().is_away(now) {
+            return Some(Err(TransportErrorKind::Refused));
+        }
         match fate {
-            Fate::Answered => Some(Ok(done())),
-            Fate::Refused(code) => {
-                let refusal = Refusal::of(code);
-                Some(Ok(ApiResponse::new(refusal.status, refusal.body)))
+            Fate::Answered | Fate::Late => {
+                let (response, write) = done();
+                call.write = write;
+                Some(Ok(response))
             }
+            Fate::Refused(code) => refused(Refusal::of(code)),
+            Fate::Postponed => refused(Refusal::throttled(3, true)),
             Fate::Silent(arrives) => {
-                arrives.then(done);
+                self.lose(arrives.then(done).and_then(|(_, write)| write));
                 None
             }
             Fate::Reset(arrives) => {
-                arrives.then(done);
+                self.lose(arrives.then(done).and_then(|(_, write)| write));
                 Some(Err(TransportErrorKind::Reset))
             }
         }
+    }
+
+    /// The answer to a write will not arrive.
+    fn lose(&self, write: Option<WriteId>) {
+        write.into_iter().for_each(|write| self.server.lock().ledger.lost(write));
     }
 
     /// Lets a request go on, as far as it does by now.
@@ -131,16 +179,20 @@ impl ApiLine {
             match std::mem::replace(&mut call.stage, Stage::Silent) {
                 Stage::Asked => {
                     let number = RequestId(FIRST + id.0);
-                    self.server.lock().trace.call(now, number, &call.request);
+                    let mut inside = self.server.lock();
+                    inside.trace.call(now, number, &call.request);
+                    call.start = inside.start();
+                    drop(inside);
                     call.stage = Stage::Going(now + self.way(), self.fate());
                 }
                 Stage::Going(due, fate) if due <= now => {
-                    let back = now + self.way();
-                    if let Some(answer) = self.arrive(now, &call.request, fate) {
+                    let late = matches!(fate, Fate::Late).then(|| self.dice.between(STEP, self.troubles.lateness));
+                    let back = now + self.way() + late.unwrap_or_default();
+                    if let Some(answer) = self.arrive(now, call, fate) {
                         call.stage = Stage::Coming(back, answer);
                     }
                 }
-                Stage::Coming(due, answer) if due <= now => return self.over(id, now, answer),
+                Stage::Coming(due, answer) if due <= now => return self.over(id, now, call, answer),
                 stage => {
                     let until = match &stage {
                         Stage::Going(due, _) | Stage::Coming(due, _) => Some(*due),
@@ -153,18 +205,30 @@ impl ApiLine {
         }
     }
 
-    fn over(&self, id: RequestId, now: Instant, answer: Result<ApiResponse, TransportErrorKind>) -> Reply {
-        let (id, trace) = (RequestId(FIRST + id.0), &mut self.server.lock().trace);
+    fn over(
+        &self,
+        id: RequestId,
+        now: Instant,
+        call: &mut Call,
+        answer: Result<ApiResponse, TransportErrorKind>,
+    ) -> Reply {
+        let (id, write, mut inside) = (RequestId(FIRST + id.0), call.write.take(), self.server.lock());
+        let is_broken = call.start != inside.start();
+        let answer = if is_broken { Err(TransportErrorKind::Reset) } else { answer };
+        let trace = &mut inside.trace;
         match answer {
             Ok(response) => {
-                trace.head(now, id, &ResponseHead { status: response.status, ..ResponseHead::default() });
+                let (status, retry_after) = (response.status, response.retry_after);
+                trace.head(now, id, &ResponseHead { status, retry_after, ..ResponseHead::default() });
                 trace.data(now, id, &response.body);
                 trace.end(now, id, None);
+                write.into_iter().for_each(|write| inside.ledger.answered(write));
                 Reply::Answered(response)
             }
             Err(kind) => {
                 let error = TransportError::new(kind, "");
                 trace.end(now, id, Some(&error));
+                write.into_iter().for_each(|write| inside.ledger.lost(write));
                 Reply::Failed(error)
             }
         }
@@ -173,7 +237,7 @@ impl ApiLine {
 
 impl ApiTransport for ApiLine {
     fn open(&mut self, id: RequestId, request: &ApiRequest) {
-        self.open.insert(id, Call { request: request.clone(), stage: Stage::Asked });
+        self.open.insert(id, Call { request: request.clone(), stage: Stage::Asked, start: 0, write: None });
     }
 
     fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
@@ -187,13 +251,14 @@ impl ApiTransport for ApiLine {
 
     /// What is on its way to the server may still arrive.
     fn abort(&mut self, id: RequestId) {
-        let Some(call) = self.open.remove(&id) else { return };
+        let Some(mut call) = self.open.remove(&id) else { return };
         let (now, number) = ((self.now.0)(), RequestId(FIRST + id.0));
         match call.stage {
             Stage::Asked => self.server.lock().trace.call(now, number, &call.request),
-            Stage::Going(due, fate) if self.dice.chance(50) => drop(self.arrive(due, &call.request, fate)),
+            Stage::Going(_, fate) if self.dice.chance(50) => drop(self.arrive(now, &mut call, fate)),
             Stage::Going(..) | Stage::Coming(..) | Stage::Silent => {}
         }
+        self.lose(call.write);
         self.server.lock().trace.given_up(now, number);
     }
 }

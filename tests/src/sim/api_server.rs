@@ -1,14 +1,19 @@
 //! A server of whole controllers: lists and watches for their informers, and answers to their single requests.
 
+use super::ledger::{Ledger, WriteId};
+use super::place::Place;
 use super::store::Store;
 use super::trace::Trace;
+use listwatch_core::Instant;
+use listwatch_core::api::{ApiRequest, ApiResponse};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 /// A store of JSON objects that lives by the clock of its clients. A clone is the same server.
 ///
 /// An [`ApiLine`](super::ApiLine) carries single requests to it, late or not at all. A [`Feed`](super::Feed) brings its
-/// lists and watches, without faults.
+/// lists and watches.
 #[derive(Clone, Debug)]
 pub struct ApiServer(Arc<Mutex<Inside>>);
 
@@ -19,23 +24,40 @@ pub struct Inside {
     pub store: Store,
     /// What went over the wire.
     pub trace: Trace,
+    /// The writes of clients.
+    pub ledger: Ledger,
+    /// What went wrong, and how often.
+    pub met: BTreeMap<String, u64>,
     /// The feeds that wait for something to happen.
-    pub(super) feeds: Vec<Waker>,
+    feeds: Vec<Waker>,
+    /// How often it was restarted, and when it is back.
+    restarts: u64,
+    back: Instant,
+    is_calm: bool,
 }
 
 impl ApiServer {
     /// A server of the collection at this path; what is asked is written to `trace`.
     #[must_use]
     pub fn new(collection: &str, trace: Trace) -> Self {
-        Self(Arc::new(Mutex::new(Inside { store: Store::new(collection), trace, feeds: Vec::new() })))
+        Self(Arc::new(Mutex::new(Inside {
+            store: Store::new(collection),
+            trace,
+            ledger: Ledger::default(),
+            met: BTreeMap::new(),
+            feeds: Vec::new(),
+            restarts: 0,
+            back: Instant::ZERO,
+            is_calm: false,
+        })))
     }
 
     /// Looks at the server, or changes something; feeds hear of it.
     pub fn with<T>(&self, act: impl FnOnce(&mut Inside) -> T) -> T {
         let mut inside = self.lock();
-        let before = inside.store.since(0).len();
+        let before = (inside.store.revision(), inside.restarts);
         let done = act(&mut inside);
-        let changed = inside.store.since(0).len() > before;
+        let changed = (inside.store.revision(), inside.restarts) != before;
         let feeds = if changed { std::mem::take(&mut inside.feeds) } else { Vec::new() };
         drop(inside);
         feeds.into_iter().for_each(Waker::wake);
@@ -44,5 +66,81 @@ impl ApiServer {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inside> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inside {
+    /// Every connection breaks, and until `back` there are no new ones. Where it `forgets`, no watch goes on after it.
+    pub fn restart(&mut self, back: Instant, forgets: bool) {
+        (self.restarts, self.back) = (self.restarts + 1, back);
+        if forgets {
+            self.store.compact();
+        }
+        self.met("Restart");
+    }
+
+    /// From now on nothing goes wrong.
+    pub fn calm(&mut self) {
+        self.is_calm = true;
+    }
+
+    /// How many feeds wait for something to happen.
+    #[must_use]
+    pub fn followers(&self) -> usize {
+        self.feeds.len()
+    }
+
+    pub(super) fn is_calm(&self) -> bool {
+        self.is_calm
+    }
+
+    /// Whether nobody answers.
+    pub(super) fn is_away(&self, now: Instant) -> bool {
+        now < self.back
+    }
+
+    /// Which start of the server it is.
+    pub(super) fn start(&self) -> u64 {
+        self.restarts
+    }
+
+    /// Something went wrong.
+    pub(super) fn met(&mut self, what: &str) {
+        *self.met.entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// Wakes a feed when something happens.
+    pub(super) fn follow(&mut self, waker: &Waker) {
+        if !self.feeds.iter().any(|known| known.will_wake(waker)) {
+            self.feeds.push(waker.clone());
+        }
+    }
+
+    /// Does what is asked, and notes a write.
+    pub(super) fn handle(&mut self, now: Instant, request: &ApiRequest) -> (ApiResponse, Option<WriteId>) {
+        let deletions = self.deletions(request);
+        self.ledger.asked(now, request, deletions);
+        let response = self.store.handle(now, request);
+        let is_made = (200..300).contains(&response.status);
+        let write = is_made.then(|| self.ledger.made_by(now, request, deletions)).flatten();
+        (response, write)
+    }
+
+    /// Notes a request to write that is refused although it makes sense.
+    pub(super) fn refuse(&mut self, now: Instant, request: &ApiRequest) {
+        let deletions = self.deletions(request);
+        self.ledger.asked(now, request, deletions);
+    }
+
+    fn deletions(&self, request: &ApiRequest) -> u64 {
+        let named = || serde_json::from_slice::<serde_json::Value>(&request.body).ok();
+        let place = Place::parse(&request.path).map(|place| {
+            if !place.name().is_empty() {
+                return place;
+            }
+            let body = named().unwrap_or_default();
+            place.with_name(body["metadata"]["name"].as_str().unwrap_or_default())
+        });
+        place.map_or(0, |place| self.store.deletions(&place))
     }
 }

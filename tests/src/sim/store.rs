@@ -1,19 +1,26 @@
-//! One collection of JSON objects, and a server's changes to it for the requests of a controller.
+//! Collections of JSON objects, and a server's changes to them for the requests of a controller.
 
+use super::place::Place;
 use super::refusal::Refusal;
 use listwatch_core::Instant;
 use listwatch_core::api::{ApiRequest, ApiResponse, Method};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-/// Objects of any content, by name, and every change of them. It has no time of its own, and says no only where an API server
-/// does: to names that are there or are not, to old versions, and to uids of others.
+/// Objects of any content, and every change of them. It has no time of its own, and says no only where an API server does: to
+/// names that are there or are not, to old versions, and to uids of others.
+///
+/// An object is named by its path, or by its name in the first collection.
 #[derive(Debug)]
 pub struct Store {
-    collection: String,
+    collections: Vec<Place>,
     revision: u64,
-    objects: BTreeMap<String, Value>,
+    /// The oldest version from which a watch can go on.
+    compacted: u64,
+    objects: BTreeMap<Place, Value>,
     changes: Vec<Change>,
+    deletions: BTreeMap<Place, u64>,
 }
 
 /// A change, as a watch tells it.
@@ -23,6 +30,8 @@ pub struct Change {
     pub revision: u64,
     /// When it was made.
     pub at: Instant,
+    /// Where.
+    pub place: Place,
     /// `ADDED`, `MODIFIED` or `DELETED`.
     pub kind: &'static str,
     /// The object after it, or the last one before it was deleted.
@@ -31,14 +40,46 @@ pub struct Change {
 
 impl Store {
     /// The collection at this path, empty.
+    ///
+    /// # Panics
+    /// Where no collection can be at this path.
     #[must_use]
     pub fn new(collection: &str) -> Self {
-        Self { collection: collection.to_owned(), revision: 1, objects: BTreeMap::new(), changes: Vec::new() }
+        let mut store = Self {
+            collections: Vec::new(),
+            revision: 1,
+            compacted: 0,
+            objects: BTreeMap::new(),
+            changes: Vec::new(),
+            deletions: BTreeMap::new(),
+        };
+        store.add_collection(collection);
+        store
     }
 
-    /// The objects, in the order of their names.
+    /// One more collection, empty.
+    ///
+    /// # Panics
+    /// Where no collection can be at this path.
+    pub fn add_collection(&mut self, path: &str) {
+        let place = Place::parse(path).unwrap_or_else(|| panic!("no collection can be at {path}"));
+        self.collections.push(place);
+    }
+
+    /// The objects, in the order of their collections, namespaces and names.
     pub fn objects(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.objects.iter().map(|(name, object)| (name.as_str(), object))
+        self.objects.iter().map(|(place, object)| (place.name(), object))
+    }
+
+    /// The objects of a collection, in the order of their namespaces and names.
+    pub fn objects_of(&self, collection: &Place) -> impl Iterator<Item = (&Place, &Value)> {
+        self.objects.iter().filter(|(place, _)| collection.covers(place))
+    }
+
+    /// An object, if it is there.
+    #[must_use]
+    pub fn object(&self, at: &str) -> Option<&Value> {
+        self.objects.get(&self.place(at))
     }
 
     /// What happened after a version.
@@ -47,19 +88,65 @@ impl Store {
         &self.changes[self.changes.partition_point(|change| change.revision <= revision)..]
     }
 
-    /// All objects as a list.
+    /// The version of all.
     #[must_use]
-    pub fn list(&self) -> Value {
-        let items: Vec<&Value> = self.objects.values().collect();
-        let version = self.revision.to_string();
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The version that is known where each change is on its way for so long.
+    #[must_use]
+    pub fn revision_after(&self, now: Instant, lag: Duration) -> u64 {
+        let known = self.changes.partition_point(|change| change.at + lag <= now);
+        known.checked_sub(1).map_or(1, |last| self.changes[last].revision)
+    }
+
+    /// No watch goes on from an older version than this any more.
+    pub fn compact(&mut self) {
+        self.compacted = self.revision;
+    }
+
+    /// Whether a watch can go on from a version.
+    #[must_use]
+    pub fn remembers(&self, revision: u64) -> bool {
+        revision >= self.compacted
+    }
+
+    /// The objects of a collection as they were at a version, as a list.
+    #[must_use]
+    pub fn list(&self, collection: &Place, revision: u64) -> Value {
+        let items: Vec<&Value> = match self.since(revision) {
+            [] => self.objects_of(collection).map(|(_, object)| object).collect(),
+            _ => self.history(collection, revision).into_values().collect(),
+        };
+        let version = revision.to_string();
         json!({ "kind": "List", "apiVersion": "v1", "metadata": { "resourceVersion": version }, "items": items })
+    }
+
+    fn history(&self, collection: &Place, revision: u64) -> BTreeMap<&Place, &Value> {
+        let mut objects = BTreeMap::new();
+        let known = self.changes.iter().take_while(|change| change.revision <= revision);
+        for change in known.filter(|change| collection.covers(&change.place)) {
+            match change.kind {
+                "DELETED" => objects.remove(&change.place),
+                _ => objects.insert(&change.place, &change.object),
+            };
+        }
+        objects
+    }
+
+    /// How often an object has been deleted.
+    #[must_use]
+    pub fn deletions(&self, place: &Place) -> u64 {
+        self.deletions.get(place).copied().unwrap_or(0)
     }
 
     /// Does what is asked.
     pub fn handle(&mut self, now: Instant, request: &ApiRequest) -> ApiResponse {
-        let done = match self.name_in(&request.path) {
+        let place = Place::parse(&request.path);
+        let done = match place.filter(|place| self.collections.iter().any(|collection| collection.covers(place))) {
             None => Err(Refusal::of(404)),
-            Some(name) => self.act(now, request, &name),
+            Some(place) => self.act(now, request, &place),
         };
         match done {
             Ok((status, object)) => ApiResponse::new(status, object.to_string()),
@@ -68,78 +155,89 @@ impl Store {
     }
 
     /// Writes an object as somebody else does, whatever is there.
-    pub fn put(&mut self, now: Instant, name: &str, spec: Value) {
-        let mut object = self.objects.get(name).cloned().unwrap_or_else(|| json!({ "metadata": { "name": name } }));
+    pub fn put(&mut self, now: Instant, at: &str, spec: Value) {
+        let place = self.place(at);
+        let mut object = self.objects.get(&place).cloned().unwrap_or_else(|| json!({}));
         object["spec"] = spec;
-        self.enter(now, name, object);
+        self.enter(now, &place, object);
     }
 
     /// Deletes an object, if it is there.
-    pub fn delete(&mut self, now: Instant, name: &str) {
-        if let Some(mut object) = self.objects.remove(name) {
-            self.note(now, "DELETED", &mut object);
-        }
+    pub fn delete(&mut self, now: Instant, at: &str) {
+        self.remove(now, &self.place(at));
     }
 
-    /// The name of the object at a path, whichever part of it is meant; empty for the collection.
-    fn name_in(&self, path: &str) -> Option<String> {
-        let rest = path.strip_prefix(&self.collection)?;
-        if rest.is_empty() {
-            return Some(String::new());
-        }
-        rest.strip_prefix('/')?.split('/').next().map(str::to_owned)
+    /// The place at a path, or that of a name in the first collection.
+    fn place(&self, at: &str) -> Place {
+        Place::parse(at).unwrap_or_else(|| self.collections[0].with_name(at))
     }
 
-    fn act(&mut self, now: Instant, request: &ApiRequest, name: &str) -> Result<(u16, Value), Refusal> {
+    fn act(&mut self, now: Instant, request: &ApiRequest, place: &Place) -> Result<(u16, Value), Refusal> {
         let body = || serde_json::from_slice::<Value>(&request.body).map_err(|_| Refusal::of(400));
         if request.method == Method::Post {
             let object = body()?;
-            let name = object["metadata"]["name"].as_str().ok_or_else(|| Refusal::of(422))?.to_owned();
-            if self.objects.contains_key(&name) {
+            let place = place.with_name(object["metadata"]["name"].as_str().ok_or_else(|| Refusal::of(422))?);
+            if self.objects.contains_key(&place) {
                 return Err(Refusal::already_exists());
             }
-            return Ok((201, self.enter(now, &name, object)));
+            return Ok((201, self.enter(now, &place, object)));
         }
-        if name.is_empty() {
-            return if request.method == Method::Get { Ok((200, self.list())) } else { Err(Refusal::of(422)) };
+        if place.name().is_empty() {
+            let is_read = request.method == Method::Get;
+            return if is_read { Ok((200, self.list(place, self.revision))) } else { Err(Refusal::of(422)) };
         }
-        let stored = self.objects.get(name).cloned().ok_or_else(|| Refusal::of(404))?;
+        let stored = self.objects.get(place).cloned().ok_or_else(|| Refusal::of(404))?;
         match request.method {
             Method::Get | Method::Post => Ok((200, stored)),
             Method::Put => {
                 let object = body()?;
                 check(&object["metadata"]["resourceVersion"], &stored["metadata"]["resourceVersion"])?;
-                Ok((200, self.enter(now, name, object)))
+                Ok((200, self.enter(now, place, object)))
             }
             Method::Patch => {
-                let mut object = stored;
-                merge(&mut object, body()?);
-                Ok((200, self.enter(now, name, object)))
+                let (mut object, patch) = (stored, body()?);
+                check(&patch["metadata"]["resourceVersion"], &object["metadata"]["resourceVersion"])?;
+                merge(&mut object, patch);
+                Ok((200, self.enter(now, place, object)))
             }
             Method::Delete => {
                 check(&body()?["preconditions"]["uid"], &stored["metadata"]["uid"])?;
-                self.delete(now, name);
+                self.remove(now, place);
                 Ok((200, stored))
             }
         }
     }
 
     /// Stores an object in its next version.
-    fn enter(&mut self, now: Instant, name: &str, mut object: Value) -> Value {
-        let before = self.objects.get(name);
+    fn enter(&mut self, now: Instant, place: &Place, mut object: Value) -> Value {
+        let before = self.objects.get(place);
         let kind = if before.is_some() { "MODIFIED" } else { "ADDED" };
-        let uid =
-            before.map_or_else(|| json!(format!("u{}", self.revision)), |before| before["metadata"]["uid"].clone());
-        object["metadata"]["uid"] = uid;
-        self.note(now, kind, &mut object);
-        self.objects.insert(name.to_owned(), object.clone());
+        let known = before.map_or(&Value::Null, |before| &before["metadata"]);
+        let uid = if known.is_null() { json!(format!("u{}", self.revision)) } else { known["uid"].clone() };
+        let is_same = before.is_some_and(|before| before["spec"] == object["spec"]);
+        let generation = known["generation"].as_u64().unwrap_or(0) + u64::from(!is_same);
+        let metadata = &mut object["metadata"];
+        (metadata["name"], metadata["uid"], metadata["generation"]) = (json!(place.name()), uid, json!(generation));
+        if !place.namespace().is_empty() {
+            metadata["namespace"] = json!(place.namespace());
+        }
+        self.note(now, place, kind, &mut object);
+        self.objects.insert(place.clone(), object.clone());
         object
     }
 
-    fn note(&mut self, now: Instant, kind: &'static str, object: &mut Value) {
+    fn remove(&mut self, now: Instant, place: &Place) {
+        if let Some(mut object) = self.objects.remove(place) {
+            self.note(now, place, "DELETED", &mut object);
+            *self.deletions.entry(place.clone()).or_default() += 1;
+        }
+    }
+
+    fn note(&mut self, now: Instant, place: &Place, kind: &'static str, object: &mut Value) {
         self.revision += 1;
         object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
-        self.changes.push(Change { revision: self.revision, at: now, kind, object: object.clone() });
+        let (place, object) = (place.clone(), object.clone());
+        self.changes.push(Change { revision: self.revision, at: now, place, kind, object });
     }
 }
 

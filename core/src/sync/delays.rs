@@ -1,7 +1,7 @@
 use super::dispatch::Following;
 use super::guarded::SharedWorkQueue;
 use super::{Due, Lock};
-use crate::queue::{Discipline, ExponentialBackoff, Fifo, RateLimiter, WorkQueue};
+use crate::queue::{Discipline, ExponentialBackoff, Fifo, RateLimiter};
 use crate::time::Instant;
 use core::fmt;
 use core::hash::Hash;
@@ -12,12 +12,12 @@ use core::task::Context;
 ///
 /// One task that follows them is enough. If several do, the first of them adds the keys that are due.
 pub struct Delays<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter = ExponentialBackoff, D: Discipline<K> = Fifo> {
-    following: Following<'a, WorkQueue<K, L, D>, Lk>,
+    following: Following<'a, SharedWorkQueue<K, Lk, L, D>>,
 }
 
 impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Delays<'a, K, Lk, L, D> {
     pub(super) fn new(queue: &'a SharedWorkQueue<K, Lk, L, D>) -> Self {
-        Self { following: Following::new(&queue.dispatch) }
+        Self { following: Following::new(queue) }
     }
 
     /// Adds the keys that are due at `now`, and registers the task's waker. The task is woken if a new delay ends

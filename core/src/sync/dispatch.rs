@@ -256,20 +256,34 @@ impl<Q: Dispense, Lk: Lock> Drop for Undelivered<'_, Q, Lk> {
     }
 }
 
+/// A type that shares a machine with workers.
+///
+/// What borrows it can be sent if the type itself can be shared, which a caller of any lock can require.
+pub(crate) trait Shares {
+    type Machine: Machine;
+    type Lock: Lock;
+
+    fn dispatch(&self) -> &Dispatch<Self::Machine, Self::Lock>;
+}
+
 /// A worker that waits for a job. It can be dropped at any time: if it was woken, the next worker is woken.
-pub(crate) struct Waiting<'a, Q: Machine, Lk: Lock> {
-    dispatch: &'a Dispatch<Q, Lk>,
+pub(crate) struct Waiting<'a, S: Shares> {
+    shared: &'a S,
     /// What is given back first.
-    last: Option<Q::Last>,
+    last: Option<<S::Machine as Machine>::Last>,
     /// The answer to what was given back first.
-    pub(crate) finished: Option<Q::Finished>,
+    pub(crate) finished: Option<<S::Machine as Machine>::Finished>,
     /// The place among the sleeping workers.
     place: Option<Slot>,
 }
 
-impl<'a, Q: Machine, Lk: Lock> Waiting<'a, Q, Lk> {
-    pub(crate) fn new(dispatch: &'a Dispatch<Q, Lk>, last: Option<Q::Last>) -> Self {
-        Self { dispatch, last, finished: None, place: None }
+impl<'a, S: Shares> Waiting<'a, S> {
+    pub(crate) fn new(shared: &'a S, last: Option<<S::Machine as Machine>::Last>) -> Self {
+        Self { shared, last, finished: None, place: None }
+    }
+
+    pub(crate) fn shared(&self) -> &'a S {
+        self.shared
     }
 
     pub(crate) fn place(&self) -> Option<Slot> {
@@ -277,31 +291,31 @@ impl<'a, Q: Machine, Lk: Lock> Waiting<'a, Q, Lk> {
     }
 }
 
-impl<Q: Dispense, Lk: Lock> Waiting<'_, Q, Lk> {
+impl<S: Shares<Machine: Dispense>> Waiting<'_, S> {
     /// The next job; `None` when none will come.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Q::Work>> {
-        self.dispatch.poll_work(cx.waker(), self.last.take(), &mut self.finished, &mut self.place)
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<<S::Machine as Dispense>::Work>> {
+        self.shared.dispatch().poll_work(cx.waker(), self.last.take(), &mut self.finished, &mut self.place)
     }
 }
 
-impl<Q: Machine, Lk: Lock> Drop for Waiting<'_, Q, Lk> {
+impl<S: Shares> Drop for Waiting<'_, S> {
     fn drop(&mut self) {
         if self.last.is_some() || self.place.is_some() {
-            self.dispatch.leave(self.last.take(), &mut self.place);
+            self.shared.dispatch().leave(self.last.take(), &mut self.place);
         }
     }
 }
 
 /// A task that follows a machine's timeouts.
-pub(crate) struct Following<'a, Q: Machine, Lk: Lock> {
-    dispatch: &'a Dispatch<Q, Lk>,
+pub(crate) struct Following<'a, S: Shares> {
+    shared: &'a S,
     /// The place among the sleepers.
     place: Option<Slot>,
 }
 
-impl<'a, Q: Machine, Lk: Lock> Following<'a, Q, Lk> {
-    pub(crate) fn new(dispatch: &'a Dispatch<Q, Lk>) -> Self {
-        Self { dispatch, place: None }
+impl<'a, S: Shares> Following<'a, S> {
+    pub(crate) fn new(shared: &'a S) -> Self {
+        Self { shared, place: None }
     }
 
     pub(crate) fn place(&self) -> Option<Slot> {
@@ -310,14 +324,14 @@ impl<'a, Q: Machine, Lk: Lock> Following<'a, Q, Lk> {
 
     /// Gives the machine the time, and registers the task's waker.
     pub(crate) fn poll_due(&mut self, cx: &mut Context<'_>, now: Instant) -> Due {
-        self.dispatch.poll_due(cx.waker(), now, &mut self.place)
+        self.shared.dispatch().poll_due(cx.waker(), now, &mut self.place)
     }
 }
 
-impl<Q: Machine, Lk: Lock> Drop for Following<'_, Q, Lk> {
+impl<S: Shares> Drop for Following<'_, S> {
     fn drop(&mut self) {
         if self.place.is_some() {
-            self.dispatch.leave_timeouts(&mut self.place);
+            self.shared.dispatch().leave_timeouts(&mut self.place);
         }
     }
 }

@@ -1,7 +1,7 @@
 use super::dispatch::Waiting;
 use super::guarded::{LastJob, SharedWorkQueue};
 use super::{JobGuard, Lock};
-use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Outcome, RateLimiter, WorkQueue};
+use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Outcome, RateLimiter};
 use crate::time::Instant;
 use core::fmt;
 use core::hash::Hash;
@@ -13,13 +13,12 @@ use core::task::{Context, Poll};
 /// It can be dropped at any time. If it was woken, the next worker is woken in its place.
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Get<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter = ExponentialBackoff, D: Discipline<K> = Fifo> {
-    queue: &'a SharedWorkQueue<K, Lk, L, D>,
-    waiting: Waiting<'a, WorkQueue<K, L, D>, Lk>,
+    waiting: Waiting<'a, SharedWorkQueue<K, Lk, L, D>>,
 }
 
 impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'a, K, Lk, L, D> {
     pub(super) fn new(queue: &'a SharedWorkQueue<K, Lk, L, D>, last: Option<LastJob>) -> Self {
-        Self { queue, waiting: Waiting::new(&queue.dispatch, last) }
+        Self { waiting: Waiting::new(queue, last) }
     }
 
     /// The result of [`finish`](crate::queue::WorkQueueIn::finish), once the first poll has taken back a job with its
@@ -69,8 +68,8 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Futur
     type Output = Option<JobGuard<'a, K, Lk, L, D>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        this.waiting.poll(cx).map(|next| next.map(|(key, job)| JobGuard::new(this.queue, key, job)))
+        let queue = self.waiting.shared();
+        self.waiting.poll(cx).map(|next| next.map(|(key, job)| JobGuard::new(queue, key, job)))
     }
 }
 

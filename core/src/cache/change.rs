@@ -1,4 +1,5 @@
 use super::indexer::Indexer;
+use crate::fanout::Transition;
 use crate::fifo::Delta;
 use crate::storage::Keyed;
 use crate::time::Instant;
@@ -36,6 +37,17 @@ impl<V: Keyed + Clone> Indexer<V> {
     pub(super) fn change(&mut self, change: Change<'_, V>) -> Option<V> {
         let object = change.delta.object();
         if change.delta.is_deletion() { self.remove(object.key()) } else { self.insert(object.clone()) }
+    }
+}
+
+/// The change that `delta` makes where the cache had `known`: none if it deletes an object that the cache did not have.
+pub(crate) fn transition<V>(delta: Delta<V>, initial: bool, known: Option<V>) -> Option<Transition<V>> {
+    let (is_deletion, final_state_known) = (delta.is_deletion(), !matches!(delta, Delta::Tombstone(_)));
+    let object = delta.into_object();
+    match known {
+        old if is_deletion => old.map(|old| Transition::Deleted { old, object, final_state_known }),
+        Some(old) => Some(Transition::Updated { old, new: object }),
+        None => Some(Transition::Added { object, initial }),
     }
 }
 

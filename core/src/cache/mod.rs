@@ -10,6 +10,7 @@
 | [`Change`] | what the informer tells a cache to apply | | |
 | [`Note`] | what the informer tells a cache besides changes | | |
 | [`StoreIn`] | reads a cache from any thread or task while the informer writes | `Lister` | `Store` |
+| [`StreamStatus`] | the progress of one informer of a store | | |
 | [`StoreWriterIn`] | the only writer of a store, owned by the informer | | `Writer` |
 | [`Snapshot`] | a list as it was at one moment, read without a lock | `[]interface{}` | `Vec<Arc<K>>` |"
 )]
@@ -17,7 +18,11 @@
 #[cfg(feature = "json")]
 mod access;
 #[cfg(feature = "json")]
+mod awaiting;
+#[cfg(feature = "json")]
 mod change;
+#[cfg(feature = "json")]
+mod contents;
 mod indexer;
 #[cfg(feature = "json")]
 mod note;
@@ -27,11 +32,21 @@ mod snapshot;
 mod store;
 #[cfg(feature = "json")]
 mod store_writer;
+#[cfg(feature = "json")]
+mod stream;
+#[cfg(feature = "json")]
+mod waiting;
 
 #[cfg(feature = "json")]
 pub use access::Cache;
 #[cfg(feature = "json")]
+pub use awaiting::AwaitError;
+#[cfg(feature = "json")]
 pub use change::Change;
+#[cfg(feature = "json")]
+pub(crate) use change::transition;
+#[cfg(feature = "json")]
+pub(crate) use contents::Contents;
 #[cfg(feature = "fixed")]
 pub use indexer::FixedIndexer;
 #[cfg(feature = "alloc")]
@@ -49,3 +64,5 @@ pub use store::StoreIn;
 pub use store_writer::StoreWriter;
 #[cfg(feature = "json")]
 pub use store_writer::StoreWriterIn;
+#[cfg(feature = "json")]
+pub use stream::StreamStatus;

@@ -16,6 +16,8 @@ pub enum Note<'a, V: Keyed> {
     Applied(&'a Arc<str>),
     /// A request failed.
     Failed(&'a FailureReport),
+    /// Requests succeed again.
+    Recovered,
     /// An object could not be decoded. The cache keeps its last state.
     Undecodable(&'a DecodeError<V::Key>),
     /// The informer was stopped.

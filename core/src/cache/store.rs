@@ -2,12 +2,15 @@
 #[cfg(feature = "std")]
 mod tests;
 
+use super::contents::Contents;
 use super::indexer::{IndexId, Indexer};
 use super::snapshot::Snapshot;
+use super::stream::{Stream, StreamStatus};
 use crate::object::{LabelSelector, ObjectHandle};
 use crate::storage::Keyed;
 use crate::sync::{Lock, Shared};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::Hash;
@@ -65,7 +68,7 @@ pub type Store<T> = StoreIn<ObjectHandle<T>, crate::sync::StdLock>;
 /// }
 /// ```
 pub struct StoreIn<V: Keyed, L: Lock> {
-    pub(super) cell: Arc<Shared<Indexer<V>, L>>,
+    pub(crate) cell: Arc<Shared<Contents<V>, L>>,
 }
 
 impl<V: Keyed + Clone, L: Lock> StoreIn<V, L> {
@@ -134,7 +137,20 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
     /// Where `f` panics; the store stays usable. Where it is called from an index function of the same cache, if the
     /// lock can tell; see [`Lock`].
     pub fn read<R>(&self, f: impl FnOnce(&Indexer<V>) -> R) -> R {
-        self.cell.read(f)
+        self.cell.read(|contents| f(&contents.objects))
+    }
+
+    /// Whether the store has every object of the first list, of every [stream](Self::streams) (client-go `HasSynced`).
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.cell.read(Contents::has_synced)
+    }
+
+    /// The progress of each informer that writes to the store: one, or one for each namespace of
+    /// [`split`](super::StoreWriterIn::split), in the order of the namespaces there.
+    #[must_use]
+    pub fn streams(&self) -> Vec<StreamStatus> {
+        self.cell.read(|contents| contents.streams.iter().map(Stream::status).collect())
     }
 }
 

@@ -1,14 +1,22 @@
 use super::access::Cache;
+use super::change::Change;
+use super::contents::Contents;
 use super::indexer::Indexer;
+use super::note::Note;
 use super::store::StoreIn;
-use crate::storage::Keyed;
+use super::stream::Scope;
+use crate::object::{Key, ObjectHandle};
+use crate::storage::{Keyed, Slot, Versioned};
+use crate::sync::wakers::wake_each;
 use crate::sync::{Lock, Shared};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt;
+use core::task::{Context, Poll, Waker};
 
 /// Writes to a [`Store`](super::Store): a [`StoreWriterIn`] behind a reader-writer lock.
 #[cfg(feature = "std")]
-pub type StoreWriter<T> = StoreWriterIn<crate::object::ObjectHandle<T>, crate::sync::StdLock>;
+pub type StoreWriter<T> = StoreWriterIn<ObjectHandle<T>, crate::sync::StdLock>;
 
 /// The only writer of a cache that others read by [`StoreIn`] (kube-rs `Writer`).
 ///
@@ -30,35 +38,153 @@ pub type StoreWriter<T> = StoreWriterIn<crate::object::ObjectHandle<T>, crate::s
 /// writer.write(|objects| objects.insert(Object { meta: meta.build().unwrap(), value: () }.into()));
 /// assert_eq!(nodes.len(), 1);
 /// ```
+///
+/// Subscribers of the store are told the changes that [`apply`](Cache::apply) makes. [`write`](Cache::write) is for
+/// indexes, and for objects before the first subscriber.
 pub struct StoreWriterIn<V: Keyed, L: Lock> {
     store: StoreIn<V, L>,
+    /// The stream that this writer feeds; `None` once it was split.
+    stream: Option<usize>,
+    scope: Option<Scope<V::Key>>,
+    /// Whether the log had room after the last change.
+    has_room: bool,
+    /// The place among the informers that are held back.
+    held: Option<Slot>,
+    /// To be called after the lock.
+    woken: Vec<Waker>,
 }
 
-impl<V: Keyed, L: Lock> StoreWriterIn<V, L> {
+impl<V: Versioned<Key: Clone> + Clone, L: Lock> StoreWriterIn<V, L> {
     /// Puts a lock around `indexer`, which may have objects and indexes already.
     #[must_use]
     pub fn new(indexer: Indexer<V>) -> Self {
-        Self { store: StoreIn { cell: Arc::new(Shared::new(indexer)) } }
+        Self::of(Arc::new(Shared::new(Contents::new(indexer))), 0, None)
     }
+}
 
+impl<V: Keyed, L: Lock> StoreWriterIn<V, L> {
     /// The reading half, for any number of readers.
     #[must_use]
     pub fn store(&self) -> StoreIn<V, L> {
         self.store.clone()
     }
+
+    /// The namespace that this writer covers; `None` if it covers every object.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        self.scope.as_ref().map(|scope| &*scope.namespace)
+    }
+
+    fn of(cell: Arc<Shared<Contents<V>, L>>, stream: usize, scope: Option<Scope<V::Key>>) -> Self {
+        let store = StoreIn { cell };
+        Self { store, stream: Some(stream), scope, has_room: true, held: None, woken: Vec::new() }
+    }
 }
 
-impl<V: Keyed, L: Lock> Cache<V> for StoreWriterIn<V, L> {
+impl<T, L: Lock> StoreWriterIn<ObjectHandle<T>, L> {
+    /// Splits the writer into one for each namespace, for one informer each: several namespaces in one view. A
+    /// namespace that is named twice gets one writer.
+    ///
+    /// A list of one informer deletes no object of another namespace. The view has synced when every stream has, and
+    /// its subscribers end when every writer is dropped. [`StoreIn::streams`] tells the streams apart.
+    ///
+    /// ```
+    /// use listwatch_core::cache::{Indexer, StoreWriter};
+    /// use listwatch_core::decode::Raw;
+    /// use listwatch_core::{Informer, InformerConfig, Resource};
+    ///
+    /// let writer = StoreWriter::<Raw>::new(Indexer::new());
+    /// let pods = writer.store();
+    /// let informers = writer.split(["team-0", "team-1"]).into_iter().map(|writer| {
+    ///     let path = format!("/api/v1/namespaces/{}/pods", writer.namespace().unwrap_or_default());
+    ///     Informer::with_cache(Resource::new(&path), InformerConfig::default(), writer)
+    /// });
+    /// assert_eq!(informers.count(), 2);
+    /// assert_eq!(pods.streams()[1].namespace.as_deref(), Some("team-1"));
+    /// ```
+    #[must_use]
+    pub fn split<N: Into<Arc<str>>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Vec<Self> {
+        let mut scopes: Vec<Scope<Key>> = Vec::new();
+        for namespace in namespaces {
+            let namespace = namespace.into();
+            if !scopes.iter().any(|scope| scope.namespace == namespace) {
+                scopes.push(Scope { namespace, namespace_of: Key::namespace });
+            }
+        }
+        self.stream = None;
+        self.woken.append(&mut self.store.cell.with(|contents| {
+            contents.split(&scopes);
+            contents.take_waiting()
+        }));
+        let cell = &self.store.cell;
+        scopes.into_iter().enumerate().map(|(at, scope)| Self::of(Arc::clone(cell), at, Some(scope))).collect()
+    }
+}
+
+impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L> {
     fn read<R>(&self, f: impl FnOnce(&Indexer<V>) -> R) -> R {
         self.store.read(f)
     }
 
     fn write<R>(&mut self, f: impl FnOnce(&mut Indexer<V>) -> R) -> R {
-        self.store.cell.with(f)
+        let (answer, mut woken) = self.store.cell.with(|contents| (f(&mut contents.objects), contents.take_waiting()));
+        self.woken.append(&mut woken);
+        self.wake();
+        answer
+    }
+
+    fn apply(&mut self, change: Change<'_, V>) -> Option<V> {
+        let Self { store, has_room, woken, .. } = self;
+        store.cell.with(|contents| {
+            let known = contents.apply(change, woken);
+            *has_room = contents.has_room();
+            known
+        })
+    }
+
+    fn note(&mut self, note: Note<'_, V>) {
+        if let Some(stream) = self.stream {
+            self.store.cell.with(|contents| contents.note(stream, note, &mut self.woken));
+        }
+    }
+
+    fn wake(&mut self) {
+        wake_each(&mut core::mem::take(&mut self.woken).into_iter());
+    }
+
+    fn has_room(&mut self) -> bool {
+        self.has_room = self.has_room || self.store.cell.read(Contents::has_room);
+        self.has_room
+    }
+
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Self { store, has_room, held, .. } = self;
+        let _waker = store.cell.with(|contents| {
+            *has_room = contents.has_room();
+            if *has_room { contents.held.remove(held) } else { contents.held.register(held, cx.waker()) }
+        });
+        if *has_room { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn covers(&self, object: &V) -> bool {
+        self.scope.as_ref().is_none_or(|scope| scope.covers(object.key()))
     }
 }
 
-impl<V: Keyed, L: Lock> Default for StoreWriterIn<V, L> {
+impl<V: Keyed, L: Lock> Drop for StoreWriterIn<V, L> {
+    fn drop(&mut self) {
+        let Self { store, stream, held, woken, .. } = self;
+        let _waker = store.cell.with(|contents| {
+            if let Some(stream) = stream {
+                contents.leave(*stream, woken);
+            }
+            contents.held.remove(held)
+        });
+        wake_each(&mut core::mem::take(woken).into_iter());
+    }
+}
+
+impl<V: Versioned<Key: Clone> + Clone, L: Lock> Default for StoreWriterIn<V, L> {
     fn default() -> Self {
         Self::new(Indexer::new())
     }

@@ -139,6 +139,12 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         }
     }
 
+    /// Whether the subscriber has not unsubscribed.
+    #[must_use]
+    pub fn is_subscribed(&self, id: SubscriberId) -> bool {
+        self.find(id).is_some()
+    }
+
     /// Whether something waits for the subscriber. If it is only changes that cancel out, or that a quiet subscriber is
     /// not told, [`poll_next`](Self::poll_next) gives nothing.
     #[must_use]

@@ -1,7 +1,8 @@
 use crate::decode::DecodeError;
+use crate::fanout::Transition;
 use crate::object::ObjectHandle;
 use crate::reflector::FailureReport;
-use crate::storage::Keyed;
+use crate::storage::{Keyed, Versioned};
 
 /// An event of an [`Informer`](crate::Informer) of `T`: client-go's `OnAdd`, `OnUpdate` and `OnDelete`.
 ///
@@ -68,5 +69,16 @@ impl<V: Keyed> EventOf<V> {
     #[must_use]
     pub fn key(&self) -> Option<&V::Key> {
         self.object().map(Keyed::key)
+    }
+}
+
+impl<V: Versioned> From<Transition<V>> for EventOf<V> {
+    fn from(transition: Transition<V>) -> Self {
+        match transition {
+            Transition::Added { object, initial } => Self::Added { object, initial },
+            Transition::Updated { old, new } if old.is_same_object(&new) => Self::Updated { old, new },
+            Transition::Updated { old, new } => Self::Recreated { old, new },
+            Transition::Deleted { object, final_state_known, .. } => Self::Deleted { object, final_state_known },
+        }
     }
 }

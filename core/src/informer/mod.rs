@@ -2,23 +2,30 @@
 
 mod driver;
 mod event;
+mod filter;
 mod progress;
 mod reading;
 mod status;
+mod subscriber;
+mod subscription;
 mod synced;
+mod told;
 
 #[cfg(feature = "std")]
 pub use driver::SharedDriver;
 pub use driver::{Driver, DriverIn, Pumped};
 pub use event::{Event, EventOf};
 pub use status::InformerStatus;
+pub use subscriber::{Subscriber, SubscriberSynced};
+pub use subscription::Subscription;
 pub use synced::{NotSynced, SyncTracker, Synced};
+pub use told::Told;
 
-use crate::cache::{Cache, Change, IndexId, Indexer, Note};
+use crate::cache::{Cache, Change, IndexId, Indexer, Note, transition};
 #[cfg(feature = "std")]
 use crate::cache::{Store, StoreWriter};
 use crate::decode::{Decode, DecodeError, DecodeOptions, Json, Versioned};
-use crate::fifo::{Delta, DeltaFifo, Order, Popped};
+use crate::fifo::{DeltaFifo, Order};
 use crate::object::ObjectHandle;
 use crate::reflector::{Action, Input, Phase, Reflector, ReflectorConfig, Response};
 use crate::request::{RequestId, Resource};
@@ -93,6 +100,8 @@ pub struct InformerIn<D: Decode, C = Indexer<<D as Decode>::Object>> {
     /// The next event, held while the decoder reads on: a panic of the decoder does not lose it.
     taken: Option<EventOf<D::Object>>,
     told_synced: bool,
+    /// The cache was told of a failure, and not yet of a recovery.
+    is_failing: bool,
     now: Instant,
 }
 
@@ -206,6 +215,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             undecodable: None,
             taken: None,
             told_synced: false,
+            is_failing: false,
             now: Instant::ZERO,
         }
     }
@@ -312,7 +322,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
                 self.cache.wake();
                 return self.taken.take();
             }
-            if !self.take_next() && !(self.unread && self.wants_input()) {
+            if !self.take_next() && (!self.unread || !self.wants_input()) {
                 return None;
             }
             self.advance(self.now);
@@ -371,6 +381,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     fn take_notice(&mut self) -> bool {
         // An undecodable object applies back-pressure, so a failure is older than it.
         if let Some(failed) = self.reflector.poll_failure() {
+            self.is_failing = true;
             self.cache.note(Note::Failed(&failed));
             self.taken = Some(EventOf::Failed(failed));
         } else if self.undecodable.is_none() && !self.told_synced && self.fifo.has_synced() {
@@ -390,7 +401,9 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         } else if self.cache.has_room()
             && let Some(known) = self.apply()
         {
-            self.taken = self.fifo.pop().and_then(|popped| told(popped, known));
+            let popped = self.fifo.pop();
+            let transition = popped.and_then(|popped| transition(popped.delta, popped.initial, known));
+            self.taken = transition.map(EventOf::from);
             self.note_taken();
         } else {
             return false;
@@ -442,21 +455,6 @@ impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, C> fmt::Debug for InformerIn<D, 
 /// An empty cache.
 fn indexer<V: Keyed>(seed: Option<u64>) -> Indexer<V> {
     seed.map_or_else(Indexer::new, Indexer::with_seed)
-}
-
-/// The event of a delta, where the cache had `known`.
-fn told<V: Versioned>(popped: Popped<V>, known: Option<V>) -> Option<EventOf<V>> {
-    let (final_state_known, initial) = (!matches!(popped.delta, Delta::Tombstone(_)), popped.initial);
-    if popped.delta.is_deletion() {
-        let object = popped.delta.into_object();
-        return known.map(|_| EventOf::Deleted { object, final_state_known });
-    }
-    let new = popped.delta.into_object();
-    Some(match known {
-        None => EventOf::Added { object: new, initial },
-        Some(old) if !old.is_same_object(&new) => EventOf::Recreated { old, new },
-        Some(old) => EventOf::Updated { old, new },
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Input: each part of a response goes to the reflector, and to the queue where the reflector says so.
 
 use super::{InformerIn, KeyOf};
-use crate::cache::{Cache, Indexer};
+use crate::cache::{Cache, Indexer, Note};
 use crate::decode::{Decode, DecodeError, Ending, EventType, Part, Versioned};
 use crate::reflector::{Failure, Input, Phase, Response, Step};
 use crate::request::RequestId;
@@ -46,6 +46,8 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.now = self.now.max(now);
         self.read_on();
         self.blocked |= !self.wants_input();
+        self.note_recovered();
+        self.cache.wake();
     }
 
     fn read_on(&mut self) {
@@ -62,6 +64,14 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             if !self.unread {
                 return;
             }
+        }
+    }
+
+    /// Notes that the failure that was told last is over.
+    fn note_recovered(&mut self) {
+        if self.is_failing && self.reflector.outage().is_none() {
+            self.is_failing = false;
+            self.cache.note(Note::Recovered);
         }
     }
 

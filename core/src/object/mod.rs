@@ -12,6 +12,8 @@ pub use key::Key;
 pub use meta::{Meta, MetaBuilder, OwnerReference};
 pub use selector::{LabelSelector, ParseSelectorError};
 pub use uid::Uid;
+#[cfg(feature = "json")]
+pub(crate) use version::digits;
 pub use version::{ParseVersionError, compare_versions};
 
 /// A decoded object: its metadata as the machines read it, and the caller's own type.

@@ -34,7 +34,7 @@ impl fmt::Display for ParseVersionError {
 impl core::error::Error for ParseVersionError {}
 
 /// The version without leading zeros.
-fn digits(version: &str) -> Result<&str, ParseVersionError> {
+pub(crate) fn digits(version: &str) -> Result<&str, ParseVersionError> {
     if version.is_empty() || !version.bytes().all(|b| b.is_ascii_digit()) {
         return Err(ParseVersionError);
     }

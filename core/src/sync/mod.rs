@@ -15,7 +15,7 @@ mod guarded;
 mod job_guard;
 mod lock;
 #[cfg(feature = "alloc")]
-mod on_panic;
+pub(crate) mod on_panic;
 #[cfg(feature = "std")]
 mod std_lock;
 #[cfg(feature = "alloc")]

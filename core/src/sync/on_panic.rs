@@ -1,7 +1,7 @@
 /// Calls a function that is not this crate's, and `repair` if it panics.
 ///
 /// `repair` runs while the panic unwinds, so a panic in it ends the process.
-pub(super) fn on_panic<R>(call: impl FnOnce() -> R, repair: impl FnOnce()) -> R {
+pub(crate) fn on_panic<R>(call: impl FnOnce() -> R, repair: impl FnOnce()) -> R {
     let guard = Guard(Some(repair));
     let answer = call();
     core::mem::forget(guard);

@@ -95,6 +95,12 @@ impl Wakers {
         self.asleep.is_empty()
     }
 
+    /// Whether no task has a place, asleep or not.
+    #[cfg(feature = "json")]
+    pub(crate) fn has_no_tasks(&self) -> bool {
+        self.sleepers.len() == 0
+    }
+
     /// Counts no longer on a task that was woken. If another has its place by now, that one is not waited for either,
     /// which costs a wake-up too many and no more.
     pub(crate) fn give_up(&mut self, slot: Slot) {

@@ -55,7 +55,20 @@ const MODULES: &[(&str, &[&str])] = &[
             "transport::TransportErrorKind",
         ],
     ),
-    ("cache", &["time", "random", "storage", "object", "decode", "fifo::Delta", "sync", "reflector::FailureReport"]),
+    (
+        "cache",
+        &[
+            "time",
+            "random",
+            "storage",
+            "object",
+            "decode::DecodeError",
+            "fifo::Delta",
+            "fanout",
+            "sync",
+            "reflector::FailureReport",
+        ],
+    ),
     (
         "informer",
         &[
@@ -68,6 +81,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "decode",
             "transport",
             "fifo",
+            "fanout",
             "cache",
             "sync",
             "reflector",

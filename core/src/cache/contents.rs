@@ -1,0 +1,231 @@
+use super::change::{Change, transition};
+use super::indexer::Indexer;
+use super::note::Note;
+use super::stream::{Scope, Stream};
+use super::waiting::{Place, Waiting};
+use crate::decode::DecodeError;
+use crate::fanout::EventLog;
+use crate::reflector::FailureReport;
+use crate::storage::{Keyed, Versioned};
+use crate::sync::on_panic::on_panic;
+use crate::sync::wakers::Wakers;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::task::Waker;
+
+/// All that is behind the lock of a store. Cache and log change together, so a subscriber joins between two changes.
+///
+/// Wakers come out of the methods, to be called after the lock.
+pub(crate) struct Contents<V: Keyed> {
+    pub(crate) objects: Indexer<V>,
+    pub(crate) log: EventLog<V>,
+    pub(super) streams: Vec<Stream<V::Key>>,
+    /// The tasks that wait for an object.
+    waiting: Waiting<V::Key>,
+    /// The tasks of subscribers that have read everything.
+    pub(crate) readers: Wakers,
+    /// The tasks that wait until a subscriber is in sync.
+    pub(crate) joining: Wakers,
+    /// The tasks of informers that a subscriber holds back.
+    pub(super) held: Wakers,
+    pub(crate) failed: Last<FailureReport>,
+    pub(crate) undecodable: Last<DecodeError<V::Key>>,
+}
+
+/// The last of many, and their number.
+pub(crate) struct Last<T> {
+    pub(crate) number: u64,
+    pub(crate) last: Option<T>,
+}
+
+/// What a task that waits for an object looks at.
+pub(super) struct Sight<V> {
+    pub(super) object: Option<V>,
+    /// The stream that covers the key; `None` where none does.
+    pub(super) stream: Option<Reached>,
+}
+
+/// The progress of a stream.
+#[derive(Clone)]
+pub(super) struct Reached {
+    pub(super) has_synced: bool,
+    pub(super) is_stopped: bool,
+    pub(super) applied: Option<Arc<str>>,
+}
+
+impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
+    /// The contents of a store with one stream, which covers every object.
+    pub(super) fn new(objects: Indexer<V>) -> Self {
+        Self {
+            objects,
+            log: EventLog::default(),
+            streams: vec![Stream::new(None)],
+            waiting: Waiting::default(),
+            readers: Wakers::default(),
+            joining: Wakers::default(),
+            held: Wakers::default(),
+            failed: Last::default(),
+            undecodable: Last::default(),
+        }
+    }
+
+    /// Brings the cache up to date, and appends the change to the log. If a function of the caller's panics, neither
+    /// has changed.
+    pub(super) fn apply(&mut self, change: Change<'_, V>, woken: &mut Vec<Waker>) -> Option<V> {
+        let known = self.objects.change(change);
+        let key = change.delta.object().key();
+        if self.log.subscribers() > 0
+            && let Some(transition) = transition(change.delta.clone(), change.initial, known.clone())
+        {
+            let Self { log, objects, .. } = self;
+            let restore = || match &known {
+                Some(known) => _ = objects.insert(known.clone()),
+                None => _ = objects.remove(key),
+            };
+            on_panic(|| log.push(change.at, transition), restore);
+            woken.append(&mut self.readers.take_all());
+        }
+        self.waiting.wake(key, woken);
+        known
+    }
+
+    /// Replaces the only stream by one for each scope.
+    pub(super) fn split(&mut self, scopes: &[Scope<V::Key>]) {
+        let streams = scopes.iter().map(|scope| Stream::new(Some(scope.clone()))).collect();
+        let whole = core::mem::replace(&mut self.streams, streams).into_iter().next();
+        if let (Some(first), Some(whole)) = (self.streams.first_mut(), whole) {
+            first.adopt(whole);
+        }
+    }
+
+    /// Whether the log has room for the next change.
+    pub(super) fn has_room(&self) -> bool {
+        self.log.has_room()
+    }
+}
+
+impl<V: Keyed> Contents<V> {
+    /// Notes the progress of a stream.
+    pub(super) fn note(&mut self, stream: usize, note: Note<'_, V>, woken: &mut Vec<Waker>)
+    where
+        V: Versioned<Key: Clone> + Clone,
+    {
+        let Some(noted) = self.streams.get_mut(stream) else { return };
+        match note {
+            Note::Started => noted.is_stopped = false,
+            Note::Applied(version) => noted.advance(version, woken),
+            Note::Recovered => noted.failure = None,
+            Note::Synced => {
+                noted.has_synced = true;
+                self.waiting.wake_all(woken);
+                if self.has_synced() {
+                    self.log.push_synced();
+                    woken.append(&mut self.readers.take_all());
+                }
+            }
+            Note::Failed(report) => {
+                noted.failure = Some(report.clone());
+                self.failed.push(report.clone());
+                woken.append(&mut self.readers.take_all());
+            }
+            Note::Undecodable(undecodable) => {
+                self.undecodable.push(undecodable.clone());
+                woken.append(&mut self.readers.take_all());
+            }
+            Note::Stopped => {
+                noted.is_stopped = true;
+                self.waiting.wake_all(woken);
+            }
+        }
+    }
+
+    /// Notes that the writer of a stream was dropped.
+    pub(super) fn leave(&mut self, stream: usize, woken: &mut Vec<Waker>) {
+        if let Some(left) = self.streams.get_mut(stream) {
+            (left.is_stopped, left.is_gone) = (true, true);
+        }
+        self.waiting.wake_all(woken);
+        if self.is_over() {
+            woken.append(&mut self.readers.take_all());
+            woken.append(&mut self.joining.take_all());
+        }
+    }
+
+    /// Whether every stream has synced.
+    pub(crate) fn has_synced(&self) -> bool {
+        !self.streams.is_empty() && self.streams.iter().all(|stream| stream.has_synced)
+    }
+
+    /// Whether no writer is left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.streams.iter().all(|stream| stream.is_gone)
+    }
+
+    /// The tasks that are held back, if the log has room again.
+    pub(crate) fn take_held(&mut self) -> Vec<Waker>
+    where
+        V: Versioned<Key: Clone> + Clone,
+    {
+        if self.held.is_empty() || !self.has_room() { Vec::new() } else { self.held.take_all() }
+    }
+
+    /// Every task that waits for an object.
+    pub(super) fn take_waiting(&mut self) -> Vec<Waker> {
+        let mut woken = Vec::new();
+        self.waiting.wake_all(&mut woken);
+        woken
+    }
+
+    pub(super) fn look(&self, key: &V::Key) -> Sight<V>
+    where
+        V: Clone,
+    {
+        let stream = self.stream_of(key).map(|stream| self.streams[stream].reached());
+        Sight { object: self.objects.get(key).cloned(), stream }
+    }
+
+    /// Lets the task that keeps `place` sleep until something about `key` changes; with a version, also until its
+    /// stream has applied that version. The wakers that come out are the task's last ones.
+    #[must_use]
+    pub(super) fn sleep(&mut self, key: &V::Key, place: &mut Place, waker: &Waker) -> [Option<Waker>; 2]
+    where
+        V::Key: Clone,
+    {
+        let stream = self.stream_of(key);
+        let elsewhere = place.stream.filter(|at| Some(*at) != stream);
+        let last = elsewhere.and_then(|at| self.streams.get_mut(at)?.remove(place));
+        let by_version = stream.and_then(|at| self.streams[at].register(at, place, waker));
+        [self.waiting.register(key, place, waker), by_version.or(last)]
+    }
+
+    /// Takes out the task that keeps `place`.
+    #[must_use]
+    pub(super) fn rise(&mut self, place: &mut Place) -> [Option<Waker>; 2] {
+        let by_version = place.stream.and_then(|at| self.streams.get_mut(at)?.remove(place));
+        [self.waiting.remove(place), by_version]
+    }
+
+    fn stream_of(&self, key: &V::Key) -> Option<usize> {
+        self.streams.iter().position(|stream| stream.covers(key))
+    }
+}
+
+impl<T> Last<T> {
+    fn push(&mut self, next: T) {
+        self.number += 1;
+        self.last = Some(next);
+    }
+
+    /// The last one, if there was one after the number `seen`, which is brought up to date.
+    pub(crate) fn since(&self, seen: &mut u64) -> Option<&T> {
+        let is_new = core::mem::replace(seen, self.number) != self.number;
+        self.last.as_ref().filter(|_| is_new)
+    }
+}
+
+impl<T> Default for Last<T> {
+    fn default() -> Self {
+        Self { number: 0, last: None }
+    }
+}

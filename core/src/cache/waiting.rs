@@ -1,0 +1,106 @@
+use crate::storage::{Heap, Keyed, Slot, Table, never_full};
+use crate::sync::wakers::Wakers;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::hash::Hash;
+use core::task::Waker;
+
+/// The tasks that wait for objects, by key. A change wakes those of its key alone.
+pub(super) struct Waiting<K: Hash + Eq> {
+    keys: Table<Sleepers<K>, Heap>,
+}
+
+/// The tasks that wait for one object.
+struct Sleepers<K> {
+    key: K,
+    wakers: Wakers,
+    /// How many tasks have this place.
+    tasks: usize,
+}
+
+/// The places of a task that waits for an object.
+#[derive(Debug, Default)]
+pub(super) struct Place {
+    key: Option<Slot>,
+    sleeper: Option<Slot>,
+    /// The version that the task waits for.
+    pub(super) version: Option<Version>,
+    /// The stream in which it waits for that version.
+    pub(super) stream: Option<usize>,
+    pub(super) by_version: Option<Slot>,
+}
+
+/// A decimal number of any length, without leading zeros: its length, and its digits.
+pub(super) type Version = (usize, Box<str>);
+
+impl Place {
+    /// The place of a task that waits for a version, if that has an order.
+    pub(super) fn for_version(version: Option<Version>) -> Self {
+        Self { version, ..Self::default() }
+    }
+}
+
+impl<K: Hash + Eq> Waiting<K> {
+    /// Takes the wakers of the tasks that wait for this object.
+    pub(super) fn wake(&mut self, key: &K, woken: &mut Vec<Waker>) {
+        if self.keys.len() > 0
+            && let Some(slot) = self.keys.find(key)
+        {
+            woken.append(&mut self.keys[slot].wakers.take_all());
+        }
+    }
+
+    /// Takes the wakers of all tasks.
+    pub(super) fn wake_all(&mut self, woken: &mut Vec<Waker>) {
+        let mut at = self.keys.next_used(None);
+        while let Some(slot) = at {
+            woken.append(&mut self.keys[slot].wakers.take_all());
+            at = self.keys.next_used(at);
+        }
+    }
+
+    #[must_use]
+    pub(super) fn register(&mut self, key: &K, place: &mut Place, waker: &Waker) -> Option<Waker>
+    where
+        K: Clone,
+    {
+        let slot = *place.key.get_or_insert_with(|| self.join(key));
+        self.keys[slot].wakers.register(&mut place.sleeper, waker)
+    }
+
+    #[must_use]
+    pub(super) fn remove(&mut self, place: &mut Place) -> Option<Waker> {
+        let slot = place.key.take()?;
+        let sleepers = &mut self.keys[slot];
+        let waker = sleepers.wakers.remove(&mut place.sleeper);
+        sleepers.tasks -= 1;
+        if sleepers.tasks == 0 {
+            self.keys.remove(slot);
+        }
+        waker
+    }
+
+    fn join(&mut self, key: &K) -> Slot
+    where
+        K: Clone,
+    {
+        let sleepers = || Sleepers { key: key.clone(), wakers: Wakers::default(), tasks: 0 };
+        let slot = never_full(self.keys.try_entry(key, sleepers));
+        self.keys[slot].tasks += 1;
+        slot
+    }
+}
+
+impl<K: Hash + Eq> Keyed for Sleepers<K> {
+    type Key = K;
+
+    fn key(&self) -> &K {
+        &self.key
+    }
+}
+
+impl<K: Hash + Eq> Default for Waiting<K> {
+    fn default() -> Self {
+        Self { keys: Table::with_seed(0) }
+    }
+}

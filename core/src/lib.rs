@@ -24,6 +24,7 @@
 //! | [`cache`] | objects by key and by index; the store that readers hold | [`Indexer`] |
 //! | [`queue`] | keys to reconcile: deduplication, delays, rate limits, priorities | [`WorkQueue`], [`RateLimiter`] |
 //! | [`fanout`] | the changes that an informer tells many subscribers, each at its own pace | [`EventLog`] |
+//! | [`controller`] | which key is reconciled when, and why; predicates; read-your-writes | [`SharedReconciler`] |
 //! | [`fifo`] | the deltas between reflector and cache | [`DeltaFifo`] |
 //! | [`object`] | key, metadata, versions, label selectors | [`Key`], [`Meta`], [`Object`] |
 //! | [`request`] | the requests of the list-watch protocol; names of resources | [`Resource`], [`Request`] |
@@ -93,6 +94,7 @@
 //! [`ReflectorConfig`]: reflector::ReflectorConfig
 //! [`Request`]: request::Request
 //! [`RequestId`]: request::RequestId
+//! [`SharedReconciler`]: controller::SharedReconciler
 //! [`SharedWorkQueue`]: sync::SharedWorkQueue
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -133,12 +135,14 @@ pub mod fanout;
 pub mod fifo;
 pub mod queue;
 
+pub mod sync;
+
+pub mod controller;
+
 #[cfg(feature = "json")]
 pub mod informer;
 #[cfg(feature = "json")]
 pub mod reflector;
-
-pub mod sync;
 
 #[cfg(feature = "alloc")]
 pub use cache::Indexer;

@@ -18,7 +18,6 @@ pub use limiter::{
 };
 pub use metrics::{Durations, QueueMetrics};
 pub use outcome::{Finished, Outcome};
-pub(crate) use work_queue::Standing;
 pub use work_queue::WorkQueueIn;
 
 /// A [`WorkQueueIn`] on the heap, which is never full.

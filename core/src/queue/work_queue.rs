@@ -7,7 +7,6 @@ mod standing;
 mod states;
 
 use self::closing::Closing;
-pub(crate) use self::standing::Standing;
 use super::discipline::Records;
 use super::metrics::Stopwatch;
 use super::record::{Phase, Then};
@@ -351,7 +350,6 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     }
 
     /// The next change happens at `now`.
-    #[cfg(feature = "alloc")]
     pub(crate) fn note_time(&mut self, now: Instant) {
         self.now = self.now.max(now);
     }

@@ -3,12 +3,11 @@
 use super::sealed::Array;
 use super::{Mem, Slot};
 use crate::time::Instant;
-use core::marker::PhantomData;
 use core::num::NonZeroU32;
 use core::ops::IndexMut;
 
-/// A record that can wait for a deadline of the kind `T`; a record may wait for one of each kind.
-pub(crate) trait Timed<T = ()> {
+/// A record that can wait for a deadline.
+pub(crate) trait Timed {
     /// Where the record's own place in the heap is kept; `None` while it is not waiting.
     fn place(&mut self) -> &mut Option<Place>;
 }
@@ -29,10 +28,9 @@ impl Place {
 }
 
 /// The waiting records of one slab or table, the earliest deadline first; equal deadlines in the order they were set.
-pub(crate) struct Timers<M: Mem, T = ()> {
+pub(crate) struct Timers<M: Mem> {
     waiting: M::Array<Waiting>,
     armed: u64,
-    kind: PhantomData<fn() -> T>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +40,7 @@ struct Waiting {
     slot: Slot,
 }
 
-impl<M: Mem, T> Timers<M, T> {
+impl<M: Mem> Timers<M> {
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.waiting.as_slice().first().map(|first| first.due)
@@ -60,7 +58,7 @@ impl<M: Mem, T> Timers<M, T> {
     /// Lets the record wait until `due`; it must not be waiting. There is room for every slot of a slab of this memory.
     pub(crate) fn arm<S>(&mut self, records: &mut S, slot: Slot, due: Instant)
     where
-        S: IndexMut<Slot, Output: Timed<T>>,
+        S: IndexMut<Slot, Output: Timed>,
     {
         let place = self.len();
         let waiting = Waiting { due, number: self.armed, slot };
@@ -74,7 +72,7 @@ impl<M: Mem, T> Timers<M, T> {
     /// Stops the waiting of the record at `place`.
     pub(crate) fn disarm<S>(&mut self, records: &mut S, place: Place)
     where
-        S: IndexMut<Slot, Output: Timed<T>>,
+        S: IndexMut<Slot, Output: Timed>,
     {
         let place = place.index();
         let last = self.len() - 1;
@@ -96,7 +94,7 @@ impl<M: Mem, T> Timers<M, T> {
     /// Takes out the record with the earliest deadline, if that is not after `now`.
     pub(crate) fn pop_due<S>(&mut self, records: &mut S, now: Instant) -> Option<Slot>
     where
-        S: IndexMut<Slot, Output: Timed<T>>,
+        S: IndexMut<Slot, Output: Timed>,
     {
         let slot = self.first_due(now)?;
         self.disarm(records, Place::at(0));
@@ -111,7 +109,7 @@ impl<M: Mem, T> Timers<M, T> {
 
     fn up<S>(&mut self, records: &mut S, mut place: usize)
     where
-        S: IndexMut<Slot, Output: Timed<T>>,
+        S: IndexMut<Slot, Output: Timed>,
     {
         while place > 0 && self.before(place, (place - 1) / 2) {
             self.swap(records, place, (place - 1) / 2);
@@ -122,7 +120,7 @@ impl<M: Mem, T> Timers<M, T> {
 
     fn down<S>(&mut self, records: &mut S, mut place: usize)
     where
-        S: IndexMut<Slot, Output: Timed<T>>,
+        S: IndexMut<Slot, Output: Timed>,
     {
         loop {
             let left = 2 * place + 1;
@@ -147,7 +145,7 @@ impl<M: Mem, T> Timers<M, T> {
     /// Moves the record at `to` to `from`; the one that was at `from` is noted when it has arrived.
     fn swap<S>(&mut self, records: &mut S, from: usize, to: usize)
     where
-        S: IndexMut<Slot, Output: Timed<T>>,
+        S: IndexMut<Slot, Output: Timed>,
     {
         self.waiting.as_mut_slice().swap(from, to);
         self.note(records, from);
@@ -155,19 +153,19 @@ impl<M: Mem, T> Timers<M, T> {
 
     fn note<S>(&self, records: &mut S, place: usize)
     where
-        S: IndexMut<Slot, Output: Timed<T>>,
+        S: IndexMut<Slot, Output: Timed>,
     {
         *records[self.waiting.as_slice()[place].slot].place() = Some(Place::at(place));
     }
 }
 
-impl<M: Mem, T> Default for Timers<M, T> {
+impl<M: Mem> Default for Timers<M> {
     fn default() -> Self {
-        Self { waiting: M::Array::default(), armed: 0, kind: PhantomData }
+        Self { waiting: M::Array::default(), armed: 0 }
     }
 }
 
-impl<M: Mem, T> core::fmt::Debug for Timers<M, T> {
+impl<M: Mem> core::fmt::Debug for Timers<M> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_list().entries(self.waiting.as_slice()).finish()
     }

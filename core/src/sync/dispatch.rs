@@ -95,7 +95,11 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
 
     /// As [`update`](Self::update), and wakes everyone.
     pub(crate) fn close(&self, close: impl FnOnce(&mut Q)) {
-        self.with_repair(|state| close(&mut state.machine), || self.wake_everyone());
+        let close = |state: &mut State<Q>| {
+            state.note_time();
+            close(&mut state.machine);
+        };
+        self.with_repair(close, || self.wake_everyone());
         self.wake_everyone();
     }
 
@@ -138,9 +142,7 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
     /// may have ended a job before, so then a worker is woken and the followers look again.
     fn change<R>(&self, change: impl FnOnce(&mut State<Q>) -> R) -> (R, Option<(Slot, Waker)>, bool) {
         let change = |state: &mut State<Q>| {
-            if let Some(now) = &state.clock {
-                state.machine.note_time(now());
-            }
+            state.note_time();
             let before = (state.machine.poll_timeout(), state.machine.stage());
             let answer = change(state);
             (answer, state.next_worker(), state.concerns_followers(before))
@@ -222,6 +224,12 @@ impl<Q: Dispense, Lk: Lock> Dispatch<Q, Lk> {
 }
 
 impl<Q: Machine> State<Q> {
+    fn note_time(&mut self) {
+        if let Some(now) = &self.clock {
+            self.machine.note_time(now());
+        }
+    }
+
     /// The worker to wake for a job: none while another wake-up is under way.
     fn next_worker(&mut self) -> Option<(Slot, Waker)> {
         if self.machine.has_answer() && !self.workers.is_waking() { self.workers.take_one() } else { None }

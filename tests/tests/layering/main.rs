@@ -41,6 +41,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("fifo", &["time", "random", "storage", "object"]),
     ("fanout", &["time", "random", "storage", "object"]),
     ("sync", &["time", "random", "storage", "object", "queue"]),
+    ("controller", &["time", "storage", "object", "queue", "sync"]),
     (
         "reflector",
         &[

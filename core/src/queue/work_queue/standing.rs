@@ -2,7 +2,7 @@
 
 use super::WorkQueueIn;
 use crate::queue::record::{Phase, Then};
-use crate::queue::{Discipline, RateLimiter};
+use crate::queue::{Discipline, Job, RateLimiter, WhileDelayed};
 use crate::storage::Mem;
 use crate::time::Instant;
 use core::hash::Hash;
@@ -31,6 +31,17 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             is_backing_off: record.timer.is_some() && record.is_backing_off,
             failures: record.failures,
         })
+    }
+
+    /// Ends the delay of a key that is with a worker: the outcome of the work says when it is next due.
+    pub(crate) fn end_delay(&mut self, job: &Job) {
+        if let Some(place) = self.records[job.slot].timer {
+            self.delays.disarm(&mut self.records, place);
+        }
+    }
+
+    pub(crate) fn while_delayed(&self) -> WhileDelayed {
+        self.while_delayed
     }
 
     /// Whether the queue keeps anything of the key.

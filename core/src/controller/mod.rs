@@ -1,0 +1,39 @@
+//! What a controller decides: which key is reconciled when, and why.
+//!
+//! [`ReconcilerIn`] is the machine: a work queue, and around it the causes of each reconcile, debouncing, the wait for
+//! a reconcile's own writes, and the life of a controller from its first list to its drain. [`SharedReconciler`] shares
+//! it between tasks. The [`predicate`]s say which changes matter.
+
+#[cfg(feature = "alloc")]
+mod cause;
+mod debounce;
+mod lifecycle;
+mod notes;
+#[cfg(feature = "alloc")]
+pub mod predicate;
+mod reconciler;
+mod record;
+mod report;
+#[cfg(feature = "alloc")]
+mod shared;
+mod work;
+
+#[cfg(feature = "alloc")]
+pub use cause::{Awaited, Cause, CauseKind, Write};
+pub use debounce::Debounce;
+pub use lifecycle::{Lifecycle, SourceId};
+pub use reconciler::ReconcilerIn;
+pub use report::{KeyReport, KeyState};
+#[cfg(feature = "alloc")]
+pub use shared::{NextReconcile, ReconcileGuard, SharedReconciler, Timeouts};
+pub use work::{Ended, HoldId, WorkItem};
+
+/// A [`ReconcilerIn`] on the heap, which is never full.
+#[cfg(feature = "alloc")]
+pub type Reconciler<K = crate::object::Key, C = Cause, W = Write, L = crate::queue::ExponentialBackoff> =
+    ReconcilerIn<K, C, W, L, crate::storage::Heap>;
+
+/// A [`ReconcilerIn`] with room for `N` keys, `N` causes and `N` writes in place; nothing is allocated.
+#[cfg(feature = "fixed")]
+pub type FixedReconciler<K, C, W, const N: usize, L = crate::queue::ExponentialBackoff> =
+    ReconcilerIn<K, C, W, L, crate::storage::Fixed<N>>;

@@ -1,0 +1,117 @@
+//! Lists of values by key, in one memory for all keys.
+
+use crate::storage::{Linked, Links, List, Mem, Slab, Slot};
+
+/// The values of all lists.
+#[derive(Debug)]
+pub(super) struct Notes<T, M: Mem> {
+    notes: Slab<Note<T>, M>,
+}
+
+/// The values of one list, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct NoteList {
+    list: List<Noted>,
+    /// The number of values that were dropped for want of room.
+    pub(super) dropped: u64,
+}
+
+#[derive(Debug)]
+struct Note<T> {
+    value: T,
+    links: Links,
+}
+
+/// The kind of list that holds notes.
+#[derive(Debug)]
+enum Noted {}
+
+impl<T> Linked<Noted> for Note<T> {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+
+    fn next(&self) -> Option<Slot> {
+        self.links.next
+    }
+}
+
+impl<T, M: Mem> Notes<T, M> {
+    /// Adds a value, and counts it as dropped if the memory is full.
+    pub(super) fn push(&mut self, list: &mut NoteList, value: T) {
+        match self.notes.try_insert(Note { value, links: Links::default() }) {
+            Ok(slot) => list.list.push_back(&mut self.notes, slot),
+            Err(_) => list.dropped += 1,
+        }
+    }
+
+    /// Adds a value to a list that keeps the newest `limit` values, or fewer if the memory is full.
+    pub(super) fn push_newest(&mut self, list: &mut NoteList, value: T, limit: usize) {
+        if list.len() >= limit || self.notes.vacant().is_none() {
+            self.drop_oldest(list);
+        }
+        self.push(list, value);
+    }
+
+    /// Puts the values of `older` before those of `list`, and keeps the newest `limit`.
+    pub(super) fn put_before(&mut self, list: &mut NoteList, mut older: NoteList, limit: usize) {
+        older.list.append(&mut self.notes, &mut list.list);
+        older.dropped += list.dropped;
+        *list = older;
+        while list.len() > limit {
+            self.drop_oldest(list);
+        }
+    }
+
+    /// Takes out the first value for which `is_it` returns true.
+    pub(super) fn take(&mut self, list: &mut NoteList, is_it: impl Fn(&T) -> bool) -> Option<T> {
+        let slot = self.slots(list).find(|slot| is_it(&self.notes[*slot].value))?;
+        list.list.unlink(&mut self.notes, slot);
+        Some(self.remove(slot))
+    }
+
+    pub(super) fn clear(&mut self, mut list: NoteList) {
+        while let Some(slot) = list.list.pop_front(&mut self.notes) {
+            self.remove(slot);
+        }
+    }
+
+    pub(super) fn iter<'a>(&'a self, list: &'a NoteList) -> impl Iterator<Item = &'a T> {
+        self.slots(list).map(|slot| &self.notes[slot].value)
+    }
+
+    fn slots(&self, list: &NoteList) -> impl Iterator<Item = Slot> {
+        core::iter::successors(list.list.front(), |slot| self.notes[*slot].links.next)
+    }
+
+    fn drop_oldest(&mut self, list: &mut NoteList) {
+        if let Some(slot) = list.list.pop_front(&mut self.notes) {
+            list.dropped += 1;
+            self.remove(slot);
+        }
+    }
+
+    fn remove(&mut self, slot: Slot) -> T {
+        let value = self.notes.remove(slot).value;
+        if self.notes.len() == 0 {
+            self.notes.release();
+        }
+        value
+    }
+}
+
+impl<T, M: Mem> Default for Notes<T, M> {
+    fn default() -> Self {
+        Self { notes: Slab::default() }
+    }
+}
+
+impl NoteList {
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0 && self.dropped == 0
+    }
+}

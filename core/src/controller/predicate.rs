@@ -65,7 +65,6 @@ pub fn version_changed<T>(old: &Object<T>, new: &Object<T>) -> bool {
 }
 
 /// Passes what both pass.
-#[must_use]
 pub fn and<T>(
     one: impl Fn(&Object<T>, &Object<T>) -> bool,
     other: impl Fn(&Object<T>, &Object<T>) -> bool,
@@ -74,7 +73,6 @@ pub fn and<T>(
 }
 
 /// Passes what one of them passes.
-#[must_use]
 pub fn or<T>(
     one: impl Fn(&Object<T>, &Object<T>) -> bool,
     other: impl Fn(&Object<T>, &Object<T>) -> bool,
@@ -83,7 +81,6 @@ pub fn or<T>(
 }
 
 /// Passes what the predicate does not pass.
-#[must_use]
 pub fn not<T>(predicate: impl Fn(&Object<T>, &Object<T>) -> bool) -> impl Fn(&Object<T>, &Object<T>) -> bool {
     move |old, new| !predicate(old, new)
 }

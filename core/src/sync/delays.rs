@@ -27,7 +27,7 @@ impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Delays<'a, K,
     /// lengths keep a million keys from being due at once.
     #[must_use]
     pub fn poll_due(&mut self, cx: &mut Context<'_>, now: Instant) -> Due {
-        self.following.poll_due(cx, now)
+        self.following.poll_due(cx.waker(), now)
     }
 }
 

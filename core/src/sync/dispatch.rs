@@ -5,7 +5,7 @@ use crate::storage::Slot;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use core::cell::Cell;
-use core::task::{Context, Poll, Waker};
+use core::task::{Poll, Waker};
 
 /// A machine that hands out jobs to workers, and changes by itself when time passes.
 pub(crate) trait Machine {
@@ -301,8 +301,8 @@ impl<'a, S: Shares> Waiting<'a, S> {
 
 impl<S: Shares<Machine: Dispense>> Waiting<'_, S> {
     /// The next job; `None` when none will come.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<<S::Machine as Dispense>::Work>> {
-        self.shared.dispatch().poll_work(cx.waker(), self.last.take(), &mut self.finished, &mut self.place)
+    pub(crate) fn poll(&mut self, waker: &Waker) -> Poll<Option<<S::Machine as Dispense>::Work>> {
+        self.shared.dispatch().poll_work(waker, self.last.take(), &mut self.finished, &mut self.place)
     }
 }
 
@@ -331,8 +331,8 @@ impl<'a, S: Shares> Following<'a, S> {
     }
 
     /// Gives the machine the time, and registers the task's waker.
-    pub(crate) fn poll_due(&mut self, cx: &mut Context<'_>, now: Instant) -> Due {
-        self.shared.dispatch().poll_due(cx.waker(), now, &mut self.place)
+    pub(crate) fn poll_due(&mut self, waker: &Waker, now: Instant) -> Due {
+        self.shared.dispatch().poll_due(waker, now, &mut self.place)
     }
 }
 

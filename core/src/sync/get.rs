@@ -69,7 +69,7 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Futur
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let queue = self.waiting.shared();
-        self.waiting.poll(cx).map(|next| next.map(|(key, job)| JobGuard::new(queue, key, job)))
+        self.waiting.poll(cx.waker()).map(|next| next.map(|(key, job)| JobGuard::new(queue, key, job)))
     }
 }
 

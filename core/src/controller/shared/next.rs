@@ -1,6 +1,5 @@
 use super::SharedReconciler;
 use super::guard::ReconcileGuard;
-use crate::controller::Reconciler;
 use crate::controller::cause::{Cause, Write};
 use crate::controller::work::{Ended, WorkItem};
 use crate::queue::{ExponentialBackoff, Outcome, RateLimiter};
@@ -18,8 +17,7 @@ use core::task::{Context, Poll};
 #[must_use = "a future does nothing unless it is polled"]
 pub struct NextReconcile<'a, K: Hash + Eq + Clone, Lk: Lock, C = Cause, W = Write, L: RateLimiter = ExponentialBackoff>
 {
-    reconciler: &'a SharedReconciler<K, Lk, C, W, L>,
-    waiting: Waiting<'a, Reconciler<K, C, W, L>, Lk>,
+    waiting: Waiting<'a, SharedReconciler<K, Lk, C, W, L>>,
 }
 
 impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> NextReconcile<'a, K, Lk, C, W, L> {
@@ -27,7 +25,7 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> NextReconcile<'a,
         reconciler: &'a SharedReconciler<K, Lk, C, W, L>,
         last: Option<(WorkItem, Outcome, Vec<W>)>,
     ) -> Self {
-        Self { reconciler, waiting: Waiting::new(&reconciler.dispatch, last) }
+        Self { waiting: Waiting::new(reconciler, last) }
     }
 
     /// The result of [`finish`](crate::controller::ReconcilerIn::finish), once the first poll has taken back an item.
@@ -55,8 +53,8 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> Future for NextRe
     type Output = Option<ReconcileGuard<'a, K, Lk, C, W, L>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let reconciler = self.reconciler;
-        self.waiting.poll(cx).map(|work| work.map(|work| ReconcileGuard::new(reconciler, work)))
+        let reconciler = self.waiting.shared();
+        self.waiting.poll(cx.waker()).map(|work| work.map(|work| ReconcileGuard::new(reconciler, work)))
     }
 }
 

@@ -1,5 +1,4 @@
 use super::SharedReconciler;
-use crate::controller::Reconciler;
 use crate::controller::cause::{Cause, Write};
 use crate::queue::{ExponentialBackoff, RateLimiter};
 use crate::sync::dispatch::Following;
@@ -11,19 +10,19 @@ use core::task::Context;
 
 /// The place of a task that follows a reconciler's timeouts. [`SharedReconciler::timeouts`] returns it.
 pub struct Timeouts<'a, K: Hash + Eq + Clone, Lk: Lock, C = Cause, W = Write, L: RateLimiter = ExponentialBackoff> {
-    following: Following<'a, Reconciler<K, C, W, L>, Lk>,
+    following: Following<'a, SharedReconciler<K, Lk, C, W, L>>,
 }
 
 impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> Timeouts<'a, K, Lk, C, W, L> {
     pub(super) fn new(reconciler: &'a SharedReconciler<K, Lk, C, W, L>) -> Self {
-        Self { following: Following::new(&reconciler.dispatch) }
+        Self { following: Following::new(reconciler) }
     }
 
     /// Gives the reconciler the time, and registers the task's waker. The task is woken if there is a timeout before the
     /// returned time, and if the [stage](SharedReconciler::lifecycle) changes.
     #[must_use]
     pub fn poll_due(&mut self, cx: &mut Context<'_>, now: Instant) -> Due {
-        self.following.poll_due(cx, now)
+        self.following.poll_due(cx.waker(), now)
     }
 }
 

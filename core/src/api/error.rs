@@ -1,7 +1,7 @@
 use crate::decode::Status;
 use crate::queue::Outcome;
 use crate::text::Printable;
-use crate::transport::{ResponseHead, TransportError};
+use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -84,6 +84,17 @@ impl ApiError {
         self.is(429, "TooManyRequests")
     }
 
+    /// Whether the failure does not lie in the request: the server is unreachable or overloaded (429, 5xx), or the
+    /// object changed meanwhile (a conflict). The same work may succeed later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => status.code >= 500 || self.is_too_many_requests() || self.is_conflict(),
+            Self::Transport(error) => error.kind != TransportErrorKind::Unsendable,
+            Self::Unreadable(_) | Self::Unwritable(_) => false,
+        }
+    }
+
     /// The delay that the server requests, by the header or else by the `Status`. It is at most an hour, as with the
     /// reflector.
     #[must_use]
@@ -123,12 +134,15 @@ impl From<serde_json::Error> for ApiError {
     }
 }
 
-/// The outcome of work that failed with this error. If the server requests a delay (`Retry-After`, at most an hour), it
-/// is [`Outcome::RetryAfter`], otherwise [`Outcome::Retry`].
+/// The outcome of work that failed with this error. If the error [is transient](ApiError::is_transient), it is
+/// [`Outcome::Transient`], otherwise [`Outcome::RetryAfter`] or [`Outcome::Retry`]. The delay is the one that the server
+/// requests (`Retry-After`, at most an hour).
 ///
 /// ```
 /// use listwatch_core::api::ApiError;
+/// use core::time::Duration;
 /// use listwatch_core::queue::Outcome;
+/// use listwatch_core::transport::{TransportError, TransportErrorKind};
 ///
 /// fn outcome(reconciled: Result<(), ApiError>) -> Outcome {
 ///     match reconciled {
@@ -139,10 +153,16 @@ impl From<serde_json::Error> for ApiError {
 ///
 /// assert_eq!(outcome(Ok(())), Outcome::Done);
 /// assert_eq!(outcome(Err(ApiError::Unreadable("no JSON".to_owned()))), Outcome::Retry);
+/// let refused = TransportError::new(TransportErrorKind::Refused, "no process listens");
+/// assert_eq!(outcome(Err(refused.into())), Outcome::Transient(Duration::ZERO));
 /// ```
 impl From<&ApiError> for Outcome {
     fn from(error: &ApiError) -> Self {
-        error.retry_after().map_or(Self::Retry, Self::RetryAfter)
+        match error.retry_after() {
+            least if error.is_transient() => Self::Transient(least.unwrap_or_default()),
+            Some(least) => Self::RetryAfter(least),
+            None => Self::Retry,
+        }
     }
 }
 

@@ -141,6 +141,38 @@ fn errors_are_told_apart_by_their_reason_and_else_by_their_code() {
 }
 
 #[test]
+fn only_what_does_not_lie_in_the_request_is_transient() {
+    use crate::queue::Outcome;
+    let transport = |kind| ApiError::from(TransportError::new(kind, ""));
+    let reason = |reason: &str| refused(409, &format!(r#"{{"reason":"{reason}","code":409}}"#));
+    for (error, is_transient) in [
+        (refused(429, ""), true),
+        (refused(499, ""), false),
+        (refused(500, ""), true),
+        (refused(503, ""), true),
+        (reason("Conflict"), true),
+        (reason("AlreadyExists"), false),
+        (refused(403, ""), false),
+        (refused(422, ""), false),
+        (transport(TransportErrorKind::Refused), true),
+        (transport(TransportErrorKind::Credentials), true),
+        (transport(TransportErrorKind::Unsendable), false),
+        (ApiError::Unreadable(String::new()), false),
+        (ApiError::Unwritable(String::new()), false),
+    ] {
+        assert_eq!(error.is_transient(), is_transient, "{error:?}");
+        let expected = if is_transient { Outcome::Transient(Duration::ZERO) } else { Outcome::Retry };
+        assert_eq!(Outcome::from(&error), expected, "{error:?}");
+    }
+    let asked = |code| match refused(code, "") {
+        ApiError::Status { status, .. } => ApiError::Status { status, retry_after: Some(Duration::from_secs(7)) },
+        other => other,
+    };
+    assert_eq!(Outcome::from(&asked(503)), Outcome::Transient(Duration::from_secs(7)));
+    assert_eq!(Outcome::from(&asked(403)), Outcome::RetryAfter(Duration::from_secs(7)));
+}
+
+#[test]
 fn a_wait_comes_from_the_header_or_else_from_the_status() {
     let wait = Some(Duration::from_secs(3));
     let server = Server::new(|_| ApiResponse::new(429, *b"").with_retry_after(Some(Duration::from_secs(3))));

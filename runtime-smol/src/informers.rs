@@ -4,6 +4,7 @@ mod board;
 mod handle;
 mod registry;
 mod shared;
+mod single;
 mod stream;
 mod stream_name;
 mod stream_status;
@@ -12,6 +13,7 @@ mod transport;
 mod world;
 
 pub use handle::InformerHandle;
+pub use single::{WaitError, wait_for};
 pub use stream_name::StreamName;
 pub use stream_status::{StreamError, StreamStatus};
 pub use synced::{HandleSynced, StreamsNotSynced};
@@ -87,10 +89,11 @@ impl Informers {
     /// One call is enough; a second one runs the streams on two threads. If it is dropped, the streams rest with their
     /// connections open, until another call or the drop of their handles.
     pub fn run(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (executor, closed, runners) = (Arc::clone(&self.0.executor), self.0.closed(), Arc::clone(&self.0.runners));
+        let (executor, closed) = (Arc::clone(&self.0.executor), self.0.closed());
+        let running = Running::new(&self.0.runners);
         async move {
-            let _running = Running::new(&runners);
             executor.run(closed).await;
+            drop(running);
         }
     }
 
@@ -120,16 +123,16 @@ impl Informers {
 }
 
 /// Counts a task that runs the informers.
-struct Running<'a>(&'a AtomicUsize);
+struct Running(Arc<AtomicUsize>);
 
-impl<'a> Running<'a> {
-    fn new(runners: &'a AtomicUsize) -> Self {
+impl Running {
+    fn new(runners: &Arc<AtomicUsize>) -> Self {
         runners.fetch_add(1, Ordering::Relaxed);
-        Self(runners)
+        Self(Arc::clone(runners))
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -87,7 +87,11 @@ impl fmt::Display for StreamsNotSynced {
             let separator = if place > 0 { "\nnot synced: " } else { "" };
             write!(f, "{separator}{stream}")?;
         }
-        if self.is_run { Ok(()) } else { f.write_str("; no task runs the informers: spawn `Informers::run`") }
+        let is_idle = |stream: &StreamStatus| stream.status == informer::InformerStatus::Idle;
+        if self.is_run || !self.streams.iter().any(is_idle) {
+            return Ok(());
+        }
+        f.write_str("; no task runs the informers: spawn `Informers::run`")
     }
 }
 

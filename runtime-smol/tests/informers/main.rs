@@ -3,3 +3,4 @@
 
 mod sharing;
 mod support;
+mod troubles;

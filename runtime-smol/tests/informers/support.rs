@@ -3,9 +3,9 @@
 use core::task::Poll;
 use core::time::Duration;
 use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
-use listwatch_runtime_smol::request::{Request, RequestId};
+use listwatch_runtime_smol::request::{Query, Request, RequestId};
 use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
+use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
 use listwatch_runtime_smol::{Client, Clock, Executor, Informers, Resource, World, run};
 use listwatch_tests::sim::{ApiServer, Feed, Trace};
 use serde_json::json;
@@ -93,4 +93,73 @@ pub(crate) fn with_informers<F: Future>(informers: &Informers, main: F) -> F::Ou
     let (clock, executor) = (informers.clock().clone(), Executor::new());
     let _running = executor.spawn(informers.run());
     run(&clock, &executor, main)
+}
+
+/// A transport that gets the same answer to each request, and never more than that.
+pub(crate) struct Answers {
+    status: u16,
+    body: String,
+    open: Option<RequestId>,
+    /// How many parts of the answer were read.
+    read: usize,
+}
+
+impl Answers {
+    pub(crate) fn new(status: u16, body: impl Into<String>) -> Self {
+        Self { status, body: body.into(), open: None, read: 0 }
+    }
+
+    /// The refusal of a server whose RBAC rules do not allow this.
+    pub(crate) fn denied(namespace: &str) -> Self {
+        let message = format!("widgets is forbidden: User \"me\" cannot list resource \"widgets\" in \"{namespace}\"");
+        let status = json!({ "kind": "Status", "reason": "Forbidden", "code": 403, "message": message });
+        Self::new(403, status.to_string())
+    }
+
+    /// A list of these objects.
+    pub(crate) fn list(names: &[&str]) -> Self {
+        let items: Vec<_> =
+            names.iter().map(|name| json!({ "metadata": { "name": name, "resourceVersion": "1" } })).collect();
+        Self::new(200, json!({ "metadata": { "resourceVersion": "1" }, "items": items }).to_string())
+    }
+}
+
+impl ListerWatcher for Answers {
+    fn open(&mut self, id: RequestId, request: &Request) {
+        let is_watch = request.query() == Query::Watch;
+        // Where it lists, it watches too, and nothing changes.
+        (self.open, self.read) = (Some(id).filter(|_| !is_watch || self.status != 200), 0);
+        if request.query() == Query::WatchList && self.status == 200 {
+            self.read = 3;
+        }
+    }
+
+    fn poll_read(&mut self, _: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        let Some(id) = self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
+        self.read += 1;
+        Poll::Ready(match self.read {
+            1 => Incoming::Head { id, head: ResponseHead { status: self.status, ..ResponseHead::default() } },
+            2 => {
+                buf[..self.body.len()].copy_from_slice(self.body.as_bytes());
+                Incoming::Data { id, len: self.body.len() }
+            }
+            4 => Incoming::Head { id, head: ResponseHead { status: 422, ..ResponseHead::default() } },
+            _ => {
+                self.open = None;
+                Incoming::End { id }
+            }
+        })
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        self.open.take_if(|open| *open == id);
+    }
+}
+
+/// A world of transports by the resource.
+pub(crate) fn world<L: ListerWatcher + Send + 'static>(
+    clock: &Clock,
+    transports: impl Fn(&Resource) -> L + Send + Sync + 'static,
+) -> World {
+    World::from_parts(clock.clone(), no_client(clock), move |resource| Box::new(transports(resource)))
 }

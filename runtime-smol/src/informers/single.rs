@@ -1,0 +1,126 @@
+//! The wait for one object, where the RBAC rules allow its name alone.
+
+use super::board::Board;
+use super::stream_name::StreamName;
+use super::stream_status::{StreamError, StreamStatus};
+use super::transport::StreamTransport;
+use super::world::World;
+use crate::events::Events;
+use core::fmt;
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::task::Poll;
+use core::time::Duration;
+use futures_core::Stream as _;
+use listwatch_core::object::ObjectHandle;
+use listwatch_core::{Driver, Event, Informer, InformerConfig, Resource};
+use serde::de::DeserializeOwned;
+
+/// Waits until `predicate` holds for the object with this name, and returns the object: `None` where the predicate
+/// accepts that there is none (`kubectl wait`, `kubectl wait --for=delete`).
+///
+/// Only this object is listed and watched (`fieldSelector=metadata.name=…`), so an RBAC rule that allows `list` and
+/// `watch` for this name (`resourceNames`) is enough. The wait is a plain future, and shares nothing with other
+/// informers; its drop closes the connection. Where an informer of the resource runs already, its store waits too.
+///
+/// `resource` names the namespace, unless the resource has none. The predicate is called with the first state, and
+/// after each change.
+///
+/// ```no_run
+/// # async fn wait() -> Result<(), Box<dyn std::error::Error>> {
+/// use core::time::Duration;
+/// use listwatch_runtime_smol::decode::MetadataOnly;
+/// use listwatch_runtime_smol::http::Cluster;
+/// use listwatch_runtime_smol::informers::wait_for;
+/// use listwatch_runtime_smol::{Resource, World};
+///
+/// let world = World::from(Cluster::infer()?);
+/// let pods = Resource::named("v1/pods")?.in_namespace("web");
+/// let is_gone = |pod: Option<&_>| pod.is_none();
+/// wait_for::<MetadataOnly>(&world, pods, "web-1", is_gone, Duration::from_secs(60)).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`WaitError`]: `within` has passed, or the first list fails by something that only a person can mend, such as a
+/// denial.
+pub async fn wait_for<T: DeserializeOwned>(
+    world: &World,
+    resource: Resource,
+    name: &str,
+    mut predicate: impl FnMut(Option<&ObjectHandle<T>>) -> bool,
+    within: Duration,
+) -> Result<Option<ObjectHandle<T>>, WaitError> {
+    let (resource, clock) = (only(resource, name), world.clock().clone());
+    let board = Board::new(StreamName::new(resource.clone()), clock.clone());
+    let transport = StreamTransport::new(world, resource.clone());
+    let informer = Informer::<T>::new(resource, InformerConfig::default());
+    let (mut events, mut deadline) =
+        (Events::start(Driver::new(informer, transport), clock.clone()), clock.sleep(within));
+    loop {
+        let event = poll_fn(|cx| match Pin::new(&mut events).poll_next(cx) {
+            Poll::Pending => Pin::new(&mut deadline).poll(cx).map(|()| None),
+            event => event,
+        });
+        let event = event.await;
+        event.iter().for_each(|event| note(&board, event));
+        let (informer, now) = (events.driver().informer(), clock.now());
+        board.note(informer.poll_synced(now), informer.status(now));
+        match informer.poll_synced(now) {
+            Poll::Ready(Err(_)) => return Err(WaitError { stream: board.status(), within: None }),
+            _ if event.is_none() => return Err(WaitError { stream: board.status(), within: Some(within) }),
+            Poll::Pending => {}
+            Poll::Ready(Ok(())) => {
+                let object = informer.cache().iter().find(|object| object.meta().name() == name);
+                if predicate(object) {
+                    return Ok(object.cloned());
+                }
+            }
+        }
+    }
+}
+
+/// The one object of a resource.
+fn only(resource: Resource, name: &str) -> Resource {
+    let escaped = name.replace('\\', "\\\\").replace(',', "\\,").replace('=', "\\=");
+    let by_name = format!("metadata.name={escaped}");
+    let fields = resource.field_selector().map(|fields| format!("{fields},{by_name}"));
+    resource.with_field_selector(&fields.unwrap_or(by_name))
+}
+
+fn note<T>(board: &Board, event: &Event<T>) {
+    match event {
+        Event::Failed(report) => board.note_error(&StreamError::Failed(report)),
+        Event::Undecodable(error) => board.note_error(&StreamError::Undecodable(error)),
+        _ => {}
+    }
+}
+
+/// The reason why a wait for one object ended without it. [`Debug`](fmt::Debug) is the same as
+/// [`Display`](fmt::Display), for a `main` that returns it.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WaitError {
+    /// The object's list-and-watch, with its last failure.
+    pub stream: StreamStatus,
+    /// The time limit, if it has passed; `None` if the list failed by something that only a person can mend.
+    pub within: Option<Duration>,
+}
+
+impl fmt::Display for WaitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.within {
+            Some(within) => write!(f, "the condition did not hold within {within:?}: {}", self.stream),
+            None => write!(f, "no state to wait for: {}", self.stream),
+        }
+    }
+}
+
+impl fmt::Debug for WaitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl core::error::Error for WaitError {}

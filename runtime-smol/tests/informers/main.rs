@@ -1,6 +1,8 @@
 //! Shared informers, by the same code against a simulated server, a recording, and a server on the loopback interface.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod ends;
 mod sharing;
+mod single;
 mod support;
 mod troubles;

@@ -57,8 +57,7 @@ impl Cluster {
     /// # Errors
     /// If the certificates, which are read now, cannot be used.
     pub fn transport(&self) -> Result<HttpTransport, ConfigError> {
-        self.server.check()?;
-        Ok(HttpTransport::over(self.server.clone()))
+        self.server.check().map(|()| self.into())
     }
 
     /// Makes a client for single requests. It opens no connection yet.
@@ -66,8 +65,7 @@ impl Cluster {
     /// # Errors
     /// As [`transport`](Self::transport).
     pub fn client(&self) -> Result<HttpClient, ConfigError> {
-        self.server.check()?;
-        Ok(HttpClient::over(self.server.clone()))
+        self.server.check().map(|()| self.into())
     }
 
     /// Returns the URL of the server, without a slash at its end.
@@ -112,5 +110,21 @@ impl Cluster {
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
+    }
+}
+
+/// As [`Cluster::transport`], without reading the certificates now. While they cannot be used, each request fails, and
+/// the next one reads them again.
+impl From<&Cluster> for HttpTransport {
+    fn from(cluster: &Cluster) -> Self {
+        Self::over(cluster.server.clone())
+    }
+}
+
+/// As [`Cluster::client`], without reading the certificates now. While they cannot be used, each request fails, and the
+/// next one reads them again.
+impl From<&Cluster> for HttpClient {
+    fn from(cluster: &Cluster) -> Self {
+        Self::over(cluster.server.clone())
     }
 }

@@ -1,0 +1,95 @@
+//! Over the loopback interface, by the project's own HTTP transport, under tokio.
+
+use crate::api_server::serve;
+use crate::support::{WIDGETS, resource};
+use core::time::Duration;
+use listwatch_runtime_smol::api::Api;
+use listwatch_runtime_smol::decode::Raw;
+use listwatch_runtime_smol::http::{Cluster, ClusterOptions};
+use listwatch_runtime_smol::informer::InformerStatus;
+use listwatch_runtime_smol::time::Instant;
+use listwatch_runtime_smol::{Informers, Resource, World};
+use listwatch_tests::sim::{ApiServer, Trace};
+use serde_json::{Value, json};
+use std::io::Read;
+use std::net::TcpListener;
+use std::thread;
+
+/// What ends a test that would never end.
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[test]
+fn informers_and_calls_of_a_cluster_share_a_world_and_their_status_is_read_while_they_run() {
+    let server = ApiServer::new(WIDGETS, Trace::new(false));
+    server.with(|inside| inside.store.put(Instant::ZERO, "a", json!({ "wanted": 1 })));
+    let informers = Informers::new(Cluster::at(&serve(&server)).unwrap());
+    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let running = tokio.spawn(informers.run());
+    let widgets = informers.informer::<Raw>(resource());
+    tokio.block_on(widgets.synced().within(LIMIT)).unwrap();
+    assert!(matches!(informers.status()[0].status, InformerStatus::Synced { .. }), "{informers:?}");
+    let widget = tokio.block_on(informers.client().call(Api::<Value>::new(&resource()).get("a"))).unwrap();
+    assert_eq!(widget["spec"]["wanted"], 1);
+    server.with(|inside| inside.store.put(Instant::ZERO, "b", json!({})));
+    while widgets.len() < 2 {
+        thread::yield_now();
+    }
+    drop((widgets, informers));
+    tokio.block_on(running).unwrap();
+}
+
+#[test]
+fn the_last_drop_closes_the_connection_of_a_list_that_hangs() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let cluster = Cluster::at(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let informers = Informers::new(cluster);
+    let widgets = informers.informer::<Raw>(resource());
+    let running = thread::spawn({
+        let running = informers.run();
+        move || smol::block_on(running)
+    });
+    let mut connection = listener.accept().unwrap().0;
+    connection.read_exact(&mut [0; 1]).unwrap();
+    assert!(matches!(informers.status()[0].status, InformerStatus::Streaming { items: 0, .. }), "{informers:?}");
+    drop(widgets);
+    // The end of the connection, and not of the server's patience.
+    connection.read_to_end(&mut Vec::new()).unwrap();
+    drop(informers);
+    running.join().unwrap();
+}
+
+#[test]
+fn certificates_that_could_not_be_used_are_read_again_by_the_next_request() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("informers-authority");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (config, authority) = (folder.join("config"), folder.join("ca.crt"));
+    let certificate = include_str!("../../../transport-http/tests/http/weak/authority.crt");
+    std::fs::write(&authority, certificate).unwrap();
+    std::fs::write(
+        &config,
+        "current-context: it\ncontexts: [{name: it, context: {cluster: it, user: me}}]\nusers: [{name: me, user: {}}]\n\
+         clusters: [{name: it, cluster: {server: 'https://127.0.0.1:1', certificate-authority: ca.crt}}]\n",
+    )
+    .unwrap();
+    let cluster = ClusterOptions::new().env(|_| None).kubeconfig(&config).unwrap();
+    std::fs::write(&authority, "not yet").unwrap();
+    let informers = Informers::new(World::from(cluster));
+    let pods = informers.informer::<Raw>(Resource::named("v1/pods").unwrap());
+    let running = informers.run();
+    let call = informers.client().call(Api::<Value>::new(&resource()).get("a"));
+    let failing = async {
+        let error = pods.synced().within(LIMIT).await.unwrap_err().to_string();
+        assert!(error.contains("ca.crt"), "{error}");
+        let error = call.await.unwrap_err().to_string();
+        assert!(error.contains("ca.crt"), "{error}");
+        std::fs::write(&authority, certificate).unwrap();
+        let is_refused = || pods.streams()[0].to_string().contains("connection refused");
+        while !is_refused() {
+            informers.clock().sleep(Duration::from_millis(10)).await;
+        }
+    };
+    smol::block_on(smol::future::or(failing, running));
+    let error =
+        smol::block_on(informers.client().call(Api::<Value>::new(&resource()).get("a"))).unwrap_err().to_string();
+    assert!(error.contains("connection refused"), "{error}");
+}

@@ -142,7 +142,7 @@ impl ApiLine {
     fn arrive(&self, now: Instant, call: &mut Call, fate: Fate) -> Option<Result<ApiResponse, TransportErrorKind>> {
         let request = &call.request;
         let refused = |refusal: Refusal| {
-            self.server.lock().refuse(now, request);
+            let _drift = self.server.lock().note(now, request);
             Some(Ok(ApiResponse::new(refusal.status, refusal.body).with_retry_after(refusal.retry_after)))
         };
         let done = || self.server.with(|inside| inside.handle(now, request));

@@ -1,7 +1,6 @@
 //! A server of whole controllers: lists and watches for their informers, and answers to their single requests.
 
-use super::ledger::{Ledger, WriteId};
-use super::place::Place;
+use super::ledger::{Drift, Ledger, WriteId};
 use super::store::Store;
 use super::trace::Trace;
 use listwatch_core::Instant;
@@ -118,29 +117,16 @@ impl Inside {
 
     /// Does what is asked, and notes a write.
     pub(super) fn handle(&mut self, now: Instant, request: &ApiRequest) -> (ApiResponse, Option<WriteId>) {
-        let deletions = self.deletions(request);
-        self.ledger.asked(now, request, deletions);
+        let drift = self.note(now, request);
         let response = self.store.handle(now, request);
-        let is_made = (200..300).contains(&response.status);
-        let write = is_made.then(|| self.ledger.made_by(now, request, deletions)).flatten();
-        (response, write)
+        let made = drift.filter(|_| (200..300).contains(&response.status));
+        (response, made.map(|drift| self.ledger.made_at(now, drift)))
     }
 
-    /// Notes a request to write that is refused although it makes sense.
-    pub(super) fn refuse(&mut self, now: Instant, request: &ApiRequest) {
-        let deletions = self.deletions(request);
-        self.ledger.asked(now, request, deletions);
-    }
-
-    fn deletions(&self, request: &ApiRequest) -> u64 {
-        let named = || serde_json::from_slice::<serde_json::Value>(&request.body).ok();
-        let place = Place::parse(&request.path).map(|place| {
-            if !place.name().is_empty() {
-                return place;
-            }
-            let body = named().unwrap_or_default();
-            place.with_name(body["metadata"]["name"].as_str().unwrap_or_default())
-        });
-        place.map_or(0, |place| self.store.deletions(&place))
+    /// Notes a request to write, whether it is refused or not.
+    pub(super) fn note(&mut self, now: Instant, request: &ApiRequest) -> Option<Drift> {
+        let drift = Drift::of(request, |place| self.store.deletions(place))?;
+        self.ledger.asked(now, request, &drift);
+        Some(drift)
     }
 }

@@ -3,13 +3,14 @@
 use super::place::Place;
 use listwatch_core::Instant;
 use listwatch_core::api::{ApiRequest, Method};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Every write that was made, each with the state that it was decided on.
+/// Every write that was made, each with the drift that it repairs: a state that was not as wanted.
 ///
-/// A client says in the body of each write which state it has read. So two writes of the same content to the same place repair
-/// the same drift. A creation says nothing of a state: it repairs the lack of the object since it was last deleted.
+/// A creation repairs the lack of the object since it was last deleted. A change names in its annotation `decided-on` the
+/// state that its client has read; without it, it repairs what its content says. So does a deletion, which names the uid.
 #[derive(Debug, Default)]
 pub struct Ledger {
     made: Vec<Made>,
@@ -24,10 +25,10 @@ pub struct Ledger {
 
 /// What a write repairs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Drift {
+pub(super) struct Drift {
     place: Place,
     method: &'static str,
-    body: Vec<u8>,
+    state: String,
     /// How often the object has been deleted.
     deletions: u64,
 }
@@ -58,12 +59,11 @@ impl Ledger {
         self.made.len()
     }
 
-    /// A request to write has arrived at the server; `deletions` is how often its object has been deleted.
-    pub(super) fn asked(&mut self, now: Instant, request: &ApiRequest, deletions: u64) {
-        let Some(drift) = Drift::of(request, deletions) else { return };
-        let Some(before) = self.latest.get(&drift).map(|before| self.made[*before]) else { return };
+    /// A request to write the object of `drift` has arrived at the server.
+    pub(super) fn asked(&mut self, now: Instant, request: &ApiRequest, drift: &Drift) {
+        let Some(before) = self.latest.get(drift).map(|before| self.made[*before]) else { return };
         if before.is_answered {
-            let request = format!("{} {request} {}", drift.method, String::from_utf8_lossy(&drift.body));
+            let request = format!("{} {request} {}", drift.method, String::from_utf8_lossy(&request.body));
             self.repeated.push(Repeated { first: before.at, again: now, request });
         } else {
             self.repeated_after_loss += 1;
@@ -71,11 +71,10 @@ impl Ledger {
     }
 
     /// A write was made; the answer is on its way.
-    pub(super) fn made_by(&mut self, now: Instant, request: &ApiRequest, deletions: u64) -> Option<WriteId> {
-        let drift = Drift::of(request, deletions)?;
+    pub(super) fn made_at(&mut self, now: Instant, drift: Drift) -> WriteId {
         self.latest.insert(drift, self.made.len());
         self.made.push(Made { at: now, is_answered: false });
-        Some(WriteId(self.made.len() - 1))
+        WriteId(self.made.len() - 1)
     }
 
     /// The answer to a write has arrived.
@@ -90,12 +89,23 @@ impl Ledger {
 }
 
 impl Drift {
-    fn of(request: &ApiRequest, deletions: u64) -> Option<Self> {
+    /// That of a request; `None` for one that only reads.
+    pub(super) fn of(request: &ApiRequest, deletions: impl FnOnce(&Place) -> u64) -> Option<Self> {
         if request.method == Method::Get {
             return None;
         }
-        let place = Place::parse(&request.path)?;
-        Some(Self { place, method: request.method.name(), body: request.body.clone(), deletions })
+        let (mut place, body) = (Place::parse(&request.path)?, request.body.as_slice());
+        let object: Value = serde_json::from_slice(body).unwrap_or_default();
+        let state = match (request.method, object["metadata"]["annotations"]["decided-on"].as_str()) {
+            (Method::Post, _) => {
+                place = place.with_name(object["metadata"]["name"].as_str().unwrap_or_default());
+                String::new()
+            }
+            (_, Some(state)) => state.to_owned(),
+            (_, None) => String::from_utf8_lossy(body).into_owned(),
+        };
+        let deletions = deletions(&place);
+        Some(Self { place, method: request.method.name(), state, deletions })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::run::Outcome;
 use super::tally::Tally;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, thread};
 
@@ -31,36 +32,66 @@ impl Seeds {
         }
     }
 
+    /// Others in each run, unless the environment says otherwise as for [`of_env`](Self::of_env). They are printed, so that a run
+    /// can be repeated.
+    ///
+    /// # Panics
+    /// Where a variable is no number.
+    #[must_use]
+    pub fn fresh(name: &str, count: u64) -> Self {
+        let drawn = RandomState::new().hash_one(name) >> 16;
+        let first = number("SIM_FIRST").unwrap_or(drawn);
+        let seeds = Self { first, ..Self::of_env(name, count) };
+        let seeds = number("SIM_SEED").map_or(seeds, |first| Self { first, ..seeds });
+        println!("SIM_FIRST={} {name}={}", seeds.first, seeds.count);
+        seeds
+    }
+
     /// Runs them all by `check`. What they met, and those of which nothing came.
     ///
     /// # Panics
     /// Where `check` does.
     pub fn run(self, check: impl Fn(u64) -> Option<Outcome> + Sync) -> (Tally, Vec<u64>) {
+        let (parts, broken) = self.fold(|seed, tally: &mut Tally| {
+            let outcome = check(seed);
+            outcome.iter().for_each(|outcome| tally.add(&outcome.tally));
+            outcome.is_some()
+        });
+        let mut tally = Tally::default();
+        parts.iter().for_each(|part| tally.add(part));
+        (tally, broken)
+    }
+
+    /// Runs them all by `check`, which adds what a seed met to what its thread has so far, and says whether all was well. What
+    /// each thread has, and the seeds that failed.
+    ///
+    /// # Panics
+    /// Where `check` does.
+    pub fn fold<T: Default + Send>(self, check: impl Fn(u64, &mut T) -> bool + Sync) -> (Vec<T>, Vec<u64>) {
         let next = AtomicU64::new(self.first);
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let (mut tally, mut broken) = (Tally::default(), Vec::new());
+        let (mut parts, mut broken) = (Vec::new(), Vec::new());
         thread::scope(|scope| {
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| self.work(&next, &check))).collect();
             for worker in workers {
                 let (part, failed) = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                tally.add(&part);
+                parts.push(part);
                 broken.extend(failed);
             }
         });
-        (tally, broken)
+        (parts, broken)
     }
 
     /// Takes seed after seed.
-    fn work(self, next: &AtomicU64, check: &impl Fn(u64) -> Option<Outcome>) -> (Tally, Vec<u64>) {
-        let (mut tally, mut broken) = (Tally::default(), Vec::new());
+    fn work<T: Default>(self, next: &AtomicU64, check: &impl Fn(u64, &mut T) -> bool) -> (T, Vec<u64>) {
+        let (mut part, mut broken) = (T::default(), Vec::new());
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= self.first + self.count || broken.len() == ENOUGH {
-                return (tally, broken);
+            if seed - self.first >= self.count || broken.len() == ENOUGH {
+                return (part, broken);
             }
-            match check(seed) {
-                Some(outcome) => tally.add(&outcome.tally),
-                None => broken.push(seed),
+            if !check(seed, &mut part) {
+                broken.push(seed);
             }
         }
     }

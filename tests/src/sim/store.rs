@@ -191,12 +191,12 @@ impl Store {
             Method::Get | Method::Post => Ok((200, stored)),
             Method::Put => {
                 let object = body()?;
-                check(&object["metadata"]["resourceVersion"], &stored["metadata"]["resourceVersion"])?;
+                check_preconditions(&object, &stored)?;
                 Ok((200, self.enter(now, place, object)))
             }
             Method::Patch => {
                 let (mut object, patch) = (stored, body()?);
-                check(&patch["metadata"]["resourceVersion"], &object["metadata"]["resourceVersion"])?;
+                check_preconditions(&patch, &object)?;
                 merge(&mut object, patch);
                 Ok((200, self.enter(now, place, object)))
             }
@@ -239,6 +239,13 @@ impl Store {
         let (place, object) = (place.clone(), object.clone());
         self.changes.push(Change { revision: self.revision, at: now, place, kind, object });
     }
+}
+
+/// The conditions of a body that is to be stored.
+fn check_preconditions(wanted: &Value, found: &Value) -> Result<(), Refusal> {
+    let (wanted, found) = (&wanted["metadata"], &found["metadata"]);
+    check(&wanted["uid"], &found["uid"])?;
+    check(&wanted["resourceVersion"], &found["resourceVersion"])
 }
 
 /// A condition, where there is one.

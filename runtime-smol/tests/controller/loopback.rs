@@ -1,6 +1,5 @@
 //! Against a server on the loopback interface.
 
-use crate::api_server::serve;
 use crate::{Controller, WIDGETS, is_settled};
 use core::time::Duration;
 use listwatch_runtime_smol::api::{Api, ApiError};
@@ -8,7 +7,7 @@ use listwatch_runtime_smol::http::{Cluster, ClusterOptions};
 use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::transport::TransportErrorKind;
 use listwatch_runtime_smol::{Client, Clock, Executor, Resource, run};
-use listwatch_tests::sim::{ApiServer, Feed, Trace};
+use listwatch_tests::sim::{ApiServer, Feed, Trace, serve};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::net::TcpListener;

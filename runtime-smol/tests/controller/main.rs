@@ -3,8 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod answers;
-#[path = "../support/api_server.rs"]
-mod api_server;
 mod loopback;
 mod simulated;
 

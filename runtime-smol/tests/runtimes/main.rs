@@ -2,8 +2,6 @@
 //! over HTTP, drain, stop.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "../support/api_server.rs"]
-mod api_server;
 mod bare;
 mod pipeline;
 mod smol_executor;

@@ -1,6 +1,5 @@
 //! The pipeline, once for all executors. Its channels and combinators wait by wakers alone, as the pipeline does.
 
-use crate::api_server::serve;
 use core::ops::Range;
 use core::pin::Pin;
 use core::time::Duration;
@@ -15,7 +14,7 @@ use listwatch_runtime_smol::workers::Unfinished;
 use listwatch_runtime_smol::{
     Client, Clock, Driver, Events, Informer, InformerConfig, Key, Outcome, Resource, Workers,
 };
-use listwatch_tests::sim::{ApiServer, Trace};
+use listwatch_tests::sim::{ApiServer, Trace, serve};
 use serde_json::{Value, json};
 use smol::channel::{Receiver, Sender, bounded, unbounded};
 use smol::future::or;

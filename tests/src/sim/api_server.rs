@@ -25,6 +25,8 @@ pub struct Inside {
     pub trace: Trace,
     /// The writes of clients.
     pub ledger: Ledger,
+    /// Behind a socket, single requests get no answer.
+    pub hangs: bool,
     /// What went wrong, and how often.
     pub met: BTreeMap<String, u64>,
     /// The feeds that wait for something to happen.
@@ -43,6 +45,7 @@ impl ApiServer {
             store: Store::new(collection),
             trace,
             ledger: Ledger::default(),
+            hangs: false,
             met: BTreeMap::new(),
             feeds: Vec::new(),
             restarts: 0,

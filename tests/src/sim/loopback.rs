@@ -1,29 +1,38 @@
 //! A simulated API server behind a real socket: objects, lists and watches.
 
-use core::task::{Context, Poll};
-use core::time::Duration;
-use listwatch_runtime_smol::api::{ApiRequest, Method};
-use listwatch_runtime_smol::request::{Query, Request, RequestId};
-use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::transport::ListerWatcher;
-use listwatch_runtime_smol::transport::{Incoming, ReadContext};
-use listwatch_tests::sim::{ApiServer, Feed};
-use listwatch_tests::unpark::unpark_this_thread;
+use super::api_server::ApiServer;
+use super::feed::Feed;
+use crate::unpark::unpark_this_thread;
+use listwatch_core::api::{ApiRequest, Method};
+use listwatch_core::request::{Query, Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext};
+use listwatch_core::{Instant, ListerWatcher};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::task::{Context, Poll};
 use std::thread;
+use std::time::Duration;
 
-/// Serves `server` on the loopback interface until the process ends, and returns its URL.
-pub(crate) fn serve(server: &ApiServer) -> String {
-    let (listener, server) = (TcpListener::bind("127.0.0.1:0").unwrap(), server.clone());
-    let url = format!("http://{}", listener.local_addr().unwrap());
+/// How long a thread rests before it looks whether its connection is still there.
+const REST: Duration = Duration::from_millis(20);
+
+/// Serves `server` on the loopback interface until the process ends, and returns its URL. Each connection has a thread, which
+/// ends with it. The server's clock stands still.
+///
+/// # Panics
+/// Where the system has no socket.
+#[must_use]
+pub fn serve(server: &ApiServer) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| panic!("{error}"));
+    let address = listener.local_addr().unwrap_or_else(|error| panic!("{error}"));
+    let server = server.clone();
     thread::spawn(move || {
-        for connection in listener.incoming() {
-            let (connection, server) = (connection.unwrap(), server.clone());
+        for connection in listener.incoming().map_while(Result::ok) {
+            let server = server.clone();
             thread::spawn(move || while answer(&connection, &server).is_some() {});
         }
     });
-    url
+    format!("http://{address}")
 }
 
 /// Answers one request; `None` after the last one of the connection.
@@ -33,6 +42,10 @@ fn answer(mut connection: &TcpStream, server: &ApiServer) -> Option<()> {
     if asked.query() != Query::List {
         return watch(connection, server, &asked).ok();
     }
+    if server.with(|inside| inside.hangs) {
+        while !is_closed(connection) {}
+        return None;
+    }
     let response = server.with(|inside| inside.store.handle(Instant::ZERO, &request));
     let head = format!("HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n", response.status, response.body.len());
     connection.write_all(&[head.as_bytes(), &response.body].concat()).ok()
@@ -40,6 +53,7 @@ fn answer(mut connection: &TcpStream, server: &ApiServer) -> Option<()> {
 
 /// The next request, and its target.
 fn read(connection: &TcpStream) -> Option<(String, ApiRequest)> {
+    connection.set_read_timeout(None).ok()?;
     // One byte at a time: the rest of the connection belongs to the next request.
     let mut reader = BufReader::with_capacity(1, connection);
     let mut lines = reader.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty());
@@ -48,7 +62,9 @@ fn read(connection: &TcpStream) -> Option<(String, ApiRequest)> {
     let mut body = vec![0; lengths.last().unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
     let (method, target) = first.split_once(' ')?;
-    let (method, target) = (if method == "PUT" { Method::Put } else { Method::Get }, target.split(' ').next()?);
+    let methods = [Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete];
+    let method = methods.into_iter().find(|known| known.name() == method)?;
+    let target = target.split(' ').next()?;
     let mut request = ApiRequest::new(method, target.split('?').next()?);
     request.body = body;
     Some((target.to_owned(), request))
@@ -71,8 +87,16 @@ fn watch(mut connection: &TcpStream, server: &ApiServer, request: &Request) -> i
                 let chunk = [format!("{len:x}\r\n").as_bytes(), &space[..len], b"\r\n"].concat();
                 connection.write_all(&chunk)?;
             }
-            Poll::Ready(Incoming::Idle { .. }) => thread::park(),
+            Poll::Ready(Incoming::Idle { .. }) if is_closed(connection) => return Err(io::ErrorKind::BrokenPipe.into()),
+            Poll::Ready(Incoming::Idle { .. }) => thread::park_timeout(REST),
             _ => return connection.write_all(b"0\r\n\r\n"),
         }
     }
+}
+
+/// Whether the client has hung up; it takes a millisecond to see that it has not.
+fn is_closed(connection: &TcpStream) -> bool {
+    let waits = connection.set_read_timeout(Some(Duration::from_millis(1)));
+    let is_quiet = |error: &io::Error| matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+    waits.is_err() || !connection.peek(&mut [0]).is_err_and(|error| is_quiet(&error))
 }

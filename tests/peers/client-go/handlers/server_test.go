@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// How long a watch lasts at least: client-go lists again after one that ended sooner and said nothing.
+// How long a stream says nothing before its end: client-go lists again after a watch that ended sooner, and a stream
+// that began with the state is a watch from then on.
 const shortest = 1001 * time.Millisecond
 
 // A server that gives the answers of an exchange, in their order, to whoever asks.
@@ -44,6 +45,8 @@ func (s *server) RoundTrip(request *http.Request) (*http.Response, error) {
 	reader, writer := io.Pipe()
 	go func() {
 		defer cancel()
+		// client-go does not close every body that it does not read.
+		defer context.AfterFunc(ctx, func() { writer.CloseWithError(ctx.Err()) })()
 		s.write(ctx, answer, stream, writer)
 	}()
 	response := head(request, answer.Status, answer.Type)
@@ -101,7 +104,7 @@ func (s *server) wait(request *http.Request) (*http.Response, error) {
 }
 
 func (s *server) write(ctx context.Context, answer *Answer, stream bool, writer *io.PipeWriter) {
-	begun := time.Now()
+	said := time.Now()
 	for _, piece := range answer.Pieces {
 		if !s.gate.pass(ctx, piece.At) || !s.sleep(ctx, piece.At) {
 			return
@@ -113,6 +116,7 @@ func (s *server) write(ctx context.Context, answer *Answer, stream bool, writer 
 		if _, err := writer.Write(bytes); err != nil {
 			return
 		}
+		said = time.Now()
 	}
 	if answer.End == "open" {
 		s.gate.pass(ctx, forever)
@@ -122,7 +126,7 @@ func (s *server) write(ctx context.Context, answer *Answer, stream bool, writer 
 	if !s.gate.pass(ctx, answer.EndAt) || !s.sleep(ctx, answer.EndAt) {
 		return
 	}
-	if stream && !s.sleep(ctx, begun.Add(shortest).Sub(s.begun)) {
+	if stream && !s.sleep(ctx, said.Add(shortest).Sub(s.begun)) {
 		return
 	}
 	if answer.End == "eof" {

@@ -2,6 +2,7 @@
 //!
 //! Go builds it once from `tests/apiserver`, and keeps the build in its own cache.
 
+use crate::go;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -114,29 +115,5 @@ impl Drop for ControlPlane {
 /// The program, built.
 fn program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    PROGRAM.get_or_init(build).as_deref()
-}
-
-fn build() -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("apiserver");
-    // The folder of the running test's target directory: out of the source, and kept between runs.
-    let test = std::env::current_exe().ok()?;
-    let program = test.parent()?.join("listwatch-apiserver");
-    let mut build = Command::new("go");
-    build.current_dir(&source).args(["build", "-trimpath", "-ldflags=-s -w", "-o"]).arg(&program).arg(".");
-    match build.status() {
-        Ok(status) => {
-            assert!(
-                status.success(),
-                "the control plane cannot be built: `go build` in {} ends with {status}",
-                source.display()
-            );
-            Some(program)
-        }
-        Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "the suites against a real server need Go: {error}");
-            eprintln!("\n*** SKIPPED: the suites against a real API server need Go to build one ({error}) ***\n");
-            None
-        }
-    }
+    PROGRAM.get_or_init(|| go::build(&["build"], "apiserver", ".", "listwatch-apiserver")).as_deref()
 }

@@ -4,6 +4,7 @@
 //! stay small.
 
 pub mod control_plane;
+pub mod go;
 pub mod models;
 pub mod ops;
 pub mod pods;

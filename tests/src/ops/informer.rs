@@ -426,6 +426,7 @@ fn server(setup: Setup) -> ServerConfig {
         refuses_watches: true,
         waits_for_versions: false,
         too_large: TooLarge::CauseType,
+        says_kinds: false,
     }
 }
 

@@ -44,6 +44,8 @@ pub struct ServerConfig {
     pub waits_for_versions: bool,
     /// How it says that a version is larger than its own.
     pub too_large: TooLarge,
+    /// The objects of events say their kind, as those of lists never do: so does a real server, of whole objects.
+    pub says_kinds: bool,
 }
 
 impl ServerConfig {
@@ -60,6 +62,7 @@ impl ServerConfig {
             refuses_watches: true,
             waits_for_versions: true,
             too_large: TooLarge::CauseType,
+            says_kinds: false,
         }
     }
 }
@@ -263,7 +266,7 @@ impl Server {
         if from > self.log.revision() && !self.config.waits_for_versions {
             return Err(Refusal::too_large(self.config.too_large, from, cache.applied()));
         }
-        let watch = self.timed(Watch::new(replica, selector, metadata_only, from), now, *timeout);
+        let watch = self.timed(self.new_watch(replica, selector, metadata_only, from), now, *timeout);
         let mut answer = Answer::watching(watch);
         if from < cache.oldest(&self.log) {
             let refusal = Refusal::expired("");
@@ -309,10 +312,15 @@ impl Server {
             Verb::List { .. } => None,
         };
         let mut answer = Answer::complete(Vec::new());
-        let watch = Watch::new(replica, selector, ask.request.resource.is_metadata_only(), from);
+        let watch = self.new_watch(replica, selector, ask.request.resource.is_metadata_only(), from);
         let watch = watch.beginning_with(&self.log, ended, self.config.early_bookmarks, answer.body());
         answer.watch = Some(self.timed(watch, now, timeout));
         answer
+    }
+
+    fn new_watch(&self, replica: usize, selector: Selector, metadata_only: bool, from: u64) -> Watch {
+        let watch = Watch::new(replica, selector, metadata_only, from);
+        if self.config.says_kinds { watch.saying_kinds() } else { watch }
     }
 
     fn timed(&self, watch: Watch, now: Instant, timeout: Option<Duration>) -> Watch {

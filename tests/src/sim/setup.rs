@@ -60,6 +60,7 @@ fn server(dice: &mut Dice) -> ServerConfig {
         refuses_watches: dice.chance(50),
         waits_for_versions: dice.chance(50),
         too_large: dice.pick(&[TooLarge::CauseType, TooLarge::CauseMessage, TooLarge::Message]),
+        says_kinds: false,
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct Watch {
     bookmark: Instant,
     /// Bookmarks come by themselves.
     bookmarks: bool,
+    /// What the object of an event says of its kind.
+    kind: &'static str,
 }
 
 /// Whether the initial events of a watch-list are complete.
@@ -53,7 +55,13 @@ impl Watch {
             until: NEVER,
             bookmark: NEVER,
             bookmarks: false,
+            kind: "",
         }
+    }
+
+    /// The object of each event says its kind, as those of real servers do.
+    pub(super) fn saying_kinds(self) -> Self {
+        Self { kind: r#""kind":"Pod","apiVersion":"v1","#, ..self }
     }
 
     /// It ends by itself after `timeout`, and bookmarks come until then.
@@ -125,11 +133,11 @@ impl Watch {
     }
 
     fn write_bookmark(&self, out: &mut Vec<u8>, annotations: &str) {
-        let version = self.cursor;
+        let Self { cursor: version, kind, .. } = *self;
         put(
             out,
             format_args!(
-                r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"{version}","annotations":{{{annotations}}}}}}}}}"#
+                r#"{{"type":"BOOKMARK","object":{{{kind}"metadata":{{"resourceVersion":"{version}","annotations":{{{annotations}}}}}}}}}"#
             ),
         );
         out.push(b'\n');
@@ -151,7 +159,9 @@ impl Watch {
 
     fn say(&self, out: &mut Vec<u8>, name: &str, key: KeyNumber, object: &Stored) {
         put(out, format_args!(r#"{{"type":"{name}","object":"#));
+        let inside = out.len() + 1;
         write_json(out, key, object, self.metadata_only);
+        out.splice(inside..inside, self.kind.bytes());
         out.extend_from_slice(b"}\n");
     }
 }

@@ -17,6 +17,7 @@ fn config() -> ServerConfig {
         refuses_watches: true,
         waits_for_versions: false,
         too_large: TooLarge::CauseType,
+        says_kinds: false,
     }
 }
 

@@ -1,0 +1,35 @@
+//! Programs that Go builds for suites, each once a run; Go keeps what they are built of in its own cache.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Builds the program `name` of `package` in the folder `module` of the tests, by `go build` or `go test -c`. `None`, loudly,
+/// where there is no Go to build it with.
+///
+/// # Panics
+/// Where it cannot be built, and under `CI=true` where there is no Go.
+#[must_use]
+pub fn build(command: &[&str], module: &str, package: &str, name: &str) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(module);
+    // The folder of the running test's target directory: out of the source, and kept between runs.
+    let test = std::env::current_exe().ok()?;
+    let program = test.parent()?.join(name);
+    let mut build = Command::new("go");
+    build.current_dir(&source).args(command).args(["-trimpath", "-ldflags=-s -w", "-o"]).arg(&program).arg(package);
+    match build.status() {
+        Ok(status) => {
+            let source = source.display();
+            assert!(
+                status.success(),
+                "{name} cannot be built: `go {}` in {source} ends with {status}",
+                command.join(" ")
+            );
+            Some(program)
+        }
+        Err(error) => {
+            assert!(std::env::var_os("CI").is_none(), "{name} is built by Go: {error}");
+            eprintln!("\n*** SKIPPED: what needs {name}, which Go builds ({error}) ***\n");
+            None
+        }
+    }
+}

@@ -1,6 +1,5 @@
 //! Over the loopback interface, by the project's own HTTP transport, under tokio.
 
-use crate::api_server::serve;
 use crate::support::{WIDGETS, resource};
 use core::time::Duration;
 use listwatch_runtime_smol::api::Api;
@@ -9,7 +8,7 @@ use listwatch_runtime_smol::http::{Cluster, ClusterOptions};
 use listwatch_runtime_smol::informer::InformerStatus;
 use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::{Informers, Resource, World};
-use listwatch_tests::sim::{ApiServer, Trace};
+use listwatch_tests::sim::{ApiServer, Trace, serve};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::net::TcpListener;

@@ -1,8 +1,6 @@
 //! Shared informers, by the same code against a simulated server, a recording, and a server on the loopback interface.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "../support/api_server.rs"]
-mod api_server;
 mod ends;
 mod loopback;
 mod sharing;

@@ -56,10 +56,10 @@ pub(super) struct Reached {
 
 impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
     /// The contents of a store with one stream, which covers every object.
-    pub(super) fn new(objects: Indexer<V>) -> Self {
+    pub(super) fn new(objects: Indexer<V>, limit: usize) -> Self {
         Self {
             objects,
-            log: EventLog::default(),
+            log: EventLog::new(limit),
             streams: vec![Stream::new(None)],
             waiting: Waiting::default(),
             readers: Wakers::default(),

@@ -5,6 +5,7 @@ use super::indexer::Indexer;
 use super::note::Note;
 use super::store::StoreIn;
 use super::stream::Scope;
+use crate::fanout::EventLog;
 use crate::object::{Key, ObjectHandle};
 use crate::storage::{Keyed, Slot, Versioned};
 use crate::sync::wakers::wake_each;
@@ -58,7 +59,14 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> StoreWriterIn<V, L> {
     /// Puts a lock around `indexer`, which may have objects and indexes already.
     #[must_use]
     pub fn new(indexer: Indexer<V>) -> Self {
-        Self::of(Arc::new(Shared::new(Contents::new(indexer))), 0, None)
+        Self::with_log_limit(indexer, EventLog::<V>::DEFAULT_LIMIT)
+    }
+
+    /// As [`new`](Self::new), with a log of `limit` changes, at least one. A subscriber that is further behind is told
+    /// one change for each key, or holds the informer back; see [`WhenBehind`](crate::fanout::WhenBehind).
+    #[must_use]
+    pub fn with_log_limit(indexer: Indexer<V>, limit: usize) -> Self {
+        Self::of(Arc::new(Shared::new(Contents::new(indexer, limit))), 0, None)
     }
 }
 

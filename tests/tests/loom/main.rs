@@ -1,4 +1,4 @@
-//! The shared work queue itself, on every interleaving of its threads that loom can tell apart.
+//! The shared work queue itself, and the store, on every interleaving of their threads that loom can tell apart.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test --release --package listwatch-tests --test loom
@@ -9,6 +9,8 @@
 //! threads of a test are preempted [`PREEMPTIONS`] times at most; where they wait, they are switched without limit.
 #![cfg(loom)]
 #![expect(clippy::unwrap_used, reason = "a thread that panicked fails the test")]
+
+mod store;
 
 use core::pin::pin;
 use core::task::Poll;
@@ -48,9 +50,14 @@ type Queue = SharedWorkQueue<u32, LoomLock>;
 
 /// Runs `test` in every interleaving, each time with a new queue.
 fn explore(test: impl Fn(Arc<Queue>) + Sync + Send + 'static) {
+    check(move || test(Arc::default()));
+}
+
+/// Runs `test` in every interleaving.
+fn check(test: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(PREEMPTIONS);
-    builder.check(move || test(Arc::default()));
+    builder.check(test);
 }
 
 /// A thread that has the queue.

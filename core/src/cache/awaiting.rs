@@ -181,17 +181,27 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock, J: Judge<V>> Future for Awaiting
             let wakers = contents.sleep(key, place, cx.waker());
             (contents.look(key), wakers)
         });
-        judge.judge(sight)
+        let answer = judge.judge(sight);
+        if answer.is_ready() {
+            self.leave();
+        }
+        answer
     }
 }
 
 /// Nothing in it is pinned.
 impl<V: Keyed, L: Lock, J> Unpin for Awaiting<V, L, J> {}
 
-impl<V: Keyed, L: Lock, J> Drop for Awaiting<V, L, J> {
-    fn drop(&mut self) {
+impl<V: Keyed, L: Lock, J> Awaiting<V, L, J> {
+    fn leave(&mut self) {
         let Self { store, place, .. } = self;
         let _wakers = store.cell.with(|contents| contents.rise(place));
+    }
+}
+
+impl<V: Keyed, L: Lock, J> Drop for Awaiting<V, L, J> {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
@@ -206,3 +216,7 @@ impl fmt::Display for AwaitError {
 }
 
 impl core::error::Error for AwaitError {}
+
+#[cfg(test)]
+#[cfg(feature = "std")]
+mod tests;

@@ -206,6 +206,12 @@ impl<V: Keyed> Contents<V> {
         [self.waiting.remove(place), by_version]
     }
 
+    /// Whether no task waits for an object.
+    #[cfg(test)]
+    pub(super) fn has_no_waiting_tasks(&self) -> bool {
+        self.waiting.has_no_tasks() && self.streams.iter().all(Stream::has_no_tasks)
+    }
+
     fn stream_of(&self, key: &V::Key) -> Option<usize> {
         self.streams.iter().position(|stream| stream.covers(key))
     }

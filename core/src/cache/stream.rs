@@ -123,6 +123,11 @@ impl<K> Stream<K> {
         }
         last
     }
+
+    #[cfg(test)]
+    pub(super) fn has_no_tasks(&self) -> bool {
+        self.versions.is_empty()
+    }
 }
 
 /// A version that has an order.

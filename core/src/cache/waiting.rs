@@ -80,6 +80,11 @@ impl<K: Hash + Eq> Waiting<K> {
         waker
     }
 
+    #[cfg(test)]
+    pub(super) fn has_no_tasks(&self) -> bool {
+        self.keys.len() == 0
+    }
+
     fn join(&mut self, key: &K) -> Slot
     where
         K: Clone,

@@ -11,6 +11,8 @@ use std::vec::Vec;
 mod bodies;
 mod decoding;
 mod pressure;
+#[cfg(feature = "std")]
+mod shared;
 mod status;
 
 #[derive(Debug, PartialEq, serde::Deserialize)]

@@ -149,6 +149,17 @@ pub(crate) mod tests {
         (wakes.clone(), Waker::from(wakes))
     }
 
+    /// A waker that panics.
+    pub(crate) fn panicking() -> Waker {
+        struct Panics;
+        impl std::task::Wake for Panics {
+            fn wake(self: Arc<Self>) {
+                panic!("on purpose");
+            }
+        }
+        Waker::from(Arc::new(Panics))
+    }
+
     #[test]
     fn the_longest_asleep_is_woken_first_and_only_once() {
         let (mut wakers, (a, b)) = (Wakers::default(), (counting(), counting()));

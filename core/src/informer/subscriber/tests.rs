@@ -4,7 +4,7 @@ use crate::cache::{AwaitError, Cache, Change, Indexer, Note, Store, StoreWriter}
 use crate::fifo::Delta;
 use crate::object::{MetaBuilder, Object, ObjectHandle};
 use crate::sync::StdLock;
-use crate::sync::wakers::tests::counting;
+use crate::sync::wakers::tests::{counting, panicking};
 use crate::time::Instant;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -133,17 +133,6 @@ fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
 
 fn panics<R>(call: impl FnOnce() -> R) -> bool {
     catch_unwind(AssertUnwindSafe(|| _ = call())).is_err()
-}
-
-/// A waker that panics.
-fn panicking() -> Waker {
-    struct Panics;
-    impl std::task::Wake for Panics {
-        fn wake(self: Arc<Self>) {
-            panic!("on purpose");
-        }
-    }
-    Waker::from(Arc::new(Panics))
 }
 
 /// Whether a function of the caller's panics.

@@ -13,7 +13,7 @@ use super::report::KeyReport;
 use super::work::{Ended, HoldId, WorkItem};
 use crate::queue::{Added, ExponentialBackoff, Outcome, Priority, QueueMetrics, QueueStats, RateLimiter};
 use crate::sync::Lock;
-use crate::sync::dispatch::{Dispatch, Dispense, Machine, Shares};
+use crate::sync::dispatch::{Dispatch, Dispense, Machine};
 use crate::time::Instant;
 use alloc::vec::Vec;
 use core::fmt;
@@ -172,15 +172,6 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
 impl<K, Lk: Lock, C, W, L> fmt::Debug for SharedReconciler<K, Lk, C, W, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedReconciler").finish_non_exhaustive()
-    }
-}
-
-impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> Shares for SharedReconciler<K, Lk, C, W, L> {
-    type Machine = Reconciler<K, C, W, L>;
-    type Lock = Lk;
-
-    fn dispatch(&self) -> &Dispatch<Self::Machine, Lk> {
-        &self.dispatch
     }
 }
 

@@ -103,8 +103,13 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
         self.wake_everyone();
     }
 
-    /// Takes `last` back, and no longer counts on the worker that keeps `place`.
-    fn leave(&self, last: Option<Q::Last>, place: &mut Option<Slot>) {
+    /// Takes back what a worker gives back, and counts on it no longer. If it was woken, another one is woken.
+    pub(crate) fn leave(&self, waiting: &mut Waiting<Q::Last, Q::Finished>) {
+        let Waiting { last, place, .. } = waiting;
+        if last.is_none() && place.is_none() {
+            return;
+        }
+        let last = last.take();
         let _waker = self.update_state(|state| {
             last.into_iter().for_each(|last| _ = state.machine.take_back(last));
             state.workers.remove(place)
@@ -112,7 +117,7 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
     }
 
     /// Gives the machine the time, and lets the follower that keeps `place` sleep.
-    pub(super) fn poll_due(&self, waker: &Waker, now: Instant, place: &mut Option<Slot>) -> Due {
+    pub(crate) fn poll_due(&self, waker: &Waker, now: Instant, place: &mut Option<Slot>) -> Due {
         let ((due, _waker), worker) = self.state.with(|state| {
             state.machine.handle_timeout(now);
             let answer = if state.machine.is_over() {
@@ -128,7 +133,11 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
         due
     }
 
-    fn leave_timeouts(&self, place: &mut Option<Slot>) {
+    /// Lets the follower that keeps `place` go.
+    pub(crate) fn leave_timeouts(&self, place: &mut Option<Slot>) {
+        if place.is_none() {
+            return;
+        }
         let _waker = self.state.with(|state| state.followers.remove(place));
     }
 
@@ -198,15 +207,15 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
 }
 
 impl<Q: Dispense, Lk: Lock> Dispatch<Q, Lk> {
-    /// Takes `last` back and hands out a job, or lets the worker that keeps `place` sleep. If the waker of the next
+    /// Takes back what the worker gives back, and hands out a job or lets the worker sleep. If the waker of the next
     /// worker panics, the job is put back.
-    fn poll_work(
+    pub(crate) fn poll_work(
         &self,
         waker: &Waker,
-        last: Option<Q::Last>,
-        finished: &mut Option<Q::Finished>,
-        place: &mut Option<Slot>,
+        waiting: &mut Waiting<Q::Last, Q::Finished>,
     ) -> Poll<Option<Q::Work>> {
+        let Waiting { last, finished, place } = waiting;
+        let last = last.take();
         let ((answer, _waker), worker, concerns_followers) = self.change(|state| {
             if let Some(last) = last {
                 *finished = state.machine.take_back(last);
@@ -264,82 +273,19 @@ impl<Q: Dispense, Lk: Lock> Drop for Undelivered<'_, Q, Lk> {
     }
 }
 
-/// A type that shares a machine with workers.
-///
-/// What borrows it can be sent if the type itself can be shared, which a caller of any lock can require.
-pub(crate) trait Shares {
-    type Machine: Machine;
-    type Lock: Lock;
-
-    fn dispatch(&self) -> &Dispatch<Self::Machine, Self::Lock>;
-}
-
-/// A worker that waits for a job. It can be dropped at any time: if it was woken, the next worker is woken.
-pub(crate) struct Waiting<'a, S: Shares> {
-    shared: &'a S,
+/// The part of a future that waits for a job. It has no reference to the machine, so that a future which has one is
+/// `Send` wherever the reference is. The future [leaves](Dispatch::leave) when it is dropped.
+pub(crate) struct Waiting<T, A> {
     /// What is given back first.
-    last: Option<<S::Machine as Machine>::Last>,
-    /// The answer to what was given back first.
-    pub(crate) finished: Option<<S::Machine as Machine>::Finished>,
+    last: Option<T>,
+    /// The answer to it.
+    pub(crate) finished: Option<A>,
     /// The place among the sleeping workers.
-    place: Option<Slot>,
+    pub(crate) place: Option<Slot>,
 }
 
-impl<'a, S: Shares> Waiting<'a, S> {
-    pub(crate) fn new(shared: &'a S, last: Option<<S::Machine as Machine>::Last>) -> Self {
-        Self { shared, last, finished: None, place: None }
-    }
-
-    pub(crate) fn shared(&self) -> &'a S {
-        self.shared
-    }
-
-    pub(crate) fn place(&self) -> Option<Slot> {
-        self.place
-    }
-}
-
-impl<S: Shares<Machine: Dispense>> Waiting<'_, S> {
-    /// The next job; `None` when none will come.
-    pub(crate) fn poll(&mut self, waker: &Waker) -> Poll<Option<<S::Machine as Dispense>::Work>> {
-        self.shared.dispatch().poll_work(waker, self.last.take(), &mut self.finished, &mut self.place)
-    }
-}
-
-impl<S: Shares> Drop for Waiting<'_, S> {
-    fn drop(&mut self) {
-        if self.last.is_some() || self.place.is_some() {
-            self.shared.dispatch().leave(self.last.take(), &mut self.place);
-        }
-    }
-}
-
-/// A task that follows a machine's timeouts.
-pub(crate) struct Following<'a, S: Shares> {
-    shared: &'a S,
-    /// The place among the sleepers.
-    place: Option<Slot>,
-}
-
-impl<'a, S: Shares> Following<'a, S> {
-    pub(crate) fn new(shared: &'a S) -> Self {
-        Self { shared, place: None }
-    }
-
-    pub(crate) fn place(&self) -> Option<Slot> {
-        self.place
-    }
-
-    /// Gives the machine the time, and registers the task's waker.
-    pub(crate) fn poll_due(&mut self, waker: &Waker, now: Instant) -> Due {
-        self.shared.dispatch().poll_due(waker, now, &mut self.place)
-    }
-}
-
-impl<S: Shares> Drop for Following<'_, S> {
-    fn drop(&mut self) {
-        if self.place.is_some() {
-            self.shared.dispatch().leave_timeouts(&mut self.place);
-        }
+impl<T, A> Waiting<T, A> {
+    pub(crate) fn new(last: Option<T>) -> Self {
+        Self { last, finished: None, place: None }
     }
 }

@@ -13,12 +13,13 @@ use core::task::{Context, Poll};
 /// It can be dropped at any time. If it was woken, the next worker is woken in its place.
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Get<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter = ExponentialBackoff, D: Discipline<K> = Fifo> {
-    waiting: Waiting<'a, SharedWorkQueue<K, Lk, L, D>>,
+    queue: &'a SharedWorkQueue<K, Lk, L, D>,
+    waiting: Waiting<LastJob, Finished>,
 }
 
 impl<'a, K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Get<'a, K, Lk, L, D> {
     pub(super) fn new(queue: &'a SharedWorkQueue<K, Lk, L, D>, last: Option<LastJob>) -> Self {
-        Self { waiting: Waiting::new(queue, last) }
+        Self { queue, waiting: Waiting::new(last) }
     }
 
     /// The result of [`finish`](crate::queue::WorkQueueIn::finish), once the first poll has taken back a job with its
@@ -68,13 +69,22 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, L: RateLimiter, D: Discipline<K>> Futur
     type Output = Option<JobGuard<'a, K, Lk, L, D>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let queue = self.waiting.shared();
-        self.waiting.poll(cx.waker()).map(|next| next.map(|(key, job)| JobGuard::new(queue, key, job)))
+        let this = &mut *self;
+        this.queue
+            .dispatch
+            .poll_work(cx.waker(), &mut this.waiting)
+            .map(|next| next.map(|(key, job)| JobGuard::new(this.queue, key, job)))
+    }
+}
+
+impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Drop for Get<'_, K, Lk, L, D> {
+    fn drop(&mut self) {
+        self.queue.dispatch.leave(&mut self.waiting);
     }
 }
 
 impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> fmt::Debug for Get<'_, K, Lk, L, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Get").field("place", &self.waiting.place()).finish_non_exhaustive()
+        f.debug_struct("Get").field("place", &self.waiting.place).finish_non_exhaustive()
     }
 }

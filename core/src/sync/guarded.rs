@@ -1,5 +1,5 @@
 use super::Lock;
-use super::dispatch::{Dispatch, Dispense, Machine, Shares};
+use super::dispatch::{Dispatch, Dispense, Machine};
 use crate::queue::{Discipline, ExponentialBackoff, Fifo, Finished, Job, Outcome, RateLimiter, WorkQueue};
 use crate::time::Instant;
 use core::hash::Hash;
@@ -84,15 +84,6 @@ impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> SharedWorkQueue<K
     /// ```
     pub fn set_clock(&self, now: impl Fn() -> Instant + Send + Sync + 'static) {
         self.dispatch.set_clock(now);
-    }
-}
-
-impl<K: Hash + Eq, Lk: Lock, L: RateLimiter, D: Discipline<K>> Shares for SharedWorkQueue<K, Lk, L, D> {
-    type Machine = WorkQueue<K, L, D>;
-    type Lock = Lk;
-
-    fn dispatch(&self) -> &Dispatch<Self::Machine, Lk> {
-        &self.dispatch
     }
 }
 

@@ -17,7 +17,8 @@ use core::task::{Context, Poll};
 #[must_use = "a future does nothing unless it is polled"]
 pub struct NextReconcile<'a, K: Hash + Eq + Clone, Lk: Lock, C = Cause, W = Write, L: RateLimiter = ExponentialBackoff>
 {
-    waiting: Waiting<'a, SharedReconciler<K, Lk, C, W, L>>,
+    reconciler: &'a SharedReconciler<K, Lk, C, W, L>,
+    waiting: Waiting<(WorkItem, Outcome, Vec<W>), Ended>,
 }
 
 impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> NextReconcile<'a, K, Lk, C, W, L> {
@@ -25,7 +26,7 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> NextReconcile<'a,
         reconciler: &'a SharedReconciler<K, Lk, C, W, L>,
         last: Option<(WorkItem, Outcome, Vec<W>)>,
     ) -> Self {
-        Self { waiting: Waiting::new(reconciler, last) }
+        Self { reconciler, waiting: Waiting::new(last) }
     }
 
     /// The result of [`finish`](crate::controller::ReconcilerIn::finish), once the first poll has taken back an item.
@@ -53,13 +54,22 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> Future for NextRe
     type Output = Option<ReconcileGuard<'a, K, Lk, C, W, L>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let reconciler = self.waiting.shared();
-        self.waiting.poll(cx.waker()).map(|work| work.map(|work| ReconcileGuard::new(reconciler, work)))
+        let reconciler = self.reconciler;
+        reconciler
+            .dispatch
+            .poll_work(cx.waker(), &mut self.waiting)
+            .map(|work| work.map(|work| ReconcileGuard::new(reconciler, work)))
+    }
+}
+
+impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> Drop for NextReconcile<'_, K, Lk, C, W, L> {
+    fn drop(&mut self) {
+        self.reconciler.dispatch.leave(&mut self.waiting);
     }
 }
 
 impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> fmt::Debug for NextReconcile<'_, K, Lk, C, W, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NextReconcile").field("place", &self.waiting.place()).finish_non_exhaustive()
+        f.debug_struct("NextReconcile").field("place", &self.waiting.place).finish_non_exhaustive()
     }
 }

@@ -90,6 +90,26 @@ fn every_run_of_six_with_outcomes_is_the_models() {
     }
 }
 
+#[test]
+fn every_run_of_six_with_held_jobs_is_the_models() {
+    let alphabet = [
+        Op::Add(0),
+        Op::Get,
+        Op::Hold(0, Outcome::Done),
+        Op::Hold(0, Outcome::Retry),
+        Op::Hold(0, Outcome::Terminal),
+        Op::Finish(0, Outcome::Done),
+        Op::Finish(0, Outcome::Transient(Duration::ZERO)),
+        Op::Done(0),
+        Op::Advance(9),
+    ];
+    for max_retries in [u32::MAX, 0] {
+        every_sequence(&alphabet, 6, &mut |ops| {
+            work_queue::check(Setup { max_retries, ..Setup::default() }, ops);
+        });
+    }
+}
+
 /// The keys 0 and 2 are of one group.
 #[test]
 fn every_run_of_six_with_priorities_and_groups_is_the_models() {

@@ -17,12 +17,16 @@ pub struct WorkQueueModel {
     priorities: BTreeMap<u8, Priority>,
     dirty: BTreeSet<u8>,
     processing: BTreeSet<u8>,
+    /// Of which the work is over, and the job not given back.
+    held: BTreeSet<u8>,
     /// Time, number and key, sorted.
     waiting: Vec<(u64, u64, u8)>,
     /// Of the waiting keys, those that wait because of the limiter.
     backing_off: BTreeSet<u8>,
     parked: BTreeSet<u8>,
     failures: BTreeMap<u8, u32>,
+    /// How many of the failures do not count towards parking.
+    transient: BTreeMap<u8, u32>,
     base: u64,
     max: u64,
     while_delayed: WhileDelayed,
@@ -47,10 +51,12 @@ impl WorkQueueModel {
             priorities: BTreeMap::new(),
             dirty: BTreeSet::new(),
             processing: BTreeSet::new(),
+            held: BTreeSet::new(),
             waiting: Vec::new(),
             backing_off: BTreeSet::new(),
             parked: BTreeSet::new(),
             failures: BTreeMap::new(),
+            transient: BTreeMap::new(),
             base,
             max,
             while_delayed,
@@ -108,9 +114,14 @@ impl WorkQueueModel {
     /// The same with the least time that a server asks for.
     pub fn add_rate_limited_after(&mut self, now: u64, key: u8, least: u64) -> Added {
         let delay = self.when(key).max(least);
+        self.back_off(now, key, delay)
+    }
+
+    fn back_off(&mut self, now: u64, key: u8, delay: u64) -> Added {
+        let counted = self.num_requeues(key) - self.transient.get(&key).copied().unwrap_or(0);
         if self.shutting_down {
             self.refuse()
-        } else if self.num_requeues(key) > self.max_retries {
+        } else if counted > self.max_retries {
             self.park(key)
         } else {
             self.wait(now, key, delay, true)
@@ -127,7 +138,7 @@ impl WorkQueueModel {
 
     /// `ItemExponentialFailureRateLimiter.Forget`.
     pub fn forget(&mut self, key: u8) {
-        self.failures.remove(&key);
+        self.forget_failures(key);
         self.parked.remove(&key);
     }
 
@@ -178,6 +189,7 @@ impl WorkQueueModel {
     /// `Typed.Done`, of a key that is being processed.
     pub fn done(&mut self, key: u8) {
         self.processing.remove(&key);
+        self.held.remove(&key);
         if self.dirty.contains(&key) {
             self.push(key);
         }
@@ -185,8 +197,29 @@ impl WorkQueueModel {
 
     /// What a controller's `handleErr` does, and then `Typed.Done`.
     pub fn finish(&mut self, now: u64, key: u8, outcome: Outcome) -> Finished {
+        let added = if self.held.contains(&key) { None } else { self.settle(now, key, outcome) };
+        self.done(key);
+        let waiting = self.waiting.iter().find(|entry| entry.2 == key);
+        match waiting {
+            _ if self.dirty.contains(&key) => Finished::Queued,
+            Some((ready_at, ..)) => Finished::RetryAt(Instant::ZERO + Duration::from_millis(*ready_at)),
+            None if self.parked.contains(&key) => Finished::GaveUp,
+            None if added == Some(Added::Closed) => Finished::Closed,
+            None => Finished::Done,
+        }
+    }
+
+    /// The outcome without the `Done`, once.
+    pub fn hold(&mut self, now: u64, key: u8, outcome: Outcome) {
+        if self.processing.remove(&key) {
+            self.held.insert(key);
+            self.settle(now, key, outcome);
+        }
+    }
+
+    fn settle(&mut self, now: u64, key: u8, outcome: Outcome) -> Option<Added> {
         let millis = |time: Duration| time.as_millis() as u64;
-        let added = match outcome {
+        match outcome {
             Outcome::Done => {
                 self.forget(key);
                 None
@@ -201,16 +234,21 @@ impl WorkQueueModel {
                 self.panics += 1;
                 Some(self.add_rate_limited(now, key))
             }
+            Outcome::Transient(least) => {
+                let delay = self.when(key).max(millis(least));
+                *self.transient.entry(key).or_insert(0) += 1;
+                Some(self.back_off(now, key, delay))
+            }
+            Outcome::Terminal if self.dirty.contains(&key) => {
+                self.forget_failures(key);
+                None
+            }
+            Outcome::Terminal => {
+                self.parked.insert(key);
+                self.waiting.retain(|entry| entry.2 != key);
+                None
+            }
             other => unreachable!("{other:?}"),
-        };
-        self.done(key);
-        let waiting = self.waiting.iter().find(|entry| entry.2 == key);
-        match waiting {
-            _ if self.dirty.contains(&key) => Finished::Queued,
-            Some((ready_at, ..)) => Finished::RetryAt(Instant::ZERO + Duration::from_millis(*ready_at)),
-            None if self.parked.contains(&key) => Finished::GaveUp,
-            None if added == Some(Added::Closed) => Finished::Closed,
-            None => Finished::Done,
         }
     }
 
@@ -251,7 +289,7 @@ impl WorkQueueModel {
     /// Whether nothing will come out again.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.shutting_down && self.queue.is_empty() && self.processing.is_empty()
+        self.shutting_down && self.queue.is_empty() && self.processing.is_empty() && self.held.is_empty()
     }
 
     /// `Typed.Len`.
@@ -274,6 +312,7 @@ impl WorkQueueModel {
         stats.adds = self.adds;
         stats.merged = self.merged;
         stats.retries = self.retries;
+        stats.held = self.held.len();
         stats.parked = self.parked.len();
         stats.panics = self.panics;
         stats
@@ -286,6 +325,7 @@ impl WorkQueueModel {
         self.dirty
             .iter()
             .chain(&self.processing)
+            .chain(&self.held)
             .chain(&self.parked)
             .chain(waiting)
             .chain(self.failures.keys())
@@ -297,6 +337,11 @@ impl WorkQueueModel {
     pub fn forget_priorities(&mut self) {
         let known = self.known();
         self.priorities.retain(|key, _| known.contains(key));
+    }
+
+    fn forget_failures(&mut self, key: u8) {
+        self.failures.remove(&key);
+        self.transient.remove(&key);
     }
 
     fn priority(&self, key: u8) -> Priority {
@@ -325,7 +370,7 @@ impl WorkQueueModel {
         }
         self.adds += 1;
         self.dirty.insert(key);
-        if self.processing.contains(&key) {
+        if self.processing.contains(&key) || self.held.contains(&key) {
             return Added::Deferred;
         }
         self.push(key);
@@ -370,7 +415,7 @@ impl WorkQueueModel {
 
     fn park(&mut self, key: u8) -> Added {
         if self.dirty.contains(&key) {
-            self.failures.remove(&key);
+            self.forget_failures(key);
             self.merged += 1;
             return Added::Merged;
         }

@@ -26,6 +26,8 @@ pub enum Op {
     Done(usize),
     /// The job of this number, too.
     Finish(usize, Outcome),
+    /// The same.
+    Hold(usize, Outcome),
     Advance(u64),
     /// The clock that the queue sees goes back that far, until it is advanced; the queue must not.
     GoBack(u64),
@@ -83,7 +85,9 @@ impl<'a> Arbitrary<'a> for Op {
             37..=46 => Self::Get,
             47..=50 => Self::Done(key.into()),
             51..=55 => Self::Finish(key.into(), outcome(kind - 51, Duration::from_millis(millis))),
-            56..=60 => Self::Advance(millis),
+            56..=58 => Self::Advance(millis),
+            59 => Self::Hold(key.into(), outcome(millis as u8 % 8, Duration::from_millis(millis))),
+            60 => Self::Finish(key.into(), outcome(4 + millis as u8 % 3, Duration::from_millis(millis))),
             61 => Self::GoBack(millis),
             62 => Self::Drain(millis),
             _ => Self::ShutDown,
@@ -232,6 +236,12 @@ impl<M: Mem, D: Prioritized> Pair<M, D> {
                 let finished = self.model.finish(now, *self.queue.key(&job), outcome);
                 assert_eq!(self.queue.finish(clock, job, outcome), finished);
             }
+            Op::Hold(..) if self.jobs.is_empty() => {}
+            Op::Hold(number, outcome) => {
+                let job = &self.jobs[number % self.jobs.len()];
+                self.model.hold(now, *self.queue.key(job), outcome);
+                self.queue.hold(clock, job, outcome);
+            }
             Op::Advance(millis) => {
                 self.now += millis;
                 self.clock = at(self.now);
@@ -278,9 +288,17 @@ impl<M: Mem, D: Prioritized> Pair<M, D> {
     }
 }
 
-/// The outcome of that number, of five.
+/// The outcome of that number, of seven.
 fn outcome(number: u8, time: Duration) -> Outcome {
-    let outcomes = [Outcome::Retry, Outcome::RetryAfter(time), Outcome::RequeueAfter(time), Outcome::Panicked];
+    let outcomes = [
+        Outcome::Retry,
+        Outcome::RetryAfter(time),
+        Outcome::RequeueAfter(time),
+        Outcome::Panicked,
+        Outcome::Done,
+        Outcome::Transient(time),
+        Outcome::Terminal,
+    ];
     outcomes.get(usize::from(number)).copied().unwrap_or(Outcome::Done)
 }
 

@@ -1,6 +1,7 @@
 //! The machines against their models and rules: all short runs, many random ones, and those that fuzzing once found.
 
 use listwatch_core::queue::{Outcome, Priority, WhileDelayed};
+use listwatch_tests::ops::controller;
 use listwatch_tests::ops::work_queue::{Op, Setup};
 use listwatch_tests::ops::{self, work_queue};
 use std::path::Path;
@@ -155,6 +156,66 @@ fn random_runs_of_the_work_queue_are_the_models() {
 }
 
 #[test]
+fn every_run_of_five_of_a_controller_is_the_models() {
+    use controller::{Op, Setup, check};
+    let alphabet = [
+        Op::Add(0, Priority::Normal),
+        Op::Add(1, Priority::Low),
+        Op::Take,
+        Op::Finish(0, Outcome::Done, 0),
+        Op::Finish(0, Outcome::Done, 1),
+        Op::Finish(0, Outcome::Retry, 1),
+        Op::Fulfil(0, 0),
+        Op::Advance(9),
+        Op::Drain(2),
+    ];
+    every_sequence(&alphabet, 5, &mut |ops| check(Setup::default(), ops));
+}
+
+#[test]
+fn every_run_of_five_of_a_controller_that_debounces_is_the_models() {
+    use controller::{Op, Setup, check};
+    let alphabet = [
+        Op::Add(0, Priority::Low),
+        Op::Add(0, Priority::Urgent),
+        Op::Take,
+        Op::Finish(0, Outcome::Retry, 0),
+        Op::Finish(0, Outcome::Done, 1),
+        Op::Advance(2),
+        Op::Advance(9),
+        Op::Drain(2),
+    ];
+    for while_delayed in [WhileDelayed::Promote, WhileDelayed::KeepWaiting] {
+        let setup = Setup { while_delayed, debounce: Some((3, 4)), ..Setup::default() };
+        every_sequence(&alphabet, 5, &mut |ops| check(setup, ops));
+    }
+}
+
+#[test]
+fn every_run_of_five_of_a_controller_that_starts_is_the_models() {
+    use controller::{Op, Setup, check};
+    let alphabet = [
+        Op::Add(0, Priority::Normal),
+        Op::Take,
+        Op::Finish(0, Outcome::Terminal, 1),
+        Op::SourceSynced,
+        Op::Start(None),
+        Op::Start(Some(2)),
+        Op::Advance(2),
+        Op::PollPeriod,
+    ];
+    let setup = Setup { has_source: true, period: Some(2), max_retries: 0, ..Setup::default() };
+    every_sequence(&alphabet, 5, &mut |ops| check(setup, ops));
+}
+
+#[test]
+fn random_runs_of_a_controller_are_the_models() {
+    for seed in 0..4_000 {
+        controller::run(&bytes(seed, 400));
+    }
+}
+
+#[test]
 fn random_runs_of_the_limiters_are_the_models() {
     for seed in 0..4_000 {
         ops::limiters::run(&bytes(seed, 200));
@@ -164,6 +225,11 @@ fn random_runs_of_the_limiters_are_the_models() {
 #[test]
 fn the_seeds_of_the_limiters_are_the_models() {
     replay_seeds("limiters", ops::limiters::run);
+}
+
+#[test]
+fn the_seeds_of_the_controller_are_the_models() {
+    replay_seeds("controller", controller::run);
 }
 
 #[test]

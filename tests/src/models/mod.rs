@@ -1,5 +1,6 @@
 //! Reference models: each does a machine's work in the slow and obvious way.
 
+pub mod controller;
 pub mod delta_fifo;
 pub mod framer;
 pub mod indexer;

@@ -274,6 +274,24 @@ impl WorkQueueModel {
         (self.drain_is_over || self.is_drained()).then_some(left)
     }
 
+    /// Whether the key is in the dirty set.
+    #[must_use]
+    pub fn is_dirty(&self, key: u8) -> bool {
+        self.dirty.contains(&key)
+    }
+
+    /// When the key's delay ends, and whether the delay is the limiter's.
+    #[must_use]
+    pub fn delay(&self, key: u8) -> Option<(u64, bool)> {
+        let waiting = self.waiting.iter().find(|entry| entry.2 == key);
+        waiting.map(|(ready_at, ..)| (*ready_at, self.backing_off.contains(&key)))
+    }
+
+    /// The key's delay ends early, and the key is not added.
+    pub fn end_delay(&mut self, key: u8) {
+        self.waiting.retain(|entry| entry.2 != key);
+    }
+
     /// The keys that have failed too often.
     #[must_use]
     pub fn parked(&self) -> &BTreeSet<u8> {

@@ -8,15 +8,19 @@ mod single;
 mod stream;
 mod stream_name;
 mod stream_status;
+mod subscriber;
 mod synced;
 mod transport;
+mod wait_error;
 mod world;
 
 pub use handle::InformerHandle;
-pub use single::{WaitError, wait_for};
+pub use single::wait_for;
 pub use stream_name::StreamName;
 pub use stream_status::{StreamError, StreamStatus};
+pub use subscriber::Subscriber;
 pub use synced::{HandleSynced, StreamsNotSynced};
+pub use wait_error::{WaitError, WaitFailure};
 pub use world::World;
 
 use crate::client::Client;

@@ -88,8 +88,8 @@ impl<V: Keyed + Clone, L: Lock> StoreIn<V, L> {
         self.read(|objects| objects.iter().cloned().collect())
     }
 
-    /// The objects that have a value in an index (client-go `ByIndex`). The informer adds indexes:
-    /// [`Informer::add_index`](crate::Informer::add_index).
+    /// The objects that have a value in an index (client-go `ByIndex`). [`add_index`](Self::add_index) adds indexes,
+    /// and so does [`Informer::add_index`](crate::Informer::add_index).
     #[must_use]
     pub fn by_index(&self, id: IndexId, value: &str) -> Snapshot<V> {
         self.read(|objects| objects.by_index(id, value).cloned().collect())
@@ -128,6 +128,20 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
         self.len() == 0
     }
 
+    /// Adds an index and fills it with the present objects (client-go `AddIndexers`). A reader adds indexes only; objects
+    /// are the informer's. The id serves every reader of the cache.
+    ///
+    /// `values` is called with an object, and calls its second argument with each index value of it. It must not hold
+    /// this store, which would never be freed.
+    pub fn add_index(&self, values: impl Fn(&V, &mut dyn FnMut(&str)) + Send + Sync + 'static) -> IndexId {
+        self.cell.with(|contents| contents.objects.add_index(values))
+    }
+
+    /// Removes an index. Its id finds nothing from then on, and no other index gets it.
+    pub fn remove_index(&self, id: IndexId) {
+        self.cell.with(|contents| contents.objects.remove_index(id));
+    }
+
     /// Calls `f` with the indexer, for several reads of one moment, or a read without copies of handles.
     ///
     /// The informer waits until `f` returns, so `f` must be short. It must not wait for anything that the informer
@@ -155,6 +169,13 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
 }
 
 impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
+    /// Adds the namespace index, which makes reads of one namespace fast; see
+    /// [`Indexer::add_namespace_index`](super::Indexer::add_namespace_index). A second call returns the id of the first
+    /// one.
+    pub fn add_namespace_index(&self) -> IndexId {
+        self.cell.with(|contents| contents.objects.add_namespace_index())
+    }
+
     /// The objects of a namespace, in the order of [`select_in`](Self::select_in) (client-go
     /// `Lister.Pods(namespace).List`).
     #[must_use]

@@ -2,10 +2,15 @@
 
 use super::shared::SharedState;
 use super::stream_status::StreamStatus;
+use super::subscriber::Subscriber;
 use super::synced::HandleSynced;
+use super::wait_error::{WaitError, WaitFailure};
 use core::fmt;
 use core::ops::Deref;
-use listwatch_core::{Resource, Store};
+use core::time::Duration;
+use listwatch_core::informer::Subscription;
+use listwatch_core::object::ObjectHandle;
+use listwatch_core::{Key, Resource, Store};
 use std::sync::Arc;
 
 /// A share of an informer, and its cache: it derefs to the [`Store`]. [`Informers::informer`](crate::Informers::informer)
@@ -46,6 +51,52 @@ impl<T> InformerHandle<T> {
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.0.boards.iter().all(|board| board.has_synced())
+    }
+
+    /// Adds a consumer of the changes. It is told the objects of the cache first.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_runtime_smol::decode::Raw;
+    /// use listwatch_runtime_smol::informer::{EventOf, Subscription, Told};
+    /// use listwatch_runtime_smol::{Informers, Resource};
+    ///
+    /// async fn follow(informers: &Informers) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let pods = informers.informer::<Raw>(Resource::named("v1/pods")?);
+    ///     let mut changes = pods.subscribe(Subscription::new().resync(Duration::from_secs(600)));
+    ///     while let Some(Told::Event(event)) = changes.next().await {
+    ///         match &event {
+    ///             EventOf::Failed(report) => eprintln!("{report}"), // the informer retries
+    ///             _ => println!("{:?}", event.key()),
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn subscribe(&self, subscription: Subscription<ObjectHandle<T>>) -> Subscriber<T> {
+        Subscriber::new(Arc::clone(&self.0), subscription)
+    }
+
+    /// Waits until `predicate` holds for the object under `key`, and returns the object: `None` where the predicate
+    /// accepts that there is none. That is asked only after the first list.
+    ///
+    /// The predicate sees the newest state at each wake-up, and not every state.
+    ///
+    /// # Errors
+    /// [`WaitError`]: `within` has passed, or no stream of this informer covers the namespace.
+    pub async fn wait_for(
+        &self,
+        key: &Key,
+        predicate: impl FnMut(Option<&ObjectHandle<T>>) -> bool,
+        within: Duration,
+    ) -> Result<Option<ObjectHandle<T>>, WaitError> {
+        let found = async { self.0.store.wait_for(key.clone(), predicate).await.map_err(WaitFailure::NoState) };
+        let late = async {
+            self.0.registry.world.clock().sleep(within).await;
+            Err(WaitFailure::Late(within))
+        };
+        let found = smol::future::or(found, late).await;
+        found.map_err(|failure| WaitError { failure, streams: self.streams() })
     }
 
     /// What each list-and-watch of this informer does now: one for each namespace, in the order of their names.

@@ -5,6 +5,7 @@ use super::registry::{EntryId, InformerKey, Registry};
 use super::stream::{Stop, Stream};
 use super::stream_name::StreamName;
 use core::any::TypeId;
+use listwatch_core::cache::{Indexer, StoreWriter};
 use listwatch_core::{Informer, InformerConfig, Resource, Store};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -28,8 +29,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
         namespaces: Vec<String>,
         config: InformerConfig,
     ) -> Arc<Self> {
-        let streams = streams(&resource, namespaces);
-        let key = InformerKey { streams, projection: TypeId::of::<T>(), config };
+        let key = InformerKey { streams: streams(&resource, namespaces), projection: TypeId::of::<T>(), config };
         let mut started = Vec::new();
         let shared = registry.informer(&key, |id| {
             let (shared, streams) = Self::new(registry, resource, &key, id);
@@ -50,13 +50,15 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
         key: &InformerKey,
         id: EntryId,
     ) -> (Self, Vec<Arc<Stream<T>>>) {
-        let board = |resource: &Resource| {
-            Arc::new(Board::new(StreamName::new(resource.clone()), registry.world.clock().clone()))
+        let (clock, names) = (registry.world.clock(), key.streams.iter().cloned().map(StreamName::new));
+        let boards: Arc<[_]> = names.map(|name| Arc::new(Board::new(name, clock.clone()))).collect();
+        let writer = StoreWriter::new(key.config.reflector.seed.map_or_else(Indexer::new, Indexer::with_seed));
+        let store = writer.store();
+        let stream = |(writer, board): (_, &Arc<Board>)| {
+            let informer = Informer::with_cache(board.name().resource().clone(), key.config, writer);
+            Arc::new(Stream::new(informer, &registry.world, Arc::clone(board), registry.on_error.clone()))
         };
-        let boards: Arc<[_]> = key.streams.iter().map(board).collect();
-        let (informer, store) = Informer::shared(key.streams[0].clone(), key.config);
-        let stream = Stream::new(informer, &registry.world, Arc::clone(&boards[0]), registry.on_error.clone());
-        let started = vec![Arc::new(stream)];
+        let started: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).map(stream).collect();
         let streams = started.iter().map(|stream| Arc::clone(stream) as Arc<dyn Stop>).collect();
         let (registry, key) = (Arc::clone(registry), key.clone());
         (Self { registry, resource, store, boards, streams, key, id }, started)
@@ -71,6 +73,14 @@ impl<T> Drop for SharedState<T> {
     }
 }
 
+/// One writer for each stream. A writer of one stream alone covers whatever the server sends.
+fn writers<T>(writer: StoreWriter<T>, boards: &[Arc<Board>]) -> Vec<StoreWriter<T>> {
+    if boards.len() < 2 {
+        return vec![writer];
+    }
+    writer.split(boards.iter().filter_map(|board| board.name().namespace()))
+}
+
 /// One collection for each namespace. Without a namespace, it is the one that `resource` names.
 fn streams(resource: &Resource, mut namespaces: Vec<String>) -> Vec<Resource> {
     namespaces.sort_unstable();
@@ -78,6 +88,12 @@ fn streams(resource: &Resource, mut namespaces: Vec<String>) -> Vec<Resource> {
     match namespaces.first().map(String::as_str) {
         None => vec![resource.clone()],
         Some("") => vec![resource.clone().in_namespace("")],
-        Some(_) => namespaces.iter().map(|namespace| resource.clone().in_namespace(namespace)).collect(),
+        Some(_) => {
+            let mut streams: Vec<_> =
+                namespaces.iter().map(|namespace| resource.clone().in_namespace(namespace)).collect();
+            // A path that takes no namespace is one stream, which the server refuses.
+            streams.dedup();
+            streams
+        }
     }
 }

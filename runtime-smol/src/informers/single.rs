@@ -2,11 +2,11 @@
 
 use super::board::Board;
 use super::stream_name::StreamName;
-use super::stream_status::{StreamError, StreamStatus};
+use super::stream_status::StreamError;
 use super::transport::StreamTransport;
+use super::wait_error::{WaitError, WaitFailure};
 use super::world::World;
 use crate::events::Events;
-use core::fmt;
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::Poll;
@@ -58,6 +58,7 @@ pub async fn wait_for<T: DeserializeOwned>(
     let informer = Informer::<T>::new(resource, InformerConfig::default());
     let (mut events, mut deadline) =
         (Events::start(Driver::new(informer, transport), clock.clone()), clock.sleep(within));
+    let error = |failure| WaitError { failure, streams: vec![board.status()] };
     loop {
         let event = poll_fn(|cx| match Pin::new(&mut events).poll_next(cx) {
             Poll::Pending => Pin::new(&mut deadline).poll(cx).map(|()| None),
@@ -68,8 +69,8 @@ pub async fn wait_for<T: DeserializeOwned>(
         let (informer, now) = (events.driver().informer(), clock.now());
         board.note(informer.poll_synced(now), informer.status(now));
         match informer.poll_synced(now) {
-            Poll::Ready(Err(_)) => return Err(WaitError { stream: board.status(), within: None }),
-            _ if event.is_none() => return Err(WaitError { stream: board.status(), within: Some(within) }),
+            Poll::Ready(Err(_)) => return Err(error(WaitFailure::NeedsIntervention)),
+            _ if event.is_none() => return Err(error(WaitFailure::Late(within))),
             Poll::Pending => {}
             Poll::Ready(Ok(())) => {
                 let object = informer.cache().iter().find(|object| object.meta().name() == name);
@@ -96,31 +97,3 @@ fn note<T>(board: &Board, event: &Event<T>) {
         _ => {}
     }
 }
-
-/// The reason why a wait for one object ended without it. [`Debug`](fmt::Debug) is the same as
-/// [`Display`](fmt::Display), for a `main` that returns it.
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WaitError {
-    /// The object's list-and-watch, with its last failure.
-    pub stream: StreamStatus,
-    /// The time limit, if it has passed; `None` if the list failed by something that only a person can mend.
-    pub within: Option<Duration>,
-}
-
-impl fmt::Display for WaitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.within {
-            Some(within) => write!(f, "the condition did not hold within {within:?}: {}", self.stream),
-            None => write!(f, "no state to wait for: {}", self.stream),
-        }
-    }
-}
-
-impl fmt::Debug for WaitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl core::error::Error for WaitError {}

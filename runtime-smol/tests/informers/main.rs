@@ -3,6 +3,7 @@
 
 mod ends;
 mod loopback;
+mod namespaces;
 mod sharing;
 mod single;
 mod support;

@@ -3,7 +3,7 @@
 use crate::support::{Answers, Counts, SOON, WIDGETS, no_client, widgets, world};
 use core::time::Duration;
 use listwatch_runtime_smol::decode::Raw;
-use listwatch_runtime_smol::informers::{WaitError, wait_for};
+use listwatch_runtime_smol::informers::{WaitError, WaitFailure, wait_for};
 use listwatch_runtime_smol::object::ObjectHandle;
 use listwatch_runtime_smol::{Clock, Executor, Resource, World, run};
 use serde_json::json;
@@ -67,8 +67,8 @@ fn at_the_deadline_the_error_says_what_the_watch_did() {
     let clock = Clock::simulated();
     let world = world(&clock, |_| Answers::list(&["a"]));
     let error = wait(&clock, &world, "a", |_| false).unwrap_err();
-    assert_eq!(error.within, Some(Duration::from_secs(30)));
-    let expected = "the condition did not hold within 30s: widgets.example.com in namespace web, with fields \
+    assert_eq!(error.failure, WaitFailure::Late(Duration::from_secs(30)));
+    let expected = "the condition did not hold within 30s; widgets.example.com in namespace web, with fields \
                     status.phase!=Gone,metadata.name=a: synced at version 1, last update 30 s ago";
     assert_eq!(error.to_string(), expected);
 }
@@ -94,5 +94,5 @@ fn a_denial_of_one_name_is_told_at_once_with_the_command_that_asks_for_this_name
         error.to_string().ends_with("check with `kubectl auth can-i watch widgets.example.com/a -n web`"),
         "{error}"
     );
-    assert!(clock.now().saturating_since(Default::default()) < SOON && error.within.is_none());
+    assert!(clock.now().saturating_since(Default::default()) < SOON && error.failure == WaitFailure::NeedsIntervention);
 }

@@ -36,6 +36,8 @@ pub struct Client {
     pub pieces: Option<Pieces>,
     /// What its requests and their answers go over.
     pub wire: Box<dyn Wire>,
+    /// Time passes for the informer after its events were taken too, as its driver has it.
+    pub driven: bool,
     connection: Option<Connection>,
     dice: Dice,
     last_id: RequestId,
@@ -71,6 +73,7 @@ impl Client {
             script: Script::default(),
             pieces: None,
             wire: Box::new(Direct),
+            driven: false,
             connection: None,
             dice,
             last_id: RequestId::default(),
@@ -113,6 +116,9 @@ impl Client {
             self.let_time_pass(now);
             self.send(now, server);
             self.take_events(now, server);
+            if self.driven {
+                self.informer.handle_timeout(now);
+            }
             self.send(now, server);
             // What was not due while events were to be taken first may be due now.
             if self.informer.poll_timeout().is_some_and(|due| due <= now) {

@@ -25,6 +25,8 @@ func follow(exchange *Exchange) (*Told, error) {
 		Host:      "http://server",
 		APIPath:   "/api",
 		Transport: server,
+		// Pages of a list come at once.
+		QPS: -1,
 		ContentConfig: rest.ContentConfig{
 			GroupVersion:         &corev1.SchemeGroupVersion,
 			NegotiatedSerializer: scheme.Codecs.WithoutConversion(),

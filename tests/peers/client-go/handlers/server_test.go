@@ -126,7 +126,7 @@ func (s *server) write(ctx context.Context, answer *Answer, stream bool, writer 
 	if !s.gate.pass(ctx, answer.EndAt) || !s.sleep(ctx, answer.EndAt) {
 		return
 	}
-	if stream && !s.sleep(ctx, said.Add(shortest).Sub(s.begun)) {
+	if stream && answer.Status == http.StatusOK && !s.sleep(ctx, said.Add(shortest).Sub(s.begun)) {
 		return
 	}
 	if answer.End == "eof" {

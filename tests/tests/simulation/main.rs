@@ -1,5 +1,6 @@
 //! The simulated world, seed by seed, and under single conditions.
 
+mod api_server;
 mod capture;
 mod health;
 mod herd;

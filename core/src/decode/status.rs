@@ -1,4 +1,5 @@
 use super::readable::readable;
+use crate::object::Uid;
 use crate::text::Printable;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -30,6 +31,10 @@ pub struct Status {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Details {
+    #[serde(deserialize_with = "lenient")]
+    name: String,
+    #[serde(deserialize_with = "lenient")]
+    uid: String,
     #[serde(deserialize_with = "lenient")]
     retry_after_seconds: u64,
     #[serde(deserialize_with = "lenient")]
@@ -94,6 +99,18 @@ impl Status {
             || (self.reason == "Timeout" && said.into_iter().any(|said| said.contains("Too large resource version")))
     }
 
+    /// The name of the object that the status is about (`details.name`).
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        Some(self.details.name.as_str()).filter(|name| !name.is_empty())
+    }
+
+    /// The uid of the object that the status is about (`details.uid`); the answer to a deletion has it, for example.
+    #[must_use]
+    pub fn uid(&self) -> Option<Uid> {
+        Some(self.details.uid.as_str()).filter(|uid| !uid.is_empty()).map(Uid::from)
+    }
+
     /// The delay that the server requests (`details.retryAfterSeconds`); `None` where it is zero or absent.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
@@ -116,6 +133,15 @@ impl fmt::Display for Status {
 mod tests {
     use super::*;
     use std::string::ToString;
+
+    #[test]
+    fn the_answer_to_a_deletion_names_the_object_that_is_gone() {
+        let body =
+            br#"{"kind":"Status","metadata":{},"status":"Success","details":{"name":"a","kind":"pods","uid":"u-1"}}"#;
+        let status = Status::read(200, body);
+        assert_eq!((status.name(), status.uid()), (Some("a"), Some(Uid::from("u-1"))));
+        assert_eq!((Status::of_code(404).name(), Status::of_code(404).uid()), (None, None));
+    }
 
     #[test]
     fn a_status_is_read_as_the_server_wrote_it() {

@@ -25,7 +25,7 @@ use core::time::Duration;
 /// Workers wait for the [`next`](Self::next) key, and a task follows the [`timeouts`](Self::timeouts). No executor is
 /// named: the futures work on any. Each change has the time of the clock that the constructor takes.
 ///
-/// An addition wakes one sleeping worker, which wakes the next one if more keys are ready. What runs under the lock, and
+/// An addition wakes one sleeping worker, which wakes the next one if more keys are ready, or [all](Self::waking_all). What runs under the lock, and
 /// what happens if it panics, is as for a [`SharedWorkQueue`](crate::sync::SharedWorkQueue). A `Drop` of a cause or of a
 /// write runs under the lock too.
 ///
@@ -65,6 +65,15 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
         let dispatch = Dispatch::new(reconciler);
         dispatch.set_clock(now);
         Self { dispatch }
+    }
+
+    /// Wakes all sleeping workers when a key is ready, and not one of them after the other. It suits workers on several
+    /// threads: a worker that is woken on a thread that computes holds up no other. So that few are woken in vain, let
+    /// one worker of each thread wait at a time.
+    #[must_use]
+    pub fn waking_all(self) -> Self {
+        self.dispatch.wake_all_workers();
+        self
     }
 
     /// See [`Reconciler::add`].

@@ -65,6 +65,7 @@ struct State<Q> {
     /// Those that follow the timeouts.
     followers: Wakers,
     clock: Option<Now>,
+    wakes_all: bool,
 }
 
 /// Returns the time.
@@ -73,7 +74,12 @@ type Now = Box<dyn Fn() -> Instant + Send + Sync>;
 impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
     pub(crate) fn new(machine: Q) -> Self {
         let (workers, followers) = (Wakers::default(), Wakers::default());
-        Self { state: Shared::new(State { machine, workers, followers, clock: None }) }
+        Self { state: Shared::new(State { machine, workers, followers, clock: None, wakes_all: false }) }
+    }
+
+    /// Wakes every sleeping worker for a job, and not one: the thread of one may be busy.
+    pub(crate) fn wake_all_workers(&self) {
+        self.state.with(|state| state.wakes_all = true);
     }
 
     /// Stamps each change with the time that `now` returns, if the machine wants that.
@@ -184,8 +190,10 @@ impl<Q: Machine, Lk: Lock> Dispatch<Q, Lk> {
                 self.wake_all(|state| &mut state.followers);
             }
         };
-        if let Some((slot, waker)) = worker {
+        let mut next = worker;
+        while let Some((slot, waker)) = next {
             on_panic(|| self.wake_worker(slot, waker), wake_followers);
+            next = self.state.with(State::further_worker);
         }
         wake_followers();
     }
@@ -239,9 +247,15 @@ impl<Q: Machine> State<Q> {
         }
     }
 
-    /// The worker to wake for a job: none while another wake-up is under way.
+    /// The worker to wake for a job: none while another wake-up is under way, unless all are woken.
     fn next_worker(&mut self) -> Option<(Slot, Waker)> {
-        if self.machine.has_answer() && !self.workers.is_waking() { self.workers.take_one() } else { None }
+        let is_due = self.machine.has_answer() && (self.wakes_all || !self.workers.is_waking());
+        if is_due { self.workers.take_one() } else { None }
+    }
+
+    /// The worker to wake beside one that was just woken.
+    fn further_worker(&mut self) -> Option<(Slot, Waker)> {
+        if self.wakes_all { self.next_worker() } else { None }
     }
 
     /// Whether tasks that follow the timeouts, and slept until the deadline `before`, would sleep too long or for

@@ -73,3 +73,30 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> fmt::Debug for NextRe
         f.debug_struct("NextReconcile").field("place", &self.waiting.place).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "std")]
+mod tests {
+    use super::*;
+    use crate::controller::Reconciler;
+    use crate::queue::Priority;
+    use crate::sync::StdLock;
+    use crate::sync::wakers::tests::counting;
+    use crate::time::Instant;
+
+    /// The first sleeper's thread computes: it was woken, and does not come.
+    #[test]
+    fn a_ready_key_waited_for_a_worker_that_was_woken_and_did_not_come() {
+        let reconciler = Reconciler::<&str, (), ()>::default();
+        let shared = SharedReconciler::<_, StdLock, _, _>::new(reconciler, || Instant::ZERO).waking_all();
+        shared.start(None);
+        let ((first, busy), (second, idle)) = (counting(), counting());
+        let (mut one, mut other) = (shared.next(), shared.next());
+        assert!(Pin::new(&mut one).poll(&mut Context::from_waker(&busy)).is_pending());
+        assert!(Pin::new(&mut other).poll(&mut Context::from_waker(&idle)).is_pending());
+        shared.add("a", Priority::Normal, ());
+        assert_eq!((first.count(), second.count()), (1, 1));
+        let next = Pin::new(&mut other).poll(&mut Context::from_waker(&idle));
+        assert!(matches!(next, Poll::Ready(Some(_))));
+    }
+}

@@ -4,16 +4,14 @@ mod states;
 mod work;
 
 pub use states::Unfinished;
+pub(crate) use states::{WorkerHandle, WorkerStates};
 
 use crate::Clock;
 use async_executor::{Executor, Task};
 use core::fmt;
-use core::future::poll_fn;
 use core::hash::Hash;
-use core::task::{Poll, ready};
 use listwatch_core::queue::{Discipline, ExponentialBackoff, Fifo, Outcome, RateLimiter};
 use listwatch_core::sync::{Lock, SharedWorkQueue, StdLock};
-use states::WorkerStates;
 use std::sync::Arc;
 use work::Context;
 
@@ -155,18 +153,7 @@ impl<K> Workers<K> {
     /// # Panics
     /// Where a key's `Clone` or `Drop` panicked under a worker, and not while the worker put the key back.
     pub async fn join(self) -> Unfinished<K> {
-        let mut sleep = None;
-        let unfinished = poll_fn(|cx| {
-            loop {
-                let now = self.clock.now();
-                if let Poll::Ready(unfinished) = self.states.poll_join(cx, now) {
-                    return Poll::Ready(unfinished);
-                }
-                let deadline = self.states.deadline().filter(|deadline| *deadline > now);
-                ready!(self.clock.poll_at(&mut sleep, deadline, cx));
-            }
-        })
-        .await;
+        let unfinished = self.states.join(&self.clock).await;
         if unfinished.blocked.is_empty() {
             for task in self.tasks {
                 // A task of an executor that was dropped has no output.

@@ -1,6 +1,7 @@
+use crate::clock::Clock;
 use core::future::poll_fn;
 use core::pin::pin;
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Poll, Waker, ready};
 use core::time::Duration;
 use listwatch_core::Instant;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -74,13 +75,29 @@ impl<K> WorkerStates<K> {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// Waits until all have left, or those that have not cannot be stopped and had their time to return.
+    pub(crate) async fn join(&self, clock: &Clock) -> Unfinished<K> {
+        let mut sleep = None;
+        poll_fn(|cx| {
+            loop {
+                let now = clock.now();
+                if let Poll::Ready(unfinished) = self.poll_join(cx, now) {
+                    return Poll::Ready(unfinished);
+                }
+                let deadline = self.deadline().filter(|deadline| *deadline > now);
+                ready!(clock.poll_at(&mut sleep, deadline, cx));
+            }
+        })
+        .await
+    }
+
     /// When those that still have a thread are not waited for any more, once the time to drain is over.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    fn deadline(&self) -> Option<Instant> {
         self.lock().over_at.map(|at| at + TO_RETURN)
     }
 
     /// Ready when all have left, or those that have not cannot be stopped and had their time to return.
-    pub(crate) fn poll_join(&self, cx: &Context<'_>, now: Instant) -> Poll<Unfinished<K>> {
+    fn poll_join(&self, cx: &Context<'_>, now: Instant) -> Poll<Unfinished<K>> {
         let waker = cx.waker().clone();
         let mut states = self.lock();
         let is_late = states.over_at.is_some_and(|at| now >= at + TO_RETURN);

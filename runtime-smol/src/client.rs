@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use blocking::Blocking;
 use core::fmt;
 use core::time::Duration;
-use listwatch_core::api::{ApiCall, ApiClient, ApiError, ApiTransport, Calls, ConflictRetry};
+use listwatch_core::api::{ApiCall, ApiClient, ApiError, ApiResponse, ApiTransport, Calls, ConflictRetry};
 use pending::{OpenCalls, Pending};
 use std::sync::{Arc, Mutex};
 
@@ -78,9 +78,14 @@ impl Client {
     /// [`ApiError`] says which: the request cannot be sent, the server refuses it or answers too late, or the answer
     /// cannot be decoded.
     pub async fn call<T>(&self, call: ApiCall<T>) -> Result<T, ApiError> {
-        let timeout = call.timeout().or(self.timeout);
-        let response = Pending::open(&self.calls, &self.clock, call.request()?, timeout).await?;
+        let response = self.respond(&call).await?;
         call.read(&response)
+    }
+
+    /// Sends a request; its answer is whatever the server said.
+    pub(crate) async fn respond<T>(&self, call: &ApiCall<T>) -> Result<ApiResponse, ApiError> {
+        let timeout = call.timeout().or(self.timeout);
+        Ok(Pending::open(&self.calls, &self.clock, call.request()?, timeout).await?)
     }
 
     /// Calls `change` again while it fails with a conflict (409), as often and after such delays as `retry` says:

@@ -15,11 +15,12 @@
 //! | How are objects read? | from a [`Store`], by key, index, namespace or label selector ([`Informer::shared`]); only the informer writes | `Indexer`, listers |
 //! | When is a key retried? | a [`RateLimiter`] of the [`WorkQueue`], by default [`ExponentialBackoff`] | `workqueue` |
 //! | Which code calls the reconcile function? | [`Workers`]; the function returns an [`Outcome`] | `processNextWorkItem` |
-//! | How are dependents watched? | by a second [`Informer`]; the keys of their owners ([`Meta::owner_references`]) go to the same queue | `Owns` of controller-runtime |
+//! | How are dependents watched? | by [`Reconciler::owns`] and [`Reconciler::maps`] | `Owns` of controller-runtime |
 //! | Is there a resync period? | no: a reconcile returns [`Outcome::RequeueAfter`] | `resyncPeriod` |
 //! | Where are transform and metrics? | the type `T` keeps what it names; [`WorkQueue::with_metrics`] | `SetTransform`, `MetricsProvider` |
-//! | How does a controller shut down? | [`SharedWorkQueue::shut_down_with_drain`], then [`Workers::join`] | `ShutDownWithDrain` |
-//! | How does a controller hear of SIGTERM? | by a signal handler of its own, which starts that shutdown | `SetupSignalHandler` |
+//! | How do events, queue and workers become a controller? | by a [`controller::Controller`] over [`Informers`] | `controller-runtime` |
+//! | How does a controller shut down? | [`ControllerHandle::stop`]; of a queue with [`Workers`], [`SharedWorkQueue::shut_down_with_drain`] | `ShutDownWithDrain` |
+//! | How does a controller hear of SIGTERM? | [`Running::run`] listens for it; elsewhere [`Termination`] does | `SetupSignalHandler` |
 //! | Which reaction follows a 410, a 429, a denial? | [`Event::Failed`]; [`RETRY_POLICY`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
 //! | In which state is the informer? | [`InformerStatus`], by [`Informer::status`] | – |
 //! | How does a program create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
@@ -125,17 +126,21 @@
 //! | `cli` | the `listwatch` command; no API |
 //!
 //! [`Api`]: api::Api
+//! [`ControllerHandle::stop`]: controller::ControllerHandle::stop
 //! [`ApiFn`]: api::ApiFn
 //! [`ExponentialBackoff`]: queue::ExponentialBackoff
 //! [`FailureClass`]: reflector::FailureClass
 //! [`InformerStatus`]: informer::InformerStatus
-//! [`Meta::owner_references`]: object::Meta::owner_references
 //! [`MetadataOnly`]: decode::MetadataOnly
 //! [`RateLimiter`]: queue::RateLimiter
 //! [`Raw`]: decode::Raw
+//! [`Reconciler::maps`]: controller::Reconciler::maps
+//! [`Reconciler::owns`]: controller::Reconciler::owns
 //! [`ReflectorConfig`]: reflector::ReflectorConfig
 //! [`RETRY_POLICY`]: reflector::RETRY_POLICY
+//! [`Running::run`]: controller::Running::run
 //! [`Synced`]: events::Synced
+//! [`Termination`]: controller::Termination
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod budget;
@@ -144,6 +149,7 @@ mod run;
 
 mod client;
 pub mod clock;
+pub mod controller;
 pub mod events;
 pub mod informers;
 pub mod workers;

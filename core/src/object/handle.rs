@@ -43,6 +43,12 @@ impl<T> ObjectHandle<T> {
         self.0.meta.key()
     }
 
+    /// The metadata and the value together.
+    #[must_use]
+    pub fn as_object(&self) -> &Object<T> {
+        &self.0
+    }
+
     /// Whether both handles share one object in memory. Two decodings of one state do not.
     #[must_use]
     pub fn ptr_eq(&self, other: &Self) -> bool {

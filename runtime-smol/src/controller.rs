@@ -1,0 +1,110 @@
+//! Controllers: shared informers as sources of keys, and a function that reconciles one key after the other.
+//!
+//! The example labels every pod that has no label yet. It runs over a recording and a function that answers its requests.
+//! With `Cluster::infer()?` as its world, the same `label_pods` runs on a cluster.
+//!
+//! ```
+//! use listwatch_runtime_smol::api::{Api, ApiFn, ApiRequest, ApiResponse, Patch};
+//! use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Outcome, RunError};
+//! use listwatch_runtime_smol::decode::MetadataOnly;
+//! use listwatch_runtime_smol::file::Playback;
+//! use listwatch_runtime_smol::{Client, Clock, Informers, Resource, World};
+//! use serde_json::{Value, json};
+//!
+//! fn label_pods(world: impl Into<World>, handle: &ControllerHandle) -> Result<(), RunError> {
+//!     let informers = Informers::new(world);
+//!     let resource = Resource::new("/api/v1/namespaces/team-0/pods");
+//!     let (pods, api) = (informers.informer::<MetadataOnly>(resource.clone()), Api::<Value>::new(&resource));
+//!     let seen = json!({ "metadata": { "labels": { "seen": "yes" } } });
+//!     Controller::new("label-pods", &informers).reconciles(&pods).keys(handle).workers(4).run(async |cx, key| {
+//!         let Some(pod) = pods.get(&key) else { return Ok(Outcome::Done) };
+//!         if pod.meta().label("seen").is_none() {
+//!             cx.write(&pods, api.patch(key.name(), &Patch::Merge(&seen))).await?;
+//!         }
+//!         Ok(Outcome::Done)
+//!     })
+//! }
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let recording = Playback::from_file("../tests/data/captures/pods-rollout.jsonl.gz")?;
+//!     let (clock, handle) = (Clock::simulated(), ControllerHandle::default());
+//!     let (mut requests, stop) = (0, handle.clone());
+//!     let server = ApiFn::new(move |request: &ApiRequest| {
+//!         println!("{request}");
+//!         requests += 1;
+//!         if requests == 10 {
+//!             stop.stop(); // On a cluster, SIGTERM or Ctrl-C does so.
+//!         }
+//!         Ok(ApiResponse::new(200, *b"{}"))
+//!     });
+//!     let client = Client::new(server, clock.clone());
+//!     label_pods(World::from_parts(clock, client, move |_| Box::new(recording.transport())), &handle)?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # What a controller promises
+//!
+//! - Each key is reconciled after its last change, and is never with two workers.
+//! - No change is missed: each source is told every event, and an update is mapped from its old and its new state.
+//! - It starts when all its sources have synced. Otherwise [`RunError::NotSynced`] names the source and the reason.
+//! - After a [write](Context::write), the key waits until the store shows it. So a reconcile reads what the one before it
+//!   wrote.
+//! - A reconcile that fails or panics is reported, and retried by the rate limit.
+//! - A reconcile that never resolves costs the others nothing. One that computes holds up the workers of its thread, and
+//!   never the streams.
+//! - At its end, no reconcile begins. Those that run have until a deadline, and then they are dropped with their
+//!   requests.
+//!
+//! # In other libraries
+//!
+//! | here | client-go, controller-runtime, kube-rs |
+//! |---|---|
+//! | [`Controller::reconciles`], [`Reconciler::owns`], [`Reconciler::maps`] | `For`, `Owns`, `Watches` |
+//! | [`Source::when`], [`predicate`] | `predicate.Funcs`, `WithEventFilter` |
+//! | [`Reconciler::workers`] | `MaxConcurrentReconciles` |
+//! | [`Outcome`], [`Error::terminal`] | `reconcile.Result`, `reconcile.TerminalError`; `Action` |
+//! | [`ControllerHandle::add`] | `source.Channel`; `reconcile_on` |
+//! | [`Termination`] | `SetupSignalHandler`; `shutdown_on_signal` |
+//! | [`Context::live`] | `mgr.GetAPIReader` |
+
+mod context;
+mod crew;
+mod error;
+mod feed;
+mod handle;
+mod keys;
+mod live;
+mod owner;
+mod reconciler;
+mod report;
+mod run_error;
+mod running;
+mod settings;
+mod source;
+mod started;
+mod state;
+mod streams;
+mod termination;
+mod thread_bound;
+mod threads;
+mod worker;
+mod written;
+
+pub use context::Context;
+pub use error::{Error, Reconciled};
+pub use handle::ControllerHandle;
+pub use keys::Keys;
+pub use live::Live;
+pub use reconciler::{Controller, Reconciler};
+pub use report::Report;
+pub use run_error::RunError;
+pub use running::{Running, run_all};
+pub use source::Source;
+pub use started::Started;
+pub use termination::Termination;
+
+#[doc(no_inline)]
+pub use listwatch_core::controller::{Awaited, Cause, CauseKind, KeyReport, KeyState, Lifecycle, Write, predicate};
+#[doc(no_inline)]
+pub use listwatch_core::queue::Outcome;

@@ -1,0 +1,121 @@
+//! A source while its controller runs: its events become keys.
+
+use super::keys::Keys;
+use super::report::Report;
+use super::source::{Mapper, Source};
+use super::state::State;
+use crate::budget::Budget;
+use crate::caught::caught_call;
+use crate::informers::HandleSynced;
+use core::future::poll_fn;
+use core::pin::Pin;
+use listwatch_core::Event;
+use listwatch_core::Key;
+use listwatch_core::controller::{Cause, CauseKind, SourceId};
+use listwatch_core::informer::{Subscription, Told};
+use listwatch_core::object::ObjectHandle;
+use listwatch_core::queue::Priority;
+use std::sync::Arc;
+
+/// A source, whatever its type.
+pub(super) trait Feed: Send {
+    /// The path of its resource.
+    fn path(&self) -> &Arc<str>;
+
+    /// Waits for its first state.
+    fn synced(&self) -> HandleSynced;
+
+    /// Adds the keys of all its events, from its first state on, until its informer ends.
+    fn follow(self: Box<Self>, state: Arc<State>, source: SourceId) -> Pin<Box<dyn Future<Output = Fed> + Send>>;
+}
+
+/// The source that ended.
+pub(super) struct Fed {
+    pub(super) path: Arc<str>,
+}
+
+/// A source, and its mapper.
+pub(super) struct Mapped<T> {
+    path: Arc<str>,
+    source: Source<T>,
+    mapper: Mapper<T>,
+}
+
+impl<T> Mapped<T> {
+    pub(super) fn new(source: Source<T>, mapper: Mapper<T>) -> Self {
+        Self { path: source.handle.resource().path().into(), source, mapper }
+    }
+
+    /// Adds the keys of an event.
+    fn on_event(&self, state: &State, event: &Event<T>) {
+        match event {
+            Event::Added { object, initial: true } => self.map(state, object, CauseKind::Initial),
+            Event::Added { object, .. } => self.map(state, object, CauseKind::Added),
+            Event::Updated { old, new } => self.on_update(state, old, new, CauseKind::Updated),
+            Event::Recreated { old, new } => self.on_update(state, old, new, CauseKind::Recreated),
+            Event::Deleted { object, .. } => self.map(state, object, CauseKind::Deleted),
+            // One that is repeated at once was not understood in its first form.
+            Event::Failed(failure) if failure.retry_in.is_zero() => {}
+            Event::Failed(failure) => state.report(&Report::SourceFailed { source: &self.path, failure }),
+            Event::Undecodable(error) => state.report(&Report::Undecodable { source: &self.path, error }),
+            _ => {}
+        }
+    }
+
+    /// Both states are mapped: for an owner that went from one object to another, both are reconciled.
+    fn on_update(&self, state: &State, old: &ObjectHandle<T>, new: &ObjectHandle<T>, kind: CauseKind) {
+        let counts = caught_call(|| self.source.counts(old, new));
+        if self.reported(state, new.key(), counts).unwrap_or(true) {
+            self.map(state, old, kind);
+            self.map(state, new, kind);
+        }
+    }
+
+    fn map(&self, state: &State, object: &ObjectHandle<T>, kind: CauseKind) {
+        let priority = if kind == CauseKind::Initial { Priority::Low } else { Priority::Normal };
+        let version = object.meta().resource_version();
+        let cause = Cause {
+            source: Arc::clone(&self.path),
+            kind,
+            object: Some(object.key().clone()),
+            version: Some(version).filter(|version| !version.is_empty()).map(Arc::from),
+        };
+        let mut add = |key: Key, priority| state.add(key, priority, cause.clone());
+        let mapped = caught_call(|| (self.mapper)(object, &mut Keys::new(priority, &mut add)));
+        self.reported(state, object.key(), mapped);
+    }
+
+    /// The value of a call to the program's code, whose panic is reported.
+    fn reported<R>(&self, state: &State, key: &Key, called: Result<R, String>) -> Option<R> {
+        called.inspect_err(|message| state.report(&Report::MapperPanicked { source: &self.path, key, message })).ok()
+    }
+}
+
+impl<T: Send + Sync + 'static> Feed for Mapped<T> {
+    fn path(&self) -> &Arc<str> {
+        &self.path
+    }
+
+    fn synced(&self) -> HandleSynced {
+        self.source.handle.synced()
+    }
+
+    fn follow(self: Box<Self>, state: Arc<State>, source: SourceId) -> Pin<Box<dyn Future<Output = Fed> + Send>> {
+        // A subscriber that holds the stream back is told of every event, so no work is swallowed.
+        let subscription = Subscription::new().wait().quiet();
+        let mut subscriber = self.source.handle.store().subscribe(state.clock.now(), subscription);
+        Box::pin(async move {
+            let mut budget = Budget::new();
+            while let Some(told) = poll_fn(|cx| subscriber.poll_next(state.clock.now(), cx)).await {
+                if let Told::Event(event) = &told {
+                    self.on_event(&state, event);
+                }
+                if matches!(told, Told::Event(Event::Synced)) {
+                    state.machine.source_synced(source);
+                }
+                poll_fn(|cx| budget.poll_spend(cx)).await;
+            }
+            Fed { path: self.path }
+        })
+    }
+}

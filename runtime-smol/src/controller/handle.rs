@@ -1,0 +1,117 @@
+use super::state::State;
+use core::fmt;
+use listwatch_core::Key;
+use listwatch_core::controller::{Cause, CauseKind, KeyReport, Lifecycle};
+use listwatch_core::queue::{Added, Priority};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Reaches a controller from outside, from any thread: it adds keys, ends the controller, and reads its state. A clone
+/// reaches the same controller.
+///
+/// A handle can be made first and given to [`keys`](super::Reconciler::keys), or taken from
+/// [`Running::handle`](super::Running::handle). Keys that are added before the controller runs wait for it.
+///
+/// ```
+/// use listwatch_runtime_smol::controller::ControllerHandle;
+/// use listwatch_runtime_smol::queue::Priority;
+///
+/// let handle = ControllerHandle::default();
+/// // For example on a request to a webhook.
+/// handle.add_with_priority("web/a", Priority::High);
+/// ```
+#[derive(Clone, Default)]
+pub struct ControllerHandle(Arc<Mutex<Attached>>);
+
+#[derive(Default)]
+struct Attached {
+    state: Option<Weak<State>>,
+    /// What is to be done once there is a controller.
+    pending: BTreeMap<Key, Priority>,
+    is_stopped: bool,
+}
+
+impl ControllerHandle {
+    /// Lets the controller reconcile `key`. False if the controller has ended, or is ending.
+    pub fn add(&self, key: impl Into<Key>) -> bool {
+        self.add_with_priority(key, Priority::default())
+    }
+
+    /// The same with a priority.
+    pub fn add_with_priority(&self, key: impl Into<Key>, priority: Priority) -> bool {
+        let key = key.into();
+        let mut attached = self.lock();
+        if attached.is_stopped {
+            return false;
+        }
+        if attached.state.is_none() {
+            let known = attached.pending.entry(key).or_insert(priority);
+            *known = priority.max(*known);
+            return true;
+        }
+        drop(attached);
+        let Some(state) = self.state() else { return false };
+        state.machine.add(key, priority, cause()) != Added::Closed
+    }
+
+    /// Ends the controller: no reconcile begins, and those that run have until the end of the
+    /// [drain](super::Reconciler::drain).
+    pub fn stop(&self) {
+        let state = {
+            let mut attached = self.lock();
+            attached.is_stopped = true;
+            attached.state.as_ref().and_then(Weak::upgrade)
+        };
+        state.into_iter().for_each(|state| _ = state.stop.close());
+    }
+
+    /// Each key that is not done, and how it stands; nothing unless the controller runs. The cost grows with the number
+    /// of keys.
+    #[must_use]
+    pub fn report(&self) -> Vec<KeyReport<Key>> {
+        self.state().map_or_else(Vec::new, |state| state.machine.report())
+    }
+
+    /// The keys that are [parked](super::Reconciler::park_after): they are reconciled when they change.
+    #[must_use]
+    pub fn parked(&self) -> Vec<Key> {
+        self.state().map_or_else(Vec::new, |state| state.machine.parked())
+    }
+
+    /// The stage of the controller's life; `None` before and after it.
+    #[must_use]
+    pub fn lifecycle(&self) -> Option<Lifecycle> {
+        self.state().map(|state| state.machine.lifecycle())
+    }
+
+    /// Reaches this controller from now on.
+    pub(super) fn attach(&self, state: &Arc<State>) {
+        let (pending, is_stopped) = {
+            let mut attached = self.lock();
+            attached.state = Some(Arc::downgrade(state));
+            (core::mem::take(&mut attached.pending), attached.is_stopped)
+        };
+        pending.into_iter().for_each(|(key, priority)| state.add(key, priority, cause()));
+        if is_stopped {
+            state.stop.close();
+        }
+    }
+
+    fn state(&self) -> Option<Arc<State>> {
+        self.lock().state.as_ref().and_then(Weak::upgrade)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Attached> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn cause() -> Cause {
+    Cause { source: "handle".into(), kind: CauseKind::Requested, object: None, version: None }
+}
+
+impl fmt::Debug for ControllerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ControllerHandle").field("lifecycle", &self.lifecycle()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,39 @@
+use crate::client::Client;
+use crate::informers::InformerHandle;
+use core::fmt;
+use listwatch_core::Key;
+use listwatch_core::api::{Api, ApiError};
+use serde::de::DeserializeOwned;
+
+/// Reads past the cache; see [`Context::live`](super::Context::live).
+pub struct Live<'a> {
+    client: &'a Client,
+}
+
+impl<'a> Live<'a> {
+    pub(super) fn new(client: &'a Client) -> Self {
+        Self { client }
+    }
+
+    /// The object as the server has it now; `None` if there is none.
+    ///
+    /// An informer of [`Raw`](crate::decode::Raw) has no type that one answer could be read as: there, call
+    /// [`Api::get`] of another type.
+    ///
+    /// # Errors
+    /// Those of [`Client::call`], except for an object that does not exist.
+    pub async fn get<T: DeserializeOwned>(&self, kind: &InformerHandle<T>, key: &Key) -> Result<Option<T>, ApiError> {
+        let resource = kind.resource().clone().in_namespace(key.namespace().unwrap_or_default());
+        match self.client.call(Api::<T>::new(&resource).get(key.name())).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl fmt::Debug for Live<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").finish_non_exhaustive()
+    }
+}

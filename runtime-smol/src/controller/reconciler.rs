@@ -1,0 +1,202 @@
+use super::context::Context;
+use super::error::Reconciled;
+use super::feed::{Feed, Mapped};
+use super::handle::ControllerHandle;
+use super::keys::Keys;
+use super::owner::Owner;
+use super::report::Report;
+use super::run_error::RunError;
+use super::running::Running;
+use super::settings::Settings;
+use super::source::Source;
+use crate::informers::{InformerHandle, Informers};
+use core::fmt;
+use core::time::Duration;
+use listwatch_core::Key;
+use listwatch_core::object::ObjectHandle;
+use listwatch_core::queue::WhileDelayed;
+use std::sync::Arc;
+
+/// A controller: a name, and the informers that it shares with others.
+///
+/// [`reconciles`](Self::reconciles) says for which objects. The [module](super) has an example.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    name: String,
+    informers: Informers,
+}
+
+impl Controller {
+    /// A controller of this name, which reports and threads show.
+    #[must_use]
+    pub fn new(name: &str, informers: &Informers) -> Self {
+        Self { name: name.to_owned(), informers: informers.clone() }
+    }
+
+    /// Reconciles the objects of `kind`, the controller's own kind: each when it is listed or changes (controller-runtime
+    /// `For`).
+    pub fn reconciles<T: Send + Sync + 'static>(self, kind: impl Into<Source<T>>) -> Reconciler<T> {
+        let own = kind.into();
+        let handle = own.handle.clone();
+        let settings = Settings::new(self.name);
+        let own = Mapped::new(own, Box::new(|object, keys| keys.add(object.key().clone())));
+        Reconciler { informers: self.informers, own: handle, feeds: vec![Box::new(own)], settings }
+    }
+}
+
+/// A controller that is being built: where its keys come from, and how they are reconciled. `T` is the type of its own
+/// kind.
+///
+/// Every setting has a default, so `controller.reconciles(&foos).run(reconcile)` is a complete controller.
+#[must_use = "a controller does nothing until it runs"]
+pub struct Reconciler<T> {
+    informers: Informers,
+    own: InformerHandle<T>,
+    feeds: Vec<Box<dyn Feed>>,
+    settings: Settings,
+}
+
+/// Sources of keys.
+impl<T: Send + Sync + 'static> Reconciler<T> {
+    /// Reconciles the owner of each object of `kind` that is listed or changes: that of the owner reference with
+    /// `controller: true`, if it is of the group of the own kind and of the kind `owner`, such as `Foo`
+    /// (controller-runtime `Owns`).
+    ///
+    /// If a change takes an object from one owner to another, both are reconciled.
+    pub fn owns<U: Send + Sync + 'static>(self, kind: impl Into<Source<U>>, owner: &str) -> Self {
+        let owner = Owner::new(&self.own, owner);
+        self.maps(kind, move |object, keys| owner.add_to(keys, object.meta()))
+    }
+
+    /// Calls `map` with each object of `kind` that is listed or changes, and reconciles the keys that it adds
+    /// (controller-runtime `Watches`).
+    ///
+    /// An update calls it with the old and with the new state. `map` runs on the streams' side, and may capture other
+    /// informers' handles to read their stores. If it panics, the panic is [reported](Report::MapperPanicked), and the
+    /// stream goes on.
+    pub fn maps<U: Send + Sync + 'static>(
+        mut self,
+        kind: impl Into<Source<U>>,
+        map: impl Fn(&ObjectHandle<U>, &mut Keys<'_>) + Send + 'static,
+    ) -> Self {
+        self.feeds.push(Box::new(Mapped::new(kind.into(), Box::new(map))));
+        self
+    }
+
+    /// Reconciles the keys that are added to `handle`.
+    pub fn keys(mut self, handle: &ControllerHandle) -> Self {
+        self.settings.handle = handle.clone();
+        self
+    }
+
+    /// Reconciles all keys of the own kind after each `period`, with low priority. By default there is none.
+    ///
+    /// A change is never missed, so a controller of a cluster's state needs no period. One that also brings about
+    /// something outside of the cluster may.
+    #[doc(alias("resync", "SyncPeriod"))]
+    pub fn every(mut self, period: Duration) -> Self {
+        self.settings.every = Some(period);
+        self
+    }
+}
+
+/// Limits and delays.
+impl<T: Send + Sync + 'static> Reconciler<T> {
+    /// Reconciles up to so many keys at a time; one by default (controller-runtime `MaxConcurrentReconciles`). A key is
+    /// never with two workers.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.settings.workers = workers.max(1);
+        self
+    }
+
+    /// Distributes the workers over so many threads; one by default.
+    ///
+    /// A reconcile that computes or blocks holds up the other workers of its thread, and no others. Streams and mappers
+    /// have a thread of their own: that of the caller. Under a simulated clock, everything runs on that thread.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.settings.threads = threads.max(1);
+        self
+    }
+
+    /// Reconciles a key when it has not changed for the time `quiet`, or the time `longest` after its first change. By
+    /// default a key is reconciled as soon as a worker is free.
+    pub fn debounce(mut self, quiet: Duration, longest: Duration) -> Self {
+        self.settings.debounce = Some((quiet, longest));
+        self
+    }
+
+    /// Parks a key after `failures` failures in a row: it is reconciled again when it changes. By default a key is
+    /// retried for ever, after 5 ms to 1000 s.
+    ///
+    /// Conflicts, answers 429 and 5xx and requests without an answer do not count.
+    pub fn park_after(mut self, failures: u32) -> Self {
+        self.settings.park_after = Some(failures);
+        self
+    }
+
+    /// What an event does to a key that backs off after a failure. By default the key is reconciled at once, and its
+    /// failures stay counted.
+    pub fn while_delayed(mut self, policy: WhileDelayed) -> Self {
+        self.settings.while_delayed = policy;
+        self
+    }
+
+    /// Drops a reconcile that takes longer, with its requests, and retries its key. By default there is no limit.
+    #[doc(alias = "ReconciliationTimeout")]
+    pub fn deadline(mut self, limit: Duration) -> Self {
+        self.settings.deadline = Some(limit);
+        self
+    }
+
+    /// Waits so long at most until the stores show a reconcile's [writes](Context::write); 30 s by default.
+    pub fn await_writes(mut self, longest: Duration) -> Self {
+        self.settings.await_writes = Some(longest);
+        self
+    }
+
+    /// Gives the sources so long to sync; 2 minutes by default (controller-runtime `CacheSyncTimeout`).
+    pub fn sync_within(mut self, limit: Duration) -> Self {
+        self.settings.sync_within = limit;
+        self
+    }
+
+    /// Gives running reconciles so long to finish when the controller ends; 25 s by default, of the 30 s that a pod has
+    /// (controller-runtime `GracefulShutdownTimeout`).
+    pub fn drain(mut self, grace: Duration) -> Self {
+        self.settings.drain = grace;
+        self
+    }
+
+    /// Calls `on_report` with the controller's name and each [`Report`], instead of writing it to standard error.
+    pub fn on_report(mut self, on_report: impl Fn(&str, &Report<'_>) + Send + Sync + 'static) -> Self {
+        self.settings.on_report = Box::new(on_report);
+        self
+    }
+}
+
+/// Running.
+impl<T: Send + Sync + 'static> Reconciler<T> {
+    /// Calls `reconcile` with each key, once the controller [runs](Running).
+    ///
+    /// `reconcile` is called from several threads, but each of its futures stays on the thread that made it. So it may
+    /// borrow what outlives the controller, and hold an `Rc` across an `await`.
+    pub fn calls<'a>(self, reconcile: impl AsyncFn(Context, Key) -> Reconciled + Send + Sync + 'a) -> Running<'a> {
+        let own = self.own;
+        let own_keys = Box::new(move || own.keys().into_iter().collect());
+        Running::new(self.informers, self.feeds, own_keys, self.settings, Arc::new(reconcile))
+    }
+
+    /// Reconciles until the process is asked to end: [`calls`](Self::calls), and [`Running::run`].
+    ///
+    /// # Errors
+    /// Those of [`Running::run`].
+    pub fn run(self, reconcile: impl AsyncFn(Context, Key) -> Reconciled + Send + Sync) -> Result<(), RunError> {
+        self.calls(reconcile).run()
+    }
+}
+
+impl<T> fmt::Debug for Reconciler<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reconciler").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

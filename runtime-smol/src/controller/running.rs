@@ -1,0 +1,218 @@
+use super::crew::Crew;
+use super::feed::Feed;
+use super::handle::ControllerHandle;
+use super::run_error::RunError;
+use super::settings::Settings;
+use super::started::Started;
+use super::state::State;
+use super::streams::{Ending, OwnKeys, Streams};
+use super::termination::Termination;
+use super::thread_bound::ThreadBound;
+use super::threads::{Threads, named, no_thread};
+use super::worker::Reconcile;
+use crate::clock::Clock;
+use crate::informers::Informers;
+use crate::workers::WorkerStates;
+use async_executor::{Executor, LocalExecutor};
+use core::fmt;
+use smol::future::{or, pending};
+use std::sync::Arc;
+use std::thread::{self, Scope};
+
+/// A controller that can run: its sources, and the function that reconciles.
+///
+/// | | streams and mappers | workers | ends |
+/// |---|---|---|---|
+/// | [`run`](Self::run), [`run_all`] | on the calling thread | on threads of their own | by SIGTERM or Ctrl-C, or a handle |
+/// | [`start`](Self::start) | on a thread of their own | on threads of their own | by its handle, or when dropped |
+/// | [`future`](Self::future) | on the executor's thread | on threads of their own | by its handle, or when dropped |
+///
+/// Under a simulated clock the workers run on the same thread as the streams, so that each run is the same.
+#[must_use = "a controller does nothing until it runs"]
+pub struct Running<'a> {
+    streams: Streams,
+    crews: Vec<Crew<'a>>,
+    handle: ControllerHandle,
+}
+
+impl<'a> Running<'a> {
+    pub(super) fn new(
+        informers: Informers,
+        feeds: Vec<Box<dyn Feed>>,
+        own_keys: OwnKeys,
+        settings: Settings,
+        reconcile: Arc<dyn Reconcile + 'a>,
+    ) -> Self {
+        let clock = informers.clock().clone();
+        let ((held, to_show), (stop, stopped)) = (smol::channel::unbounded(), smol::channel::bounded(1));
+        let machine = settings.machine(&clock);
+        let threads = if clock.is_simulated() { 1 } else { settings.threads };
+        let Settings { name, handle, workers: count, sync_within, drain, on_report, .. } = settings;
+        let client = informers.client().clone();
+        let state = Arc::new(State { name: name.into(), clock, client, machine, on_report, held, stop });
+        handle.attach(&state);
+        let workers = WorkerStates::new(count);
+        let crews = Crew::of(&state, &workers, (count, threads), &reconcile);
+        let ending = Ending { state, workers };
+        let streams = Streams { ending, informers, feeds, own_keys, held: to_show, stop: stopped, sync_within, drain };
+        Self { streams, crews, handle }
+    }
+
+    /// Reaches this controller from outside.
+    #[must_use]
+    pub fn handle(&self) -> ControllerHandle {
+        self.handle.clone()
+    }
+
+    /// Runs the controller until the process is asked to end ([`Termination`]), or a handle
+    /// [stops](ControllerHandle::stop) it. Then no reconcile begins, and those that run have until the end of the
+    /// [drain](super::Reconciler::drain).
+    ///
+    /// It returns when every worker's thread has ended. A reconcile that blocks its thread holds it up.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn run(self) -> Result<(), RunError> {
+        run_all([self])
+    }
+
+    fn clock(&self) -> Clock {
+        self.streams.ending.state.clock.clone()
+    }
+
+    fn name(&self) -> Arc<str> {
+        Arc::clone(&self.streams.ending.state.name)
+    }
+
+    /// Gives the workers threads of the scope. Under a simulated clock they stay.
+    fn spawn_in<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), RunError>
+    where
+        'a: 'scope,
+    {
+        if self.clock().is_simulated() {
+            return Ok(());
+        }
+        for crew in self.crews.drain(..) {
+            let builder = named(&self.streams.ending.state.name, "workers");
+            builder.spawn_scoped(scope, move || smol::block_on(crew.run())).map_err(no_thread)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the streams, and the workers that have no thread.
+    async fn run_here(self) -> Result<(), RunError> {
+        let Self { streams, crews, handle: _ } = self;
+        let crews = async {
+            run_in_turn(crews).await;
+            pending().await
+        };
+        or(streams.run(), crews).await
+    }
+}
+
+/// Runs several controllers beside each other until the process is asked to end, or the handle of each stops it. They
+/// share a clock. If one fails, the others are stopped too.
+///
+/// # Errors
+/// The first error of one of them. See [`RunError`].
+///
+/// ```no_run
+/// use listwatch_runtime_smol::controller::{Controller, Outcome, RunError, run_all};
+/// use listwatch_runtime_smol::decode::MetadataOnly;
+/// use listwatch_runtime_smol::{Informers, Resource};
+///
+/// fn controllers(informers: &Informers) -> Result<(), Box<dyn std::error::Error>> {
+///     let pods = informers.informer::<MetadataOnly>(Resource::named("v1/pods")?);
+///     let nodes = informers.informer::<MetadataOnly>(Resource::named("v1/nodes")?);
+///     let pods = Controller::new("pods", informers).reconciles(&pods).calls(async |_cx, _key| Ok(Outcome::Done));
+///     let nodes = Controller::new("nodes", informers).reconciles(&nodes).calls(async |_cx, _key| Ok(Outcome::Done));
+///     Ok(run_all([pods, nodes])?)
+/// }
+/// ```
+pub fn run_all<'a>(controllers: impl IntoIterator<Item = Running<'a>>) -> Result<(), RunError> {
+    let mut controllers: Vec<_> = controllers.into_iter().collect();
+    let Some(clock) = controllers.first().map(Running::clock) else { return Ok(()) };
+    let handles: Vec<_> = controllers.iter().map(Running::handle).collect();
+    let stop_all = || handles.iter().for_each(ControllerHandle::stop);
+    let termination = if clock.is_simulated() { None } else { Some(Termination::new().map_err(no_signals)?) };
+    thread::scope(|scope| {
+        controllers.iter_mut().try_for_each(|controller| controller.spawn_in(scope))?;
+        let local = LocalExecutor::new();
+        let ends: Vec<_> = controllers
+            .into_iter()
+            .map(|controller| local.spawn(async { controller.run_here().await.inspect_err(|_| stop_all()) }))
+            .collect();
+        if let Some(termination) = termination {
+            let stop = async {
+                termination.await;
+                stop_all();
+            };
+            local.spawn(stop).detach();
+        }
+        let join = async {
+            let mut first = Ok(());
+            for end in ends {
+                first = first.and(end.await);
+            }
+            first
+        };
+        crate::run(&clock, &Executor::new(), local.run(join))
+    })
+}
+
+impl Running<'static> {
+    /// Starts the controller on threads of its own, and returns at once. Dropping [`Started`] ends it.
+    ///
+    /// # Errors
+    /// [`RunError::System`] if the system starts no thread.
+    pub fn start(self) -> Result<Started, RunError> {
+        let (name, clock, handle) = (self.name(), self.clock(), self.handle());
+        Started::new(&name, clock, handle, self.future())
+    }
+
+    /// The controller as a future, which any executor runs. Streams and mappers run where it is polled, and the workers
+    /// on threads of their own, from the first poll on. It hears of no signal; see [`Termination`].
+    ///
+    /// Dropping it ends everything: reconciles are dropped with their requests, watches that no other controller uses are
+    /// closed, and the threads end. The drop waits 100 ms at most for reconciles that compute.
+    ///
+    /// # Panics
+    /// Under a simulated clock, if it is polled on two threads.
+    pub fn future(self) -> impl Future<Output = Result<(), RunError>> + Send + 'static {
+        let clock = self.clock();
+        let Self { streams, crews, handle: _ } = self;
+        async move {
+            if clock.is_simulated() {
+                let crews = ThreadBound::new(move || Box::pin(run_in_turn(crews)));
+                let crews = async {
+                    crews.await;
+                    pending().await
+                };
+                return or(streams.run(), crews).await;
+            }
+            let mut threads = Threads::default();
+            for crew in crews {
+                let builder = named(&streams.ending.state.name, "workers");
+                threads.spawn(builder, move || smol::block_on(crew.run())).map_err(no_thread)?;
+            }
+            streams.run().await
+        }
+    }
+}
+
+/// There is one under a simulated clock.
+async fn run_in_turn(crews: Vec<Crew<'_>>) {
+    for crew in crews {
+        crew.run().await;
+    }
+}
+
+fn no_signals(error: std::io::Error) -> RunError {
+    RunError::System(format!("the system reports no signals: {error}"))
+}
+
+impl fmt::Debug for Running<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,87 @@
+use super::handle::ControllerHandle;
+use super::report::{OnReport, to_stderr};
+use super::state::Machine;
+use crate::clock::Clock;
+use core::fmt;
+use core::time::Duration;
+use listwatch_core::controller::{Debounce, Reconciler};
+use listwatch_core::queue::{ExponentialBackoff, Lanes, WhileDelayed, WorkQueue};
+use std::hash::{BuildHasher, RandomState};
+
+/// What a controller was configured with.
+pub(super) struct Settings {
+    pub(super) name: String,
+    pub(super) handle: ControllerHandle,
+    pub(super) workers: usize,
+    pub(super) threads: usize,
+    pub(super) every: Option<Duration>,
+    pub(super) debounce: Option<(Duration, Duration)>,
+    pub(super) park_after: Option<u32>,
+    pub(super) while_delayed: WhileDelayed,
+    pub(super) deadline: Option<Duration>,
+    pub(super) await_writes: Option<Duration>,
+    pub(super) sync_within: Duration,
+    pub(super) drain: Duration,
+    pub(super) on_report: OnReport,
+}
+
+const SYNC_WITHIN: Duration = Duration::from_secs(120);
+const DRAIN: Duration = Duration::from_secs(25);
+
+impl Settings {
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            name,
+            handle: ControllerHandle::default(),
+            workers: 1,
+            threads: 1,
+            every: None,
+            debounce: None,
+            park_after: None,
+            while_delayed: WhileDelayed::Promote,
+            deadline: None,
+            await_writes: None,
+            sync_within: SYNC_WITHIN,
+            drain: DRAIN,
+            on_report: Box::new(to_stderr),
+        }
+    }
+
+    /// The machine that is configured so. Under a simulated clock, each run is the same.
+    pub(super) fn machine(&self, clock: &Clock) -> Machine {
+        let seed = if clock.is_simulated() { 0 } else { RandomState::new().hash_one(()) };
+        let queue = WorkQueue::with_discipline(ExponentialBackoff::default(), Lanes::default(), seed);
+        let queue = queue.with_while_delayed(self.while_delayed);
+        let queue = match self.park_after {
+            // The queue counts the retries: none after the last failure.
+            Some(failures) => queue.with_max_retries(failures.saturating_sub(1)),
+            None => queue,
+        };
+        let mut reconciler = Reconciler::new(queue, seed);
+        if let Some((quiet, longest)) = self.debounce {
+            reconciler = reconciler.with_debounce(Debounce { quiet, longest });
+        }
+        if let Some(longest) = self.await_writes {
+            reconciler = reconciler.with_longest_hold(longest);
+        }
+        if let Some(period) = self.every {
+            reconciler = reconciler.with_period(period);
+        }
+        if let Some(limit) = self.deadline {
+            reconciler = reconciler.with_time_limit(limit);
+        }
+        let clock = clock.clone();
+        Machine::new(reconciler, move || clock.now()).waking_all()
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, workers, threads, .. } = self;
+        f.debug_struct("Settings")
+            .field("name", name)
+            .field("workers", workers)
+            .field("threads", threads)
+            .finish_non_exhaustive()
+    }
+}

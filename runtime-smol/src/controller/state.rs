@@ -1,0 +1,48 @@
+//! What the parts of a running controller share.
+
+use super::report::{OnReport, Report};
+use super::written::Expected;
+use crate::caught::caught_call;
+use crate::client::Client;
+use crate::clock::Clock;
+use listwatch_core::controller::{Cause, HoldId, SharedReconciler, Write};
+use listwatch_core::queue::{ExponentialBackoff, Priority};
+use listwatch_core::sync::StdLock;
+use listwatch_core::{Instant, Key};
+use smol::channel::Sender;
+use std::sync::Arc;
+
+/// The machine that decides which key is reconciled when.
+pub(super) type Machine = SharedReconciler<Key, StdLock, Cause, Write, ExponentialBackoff>;
+
+/// Shared by the streams' side, the workers, and the program's handles.
+pub(super) struct State {
+    pub(super) name: Arc<str>,
+    pub(super) clock: Clock,
+    pub(super) client: Client,
+    pub(super) machine: Machine,
+    pub(super) on_report: OnReport,
+    /// To the streams' side, which waits for the writes to be shown.
+    pub(super) held: Sender<Held>,
+    /// Closed when the program asks the controller to end.
+    pub(super) stop: Sender<()>,
+}
+
+/// The writes that a key waits for.
+pub(super) struct Held {
+    pub(super) hold: HoldId,
+    /// The end of the wait.
+    pub(super) until: Instant,
+    pub(super) writes: Vec<Expected>,
+}
+
+impl State {
+    pub(super) fn add(&self, key: Key, priority: Priority, cause: Cause) {
+        self.machine.add(key, priority, cause);
+    }
+
+    /// Reports to the program. A panic of its function has been printed by the panic hook.
+    pub(super) fn report(&self, report: &Report<'_>) {
+        let _ = caught_call(|| (self.on_report)(&self.name, report));
+    }
+}

@@ -1,0 +1,160 @@
+//! The streams' side of a controller: it maps events to keys, waits for writes to be shown, and begins and ends it all.
+
+use super::feed::{Fed, Feed};
+use super::report::Report;
+use super::run_error::RunError;
+use super::state::{Held, State};
+use crate::informers::{HandleSynced, Informers};
+use crate::workers::WorkerStates;
+use async_executor::{Executor, Task};
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::task::{Poll, ready};
+use core::time::Duration;
+use listwatch_core::Key;
+use listwatch_core::controller::{Cause, CauseKind};
+use listwatch_core::queue::Priority;
+use listwatch_core::sync::Due;
+use smol::channel::Receiver;
+use smol::future::{or, pending};
+use std::sync::Arc;
+
+/// The streams' side. Dropped, it ends the workers too, at once.
+pub(super) struct Streams {
+    pub(super) ending: Ending,
+    pub(super) informers: Informers,
+    pub(super) feeds: Vec<Box<dyn Feed>>,
+    pub(super) own_keys: OwnKeys,
+    pub(super) held: Receiver<Held>,
+    pub(super) stop: Receiver<()>,
+    pub(super) sync_within: Duration,
+    pub(super) drain: Duration,
+}
+
+/// Reads the keys of the own kind.
+pub(super) type OwnKeys = Box<dyn Fn() -> Vec<Key> + Send + Sync>;
+
+/// Ends the workers when it is dropped.
+pub(super) struct Ending {
+    pub(super) state: Arc<State>,
+    pub(super) workers: Arc<WorkerStates<Key>>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.state.machine.drain(Duration::ZERO);
+        self.workers.end(self.state.clock.now());
+    }
+}
+
+/// The wait for a source, and its path.
+type Syncing = (Arc<str>, HandleSynced);
+
+impl Streams {
+    /// Runs the controller until it is asked to end, or cannot go on.
+    pub(super) async fn run(self) -> Result<(), RunError> {
+        let Self { ending, informers, feeds, own_keys, held, stop, sync_within, drain } = self;
+        let (executor, state) = (Executor::new(), &ending.state);
+        let syncing = feeds.iter().map(|feed| (Arc::clone(feed.path()), feed.synced().within(sync_within))).collect();
+        let feeds = spawn_feeds(&executor, state, feeds);
+        let timeouts = executor.spawn(follow_timeouts(Arc::clone(state), own_keys));
+        let writes = executor.spawn(follow_writes(Arc::clone(state), held));
+        let life = async {
+            let end = or(live(state, syncing, &stop), ended(feeds)).await;
+            state.machine.drain(drain);
+            timeouts.await;
+            ending.workers.end(state.clock.now());
+            let unfinished = ending.workers.join(&state.clock).await;
+            state.report(&Report::Ended { left: &state.machine.report() });
+            let running = [unfinished.dropped, unfinished.blocked].concat();
+            end.and(if running.is_empty() { Ok(()) } else { Err(RunError::NotDrained { grace: drain, running }) })
+        };
+        let informers = async {
+            informers.run().await;
+            pending().await
+        };
+        let end = executor.run(or(life, informers)).await;
+        drop(writes);
+        end
+    }
+}
+
+/// Starts the controller once its sources have synced, and waits until it is asked to end.
+async fn live(state: &State, syncing: Vec<Syncing>, stop: &Receiver<()>) -> Result<(), RunError> {
+    let stopped = async {
+        let _closed = stop.recv().await;
+        Ok(())
+    };
+    let started = async {
+        state.machine.start(None);
+        for (path, synced) in syncing {
+            synced.await.map_err(|error| RunError::not_synced(&path, &error))?;
+        }
+        pending().await
+    };
+    or(stopped, started).await
+}
+
+/// Follows the sources.
+fn spawn_feeds(executor: &Executor<'_>, state: &Arc<State>, feeds: Vec<Box<dyn Feed>>) -> Vec<Task<Fed>> {
+    let sources: Vec<_> = feeds.iter().map(|_| state.machine.add_source()).collect();
+    let feeds = feeds.into_iter().zip(sources);
+    feeds.map(|(feed, source)| executor.spawn(feed.follow(Arc::clone(state), source))).collect()
+}
+
+/// Waits until one of the sources ends.
+async fn ended(mut feeds: Vec<Task<Fed>>) -> Result<(), RunError> {
+    let Fed { path } = poll_fn(|cx| {
+        let mut polled = feeds.iter_mut().map(|feed| Pin::new(feed).poll(cx));
+        polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
+    })
+    .await;
+    Err(RunError::SourceEnded { resource: path.as_ref().into() })
+}
+
+/// Adds the keys that are due, until the controller has stopped.
+async fn follow_timeouts(state: Arc<State>, own_keys: OwnKeys) {
+    let (mut timeouts, mut sleep) = (state.machine.timeouts(), None);
+    poll_fn(|cx| {
+        loop {
+            let due = match timeouts.poll_due(cx, state.clock.now()) {
+                Due::Closed => return Poll::Ready(()),
+                Due::Idle => None,
+                Due::At(at) => Some(at),
+            };
+            if state.machine.poll_period() {
+                add_all(&state, own_keys());
+                continue;
+            }
+            ready!(state.clock.poll_at(&mut sleep, due, cx));
+        }
+    })
+    .await;
+}
+
+fn add_all(state: &State, keys: Vec<Key>) {
+    let source = Arc::<str>::from("period");
+    for key in keys {
+        let cause = Cause { source: Arc::clone(&source), kind: CauseKind::Period, object: None, version: None };
+        state.add(key, Priority::Low, cause);
+    }
+}
+
+/// Tells the machine when a store shows a write.
+async fn follow_writes(state: Arc<State>, held: Receiver<Held>) {
+    let executor = Executor::new();
+    let take = async {
+        while let Ok(Held { hold, until, writes }) = held.recv().await {
+            for (number, expected) in writes.into_iter().enumerate() {
+                let state = Arc::clone(&state);
+                let wait = async move {
+                    // After that, the machine has given up.
+                    or(expected.shown, state.clock.sleep_until(until)).await;
+                    state.machine.fulfil(hold, number);
+                };
+                executor.spawn(wait).detach();
+            }
+        }
+    };
+    executor.run(take).await;
+}

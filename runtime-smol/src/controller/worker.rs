@@ -1,0 +1,139 @@
+//! The loop of one worker.
+
+use super::context::Context;
+use super::error::{Error, Reconciled};
+use super::report::Report;
+use super::state::{Held, State};
+use crate::budget::Budget;
+use crate::caught::{Caught, caught};
+use crate::clock::Clock;
+use crate::workers::WorkerHandle;
+use core::future::poll_fn;
+use core::pin::Pin;
+use listwatch_core::controller::{Ended, ReconcileGuard};
+use listwatch_core::queue::{Finished, Outcome};
+use listwatch_core::sync::StdLock;
+use listwatch_core::{Instant, Key};
+use smol::lock::Mutex;
+use std::sync::Arc;
+
+/// The program's reconcile function, whatever its type. Its future stays on the thread that made it.
+pub(super) trait Reconcile: Send + Sync {
+    fn call<'f>(&'f self, cx: Context, key: Key) -> Pin<Box<dyn Future<Output = Reconciled> + 'f>>;
+}
+
+impl<F: AsyncFn(Context, Key) -> Reconciled + Send + Sync> Reconcile for F {
+    fn call<'f>(&'f self, cx: Context, key: Key) -> Pin<Box<dyn Future<Output = Reconciled> + 'f>> {
+        Box::pin(self(cx, key))
+    }
+}
+
+/// A key that is with a worker.
+type Job<'s> = ReconcileGuard<'s, Key, StdLock>;
+
+/// One of a controller's workers.
+pub(super) struct Worker<'w> {
+    pub(super) state: &'w Arc<State>,
+    pub(super) handle: WorkerHandle<Key>,
+    /// The right to wait for a key, of which each thread has one: so an addition wakes one worker of each thread.
+    pub(super) turn: Arc<Mutex<()>>,
+    pub(super) reconcile: &'w dyn Reconcile,
+}
+
+impl Worker<'_> {
+    /// Reconciles one key after the other, until the controller is drained.
+    pub(super) async fn run(self) {
+        self.handle.run(self.work()).await;
+    }
+
+    async fn work(&self) {
+        let mut budget = Budget::new();
+        while let Some(job) = self.next().await {
+            self.handle.take(job.key().clone());
+            self.reconcile(job).await;
+            self.handle.put_down();
+            poll_fn(|cx| budget.poll_spend(cx)).await;
+        }
+    }
+
+    async fn next(&self) -> Option<Job<'_>> {
+        let _turn = self.turn.lock().await;
+        self.state.machine.next().await
+    }
+
+    async fn reconcile(&self, job: Job<'_>) {
+        let (clock, key) = (&self.state.clock, job.key().clone());
+        let begun = clock.now();
+        let causes = job.causes().into_iter().map(|(cause, at)| (cause, begun.saturating_since(at))).collect();
+        let cx = Context::new(self.state, key, causes, job.late_writes());
+        for late in cx.timed_out_writes() {
+            self.state.report(&Report::WriteTimedOut { key: job.key(), written: &late.object });
+        }
+        let called = async { self.reconcile.call(cx.clone(), job.key().clone()).await };
+        let limited = by(clock, job.deadline(), called);
+        match caught(limited, || self.handle.is_over()).await {
+            Caught::Done(Some(reconciled)) => self.finish(job, &cx, &reconciled),
+            Caught::Done(None) => {
+                let after = clock.now().saturating_since(begun);
+                self.state.report(&Report::Overdue { key: job.key(), after });
+                self.end(job, &cx, Outcome::Retry);
+            }
+            Caught::Panicked(message) => {
+                self.state.report(&Report::Panicked { key: job.key(), message: &message });
+                self.end(job, &cx, Outcome::Panicked);
+            }
+            Caught::Stopped(panic) => {
+                if let Some(message) = panic {
+                    self.state.report(&Report::Panicked { key: job.key(), message: &message });
+                }
+                self.handle.give_up();
+            }
+        }
+    }
+
+    fn finish(&self, job: Job<'_>, cx: &Context, reconciled: &Reconciled) {
+        match reconciled {
+            Ok(outcome) => _ = self.end(job, cx, *outcome),
+            Err(error) => {
+                let next = self.end(job, cx, outcome_of(error));
+                self.state.report(&Report::Failed { key: cx.key(), error, next });
+            }
+        }
+    }
+
+    /// Gives the key back. If its reconcile wrote, it waits for the stores first.
+    fn end(&self, job: Job<'_>, cx: &Context, outcome: Outcome) -> Finished {
+        let writes = cx.take_writes();
+        let awaited: Vec<_> = writes.iter().map(|expected| expected.write.clone()).collect();
+        match job.finish(outcome, awaited) {
+            Ended::Finished(finished) => finished,
+            Ended::Held { hold, until } => {
+                // Without the streams' side, the controller has ended.
+                let _ended = self.state.held.try_send(Held { hold, until, writes });
+                Finished::RetryAt(until)
+            }
+        }
+    }
+}
+
+/// The outcome of a reconcile that failed.
+fn outcome_of(error: &Error) -> Outcome {
+    match error.retry_after() {
+        _ if error.is_terminal() => Outcome::Terminal,
+        least if error.is_transient() => Outcome::Transient(least.unwrap_or_default()),
+        Some(least) => Outcome::RetryAfter(least),
+        None => Outcome::Retry,
+    }
+}
+
+/// The output of `future`; none if it takes longer.
+async fn by<F: Future>(clock: &Clock, deadline: Option<Instant>, future: F) -> Option<F::Output> {
+    let over = async {
+        match deadline {
+            Some(deadline) => clock.sleep_until(deadline).await,
+            None => smol::future::pending().await,
+        }
+        None
+    };
+    smol::future::or(async { Some(future.await) }, over).await
+}

@@ -1,0 +1,112 @@
+//! What is left when a controller ends, or is dropped.
+
+use crate::support::{FOOS, Log, SOON, Stage};
+use core::time::Duration;
+use listwatch_runtime_smol::api::Api;
+use listwatch_runtime_smol::controller::{Outcome, RunError};
+use listwatch_runtime_smol::{Clock, Executor, Key, Resource, run};
+use listwatch_tests::sim::Troubles;
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Held by a reconcile while it runs.
+struct Running(Arc<AtomicUsize>);
+
+impl Running {
+    fn begin(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn a_drain_ends_at_its_deadline_with_a_request_that_hangs_and_a_reconcile_that_never_resolves() {
+    let silent = Troubles { silence: 100, ..Troubles::NONE };
+    let stage = Stage::with(Clock::simulated(), silent);
+    ["hangs", "rests"].into_iter().for_each(|name| stage.put(name));
+    let (running, grace) = (Arc::default(), Duration::from_secs(7));
+    let count = Arc::clone(&running);
+    let controller = stage.controller().workers(2).drain(grace).on_report(|_, _| {});
+    let controller = controller.calls(async move |cx, key: Key| {
+        let _running = Running::begin(&count);
+        match key.name() {
+            "hangs" => {
+                drop(cx.call(Api::<Value>::new(&Resource::new(FOOS)).get("a").with_timeout(Duration::MAX)).await?)
+            }
+            _ => smol::future::pending().await,
+        }
+        Ok(Outcome::Done)
+    });
+    let mut stopped = None;
+    let ended = stage.play(controller, async {
+        stage.until(|| running.load(Ordering::SeqCst) == 2).await;
+        stopped = Some(stage.clock.now());
+    });
+    let Err(RunError::NotDrained { running: left, .. }) = ended else { panic!("{ended:?}") };
+    assert_eq!(left.len(), 2);
+    assert_eq!(running.load(Ordering::SeqCst), 0, "both were dropped");
+    assert_eq!(stage.clock.now(), stopped.unwrap() + grace);
+}
+
+#[test]
+fn a_reconcile_that_ends_in_time_is_waited_for_and_no_other_begins() {
+    let (stage, log) = (Stage::new(), Log::default());
+    ["a", "b"].into_iter().for_each(|name| stage.put(name));
+    let (noted, clock, reports) = (log.clone(), stage.clock.clone(), Log::default());
+    let said = reports.clone();
+    let controller = stage.controller().on_report(move |_, report| said.note(report)).calls(async move |_cx, key| {
+        clock.sleep(SOON).await;
+        noted.note(key);
+        Ok(Outcome::Done)
+    });
+    assert_eq!(stage.play(controller, stage.sleep(Duration::from_secs(1))), Ok(()));
+    assert_eq!(
+        (log.take(), reports.take()),
+        (vec!["web/a".to_owned()], vec!["ended; 1 key is not done: web/b (changed)".to_owned()])
+    );
+}
+
+#[test]
+fn dropping_the_future_of_a_running_controller_leaves_nothing_behind() {
+    for clock in [Clock::simulated(), Clock::real()] {
+        let stage = Stage::with(clock.clone(), Troubles::NONE);
+        ["a", "b", "c"].into_iter().for_each(|name| stage.put(name));
+        let (running, held) = (Arc::<AtomicUsize>::default(), Arc::new(()));
+        let (count, captured) = (Arc::clone(&running), Arc::clone(&held));
+        let controller = stage.controller().workers(3).threads(2).calls(async move |_cx, _key| {
+            let _held = (Running::begin(&count), Arc::clone(&captured));
+            smol::future::pending().await
+        });
+        let (handle, executor) = (controller.handle(), Executor::new());
+        let controller = executor.spawn(controller.future());
+        run(&clock, &executor, async {
+            stage.until(|| running.load(Ordering::SeqCst) == 3).await;
+        });
+        drop(controller);
+        drop(executor);
+        assert_eq!((running.load(Ordering::SeqCst), Arc::strong_count(&held)), (0, 1));
+        assert_eq!(handle.lifecycle(), None);
+    }
+}
+
+#[test]
+fn a_controller_that_is_dropped_before_it_runs_leaves_nothing_behind() {
+    let stage = Stage::new();
+    let held = Arc::new(());
+    let captured = Arc::clone(&held);
+    let controller = stage.controller().calls(async move |_cx, _key| {
+        let _held = Arc::clone(&captured);
+        Ok(Outcome::Done)
+    });
+    let future = controller.future();
+    assert_eq!(Arc::strong_count(&held), 2);
+    drop(future);
+    assert_eq!(Arc::strong_count(&held), 1);
+}

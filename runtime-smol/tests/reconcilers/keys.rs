@@ -1,0 +1,235 @@
+//! Where the keys of a controller come from.
+
+use crate::support::{FOOS, Log, PARTS, SOON, Stage};
+use core::time::Duration;
+use listwatch_runtime_smol::Key;
+use listwatch_runtime_smol::controller::{
+    CauseKind, Controller, ControllerHandle, Outcome, Reconciler, Report, Running, Source, predicate, run_all,
+};
+use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::queue::Priority;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Notes each key that is reconciled.
+fn noting(controller: Reconciler<MetadataOnly>, log: &Log) -> Running<'static> {
+    let log = log.clone();
+    controller.calls(async move |_cx, key| {
+        log.note(key);
+        Ok(Outcome::Done)
+    })
+}
+
+#[test]
+fn a_closure_borrows_what_outlives_the_run_and_holds_an_rc_across_an_await() {
+    let (stage, reconciled) = (Stage::new(), Log::default());
+    stage.put("a");
+    let handle = ControllerHandle::default();
+    let (foos, sleeps) = (&stage.foos, &stage.clock);
+    let ended = stage.controller().keys(&handle).run(async |cx, key| {
+        let held = Rc::new(foos.get(&key).ok_or_else(|| std::io::Error::other("it is gone"))?);
+        sleeps.sleep(Duration::from_millis(5)).await;
+        reconciled.note(held.meta().name());
+        assert_eq!(cx.key(), held.key());
+        handle.stop();
+        Ok(Outcome::Done)
+    });
+    assert_eq!(ended, Ok(()));
+    assert_eq!(reconciled.take(), ["a"]);
+}
+
+#[test]
+fn each_object_is_reconciled_when_it_is_listed_and_when_it_changes() {
+    let (stage, log) = (Stage::new(), Log::default());
+    ["a", "b"].into_iter().for_each(|name| stage.put(name));
+    let controller = noting(stage.controller(), &log);
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/a", "web/b"]);
+        stage.put("b");
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/b"]);
+        stage.delete("a");
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/a"]);
+    });
+    assert_eq!(ended, Ok(()));
+}
+
+#[test]
+fn the_owner_of_a_part_is_reconciled_and_another_kind_of_owner_is_not() {
+    let (stage, log) = (Stage::new(), Log::default());
+    let controller = noting(stage.controller().owns(&stage.parts, "Foo"), &log);
+    let other = noting(stage.controller().owns(&stage.parts, "Bar"), &log);
+    for (controller, expected) in [(controller, &["web/a"][..]), (other, &[])] {
+        let ended = stage.play(controller, async {
+            stage.sleep(SOON).await;
+            log.take();
+            stage.create_part(&format!("part-{}", expected.len()), "a");
+            stage.sleep(SOON).await;
+            assert_eq!(log.take(), expected);
+        });
+        assert_eq!(ended, Ok(()));
+    }
+}
+
+#[test]
+fn a_mapper_finds_keys_in_another_store() {
+    let (stage, log) = (Stage::new(), Log::default());
+    ["a", "b"].into_iter().for_each(|name| stage.put(name));
+    let foos = stage.foos.clone();
+    let all = move |_: &_, keys: &mut listwatch_runtime_smol::controller::Keys<'_>| {
+        foos.keys().into_iter().for_each(|key: Key| keys.add(key));
+    };
+    let controller = noting(stage.controller().maps(&stage.parts, all), &log);
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON).await;
+        log.take();
+        stage.put(&format!("{PARTS}/x"));
+        stage.sleep(SOON).await;
+        let mut reconciled = log.take();
+        reconciled.sort();
+        assert_eq!(reconciled, ["web/a", "web/b"]);
+    });
+    assert_eq!(ended, Ok(()));
+}
+
+#[test]
+fn an_update_that_does_not_count_wakes_nobody() {
+    let (stage, log) = (Stage::new(), Log::default());
+    stage.put("a");
+    let never = Source::from(&stage.foos).when(predicate::labels_changed);
+    let controller = noting(Controller::new("test", &stage.informers).reconciles(never), &log);
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/a"]);
+        stage.put("a");
+        stage.sleep(SOON).await;
+        assert!(log.take().is_empty());
+        stage.delete("a");
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/a"]);
+    });
+    assert_eq!(ended, Ok(()));
+}
+
+#[test]
+fn keys_from_outside_wait_for_the_start_and_are_refused_after_the_end() {
+    let (stage, log, handle) = (Stage::new(), Log::default(), ControllerHandle::default());
+    assert!(handle.add("web/early"));
+    let controller = noting(stage.controller().keys(&handle), &log);
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/early"]);
+        assert!(handle.add_with_priority("web/late", Priority::High));
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/late"]);
+    });
+    assert_eq!(ended, Ok(()));
+    assert!(!handle.add("web/after"));
+}
+
+#[test]
+fn all_keys_of_the_own_kind_are_reconciled_after_each_period() {
+    let (stage, log) = (Stage::new(), Log::default());
+    ["a", "b"].into_iter().for_each(|name| stage.put(name));
+    let controller = noting(stage.controller().every(Duration::from_secs(600)), &log);
+    let ended = stage.play(controller, async {
+        stage.sleep(Duration::from_secs(300)).await;
+        log.take();
+        for _ in 0..3 {
+            stage.sleep(Duration::from_secs(600)).await;
+            assert_eq!(log.take().len(), 2);
+        }
+    });
+    assert_eq!(ended, Ok(()));
+}
+
+#[test]
+fn a_reconcile_is_told_its_causes_with_their_versions_and_waiting_times() {
+    let (stage, log) = (Stage::new(), Log::default());
+    stage.put("a");
+    let noted = log.clone();
+    let controller = stage.controller().debounce(Duration::from_secs(1), SOON).calls(async move |cx, _key| {
+        for (cause, waited) in cx.causes() {
+            noted.note(format!("{cause}, {waited:?}"));
+        }
+        Ok(Outcome::Done)
+    });
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), [format!("Initial {FOOS}/web/a at version 2, 1s")]);
+        stage.put("a");
+        stage.sleep(Duration::from_millis(500)).await;
+        stage.put("a");
+        stage.sleep(SOON).await;
+        let updated = [(3, "1.5s"), (4, "1s")];
+        // An update maps its old and its new state.
+        let said = log.take();
+        for (version, waited) in updated {
+            let line = format!("Updated {FOOS}/web/a at version {version}, {waited}");
+            assert!(said.contains(&line), "{line} in {said:?}");
+        }
+    });
+    assert_eq!(ended, Ok(()));
+    assert_ne!(CauseKind::Initial, CauseKind::Added);
+}
+
+#[test]
+fn a_mapper_that_panicked_ended_the_stream_of_its_source() {
+    let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
+    let noted = reports.clone();
+    let controller = stage
+        .controller()
+        .maps(&stage.parts, |part, keys| {
+            assert_ne!(part.meta().name(), "bad", "no such part");
+            keys.add(format!("web/of-{}", part.meta().name()).as_str());
+        })
+        .on_report(move |_, report| noted.note(report));
+    let controller = noting(controller, &log);
+    let ended = stage.play(controller, async {
+        ["bad", "good"].into_iter().for_each(|name| stage.put(&format!("{PARTS}/{name}")));
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/of-good"]);
+        let said = reports.take();
+        assert!(
+            said.len() == 1 && said[0].starts_with(&format!("the mapper of {PARTS} panicked over web/bad: ")),
+            "{said:?}"
+        );
+    });
+    assert_eq!(ended, Ok(()));
+}
+
+#[test]
+fn several_controllers_share_informers_and_a_thread() {
+    let (stage, log) = (Stage::new(), Log::default());
+    stage.put("a");
+    let handles = [ControllerHandle::default(), ControllerHandle::default()];
+    let controllers: Vec<_> = handles
+        .iter()
+        .map(|handle| {
+            let log = &log;
+            stage.controller().keys(handle).calls(async move |_cx, key| {
+                log.note(key);
+                handle.stop();
+                Ok(Outcome::Done)
+            })
+        })
+        .collect();
+    assert_eq!(run_all(controllers), Ok(()));
+    assert_eq!(log.take(), ["web/a", "web/a"]);
+    assert_eq!(stage.informers.status().len(), 2, "of foos and of parts");
+}
+
+/// Both are needed by a program that starts controllers wherever it likes.
+#[test]
+fn a_controller_and_its_handles_go_to_other_threads() {
+    fn is_send<T: Send>(_: &T) {}
+    let stage = Stage::new();
+    let controller = stage.controller().calls(async |_cx, _key| Ok(Outcome::Done));
+    is_send(&controller.handle());
+    is_send(&controller);
+    is_send(&controller.future());
+    let _report: fn(&Report<'_>) -> String = |report| report.to_string();
+    let _shared = Arc::new(ControllerHandle::default());
+}

@@ -1,0 +1,9 @@
+//! Controllers against a simulated server: under a simulated clock, and with real threads.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod ends;
+mod keys;
+mod support;
+mod threads;
+mod trouble;
+mod writes;

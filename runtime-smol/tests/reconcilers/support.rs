@@ -1,0 +1,143 @@
+//! A world of two collections, and controllers in it.
+
+use core::time::Duration;
+use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Reconciler, RunError, Running};
+use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::time::Instant;
+use listwatch_runtime_smol::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
+use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Feed, FeedTroubles, Trace, Troubles};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+pub(crate) const FOOS: &str = "/apis/example.com/v1/namespaces/web/foos";
+pub(crate) const PARTS: &str = "/api/v1/namespaces/web/parts";
+
+/// Longer than anything takes that is not held up.
+pub(crate) const SOON: Duration = Duration::from_secs(10);
+
+/// A server, and the informers of its collections.
+pub(crate) struct Stage {
+    pub(crate) clock: Clock,
+    pub(crate) server: ApiServer,
+    pub(crate) informers: Informers,
+    pub(crate) foos: InformerHandle<MetadataOnly>,
+    pub(crate) parts: InformerHandle<MetadataOnly>,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        Self::with(Clock::simulated(), Troubles::NONE)
+    }
+
+    /// The same on another clock, or with a line to the server on which things go wrong.
+    pub(crate) fn with(clock: Clock, troubles: Troubles) -> Self {
+        Self::of(clock, troubles, FeedTroubles::default())
+    }
+
+    /// The same with watches that bring each change after up to this time.
+    pub(crate) fn late(lag: Duration) -> Self {
+        let troubles = FeedTroubles { lag, ..FeedTroubles::default() };
+        Self::of(Clock::simulated(), Troubles::NONE, troubles)
+    }
+
+    fn of(clock: Clock, troubles: Troubles, watches: FeedTroubles) -> Self {
+        let server = ApiServer::new(FOOS, Trace::new(false));
+        server.with(|inside| inside.store.add_collection(PARTS));
+        let (now, answers) = (clock.clone(), server.clone());
+        let line = ApiLine::new(&server, Dice::new(1), troubles, move || now.now());
+        let client = Client::new(line, clock.clone());
+        let world = World::from_parts(clock.clone(), client, move |_| {
+            Box::new(Feed::troubled(&answers, Dice::new(7), watches))
+        });
+        let informers = Informers::new(world);
+        let foos = informers.informer(Resource::new(FOOS));
+        let parts = informers.informer(Resource::new(PARTS));
+        Self { clock, server, informers, foos, parts }
+    }
+
+    pub(crate) fn controller(&self) -> Reconciler<MetadataOnly> {
+        Controller::new("test", &self.informers).reconciles(&self.foos)
+    }
+
+    pub(crate) fn put(&self, at: &str) {
+        let now = self.clock.now();
+        self.server.with(|inside| inside.store.put(now, at, json!({ "at": now.as_nanos() })));
+    }
+
+    pub(crate) fn delete(&self, at: &str) {
+        let now = self.clock.now();
+        self.server.with(|inside| inside.store.delete(now, at));
+    }
+
+    /// Creates a part whose owner is the foo of this name.
+    pub(crate) fn create_part(&self, name: &str, owner: &str) {
+        let part = json!({ "metadata": { "name": name, "namespace": "web", "ownerReferences": [owner_of(owner)] } });
+        let request = listwatch_runtime_smol::api::Api::<Value>::new(&Resource::new(PARTS)).create(&part);
+        let now = self.clock.now();
+        let response = self.server.with(|inside| inside.store.handle(now, request.request().unwrap()));
+        assert_eq!(response.status, 201);
+    }
+
+    /// Runs the controller beside `scenario`, and stops it after that.
+    pub(crate) fn play(
+        &self,
+        controller: Running<'static>,
+        scenario: impl Future<Output = ()>,
+    ) -> Result<(), RunError> {
+        let (executor, handle) = (Executor::new(), controller.handle());
+        let controller = executor.spawn(controller.future());
+        run(&self.clock, &executor, async {
+            scenario.await;
+            handle.stop();
+            controller.await
+        })
+    }
+
+    pub(crate) async fn sleep(&self, time: Duration) {
+        self.clock.sleep(time).await;
+    }
+
+    /// Waits for a condition.
+    pub(crate) async fn until(&self, condition: impl Fn() -> bool) {
+        while !condition() {
+            assert!(self.clock.now() < Instant::ZERO + Duration::from_secs(3600), "the condition never holds");
+            self.sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+pub(crate) fn owner_of(name: &str) -> Value {
+    json!({ "apiVersion": "example.com/v1", "kind": "Foo", "name": name, "uid": "u-1", "controller": true })
+}
+
+/// What happened, in order.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    pub(crate) fn note(&self, what: impl ToString) {
+        self.0.lock().unwrap().push(what.to_string());
+    }
+
+    /// What happened since the last look.
+    pub(crate) fn take(&self) -> Vec<String> {
+        core::mem::take(&mut *self.0.lock().unwrap())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+
+    pub(crate) fn has(&self, what: &str) -> bool {
+        self.0.lock().unwrap().iter().any(|noted| noted == what)
+    }
+}
+
+/// Stops its controller when the test is over, also when it fails: a controller on threads would go on.
+pub(crate) struct StopOnDrop(pub(crate) ControllerHandle);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}

@@ -1,0 +1,129 @@
+//! With real threads and a real clock.
+
+use crate::support::{Log, Stage, StopOnDrop};
+use core::time::Duration;
+use listwatch_runtime_smol::controller::Outcome;
+use listwatch_runtime_smol::{Clock, Key};
+use listwatch_tests::sim::Troubles;
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
+
+/// What ends a test that hangs. No test waits for it.
+const HANGS: Duration = Duration::from_secs(60);
+
+fn real() -> Stage {
+    Stage::with(Clock::real(), Troubles::NONE)
+}
+
+#[test]
+fn a_controller_runs_on_as_many_threads_as_it_is_told_and_none_of_them_is_the_callers() {
+    let stage = real();
+    (0..8).for_each(|n| stage.put(&format!("foo-{n}")));
+    let met = Arc::<Mutex<BTreeSet<String>>>::default();
+    let (threads, foos) = (Arc::<Mutex<Vec<ThreadId>>>::default(), stage.foos.clone());
+    let handle = listwatch_runtime_smol::controller::ControllerHandle::default();
+    // Each reconcile waits until all eight are under way, so each has a worker of its own.
+    let ended = stage.controller().workers(8).threads(3).keys(&handle).run(async |cx, key: Key| {
+        assert!(foos.contains(&key));
+        threads.lock().unwrap().push(thread::current().id());
+        met.lock().unwrap().insert(key.to_string());
+        while met.lock().unwrap().len() < 8 {
+            cx.clock().sleep(Duration::from_millis(1)).await;
+        }
+        handle.stop();
+        Ok(Outcome::Done)
+    });
+    assert_eq!(ended, Ok(()));
+    let threads = threads.lock().unwrap();
+    let distinct: Vec<_> = threads.iter().enumerate().filter(|(n, id)| !threads[..*n].contains(id)).collect();
+    assert_eq!((threads.len(), distinct.len()), (8, 3));
+    assert!(!threads.contains(&thread::current().id()));
+}
+
+#[test]
+fn a_started_controller_is_stopped_by_its_handle_and_by_its_drop() {
+    for drops in [false, true] {
+        let (stage, log) = (real(), Log::default());
+        stage.put("a");
+        let (noted, held) = (log.clone(), Arc::new(()));
+        let (told, tell) = channel();
+        let captured = Arc::clone(&held);
+        let controller = stage.controller().on_report(|_, _| {}).calls(async move |_cx, key| {
+            let _held = &captured;
+            noted.note(key);
+            told.send(()).unwrap();
+            Ok(Outcome::Done)
+        });
+        let started = controller.start().unwrap();
+        tell.recv_timeout(HANGS).unwrap();
+        if drops {
+            drop(started);
+        } else {
+            started.handle().stop();
+            assert_eq!(started.join(), Ok(()));
+        }
+        assert_eq!((log.take(), Arc::strong_count(&held)), (vec!["web/a".to_owned()], 1));
+    }
+}
+
+/// What the test and the reconciles of `busy` tell each other.
+struct Talk {
+    /// `busy` goes on to compute.
+    compute: smol::channel::Receiver<()>,
+    /// It computes now.
+    computing: Mutex<Sender<()>>,
+    /// It has computed enough.
+    enough: Mutex<Receiver<()>>,
+    /// Which key was reconciled, and where.
+    done: Mutex<Sender<(String, ThreadId)>>,
+}
+
+/// The longest sleeper was woken first. If it was on a thread that computed, no other worker was woken in its place.
+#[test]
+fn a_key_waited_for_a_thread_that_computed_while_another_thread_slept() {
+    let stage = real();
+    let (go, compute) = smol::channel::bounded(1);
+    let ((computing, computes), (release, enough), (done, reconciled)) = (channel(), channel(), channel());
+    let (computing, enough, done) = (Mutex::new(computing), Mutex::new(enough), Mutex::new(done));
+    let talk = Talk { compute, computing, enough, done };
+    let controller = stage.controller().workers(4).threads(2).on_report(|_, _| {});
+    let controller = controller.calls(async move |_cx, key: Key| {
+        let this = thread::current().id();
+        if key.name() == "busy" {
+            talk.done.lock().unwrap().send(("waits".into(), this)).unwrap();
+            talk.compute.recv().await?;
+            talk.computing.lock().unwrap().send(()).unwrap();
+            _ = talk.enough.lock().unwrap().recv_timeout(HANGS);
+        }
+        talk.done.lock().unwrap().send((key.to_string(), this)).unwrap();
+        Ok(Outcome::Done)
+    });
+    let handle = controller.handle();
+    let started = controller.start().unwrap();
+    let _stop = StopOnDrop(handle.clone());
+    let next = || reconciled.recv_timeout(HANGS).unwrap();
+
+    handle.add("busy");
+    let (_, busy) = next();
+    // The workers take turns: after one on the busy thread and one on the other, the former sleeps for longer.
+    let mut last = busy;
+    for n in 0.. {
+        handle.add(format!("turn-{n}").as_str());
+        let (_, thread) = next();
+        if last == busy && thread != busy && n > 0 {
+            break;
+        }
+        assert!(n < 1000, "one thread has all the turns");
+        last = thread;
+    }
+    go.send_blocking(()).unwrap();
+    computes.recv_timeout(HANGS).unwrap();
+    // Its event comes over the streams, which no reconcile holds up.
+    stage.put("other");
+    let other = reconciled.recv_timeout(Duration::from_secs(10));
+    release.send(()).unwrap();
+    assert_eq!(other.map(|(key, _)| key), Ok("web/other".to_owned()), "it waits for the thread that computes");
+    drop(started);
+}

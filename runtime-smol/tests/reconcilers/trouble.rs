@@ -1,0 +1,194 @@
+//! Reconciles that fail, hang, or panic, and sources that do not sync.
+
+use crate::support::{FOOS, Log, SOON, Stage};
+use core::task::Poll;
+use core::time::Duration;
+use listwatch_runtime_smol::api::{Api, ApiFn, ApiRequest, ApiResponse};
+use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Error, KeyState, Outcome, RunError};
+use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::request::{Request, RequestId};
+use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
+use listwatch_runtime_smol::{Client, Clock, Informers, Key, Resource, World};
+use serde_json::Value;
+
+#[test]
+fn errors_and_panics_are_reported_and_retried() {
+    let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
+    stage.put("a");
+    let (noted, said) = (log.clone(), reports.clone());
+    let controller = stage.controller().on_report(move |name, report| said.note(format!("{name}: {report}")));
+    let controller = controller.calls(async move |_cx, key: Key| {
+        noted.note(&key);
+        match noted.len() {
+            1 => Err("no".parse::<u32>().unwrap_err())?,
+            2 => panic!("at the disco"),
+            _ => Ok(Outcome::Done),
+        }
+    });
+    let ended = stage.play(controller, stage.until(|| log.len() == 3));
+    assert_eq!(ended, Ok(()));
+    let expected = [
+        "test: web/a: invalid digit found in string",
+        "test: web/a: the reconcile panicked: at the disco",
+        "test: ended; every key is done",
+    ];
+    assert_eq!(reports.take(), expected);
+}
+
+#[test]
+fn a_terminal_error_is_not_retried_before_the_key_changes() {
+    let (stage, log) = (Stage::new(), Log::default());
+    stage.put("a");
+    let noted = log.clone();
+    let controller = stage.controller().on_report(|_, _| {}).calls(async move |_cx, key| {
+        noted.note(key);
+        Err(Error::terminal("spec.replicas is negative"))
+    });
+    let handle = controller.handle();
+    let ended = stage.play(controller, async {
+        stage.sleep(Duration::from_secs(3000)).await;
+        assert_eq!((log.take().len(), handle.parked()), (1, [Key::from("web/a")].to_vec()));
+        assert_eq!(handle.report()[0].state, KeyState::Parked);
+        stage.put("a");
+        stage.sleep(SOON).await;
+        assert_eq!(log.take().len(), 1);
+    });
+    assert_eq!(ended, Ok(()));
+}
+
+#[test]
+fn only_failures_that_lie_in_the_key_park_it() {
+    for (status, parks) in [(422, true), (503, false), (429, false), (409, false)] {
+        let (stage, log) = (Stage::new(), Log::default());
+        stage.put("a");
+        let noted = log.clone();
+        let controller = stage.controller().park_after(3).on_report(|_, _| {});
+        let controller = controller.calls(async move |_cx, key: Key| {
+            noted.note(&key);
+            let call = Api::<Value>::new(&Resource::new(FOOS)).get(key.name());
+            call.read(&ApiResponse::new(status, *b"no"))?;
+            Ok(Outcome::Done)
+        });
+        let handle = controller.handle();
+        let ended = stage.play(controller, stage.sleep(SOON));
+        assert_eq!(ended, Ok(()));
+        assert_eq!(log.len() == 3, parks, "status {status}: {} reconciles", log.len());
+        assert!(handle.parked().is_empty(), "the controller has ended");
+    }
+}
+
+#[test]
+fn a_reconcile_is_dropped_at_its_deadline_and_its_key_retried() {
+    let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
+    stage.put("a");
+    let (noted, said) = (log.clone(), reports.clone());
+    let controller = stage.controller().deadline(Duration::from_secs(5));
+    let controller = controller.on_report(move |_, report| said.note(report)).calls(async move |_cx, key| {
+        noted.note(key);
+        if noted.len() == 1 {
+            smol::future::pending::<()>().await;
+        }
+        Ok(Outcome::Done)
+    });
+    let ended = stage.play(controller, stage.until(|| log.len() == 2));
+    assert_eq!(ended, Ok(()));
+    assert_eq!(reports.take()[0], "web/a: the reconcile was dropped after 5s");
+}
+
+#[test]
+fn a_reconcile_that_never_resolves_costs_the_others_nothing() {
+    let (stage, log) = (Stage::new(), Log::default());
+    ["a", "b", "c"].into_iter().for_each(|name| stage.put(name));
+    let noted = log.clone();
+    let controller = stage.controller().workers(2).drain(Duration::from_secs(3)).on_report(|_, _| {});
+    let controller = controller.calls(async move |_cx, key: Key| {
+        if key.name() == "a" {
+            smol::future::pending::<()>().await;
+        }
+        noted.note(key);
+        Ok(Outcome::Done)
+    });
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON).await;
+        stage.put("c");
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/b", "web/c", "web/c"]);
+    });
+    let running = ["web/a".into()].to_vec();
+    assert_eq!(ended, Err(RunError::NotDrained { grace: Duration::from_secs(3), running }));
+}
+
+/// Refuses every list.
+struct Denied(Option<(RequestId, u32)>);
+
+impl ListerWatcher for Denied {
+    fn open(&mut self, id: RequestId, _: &Request) {
+        self.0 = Some((id, 0));
+    }
+
+    fn poll_read(&mut self, _: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        const BODY: &[u8] =
+            br#"{"kind":"Status","reason":"Forbidden","code":403,"message":"foos is forbidden: cannot list"}"#;
+        let Some((id, reads)) = &mut self.0 else { return Poll::Ready(Incoming::Idle { until: None }) };
+        *reads += 1;
+        Poll::Ready(match reads {
+            1 => Incoming::Head { id: *id, head: ResponseHead { status: 403, ..ResponseHead::default() } },
+            2 => {
+                buf[..BODY.len()].copy_from_slice(BODY);
+                Incoming::Data { id: *id, len: BODY.len() }
+            }
+            _ => Incoming::End { id: self.0.take().unwrap().0 },
+        })
+    }
+
+    fn abort(&mut self, _: RequestId) {
+        self.0 = None;
+    }
+}
+
+#[test]
+fn a_start_that_is_denied_names_the_resource_the_servers_sentence_and_the_command_that_checks_it() {
+    let clock = Clock::simulated();
+    let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
+    let informers = Informers::new(World::from_parts(clock, client, |_| Box::new(Denied(None))));
+    let foos = informers.informer::<MetadataOnly>(Resource::new(FOOS));
+    let ended = Controller::new("test", &informers)
+        .reconciles(&foos)
+        .on_report(|_, _| {})
+        .run(async |_cx, key| panic!("{key} is reconciled"));
+    let error = ended.unwrap_err();
+    let RunError::NotSynced { resource, why, help } = &error else { panic!("{error}") };
+    assert_eq!(resource, FOOS);
+    assert!(why.contains("foos is forbidden: cannot list"), "{why}");
+    assert!(help.as_ref().unwrap().contains("kubectl auth can-i watch foos.example.com -n web"), "{help:?}");
+}
+
+/// Answers nothing.
+struct Silent;
+
+impl ListerWatcher for Silent {
+    fn open(&mut self, _: RequestId, _: &Request) {}
+
+    fn poll_read(&mut self, _: ReadContext<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
+        Poll::Ready(Incoming::Idle { until: None })
+    }
+
+    fn abort(&mut self, _: RequestId) {}
+}
+
+#[test]
+fn a_start_has_a_deadline_and_can_be_stopped_before() {
+    let clock = Clock::simulated();
+    let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
+    let informers = Informers::new(World::from_parts(clock.clone(), client, |_| Box::new(Silent)));
+    let foos = informers.informer::<MetadataOnly>(Resource::new(FOOS));
+    let controller = || Controller::new("test", &informers).reconciles(&foos).on_report(|_, _| {});
+    let begun = clock.now();
+    let ended = controller().sync_within(SOON).run(async |_cx, _key| Ok(Outcome::Done));
+    assert!(matches!(ended, Err(RunError::NotSynced { .. })), "{ended:?}");
+    assert_eq!(clock.now(), begun + SOON);
+    let handle = ControllerHandle::default();
+    handle.stop();
+    let ended = controller().keys(&handle).run(async |_cx, _key| Ok(Outcome::Done));
+    assert_eq!((ended, clock.now()), (Ok(()), begun + SOON));
+}

@@ -71,7 +71,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `std` (default) | `json`; `StdLock`, a reader-writer lock for threads |
-//! | `json` | the decoder, and the reflector, informer, driver and API that need it. Needs an allocator, not `std` |
+//! | `json` | the decoder, and what needs it: reflector, store, informer, driver, API. Needs an allocator, not `std` |
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
 //! | `fixed` | the machines in memory of a fixed size, without an allocator: `FixedWorkQueue` and its siblings |
 //! | `stream`, `embedded-io` | adapters from a `futures_core::Stream`, or a blocking `embedded_io::Read`, to a transport |

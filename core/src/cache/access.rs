@@ -1,8 +1,7 @@
 use super::change::Change;
 use super::indexer::Indexer;
 use super::note::Note;
-use crate::decode::Versioned;
-use crate::storage::Keyed;
+use crate::storage::{Keyed, Versioned};
 use core::task::{Context, Poll};
 
 /// Where an informer keeps its objects.
@@ -65,6 +64,11 @@ pub trait Cache<V: Keyed> {
         V: Versioned + Clone,
     {
         self.write(|objects| objects.change(change))
+    }
+
+    /// Makes the hashes of an empty cache depend on `seed`, unless it was made with a seed.
+    fn seed_unless_chosen(&mut self, seed: u64) {
+        self.write(|objects| objects.seed_unless_chosen(seed));
     }
 
     /// Takes note of the informer's progress, at the moment when the informer advances or tells it.

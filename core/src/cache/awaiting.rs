@@ -1,6 +1,6 @@
-use super::contents::{Reached, Sight};
+use super::contents::Sight;
 use super::store::StoreIn;
-use super::stream::version_of;
+use super::stream::{Reached, version_of};
 use super::waiting::Place;
 use crate::object::{Key, ObjectHandle, ParseVersionError, Uid, compare_versions};
 use crate::storage::{Keyed, Versioned};

@@ -1,7 +1,7 @@
 use super::change::{Change, transition};
 use super::indexer::Indexer;
 use super::note::Note;
-use super::stream::{Scope, Stream};
+use super::stream::{Reached, Scope, Stream};
 use super::waiting::{Place, Waiting};
 use crate::decode::DecodeError;
 use crate::fanout::EventLog;
@@ -9,7 +9,6 @@ use crate::reflector::FailureReport;
 use crate::storage::{Keyed, Versioned};
 use crate::sync::on_panic::on_panic;
 use crate::sync::wakers::Wakers;
-use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::task::Waker;
@@ -46,14 +45,6 @@ pub(super) struct Sight<V> {
     pub(super) stream: Option<Reached>,
 }
 
-/// The progress of a stream.
-#[derive(Clone)]
-pub(super) struct Reached {
-    pub(super) has_synced: bool,
-    pub(super) is_stopped: bool,
-    pub(super) applied: Option<Arc<str>>,
-}
-
 impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
     /// The contents of a store with one stream, which covers every object.
     pub(super) fn new(objects: Indexer<V>, limit: usize) -> Self {
@@ -68,6 +59,13 @@ impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
             failed: Last::default(),
             undecodable: Last::default(),
         }
+    }
+
+    /// Makes the hashes of everything that is empty depend on `seed`, unless the cache was made with a seed.
+    pub(super) fn seed_unless_chosen(&mut self, seed: u64) {
+        self.objects.seed_unless_chosen(seed);
+        self.log.seed_if_idle(seed);
+        self.waiting.seed_if_idle(seed);
     }
 
     /// Brings the cache up to date, and appends the change to the log. If a function of the caller's panics, neither

@@ -150,6 +150,10 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L>
         })
     }
 
+    fn seed_unless_chosen(&mut self, seed: u64) {
+        self.store.cell.with(|contents| contents.seed_unless_chosen(seed));
+    }
+
     fn note(&mut self, note: Note<'_, V>) {
         if let Some(stream) = self.stream {
             self.store.cell.with(|contents| contents.note(stream, note, &mut self.woken));

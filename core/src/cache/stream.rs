@@ -1,4 +1,3 @@
-use super::contents::Reached;
 use super::waiting::{Place, Version};
 use crate::object::digits;
 use crate::reflector::FailureReport;
@@ -37,6 +36,14 @@ pub(super) struct Stream<K> {
     applied: Option<Arc<str>>,
     /// The tasks that wait for a version.
     versions: BTreeMap<Version, Wakers>,
+}
+
+/// The progress of a stream, for a task that waits for an object of it.
+#[derive(Clone)]
+pub(super) struct Reached {
+    pub(super) has_synced: bool,
+    pub(super) is_stopped: bool,
+    pub(super) applied: Option<Arc<str>>,
 }
 
 /// The keys of one namespace.

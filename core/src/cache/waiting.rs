@@ -41,6 +41,12 @@ impl Place {
 }
 
 impl<K: Hash + Eq> Waiting<K> {
+    pub(super) fn seed_if_idle(&mut self, seed: u64) {
+        if self.keys.len() == 0 {
+            self.keys = Table::with_seed(seed);
+        }
+    }
+
     /// Takes the wakers of the tasks that wait for this object.
     pub(super) fn wake(&mut self, key: &K, woken: &mut Vec<Waker>) {
         if self.keys.len() > 0

@@ -61,6 +61,13 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         }
     }
 
+    /// Makes the hashes depend on `seed`, if nothing waits by key now.
+    pub fn seed_if_idle(&mut self, seed: u64) {
+        if self.backlog.len() == 0 && self.subscribers.iter().all(|(_, subscriber)| subscriber.marks.is_empty()) {
+            (self.backlog, self.marks) = (Backlog::with_seed(seed), Marks::with_seed(seed));
+        }
+    }
+
     /// Adds a subscriber, which is told `objects` first: those that the cache has now.
     ///
     /// # Errors

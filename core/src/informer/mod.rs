@@ -179,7 +179,8 @@ impl<T: DeserializeOwned> InformerIn<Json<T>> {
     #[cfg(feature = "std")]
     #[must_use]
     pub fn shared(resource: Resource, config: InformerConfig) -> (SharedInformer<T>, Store<T>) {
-        let writer = StoreWriter::new(indexer(config.reflector.seed));
+        let mut writer = StoreWriter::new(indexer(config.reflector.seed));
+        config.reflector.seed.into_iter().for_each(|seed| writer.seed_unless_chosen(seed));
         let store = writer.store();
         (Informer::with_cache(resource, config, writer), store)
     }
@@ -226,7 +227,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     pub fn seed_unless_chosen(&mut self, seed: u64) {
         if self.reflector.seed_unless_chosen(seed) {
             self.fifo = DeltaFifo::with_seed(self.fifo.order(), seed);
-            self.cache.write(|cache| cache.seed_unless_chosen(seed));
+            self.cache.seed_unless_chosen(seed);
         }
     }
 

@@ -1,7 +1,7 @@
 //! An informer whose store has subscribers, and several informers of one store.
 
 use super::*;
-use crate::cache::{AwaitError, StoreWriter};
+use crate::cache::{AwaitError, Store, StoreWriter};
 use crate::object::Key;
 use crate::reflector::Failure;
 use crate::sync::StdLock;
@@ -12,7 +12,6 @@ use core::pin::pin;
 use core::task::{Context, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-type Store = crate::Store<Pod>;
 type Pods = Subscriber<ObjectHandle<Pod>, StdLock>;
 
 /// Answers each request with the next status and body; a body without its end is a watch.
@@ -184,7 +183,7 @@ fn a_version_is_awaited_by_a_bookmark_where_a_selector_excludes_the_object() {
 }
 
 /// Two namespaces in one store; the list of the second one is answered with the status.
-fn two_namespaces(status: u16) -> (SharedDriver<Pod, Served>, SharedDriver<Pod, Served>, Store, Pods) {
+fn two_namespaces(status: u16) -> (SharedDriver<Pod, Served>, SharedDriver<Pod, Served>, Store<Pod>, Pods) {
     let writer = StoreWriter::new(Indexer::new());
     let store = writer.store();
     let subscriber = store.subscribe(Instant::ZERO, Subscription::new());

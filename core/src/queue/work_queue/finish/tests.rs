@@ -21,16 +21,25 @@ crate::storage::in_both_memories!(
     the_work_ends_when_it_is_finished,
     a_limiter_that_panics_leaves_the_key_to_be_retried_after_a_second,
     a_limiter_that_panics_in_a_drain_does_not_hold_up_its_end,
+    a_limiter_that_panics_leaves_a_held_job_to_be_given_back,
+    a_transient_failure_backs_off_and_does_not_count_towards_parking,
+    a_terminal_failure_parks_at_once_unless_the_key_changed_meanwhile,
+    a_held_key_is_with_no_worker_and_its_work_is_over,
+    a_retry_that_is_due_while_its_key_is_held_waits_for_the_job,
+    a_drain_waits_for_held_jobs,
+    a_job_is_held_and_its_outcome_applied_once,
 );
 
 type Queue<M> = WorkQueueIn<u32, ExponentialBackoff, M>;
 
-const OUTCOMES: [Outcome; 5] = [
+/// All but a terminal failure, which is no retry.
+const OUTCOMES: [Outcome; 6] = [
     Outcome::Done,
     Outcome::Retry,
     Outcome::RetryAfter(Duration::from_millis(20)),
     Outcome::RequeueAfter(Duration::from_millis(20)),
     Outcome::Panicked,
+    Outcome::Transient(Duration::from_millis(20)),
 ];
 
 fn at(millis: u64) -> Instant {
@@ -290,4 +299,93 @@ fn a_full_queue_takes_every_outcome() {
         assert_eq!(finished[0], finished[1], "{outcome:?}");
         assert_eq!(queue.try_add(3).is_ok(), outcome == Outcome::Done, "{outcome:?}");
     }
+}
+
+fn a_limiter_that_panics_leaves_a_held_job_to_be_given_back<M: Mem>() {
+    let mut queue = WorkQueueIn::<u32, Flawed, M>::new(Flawed::default());
+    let job = take(&mut queue, 1);
+    queue.limiter.0.set(true);
+    let held = core::panic::AssertUnwindSafe(|| queue.hold(at(0), &job, Outcome::Retry));
+    assert!(std::panic::catch_unwind(held).is_err());
+    assert_eq!((queue.stats().panics, queue.stats().held, queue.num_requeues(&1)), (1, 1, 0));
+    queue.handle_timeout(Instant::ZERO + DELAY_WITHOUT_LIMITER);
+    assert_eq!(queue.len(), 0, "its job is held");
+    queue.done(job);
+    assert_eq!((queue.len(), queue.stats().held), (1, 0));
+}
+
+fn a_transient_failure_backs_off_and_does_not_count_towards_parking<M: Mem>() {
+    let mut queue = Queue::<M>::default().with_max_retries(1);
+    let transient = Outcome::Transient(Duration::from_millis(7));
+    let mut now = 0;
+    for (outcome, delay) in [(transient, 7), (Outcome::Retry, 10), (transient, 20), (transient, 40)] {
+        let job = take_due(&mut queue, now);
+        assert_eq!(queue.finish(at(now), job, outcome), Finished::RetryAt(at(now + delay)));
+        now += delay;
+    }
+    assert_eq!(queue.num_requeues(&1), 4);
+    let job = take_due(&mut queue, now);
+    assert_eq!(queue.finish(at(now), job, Outcome::Retry), Finished::GaveUp, "the second that counts");
+    let job = take(&mut queue, 1);
+    assert_eq!(queue.finish(at(now), job, Outcome::Retry), Finished::RetryAt(at(now + 5)), "all are forgotten");
+}
+
+/// Key 1, for the first time or when its delay is over.
+fn take_due<M: Mem>(queue: &mut Queue<M>, now: u64) -> Job {
+    queue.handle_timeout(at(now));
+    if now == 0 { take(queue, 1) } else { queue.poll_job().unwrap() }
+}
+
+fn a_terminal_failure_parks_at_once_unless_the_key_changed_meanwhile<M: Mem>() {
+    let mut queue = Queue::<M>::default();
+    assert_eq!(finish(&mut queue, false, Outcome::Terminal), Finished::GaveUp);
+    assert!(queue.parked().eq([&1]) && queue.poll_timeout().is_none());
+    assert_eq!(finish(&mut queue, true, Outcome::Terminal), Finished::Queued);
+    assert_eq!((queue.parked().count(), queue.len(), queue.stats().merged), (0, 1, 0));
+}
+
+fn a_held_key_is_with_no_worker_and_its_work_is_over<M: Mem>() {
+    let mut queue = Queue::<M>::default().with_metrics();
+    let job = take(&mut queue, 1);
+    queue.hold(at(10), &job, Outcome::Done);
+    let metrics = queue.metrics(at(500)).unwrap();
+    assert_eq!((metrics.unfinished, metrics.longest_running), (Duration::ZERO, Duration::ZERO));
+    assert_eq!((metrics.work.count, metrics.work.total), (1, Duration::from_millis(10)));
+    assert_eq!((queue.stats().held, queue.poll_job().is_none()), (1, true));
+    assert_eq!((queue.try_add(1).ok(), queue.stats().depth), (Some(Added::Deferred), 1));
+    queue.handle_timeout(at(500));
+    queue.done(job);
+    assert_eq!((queue.len(), queue.stats().held), (1, 0));
+    assert_eq!(queue.metrics(at(500)).unwrap().work.count, 1, "the work is counted once");
+}
+
+fn a_retry_that_is_due_while_its_key_is_held_waits_for_the_job<M: Mem>() {
+    let mut queue = Queue::<M>::default();
+    let job = take(&mut queue, 1);
+    queue.hold(at(0), &job, Outcome::Retry);
+    assert_eq!(queue.poll_timeout(), Some(at(5)));
+    queue.handle_timeout(at(5));
+    assert_eq!((queue.len(), queue.stats().depth), (0, 1));
+    queue.done(job);
+    assert_eq!(queue.len(), 1);
+}
+
+fn a_drain_waits_for_held_jobs<M: Mem>() {
+    let mut queue = Queue::<M>::default();
+    let job = take(&mut queue, 1);
+    queue.hold(at(0), &job, Outcome::Done);
+    queue.shut_down_with_drain(at(0), Duration::from_millis(9));
+    assert!(!queue.is_drained() && queue.drained().is_none());
+    queue.done(job);
+    assert_eq!(queue.drained(), Some(Default::default()));
+}
+
+fn a_job_is_held_and_its_outcome_applied_once<M: Mem>() {
+    let mut queue = Queue::<M>::default();
+    let job = take(&mut queue, 1);
+    queue.hold(at(0), &job, Outcome::Retry);
+    queue.hold(at(0), &job, Outcome::Retry);
+    assert_eq!((queue.num_requeues(&1), queue.stats().held), (1, 1));
+    assert_eq!(queue.finish(at(0), job, Outcome::Done), Finished::RetryAt(at(5)));
+    assert_eq!((queue.num_requeues(&1), queue.stats().held), (1, 0));
 }

@@ -48,14 +48,14 @@ impl Informers {
         Self(Arc::new(Registry::new(world.into(), None)))
     }
 
-    /// Calls `on_error` with each failure and panic of a stream, on the thread that runs it (client-go
+    /// Calls `handler` with each failure and panic of a stream, on the thread that runs it (client-go
     /// `SetWatchErrorHandler`). Without it, [`status`](Self::status) has the last one of each stream.
     #[must_use]
-    pub fn with_on_error(
+    pub fn with_error_handler(
         world: impl Into<World>,
-        on_error: impl Fn(&StreamName, &StreamError<'_>) + Send + Sync + 'static,
+        handler: impl Fn(&StreamName, &StreamError<'_>) + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Registry::new(world.into(), Some(Arc::new(on_error)))))
+        Self(Arc::new(Registry::new(world.into(), Some(Arc::new(handler)))))
     }
 
     /// The informer of `resource`, with all its namespaces unless the resource names one. It starts if it is the first
@@ -147,3 +147,6 @@ impl fmt::Debug for Informers {
         f.debug_struct("Informers").field("status", &self.status()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

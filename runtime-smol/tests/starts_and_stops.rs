@@ -46,7 +46,7 @@ fn round(informers: &Informers, number: usize) {
     let shared = informers.informer::<Raw>(resource("v1/pods"));
     let hanging = informers.informer::<Raw>(resource("v1/hanging"));
     drop(shared);
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         smol::block_on(pods.synced()).unwrap();
         assert_eq!(pods.len(), 1);
     }

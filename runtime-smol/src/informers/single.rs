@@ -6,6 +6,7 @@ use super::stream_status::StreamError;
 use super::transport::StreamTransport;
 use super::wait_error::{WaitError, WaitFailure};
 use super::world::World;
+use crate::clock::{Clock, Sleep};
 use crate::events::Events;
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -13,7 +14,7 @@ use core::task::Poll;
 use core::time::Duration;
 use futures_core::Stream as _;
 use listwatch_core::object::ObjectHandle;
-use listwatch_core::{Driver, Event, Informer, InformerConfig, Resource};
+use listwatch_core::{Driver, Informer, InformerConfig, Resource};
 use serde::de::DeserializeOwned;
 
 /// Waits until `predicate` holds for the object with this name, and returns the object: `None` where the predicate
@@ -52,32 +53,13 @@ pub async fn wait_for<T: DeserializeOwned>(
     mut predicate: impl FnMut(Option<&ObjectHandle<T>>) -> bool,
     within: Duration,
 ) -> Result<Option<ObjectHandle<T>>, WaitError> {
-    let (resource, clock) = (only(resource, name), world.clock().clone());
-    let board = Board::new(StreamName::new(resource.clone()), clock.clone());
-    let transport = StreamTransport::new(world, resource.clone());
-    let informer = Informer::<T>::new(resource, InformerConfig::default());
-    let (mut events, mut deadline) =
-        (Events::start(Driver::new(informer, transport), clock.clone()), clock.sleep(within));
-    let error = |failure| WaitError { failure, streams: vec![board.status()] };
+    let mut single = Single::new(world, only(resource, name), within);
     loop {
-        let event = poll_fn(|cx| match Pin::new(&mut events).poll_next(cx) {
-            Poll::Pending => Pin::new(&mut deadline).poll(cx).map(|()| None),
-            event => event,
-        });
-        let event = event.await;
-        event.iter().for_each(|event| note(&board, event));
-        let (informer, now) = (events.driver().informer(), clock.now());
-        board.note(informer.poll_synced(now), informer.status(now));
-        match informer.poll_synced(now) {
-            Poll::Ready(Err(_)) => return Err(error(WaitFailure::NeedsIntervention)),
-            _ if event.is_none() => return Err(error(WaitFailure::Late(within))),
-            Poll::Pending => {}
-            Poll::Ready(Ok(())) => {
-                let object = informer.cache().iter().find(|object| object.meta().name() == name);
-                if predicate(object) {
-                    return Ok(object.cloned());
-                }
-            }
+        if let Err(failure) = single.advance().await {
+            return Err(WaitError { failure, streams: vec![single.board.status()] });
+        }
+        if single.board.has_synced() && predicate(single.object(name)) {
+            return Ok(single.object(name).cloned());
         }
     }
 }
@@ -90,10 +72,44 @@ fn only(resource: Resource, name: &str) -> Resource {
     resource.with_field_selector(&fields.unwrap_or(by_name))
 }
 
-fn note<T>(board: &Board, event: &Event<T>) {
-    match event {
-        Event::Failed(report) => board.note_error(&StreamError::Failed(report)),
-        Event::Undecodable(error) => board.note_error(&StreamError::Undecodable(error)),
-        _ => {}
+/// An informer of one object, and until when it is waited for.
+struct Single<T: DeserializeOwned> {
+    events: Events<T, StreamTransport>,
+    board: Board,
+    clock: Clock,
+    within: Duration,
+    deadline: Sleep,
+}
+
+impl<T: DeserializeOwned> Single<T> {
+    fn new(world: &World, resource: Resource, within: Duration) -> Self {
+        let clock = world.clock().clone();
+        let board = Board::new(StreamName::new(resource.clone()), clock.clone());
+        let transport = StreamTransport::new(world, resource.clone());
+        let informer = Informer::<T>::new(resource, InformerConfig::default());
+        let events = Events::start(Driver::new(informer, transport), clock.clone());
+        Self { events, board, deadline: clock.sleep(within), clock, within }
+    }
+
+    /// Takes the next event.
+    async fn advance(&mut self) -> Result<(), WaitFailure> {
+        let Self { events, deadline, .. } = self;
+        let event = poll_fn(|cx| match Pin::new(&mut *events).poll_next(cx) {
+            Poll::Pending => Pin::new(&mut *deadline).poll(cx).map(|()| None),
+            event => event,
+        });
+        let event = event.await;
+        event.iter().filter_map(StreamError::of).for_each(|error| self.board.note_error(&error));
+        let (informer, now) = (self.events.driver().informer(), self.clock.now());
+        let synced = informer.poll_synced(now);
+        self.board.note(synced.clone(), informer.status(now));
+        match synced {
+            Poll::Ready(Err(_)) => Err(WaitFailure::NeedsIntervention),
+            _ => event.map_or(Err(WaitFailure::Late(self.within)), |_| Ok(())),
+        }
+    }
+
+    fn object(&self, name: &str) -> Option<&ObjectHandle<T>> {
+        self.events.driver().informer().cache().iter().find(|object| object.meta().name() == name)
     }
 }

@@ -14,9 +14,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use futures_core::Stream as _;
-use listwatch_core::Driver;
-use listwatch_core::informer::{EventOf, SharedDriver, SharedInformer};
-use listwatch_core::object::ObjectHandle;
+use listwatch_core::informer::{SharedDriver, SharedInformer};
+use listwatch_core::{Driver, Event};
 use serde::de::DeserializeOwned;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -49,7 +48,7 @@ enum Phase<T: DeserializeOwned> {
 
 /// What the task does next.
 enum Turn<T> {
-    Take(EventOf<ObjectHandle<T>>),
+    Take(Event<T>),
     Recover(String),
     Leave,
 }
@@ -78,7 +77,7 @@ impl<T: DeserializeOwned> Stream<T> {
                 Turn::Leave => return,
                 Turn::Take(event) => {
                     delay = first;
-                    self.on_event(&event);
+                    StreamError::of(&event).iter().for_each(|error| self.report(error));
                 }
                 Turn::Recover(panic) => {
                     self.report(&StreamError::Panicked(&panic));
@@ -136,14 +135,6 @@ impl<T: DeserializeOwned> Stream<T> {
     fn note(&self, events: &SharedEvents<T, StreamTransport>) {
         let (informer, now) = (events.driver().informer(), self.clock.now());
         self.board.note(informer.poll_synced(now), informer.status(now));
-    }
-
-    fn on_event(&self, event: &EventOf<ObjectHandle<T>>) {
-        match event {
-            EventOf::Failed(report) => self.report(&StreamError::Failed(report)),
-            EventOf::Undecodable(error) => self.report(&StreamError::Undecodable(error)),
-            _ => {}
-        }
     }
 
     /// Waits for `delay`, or for the stop.

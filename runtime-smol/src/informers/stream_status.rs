@@ -2,6 +2,7 @@
 
 use super::stream_name::StreamName;
 use core::fmt;
+use listwatch_core::Event;
 use listwatch_core::decode::DecodeError;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::Key;
@@ -71,6 +72,17 @@ pub enum StreamError<'a> {
     Undecodable(&'a DecodeError<Key>),
     /// The program's own code panicked: a decoder, an index function, a transport. The stream goes on after a delay.
     Panicked(&'a str),
+}
+
+impl<'a> StreamError<'a> {
+    /// What an event says of an error.
+    pub(super) fn of<T>(event: &'a Event<T>) -> Option<Self> {
+        match event {
+            Event::Failed(report) => Some(Self::Failed(report)),
+            Event::Undecodable(error) => Some(Self::Undecodable(error)),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for StreamError<'_> {

@@ -4,6 +4,7 @@ use crate::support::{Answers, Counts, SOON, Silent, no_client, resource, widgets
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
+use listwatch_runtime_smol::informer::Subscription;
 use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
 use listwatch_runtime_smol::{Clock, Executor, Informers, World, run};
@@ -132,7 +133,7 @@ fn a_callback_that_drops_the_last_handle_of_its_own_stream_stops_it() {
     let clock = Clock::simulated();
     let held = Arc::new(Mutex::new(None));
     let dropped = Arc::clone(&held);
-    let informers = Informers::with_on_error(world(&clock, |_| Answers::denied("web")), move |_, _| {
+    let informers = Informers::with_error_handler(world(&clock, |_| Answers::denied("web")), move |_, _| {
         let last = dropped.lock().unwrap().take();
         drop(last);
     });
@@ -166,4 +167,26 @@ fn under_simulated_time_each_run_is_the_same() {
     };
     assert_eq!(run(3), run(3));
     assert_ne!(run(3), run(5), "what is compared tells runs apart");
+}
+
+#[test]
+fn a_subscriber_that_holds_a_stream_back_does_not_hold_back_its_end() {
+    let clock = Clock::simulated();
+    let (world, server, counts) = widgets(&clock);
+    let informers = Informers::new(world);
+    let widgets = informers.informer::<Raw>(resource());
+    let waiting = widgets.subscribe(Subscription::new().wait());
+    with_informers(&informers, async {
+        widgets.synced().within(SOON).await.unwrap();
+        // More than the log has room for.
+        for number in 0..3_000 {
+            server.with(|inside| inside.store.put(clock.now(), "a", json!({ "wanted": number })));
+        }
+        clock.sleep(SOON).await;
+        assert!(waiting.backlog() > 1_000 && waiting.backlog() < 3_000, "{waiting:?}");
+        drop(widgets);
+        assert_eq!(counts.open(), 1, "the subscriber is a user");
+        drop(waiting);
+        assert_eq!(counts.open(), 0);
+    });
 }

@@ -4,6 +4,7 @@
 mod ends;
 mod loopback;
 mod namespaces;
+mod recording;
 mod sharing;
 mod single;
 mod support;

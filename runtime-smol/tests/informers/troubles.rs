@@ -31,7 +31,7 @@ fn a_denial_ends_the_wait_by_the_servers_sentence_and_the_command_that_checks_th
     let clock = Clock::simulated();
     let told = Told::default();
     let lines = told.clone();
-    let informers = Informers::with_on_error(world(&clock, |_| Answers::denied("web")), move |name, error| {
+    let informers = Informers::with_error_handler(world(&clock, |_| Answers::denied("web")), move |name, error| {
         lines.push(format!("{name}: {error}"));
     });
     let widgets = informers.informer::<Raw>(resource());
@@ -90,7 +90,7 @@ fn a_decoder_that_panics_is_reported_and_its_stream_and_the_others_go_on() {
     let (world, server, counts) = widgets(&clock);
     let told = Told::default();
     let lines = told.clone();
-    let informers = Informers::with_on_error(world, move |name, error| lines.push(format!("{name}: {error}")));
+    let informers = Informers::with_error_handler(world, move |name, error| lines.push(format!("{name}: {error}")));
     let flawed = informers.informer::<Flawed>(resource());
     let sound = informers.informer::<MetadataOnly>(resource());
     with_informers(&informers, async {
@@ -140,9 +140,10 @@ fn after_a_panic_a_stream_waits_longer_each_time_and_a_panic_of_its_drop_is_repo
     let clock = Clock::simulated();
     let (told, when) = (Told::default(), clock.clone());
     let lines = told.clone();
-    let informers = Informers::with_on_error(world(&clock, |_| Clumsy(Answers::list(&["a"]), 5)), move |_, error| {
-        lines.push(format!("{} s: {error}", when.now().saturating_since(Default::default()).as_secs()))
-    });
+    let informers =
+        Informers::with_error_handler(world(&clock, |_| Clumsy(Answers::list(&["a"]), 5)), move |_, error| {
+            lines.push(format!("{} s: {error}", when.now().saturating_since(Default::default()).as_secs()));
+        });
     let widgets = informers.informer::<Raw>(resource());
     with_informers(&informers, async {
         widgets.synced().within(Duration::from_secs(60)).await.unwrap();
@@ -173,7 +174,7 @@ fn a_function_that_panics_instead_of_making_a_transport_is_called_again() {
 fn a_callback_that_panics_stops_nothing() {
     let clock = Clock::simulated();
     let informers =
-        Informers::with_on_error(world(&clock, |_| Clumsy(Answers::list(&["a"]), 2)), |_, _| panic!("again"));
+        Informers::with_error_handler(world(&clock, |_| Clumsy(Answers::list(&["a"]), 2)), |_, _| panic!("again"));
     let widgets = informers.informer::<Raw>(resource());
     with_informers(&informers, widgets.synced().within(SOON)).unwrap();
 }

@@ -1,16 +1,21 @@
+use super::registry::InformerKey;
 use super::*;
 use crate::api::{ApiFn, ApiRequest, ApiResponse};
 use crate::{Executor, run};
+use core::any::TypeId;
 use core::time::Duration;
 use listwatch_core::decode::Raw;
 use listwatch_tests::sim::{ApiServer, Feed, Trace};
+
+fn no_client(clock: &Clock) -> Client {
+    Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(404, *b"{}"))), clock.clone())
+}
 
 #[test]
 fn a_thousand_starts_and_stops_leave_no_task_no_entry_and_no_sleeper() {
     let clock = Clock::simulated();
     let server = ApiServer::new("/api/v1/pods", Trace::new(false));
-    let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(404, *b"{}"))), clock.clone());
-    let world = World::from_parts(clock.clone(), client, move |_| Box::new(Feed::new(&server)));
+    let world = World::from_parts(clock.clone(), no_client(&clock), move |_| Box::new(Feed::new(&server)));
     let (informers, executor) = (Informers::new(world), Executor::new());
     let _running = executor.spawn(informers.run());
     run(&clock, &executor, async {
@@ -25,4 +30,37 @@ fn a_thousand_starts_and_stops_leave_no_task_no_entry_and_no_sleeper() {
     assert!(informers.0.executor.is_empty(), "{:?}", informers.0.executor);
     assert!(informers.status().is_empty());
     assert!(format!("{clock:?}").contains("sleepers: 0"), "{clock:?}");
+}
+
+#[test]
+fn a_stream_that_waits_after_a_panic_is_over_with_the_stop_and_not_with_the_wait() {
+    let clock = Clock::simulated();
+    let informers = Informers::new(World::from_parts(clock.clone(), no_client(&clock), |_| panic!("no transport")));
+    let executor = Executor::new();
+    let _running = executor.spawn(informers.run());
+    run(&clock, &executor, async {
+        let pods = informers.informer::<Raw>(Resource::new("/api/v1/pods"));
+        clock.sleep(Duration::from_millis(500)).await;
+        assert_eq!(pods.streams()[0].panics, 1);
+        drop(pods);
+        clock.sleep(Duration::from_millis(1)).await;
+        assert!(informers.0.executor.is_empty());
+    });
+}
+
+#[test]
+fn the_end_of_an_informer_does_not_forget_its_successor() {
+    let clock = Clock::simulated();
+    let registry = Registry::new(World::from_parts(clock.clone(), no_client(&clock), |_| panic!("no transport")), None);
+    let (streams, config) = (vec![Resource::new("/api/v1/pods")], InformerConfig::default());
+    let key = InformerKey { streams, projection: TypeId::of::<()>(), config };
+    let ask = || registry.informer(&key, |id| (id, Arc::new([]) as Arc<[_]>));
+    // Its last handle is gone, and it has not been forgotten yet.
+    let dying = *ask();
+    let successor = ask();
+    assert_ne!(dying, *successor);
+    registry.forget(&key, dying);
+    assert!(Arc::ptr_eq(&ask(), &successor));
+    registry.forget(&key, *successor);
+    assert!(!Arc::ptr_eq(&ask(), &successor));
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The families of rules, and how many each has.
-const FAMILIES: [(char, u32); 6] = [('A', 6), ('D', 12), ('R', 7), ('T', 9), ('S', 13), ('W', 17)];
+const FAMILIES: [(char, u32); 7] = [('A', 6), ('D', 12), ('P', 18), ('R', 7), ('T', 9), ('S', 13), ('W', 17)];
 
 struct Mutation<'a> {
     rule: &'a str,

@@ -16,6 +16,7 @@ mod differences;
 mod exchange;
 mod ours;
 mod recorded;
+mod rules;
 mod simulate;
 mod simulated;
 mod steps;

@@ -3,7 +3,7 @@
 use listwatch_core::queue::{Outcome, Priority, WhileDelayed};
 use listwatch_tests::ops::controller;
 use listwatch_tests::ops::work_queue::{Op, Setup};
-use listwatch_tests::ops::{self, work_queue};
+use listwatch_tests::ops::{self, event_log, work_queue};
 use std::path::Path;
 use std::time::Duration;
 
@@ -272,6 +272,40 @@ fn coalescing_loses_steps_but_neither_the_end_nor_that_an_object_was_deleted() {
     use ops::delta_fifo::Op::{Add, CommitStage, Delete, Pop, Resync, Stage, Update};
     let alphabet = [Add(0), Add(1), Update(0), Delete(0), Delete(1), Stage(1), CommitStage, Resync, Pop];
     every_sequence(&alphabet, 6, &mut ops::delta_fifo::check_folding);
+}
+
+/// Subscribers that read, that do not, that join late and that leave. The first one's limit is one entry.
+#[test]
+fn every_run_of_six_of_an_event_log_is_the_models() {
+    use ops::event_log::Op::{Delete, Join, Leave, Poll, Set, Synced};
+    let alphabet = [Set(0), Set(1), Delete(0), Poll(0), Poll(1), Join(event_log::kind(4)), Leave(0), Synced];
+    for first in [1, 6] {
+        let setup = event_log::Setup { limit: 1, heedless: false, first: event_log::kind(first) };
+        every_sequence(&alphabet, 6, &mut |ops| event_log::check(setup, ops));
+    }
+}
+
+/// The object of one key comes back with the same state, a later one, or as another object.
+#[test]
+fn every_run_of_six_of_an_event_log_with_resyncs_is_the_models() {
+    use ops::event_log::Op::{Delete, Join, Poll, Recreate, Resync, Set, Touch};
+    let alphabet = [Set(0), Touch(0), Recreate(0), Delete(0), Poll(0), Poll(1), Join(event_log::kind(3)), Resync(0)];
+    for (first, limit, heedless) in [(4, 1, false), (6, 2, true)] {
+        let setup = event_log::Setup { limit, heedless, first: event_log::kind(first) };
+        every_sequence(&alphabet, 6, &mut |ops| event_log::check(setup, ops));
+    }
+}
+
+#[test]
+fn random_runs_of_the_event_log_are_the_models() {
+    for seed in 0..1_000 {
+        event_log::run(&bytes(seed, 200));
+    }
+}
+
+#[test]
+fn the_seeds_of_the_event_log_are_the_models() {
+    replay_seeds("event_log", event_log::run);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The keys that wait for subscribers besides the entries of the log: one record for each subscriber and key.
 
+use super::Transition;
 use super::folded::Folded;
 use crate::storage::{Keyed, Linked, Links, List, Mem, PassingTable, Slot, Versioned};
 use crate::time::Instant;
@@ -33,28 +34,40 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> Backlog<V, M> {
         self.records.find_by(&(subscriber, key), |other| other.0 == subscriber && other.1 == *key)
     }
 
-    /// The record at the front of a list.
-    pub(super) fn front(&self, list: &List<Backlogged>) -> Option<&Record<V>> {
-        list.front().map(|slot| &self.records[slot])
+    /// The records of a list, the first to be told first.
+    pub(super) fn iter(&self, list: &List<Backlogged>) -> impl Iterator<Item = &Record<V>> {
+        self.slots(list).map(|slot| &self.records[slot])
     }
 
-    pub(super) fn folded(&mut self, slot: Slot) -> &mut Folded<V> {
-        &mut self.records[slot].folded
+    pub(super) fn get(&self, record: Slot) -> &Folded<V> {
+        &self.records[record].folded
     }
 
-    pub(super) fn get(&self, slot: Slot) -> &Folded<V> {
-        &self.records[slot].folded
+    /// Adds a later change to a record, which goes if there is nothing to tell any more.
+    pub(super) fn fold(&mut self, list: &mut List<Backlogged>, record: Slot, next: &Transition<V>, quiet: bool) {
+        let folded = &mut self.records[record].folded;
+        if folded.is_cancelled_by(next, quiet) {
+            self.remove(list, record);
+        } else {
+            folded.fold(next);
+        }
+    }
+
+    /// Tells the object of a record even if its state is the one that the subscriber was last told.
+    pub(super) fn announce(&mut self, record: Slot) {
+        self.records[record].folded.announce();
     }
 
     /// Adds a record of a key that has none.
     pub(super) fn try_insert(
         &mut self,
         list: &mut List<Backlogged>,
-        (subscriber, key): (Slot, V::Key),
+        subscriber: Slot,
         folded: Folded<V>,
         (number, arrived): (u64, Instant),
     ) -> Result<(), M::Full<()>> {
-        let record = Record { key: (subscriber, key), folded, number, arrived, links: Links::default() };
+        let key = (subscriber, folded.key().clone());
+        let record = Record { key, folded, number, arrived, links: Links::default() };
         let slot = self.records.try_insert(record).map_err(|full| M::map_full(full, drop))?;
         list.push_back(&mut self.records, slot);
         Ok(())
@@ -71,11 +84,15 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> Backlog<V, M> {
 
     /// Removes the records of a list behind the first `kept`.
     pub(super) fn truncate(&mut self, list: &mut List<Backlogged>, kept: usize) {
-        let mut at = core::iter::successors(list.front(), |slot| self.records[*slot].next()).nth(kept);
+        let mut at = self.slots(list).nth(kept);
         while let Some(slot) = at {
             at = self.records[slot].next();
             self.remove(list, slot);
         }
+    }
+
+    fn slots(&self, list: &List<Backlogged>) -> impl Iterator<Item = Slot> {
+        core::iter::successors(list.front(), |slot| self.records[*slot].next())
     }
 }
 

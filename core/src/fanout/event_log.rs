@@ -22,17 +22,62 @@ use core::time::Duration;
 ///
 /// In fixed memory the capacity counts three things apart: entries, keys that wait for subscribers, and marks.
 ///
+/// ```
+/// use listwatch_core::Instant;
+/// use listwatch_core::fanout::{EventLog, Notice, SubscriptionConfig, Transition};
+/// use listwatch_core::storage::{Keyed, Versioned};
+///
+/// /// A name and a version.
+/// #[derive(Clone, Debug, PartialEq)]
+/// struct Pod(&'static str, &'static str);
+///
+/// impl Keyed for Pod {
+///     type Key = &'static str;
+///     fn key(&self) -> &&'static str {
+///         &self.0
+///     }
+/// }
+///
+/// impl Versioned for Pod {
+///     fn resource_version(&self) -> &str {
+///         self.1
+///     }
+///     fn is_same_object(&self, other: &Self) -> bool {
+///         self.0 == other.0
+///     }
+///     fn is_same_state(&self, other: &Self) -> bool {
+///         self == other
+///     }
+/// }
+///
+/// let mut log = EventLog::new(2);
+/// log.push_synced();
+/// let id = log.subscribe(Instant::ZERO, SubscriptionConfig::new(), [Pod("a", "1")].iter());
+/// let added = Transition::Added { object: Pod("a", "1"), initial: true };
+/// assert_eq!(log.poll_next(id), Some(Notice::Changed(added)));
+/// assert_eq!(log.poll_next(id), Some(Notice::Synced));
+///
+/// // The subscriber falls behind: what it was last told and what is newest are told.
+/// for (old, new) in [("1", "2"), ("2", "3"), ("3", "4")] {
+///     log.push(Instant::ZERO, Transition::Updated { old: Pod("a", old), new: Pod("a", new) });
+/// }
+/// let updated = Transition::Updated { old: Pod("a", "1"), new: Pod("a", "4") };
+/// assert_eq!(log.poll_next(id), Some(Notice::Changed(updated)));
+/// assert_eq!(log.poll_next(id), None);
+/// log.unsubscribe(id);
+/// ```
+///
 /// [`WhenBehind`]: crate::fanout::WhenBehind
 pub struct EventLogIn<V: Keyed, M: Mem> {
-    limit: usize,
-    ring: Ring<V, M>,
-    backlog: Backlog<V, M>,
-    marks: Marks<M>,
-    subscribers: Slab<Subscriber<V, M>, M>,
+    pub(super) limit: usize,
+    pub(super) ring: Ring<V, M>,
+    pub(super) backlog: Backlog<V, M>,
+    pub(super) marks: Marks<M>,
+    pub(super) subscribers: Slab<Subscriber<V, M>, M>,
     subscribed: u64,
     /// The number of the first entry after the first list.
     synced_at: Option<u64>,
-    now: Instant,
+    pub(super) now: Instant,
 }
 
 impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
@@ -87,7 +132,7 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         let slot = self.subscribers.try_insert(subscriber).map_err(|full| M::map_full(full, |it| it.config))?;
         self.ring.join();
         for object in objects {
-            if let Err(full) = self.try_wait(slot, object, 0, Folded::initial) {
+            if let Err(full) = self.try_add(slot, 0, Folded::initial(object.clone())) {
                 return Err(M::map_full(full, |()| self.remove(slot).config));
             }
         }
@@ -108,12 +153,12 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     /// [`try_push`](Self::try_push) gives the change back.
     #[must_use]
     pub fn has_room(&self) -> bool {
-        self.has_place() || self.can_make_room()
+        self.can_make_room()
     }
 
     /// Appends a change. Without subscribers, nothing is kept.
     ///
-    /// Where there is no [room](Self::has_room), memory that grows exceeds the limit.
+    /// Where there is no [room](Self::has_room), the limit is exceeded as far as there is memory.
     ///
     /// # Errors
     /// The change, where fixed memory is full. It can be tried again when a subscriber has read or has left.
@@ -169,10 +214,10 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         V: 'a,
     {
         let Some(slot) = self.find(id) else { return Ok(()) };
-        self.try_fold_all(slot)?;
+        while self.try_fold(slot)? {}
         let kept = self.subscribers[slot].backlog.len();
         for object in objects {
-            if let Err(full) = self.try_wait(slot, object, self.ring.end(), Folded::resync) {
+            if let Err(full) = self.try_add(slot, self.ring.end(), Folded::resync(object.clone())) {
                 self.backlog.truncate(&mut self.subscribers[slot].backlog, kept);
                 return Err(full);
             }
@@ -221,104 +266,6 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         subscriber
     }
 
-    fn has_place(&self) -> bool {
-        let entries = self.ring.len();
-        entries < self.limit && M::try_room(|| entries + 1).is_ok()
-    }
-
-    /// Whether every subscriber that has not read the oldest entry can fold it.
-    fn can_make_room(&self) -> bool {
-        let oldest = self.ring.oldest();
-        let Some(entry) = self.ring.get(oldest) else { return false };
-        let mut behind = self.subscribers.iter().filter(|(_, subscriber)| subscriber.cursor == oldest);
-        let new = |slot| self.backlog.find(slot, entry.transition.key()).is_none();
-        let records = behind.try_fold(self.backlog.len(), |records, (slot, subscriber)| {
-            subscriber.coalesces().then_some(records + usize::from(new(slot)))
-        });
-        records.is_some_and(|records| M::try_room(|| records).is_ok())
-    }
-
-    /// Folds the oldest entries for those that coalesce: first for those that are catching up, then for those that
-    /// followed until now.
-    fn make_room(&mut self) {
-        for fold in [Self::catch_up, Self::overrun] {
-            let (oldest, mut at) = (self.ring.oldest(), self.subscribers.next_used(None));
-            while let Some(slot) = at.filter(|_| !self.has_place()) {
-                if self.subscribers[slot].cursor == oldest {
-                    fold(self, slot);
-                }
-                at = self.subscribers.next_used(at);
-            }
-        }
-    }
-
-    /// Folds the entries that a subscriber has not read into its backlog, while it has one. So it is told the newest
-    /// state of each key. Where memory is short, it is told an earlier one first.
-    fn catch_up(&mut self, slot: Slot) {
-        while !self.subscribers[slot].backlog.is_empty() && self.try_fold(slot).is_ok_and(|folded| folded) {}
-    }
-
-    fn overrun(&mut self, slot: Slot) {
-        _ = self.try_fold_all(slot);
-    }
-
-    fn try_fold_all(&mut self, slot: Slot) -> Result<(), M::Full<()>> {
-        while self.try_fold(slot)? {}
-        Ok(())
-    }
-
-    /// Folds the entry at a subscriber's cursor into its backlog; says whether there was one. Marks come first, because
-    /// they may panic: nothing else has changed yet.
-    fn try_fold(&mut self, slot: Slot) -> Result<bool, M::Full<()>> {
-        let subscriber = &mut self.subscribers[slot];
-        let entry = self.ring.get(subscriber.cursor).filter(|_| subscriber.coalesces());
-        let Some(entry) = entry else { return Ok(false) };
-        let (next, quiet) = (&entry.transition, subscriber.config.quiet);
-        match self.backlog.find(slot, next.key()) {
-            Some(record) => {
-                if let Some(marks) = &subscriber.config.marks {
-                    for state in self.backlog.get(record).swallowed(next) {
-                        self.marks.try_add_all(&mut subscriber.marks, (slot, self.now), state, marks)?;
-                    }
-                }
-                let folded = self.backlog.folded(record);
-                folded.fold(next);
-                if folded.is_silent(quiet) {
-                    self.backlog.remove(&mut subscriber.backlog, record);
-                }
-            }
-            None => {
-                let folded = Folded::of(next);
-                if !folded.is_silent(quiet) {
-                    let (key, arrival) = ((slot, next.key().clone()), (subscriber.cursor, entry.arrived));
-                    self.backlog.try_insert(&mut subscriber.backlog, key, folded, arrival)?;
-                }
-            }
-        }
-        self.ring.advance(&mut subscriber.cursor);
-        Ok(true)
-    }
-
-    /// Lets an object of the cache wait for a subscriber; a key that waits already is announced.
-    fn try_wait(
-        &mut self,
-        slot: Slot,
-        object: &V,
-        number: u64,
-        folded: impl Fn(V) -> Folded<V>,
-    ) -> Result<(), M::Full<()>> {
-        match self.backlog.find(slot, object.key()) {
-            Some(record) => {
-                self.backlog.folded(record).announce();
-                Ok(())
-            }
-            None => {
-                let (key, list) = ((slot, object.key().clone()), &mut self.subscribers[slot].backlog);
-                self.backlog.try_insert(list, key, folded(object.clone()), (number, self.now))
-            }
-        }
-    }
-
     /// What a subscriber is told before the entry at its cursor.
     fn poll_waiting(&mut self, slot: Slot) -> Option<Notice<V, M>> {
         let is_synced = self.is_newly_synced(&self.subscribers[slot]);
@@ -330,7 +277,7 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
             subscriber.has_synced = true;
             return Some(Notice::Synced);
         }
-        let front = self.backlog.front(&subscriber.backlog)?;
+        let front = self.backlog.iter(&subscriber.backlog).next()?;
         let record = subscriber.backlog.front().filter(|_| front.number <= subscriber.cursor)?;
         self.backlog.remove(&mut subscriber.backlog, record).into_transition().map(Notice::Changed)
     }
@@ -346,45 +293,16 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
 
     /// Whether a subscriber has been told, as the last before now, the last change before the end of the first list.
     fn is_newly_synced(&self, subscriber: &Subscriber<V, M>) -> bool {
-        let front = self.backlog.front(&subscriber.backlog).map(|record| record.number);
+        let front = self.backlog.iter(&subscriber.backlog).next().map(|record| record.number);
         let told = |at| subscriber.cursor >= at && front.is_none_or(|front| front >= at);
         !subscriber.has_synced && self.synced_at.is_some_and(told)
     }
 
     fn oldest_of(&self, subscriber: &Subscriber<V, M>) -> Option<Instant> {
         let mark = self.marks.front(&subscriber.marks).map(|mark| mark.arrived);
-        let record = self.backlog.front(&subscriber.backlog).map(|record| record.arrived);
+        let record = self.backlog.iter(&subscriber.backlog).next().map(|record| record.arrived);
         let entry = self.ring.get(subscriber.cursor).map(|entry| entry.arrived);
         earliest(earliest(mark, record), entry)
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl<V: Versioned<Key: Clone> + Clone> EventLogIn<V, crate::storage::Heap> {
-    /// As [`try_subscribe`](Self::try_subscribe), which never fails here.
-    pub fn subscribe<'a>(
-        &mut self,
-        now: Instant,
-        config: SubscriptionConfig<V, crate::storage::Heap>,
-        objects: impl Iterator<Item = &'a V>,
-    ) -> SubscriberId
-    where
-        V: 'a,
-    {
-        crate::storage::never_full(self.try_subscribe(now, config, objects))
-    }
-
-    /// As [`try_push`](Self::try_push), which never fails here.
-    pub fn push(&mut self, now: Instant, transition: Transition<V>) {
-        crate::storage::never_full(self.try_push(now, transition));
-    }
-
-    /// As [`try_resync`](Self::try_resync), which never fails here.
-    pub fn resync<'a>(&mut self, id: SubscriberId, objects: impl Iterator<Item = &'a V>)
-    where
-        V: 'a,
-    {
-        crate::storage::never_full(self.try_resync(id, objects));
     }
 }
 

@@ -41,24 +41,27 @@ impl<V: Versioned + Clone> Folded<V> {
         self.newest = Newest::of(next);
     }
 
-    /// The states that the subscriber is never told if `next` is added.
-    pub(super) fn swallowed<'a>(&'a self, next: &'a Transition<V>) -> impl Iterator<Item = &'a V> {
-        let newest = Some(self.newest.object()).filter(|newest| !self.is_known(newest));
-        let deleted = matches!(next, Transition::Deleted { .. }) && self.known.is_none();
-        newest.into_iter().chain(deleted.then_some(next.object()))
+    /// Whether nothing is left to tell if `next` is added.
+    pub(super) fn is_cancelled_by(&self, next: &Transition<V>, quiet: bool) -> bool {
+        match next {
+            Transition::Deleted { .. } => self.known.is_none(),
+            Transition::Added { object, .. } | Transition::Updated { new: object, .. } => {
+                quiet && !self.resynced && self.is_known(object)
+            }
+        }
+    }
+
+    /// The states that the subscriber is not told if `next` is added.
+    pub(super) fn swallowed<'a>(&'a self, next: &'a Transition<V>, quiet: bool) -> impl Iterator<Item = &'a V> {
+        let cancelled = self.is_cancelled_by(next, quiet);
+        let newest = Some(self.newest.object()).filter(|newest| cancelled || !self.is_known(newest));
+        let others = [self.known.as_ref(), Some(next.object())].into_iter().flatten().filter(move |_| cancelled);
+        newest.into_iter().chain(others)
     }
 
     /// Announces the object even if its state is the one that the subscriber was last told.
     pub(super) fn announce(&mut self) {
         self.resynced = true;
-    }
-
-    /// Whether there is nothing to tell.
-    pub(super) fn is_silent(&self, quiet: bool) -> bool {
-        match &self.newest {
-            Newest::There(object) => quiet && !self.resynced && self.is_known(object),
-            Newest::Gone { .. } => self.known.is_none(),
-        }
     }
 
     pub(super) fn into_transition(self) -> Option<Transition<V>> {
@@ -70,6 +73,10 @@ impl<V: Versioned + Clone> Folded<V> {
             }
             (None, Newest::Gone { .. }) => None,
         }
+    }
+
+    pub(super) fn key(&self) -> &V::Key {
+        self.newest.object().key()
     }
 
     fn is_known(&self, state: &V) -> bool {

@@ -28,6 +28,10 @@ impl<M: Mem> Marks<M> {
         Self { marks: PassingTable::<_, M>::with_seed(seed) }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.marks.len()
+    }
+
     /// The mark at the front of a list.
     pub(super) fn front(&self, list: &List<Marked>) -> Option<&Mark<M>> {
         list.front().map(|slot| &self.marks[slot])

@@ -5,9 +5,13 @@
 //! [`SubscriptionConfig`] says.
 
 mod backlog;
+mod check;
 mod config;
 mod event_log;
 mod folded;
+mod folding;
+#[cfg(feature = "alloc")]
+mod heap;
 mod marks;
 mod ring;
 mod subscriber;

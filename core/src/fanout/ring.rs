@@ -85,6 +85,17 @@ impl<V, M: Mem> Ring<V, M> {
         }
     }
 
+    /// Panics if an entry counts other cursors than these.
+    pub(super) fn check<I: Iterator<Item = u64>>(&self, cursors: impl Fn() -> I) {
+        let at = |number| cursors().filter(|cursor| *cursor == number).count();
+        for number in self.oldest..self.end {
+            assert_eq!(self.get(number).map(|entry| entry.cursors), Some(at(number)), "cursors are counted");
+        }
+        assert_eq!(self.at_end, at(self.end), "cursors are counted");
+        assert_eq!(cursors().min().unwrap_or(self.end), self.oldest, "an entry stays while it is not read");
+        assert_eq!(self.places.as_slice().iter().flatten().count(), self.len(), "what was read is dropped");
+    }
+
     fn cursors(&mut self, number: u64) -> &mut usize {
         let place = self.place(number);
         match self.places.as_mut_slice().get_mut(place) {

@@ -1,6 +1,6 @@
+use super::SubscriptionConfig;
 use super::backlog::Backlogged;
 use super::marks::Marked;
-use super::{SubscriptionConfig, WhenBehind};
 use crate::storage::{List, Mem, Slot};
 
 /// Names a subscriber of one log. After it has unsubscribed, no other one gets the same id.
@@ -26,9 +26,5 @@ impl<V, M: Mem> Subscriber<V, M> {
     pub(super) fn new(generation: u64, config: SubscriptionConfig<V, M>, cursor: u64) -> Self {
         let (backlog, marks) = (List::default(), List::default());
         Self { generation, config, cursor, backlog, marks, has_synced: false }
-    }
-
-    pub(super) fn coalesces(&self) -> bool {
-        self.config.when_behind == WhenBehind::Coalesce
     }
 }

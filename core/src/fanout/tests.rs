@@ -1,13 +1,32 @@
 use super::{EventLogIn, Notice, SubscriberId, SubscriptionConfig, Transition, WhenBehind};
-use crate::storage::{Keyed, Mem, Versioned, in_both_memories};
+use crate::storage::{Fixed, Full, Heap, Keyed, Mem, Versioned, in_both_memories};
 use crate::time::Instant;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use alloc::{format, vec};
+use core::time::Duration;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 in_both_memories!(
     a_late_joiner_is_told_each_object_once_and_every_change_after_it,
+    a_late_joiner_that_is_behind_is_told_the_newest_state_of_what_it_joined_with,
     one_that_falls_behind_is_told_one_change_a_key,
+    one_that_was_told_everything_follows_again,
+    one_that_waits_is_told_every_change_and_holds_the_log_back,
+    one_that_leaves_no_longer_holds_the_log_back,
+    in_sync_is_told_once_after_the_first_list_and_before_later_changes,
+    what_was_added_and_deleted_while_behind_is_silent_but_for_its_marks,
+    an_owner_between_two_others_is_told,
+    an_object_that_was_created_anew_while_behind_is_an_update,
+    a_deletion_while_behind_begins_with_the_state_that_was_told,
+    what_a_quiet_one_had_is_not_told_again,
+    a_state_that_came_back_leaves_the_marks_of_all_that_was_swallowed,
+    a_resync_is_told_with_the_changes_that_wait,
+    a_resync_of_one_that_waits_comes_after_the_changes_before_it,
+    an_old_id_reaches_nobody,
+    marks_that_panic_change_nothing,
+    lag_is_the_age_of_the_oldest_item,
+    without_subscribers_nothing_is_kept,
 );
 
 /// A key, a uid, a version.
@@ -81,8 +100,7 @@ fn a_late_joiner_is_told_each_object_once_and_every_change_after_it<M: Mem>() {
     let early = subscribe(&mut log, SubscriptionConfig::new(), &[]);
     push(&mut log, added(Pod("a", 1, 1)));
     log.push_synced();
-    let rule = SubscriptionConfig::new().when_behind(WhenBehind::Wait);
-    let late = subscribe(&mut log, rule, &[Pod("a", 1, 1)]);
+    let late = subscribe(&mut log, waiting(), &[Pod("a", 1, 1)]);
     push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 2)));
     push(&mut log, added(Pod("b", 2, 3)));
     assert_eq!(told(&mut log, early), ["+a1", "synced", "a1>2", "+b3"]);
@@ -103,13 +121,336 @@ fn one_that_falls_behind_is_told_one_change_a_key<M: Mem>() {
     assert_eq!(told(&mut log, slow), ["a1>5", "+c8"]);
 }
 
-#[test]
-fn marks_of_swallowed_states_are_told_once() {
-    let mut log = Log::<crate::storage::Heap>::new(1);
-    let marks = alloc::boxed::Box::new(|pod: &Pod, to: &mut dyn FnMut(&str)| to(&format!("v{}", pod.2)));
-    let slow = subscribe(&mut log, SubscriptionConfig::<_, crate::storage::Heap>::new().marks(marks), &[]);
+fn a_late_joiner_that_is_behind_is_told_the_newest_state_of_what_it_joined_with<M: Mem>() {
+    let mut log = Log::<M>::new(8);
+    log.push_synced();
+    let late = subscribe(&mut log, SubscriptionConfig::new(), &[Pod("a", 1, 1), Pod("b", 2, 2), Pod("c", 3, 3)]);
+    push(&mut log, updated(Pod("b", 2, 2), Pod("b", 2, 4)));
+    push(&mut log, added(Pod("d", 4, 5)));
+    push(&mut log, deleted(Pod("a", 1, 1), Pod("a", 1, 6)));
+    assert_eq!(log.backlog(late), 6);
+    assert_eq!(told(&mut log, late), ["i+b4", "i+c3", "synced", "+d5"]);
+    assert_eq!(log.backlog(late), 0);
+}
+
+fn one_that_was_told_everything_follows_again<M: Mem>() {
+    let mut log = Log::<M>::new(1);
+    let slow = subscribe(&mut log, SubscriptionConfig::new(), &[]);
     push(&mut log, added(Pod("a", 1, 1)));
     push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 2)));
+    assert_eq!(told(&mut log, slow), ["+a2"]);
     push(&mut log, updated(Pod("a", 1, 2), Pod("a", 1, 3)));
-    assert_eq!(told(&mut log, slow), vec!["#v1", "#v2", "+a3"]);
+    assert_eq!(told(&mut log, slow), ["a2>3"]);
+    push(&mut log, updated(Pod("a", 1, 3), Pod("a", 1, 4)));
+    assert_eq!(told(&mut log, slow), ["a3>4"]);
+}
+
+fn one_that_waits_is_told_every_change_and_holds_the_log_back<M: Mem>() {
+    let mut log = Log::<M>::new(2);
+    let waits = subscribe(&mut log, waiting(), &[Pod("a", 1, 1)]);
+    let other = subscribe(&mut log, SubscriptionConfig::new(), &[]);
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 2)));
+    assert!(log.has_room());
+    push(&mut log, updated(Pod("a", 1, 2), Pod("a", 1, 3)));
+    assert_eq!((log.has_room(), told(&mut log, other).len()), (false, 2));
+    assert!(!log.has_room(), "the other one holds nothing back");
+    push(&mut log, updated(Pod("a", 1, 3), Pod("a", 1, 4)));
+    assert_eq!(short(&log.poll_next(waits).unwrap()), "i+a1");
+    assert_eq!((log.backlog(waits), log.has_room()), (3, false), "beyond the limit");
+    assert_eq!(told(&mut log, waits), ["a1>2", "a2>3", "a3>4"]);
+    assert!(log.has_room());
+}
+
+fn one_that_leaves_no_longer_holds_the_log_back<M: Mem>() {
+    let mut log = Log::<M>::new(1);
+    let [stays, leaves] = [(); 2].map(|()| subscribe(&mut log, waiting(), &[Pod("z", 9, 9)]));
+    push(&mut log, added(Pod("a", 1, 1)));
+    told(&mut log, stays);
+    assert!(!log.has_room());
+    log.unsubscribe(leaves);
+    assert!(log.has_room());
+    log.check();
+    assert_eq!((log.ring.len(), log.backlog.len(), log.subscribers()), (0, 0, 1));
+}
+
+fn in_sync_is_told_once_after_the_first_list_and_before_later_changes<M: Mem>() {
+    for config in [SubscriptionConfig::new(), waiting()] {
+        let mut log = Log::<M>::new(8);
+        let id = subscribe(&mut log, config, &[Pod("a", 1, 1)]);
+        push(&mut log, Transition::Added { object: Pod("b", 2, 2), initial: true });
+        assert_eq!((told(&mut log, id), log.has_synced(id)), (vec!["i+a1".to_string(), "i+b2".to_string()], false));
+        push(&mut log, Transition::Added { object: Pod("c", 3, 3), initial: true });
+        log.push_synced();
+        push(&mut log, added(Pod("d", 4, 4)));
+        log.push_synced();
+        assert_eq!(told(&mut log, id), ["i+c3", "synced", "+d4"]);
+    }
+    let mut log = Log::<M>::new(8);
+    let id = subscribe(&mut log, SubscriptionConfig::new(), &[]);
+    assert!(!log.has_next(id));
+    log.push_synced();
+    assert!(log.has_next(id) && !log.has_synced(id));
+    assert_eq!((told(&mut log, id), log.has_next(id)), (vec!["synced".to_string()], false));
+}
+
+fn what_was_added_and_deleted_while_behind_is_silent_but_for_its_marks<M: Marked>() {
+    let mut log = Log::<M>::new(1);
+    let slow = subscribe(&mut log, SubscriptionConfig::new().marks(M::marks()), &[]);
+    push(&mut log, added(Pod("a", 1, 1)));
+    push(&mut log, deleted(Pod("a", 1, 1), Pod("a", 1, 2)));
+    push(&mut log, added(Pod("b", 2, 3)));
+    assert_eq!(told(&mut log, slow), ["#m1", "#m2", "+b3"]);
+    assert_eq!((log.marks.len(), log.backlog.len()), (0, 0));
+}
+
+fn an_owner_between_two_others_is_told<M: Marked>() {
+    let mut log = Log::<M>::new(1);
+    let slow = subscribe(&mut log, SubscriptionConfig::new().marks(M::marks()), &[Pod("a", 1, 1)]);
+    assert_eq!(told(&mut log, slow), ["i+a1"]);
+    for version in 1..3 {
+        push(&mut log, updated(Pod("a", 1, version), Pod("a", 1, version + 1)));
+    }
+    push(&mut log, updated(Pod("a", 1, 3), Pod("a", 1, 2)));
+    push(&mut log, updated(Pod("a", 1, 2), Pod("a", 1, 4)));
+    assert_eq!(told(&mut log, slow), ["#m2", "#m3", "a1>4"]);
+}
+
+fn an_object_that_was_created_anew_while_behind_is_an_update<M: Mem>() {
+    let mut log = Log::<M>::new(1);
+    let [knows, not] = [&[Pod("a", 1, 1)][..], &[]].map(|it| subscribe(&mut log, SubscriptionConfig::new(), it));
+    told(&mut log, knows);
+    push(&mut log, deleted(Pod("a", 1, 1), Pod("a", 1, 2)));
+    push(&mut log, Transition::Added { object: Pod("a", 2, 3), initial: false });
+    let Some(Notice::Changed(Transition::Updated { old, new })) = log.poll_next(knows) else { panic!("an update") };
+    assert_eq!((old, new, log.poll_next(knows)), (Pod("a", 1, 1), Pod("a", 2, 3), None));
+    push(&mut log, updated(Pod("a", 2, 3), Pod("a", 3, 4)));
+    assert_eq!(log.poll_next(knows), Some(Notice::Changed(updated(Pod("a", 2, 3), Pod("a", 3, 4)))));
+    log.unsubscribe(not);
+}
+
+fn a_deletion_while_behind_begins_with_the_state_that_was_told<M: Mem>() {
+    let mut log = Log::<M>::new(1);
+    let slow = subscribe(&mut log, SubscriptionConfig::new(), &[Pod("a", 1, 1)]);
+    told(&mut log, slow);
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 2)));
+    push(&mut log, Transition::Deleted { old: Pod("a", 1, 2), object: Pod("a", 1, 2), final_state_known: false });
+    let gone = Transition::Deleted { old: Pod("a", 1, 1), object: Pod("a", 1, 2), final_state_known: false };
+    assert_eq!(log.poll_next(slow), Some(Notice::Changed(gone)));
+}
+
+fn what_a_quiet_one_had_is_not_told_again<M: Mem>() {
+    for config in [SubscriptionConfig::new(), waiting()] {
+        let mut log = Log::<M>::new(2);
+        let a = Pod("a", 1, 1);
+        let [quiet, not] = [config.quiet(), SubscriptionConfig::new()].map(|it| subscribe(&mut log, it, &[a]));
+        assert_eq!(told(&mut log, quiet), told(&mut log, not));
+        push(&mut log, updated(a, a));
+        assert_eq!((told(&mut log, quiet), told(&mut log, not)), (vec![], vec!["a1>1".to_string()]));
+        (0..2).for_each(|_| push(&mut log, updated(a, a)));
+        assert!(log.try_resync(quiet, [a].iter()).is_ok());
+        push(&mut log, updated(a, a));
+        assert_eq!(told(&mut log, quiet), ["a1>1"], "a resync is told");
+    }
+}
+
+fn a_state_that_came_back_leaves_the_marks_of_all_that_was_swallowed<M: Marked>() {
+    let mut log = Log::<M>::new(1);
+    let config = SubscriptionConfig::new().quiet().marks(M::marks());
+    let slow = subscribe(&mut log, config, &[Pod("a", 1, 1)]);
+    told(&mut log, slow);
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 1)));
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 2)));
+    push(&mut log, updated(Pod("a", 1, 2), Pod("a", 1, 1)));
+    push(&mut log, added(Pod("b", 1, 3)));
+    assert_eq!(told(&mut log, slow), ["#m2", "#m1", "+b3"]);
+}
+
+fn a_resync_is_told_with_the_changes_that_wait<M: Mem>() {
+    let mut log = Log::<M>::new(8);
+    let id = subscribe(&mut log, SubscriptionConfig::new(), &[Pod("a", 1, 1), Pod("b", 2, 2)]);
+    told(&mut log, id);
+    push(&mut log, updated(Pod("b", 2, 2), Pod("b", 2, 3)));
+    assert!(log.try_resync(id, [Pod("a", 1, 1), Pod("b", 2, 3)].iter()).is_ok());
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 4)));
+    assert_eq!(told(&mut log, id), ["b2>3", "a1>4"]);
+    assert!(log.try_resync(id, [Pod("a", 1, 4)].iter()).is_ok());
+    assert_eq!(told(&mut log, id), ["a4>4"]);
+}
+
+fn a_resync_of_one_that_waits_comes_after_the_changes_before_it<M: Mem>() {
+    let mut log = Log::<M>::new(8);
+    let id = subscribe(&mut log, waiting(), &[Pod("a", 1, 1)]);
+    told(&mut log, id);
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 2)));
+    assert!(log.try_resync(id, [Pod("a", 1, 2)].iter()).is_ok());
+    push(&mut log, updated(Pod("a", 1, 2), Pod("a", 1, 3)));
+    assert_eq!(told(&mut log, id), ["a1>2", "a2>2", "a2>3"]);
+}
+
+fn an_old_id_reaches_nobody<M: Mem>() {
+    let mut log = Log::<M>::new(8);
+    let old = subscribe(&mut log, SubscriptionConfig::new(), &[Pod("a", 1, 1)]);
+    log.push_synced();
+    log.unsubscribe(old);
+    let new = subscribe(&mut log, SubscriptionConfig::new(), &[Pod("a", 1, 1)]);
+    assert_eq!((old.slot, old == new), (new.slot, false));
+    log.unsubscribe(old);
+    assert!(log.try_resync(old, [Pod("a", 1, 1), Pod("b", 1, 1)].iter()).is_ok());
+    assert_eq!((log.poll_next(old), log.has_next(old), log.backlog(old)), (None, false, 0));
+    assert_eq!((log.lag(old, Instant::from_nanos(9)), log.has_synced(old)), (Duration::ZERO, false));
+    assert_eq!(told(&mut log, new), ["i+a1", "synced"]);
+}
+
+fn marks_that_panic_change_nothing<M: Marked>() {
+    let mut log = Log::<M>::new(1);
+    let slow = subscribe(&mut log, SubscriptionConfig::new().marks(M::marks()), &[]);
+    push(&mut log, added(Pod("a", 1, 1)));
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, PANICS)));
+    push(&mut log, updated(Pod("a", 1, PANICS), Pod("a", 1, 3)));
+    for _ in 0..2 {
+        let next = updated(Pod("a", 1, 3), Pod("a", 1, 4));
+        let pushed = catch_unwind(AssertUnwindSafe(|| log.try_push(Instant::ZERO, next).is_ok()));
+        assert!(pushed.is_err());
+        log.check();
+        assert_eq!(log.ring.len(), 1);
+    }
+    assert!(catch_unwind(AssertUnwindSafe(|| log.poll_next(slow).is_some())).is_err());
+    log.check();
+    log.unsubscribe(slow);
+    log.check();
+    assert_eq!((log.ring.len(), log.backlog.len(), log.marks.len()), (0, 0, 0));
+}
+
+fn lag_is_the_age_of_the_oldest_item<M: Marked>() {
+    let (at, age) = (Instant::from_nanos, Duration::from_nanos);
+    let mut log = Log::<M>::new(1);
+    let id = log.try_subscribe(at(5), SubscriptionConfig::new().marks(M::marks()), [].iter()).ok().unwrap();
+    assert_eq!(log.lag(id, at(9)), age(0));
+    assert!(log.try_push(at(6), added(Pod("a", 1, 1))).is_ok());
+    assert!(log.try_push(at(3), deleted(Pod("a", 1, 1), Pod("a", 1, 2))).is_ok());
+    assert_eq!(log.lag(id, at(9)), age(3), "of the record");
+    assert!(log.try_push(at(8), added(Pod("b", 1, 3))).is_ok());
+    assert_eq!(log.lag(id, at(9)), age(3), "of the marks, since the clock does not go back");
+    assert_eq!((log.backlog(id), told(&mut log, id).len()), (3, 3));
+    assert!(log.try_push(at(9), added(Pod("c", 1, 4))).is_ok());
+    assert_eq!(log.lag(id, at(11)), age(2), "of the entry");
+}
+
+fn without_subscribers_nothing_is_kept<M: Mem>() {
+    let mut log = Log::<M>::new(1);
+    (1..100).for_each(|version| push(&mut log, added(Pod("a", 1, version))));
+    assert_eq!((log.ring.len(), log.has_room(), log.subscribers()), (0, true, 0));
+    let id = subscribe(&mut log, SubscriptionConfig::new(), &[]);
+    assert!(!log.has_next(id));
+}
+
+#[test]
+fn one_that_never_reads_costs_its_keys() {
+    let mut log = Log::<Heap>::new(4);
+    let never = subscribe(&mut log, SubscriptionConfig::new(), &[]);
+    let keys: Vec<&'static str> = (0..2_000).map(|n| &*alloc::boxed::Box::leak(n.to_string().into())).collect();
+    for version in 1..4 {
+        for key in &keys {
+            let object = Pod(key, 1, version);
+            push(&mut log, if version == 1 { added(object) } else { updated(Pod(key, 1, version - 1), object) });
+        }
+    }
+    assert!(log.backlog.len() <= 2_000 && log.ring.len() <= 4);
+    assert_eq!(told(&mut log, never).len(), 2_000);
+}
+
+#[test]
+fn full_fixed_memory_gives_everything_back_until_somebody_reads() {
+    let mut log = Log::<Fixed<2>>::new(8);
+    let id = subscribe(&mut log, SubscriptionConfig::new(), &[Pod("a", 1, 1), Pod("b", 2, 2)]);
+    assert!(log.try_subscribe(Instant::ZERO, waiting(), [Pod("a", 1, 1)].iter()).is_err());
+    assert_eq!((log.subscribers(), log.backlog.len()), (1, 2));
+    push(&mut log, added(Pod("c", 3, 3)));
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 4)));
+    assert!(!log.has_room());
+    let next = updated(Pod("a", 1, 4), Pod("a", 1, 5));
+    assert_eq!(log.try_push(Instant::ZERO, next.clone()), Err(Full(next.clone())));
+    assert_eq!(log.try_resync(id, [Pod("d", 4, 6)].iter()), Err(Full(())));
+    assert_eq!(short(&log.poll_next(id).unwrap()), "i+a1", "what could not be folded comes later");
+    assert!(log.has_room());
+    assert_eq!(log.try_push(Instant::ZERO, next), Ok(()));
+    assert_eq!(told(&mut log, id), ["i+b2", "+c3", "a1>5"]);
+}
+
+#[test]
+fn a_resync_without_room_announces_nothing_by_itself() {
+    let mut log = Log::<Fixed<2>>::new(8);
+    let id = subscribe(&mut log, SubscriptionConfig::new(), &[]);
+    push(&mut log, added(Pod("a", 1, 1)));
+    let objects = [Pod("b", 2, 2), Pod("a", 1, 1), Pod("c", 3, 3)];
+    assert_eq!(log.try_resync(id, objects.iter()), Err(Full(())));
+    assert_eq!(told(&mut log, id), ["+a1"]);
+}
+
+#[test]
+fn a_mark_that_is_too_long_holds_the_log_back_until_it_is_not_needed() {
+    fn long(_: &Pod, to: &mut dyn FnMut(&str)) {
+        to(&"x".repeat(65));
+    }
+    let mut log = Log::<Fixed<2>>::new(1);
+    let id = subscribe(&mut log, SubscriptionConfig::<_, Fixed<2>>::new().marks(long), &[]);
+    for version in 1..4 {
+        push(
+            &mut log,
+            if version == 1 { added(Pod("a", 1, 1)) } else { updated(Pod("a", 1, version - 1), Pod("a", 1, version)) },
+        );
+    }
+    let next = updated(Pod("a", 1, 3), Pod("a", 1, 4));
+    assert_eq!(log.try_push(Instant::ZERO, next.clone()), Err(Full(next.clone())));
+    assert_eq!(told(&mut log, id), ["+a1", "a1>2", "a2>3"]);
+    assert_eq!(log.try_push(Instant::ZERO, next), Ok(()));
+}
+
+#[test]
+fn a_log_can_be_shared_between_threads() {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<Log<Heap>>();
+    is_shared::<Log<Fixed<2>>>();
+}
+
+#[test]
+fn notices_and_configurations_show_themselves() {
+    let notice: Notice<Pod, Heap> = Notice::Mark("owner".into());
+    assert_eq!(format!("{notice:?}, {:?}", Notice::<Pod, Heap>::Synced), "Mark(\"owner\"), Synced");
+    let changed = Notice::<Pod, Heap>::Changed(added(Pod("a", 1, 2)));
+    assert_eq!(format!("{changed:?}"), "Changed(Added { object: Pod(\"a\", 1, 2), initial: false })");
+    assert!(notice != Notice::Synced && notice != changed && notice != Notice::Mark("other".into()));
+    let config = SubscriptionConfig::<Pod, Heap>::default();
+    assert_eq!(format!("{config:?}"), "SubscriptionConfig { when_behind: Coalesce, quiet: false, marks: false }");
+    let log = Log::<Heap>::default();
+    assert_eq!(format!("{log:?}"), "EventLog { limit: 1024, entries: 0, subscribers: 0, .. }");
+}
+
+/// A memory with the marks of a pod, which name its version.
+trait Marked: Mem {
+    fn marks() -> Self::IndexFn<Pod>;
+}
+
+impl Marked for Heap {
+    fn marks() -> Self::IndexFn<Pod> {
+        alloc::boxed::Box::new(mark)
+    }
+}
+
+impl<const N: usize> Marked for Fixed<N> {
+    fn marks() -> Self::IndexFn<Pod> {
+        mark
+    }
+}
+
+/// The version of a state whose marks panic.
+const PANICS: u32 = 13;
+
+fn mark(pod: &Pod, to: &mut dyn FnMut(&str)) {
+    assert_ne!(pod.2, PANICS, "a panic of the marks");
+    to(&format!("m{}", pod.2));
+}
+
+fn waiting<M: Mem>() -> SubscriptionConfig<Pod, M> {
+    SubscriptionConfig::new().when_behind(WhenBehind::Wait)
 }

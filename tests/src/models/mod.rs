@@ -2,6 +2,7 @@
 
 pub mod controller;
 pub mod delta_fifo;
+pub mod event_log;
 pub mod framer;
 pub mod indexer;
 pub mod lanes;

@@ -5,6 +5,7 @@ pub mod capture;
 pub mod controller;
 pub mod decoder;
 pub mod delta_fifo;
+pub mod event_log;
 pub mod framer;
 pub mod indexer;
 pub mod informer;

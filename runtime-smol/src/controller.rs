@@ -13,12 +13,13 @@
 //!
 //! fn label_pods(world: impl Into<World>, handle: &ControllerHandle) -> Result<(), RunError> {
 //!     let informers = Informers::new(world);
-//!     let resource = Resource::new("/api/v1/namespaces/team-0/pods");
-//!     let (pods, api) = (informers.informer::<MetadataOnly>(resource.clone()), Api::<Value>::new(&resource));
+//!     let resource = Resource::new("/api/v1/pods");
+//!     let pods = informers.informer::<MetadataOnly>(resource.clone());
 //!     let seen = json!({ "metadata": { "labels": { "seen": "yes" } } });
 //!     Controller::new("label-pods", &informers).reconciles(&pods).keys(handle).workers(4).run(async |cx, key| {
 //!         let Some(pod) = pods.get(&key) else { return Ok(Outcome::Done) };
 //!         if pod.meta().label("seen").is_none() {
+//!             let api = Api::<Value>::new(&resource.clone().in_namespace(key.namespace().unwrap_or_default()));
 //!             cx.write(&pods, api.patch(key.name(), &Patch::Merge(&seen))).await?;
 //!         }
 //!         Ok(Outcome::Done)

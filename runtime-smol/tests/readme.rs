@@ -72,8 +72,10 @@ impl Drop for Fresh {
 fn the_programs_of_the_readme_could_not_be_pasted() {
     let readme = fs::read_to_string(checkout().join("README.md")).unwrap();
     assert!(!readme.contains("```rust,"), "a program that is not built here");
-    let ([dependencies], [playback, cluster]) = (&blocks(&readme, "toml")[..], &blocks(&readme, "rust")[..]) else {
-        panic!("not one list of dependencies and two programs")
+    let ([dependencies], [playback, cluster, controller]) =
+        (&blocks(&readme, "toml")[..], &blocks(&readme, "rust")[..])
+    else {
+        panic!("not one list of dependencies and three programs")
     };
     let fresh = Fresh::new(dependencies);
 
@@ -90,13 +92,21 @@ fn the_programs_of_the_readme_could_not_be_pasted() {
     let cluster_and_user = format!("clusters: [{{name: c, cluster: {{server: '{}'}}}}]", server.url);
     let context = "contexts: [{name: x, context: {cluster: c}}], current-context: x";
     fs::write(&config, format!("{{{cluster_and_user}, {context}}}")).unwrap();
-    let mut following = fresh.build(cluster).env("KUBECONFIG", &config).stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(following.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let mut told: Vec<String> = lines.take(2).collect();
-    following.kill().unwrap();
-    following.wait().unwrap();
+    let mut told = first_lines(fresh.build(cluster).env("KUBECONFIG", &config), 2);
     told.sort();
     assert_eq!(told, ["n/web-1", "synced"]);
+    let told = first_lines(fresh.build(controller).env("KUBECONFIG", &config), 1);
+    assert!(told[0].starts_with("n/web-1 has 0 pods; it was woken by [(Cause {"), "{told:?}");
+}
+
+/// The first lines that a program prints, which is then killed.
+fn first_lines(program: &mut Command, count: usize) -> Vec<String> {
+    let mut program = program.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(program.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let told = lines.take(count).collect();
+    program.kill().unwrap();
+    program.wait().unwrap();
+    told
 }
 
 #[test]

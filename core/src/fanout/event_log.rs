@@ -262,7 +262,7 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         let mut subscriber = self.subscribers.remove(slot);
         self.ring.leave(subscriber.cursor);
         self.backlog.truncate(&mut subscriber.backlog, 0);
-        while self.marks.pop(&mut subscriber.marks).is_some() {}
+        self.marks.truncate(&mut subscriber.marks, 0);
         subscriber
     }
 

@@ -60,9 +60,8 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         match self.backlog.find(slot, next.key()) {
             Some(record) => {
                 if let Some(marks_of) = &config.marks {
-                    for state in self.backlog.get(record).swallowed(next, config.quiet) {
-                        self.marks.try_add_all(marks, (slot, *arrived), state, marks_of)?;
-                    }
+                    let swallowed = self.backlog.get(record).swallowed(next, config.quiet);
+                    self.marks.try_add_all(marks, (slot, *arrived), swallowed, marks_of)?;
                 }
                 self.backlog.fold(backlog, record, next, config.quiet);
             }

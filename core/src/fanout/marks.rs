@@ -37,20 +37,25 @@ impl<M: Mem> Marks<M> {
         list.front().map(|slot| &self.marks[slot])
     }
 
-    /// Adds the marks of a state. The function that emits them may panic.
-    pub(super) fn try_add_all<V>(
+    /// Adds the marks of states, all or none. The function that emits them may panic.
+    pub(super) fn try_add_all<'a, V: 'a>(
         &mut self,
         list: &mut List<Marked>,
         (subscriber, arrived): (Slot, Instant),
-        state: &V,
+        states: impl Iterator<Item = &'a V>,
         marks: &M::IndexFn<V>,
     ) -> Result<(), M::Full<()>> {
-        let mut added = Ok(());
-        marks(state, &mut |text| {
-            if added.is_ok() {
-                added = self.try_add(list, subscriber, text, arrived);
-            }
-        });
+        let (kept, mut added) = (list.len(), Ok(()));
+        for state in states {
+            marks(state, &mut |text| {
+                if added.is_ok() {
+                    added = self.try_add(list, subscriber, text, arrived);
+                }
+            });
+        }
+        if added.is_err() {
+            self.truncate(list, kept);
+        }
         added
     }
 
@@ -73,12 +78,25 @@ impl<M: Mem> Marks<M> {
     }
 
     pub(super) fn pop(&mut self, list: &mut List<Marked>) -> Option<M::Text> {
-        let slot = list.pop_front(&mut self.marks)?;
+        list.front().map(|slot| self.remove(list, slot))
+    }
+
+    /// Removes the marks of a list behind the first `kept`.
+    pub(super) fn truncate(&mut self, list: &mut List<Marked>, kept: usize) {
+        let mut at = core::iter::successors(list.front(), |slot| self.marks[*slot].next()).nth(kept);
+        while let Some(slot) = at {
+            at = self.marks[slot].next();
+            self.remove(list, slot);
+        }
+    }
+
+    fn remove(&mut self, list: &mut List<Marked>, slot: Slot) -> M::Text {
+        list.unlink(&mut self.marks, slot);
         let text = self.marks.remove(slot).key.text;
         if self.marks.len() == 0 {
             self.marks.release();
         }
-        Some(text)
+        text
     }
 }
 

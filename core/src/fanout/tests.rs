@@ -407,6 +407,20 @@ fn a_mark_that_is_too_long_holds_the_log_back_until_it_is_not_needed() {
 }
 
 #[test]
+fn marks_of_which_some_find_no_room_are_not_told_over_and_over() {
+    fn two(_: &Pod, to: &mut dyn FnMut(&str)) {
+        to("x");
+        to("y");
+    }
+    let mut log = Log::<Fixed<1>>::new(1);
+    let id = subscribe(&mut log, SubscriptionConfig::<_, Fixed<1>>::new().marks(two), &[]);
+    push(&mut log, added(Pod("a", 1, 1)));
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 2)));
+    let told: Vec<String> = core::iter::from_fn(|| log.poll_next(id)).take(5).map(|notice| short(&notice)).collect();
+    assert_eq!(told, ["+a1", "a1>2"]);
+}
+
+#[test]
 fn a_log_can_be_shared_between_threads() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<Log<Heap>>();

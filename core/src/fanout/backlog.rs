@@ -12,6 +12,8 @@ pub(super) struct Backlog<V: Keyed, M: Mem> {
 
 pub(super) struct Record<V: Keyed> {
     key: (Slot, V::Key),
+    /// The key's hash in the table of records.
+    hash: u32,
     pub(super) folded: Folded<V>,
     /// The number of the entry that was folded first; the record is told when the cursor has come as far.
     pub(super) number: u64,
@@ -67,7 +69,8 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> Backlog<V, M> {
         (number, arrived): (u64, Instant),
     ) -> Result<(), M::Full<()>> {
         let key = (subscriber, folded.key().clone());
-        let record = Record { key, folded, number, arrived, links: Links::default() };
+        let hash = self.records.hash(&key);
+        let record = Record { key, hash, folded, number, arrived, links: Links::default() };
         let slot = self.records.try_insert(record).map_err(|full| M::map_full(full, drop))?;
         list.push_back(&mut self.records, slot);
         Ok(())
@@ -75,7 +78,7 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> Backlog<V, M> {
 
     pub(super) fn remove(&mut self, list: &mut List<Backlogged>, slot: Slot) -> Folded<V> {
         list.unlink(&mut self.records, slot);
-        let record = self.records.remove(slot);
+        let record = self.records.remove_hashed(self.records[slot].hash, slot);
         if self.records.len() == 0 {
             self.records.release();
         }

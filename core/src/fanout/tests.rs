@@ -1,9 +1,12 @@
 use super::{EventLogIn, Notice, SubscriberId, SubscriptionConfig, Transition, WhenBehind};
 use crate::storage::{Fixed, Full, Heap, Keyed, Mem, Versioned, in_both_memories};
 use crate::time::Instant;
+use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use alloc::{format, vec};
+use core::cell::Cell;
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -418,6 +421,57 @@ fn marks_of_which_some_find_no_room_are_not_told_over_and_over() {
     push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 2)));
     let told: Vec<String> = core::iter::from_fn(|| log.poll_next(id)).take(5).map(|notice| short(&notice)).collect();
     assert_eq!(told, ["+a1", "a1>2"]);
+}
+
+#[test]
+fn a_key_whose_hash_panics_is_not_lost_when_it_is_told() {
+    #[derive(Clone)]
+    struct Panicky(Rc<Cell<bool>>);
+
+    impl Hash for Panicky {
+        fn hash<H: Hasher>(&self, _: &mut H) {
+            assert!(!self.0.get(), "a panic of the key");
+        }
+    }
+
+    impl PartialEq for Panicky {
+        fn eq(&self, _: &Self) -> bool {
+            true
+        }
+    }
+
+    impl Eq for Panicky {}
+
+    impl Keyed for Panicky {
+        type Key = Self;
+
+        fn key(&self) -> &Self {
+            self
+        }
+    }
+
+    impl Versioned for Panicky {
+        fn resource_version(&self) -> &'static str {
+            ""
+        }
+
+        fn is_same_object(&self, _: &Self) -> bool {
+            true
+        }
+
+        fn is_same_state(&self, _: &Self) -> bool {
+            false
+        }
+    }
+
+    let panics = Rc::new(Cell::new(false));
+    let mut log = EventLogIn::<Panicky, Heap>::new(1);
+    let id = log.subscribe(Instant::ZERO, SubscriptionConfig::new(), [Panicky(panics.clone())].iter());
+    panics.set(true);
+    let told = catch_unwind(AssertUnwindSafe(|| log.poll_next(id).is_some()));
+    panics.set(false);
+    log.check();
+    assert_eq!((told.is_ok(), log.backlog(id)), (true, 0));
 }
 
 #[test]

@@ -110,7 +110,12 @@ impl<R: Keyed, M: Mem, I: Index> Table<R, M, I> {
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) -> R {
-        self.index.remove(self.hash(self.records[slot].key()), slot);
+        self.remove_hashed(self.hash(self.records[slot].key()), slot)
+    }
+
+    /// Takes out the record in `slot`, whose key has that [`hash`](Self::hash): a key's own `Hash` may panic.
+    pub(crate) fn remove_hashed(&mut self, hash: u32, slot: Slot) -> R {
+        self.index.remove(hash, slot);
         self.records.remove(slot)
     }
 

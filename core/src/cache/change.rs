@@ -3,6 +3,7 @@ use crate::fanout::Transition;
 use crate::fifo::Delta;
 use crate::storage::Keyed;
 use crate::time::Instant;
+use alloc::sync::Arc;
 
 /// A change that a [`Cache`](super::Cache) applies. Together with the object that the cache had, it gives the
 /// informer's event.
@@ -15,19 +16,29 @@ pub struct Change<'a, V> {
     pub initial: bool,
     /// When the informer applies it.
     pub at: Instant,
+    /// The version up to which the cache has every change with this one, if that is a new version. (A version without a
+    /// change is a [`Note::Applied`](super::Note::Applied).)
+    pub applied: Option<&'a Arc<str>>,
 }
 
 impl<'a, V> Change<'a, V> {
     /// A change by `delta`, at the epoch.
     #[must_use]
     pub const fn new(delta: &'a Delta<V>, initial: bool) -> Self {
-        Self { delta, initial, at: Instant::ZERO }
+        Self { delta, initial, at: Instant::ZERO, applied: None }
     }
 
     /// The same change, applied at `now`.
     #[must_use]
     pub const fn at(mut self, now: Instant) -> Self {
         self.at = now;
+        self
+    }
+
+    /// The same change, with which everything up to `version` is applied.
+    #[must_use]
+    pub const fn applying(mut self, version: Option<&'a Arc<str>>) -> Self {
+        self.applied = version;
         self
     }
 }

@@ -70,7 +70,7 @@ impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
 
     /// Brings the cache up to date, and appends the change to the log. If a function of the caller's panics, neither
     /// has changed.
-    pub(super) fn apply(&mut self, change: Change<'_, V>, woken: &mut Vec<Waker>) -> Option<V> {
+    pub(super) fn apply(&mut self, stream: usize, change: Change<'_, V>, woken: &mut Vec<Waker>) -> Option<V> {
         let known = self.objects.change(change);
         let key = change.delta.object().key();
         if self.log.subscribers() > 0
@@ -85,6 +85,9 @@ impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
             woken.append(&mut self.readers.take_all());
         }
         self.waiting.wake(key, woken);
+        if let (Some(version), Some(stream)) = (change.applied, self.streams.get_mut(stream)) {
+            stream.advance(version, woken);
+        }
         known
     }
 
@@ -140,9 +143,8 @@ impl<V: Keyed> Contents<V> {
 
     /// Notes that the writer of a stream was dropped.
     pub(super) fn leave(&mut self, stream: usize, woken: &mut Vec<Waker>) {
-        if let Some(left) = self.streams.get_mut(stream) {
-            (left.is_stopped, left.is_gone) = (true, true);
-        }
+        let Some(left) = self.streams.get_mut(stream) else { return };
+        (left.is_stopped, left.is_gone) = (true, true);
         self.waiting.wake_all(woken);
         if self.is_over() {
             woken.append(&mut self.readers.take_all());

@@ -12,7 +12,8 @@ pub enum Note<'a, V: Keyed> {
     /// The cache has every object of the first list (client-go `HasSynced`).
     Synced,
     /// The cache has every change up to this version
-    /// ([`Informer::applied_version`](crate::Informer::applied_version)).
+    /// ([`Informer::applied_version`](crate::Informer::applied_version)), without another change: after a bookmark, or
+    /// a list without items. Otherwise the [change](super::Change::applied) says so.
     Applied(&'a Arc<str>),
     /// A request failed.
     Failed(&'a FailureReport),

@@ -44,8 +44,8 @@ pub type StoreWriter<T> = StoreWriterIn<ObjectHandle<T>, crate::sync::StdLock>;
 /// indexes, and for objects before the first subscriber.
 pub struct StoreWriterIn<V: Keyed, L: Lock> {
     store: StoreIn<V, L>,
-    /// The stream that this writer feeds; `None` once it was split.
-    stream: Option<usize>,
+    /// The stream that this writer feeds; [`NO_STREAM`] once it was split.
+    stream: usize,
     scope: Option<Scope<V::Key>>,
     /// Whether the log had room after the last change.
     has_room: bool,
@@ -54,6 +54,9 @@ pub struct StoreWriterIn<V: Keyed, L: Lock> {
     /// To be called after the lock.
     woken: Vec<Waker>,
 }
+
+/// The place of no stream.
+const NO_STREAM: usize = usize::MAX;
 
 impl<V: Versioned<Key: Clone> + Clone, L: Lock> StoreWriterIn<V, L> {
     /// Puts a lock around `indexer`, which may have objects and indexes already.
@@ -85,7 +88,7 @@ impl<V: Keyed, L: Lock> StoreWriterIn<V, L> {
 
     fn of(cell: Arc<Shared<Contents<V>, L>>, stream: usize, scope: Option<Scope<V::Key>>) -> Self {
         let store = StoreIn { cell };
-        Self { store, stream: Some(stream), scope, has_room: true, held: None, woken: Vec::new() }
+        Self { store, stream, scope, has_room: true, held: None, woken: Vec::new() }
     }
 }
 
@@ -119,7 +122,7 @@ impl<T, L: Lock> StoreWriterIn<ObjectHandle<T>, L> {
                 scopes.push(Scope { namespace, namespace_of: Key::namespace });
             }
         }
-        self.stream = None;
+        self.stream = NO_STREAM;
         self.woken.append(&mut self.store.cell.with(|contents| {
             contents.split(&scopes);
             contents.take_waiting()
@@ -142,9 +145,9 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L>
     }
 
     fn apply(&mut self, change: Change<'_, V>) -> Option<V> {
-        let Self { store, has_room, woken, .. } = self;
+        let Self { store, stream, has_room, woken, .. } = self;
         store.cell.with(|contents| {
-            let known = contents.apply(change, woken);
+            let known = contents.apply(*stream, change, woken);
             *has_room = contents.has_room();
             known
         })
@@ -155,9 +158,7 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L>
     }
 
     fn note(&mut self, note: Note<'_, V>) {
-        if let Some(stream) = self.stream {
-            self.store.cell.with(|contents| contents.note(stream, note, &mut self.woken));
-        }
+        self.store.cell.with(|contents| contents.note(self.stream, note, &mut self.woken));
     }
 
     fn wake(&mut self) {
@@ -187,9 +188,7 @@ impl<V: Keyed, L: Lock> Drop for StoreWriterIn<V, L> {
     fn drop(&mut self) {
         let Self { store, stream, held, woken, .. } = self;
         let _waker = store.cell.with(|contents| {
-            if let Some(stream) = stream {
-                contents.leave(*stream, woken);
-            }
+            contents.leave(*stream, woken);
             contents.held.remove(held)
         });
         wake_each(&mut core::mem::take(woken).into_iter());

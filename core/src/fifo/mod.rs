@@ -267,6 +267,14 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.queued.front().map(|slot| self.nodes[slot].arrival)
     }
 
+    /// As [`oldest`](Self::oldest), once the next delta is popped.
+    #[must_use]
+    pub fn oldest_after_pop(&self) -> Option<u64> {
+        let (next, front) = (self.next()?, self.queued.front());
+        let oldest = if front == Some(next) { self.nodes[next].links.next } else { front };
+        oldest.map(|slot| self.nodes[slot].arrival)
+    }
+
     /// The number of deltas that wait; staged ones do not count.
     #[must_use]
     pub fn len(&self) -> usize {

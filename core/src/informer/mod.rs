@@ -427,7 +427,8 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     /// that the cache had, if any; the outer `None` means that no delta is queued.
     fn apply(&mut self) -> Option<Option<D::Object>> {
         let initial = !self.fifo.has_synced();
-        self.fifo.front().map(|delta| self.cache.apply(Change::new(delta, initial).at(self.now)))
+        let applied = self.progress.next(self.fifo.oldest_after_pop());
+        self.fifo.front().map(|delta| self.cache.apply(Change::new(delta, initial).at(self.now).applying(applied)))
     }
 }
 

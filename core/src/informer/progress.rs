@@ -46,18 +46,26 @@ impl Progress {
         }
     }
 
-    /// `oldest` is the arrival of the oldest queued delta; `None` where the queue is empty. The answer is whether a
-    /// received version is applied now.
-    fn apply(&mut self, oldest: Option<u64>) -> bool {
-        let is_applied = |next: &Received| oldest.is_none_or(|oldest| next.arrival < oldest);
-        let mut has_advanced = false;
-        while self.received.front().is_some_and(is_applied)
+    /// The version that is applied while `oldest` is the arrival of the oldest queued delta, `None` where the queue is
+    /// empty. Only if it is a new one.
+    pub(super) fn next(&self, oldest: Option<u64>) -> Option<&Arc<str>> {
+        let applied = self.received.iter().take_while(|received| received.is_applied(oldest)).last()?;
+        applied.version.as_ref()
+    }
+
+    /// Takes over the [next](Self::next) version.
+    fn apply(&mut self, oldest: Option<u64>) {
+        while self.received.front().is_some_and(|received| received.is_applied(oldest))
             && let Some(received) = self.received.pop_front()
         {
             self.applied = received.version;
-            has_advanced = true;
         }
-        has_advanced
+    }
+}
+
+impl Received {
+    fn is_applied(&self, oldest: Option<u64>) -> bool {
+        oldest.is_none_or(|oldest| self.arrival < oldest)
     }
 }
 
@@ -127,15 +135,14 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     /// Notes that a part was received and its deltas were queued.
     pub(super) fn note_received(&mut self) {
         self.progress.receive(self.fifo.arrived(), self.reflector.version());
+        if let Some(version) = self.progress.next(self.fifo.oldest()) {
+            self.cache.note(Note::Applied(version));
+        }
         self.note_taken();
     }
 
-    /// Notes that a delta may have been taken from the queue.
+    /// Notes that a delta may have been taken from the queue. The cache has been told.
     pub(super) fn note_taken(&mut self) {
-        if self.progress.apply(self.fifo.oldest())
-            && let Some(version) = &self.progress.applied
-        {
-            self.cache.note(Note::Applied(version));
-        }
+        self.progress.apply(self.fifo.oldest());
     }
 }

@@ -51,10 +51,15 @@ impl ListerWatcher for Served {
 
 /// An informer that writes by `writer`, and its server.
 fn driven(writer: StoreWriter<Pod>, answers: &[(u16, String)]) -> SharedDriver<Pod, Served> {
+    driven_in(Order::Arrival, writer, answers)
+}
+
+fn driven_in(order: Order, writer: StoreWriter<Pod>, answers: &[(u16, String)]) -> SharedDriver<Pod, Served> {
     let mut config = InformerConfig::default();
     config.reflector.watch_list = false;
     config.reflector.reconnect_jitter = Duration::ZERO;
-    config.queue_limit = 2;
+    config.queue_limit = 3;
+    config.order = order;
     let mut informer = Informer::with_cache(Resource::new("/pods"), config, writer);
     informer.start(Instant::ZERO);
     let answers = answers.iter().cloned().collect();
@@ -116,7 +121,7 @@ fn held_back() -> (SharedDriver<Pod, Served>, Pods, Arc<Wakes>, Waker) {
 #[test]
 fn a_driver_sleeps_while_a_subscriber_holds_it_back_and_wakes_when_that_reads() {
     let (mut driver, mut slow, wakes, waker) = held_back();
-    assert_eq!((wakes.count(), driver.informer().queued()), (0, 2), "it does not poll itself over and over");
+    assert_eq!((wakes.count(), driver.informer().queued()), (0, 3), "it does not poll itself over and over");
     assert_eq!(next_of(&mut slow).as_deref(), Some("initial p1@1"));
     assert_eq!(wakes.count(), 1);
     assert_eq!(told_by(&mut driver, Instant::ZERO, &waker), ["updated p1@3 p1@4"]);
@@ -180,6 +185,28 @@ fn a_version_is_awaited_by_a_bookmark_where_a_selector_excludes_the_object() {
     driver.informer_mut().stop(Instant::ZERO);
     let mut later = pin!(store.await_version(&Key::from("other"), "9"));
     assert_eq!(later.as_mut().poll(&mut cx), Poll::Ready(Err(AwaitError::Stopped)));
+}
+
+#[test]
+fn a_store_has_applied_what_its_informer_has_applied_after_each_event() {
+    for order in [Order::Arrival, Order::ByKey] {
+        let writer = StoreWriter::new(Indexer::new());
+        let store = writer.store();
+        let bookmark = event("BOOKMARK", r#"{"metadata":{"resourceVersion":"9"}}"#);
+        let change = |name: &str, version| event("MODIFIED", &pod(name, "1", version, "0"));
+        let watch = [change("p2", 5), change("p1", 6), change("p2", 7), change("p1", 8), bookmark, change("p1", 10)];
+        let answers = [(200, list(4, &pods(2))), (200, watch.concat())];
+        let mut driver = driven_in(order, writer, &answers);
+        let mut applied = Vec::new();
+        while let Poll::Ready(told) = driver.poll(Instant::ZERO, &mut Context::from_waker(Waker::noop())) {
+            let of_store = store.streams()[0].applied.clone();
+            assert_eq!(of_store.as_deref(), driver.informer().applied_version(), "{order:?}, after {}", show(&told));
+            applied.push(of_store);
+        }
+        assert_eq!(store.streams()[0].applied.as_deref(), Some("10"));
+        applied.dedup();
+        assert!(applied.len() > 3, "{applied:?}");
+    }
 }
 
 /// Two namespaces in one store; the list of the second one is answered with the status.

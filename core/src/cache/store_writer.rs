@@ -161,10 +161,14 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L>
         self.store.cell.with(|contents| contents.note(self.stream, note, &mut self.woken));
     }
 
+    #[inline]
     fn wake(&mut self) {
-        wake_each(&mut core::mem::take(&mut self.woken).into_iter());
+        if !self.woken.is_empty() {
+            wake_each(&mut core::mem::take(&mut self.woken).into_iter());
+        }
     }
 
+    #[inline]
     fn has_room(&mut self) -> bool {
         self.has_room = self.has_room || self.store.cell.read(Contents::has_room);
         self.has_room

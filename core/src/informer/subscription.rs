@@ -36,7 +36,7 @@ impl<V> Subscription<V> {
     }
 
     /// Tells every change, and holds the informer back while the subscriber is behind; see
-    /// [`WhenBehind::Wait`](crate::fanout::WhenBehind::Wait).
+    /// [`WhenBehind::Wait`].
     pub fn wait(mut self) -> Self {
         self.config = self.config.when_behind(WhenBehind::Wait);
         self

@@ -81,7 +81,7 @@ impl<T, M: Mem> Notes<T, M> {
     }
 
     fn slots(&self, list: &NoteList) -> impl Iterator<Item = Slot> {
-        core::iter::successors(list.list.front(), |slot| self.notes[*slot].links.next)
+        core::iter::successors(list.list.front(), |slot| self.notes[*slot].next())
     }
 
     fn drop_oldest(&mut self, list: &mut NoteList) {

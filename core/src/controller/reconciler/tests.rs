@@ -11,6 +11,12 @@ crate::storage::in_both_memories!(
     a_drain_releases_holds_at_once_and_says_how_each_key_was_left,
     changes_are_gathered_until_a_key_is_quiet_or_for_the_longest_time,
     causes_are_the_newest_and_stay_with_a_key_that_fails,
+    a_source_that_is_removed_is_not_waited_for_whether_it_has_synced_or_not,
+    writes_that_turn_out_to_be_none_hold_no_key,
+    an_iterator_of_writes_that_panics_leaves_the_key_to_the_end_of_the_hold,
+    an_item_of_another_reconciler_is_ignored,
+    a_time_that_goes_back_changes_nothing,
+    a_key_that_is_handed_out_is_not_gathered_any_more,
 );
 
 type Machine<M> = ReconcilerIn<u32, &'static str, &'static str, ExponentialBackoff, M>;
@@ -193,4 +199,77 @@ fn causes_are_the_newest_and_stay_with_a_key_that_fails<M: Mem>() {
     assert_eq!(machine.causes(&item).map(|(_, at)| at).next(), Some(at(1)));
     finish(&mut machine, 22, item, Outcome::Done);
     assert!(is_idle(&mut machine, 40), "the retry is not needed any more");
+}
+
+fn a_source_that_is_removed_is_not_waited_for_whether_it_has_synced_or_not<M: Mem>() {
+    let mut machine = Machine::<M>::default();
+    let [pods, nodes, secrets] = [(); 3].map(|()| machine.try_add_source().ok().unwrap());
+    machine.start(at(0), None);
+    machine.source_synced(at(0), pods);
+    machine.remove_source(at(0), pods);
+    assert!(machine.unsynced_sources().eq([nodes, secrets]));
+    machine.remove_source(at(0), nodes);
+    machine.remove_source(at(0), nodes);
+    assert!(machine.unsynced_sources().eq([secrets]) && machine.lifecycle() == Lifecycle::Starting);
+    let again = machine.try_add_source().ok().unwrap();
+    machine.source_synced(at(0), nodes);
+    assert!(machine.unsynced_sources().count() == 2, "an old id is no other source's");
+    [again, secrets].into_iter().for_each(|source| machine.remove_source(at(0), source));
+    assert_eq!(machine.lifecycle(), Lifecycle::Running);
+}
+
+fn writes_that_turn_out_to_be_none_hold_no_key<M: Mem>() {
+    let mut machine = running::<M>();
+    add(&mut machine, 0, 1);
+    let item = take(&mut machine, 0);
+    let ended = machine.finish(at(0), item, Outcome::Retry, core::iter::from_fn(|| None));
+    assert_eq!(ended, Ended::Finished(Finished::RetryAt(at(5))));
+    assert_eq!((machine.stats().held, machine.poll_timeout()), (0, Some(at(5))));
+}
+
+fn an_iterator_of_writes_that_panics_leaves_the_key_to_the_end_of_the_hold<M: Mem>() {
+    let mut machine = started(Machine::<M>::default().with_longest_hold(millis(50)));
+    add(&mut machine, 0, 1);
+    let item = take(&mut machine, 0);
+    let writes = core::iter::from_fn(|| panic!("on purpose"));
+    let finish = core::panic::AssertUnwindSafe(|| machine.finish(at(0), item, Outcome::Done, writes));
+    assert!(std::panic::catch_unwind(finish).is_err());
+    assert!(is_idle(&mut machine, 49));
+    let item = take(&mut machine, 50);
+    assert_eq!(finish_done(&mut machine, 50, item), Finished::Done);
+    assert_eq!(machine.report().count(), 0);
+}
+
+fn finish_done<M: Mem>(machine: &mut Machine<M>, now: u64, item: WorkItem) -> Finished {
+    finish(machine, now, item, Outcome::Done)
+}
+
+fn an_item_of_another_reconciler_is_ignored<M: Mem>() {
+    let (mut one, mut other) = (running::<M>(), running::<M>());
+    add(&mut one, 0, 1);
+    let item = take(&mut one, 0);
+    assert_eq!(finish_done(&mut other, 0, item), Finished::Ignored);
+    assert_eq!(states(&one), [(1, KeyState::Running { since: at(0), deadline: None })]);
+}
+
+fn a_time_that_goes_back_changes_nothing<M: Mem>() {
+    let mut machine = started(Machine::<M>::default().with_time_limit(millis(30)));
+    add(&mut machine, 20, 1);
+    let item = take(&mut machine, 10);
+    assert_eq!((machine.now(), machine.deadline(&item)), (at(20), Some(at(50))));
+    assert!(machine.causes(&item).eq([(&"changed", at(20))]));
+    assert_eq!(finish(&mut machine, 5, item, Outcome::Retry), Finished::RetryAt(at(25)));
+}
+
+fn a_key_that_is_handed_out_is_not_gathered_any_more<M: Mem>() {
+    let debounce = Debounce { quiet: millis(10), longest: millis(25) };
+    let mut machine = started(Machine::<M>::default().with_debounce(debounce));
+    assert!(machine.try_add(at(0), 1, Priority::Urgent, "now").is_ok());
+    let item = take(&mut machine, 0);
+    finish(&mut machine, 0, item, Outcome::Retry);
+    assert_eq!(add(&mut machine, 1, 1), Added::Delayed);
+    let item = take(&mut machine, 5);
+    assert_eq!(causes(&machine, &item), ["now", "changed"], "the retry has seen the change");
+    assert_eq!(finish_done(&mut machine, 5, item), Finished::Done);
+    assert_eq!((machine.poll_timeout(), machine.report().count()), (None, 0));
 }

@@ -1,1 +1,326 @@
+use super::*;
+use crate::controller::{Ended, KeyState, Lifecycle};
+use crate::queue::{Finished, WorkQueue};
+use crate::sync::wakers::tests::{Wakes, counting};
+use crate::sync::{Due, StdLock};
+use alloc::sync::Arc;
+use core::cell::Cell;
+use core::pin::Pin;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::task::{Context, Poll, Waker};
 
+type Machine = Reconciler<u32, &'static str, &'static str, Flawed>;
+type Controller = SharedReconciler<u32, StdLock, &'static str, &'static str, Flawed>;
+type Next<'a> = NextReconcile<'a, u32, StdLock, &'static str, &'static str, Flawed>;
+type Guard<'a> = ReconcileGuard<'a, u32, StdLock, &'static str, &'static str, Flawed>;
+
+std::thread_local! {
+    static CLONES_PANIC: Cell<bool> = const { Cell::new(false) };
+    static LIMITERS_PANIC: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A limiter that panics while this is set.
+#[derive(Default)]
+struct Flawed(ExponentialBackoff);
+
+impl RateLimiter for Flawed {
+    fn delay(&mut self, now: Instant, failures: u32) -> Duration {
+        assert!(!LIMITERS_PANIC.get(), "on purpose");
+        self.0.delay(now, failures)
+    }
+}
+
+/// A key whose clone panics while this is set.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Fragile(u32);
+
+impl Clone for Fragile {
+    fn clone(&self) -> Self {
+        assert!(!CLONES_PANIC.get(), "on purpose");
+        Self(self.0)
+    }
+}
+
+/// Whether `call` panics while `flag` is set.
+fn panics<R>(flag: &'static std::thread::LocalKey<Cell<bool>>, call: impl FnOnce() -> R) -> bool {
+    flag.set(true);
+    let answer = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| _ = call()));
+    flag.set(false);
+    answer.is_err()
+}
+
+/// A controller that runs, and its clock in milliseconds.
+fn running() -> (Controller, Arc<AtomicU64>) {
+    let (clock, millis) = clock();
+    let controller = Controller::new(Machine::default(), clock);
+    controller.start(None);
+    (controller, millis)
+}
+
+fn clock() -> (impl Fn() -> Instant + Send + Sync + 'static, Arc<AtomicU64>) {
+    let millis = Arc::new(AtomicU64::new(0));
+    let clock = millis.clone();
+    (move || at(clock.load(Relaxed)), millis)
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis)
+}
+
+fn add(controller: &Controller, key: u32) -> Added {
+    controller.add(key, Priority::Normal, "changed")
+}
+
+/// A worker that waits for its next key, and is polled by hand.
+struct Worker<'a> {
+    next: Next<'a>,
+    wakes: Arc<Wakes>,
+    waker: Waker,
+}
+
+impl<'a> Worker<'a> {
+    fn new(next: Next<'a>) -> Self {
+        let (wakes, waker) = counting();
+        Self { next, wakes, waker }
+    }
+
+    fn poll(&mut self) -> Poll<Option<Guard<'a>>> {
+        Pin::new(&mut self.next).poll(&mut Context::from_waker(&self.waker))
+    }
+
+    fn take(&mut self) -> Guard<'a> {
+        let Poll::Ready(Some(guard)) = self.poll() else { unreachable!("a key is ready") };
+        guard
+    }
+}
+
+fn take(controller: &Controller) -> Guard<'_> {
+    Worker::new(controller.next()).take()
+}
+
+fn poll_due(controller: &Controller, now: u64) -> Due {
+    controller.timeouts().poll_due(&mut Context::from_waker(Waker::noop()), at(now))
+}
+
+#[test]
+fn a_worker_sleeps_until_the_controller_runs_and_a_key_is_ready() {
+    let (clock, _) = clock();
+    let controller = Controller::new(Machine::default(), clock);
+    let source = controller.add_source();
+    let mut worker = Worker::new(controller.next());
+    assert!(worker.poll().is_pending());
+    add(&controller, 1);
+    controller.start(Some(Duration::from_millis(9)));
+    assert_eq!((worker.wakes.count(), controller.unsynced_sources()), (0, [source].into()));
+    controller.source_synced(source);
+    assert_eq!((worker.wakes.count(), controller.lifecycle()), (1, Lifecycle::Running));
+    assert_eq!(*worker.take().key(), 1);
+}
+
+#[test]
+fn a_source_that_is_removed_is_not_waited_for() {
+    let (clock, _) = clock();
+    let controller = Controller::new(Machine::default(), clock);
+    let source = controller.add_source();
+    controller.start(None);
+    assert_eq!(controller.lifecycle(), Lifecycle::Starting);
+    controller.remove_source(source);
+    assert_eq!(controller.lifecycle(), Lifecycle::Running);
+}
+
+#[test]
+fn a_start_that_takes_too_long_ends_all_workers() {
+    let (clock, _) = clock();
+    let controller = Controller::new(Machine::default(), clock);
+    let _source = controller.add_source();
+    let mut workers = [(); 2].map(|()| Worker::new(controller.next()));
+    assert!(workers.iter_mut().all(|worker| worker.poll().is_pending()));
+    controller.start(Some(Duration::from_millis(9)));
+    assert_eq!(poll_due(&controller, 8), Due::At(at(9)));
+    assert_eq!(poll_due(&controller, 9), Due::Closed);
+    for worker in &mut workers {
+        assert_eq!(worker.wakes.count(), 1, "each one wakes the next");
+        assert!(matches!(worker.poll(), Poll::Ready(None)));
+    }
+    assert_eq!(controller.lifecycle(), Lifecycle::NotSynced);
+}
+
+#[test]
+fn a_reconcile_is_told_its_causes_and_its_deadline() {
+    let (clock, millis) = clock();
+    let controller = Controller::new(Machine::default().with_time_limit(Duration::from_millis(30)), clock);
+    controller.start(None);
+    millis.store(5, Relaxed);
+    (0..17).for_each(|_| _ = add(&controller, 1));
+    millis.store(8, Relaxed);
+    let guard = take(&controller);
+    assert_eq!((guard.causes().len(), guard.causes()[0], guard.dropped_causes()), (16, ("changed", at(5)), 1));
+    assert_eq!(guard.deadline(), Some(at(38)));
+    assert_eq!(controller.report()[0].state, KeyState::Running { since: at(8), deadline: Some(at(38)) });
+    assert_eq!(guard.finish(Outcome::Done, []), Ended::Finished(Finished::Done));
+    assert_eq!((controller.report().len(), controller.stats().adds), (0, 1));
+}
+
+#[test]
+fn a_key_whose_writes_were_seen_wakes_a_worker_if_it_changed() {
+    let (controller, _) = running();
+    add(&controller, 1);
+    let Ended::Held { hold, until } = take(&controller).finish(Outcome::Done, ["a"]) else { unreachable!() };
+    assert_eq!(until, Instant::ZERO + Duration::from_secs(30));
+    let mut worker = Worker::new(controller.next());
+    assert!(worker.poll().is_pending());
+    add(&controller, 1);
+    assert_eq!((worker.wakes.count(), controller.is_held(hold)), (0, true));
+    assert!(!controller.fulfil(hold, 0));
+    assert_eq!((worker.wakes.count(), controller.is_held(hold)), (1, false));
+    assert_eq!(worker.take().late_writes(), [""; 0]);
+}
+
+#[test]
+fn the_end_of_a_hold_wakes_a_worker_who_is_told_the_late_writes() {
+    let (controller, millis) = running();
+    add(&controller, 1);
+    let mut worker = Worker::new(take(&controller).finish_and_next(Outcome::Done, ["a"]));
+    assert!(worker.poll().is_pending());
+    let Some(Ended::Held { until, .. }) = worker.next.ended() else { unreachable!() };
+    assert_eq!(poll_due(&controller, 1), Due::At(until));
+    millis.store(30_000, Relaxed);
+    assert_eq!(poll_due(&controller, 30_000), Due::Idle);
+    assert_eq!(worker.wakes.count(), 1);
+    assert_eq!(worker.take().late_writes(), ["a"]);
+}
+
+#[test]
+fn a_guard_that_is_dropped_counts_as_failed() {
+    let (controller, _) = running();
+    add(&controller, 1);
+    drop(take(&controller));
+    let report = &controller.report()[0];
+    assert_eq!((report.state, report.failures), (KeyState::BackingOff { until: at(5) }, 1));
+    assert_eq!(poll_due(&controller, 5), Due::Idle);
+    assert_eq!(take(&controller).causes(), [("changed", at(0))]);
+}
+
+#[test]
+fn a_worker_that_leaves_gives_its_last_key_back_and_passes_its_wake_up_on() {
+    let (controller, _) = running();
+    add(&controller, 1);
+    let leaving = take(&controller).finish_and_next(Outcome::Done, []);
+    assert_eq!(controller.report().len(), 1);
+    drop(leaving);
+    assert_eq!(controller.report().len(), 0);
+
+    let mut workers = [(); 2].map(|()| Worker::new(controller.next()));
+    assert!(workers.iter_mut().all(|worker| worker.poll().is_pending()));
+    add(&controller, 2);
+    let [one, other] = workers;
+    assert_eq!((one.wakes.count(), other.wakes.count()), (1, 0));
+    drop(one);
+    assert_eq!(other.wakes.count(), 1);
+}
+
+#[test]
+fn a_drain_wakes_everyone_and_is_over_with_the_last_reconcile() {
+    let (controller, _) = running();
+    add(&controller, 1);
+    let busy = take(&controller);
+    let mut worker = Worker::new(controller.next());
+    let (wakes, waker) = counting();
+    let (mut timeouts, mut cx) = (controller.timeouts(), Context::from_waker(&waker));
+    assert!(worker.poll().is_pending() && timeouts.poll_due(&mut cx, at(0)) == Due::Idle);
+    controller.drain(Duration::from_millis(50));
+    assert_eq!((worker.wakes.count(), wakes.count()), (1, 1));
+    assert!(matches!(worker.poll(), Poll::Ready(None)));
+    assert_eq!(timeouts.poll_due(&mut cx, at(1)), Due::At(at(50)));
+    busy.finish(Outcome::Done, ["a write that is not awaited"]);
+    assert_eq!((wakes.count(), controller.lifecycle()), (2, Lifecycle::Stopped));
+    assert_eq!((timeouts.poll_due(&mut cx, at(1)), add(&controller, 2)), (Due::Closed, Added::Closed));
+    assert_eq!(controller.report(), []);
+}
+
+#[test]
+fn the_task_that_follows_the_timeouts_hears_of_the_start() {
+    let (clock, _) = clock();
+    let controller = Controller::new(Machine::default().with_period(Duration::from_millis(20)), clock);
+    let (wakes, waker) = counting();
+    let (mut timeouts, mut cx) = (controller.timeouts(), Context::from_waker(&waker));
+    assert_eq!(timeouts.poll_due(&mut cx, at(0)), Due::Idle);
+    controller.start(None);
+    assert_eq!(wakes.count(), 1);
+    assert_eq!(timeouts.poll_due(&mut cx, at(0)), Due::At(at(20)));
+    assert!(!controller.poll_period());
+    assert_eq!(timeouts.poll_due(&mut cx, at(20)), Due::At(at(40)));
+    assert!(controller.poll_period() && !controller.poll_period());
+}
+
+#[test]
+fn parked_keys_are_listed_and_the_metrics_have_the_clocks_times() {
+    let (clock, millis) = clock();
+    let queue = WorkQueue::default().with_max_retries(0).with_metrics();
+    let controller = Controller::new(Machine::new(queue, 0), clock);
+    controller.start(None);
+    add(&controller, 1);
+    millis.store(3, Relaxed);
+    let guard = take(&controller);
+    millis.store(7, Relaxed);
+    assert_eq!(guard.finish(Outcome::Retry, []), Ended::Finished(Finished::GaveUp));
+    assert_eq!((controller.parked(), controller.report()[0].state), (alloc::vec![1], KeyState::Parked));
+    let metrics = controller.metrics(at(7)).unwrap();
+    assert_eq!((metrics.latency.total, metrics.work.total), (Duration::from_millis(3), Duration::from_millis(4)));
+}
+
+#[test]
+fn a_key_whose_clone_panics_is_not_added_or_is_ready_again() {
+    let (clock, _) = clock();
+    let controller = SharedReconciler::<Fragile, StdLock, &str, &str>::new(Reconciler::default(), clock);
+    controller.start(None);
+    let add = || controller.add(Fragile(1), Priority::Normal, "changed");
+    assert!(panics(&CLONES_PANIC, add));
+    assert_eq!(controller.report(), [], "nothing changed");
+    add();
+
+    let poll = || {
+        let mut next = controller.next();
+        let polled = Pin::new(&mut next).poll(&mut Context::from_waker(Waker::noop()));
+        if let Poll::Ready(Some(guard)) = polled {
+            assert_eq!(guard.causes().len(), 1);
+            guard.finish(Outcome::Done, []);
+        }
+    };
+    assert!(panics(&CLONES_PANIC, poll));
+    assert_eq!(controller.report()[0].state, KeyState::Ready);
+    poll();
+    assert_eq!(controller.report(), []);
+}
+
+#[test]
+fn a_limiter_that_panics_loses_no_key_with_and_without_writes() {
+    let (controller, _) = running();
+    for (key, writes) in [(1, &[][..]), (2, &["a"])] {
+        add(&controller, key);
+        let guard = take(&controller);
+        assert!(panics(&LIMITERS_PANIC, || guard.finish(Outcome::Retry, writes)));
+    }
+    let mut states: Vec<_> = controller.report().into_iter().map(|report| (report.key, report.state)).collect();
+    states.sort_unstable_by_key(|(key, _)| *key);
+    let until = Instant::ZERO + Duration::from_secs(30);
+    assert_eq!(
+        states,
+        [(1, KeyState::Delayed { until: at(1000) }), (2, KeyState::Held { since: at(0), until, writes: 1 })]
+    );
+}
+
+/// A program that promises it of the shared reconciler alone spawns what waits for it.
+#[test]
+fn what_waits_is_send_wherever_the_reconciler_is() {
+    fn is_send<T: Send>(_: &T) {}
+    fn spawned<K, Lk: Lock, C: Send, W: Send, L: RateLimiter>(controller: &SharedReconciler<K, Lk, C, W, L>)
+    where
+        K: Hash + Eq + Clone + Send,
+        SharedReconciler<K, Lk, C, W, L>: Send + Sync,
+    {
+        is_send(&controller.next());
+        is_send(&controller.timeouts());
+    }
+    spawned(&running().0);
+}

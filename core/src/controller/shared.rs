@@ -25,9 +25,9 @@ use core::time::Duration;
 /// Workers wait for the [`next`](Self::next) key, and a task follows the [`timeouts`](Self::timeouts). No executor is
 /// named: the futures work on any. Each change has the time of the clock that the constructor takes.
 ///
-/// An addition wakes one sleeping worker, which wakes the next one if more keys are ready, or [all](Self::waking_all). What runs under the lock, and
-/// what happens if it panics, is as for a [`SharedWorkQueue`](crate::sync::SharedWorkQueue). A `Drop` of a cause or of a
-/// write runs under the lock too.
+/// An addition wakes one sleeping worker, which wakes the next one if more keys are ready, or [all](Self::waking_all).
+/// What runs under the lock, and what happens if it panics, is as for a
+/// [`SharedWorkQueue`](crate::sync::SharedWorkQueue). A `Drop` of a cause or of a write runs under the lock too.
 ///
 /// ```
 /// use listwatch_core::Instant;

@@ -148,7 +148,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     ///
     /// A parked key is not retried. When it is added, its failures are forgotten, and it is ready again. With five
     /// retries a key is tried six times, as by client-go's controllers (`if queue.NumRequeues(key) < maxRetries`),
-    /// which drop it then.
+    /// which drop it then. [`Outcome::Transient`](crate::queue::Outcome::Transient) is no failure that counts here.
     ///
     /// ```
     /// use listwatch_core::queue::Added;

@@ -1,4 +1,4 @@
-//! The shared work queue itself, and the store, on every interleaving of their threads that loom can tell apart.
+//! The shared work queue itself, the shared reconciler and the store, on every interleaving of their threads that loom can tell apart.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test --release --package listwatch-tests --test loom
@@ -10,6 +10,7 @@
 #![cfg(loom)]
 #![expect(clippy::unwrap_used, reason = "a thread that panicked fails the test")]
 
+mod controller;
 mod store;
 
 use core::pin::pin;

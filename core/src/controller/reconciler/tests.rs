@@ -273,3 +273,37 @@ fn a_key_that_is_handed_out_is_not_gathered_any_more<M: Mem>() {
     assert_eq!(finish_done(&mut machine, 5, item), Finished::Done);
     assert_eq!((machine.poll_timeout(), machine.report().count()), (None, 0));
 }
+
+std::thread_local!(static IS_FLAWED: core::cell::Cell<bool> = const { core::cell::Cell::new(false) });
+
+/// A reconciler with room for one key, whose group function panics while it is flawed.
+fn fragile() -> ReconcilerIn<u32, (), (), ExponentialBackoff, crate::storage::Fixed<1>> {
+    let groups = Lanes::default().with_groups(|_: &u32, _| assert!(!IS_FLAWED.get(), "on purpose"));
+    let mut machine = ReconcilerIn::new(WorkQueueIn::with_discipline(ExponentialBackoff::default(), groups, 0), 0);
+    machine.start(at(0), None);
+    machine
+}
+
+fn while_flawed(call: impl FnOnce()) {
+    IS_FLAWED.set(true);
+    assert!(std::panic::catch_unwind(core::panic::AssertUnwindSafe(call)).is_err());
+    IS_FLAWED.set(false);
+}
+
+#[test]
+fn a_key_whose_addition_panicked_takes_no_room() {
+    let mut machine = fragile();
+    while_flawed(|| _ = machine.try_add(at(0), 1, Priority::Normal, ()));
+    assert_eq!(machine.try_add(at(0), 2, Priority::Normal, ()), Ok(Added::Queued));
+    assert_eq!(machine.try_add(at(0), 3, Priority::Normal, ()), Err(crate::storage::Full(3)));
+}
+
+#[test]
+fn a_group_function_that_panics_at_the_end_of_a_debounce_loses_no_key() {
+    let mut machine = fragile().with_debounce(Debounce { quiet: millis(5), longest: millis(5) });
+    assert_eq!(machine.try_add(at(0), 1, Priority::Normal, ()), Ok(Added::Delayed));
+    while_flawed(|| machine.handle_timeout(at(5)));
+    assert_eq!(machine.poll_timeout(), Some(at(5)));
+    machine.handle_timeout(at(5));
+    assert!(machine.has_item());
+}

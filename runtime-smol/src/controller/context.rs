@@ -9,7 +9,7 @@ use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::api::{ApiCall, ApiError};
-use listwatch_core::controller::{Cause, Write};
+use listwatch_core::controller::{Awaited, Cause, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a reconcile works with. A clone is the same context; it is of no use after its reconcile.
@@ -26,8 +26,9 @@ struct Inner {
 }
 
 impl Context {
-    pub(super) fn new(state: &Arc<State>, key: Key, causes: Vec<(Cause, Duration)>, timed_out: Vec<Write>) -> Self {
-        Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, writes: Mutex::default() }))
+    pub(super) fn new(state: &Arc<State>, key: Key, causes: Vec<(Cause, Duration)>, late: Vec<Expected>) -> Self {
+        let timed_out = late.iter().map(|expected| expected.write.clone()).collect();
+        Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, writes: Mutex::new(late) }))
     }
 
     /// The client of the controller's world.
@@ -69,7 +70,7 @@ impl Context {
         let response = self.client().respond(&call).await?;
         // The change is made, whether or not its answer can be read as an `R`.
         if let Some(written) = Written::read(call.request()?, &response).filter(|written| written.is_of(kind)) {
-            self.writes().push(written.expected_in(kind));
+            self.expect(written.expected_in(kind));
         }
         call.read(&response)
     }
@@ -94,7 +95,8 @@ impl Context {
         &self.0.causes
     }
 
-    /// The writes of the last reconcile that their stores did not show in time.
+    /// The writes of earlier reconciles that their stores did not show in time. Until its store shows it, a write is
+    /// awaited after each reconcile of the key, and told to the next.
     #[must_use]
     pub fn timed_out_writes(&self) -> &[Write] {
         &self.0.timed_out
@@ -105,7 +107,16 @@ impl Context {
         self.0.state.report(&Report::Warning { key: self.key(), reason, message });
     }
 
-    /// The writes so far.
+    /// Waits for a write. A store that shows a version has shown what was written to the object before.
+    fn expect(&self, expected: Expected) {
+        let (new, mut writes) = (&expected.write, self.writes());
+        if matches!(new.until, Awaited::Version(_)) {
+            writes.retain(|Expected { write, .. }| (&write.source, &write.object) != (&new.source, &new.object));
+        }
+        writes.push(expected);
+    }
+
+    /// The writes so far, and those of earlier reconciles that were not shown in time.
     pub(super) fn take_writes(&self) -> Vec<Expected> {
         core::mem::take(&mut *self.writes())
     }

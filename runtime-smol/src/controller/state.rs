@@ -5,7 +5,7 @@ use super::written::Expected;
 use crate::caught::caught_call;
 use crate::client::Client;
 use crate::clock::Clock;
-use listwatch_core::controller::{Cause, HoldId, SharedReconciler, Write};
+use listwatch_core::controller::{Cause, HoldId, SharedReconciler};
 use listwatch_core::queue::{ExponentialBackoff, Priority};
 use listwatch_core::sync::StdLock;
 use listwatch_core::{Instant, Key};
@@ -13,7 +13,7 @@ use smol::channel::Sender;
 use std::sync::Arc;
 
 /// The machine that decides which key is reconciled when.
-pub(super) type Machine = SharedReconciler<Key, StdLock, Cause, Write, ExponentialBackoff>;
+pub(super) type Machine = SharedReconciler<Key, StdLock, Cause, Expected, ExponentialBackoff>;
 
 /// Shared by the streams' side, the workers, and the program's handles.
 pub(super) struct State {

@@ -148,9 +148,18 @@ async fn follow_writes(state: Arc<State>, held: Receiver<Held>) {
             for (number, expected) in writes.into_iter().enumerate() {
                 let state = Arc::clone(&state);
                 let wait = async move {
-                    // After that, the machine has given up.
-                    or(expected.shown, state.clock.sleep_until(until)).await;
-                    state.machine.fulfil(hold, number);
+                    let shown = async {
+                        (expected.shown)().await;
+                        true
+                    };
+                    // After that, the machine has given up, and tells the key.
+                    let given_up = async {
+                        state.clock.sleep_until(until).await;
+                        false
+                    };
+                    if or(shown, given_up).await {
+                        state.machine.fulfil(hold, number);
+                    }
                 };
                 executor.spawn(wait).detach();
             }

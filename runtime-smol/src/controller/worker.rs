@@ -4,13 +4,14 @@ use super::context::Context;
 use super::error::{Error, Reconciled};
 use super::report::Report;
 use super::state::{Held, State};
+use super::written::Expected;
 use crate::budget::Budget;
 use crate::caught::{Caught, caught};
 use crate::clock::Clock;
 use crate::workers::WorkerHandle;
 use core::future::poll_fn;
 use core::pin::Pin;
-use listwatch_core::controller::{Ended, ReconcileGuard};
+use listwatch_core::controller::{Cause, Ended, ReconcileGuard};
 use listwatch_core::queue::{Finished, Outcome};
 use listwatch_core::sync::StdLock;
 use listwatch_core::{Instant, Key};
@@ -29,7 +30,7 @@ impl<F: AsyncFn(Context, Key) -> Reconciled + Send + Sync> Reconcile for F {
 }
 
 /// A key that is with a worker.
-type Job<'s> = ReconcileGuard<'s, Key, StdLock>;
+type Job<'s> = ReconcileGuard<'s, Key, StdLock, Cause, Expected>;
 
 /// One of a controller's workers.
 pub(super) struct Worker<'w> {
@@ -104,8 +105,7 @@ impl Worker<'_> {
     /// Gives the key back. If its reconcile wrote, it waits for the stores first.
     fn end(&self, job: Job<'_>, cx: &Context, outcome: Outcome) -> Finished {
         let writes = cx.take_writes();
-        let awaited: Vec<_> = writes.iter().map(|expected| expected.write.clone()).collect();
-        match job.finish(outcome, awaited) {
+        match job.finish(outcome, writes.clone()) {
             Ended::Finished(finished) => finished,
             Ended::Held { hold, until } => {
                 // Without the streams' side, the controller has ended.

@@ -8,6 +8,7 @@ use listwatch_core::controller::{Awaited, Write};
 use listwatch_core::decode::{DecodeOptions, Decoder, ListMeta, MetadataOnly, Status};
 use listwatch_core::object::{LabelSelector, Meta, Uid};
 use listwatch_core::{Resource, Store};
+use std::sync::Arc;
 
 /// A state that the server has, and that a watch will bring.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,10 +19,11 @@ pub(super) enum Written {
     Deleted { key: Key, uid: Uid },
 }
 
-/// A write, and what completes when its store shows it.
+/// A write, and what waits until its store shows it. The wait can begin again.
+#[derive(Clone)]
 pub(super) struct Expected {
     pub(super) write: Write,
-    pub(super) shown: Shown,
+    pub(super) shown: Arc<dyn Fn() -> Shown + Send + Sync>,
 }
 
 /// Completes when a store shows a write, or can show it no more.
@@ -72,7 +74,8 @@ impl Written {
             Self::Deleted { uid, .. } => Awaited::Gone(Some(uid)),
         };
         let write = Write { source, object, until };
-        let shown = Box::pin(is_shown(store, write.clone()));
+        let awaited = write.clone();
+        let shown = Arc::new(move || Box::pin(is_shown(store.clone(), awaited.clone())) as Shown);
         Expected { write, shown }
     }
 

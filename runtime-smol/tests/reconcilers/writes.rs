@@ -3,7 +3,7 @@
 use crate::support::{Log, PARTS, SOON, Stage};
 use core::time::Duration;
 use listwatch_runtime_smol::api::{Api, ApiError, DeleteOptions};
-use listwatch_runtime_smol::controller::{Outcome, Running};
+use listwatch_runtime_smol::controller::{Error, Outcome, Running};
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::{Clock, Key, Resource};
 use listwatch_tests::sim::Troubles;
@@ -118,6 +118,62 @@ fn a_write_that_its_store_does_not_show_in_time_is_told() {
     assert_eq!(ended, Ok(()));
     assert_eq!(log.take(), [String::new(), format!("{PARTS}/web/a at version 3")]);
     assert_eq!(reports.take()[0], "web/a: the watch has not shown the write of web/a in time");
+}
+
+#[test]
+fn a_key_was_not_told_of_its_late_write_if_another_key_was_delayed_meanwhile() {
+    let (stage, log) = (Stage::late(100 * LATE), Log::default());
+    ["a", "b"].into_iter().for_each(|name| stage.put(name));
+    let (known, noted) = (stage.parts.clone(), log.clone());
+    let controller = stage.controller().workers(2).await_writes(Duration::from_secs(1)).on_report(|_, _| {});
+    let controller = controller.calls(async move |cx, key: Key| {
+        if key.name() == "b" {
+            let again = Outcome::RequeueAfter(Duration::from_millis(300));
+            return Ok(if cx.causes().is_empty() { Outcome::Done } else { again });
+        }
+        noted.note(cx.timed_out_writes().len());
+        if noted.len() == 1 {
+            let create = parts().create(&json!({ "metadata": { "name": key.name(), "namespace": "web" } }));
+            cx.write(&known, create).await?;
+        }
+        Ok(Outcome::RequeueAfter(Duration::from_nanos(1)))
+    });
+    assert_eq!(stage.play(controller, stage.until(|| log.len() == 2)), Ok(()));
+    assert_eq!(log.take(), ["0", "1"]);
+}
+
+#[test]
+fn a_late_write_was_told_to_one_reconcile_only_even_if_that_failed() {
+    let (stage, log) = (Stage::late(4 * LATE), Log::default());
+    stage.put("a");
+    let (known, noted) = (stage.parts.clone(), log.clone());
+    let controller = stage.controller().await_writes(Duration::from_secs(1)).on_report(|_, _| {});
+    let controller = controller.calls(async move |cx, key: Key| {
+        let is_shown = known.contains(&key);
+        noted.note(if is_shown {
+            "shown"
+        } else if cx.timed_out_writes().is_empty() {
+            "not told"
+        } else {
+            "told"
+        });
+        match noted.len() {
+            1 => {
+                let create = parts().create(&json!({ "metadata": { "name": key.name(), "namespace": "web" } }));
+                cx.write(&known, create).await?;
+            }
+            2 => return Err(Error::new("the live read failed")),
+            3 => panic!("on purpose"),
+            _ => {}
+        }
+        Ok(if is_shown { Outcome::Done } else { Outcome::RequeueAfter(Duration::from_millis(100)) })
+    });
+    assert_eq!(stage.play(controller, stage.until(|| log.has("shown"))), Ok(()));
+    let said = log.take();
+    assert!(
+        said.len() > 4 && said[0] == "not told" && said[1..said.len() - 1].iter().all(|said| said == "told"),
+        "{said:?}"
+    );
 }
 
 #[test]

@@ -224,10 +224,9 @@ impl Open {
     fn follow(&mut self, now: Instant, inside: &Inside) -> Option<Instant> {
         let told = self.told.as_mut()?;
         let place = Place::parse(self.request.resource.path())?;
-        for change in inside.store.since(*told) {
-            if change.at + self.lag > now {
-                return earliest(Some(change.at + self.lag), self.bookmark);
-            }
+        let (arrived, lag) = (inside.store.revision_after(now, self.lag), self.lag);
+        let changes = inside.store.since(*told);
+        for change in changes.iter().take_while(|change| change.revision <= arrived) {
             *told = change.revision;
             if place.covers(&change.place) {
                 say(&mut self.body, change.kind, &change.object);
@@ -237,7 +236,8 @@ impl Open {
             say_bookmark(&mut self.body, *told, false);
             self.bookmark = Some(now + BOOKMARKS);
         }
-        self.bookmark
+        let next = inside.store.since(*told).first().map(|change| change.at + lag);
+        earliest(next, self.bookmark)
     }
 
     /// When the server ends it.

@@ -1,4 +1,38 @@
 //! Shared informers: one watch and one cache for any number of users.
+//!
+//! | question | answer | in client-go |
+//! |---|---|---|
+//! | Where do lists, watches and calls go, and by which clock? | to a [`World`]: a cluster, a recording, a simulated server | `rest.Config` |
+//! | Which informers are there? | those of [`Informers`], which a task [runs](Informers::run) | `SharedInformerFactory` |
+//! | How does a user read the cache? | by an [`InformerHandle`], which derefs to the store | listers |
+//! | How is a user told changes? | by a [`Subscriber`] | `AddEventHandler` |
+//! | When does a watch end? | with the last handle or subscriber, at once | – |
+//! | How are several namespaces one informer? | by [`Informers::informer_in`]; [`InformerHandle::streams`] tells them apart | – |
+//! | What went wrong? | [`StreamStatus`], [`Informers::with_error_handler`] | `SetWatchErrorHandler` |
+//! | How is one object awaited? | by [`InformerHandle::wait_for`], or by [`wait_for`] without an informer | `kubectl wait` |
+//!
+//! Here the world is a recording, under simulated time:
+//!
+//! ```
+//! use core::time::Duration;
+//! use listwatch_runtime_smol::decode::MetadataOnly;
+//! use listwatch_runtime_smol::file::Playback;
+//! use listwatch_runtime_smol::{Executor, Informers, run};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let recording = Playback::from_file("../tests/data/captures/pods-rollout.jsonl.gz")?;
+//! let resource = recording.resource().ok_or("the recording has no list")?.clone();
+//! let informers = Informers::new(recording); // in a program: `Cluster::infer()?`
+//! let (clock, executor) = (informers.clock().clone(), Executor::new());
+//! executor.spawn(informers.run()).detach(); // or `tokio::spawn`
+//!
+//! let pods = informers.informer::<MetadataOnly>(resource.clone());
+//! let same = informers.informer::<MetadataOnly>(resource); // of another part of the program
+//! run(&clock, &executor, pods.synced().within(Duration::from_secs(60)))?;
+//! assert_eq!(pods.len(), same.len());
+//! # Ok(())
+//! # }
+//! ```
 
 mod board;
 mod handle;
@@ -37,6 +71,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// Whoever asks for the same resource, namespaces, selectors and type gets the same watch and the same cache. Informers
 /// are added and removed at any time, from any thread.
+///
+/// Each stream has a connection of its own. A cluster has 256 open requests at most, unless its options say otherwise;
+/// beyond that, streams fail and retry.
 #[derive(Clone)]
 #[doc(alias = "SharedInformerFactory")]
 pub struct Informers(Arc<Registry>);

@@ -16,7 +16,8 @@
 //! | When is a key retried? | a [`RateLimiter`] of the [`WorkQueue`], by default [`ExponentialBackoff`] | `workqueue` |
 //! | Which code calls the reconcile function? | [`Workers`]; the function returns an [`Outcome`] | `processNextWorkItem` |
 //! | How are dependents watched? | by [`Reconciler::owns`] and [`Reconciler::maps`] | `Owns` of controller-runtime |
-//! | Is there a resync period? | no: a reconcile returns [`Outcome::RequeueAfter`] | `resyncPeriod` |
+//! | How do several users share one watch and one cache? | by [`Informers`]; each has an [`InformerHandle`], and is told changes by a subscriber | `SharedInformerFactory` |
+//! | Is there a resync period? | of a subscriber: [`Subscription::resync`]; a reconcile returns [`Outcome::RequeueAfter`] | `resyncPeriod` |
 //! | Where are transform and metrics? | the type `T` keeps what it names; [`WorkQueue::with_metrics`] | `SetTransform`, `MetricsProvider` |
 //! | How do events, queue and workers become a controller? | by a [`controller::Controller`] over [`Informers`] | `controller-runtime` |
 //! | How does a controller shut down? | [`ControllerHandle::stop`]; of a queue with [`Workers`], [`SharedWorkQueue::shut_down_with_drain`] | `ShutDownWithDrain` |
@@ -139,6 +140,7 @@
 //! [`ReflectorConfig`]: reflector::ReflectorConfig
 //! [`RETRY_POLICY`]: reflector::RETRY_POLICY
 //! [`Running::run`]: controller::Running::run
+//! [`Subscription::resync`]: informer::Subscription::resync
 //! [`Synced`]: events::Synced
 //! [`Termination`]: controller::Termination
 #![cfg_attr(docsrs, feature(doc_cfg))]

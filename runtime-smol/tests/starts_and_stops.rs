@@ -24,18 +24,18 @@ fn a_thousand_starts_and_stops_leave_threads_and_sockets_as_they_were() {
     smol::block_on(Clock::real().sleep(Duration::from_millis(1)));
     let informers = Informers::new(Cluster::at(&serve()).unwrap());
     let before = counts();
-    let running = thread::spawn({
+    let running = [(); 2].map(|()| {
         let running = informers.run();
-        move || smol::block_on(running)
+        thread::spawn(move || smol::block_on(running))
     });
     for number in 0..ROUNDS {
         round(&informers, number);
     }
     assert!(informers.status().is_empty());
-    let running_alone = Counts { threads: before.threads + 1, ..before };
+    let running_alone = Counts { threads: before.threads + running.len(), ..before };
     assert_eq!(settled(running_alone), running_alone);
     drop(informers);
-    running.join().unwrap();
+    running.into_iter().for_each(|running| running.join().unwrap());
     assert_eq!(settled(before), before);
 }
 

@@ -70,7 +70,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The shared informers of a [`World`] (client-go `SharedInformerFactory`). A clone has the same informers.
 ///
 /// Whoever asks for the same resource, namespaces, selectors and type gets the same watch and the same cache. Informers
-/// are added and removed at any time, from any thread.
+/// are added and removed at any time, from any thread. Other `Informers` share nothing with these, even of the same
+/// cluster.
 ///
 /// Each stream has a connection of its own. A cluster has 256 open requests at most, unless its options say otherwise;
 /// beyond that, streams fail and retry.

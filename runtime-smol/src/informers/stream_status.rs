@@ -10,7 +10,8 @@ use listwatch_core::reflector::{FailureClass, FailureReport};
 use listwatch_core::text::Printable;
 use std::sync::Arc;
 
-/// What one list-and-watch of an informer does at a moment.
+/// What one list-and-watch of an informer does at a moment. The store's own
+/// [`StreamStatus`](listwatch_core::cache::StreamStatus) knows less: it has neither panics nor the time to the next attempt.
 ///
 /// [`Display`](fmt::Display) writes it in one line: `pods in namespace web: synced at version 7, last update 4 s ago`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,6 +30,7 @@ pub(super) struct State {
 
 /// The writes that a key waits for.
 pub(super) struct Held {
+    pub(super) key: Key,
     pub(super) hold: HoldId,
     /// The end of the wait.
     pub(super) until: Instant,

@@ -4,6 +4,7 @@ use super::feed::{Fed, Feed};
 use super::report::Report;
 use super::run_error::RunError;
 use super::state::{Held, State};
+use super::written::Sight;
 use crate::informers::{HandleSynced, Informers};
 use crate::workers::WorkerStates;
 use async_executor::{Executor, Task};
@@ -12,7 +13,7 @@ use core::pin::Pin;
 use core::task::{Poll, ready};
 use core::time::Duration;
 use listwatch_core::Key;
-use listwatch_core::controller::{Cause, CauseKind};
+use listwatch_core::controller::{Cause, CauseKind, Write};
 use listwatch_core::queue::Priority;
 use listwatch_core::sync::Due;
 use smol::channel::Receiver;
@@ -144,26 +145,31 @@ fn add_all(state: &State, keys: Vec<Key>) {
 async fn follow_writes(state: Arc<State>, held: Receiver<Held>) {
     let executor = Executor::new();
     let take = async {
-        while let Ok(Held { hold, until, writes }) = held.recv().await {
+        while let Ok(Held { key, hold, until, writes }) = held.recv().await {
             for (number, expected) in writes.into_iter().enumerate() {
-                let state = Arc::clone(&state);
+                let (state, key) = (Arc::clone(&state), key.clone());
                 let wait = async move {
-                    let shown = async {
-                        (expected.shown)().await;
-                        true
-                    };
+                    let shown = async { Some((expected.shown)().await) };
                     // After that, the machine has given up, and tells the key.
                     let given_up = async {
                         state.clock.sleep_until(until).await;
-                        false
+                        None
                     };
-                    if or(shown, given_up).await {
-                        state.machine.fulfil(hold, number);
+                    let Some(sight) = or(shown, given_up).await else { return };
+                    if sight == Sight::Missing {
+                        state.add(key, Priority::default(), cause_of(&expected.write));
                     }
+                    state.machine.fulfil(hold, number);
                 };
                 executor.spawn(wait).detach();
             }
         }
     };
     executor.run(take).await;
+}
+
+/// The deletion of an object that was written, of which no event tells.
+fn cause_of(write: &Write) -> Cause {
+    let (source, object) = (Arc::clone(&write.source), Some(write.object.clone()));
+    Cause { source, kind: CauseKind::Deleted, object, version: None }
 }

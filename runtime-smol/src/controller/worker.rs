@@ -109,7 +109,7 @@ impl Worker<'_> {
             Ended::Finished(finished) => finished,
             Ended::Held { hold, until } => {
                 // Without the streams' side, the controller has ended.
-                let _ended = self.state.held.try_send(Held { hold, until, writes });
+                let _ended = self.state.held.try_send(Held { key: cx.key().clone(), hold, until, writes });
                 Finished::RetryAt(until)
             }
         }

@@ -27,7 +27,17 @@ pub(super) struct Expected {
 }
 
 /// Completes when a store shows a write, or can show it no more.
-pub(super) type Shown = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type Shown = Pin<Box<dyn Future<Output = Sight> + Send>>;
+
+/// What a store has when it shows a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// The object, or the lack of one that was deleted.
+    AsWritten,
+    /// No object, although it was not deleted by this write: another client may have deleted it before the watch told
+    /// of it. If the store never had it, no event tells of that.
+    Missing,
+}
 
 impl Written {
     /// Reads the answer to `request`; `None` if it names no state to wait for: the request changes nothing, or the
@@ -75,7 +85,7 @@ impl Written {
         };
         let write = Write { source, object, until };
         let awaited = write.clone();
-        let shown = Arc::new(move || Box::pin(is_shown(store.clone(), awaited.clone())) as Shown);
+        let shown = Arc::new(move || Box::pin(shown(store.clone(), awaited.clone())) as Shown);
         Expected { write, shown }
     }
 
@@ -90,12 +100,18 @@ impl Written {
 
 /// Waits until the store shows the write, or cannot: its informer was stopped, its versions have no order, or it does
 /// not cover the object's namespace.
-async fn is_shown<T>(store: Store<T>, write: Write) {
-    _ = match &write.until {
-        Awaited::Version(version) => store.await_version(&write.object, version).await,
-        Awaited::Gone(Some(uid)) => store.await_gone(&write.object, uid.clone()).await,
-        Awaited::Gone(None) => return,
+async fn shown<T>(store: Store<T>, write: Write) -> Sight {
+    let known = match &write.until {
+        Awaited::Version(version) => {
+            store.await_version(&write.object, version).await.map(|()| store.get(&write.object))
+        }
+        Awaited::Gone(Some(uid)) => {
+            _ = store.await_gone(&write.object, uid.clone()).await;
+            return Sight::AsWritten;
+        }
+        Awaited::Gone(None) => return Sight::AsWritten,
     };
+    if matches!(known, Ok(None)) { Sight::Missing } else { Sight::AsWritten }
 }
 
 /// The namespace in the path of an object: `/api/v1/namespaces/web/pods/a`, but not `/api/v1/namespaces/web`.

@@ -177,6 +177,30 @@ fn a_late_write_was_told_to_one_reconcile_only_even_if_that_failed() {
 }
 
 #[test]
+fn a_part_that_was_deleted_before_its_watch_told_of_its_creation_was_never_created_again() {
+    let (stage, log) = (Stage::late(LATE), Log::default());
+    stage.put("a");
+    let (known, noted) = (stage.parts.clone(), log.clone());
+    let controller = stage.controller().calls(async move |cx, key: Key| {
+        if !known.contains(&key) {
+            let create = parts().create(&json!({ "metadata": { "name": key.name(), "namespace": "web" } }));
+            cx.write(&known, create).await?;
+            noted.note("created");
+        }
+        Ok(Outcome::Done)
+    });
+    let ended = stage.play(controller, async {
+        stage.until(|| log.len() == 1).await;
+        stage.delete(&format!("{PARTS}/a"));
+        // The watches go on after that.
+        stage.server.with(|inside| inside.restart(stage.clock.now(), true));
+        stage.sleep(6 * SOON).await;
+    });
+    assert_eq!(ended, Ok(()));
+    assert_eq!(log.take(), ["created", "created"]);
+}
+
+#[test]
 fn a_write_that_the_stores_selector_excludes_held_its_key_until_a_deadline() {
     let (stage, log) = (Stage::late(100 * LATE), Log::default());
     stage.put("a");

@@ -25,6 +25,7 @@ in_both_memories!(
     what_a_quiet_one_had_is_not_told_again,
     a_state_that_came_back_leaves_the_marks_of_all_that_was_swallowed,
     a_resync_is_told_with_the_changes_that_wait,
+    a_resync_is_told_even_if_the_state_came_back,
     a_resync_of_one_that_waits_comes_after_the_changes_before_it,
     an_old_id_reaches_nobody,
     marks_that_panic_change_nothing,
@@ -278,6 +279,17 @@ fn a_resync_is_told_with_the_changes_that_wait<M: Mem>() {
     assert_eq!(told(&mut log, id), ["b2>3", "a1>4"]);
     assert!(log.try_resync(id, [Pod("a", 1, 4)].iter()).is_ok());
     assert_eq!(told(&mut log, id), ["a4>4"]);
+}
+
+fn a_resync_is_told_even_if_the_state_came_back<M: Mem>() {
+    let mut log = Log::<M>::new(1);
+    let id = subscribe(&mut log, SubscriptionConfig::new().quiet(), &[Pod("a", 1, 1)]);
+    told(&mut log, id);
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 2)));
+    assert!(log.try_resync(id, [Pod("a", 1, 2)].iter()).is_ok());
+    assert!(log.try_resync(id, [Pod("a", 1, 2)].iter()).is_ok());
+    push(&mut log, updated(Pod("a", 1, 2), Pod("a", 1, 1)));
+    assert_eq!(told(&mut log, id), ["a1>1"]);
 }
 
 fn a_resync_of_one_that_waits_comes_after_the_changes_before_it<M: Mem>() {

@@ -54,7 +54,7 @@ impl<V: Versioned + Clone> Folded<V> {
     /// The states that the subscriber is not told if `next` is added.
     pub(super) fn swallowed<'a>(&'a self, next: &'a Transition<V>, quiet: bool) -> impl Iterator<Item = &'a V> {
         let cancelled = self.is_cancelled_by(next, quiet);
-        let newest = Some(self.newest.object()).filter(|newest| cancelled || !self.is_known(newest));
+        let newest = Some(self.newest.object()).filter(|newest| !self.is_known(newest));
         let others = [self.known.as_ref(), Some(next.object())].into_iter().flatten().filter(move |_| cancelled);
         newest.into_iter().chain(others)
     }

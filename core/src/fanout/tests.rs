@@ -26,6 +26,8 @@ in_both_memories!(
     a_state_that_came_back_leaves_the_marks_of_all_that_was_swallowed,
     a_resync_is_told_with_the_changes_that_wait,
     a_resync_is_told_even_if_the_state_came_back,
+    entries_keep_their_order_when_the_log_grows_around_its_end,
+    in_sync_comes_before_a_resync_that_was_asked_for_at_the_end_of_the_first_list,
     a_resync_of_one_that_waits_comes_after_the_changes_before_it,
     an_old_id_reaches_nobody,
     marks_that_panic_change_nothing,
@@ -290,6 +292,26 @@ fn a_resync_is_told_even_if_the_state_came_back<M: Mem>() {
     assert!(log.try_resync(id, [Pod("a", 1, 2)].iter()).is_ok());
     push(&mut log, updated(Pod("a", 1, 2), Pod("a", 1, 1)));
     assert_eq!(told(&mut log, id), ["a1>1"]);
+}
+
+fn entries_keep_their_order_when_the_log_grows_around_its_end<M: Mem>() {
+    let mut log = Log::<M>::new(8);
+    let id = subscribe(&mut log, waiting(), &[]);
+    push(&mut log, added(Pod("a", 1, 1)));
+    push(&mut log, added(Pod("b", 2, 2)));
+    assert_eq!(short(&log.poll_next(id).unwrap()), "+a1");
+    push(&mut log, added(Pod("c", 3, 3)));
+    push(&mut log, added(Pod("d", 4, 4)));
+    assert_eq!(told(&mut log, id), ["+b2", "+c3", "+d4"]);
+}
+
+fn in_sync_comes_before_a_resync_that_was_asked_for_at_the_end_of_the_first_list<M: Mem>() {
+    let mut log = Log::<M>::new(8);
+    let id = subscribe(&mut log, SubscriptionConfig::new(), &[Pod("a", 1, 1)]);
+    told(&mut log, id);
+    assert!(log.try_resync(id, [Pod("a", 1, 1)].iter()).is_ok());
+    log.push_synced();
+    assert_eq!(told(&mut log, id), ["synced", "a1>1"]);
 }
 
 fn a_resync_of_one_that_waits_comes_after_the_changes_before_it<M: Mem>() {

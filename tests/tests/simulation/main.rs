@@ -2,6 +2,8 @@
 
 mod api_server;
 mod capture;
+#[cfg(not(loom))]
+mod controllers;
 mod health;
 mod herd;
 #[cfg(not(loom))]

@@ -322,7 +322,7 @@ async fn end(user: &User, queue: &Queue, clock: &Clock, workers: Workers<Key>) -
 }
 
 /// The panics that are meant are not printed.
-fn silence() {
+pub(crate) fn silence() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let print = std::panic::take_hook();

@@ -36,7 +36,7 @@ fn start_and_stop(clock: &Clock, world: World) {
         let pods = informers.informer::<MetadataOnly>(Resource::new(PODS));
         widgets.synced().within(SOON).await.unwrap();
         pods.synced().within(SOON).await.unwrap();
-        assert_eq!((widgets.len(), pods.len()), (3, 0));
+        assert_eq!((widgets.len(), pods.len()), (4, 0));
         drop((widgets, pods));
         assert!(informers.status().is_empty());
         drop(informers);

@@ -4,6 +4,7 @@
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod controllers;
 mod counts;
 mod informers;
 mod site;
@@ -20,5 +21,7 @@ const ROUNDS: u32 = 1_000;
 fn a_thousand_starts_and_stops_leave_nothing_behind() {
     let _profiler = dhat::Profiler::builder().testing().build();
     informers::start_and_stop_in_simulated_time();
+    controllers::start_and_stop_in_simulated_time();
     informers::start_and_stop_over_sockets();
+    controllers::start_and_stop_over_sockets();
 }

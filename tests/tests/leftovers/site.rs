@@ -8,12 +8,12 @@ use serde_json::json;
 pub(crate) const WIDGETS: &str = "/apis/example.com/v1/namespaces/web/widgets";
 pub(crate) const PODS: &str = "/api/v1/namespaces/web/pods";
 
-/// A server with three widgets, and with no pods.
+/// A server with four widgets, and with no pods.
 pub(crate) fn server() -> ApiServer {
     let server = ApiServer::new(WIDGETS, Trace::new(false));
     server.with(|inside| {
         inside.store.add_collection(PODS);
-        for name in ["a", "b", "c"] {
+        for name in ["a", "b", "c", "d"] {
             inside.store.put(listwatch_core::Instant::ZERO, name, json!({ "wanted": 1 }));
         }
     });

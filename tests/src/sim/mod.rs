@@ -72,5 +72,6 @@ pub use server::{Server, ServerConfig, WatchLists};
 pub use store::{Change, Store};
 pub use tally::Tally;
 pub use trace::Trace;
+pub use weather::TO_ANY;
 pub use wire::{Direct, Wire};
 pub use world::World;

@@ -19,7 +19,7 @@ pub(super) struct Weather {
 }
 
 /// What can happen to any request.
-const TO_ANY: [Fault; 25] = [
+pub const TO_ANY: [Fault; 25] = [
     Fault::BadRequest,
     Fault::Unauthorized,
     Fault::Forbidden,

@@ -63,19 +63,17 @@ fn same<T: Default + PartialEq + Debug>(
 fn compare(theme: Theme, cast: &Cast, number: usize, told: [&[Notification]; 2]) -> Option<String> {
     let handler = &cast.handlers[number];
     let is_late = cast.script.iter().any(|act| act.what == What::Join(number) && act.at.is_some());
-    let is_compared = |told: &&Notification| match theme {
-        Theme::Faults => !(handler.quiet && told.is_sync()),
-        Theme::Resync => true,
-        Theme::Both => !told.is_sync(),
-    };
     let at = |told: &Notification, late| match theme {
         Theme::Faults | Theme::Both => 0,
         Theme::Resync => told.at + if is_late && told.is_sync() { late } else { 0 },
     };
-    let normal = |told: &[Notification], late| {
-        by_key(told.iter().filter(is_compared).map(|told| Notification { at: at(told, late), ..told.clone() }))
+    let normal = |told: &[Notification], late, without_syncs| {
+        let compared = told.iter().filter(|told| !(without_syncs && told.is_sync()));
+        by_key(compared.map(|told| Notification { at: at(told, late), ..told.clone() }))
     };
-    let [theirs, ours] = [(told[0], 0), (told[1], LATE)].map(|(told, late)| normal(told, late));
+    // A quiet subscriber is to have none by itself.
+    let theirs = normal(told[0], 0, theme == Theme::Both || theme == Theme::Faults && handler.quiet);
+    let ours = normal(told[1], LATE, theme == Theme::Both);
     let of = |told: &ByKey, key: &String| told.get(key).cloned().unwrap_or_default();
     let same = |theirs: &[Notification], ours: &[Notification]| match handler.coalesces {
         true => is_folding(theirs, ours),

@@ -9,8 +9,8 @@ use crate::tape::Tape;
 use listwatch_core::fifo::Order;
 use listwatch_core::{InformerConfig, Instant, Resource};
 use listwatch_tests::sim::{
-    Client, Connection, Dice, Fault, KeyNumber, Pieces, Server, ServerConfig, TooLarge, Trace, WatchLists, Which,
-    World, Write,
+    Client, Connection, Dice, Fault, KeyNumber, Pieces, Server, ServerConfig, TO_ANY, TooLarge, Trace, WatchLists,
+    Which, World, Write,
 };
 use std::time::Duration;
 
@@ -34,34 +34,6 @@ pub(crate) enum Theme {
     Both,
 }
 
-/// What can happen to any request.
-const TO_ANY: [Fault; 25] = [
-    Fault::BadRequest,
-    Fault::Unauthorized,
-    Fault::Forbidden,
-    Fault::NotFound,
-    Fault::Gone,
-    Fault::Unprocessable,
-    Fault::TooManyRequests,
-    Fault::Throttled,
-    Fault::InternalError,
-    Fault::Unavailable,
-    Fault::GatewayTimeout,
-    Fault::Conflict,
-    Fault::Redirected,
-    Fault::TooLargeByType,
-    Fault::TooLargeByCause,
-    Fault::TooLargeByMessage,
-    Fault::HtmlOk,
-    Fault::HtmlBadGateway,
-    Fault::EmptyBody,
-    Fault::Silence,
-    Fault::ConnectionRefused,
-    Fault::Untrusted,
-    Fault::Delay,
-    Fault::DuplicateClose,
-    Fault::EarlyEnd,
-];
 /// What ends an answer too early, or leads nowhere.
 const TO_SOME: [Fault; 16] = [
     Fault::CutByReset,

@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod ends;
+mod hanging;
 mod keys;
+mod many;
 mod support;
 mod threads;
 mod trouble;

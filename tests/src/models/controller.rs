@@ -229,7 +229,7 @@ impl ControllerModel {
             self.queue.add_with_priority(key, priority);
         }
         while let Some(key) = self.first_overdue() {
-            let held = self.held.remove(&key).unwrap();
+            let held = self.held.remove(&key).expect("the model has the hold");
             let is_failing = self.queue.delay(key).is_some_and(|(_, is_backing_off)| is_backing_off);
             if !is_failing && !self.queue.parked().contains(&key) {
                 self.queue.add(key);

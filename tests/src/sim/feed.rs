@@ -180,7 +180,7 @@ impl Open {
         };
         self.body = body;
         let content_type = Some(media_type.into());
-        ResponseHead { status, content_type, retry_after, ..ResponseHead::default() }
+        ResponseHead { status, content_type, retry_after }
     }
 
     fn break_off(&mut self, now: Instant, dice: &mut Dice, within: Duration) {
@@ -199,7 +199,7 @@ impl Open {
         };
         let asked = asked.map(|version| version.parse::<u64>().unwrap_or_default());
         // Whoever takes any state gets an old one.
-        let state = asked.map_or(store.revision(), |asked| asked.max(store.revision_after(now, self.lag)));
+        let state = asked.map_or_else(|| store.revision(), |asked| asked.max(store.revision_after(now, self.lag)));
         let bookmark = (troubles.streams && query != Query::List).then_some(now + BOOKMARKS);
         match query {
             Query::List => Ok(store.list(&place, state).to_string().into_bytes()),

@@ -4,6 +4,7 @@
 //! SIM_SEEDS=10000 cargo test -p listwatch-tests --test simulation controllers -- --nocapture
 //! SIM_SEED=123 cargo test -p listwatch-tests --test simulation controllers    # one of them again
 //! ```
+#![allow(clippy::disallowed_names, reason = "the kind of the sample controller is named Foo")]
 
 mod kinds;
 mod met;

@@ -264,7 +264,7 @@ fn handler(dice: &mut Dice, theme: Theme, tick: Duration, apps: &[&'static str])
 /// so that the two agree on what has happened by then.
 fn moment(dice: &mut Dice, exchange: &Exchange, theme: Theme, tick: Duration) -> Instant {
     let until = exchange.until.as_nanos();
-    if theme != Theme::Faults {
+    if theme == Theme::Resync {
         let ticks = 1 + dice.below(until / tick.as_nanos() as u64 + 1);
         return Instant::from_nanos((Instant::ZERO + tick * ticks as u32).as_nanos() - 1).min(exchange.until);
     }

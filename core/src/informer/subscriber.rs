@@ -170,11 +170,12 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Subscriber<V, L> {
                 resync.due = now + resync.period;
             }
             *read = next(contents, *id, seen);
-            match read {
-                Some(item) => (Poll::Ready(true), released(contents, item), None),
-                None if contents.is_over() => (Poll::Ready(false), Vec::new(), contents.readers.remove(place)),
-                None => (Poll::Pending, Vec::new(), contents.readers.register(place, waker)),
-            }
+            let (answer, last) = match read {
+                Some(_) => (Poll::Ready(true), None),
+                None if contents.is_over() => (Poll::Ready(false), contents.readers.remove(place)),
+                None => (Poll::Pending, contents.readers.register(place, waker)),
+            };
+            (answer, released(contents, read.as_ref()), last)
         });
         wake_each(&mut woken.into_iter());
         answer
@@ -196,10 +197,11 @@ fn next<V: Versioned<Key: Clone> + Clone>(
     contents.log.poll_next(id).map(Item::Notice)
 }
 
-/// The tasks that waited for a subscriber to read this item.
-fn released<V: Versioned<Key: Clone> + Clone>(contents: &mut Contents<V>, item: &Item<V>) -> Vec<Waker> {
+/// The tasks that waited for a subscriber to read as far as this item. Without an item, it may have passed changes that
+/// it is not told, so there may be room too.
+fn released<V: Versioned<Key: Clone> + Clone>(contents: &mut Contents<V>, item: Option<&Item<V>>) -> Vec<Waker> {
     let mut woken = contents.take_held();
-    if matches!(item, Item::Notice(Notice::Synced)) {
+    if matches!(item, Some(Item::Notice(Notice::Synced))) {
         woken.append(&mut contents.joining.take_all());
     }
     woken

@@ -107,6 +107,20 @@ fn an_informer_that_is_held_back_goes_on_when_the_subscriber_reads_or_leaves() {
     });
 }
 
+/// The quiet subscriber is told the object, and passes the reports of what has not changed. It reads to the end.
+#[test]
+fn an_informer_that_is_held_back_goes_on_when_a_quiet_subscriber_is_told_nothing() {
+    check(|| {
+        let (mut writer, store) = written(1);
+        let pods = store.subscribe(NOW, Subscription::new().wait().quiet());
+        let reader = thread::spawn(move || told(pods));
+        (1..=3).for_each(|_| put(&mut writer, pod("a", 1)));
+        drop(writer);
+        let told = reader.join().unwrap();
+        assert!(matches!(&told[..], [Told::Event(EventOf::Added { .. })]), "{told:?}");
+    });
+}
+
 #[test]
 fn a_task_that_waits_for_a_version_is_woken_by_the_object() {
     check(|| {

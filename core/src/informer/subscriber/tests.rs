@@ -225,6 +225,21 @@ fn a_subscriber_that_waits_is_told_every_change_and_holds_the_informer_back() {
     assert_eq!(told(&mut slow), ["updated a@1 a@2", "updated a@2 a@3"]);
 }
 
+/// The quiet subscriber passes what it is not told, and is told nothing. The log has room all the same.
+#[test]
+fn an_informer_that_is_held_back_is_woken_by_a_quiet_subscriber_that_is_told_nothing() {
+    let mut pods = written_with_limit(2);
+    pods.put(pod("a", 1, 0));
+    let mut slow = pods.subscribe(Subscription::new().wait().quiet());
+    assert_eq!(told(&mut slow), ["initially a@1"]);
+    (1..=2).for_each(|_| pods.put(pod("a", 1, 0)));
+    let (wakes, waker) = counting();
+    assert!(pods.writer.poll_room(&mut Context::from_waker(&waker)).is_pending());
+    assert!(told(&mut slow).is_empty());
+    assert_eq!((wakes.count(), slow.backlog()), (1, 0), "everything is read");
+    assert!(pods.writer.has_room());
+}
+
 #[test]
 fn a_subscriber_that_is_dropped_holds_nothing_back() {
     let mut pods = written_with_limit(1);

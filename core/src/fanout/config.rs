@@ -46,7 +46,8 @@ impl<V, M: Mem> SubscriptionConfig<V, M> {
     ///
     /// Where changes are coalesced, some states are neither the one that the subscriber was last told, nor one that it
     /// is told later. The marks of such a state are told, each once, as [`Notice::Mark`](crate::fanout::Notice::Mark).
-    /// So a controller that maps objects to keys misses no key. Distinct marks are kept until they are told.
+    /// So are those of the state before a deletion that was coalesced, because an event of a deletion has its final
+    /// state alone. So a controller that maps objects to keys misses no key. Distinct marks are kept until they are told.
     ///
     /// The function calls its second argument with each mark of an object. It must depend on the object alone, and must
     /// not call the log. If it panics, nothing is lost: the call that panicked can be made again.

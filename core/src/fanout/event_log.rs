@@ -225,7 +225,8 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         Ok(())
     }
 
-    /// How many items wait for a subscriber at most: changes that are not folded yet count each.
+    /// How many items wait for a subscriber at most: changes that are not folded yet count each. Marks that a fold is
+    /// yet to leave are not counted.
     #[must_use]
     pub fn backlog(&self, id: SubscriberId) -> usize {
         self.find(id).map_or(0, |slot| {

@@ -51,12 +51,13 @@ impl<V: Versioned + Clone> Folded<V> {
         }
     }
 
-    /// The states that the subscriber is not told if `next` is added.
+    /// The states that the subscriber is not told if `next` is added. A deletion tells programs its final state alone.
     pub(super) fn swallowed<'a>(&'a self, next: &'a Transition<V>, quiet: bool) -> impl Iterator<Item = &'a V> {
         let cancelled = self.is_cancelled_by(next, quiet);
         let newest = Some(self.newest.object()).filter(|newest| !self.is_known(newest));
-        let others = [self.known.as_ref(), Some(next.object())].into_iter().flatten().filter(move |_| cancelled);
-        newest.into_iter().chain(others)
+        let is_deleted = matches!(next, Transition::Deleted { .. });
+        let known = self.known.as_ref().filter(|_| cancelled || is_deleted);
+        newest.into_iter().chain(known).chain(Some(next.object()).filter(|_| cancelled))
     }
 
     /// Announces the object even if its state is the one that the subscriber was last told.

@@ -22,6 +22,7 @@ in_both_memories!(
     an_owner_between_two_others_is_told,
     an_object_that_was_created_anew_while_behind_is_an_update,
     a_deletion_while_behind_begins_with_the_state_that_was_told,
+    an_owner_before_a_deletion_that_is_told_with_another_owner_is_not_lost,
     what_a_quiet_one_had_is_not_told_again,
     a_state_that_came_back_leaves_the_marks_of_all_that_was_swallowed,
     a_resync_is_told_with_the_changes_that_wait,
@@ -242,6 +243,17 @@ fn a_deletion_while_behind_begins_with_the_state_that_was_told<M: Mem>() {
     push(&mut log, Transition::Deleted { old: Pod("a", 1, 2), object: Pod("a", 1, 2), final_state_known: false });
     let gone = Transition::Deleted { old: Pod("a", 1, 1), object: Pod("a", 1, 2), final_state_known: false };
     assert_eq!(log.poll_next(slow), Some(Notice::Changed(gone)));
+}
+
+/// A deletion is told to programs with its final state alone, so what the subscriber knew leaves its marks.
+fn an_owner_before_a_deletion_that_is_told_with_another_owner_is_not_lost<M: Marked>() {
+    let mut log = Log::<M>::new(1);
+    let slow = subscribe(&mut log, SubscriptionConfig::new().marks(M::marks()), &[Pod("a", 1, 1)]);
+    assert_eq!(told(&mut log, slow), ["i+a1"]);
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 2)));
+    push(&mut log, deleted(Pod("a", 1, 2), Pod("a", 1, 3)));
+    push(&mut log, added(Pod("b", 1, 4)));
+    assert_eq!(told(&mut log, slow), ["#m2", "#m1", "-a1>3", "+b4"]);
 }
 
 fn what_a_quiet_one_had_is_not_told_again<M: Mem>() {

@@ -134,7 +134,7 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Subscriber<V, L> {
     }
 
     /// How many items wait at most. Changes that are not coalesced yet count each, and so do those that the filter
-    /// leaves out.
+    /// leaves out. Marks that coalescing is yet to leave are not counted.
     #[must_use]
     pub fn backlog(&self) -> usize {
         self.store.cell.read(|contents| contents.log.backlog(self.id)) + usize::from(self.read.is_some())

@@ -188,12 +188,10 @@ impl EventLogModel {
         self.subscribers[number].as_ref().is_some_and(|subscriber| subscriber.has_synced)
     }
 
-    /// How many items wait.
+    /// How many changes wait. A log that folds later may not have the marks yet.
     #[must_use]
-    pub fn backlog(&self, number: usize) -> usize {
-        self.subscribers[number]
-            .as_ref()
-            .map_or(0, |subscriber| subscriber.marks.len() + subscriber.backlog.len() + subscriber.queue.len())
+    pub fn changes(&self, number: usize) -> usize {
+        self.subscribers[number].as_ref().map_or(0, |subscriber| subscriber.backlog.len() + subscriber.queue.len())
     }
 
     fn present(&self) -> impl Iterator<Item = &Subscriber> {
@@ -228,6 +226,9 @@ impl Subscriber {
             self.backlog[place] = after;
             if !before.known.is_some_and(|known| known.is_same_state(&before.newest.pod())) {
                 self.mark(before.newest.pod());
+            }
+            if matches!(next, Transition::Deleted { .. }) {
+                before.known.into_iter().for_each(|known| self.mark(known));
             }
         }
     }

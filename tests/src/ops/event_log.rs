@@ -294,7 +294,7 @@ impl<M: Mem> Run<M> {
             let lag = self.log.lag(listener.id, self.now()).as_nanos();
             assert!(lag <= u128::from(self.version) && (backlog > 0 || lag == 0), "after {ops:?}");
             if let Some(model) = &self.model {
-                assert!(backlog >= model.backlog(number), "after {ops:?}");
+                assert!(backlog >= model.changes(number), "after {ops:?}");
             }
         }
     }
@@ -395,10 +395,11 @@ impl Listener {
     }
 }
 
+/// The states that a program sees in the informer's event: of a deletion, the final one alone.
 fn states(transition: &Transition<Pod>) -> impl Iterator<Item = Pod> {
     let old = match *transition {
-        Transition::Added { .. } => None,
-        Transition::Updated { old, .. } | Transition::Deleted { old, .. } => Some(old),
+        Transition::Added { .. } | Transition::Deleted { .. } => None,
+        Transition::Updated { old, .. } => Some(old),
     };
     old.into_iter().chain([*transition.object()])
 }

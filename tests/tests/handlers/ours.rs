@@ -4,14 +4,16 @@ use crate::cast::{Act, Cast, Habit, Handler, What};
 use crate::differences;
 use crate::exchange::{Exchange, Player};
 use crate::told::{Notification, Told};
-use listwatch_core::cache::Store;
+use listwatch_core::cache::{Indexer, Store, StoreWriter};
 use listwatch_core::decode::MetadataOnly;
 use listwatch_core::informer::{Pumped, SharedDriver, Subscriber, Subscription};
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::sync::StdLock;
 use listwatch_core::time::earliest;
 use listwatch_core::{Informer, InformerConfig, Instant, informer};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// What ours makes of an exchange.
 pub(crate) fn tell(exchange: &Exchange, config: InformerConfig, cast: &Cast) -> Told {
@@ -28,30 +30,64 @@ pub(crate) fn tell(exchange: &Exchange, config: InformerConfig, cast: &Cast) -> 
 
 type Pod = ObjectHandle<MetadataOnly>;
 
+/// So few changes that subscribers hold the informer back, and are behind, in most exchanges.
+const LOG_LIMIT: usize = 4;
+
 struct Stage<'a> {
     driver: SharedDriver<MetadataOnly, Player<'a>>,
     store: Store<MetadataOnly>,
     cast: &'a Cast,
-    subscribers: Vec<Option<Subscriber<Pod, StdLock>>>,
+    subscribers: Vec<Option<Member>>,
+    informer_task: Arc<Task>,
     now: Instant,
     told: Told,
 }
 
+/// A subscriber and its task.
+struct Member {
+    subscriber: Subscriber<Pod, StdLock>,
+    task: Arc<Task>,
+}
+
+/// A task runs again only if it was woken or a time is due, so a wake-up that is lost is seen.
+struct Task {
+    is_woken: AtomicBool,
+}
+
+impl Task {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { is_woken: AtomicBool::new(true) })
+    }
+
+    fn take_wake_up(&self) -> bool {
+        self.is_woken.swap(false, Relaxed)
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        self.is_woken.store(true, Relaxed);
+    }
+}
+
 impl<'a> Stage<'a> {
     fn new(exchange: &'a Exchange, config: InformerConfig, cast: &'a Cast) -> Self {
-        let (informer, store) = Informer::shared(exchange.resource.clone(), config);
+        let writer = StoreWriter::with_log_limit(Indexer::new(), LOG_LIMIT);
+        let store = writer.store();
+        let informer = Informer::with_cache(exchange.resource.clone(), config, writer);
         let driver = SharedDriver::new(informer, Player::new(exchange));
         let handlers = vec![Vec::new(); cast.handlers.len()];
         let told = Told { handlers, synced: Some(Vec::new()), ..Told::default() };
         let subscribers = cast.handlers.iter().map(|_| None).collect();
-        Self { driver, store, cast, subscribers, now: Instant::ZERO, told }
+        Self { driver, store, cast, subscribers, informer_task: Task::new(), now: Instant::ZERO, told }
     }
 
     fn act(&mut self, what: What) {
         match what {
             What::Join(number) => {
                 let subscription = subscription(self.cast, &self.cast.handlers[number]);
-                self.subscribers[number] = Some(self.store.subscribe(self.now, subscription));
+                let subscriber = self.store.subscribe(self.now, subscription);
+                self.subscribers[number] = Some(Member { subscriber, task: Task::new() });
             }
             What::Leave(number) => {
                 self.read(number, u32::MAX);
@@ -59,7 +95,8 @@ impl<'a> Stage<'a> {
             }
             What::Look => {
                 self.read_all();
-                let synced = self.subscribers.iter().map(|one| one.as_ref().map(Subscriber::has_synced)).collect();
+                let has_synced = |member: &Option<Member>| Some(member.as_ref()?.subscriber.has_synced());
+                let synced = self.subscribers.iter().map(has_synced).collect();
                 self.told.synced.get_or_insert_default().push(synced);
             }
         }
@@ -69,7 +106,8 @@ impl<'a> Stage<'a> {
     fn advance(&mut self, until: Instant) {
         loop {
             self.turn();
-            let resync = self.subscribers.iter().flatten().map(Subscriber::poll_timeout).fold(None, earliest);
+            let resyncs = self.subscribers.iter().flatten().map(|member| member.subscriber.poll_timeout());
+            let resync = resyncs.fold(None, earliest);
             match earliest(self.driver.poll_timeout(), resync).filter(|next| *next <= until) {
                 Some(next) => self.now = self.now.max(next),
                 None => break,
@@ -79,14 +117,17 @@ impl<'a> Stage<'a> {
     }
 
     fn turn(&mut self) {
-        let mut cx = Context::from_waker(Waker::noop());
+        let waker = Waker::from(Arc::clone(&self.informer_task));
+        let mut cx = Context::from_waker(&waker);
         loop {
             let pumped = self.driver.pump(self.now, &mut cx);
             while self.driver.informer_mut().poll_event().is_some() {
                 (0..self.subscribers.len()).for_each(|number| self.sip(number));
             }
             if self.driver.informer_mut().poll_room(&mut cx).is_pending() {
+                self.informer_task.take_wake_up();
                 self.read_all();
+                assert!(self.informer_task.take_wake_up(), "the informer is held back, and nothing wakes it");
             } else if pumped == Pumped::Waiting {
                 return (0..self.subscribers.len()).for_each(|number| self.sip(number));
             }
@@ -106,14 +147,21 @@ impl<'a> Stage<'a> {
     }
 
     fn read(&mut self, number: usize, count: u32) {
-        let mut cx = Context::from_waker(Waker::noop());
-        let Some(subscriber) = &mut self.subscribers[number] else { return };
+        let Some(Member { subscriber, task }) = &mut self.subscribers[number] else { return };
+        let is_due = subscriber.poll_timeout().is_some_and(|due| due <= self.now);
+        if !task.take_wake_up() && !is_due {
+            return;
+        }
+        let waker = Waker::from(Arc::clone(task));
         for _ in 0..count {
-            let Poll::Ready(Some(told)) = subscriber.poll_next(self.now, &mut cx) else { return };
+            let next = subscriber.poll_next(self.now, &mut Context::from_waker(&waker));
+            let Poll::Ready(Some(told)) = next else { return };
             if let informer::Told::Event(event) = told {
                 self.told.handlers[number].extend(Notification::of(self.now.as_nanos(), &event));
             }
         }
+        // It was not told that there is no more.
+        waker.wake();
     }
 
     fn finish(mut self) -> Told {

@@ -65,10 +65,12 @@
 //! | [`Source::when`], [`predicate`] | `predicate.Funcs`, `WithEventFilter` |
 //! | [`Reconciler::workers`] | `MaxConcurrentReconciles` |
 //! | [`Outcome`], [`Error::terminal`] | `reconcile.Result`, `reconcile.TerminalError`; `Action` |
+//! | [`ControllerHandle::owns`], [`ControllerHandle::maps`] | `Watch` of a controller that runs |
 //! | [`ControllerHandle::add`] | `source.Channel`; `reconcile_on` |
 //! | [`Termination`] | `SetupSignalHandler`; `shutdown_on_signal` |
 //! | [`Context::live`] | `mgr.GetAPIReader` |
 
+mod added;
 mod context;
 mod crew;
 mod error;
@@ -76,6 +78,7 @@ mod feed;
 mod handle;
 mod keys;
 mod live;
+mod own_kind;
 mod owner;
 mod reconciler;
 mod report;
@@ -92,6 +95,7 @@ mod threads;
 mod worker;
 mod written;
 
+pub use added::AddedSource;
 pub use context::Context;
 pub use error::{Error, Reconciled};
 pub use handle::ControllerHandle;

@@ -1,12 +1,19 @@
+use super::added::{self, AddedSource};
+use super::feed::{Feed, Mapped};
+use super::keys::Keys;
+use super::owner::Owner;
+use super::source::Source;
 use super::state::State;
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::controller::{Cause, CauseKind, KeyReport, Lifecycle};
+use listwatch_core::object::ObjectHandle;
 use listwatch_core::queue::{Added, Priority};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Reaches a controller from outside, from any thread: it adds keys, ends the controller, and reads its state. A clone
+/// Reaches a controller from outside, from any thread: it adds keys and sources, ends the controller, and reads
+/// its state. A clone
 /// reaches the same controller.
 ///
 /// A handle can be made first and given to [`keys`](super::Reconciler::keys), or taken from
@@ -82,6 +89,47 @@ impl ControllerHandle {
     #[must_use]
     pub fn lifecycle(&self) -> Option<Lifecycle> {
         self.state().map(|state| state.machine.lifecycle())
+    }
+
+    /// Reconciles the owner of each object of `kind` from now on, as [`Reconciler::owns`](super::Reconciler::owns) does.
+    /// `None` unless there is a controller that is not ending.
+    ///
+    /// The kind may have been discovered while the controller runs. Its objects come first, as an initial list. A
+    /// running controller goes on meanwhile; one that has not started waits for the kind. If the kind does not sync in
+    /// [time](super::Reconciler::sync_within), that is [reported](super::Report::SourceNotSynced), and the controller
+    /// goes on.
+    ///
+    /// ```
+    /// use listwatch_runtime_smol::controller::{AddedSource, ControllerHandle};
+    /// use listwatch_runtime_smol::decode::MetadataOnly;
+    /// use listwatch_runtime_smol::{Informers, Resource};
+    ///
+    /// /// Follows a kind that discovery found, until the source is dropped.
+    /// fn follow(controller: &ControllerHandle, informers: &Informers, found: Resource) -> Option<AddedSource> {
+    ///     controller.owns(&informers.informer::<MetadataOnly>(found), "Foo")
+    /// }
+    /// ```
+    #[doc(alias = "Watch")]
+    pub fn owns<U: Send + Sync + 'static>(&self, kind: impl Into<Source<U>>, owner: &str) -> Option<AddedSource> {
+        let owner = Owner::new(self.state()?.own.upgrade()?, owner);
+        self.maps(kind, move |object, keys| owner.add_to(keys, object.meta()))
+    }
+
+    /// Calls `map` with each object of `kind` from now on, as [`Reconciler::maps`](super::Reconciler::maps) does. Else it
+    /// is as [`owns`](Self::owns).
+    #[doc(alias = "Watch")]
+    pub fn maps<U: Send + Sync + 'static>(
+        &self,
+        kind: impl Into<Source<U>>,
+        map: impl Fn(&ObjectHandle<U>, &mut Keys<'_>) + Send + 'static,
+    ) -> Option<AddedSource> {
+        self.follow(Box::new(Mapped::new(kind.into(), Box::new(map))))
+    }
+
+    fn follow(&self, feed: Box<dyn Feed>) -> Option<AddedSource> {
+        let state = self.state()?;
+        let is_alive = matches!(state.machine.lifecycle(), Lifecycle::Starting | Lifecycle::Running);
+        if is_alive { added::add(&state, feed) } else { None }
     }
 
     /// Reaches this controller from now on.

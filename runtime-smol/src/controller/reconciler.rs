@@ -3,14 +3,16 @@ use super::error::Reconciled;
 use super::feed::{Feed, Mapped};
 use super::handle::ControllerHandle;
 use super::keys::Keys;
+use super::own_kind::OwnKind;
 use super::owner::Owner;
 use super::report::Report;
 use super::run_error::RunError;
 use super::running::Running;
 use super::settings::Settings;
 use super::source::Source;
-use crate::informers::{InformerHandle, Informers};
+use crate::informers::Informers;
 use core::fmt;
+use core::marker::PhantomData;
 use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::object::ObjectHandle;
@@ -37,10 +39,11 @@ impl Controller {
     /// `For`).
     pub fn reconciles<T: Send + Sync + 'static>(self, kind: impl Into<Source<T>>) -> Reconciler<T> {
         let own = kind.into();
-        let handle = own.handle.clone();
+        let own_kind = Arc::new(OwnKind::of(&own.handle));
         let settings = Settings::new(self.name);
         let own = Mapped::new(own, Box::new(|object, keys| keys.add(object.key().clone())));
-        Reconciler { informers: self.informers, own: handle, feeds: vec![Box::new(own)], settings }
+        let (informers, feeds) = (self.informers, vec![Box::new(own) as Box<dyn Feed>]);
+        Reconciler { informers, own: own_kind, feeds, settings, _own: PhantomData }
     }
 }
 
@@ -51,9 +54,10 @@ impl Controller {
 #[must_use = "a controller does nothing until it runs"]
 pub struct Reconciler<T> {
     informers: Informers,
-    own: InformerHandle<T>,
+    own: Arc<OwnKind>,
     feeds: Vec<Box<dyn Feed>>,
     settings: Settings,
+    _own: PhantomData<fn() -> T>,
 }
 
 /// Sources of keys.
@@ -64,7 +68,7 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     ///
     /// If a change takes an object from one owner to another, both are reconciled.
     pub fn owns<U: Send + Sync + 'static>(self, kind: impl Into<Source<U>>, owner: &str) -> Self {
-        let owner = Owner::new(&self.own, owner);
+        let owner = Owner::new(Arc::clone(&self.own), owner);
         self.maps(kind, move |object, keys| owner.add_to(keys, object.meta()))
     }
 
@@ -181,9 +185,7 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// `reconcile` is called from several threads, but each of its futures stays on the thread that made it. So it may
     /// borrow what outlives the controller, and hold an `Rc` across an `await`.
     pub fn calls<'a>(self, reconcile: impl AsyncFn(Context, Key) -> Reconciled + Send + Sync + 'a) -> Running<'a> {
-        let own = self.own;
-        let own_keys = Box::new(move || own.keys().into_iter().collect());
-        Running::new(self.informers, self.feeds, own_keys, self.settings, Arc::new(reconcile))
+        Running::new(self.informers, self.feeds, self.own, self.settings, Arc::new(reconcile))
     }
 
     /// Reconciles until the process is asked to end: [`calls`](Self::calls), and [`Running::run`].

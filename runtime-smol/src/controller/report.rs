@@ -1,4 +1,5 @@
 use super::Error;
+use crate::informers::StreamsNotSynced;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
@@ -52,6 +53,14 @@ pub enum Report<'a> {
         source: &'a str,
         /// The failure, and when the next attempt is.
         failure: &'a FailureReport,
+    },
+    /// A source that was [added](super::AddedSource) to a controller has not synced in time. Its informer retries, and
+    /// its events become keys when they come.
+    SourceNotSynced {
+        /// The path of the source's resource.
+        source: &'a str,
+        /// The streams that have no first state, and why.
+        error: &'a StreamsNotSynced,
     },
     /// A store did not show a write in time, so the key is reconciled without it.
     WriteTimedOut {
@@ -110,6 +119,9 @@ impl fmt::Display for Report<'_> {
                 write!(f, "the mapper of {source} panicked over {key}: {}", Printable::new(message))
             }
             Self::SourceFailed { source, failure } => write!(f, "{}: {failure}", Printable::new(source)),
+            Self::SourceNotSynced { source, error } => {
+                write!(f, "{}: {}", Printable::new(source), Printable::new(error))
+            }
             Self::Undecodable { source, error } => write!(f, "{}: {error}", Printable::new(source)),
             Self::Ended { left } => write_left(f, left),
             Self::WriteTimedOut { key, written } => {

@@ -1,11 +1,12 @@
 use super::crew::Crew;
 use super::feed::Feed;
 use super::handle::ControllerHandle;
+use super::own_kind::OwnKind;
 use super::run_error::RunError;
 use super::settings::Settings;
 use super::started::Started;
 use super::state::State;
-use super::streams::{Ending, OwnKeys, Streams};
+use super::streams::{Ending, Streams};
 use super::termination::Termination;
 use super::thread_bound::ThreadBound;
 use super::threads::{Threads, named, no_thread};
@@ -39,22 +40,26 @@ impl<'a> Running<'a> {
     pub(super) fn new(
         informers: Informers,
         feeds: Vec<Box<dyn Feed>>,
-        own_keys: OwnKeys,
+        own: Arc<OwnKind>,
         settings: Settings,
         reconcile: Arc<dyn Reconcile + 'a>,
     ) -> Self {
         let clock = informers.clock().clone();
         let ((held, to_show), (stop, stopped)) = (smol::channel::unbounded(), smol::channel::bounded(1));
+        let (added, to_follow) = smol::channel::unbounded();
         let machine = settings.machine(&clock);
         let threads = if clock.is_simulated() { 1 } else { settings.threads };
         let Settings { name, handle, workers: count, sync_within, drain, on_report, .. } = settings;
         let client = informers.client().clone();
-        let state = Arc::new(State { name: name.into(), clock, client, machine, on_report, held, stop });
+        let name = name.into();
+        let state = State { name, clock, client, machine, on_report, held, added, own: Arc::downgrade(&own), stop };
+        let state = Arc::new(state);
         handle.attach(&state);
         let workers = WorkerStates::new(count);
         let crews = Crew::of(&state, &workers, (count, threads), &reconcile);
         let ending = Ending { state, workers };
-        let streams = Streams { ending, informers, feeds, own_keys, held: to_show, stop: stopped, sync_within, drain };
+        let (held, added, stop) = (to_show, to_follow, stopped);
+        let streams = Streams { ending, informers, feeds, own, held, added, stop, sync_within, drain };
         Self { streams, crews, handle }
     }
 

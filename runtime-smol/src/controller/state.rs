@@ -1,5 +1,7 @@
 //! What the parts of a running controller share.
 
+use super::added::AddedFeed;
+use super::own_kind::OwnKind;
 use super::report::{OnReport, Report};
 use super::written::Expected;
 use crate::caught::caught_call;
@@ -10,7 +12,7 @@ use listwatch_core::queue::{ExponentialBackoff, Priority};
 use listwatch_core::sync::StdLock;
 use listwatch_core::{Instant, Key};
 use smol::channel::Sender;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// The machine that decides which key is reconciled when.
 pub(super) type Machine = SharedReconciler<Key, StdLock, Cause, Expected, ExponentialBackoff>;
@@ -24,6 +26,10 @@ pub(super) struct State {
     pub(super) on_report: OnReport,
     /// To the streams' side, which waits for the writes to be shown.
     pub(super) held: Sender<Held>,
+    /// To the streams' side, which follows the sources that are added meanwhile.
+    pub(super) added: Sender<AddedFeed>,
+    /// The streams' side has it.
+    pub(super) own: Weak<OwnKind>,
     /// Closed when the program asks the controller to end.
     pub(super) stop: Sender<()>,
 }

@@ -1,6 +1,8 @@
 //! The streams' side of a controller: it maps events to keys, waits for writes to be shown, and begins and ends it all.
 
+use super::added::AddedFeed;
 use super::feed::{Fed, Feed};
+use super::own_kind::OwnKind;
 use super::report::Report;
 use super::run_error::RunError;
 use super::state::{Held, State};
@@ -25,15 +27,13 @@ pub(super) struct Streams {
     pub(super) ending: Ending,
     pub(super) informers: Informers,
     pub(super) feeds: Vec<Box<dyn Feed>>,
-    pub(super) own_keys: OwnKeys,
+    pub(super) own: Arc<OwnKind>,
     pub(super) held: Receiver<Held>,
+    pub(super) added: Receiver<AddedFeed>,
     pub(super) stop: Receiver<()>,
     pub(super) sync_within: Duration,
     pub(super) drain: Duration,
 }
-
-/// Reads the keys of the own kind.
-pub(super) type OwnKeys = Box<dyn Fn() -> Vec<Key> + Send + Sync>;
 
 /// Ends the workers when it is dropped.
 pub(super) struct Ending {
@@ -54,12 +54,13 @@ type Syncing = (Arc<str>, HandleSynced);
 impl Streams {
     /// Runs the controller until it is asked to end, or cannot go on.
     pub(super) async fn run(self) -> Result<(), RunError> {
-        let Self { ending, informers, feeds, own_keys, held, stop, sync_within, drain } = self;
+        let Self { ending, informers, feeds, own, held, added, stop, sync_within, drain } = self;
         let (executor, state) = (Executor::new(), &ending.state);
         let syncing = feeds.iter().map(|feed| (Arc::clone(feed.path()), feed.synced().within(sync_within))).collect();
         let feeds = spawn_feeds(&executor, state, feeds);
-        let timeouts = executor.spawn(follow_timeouts(Arc::clone(state), own_keys));
+        let timeouts = executor.spawn(follow_timeouts(Arc::clone(state), own));
         let writes = executor.spawn(follow_writes(Arc::clone(state), held));
+        let added = executor.spawn(follow_added(Arc::clone(state), added, sync_within));
         let life = async {
             let end = or(live(state, syncing, &stop), ended(feeds)).await;
             state.machine.drain(drain);
@@ -75,7 +76,7 @@ impl Streams {
             pending().await
         };
         let end = executor.run(or(life, informers)).await;
-        drop(writes);
+        drop((writes, added));
         end
     }
 }
@@ -103,6 +104,17 @@ fn spawn_feeds(executor: &Executor<'_>, state: &Arc<State>, feeds: Vec<Box<dyn F
     feeds.map(|(feed, source)| executor.spawn(feed.follow(Arc::clone(state), source))).collect()
 }
 
+/// Follows the sources that are added, each until it is removed.
+async fn follow_added(state: Arc<State>, added: Receiver<AddedFeed>, sync_within: Duration) {
+    let executor = Executor::new();
+    let take = async {
+        while let Ok(added) = added.recv().await {
+            executor.spawn(added.follow(Arc::clone(&state), sync_within)).detach();
+        }
+    };
+    executor.run(take).await;
+}
+
 /// Waits until one of the sources ends.
 async fn ended(mut feeds: Vec<Task<Fed>>) -> Result<(), RunError> {
     let Fed { path } = poll_fn(|cx| {
@@ -114,7 +126,7 @@ async fn ended(mut feeds: Vec<Task<Fed>>) -> Result<(), RunError> {
 }
 
 /// Adds the keys that are due, until the controller has stopped.
-async fn follow_timeouts(state: Arc<State>, own_keys: OwnKeys) {
+async fn follow_timeouts(state: Arc<State>, own: Arc<OwnKind>) {
     let (mut timeouts, mut sleep) = (state.machine.timeouts(), None);
     poll_fn(|cx| {
         loop {
@@ -124,7 +136,7 @@ async fn follow_timeouts(state: Arc<State>, own_keys: OwnKeys) {
                 Due::At(at) => Some(at),
             };
             if state.machine.poll_period() {
-                add_all(&state, own_keys());
+                add_all(&state, own.keys());
                 continue;
             }
             ready!(state.clock.poll_at(&mut sleep, due, cx));

@@ -1,6 +1,7 @@
 //! Controllers against a simulated server: under a simulated clock, and with real threads.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod added;
 mod ends;
 mod hanging;
 mod keys;

@@ -1,9 +1,12 @@
 //! A world of two collections, and controllers in it.
 
+use core::task::Poll;
 use core::time::Duration;
 use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Reconciler, RunError, Running};
 use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::time::Instant;
+use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
 use listwatch_runtime_smol::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
 use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Feed, FeedTroubles, Trace, Troubles};
 use serde_json::{Value, json};
@@ -11,6 +14,9 @@ use std::sync::{Arc, Mutex};
 
 pub(crate) const FOOS: &str = "/apis/example.com/v1/namespaces/web/foos";
 pub(crate) const PARTS: &str = "/api/v1/namespaces/web/parts";
+
+/// A collection of which the server never says anything.
+pub(crate) const SILENT: &str = "/api/v1/namespaces/web/silent";
 
 /// Longer than anything takes that is not held up.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
@@ -46,8 +52,9 @@ impl Stage {
         let (now, answers) = (clock.clone(), server.clone());
         let line = ApiLine::new(&server, Dice::new(1), troubles, move || now.now());
         let client = Client::new(line, clock.clone());
-        let world = World::from_parts(clock.clone(), client, move |_| {
-            Box::new(Feed::troubled(&answers, Dice::new(7), watches))
+        let world = World::from_parts(clock.clone(), client, move |resource| match resource.path() {
+            SILENT => Box::new(Silent),
+            _ => Box::new(Feed::troubled(&answers, Dice::new(7), watches)),
         });
         let informers = Informers::new(world);
         let foos = informers.informer(Resource::new(FOOS));
@@ -71,8 +78,13 @@ impl Stage {
 
     /// Creates a part whose owner is the foo of this name.
     pub(crate) fn create_part(&self, name: &str, owner: &str) {
+        self.create_in(PARTS, name, owner);
+    }
+
+    /// The same in another collection.
+    pub(crate) fn create_in(&self, collection: &str, name: &str, owner: &str) {
         let part = json!({ "metadata": { "name": name, "namespace": "web", "ownerReferences": [owner_of(owner)] } });
-        let request = listwatch_runtime_smol::api::Api::<Value>::new(&Resource::new(PARTS)).create(&part);
+        let request = listwatch_runtime_smol::api::Api::<Value>::new(&Resource::new(collection)).create(&part);
         let now = self.clock.now();
         let response = self.server.with(|inside| inside.store.handle(now, request.request().unwrap()));
         assert_eq!(response.status, 201);
@@ -104,6 +116,19 @@ impl Stage {
             self.sleep(Duration::from_millis(1)).await;
         }
     }
+}
+
+/// The transport to a server that never answers.
+struct Silent;
+
+impl ListerWatcher for Silent {
+    fn open(&mut self, _: RequestId, _: &Request) {}
+
+    fn poll_read(&mut self, _: ReadContext<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
+        Poll::Pending
+    }
+
+    fn abort(&mut self, _: RequestId) {}
 }
 
 pub(crate) fn owner_of(name: &str) -> Value {

@@ -1,0 +1,75 @@
+//! Sources that come and go while their controller runs.
+
+use super::feed::Feed;
+use super::report::Report;
+use super::state::State;
+use core::fmt;
+use core::time::Duration;
+use listwatch_core::controller::SourceId;
+use smol::channel::{Receiver, Sender, bounded};
+use smol::future::{or, zip};
+use std::sync::Arc;
+
+/// A source that was added to a controller by its handle: [`owns`](super::ControllerHandle::owns),
+/// [`maps`](super::ControllerHandle::maps). Dropped, it is removed.
+///
+/// After the removal no event of the source becomes a key; the keys that are queued stay. If the source had the last
+/// handle of its informer, the removal stops the watch.
+#[must_use = "the drop of an added source removes it"]
+pub struct AddedSource {
+    path: Arc<str>,
+    /// Closed by the drop.
+    _removed: Sender<()>,
+}
+
+impl AddedSource {
+    /// The path of the source's resource.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+/// A source that the streams' side is to follow.
+pub(super) struct AddedFeed {
+    feed: Box<dyn Feed>,
+    source: SourceId,
+    removed: Receiver<()>,
+}
+
+/// Adds a source to a controller; `None` if the controller is ending.
+pub(super) fn add(state: &State, feed: Box<dyn Feed>) -> Option<AddedSource> {
+    let (sender, removed) = bounded(1);
+    let (path, source) = (Arc::clone(feed.path()), state.machine.add_source());
+    state.added.try_send(AddedFeed { feed, source, removed }).ok()?;
+    Some(AddedSource { path, _removed: sender })
+}
+
+impl AddedFeed {
+    /// Follows the source until it is removed. If it does not sync, that is reported, and it is followed on.
+    pub(super) async fn follow(self, state: Arc<State>, sync_within: Duration) {
+        let Self { feed, source, removed } = self;
+        let (path, synced) = (Arc::clone(feed.path()), feed.synced().within(sync_within));
+        let removed = async {
+            let _closed = removed.recv().await;
+        };
+        let synced = async {
+            if let Err(error) = synced.await {
+                // A controller that has not started waits no longer.
+                state.machine.remove_source(source);
+                state.report(&Report::SourceNotSynced { source: &path, error: &error });
+            }
+        };
+        let followed = async {
+            zip(synced, feed.follow(Arc::clone(&state), source)).await;
+        };
+        or(removed, followed).await;
+        state.machine.remove_source(source);
+    }
+}
+
+impl fmt::Debug for AddedSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AddedSource").field("path", &self.path).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,114 @@
+//! Sources that are added to a running controller, and removed.
+
+use crate::support::{Log, PARTS, SILENT, SOON, Stage};
+use core::time::Duration;
+use listwatch_runtime_smol::Resource;
+use listwatch_runtime_smol::controller::{ControllerHandle, Outcome};
+use listwatch_runtime_smol::decode::MetadataOnly;
+
+/// A collection that no informer of the stage follows.
+const OTHER: &str = "/api/v1/namespaces/web/others";
+
+/// A stage, a controller that notes its keys and reports, and the collection `OTHER` with one part of the foo `a`.
+fn stage() -> (Stage, Log, Log) {
+    let stage = Stage::new();
+    stage.server.with(|inside| inside.store.add_collection(OTHER));
+    stage.create_in(OTHER, "first", "a");
+    (stage, Log::default(), Log::default())
+}
+
+fn running(stage: &Stage, (log, reports): (&Log, &Log)) -> listwatch_runtime_smol::controller::Running<'static> {
+    let (log, reports) = (log.clone(), reports.clone());
+    stage.controller().on_report(move |_, report| reports.note(report)).calls(async move |_cx, key| {
+        log.note(key);
+        Ok(Outcome::Done)
+    })
+}
+
+#[test]
+fn no_kind_that_was_discovered_later_could_be_added_to_a_running_controller() {
+    let (stage, log, reports) = stage();
+    let controller = running(&stage, (&log, &reports));
+    let handle = controller.handle();
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON).await;
+        let informers = stage.informers.status().len();
+        let others = stage.informers.informer::<MetadataOnly>(Resource::new(OTHER));
+        let store = others.store().clone();
+        let owned = handle.owns(&others, "Foo").unwrap();
+        let mapped = handle.maps(&others, |part, keys| keys.add(part.meta().name())).unwrap();
+        drop(others);
+        assert_eq!(owned.path(), OTHER);
+
+        stage.sleep(SOON).await;
+        assert_eq!(sorted(&log), ["first", "web/a"], "its objects come first");
+        stage.create_in(OTHER, "second", "b");
+        stage.sleep(SOON).await;
+        assert_eq!(sorted(&log), ["second", "web/b"]);
+
+        drop(mapped);
+        stage.create_in(OTHER, "third", "c");
+        stage.sleep(SOON).await;
+        assert_eq!(sorted(&log), ["web/c"]);
+        assert_eq!((stage.informers.status().len(), store.len()), (informers + 1, 3));
+
+        drop(owned);
+        stage.create_in(OTHER, "fourth", "d");
+        stage.sleep(SOON).await;
+        assert!(log.take().is_empty());
+        assert_eq!((stage.informers.status().len(), store.len()), (informers, 3), "the watch has ended");
+        stage.put("own");
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/own"], "the others go on");
+    });
+    assert_eq!((ended, reports.take()), (Ok(()), vec!["ended; every key is done".to_owned()]));
+    assert!(handle.owns(&stage.parts, "Foo").is_none(), "it has ended");
+    assert!(ControllerHandle::default().owns(&stage.parts, "Foo").is_none(), "there is no controller");
+}
+
+#[test]
+fn a_kind_that_does_not_sync_is_reported_and_stops_no_running_controller() {
+    let (stage, log, reports) = stage();
+    let controller = running(&stage, (&log, &reports));
+    let handle = controller.handle();
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON).await;
+        let silent = stage.informers.informer::<MetadataOnly>(Resource::new(SILENT));
+        let _added = handle.owns(&silent, "Foo").unwrap();
+        stage.put("a");
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/a"], "it goes on meanwhile");
+        stage.sleep(Duration::from_secs(150)).await;
+        let said = reports.take();
+        let is_it = |line: &String| line.starts_with(&format!("{SILENT}: not synced: "));
+        assert_eq!(said.iter().filter(|line| is_it(line)).count(), 1, "{said:?}");
+        stage.put("b");
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/b"]);
+    });
+    assert_eq!(ended, Ok(()));
+}
+
+/// The controller would wait for it, and end without it.
+#[test]
+fn a_kind_that_is_added_before_the_start_and_does_not_sync_is_left_out() {
+    let (stage, log, reports) = stage();
+    stage.put("a");
+    let controller = running(&stage, (&log, &reports));
+    let silent = stage.informers.informer::<MetadataOnly>(Resource::new(SILENT));
+    let added = controller.handle().owns(&silent, "Foo").unwrap();
+    let parts = controller.handle().owns(&stage.parts, "Foo").unwrap();
+    assert_eq!(parts.path(), PARTS);
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON * 20).await;
+        assert_eq!(log.take(), ["web/a"]);
+    });
+    assert_eq!(ended, Ok(()));
+    drop((added, parts));
+}
+
+fn sorted(log: &Log) -> Vec<String> {
+    let mut keys = log.take();
+    keys.sort();
+    keys
+}

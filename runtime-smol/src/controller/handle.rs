@@ -2,6 +2,7 @@ use super::added::{self, AddedSource};
 use super::feed::{Feed, Mapped};
 use super::keys::Keys;
 use super::owner::Owner;
+use super::run_error::RunError;
 use super::source::Source;
 use super::state::State;
 use core::fmt;
@@ -13,11 +14,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Reaches a controller from outside, from any thread: it adds keys and sources, ends the controller, and reads
-/// its state. A clone
-/// reaches the same controller.
+/// its state. A clone reaches the same controller.
 ///
 /// A handle can be made first and given to [`keys`](super::Reconciler::keys), or taken from
-/// [`Running::handle`](super::Running::handle). Keys that are added before the controller runs wait for it.
+/// [`Running::handle`](super::Running::handle). Keys that are added before the controller runs wait for it. A handle
+/// reaches one controller: a second one with the same handle ends at once, with [`RunError::Config`].
 ///
 /// ```
 /// use listwatch_runtime_smol::controller::ControllerHandle;
@@ -133,9 +134,18 @@ impl ControllerHandle {
     }
 
     /// Reaches this controller from now on.
-    pub(super) fn attach(&self, state: &Arc<State>) {
+    ///
+    /// # Errors
+    /// The handle reaches another controller, which has not ended.
+    pub(super) fn attach(&self, state: &Arc<State>) -> Result<(), RunError> {
         let (pending, is_stopped) = {
             let mut attached = self.lock();
+            if let Some(other) = attached.state.as_ref().and_then(Weak::upgrade).filter(|other| other.has_not_ended()) {
+                return Err(RunError::Config(format!(
+                    "the handle of the controller {:?} reaches {:?} already; give each controller a handle of its own",
+                    state.name, other.name
+                )));
+            }
             attached.state = Some(Arc::downgrade(state));
             (core::mem::take(&mut attached.pending), attached.is_stopped)
         };
@@ -143,6 +153,7 @@ impl ControllerHandle {
         if is_stopped {
             state.stop.close();
         }
+        Ok(())
     }
 
     fn state(&self) -> Option<Arc<State>> {

@@ -87,7 +87,7 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
         self
     }
 
-    /// Reconciles the keys that are added to `handle`.
+    /// Reconciles the keys that are added to `handle`. It reaches this controller alone: no other one can have it.
     pub fn keys(mut self, handle: &ControllerHandle) -> Self {
         self.settings.handle = handle.clone();
         self

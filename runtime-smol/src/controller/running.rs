@@ -54,16 +54,19 @@ impl<'a> Running<'a> {
         let name = name.into();
         let state = State { name, clock, client, machine, on_report, held, added, own: Arc::downgrade(&own), stop };
         let state = Arc::new(state);
-        handle.attach(&state);
+        let (handle, refused) = match handle.attach(&state) {
+            Ok(()) => (handle, None),
+            Err(refused) => (ControllerHandle::default(), Some(refused)),
+        };
         let workers = WorkerStates::new(count);
         let crews = Crew::of(&state, &workers, (count, threads), &reconcile);
         let ending = Ending { state, workers };
         let (held, added, stop) = (to_show, to_follow, stopped);
-        let streams = Streams { ending, informers, feeds, own, held, added, stop, sync_within, drain };
+        let streams = Streams { refused, ending, informers, feeds, own, held, added, stop, sync_within, drain };
         Self { streams, crews, handle }
     }
 
-    /// Reaches this controller from outside.
+    /// Reaches this controller from outside. The handle of a controller whose own was refused reaches none.
     #[must_use]
     pub fn handle(&self) -> ControllerHandle {
         self.handle.clone()

@@ -7,7 +7,7 @@ use super::written::Expected;
 use crate::caught::caught_call;
 use crate::client::Client;
 use crate::clock::Clock;
-use listwatch_core::controller::{Cause, HoldId, SharedReconciler};
+use listwatch_core::controller::{Cause, HoldId, Lifecycle, SharedReconciler};
 use listwatch_core::queue::{ExponentialBackoff, Priority};
 use listwatch_core::sync::StdLock;
 use listwatch_core::{Instant, Key};
@@ -46,6 +46,10 @@ pub(super) struct Held {
 impl State {
     pub(super) fn add(&self, key: Key, priority: Priority, cause: Cause) {
         self.machine.add(key, priority, cause);
+    }
+
+    pub(super) fn has_not_ended(&self) -> bool {
+        !matches!(self.machine.lifecycle(), Lifecycle::Stopped | Lifecycle::NotSynced)
     }
 
     /// Reports to the program. A panic of its function has been printed by the panic hook.

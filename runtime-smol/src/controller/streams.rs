@@ -24,6 +24,8 @@ use std::sync::Arc;
 
 /// The streams' side. Dropped, it ends the workers too, at once.
 pub(super) struct Streams {
+    /// Why the controller cannot run.
+    pub(super) refused: Option<RunError>,
     pub(super) ending: Ending,
     pub(super) informers: Informers,
     pub(super) feeds: Vec<Box<dyn Feed>>,
@@ -54,7 +56,10 @@ type Syncing = (Arc<str>, HandleSynced);
 impl Streams {
     /// Runs the controller until it is asked to end, or cannot go on.
     pub(super) async fn run(self) -> Result<(), RunError> {
-        let Self { ending, informers, feeds, own, held, added, stop, sync_within, drain } = self;
+        let Self { refused, ending, informers, feeds, own, held, added, stop, sync_within, drain } = self;
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
         let (executor, state) = (Executor::new(), &ending.state);
         let syncing = feeds.iter().map(|feed| (Arc::clone(feed.path()), feed.synced().within(sync_within))).collect();
         let feeds = spawn_feeds(&executor, state, feeds);

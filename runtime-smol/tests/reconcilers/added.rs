@@ -1,6 +1,6 @@
 //! Sources that are added to a running controller, and removed.
 
-use crate::support::{Log, PARTS, SILENT, SOON, Stage};
+use crate::support::{Log, PARTS, SILENT, SOON, Stage, owner_of};
 use core::time::Duration;
 use listwatch_runtime_smol::Resource;
 use listwatch_runtime_smol::controller::{ControllerHandle, Outcome};
@@ -13,7 +13,7 @@ const OTHER: &str = "/api/v1/namespaces/web/others";
 fn stage() -> (Stage, Log, Log) {
     let stage = Stage::new();
     stage.server.with(|inside| inside.store.add_collection(OTHER));
-    stage.create_in(OTHER, "first", "a");
+    stage.create_in(OTHER, "first", &owner_of("a"));
     (stage, Log::default(), Log::default())
 }
 
@@ -42,18 +42,18 @@ fn no_kind_that_was_discovered_later_could_be_added_to_a_running_controller() {
 
         stage.sleep(SOON).await;
         assert_eq!(sorted(&log), ["first", "web/a"], "its objects come first");
-        stage.create_in(OTHER, "second", "b");
+        stage.create_in(OTHER, "second", &owner_of("b"));
         stage.sleep(SOON).await;
         assert_eq!(sorted(&log), ["second", "web/b"]);
 
         drop(mapped);
-        stage.create_in(OTHER, "third", "c");
+        stage.create_in(OTHER, "third", &owner_of("c"));
         stage.sleep(SOON).await;
         assert_eq!(sorted(&log), ["web/c"]);
         assert_eq!((stage.informers.status().len(), store.len()), (informers + 1, 3));
 
         drop(owned);
-        stage.create_in(OTHER, "fourth", "d");
+        stage.create_in(OTHER, "fourth", &owner_of("d"));
         stage.sleep(SOON).await;
         assert!(log.take().is_empty());
         assert_eq!((stage.informers.status().len(), store.len()), (informers, 3), "the watch has ended");

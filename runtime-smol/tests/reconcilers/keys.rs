@@ -2,17 +2,17 @@
 
 use crate::support::{FOOS, Log, PARTS, SOON, Stage};
 use core::time::Duration;
-use listwatch_runtime_smol::Key;
 use listwatch_runtime_smol::controller::{
-    CauseKind, Controller, ControllerHandle, Outcome, Reconciler, Report, Running, Source, predicate, run_all,
+    CauseKind, Controller, ControllerHandle, Outcome, Reconciler, Report, RunError, Running, Source, predicate, run_all,
 };
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::queue::Priority;
+use listwatch_runtime_smol::{Executor, Key, run};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Notes each key that is reconciled.
-fn noting(controller: Reconciler<MetadataOnly>, log: &Log) -> Running<'static> {
+pub(crate) fn noting(controller: Reconciler<MetadataOnly>, log: &Log) -> Running<'static> {
     let log = log.clone();
     controller.calls(async move |_cx, key| {
         log.note(key);
@@ -198,6 +198,28 @@ fn a_mapper_that_panicked_ended_the_stream_of_its_source() {
         );
     });
     assert_eq!(ended, Ok(()));
+}
+
+#[test]
+fn one_handle_for_two_controllers_stopped_only_the_second() {
+    let (stage, log, handle) = (Stage::new(), Log::default(), ControllerHandle::default());
+    let one = noting(stage.controller().keys(&handle), &log);
+    let other = Controller::new("other", &stage.informers).reconciles(&stage.parts).keys(&handle);
+    let other = noting(other, &Log::default());
+    let executor = Executor::new();
+    let (one, other) = (executor.spawn(one.future()), executor.spawn(other.future()));
+    run(&stage.clock, &executor, async {
+        stage.sleep(SOON).await;
+        assert!(handle.add("web/a"));
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["web/a"]);
+        handle.stop();
+        stage.sleep(SOON).await;
+        assert!(one.is_finished(), "it has not heard of the stop");
+        assert_eq!(one.await, Ok(()));
+        let Err(RunError::Config(why)) = other.await else { panic!("a second controller has the handle") };
+        assert!(why.contains("\"other\"") && why.contains("\"test\""), "{why}");
+    });
 }
 
 #[test]

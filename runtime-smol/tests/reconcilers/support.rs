@@ -18,6 +18,10 @@ pub(crate) const PARTS: &str = "/api/v1/namespaces/web/parts";
 /// A collection of which the server never says anything.
 pub(crate) const SILENT: &str = "/api/v1/namespaces/web/silent";
 
+/// A collection without namespaces. Its first list is late.
+pub(crate) const BOSSES: &str = "/apis/example.com/v1/bosses";
+const LATE: Instant = Instant::from_nanos(1_000_000_000);
+
 /// Longer than anything takes that is not held up.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
 
@@ -48,12 +52,16 @@ impl Stage {
 
     fn of(clock: Clock, troubles: Troubles, watches: FeedTroubles) -> Self {
         let server = ApiServer::new(FOOS, Trace::new(false));
-        server.with(|inside| inside.store.add_collection(PARTS));
+        server.with(|inside| {
+            inside.store.add_collection(PARTS);
+            inside.store.add_collection(BOSSES);
+        });
         let (now, answers) = (clock.clone(), server.clone());
         let line = ApiLine::new(&server, Dice::new(1), troubles, move || now.now());
         let client = Client::new(line, clock.clone());
         let world = World::from_parts(clock.clone(), client, move |resource| match resource.path() {
             SILENT => Box::new(Silent),
+            BOSSES => Box::new(Late(Feed::new(&answers))),
             _ => Box::new(Feed::troubled(&answers, Dice::new(7), watches)),
         });
         let informers = Informers::new(world);
@@ -78,12 +86,12 @@ impl Stage {
 
     /// Creates a part whose owner is the foo of this name.
     pub(crate) fn create_part(&self, name: &str, owner: &str) {
-        self.create_in(PARTS, name, owner);
+        self.create_in(PARTS, name, &owner_of(owner));
     }
 
     /// The same in another collection.
-    pub(crate) fn create_in(&self, collection: &str, name: &str, owner: &str) {
-        let part = json!({ "metadata": { "name": name, "namespace": "web", "ownerReferences": [owner_of(owner)] } });
+    pub(crate) fn create_in(&self, collection: &str, name: &str, owner: &Value) {
+        let part = json!({ "metadata": { "name": name, "namespace": "web", "ownerReferences": [owner] } });
         let request = listwatch_runtime_smol::api::Api::<Value>::new(&Resource::new(collection)).create(&part);
         let now = self.clock.now();
         let response = self.server.with(|inside| inside.store.handle(now, request.request().unwrap()));
@@ -129,6 +137,23 @@ impl ListerWatcher for Silent {
     }
 
     fn abort(&mut self, _: RequestId) {}
+}
+
+/// Nothing is heard of the server before `LATE`.
+struct Late(Feed);
+
+impl ListerWatcher for Late {
+    fn open(&mut self, id: RequestId, request: &Request) {
+        self.0.open(id, request);
+    }
+
+    fn poll_read(&mut self, cx: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        if cx.now < LATE { Poll::Ready(Incoming::Idle { until: Some(LATE) }) } else { self.0.poll_read(cx, buf) }
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        self.0.abort(id);
+    }
 }
 
 pub(crate) fn owner_of(name: &str) -> Value {

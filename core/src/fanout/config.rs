@@ -50,7 +50,9 @@ impl<V, M: Mem> SubscriptionConfig<V, M> {
     /// state alone. So a controller that maps objects to keys misses no key. Distinct marks are kept until they are told.
     ///
     /// The function calls its second argument with each mark of an object. It must depend on the object alone, and must
-    /// not call the log. If it panics, nothing is lost: the call that panicked can be made again.
+    /// not call the log. If it panics, no change is lost, and the call that panicked can be made again. The function is
+    /// not called any more: where states are not told, [`Notice::MarksLost`](crate::fanout::Notice::MarksLost) stands
+    /// for their marks. A program can subscribe anew, or take every key for marked.
     #[must_use]
     pub fn marks(mut self, marks: M::IndexFn<V>) -> Self {
         self.marks = Some(marks);

@@ -162,6 +162,10 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     ///
     /// # Errors
     /// The change, where fixed memory is full. It can be tried again when a subscriber has read or has left.
+    ///
+    /// # Panics
+    /// Where the marks of a subscriber panic. Nothing has changed then, and the same call can be made again. The marks
+    /// of that subscriber are not asked again, so they hold the others up once at most.
     pub fn try_push(&mut self, now: Instant, transition: Transition<V>) -> Result<(), M::Full<Transition<V>>> {
         self.now = self.now.max(now);
         if self.subscribers.len() == 0 {
@@ -231,7 +235,8 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     pub fn backlog(&self, id: SubscriberId) -> usize {
         self.find(id).map_or(0, |slot| {
             let subscriber = &self.subscribers[slot];
-            subscriber.marks.len() + subscriber.backlog.len() + (self.ring.end() - subscriber.cursor) as usize
+            let marks = subscriber.marks.len() + usize::from(subscriber.marks_lost.is_some());
+            marks + subscriber.backlog.len() + (self.ring.end() - subscriber.cursor) as usize
         })
     }
 
@@ -274,6 +279,9 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         if let Some(text) = self.marks.pop(&mut subscriber.marks) {
             return Some(Notice::Mark(text));
         }
+        if subscriber.marks_lost.take().is_some() {
+            return Some(Notice::MarksLost);
+        }
         if is_synced {
             subscriber.has_synced = true;
             return Some(Notice::Synced);
@@ -300,7 +308,7 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     }
 
     fn oldest_of(&self, subscriber: &Subscriber<V, M>) -> Option<Instant> {
-        let mark = self.marks.front(&subscriber.marks).map(|mark| mark.arrived);
+        let mark = earliest(self.marks.front(&subscriber.marks).map(|mark| mark.arrived), subscriber.marks_lost);
         let record = self.backlog.iter(&subscriber.backlog).next().map(|record| record.arrived);
         let entry = self.ring.get(subscriber.cursor).map(|entry| entry.arrived);
         earliest(earliest(mark, record), entry)

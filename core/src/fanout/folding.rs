@@ -52,16 +52,24 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     }
 
     /// Folds the entry at a subscriber's cursor into its backlog, if it coalesces; says whether there was one. Marks come
-    /// first, because they may panic: nothing else has changed yet.
+    /// first, because they may panic: nothing else has changed yet. After that, the subscriber is told that it has none.
     pub(super) fn try_fold(&mut self, slot: Slot) -> Result<bool, M::Full<()>> {
-        let Subscriber { config, cursor, backlog, marks, .. } = &mut self.subscribers[slot];
+        let Subscriber { config, cursor, backlog, marks, marks_panicked, marks_lost, .. } = &mut self.subscribers[slot];
         let entry = self.ring.get(*cursor).filter(|_| config.when_behind == WhenBehind::Coalesce);
         let Some(Entry { transition: next, arrived, .. }) = entry else { return Ok(false) };
         match self.backlog.find(slot, next.key()) {
             Some(record) => {
                 if let Some(marks_of) = &config.marks {
-                    let swallowed = self.backlog.get(record).swallowed(next, config.quiet);
-                    self.marks.try_add_all(marks, (slot, *arrived), swallowed, marks_of)?;
+                    let mut swallowed = self.backlog.get(record).swallowed(next, config.quiet);
+                    if !*marks_panicked {
+                        // It stays so if the function panics.
+                        *marks_panicked = true;
+                        let added = self.marks.try_add_all(marks, (slot, *arrived), swallowed, marks_of);
+                        *marks_panicked = false;
+                        added?;
+                    } else if swallowed.next().is_some() {
+                        marks_lost.get_or_insert(*arrived);
+                    }
                 }
                 self.backlog.fold(backlog, record, next, config.quiet);
             }

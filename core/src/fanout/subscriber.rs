@@ -2,6 +2,7 @@ use super::SubscriptionConfig;
 use super::backlog::Backlogged;
 use super::marks::Marked;
 use crate::storage::{List, Mem, Slot};
+use crate::time::Instant;
 
 /// Names a subscriber of one log. After it has unsubscribed, no other one gets the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +19,10 @@ pub(super) struct Subscriber<V, M: Mem> {
     pub(super) cursor: u64,
     pub(super) backlog: List<Backlogged>,
     pub(super) marks: List<Marked>,
+    /// Whether the marks' function has panicked. It is not called any more, so that it stops nobody else.
+    pub(super) marks_panicked: bool,
+    /// Since when it has not been told that states were swallowed without marks.
+    pub(super) marks_lost: Option<Instant>,
     /// Whether it has been told that it is in sync.
     pub(super) has_synced: bool,
 }
@@ -25,6 +30,7 @@ pub(super) struct Subscriber<V, M: Mem> {
 impl<V, M: Mem> Subscriber<V, M> {
     pub(super) fn new(generation: u64, config: SubscriptionConfig<V, M>, cursor: u64) -> Self {
         let (backlog, marks) = (List::default(), List::default());
-        Self { generation, config, cursor, backlog, marks, has_synced: false }
+        let (marks_panicked, marks_lost, has_synced) = (false, None, false);
+        Self { generation, config, cursor, backlog, marks, marks_panicked, marks_lost, has_synced }
     }
 }

@@ -31,7 +31,8 @@ in_both_memories!(
     in_sync_comes_before_a_resync_that_was_asked_for_at_the_end_of_the_first_list,
     a_resync_of_one_that_waits_comes_after_the_changes_before_it,
     an_old_id_reaches_nobody,
-    marks_that_panic_change_nothing,
+    marks_that_panic_stop_neither_the_log_nor_the_others,
+    marks_that_panic_while_their_subscriber_reads_lose_no_change,
     lag_is_the_age_of_the_oldest_item,
     without_subscribers_nothing_is_kept,
 );
@@ -98,6 +99,7 @@ fn short<M: Mem>(notice: &Notice<Pod, M>) -> String {
         Notice::Changed(Transition::Updated { old, new }) => format!("{}{}>{}", old.0, old.2, new.2),
         Notice::Changed(Transition::Deleted { old, object, .. }) => format!("-{}{}>{}", object.0, old.2, object.2),
         Notice::Mark(mark) => format!("#{}", &**mark),
+        Notice::MarksLost => "marks lost".to_string(),
         Notice::Synced => "synced".to_string(),
     }
 }
@@ -350,24 +352,49 @@ fn an_old_id_reaches_nobody<M: Mem>() {
     assert_eq!(told(&mut log, new), ["i+a1", "synced"]);
 }
 
-fn marks_that_panic_change_nothing<M: Marked>() {
+/// The push that panics changes nothing. The same push, made again, goes through: the marks are not asked any more.
+fn marks_that_panic_stop_neither_the_log_nor_the_others<M: Marked>() {
     let mut log = Log::<M>::new(1);
-    let slow = subscribe(&mut log, SubscriptionConfig::new().marks(M::marks()), &[]);
+    let bad = subscribe(&mut log, SubscriptionConfig::new().marks(M::marks()), &[]);
+    let good = subscribe(&mut log, SubscriptionConfig::new(), &[]);
     push(&mut log, added(Pod("a", 1, 1)));
     push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, PANICS)));
     push(&mut log, updated(Pod("a", 1, PANICS), Pod("a", 1, 3)));
-    for _ in 0..2 {
-        let next = updated(Pod("a", 1, 3), Pod("a", 1, 4));
-        let pushed = catch_unwind(AssertUnwindSafe(|| log.try_push(Instant::ZERO, next).is_ok()));
-        assert!(pushed.is_err());
+    let mut panics = 0;
+    for version in 3..8 {
+        while catch_unwind(AssertUnwindSafe(|| push(&mut log, updated(Pod("a", 1, version), Pod("a", 1, version + 1)))))
+            .is_err()
+        {
+            panics += 1;
+            log.check();
+            assert!(log.ring.len() == 1 && panics < 5, "{panics} panics");
+        }
         log.check();
-        assert_eq!(log.ring.len(), 1);
     }
-    assert!(catch_unwind(AssertUnwindSafe(|| log.poll_next(slow).is_some())).is_err());
-    log.check();
-    log.unsubscribe(slow);
+    assert_eq!((panics, told(&mut log, good)), (1, vec!["+a8".to_string()]));
+    assert_eq!(told(&mut log, bad), ["#m1", "marks lost", "+a8"]);
+    push(&mut log, updated(Pod("a", 1, 8), Pod("a", 1, 9)));
+    assert_eq!(told(&mut log, bad), ["a8>9"], "nothing is lost where nothing is swallowed");
+    for version in 9..12 {
+        push(&mut log, updated(Pod("a", 1, version), Pod("a", 1, version + 1)));
+    }
+    assert_eq!((log.has_next(bad), told(&mut log, bad)), (true, vec!["marks lost".to_string(), "a9>12".to_string()]));
+    log.unsubscribe(bad);
+    log.unsubscribe(good);
     log.check();
     assert_eq!((log.ring.len(), log.backlog.len(), log.marks.len()), (0, 0, 0));
+}
+
+fn marks_that_panic_while_their_subscriber_reads_lose_no_change<M: Marked>() {
+    let mut log = Log::<M>::new(1);
+    let slow = subscribe(&mut log, SubscriptionConfig::new().marks(M::marks()), &[]);
+    push(&mut log, added(Pod("a", 1, PANICS)));
+    push(&mut log, deleted(Pod("a", 1, PANICS), Pod("a", 1, 2)));
+    assert!(catch_unwind(AssertUnwindSafe(|| log.poll_next(slow).is_some())).is_err());
+    log.check();
+    assert_eq!(told(&mut log, slow), ["marks lost"]);
+    push(&mut log, added(Pod("a", 2, 3)));
+    assert_eq!(told(&mut log, slow), ["+a3"]);
 }
 
 fn lag_is_the_age_of_the_oldest_item<M: Marked>() {

@@ -64,6 +64,8 @@ pub enum Notice<V, M: Mem> {
     /// A state that the subscriber is not told had this mark: see
     /// [`marks`](crate::fanout::SubscriptionConfig::marks).
     Mark(M::Text),
+    /// States were not told whose marks are not known, because the marks' function panicked, now or before.
+    MarksLost,
     /// The subscriber has been told every object of the first list (client-go `HasSynced` of a handler's registration).
     Synced,
 }
@@ -73,6 +75,7 @@ impl<V: fmt::Debug, M: Mem> fmt::Debug for Notice<V, M> {
         match self {
             Self::Changed(transition) => f.debug_tuple("Changed").field(transition).finish(),
             Self::Mark(text) => f.debug_tuple("Mark").field(&&**text).finish(),
+            Self::MarksLost => f.write_str("MarksLost"),
             Self::Synced => f.write_str("Synced"),
         }
     }
@@ -83,8 +86,8 @@ impl<V: PartialEq, M: Mem> PartialEq for Notice<V, M> {
         match (self, other) {
             (Self::Changed(one), Self::Changed(other)) => one == other,
             (Self::Mark(one), Self::Mark(other)) => **one == **other,
-            (Self::Synced, Self::Synced) => true,
-            (Self::Changed(_) | Self::Mark(_) | Self::Synced, _) => false,
+            (Self::MarksLost, Self::MarksLost) | (Self::Synced, Self::Synced) => true,
+            (Self::Changed(_) | Self::Mark(_) | Self::MarksLost | Self::Synced, _) => false,
         }
     }
 }

@@ -155,6 +155,7 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Subscriber<V, L> {
         match self.read.take()? {
             Item::Notice(Notice::Changed(transition)) => pass.apply(transition).map(|it| Told::Event(it.into())),
             Item::Notice(Notice::Mark(mark)) => Some(Told::Mark(mark)),
+            Item::Notice(Notice::MarksLost) => Some(Told::MarksLost),
             Item::Notice(Notice::Synced) => Some(Told::Event(EventOf::Synced)),
             Item::Failed(report) => Some(Told::Event(EventOf::Failed(report))),
             Item::Undecodable(undecodable) => Some(Told::Event(EventOf::Undecodable(undecodable))),

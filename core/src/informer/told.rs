@@ -10,6 +10,10 @@ pub enum Told<V: Keyed> {
     Event(EventOf<V>),
     /// A mark of a state that is not told; see [`Subscription::marks`](super::Subscription::marks).
     Mark(Box<str>),
+    /// States were not told whose marks are not known, because the function of the
+    /// [marks](super::Subscription::marks) panicked. The function is not called any more. Later states that are not told
+    /// are reported in the same way.
+    MarksLost,
 }
 
 impl<V: Keyed<Key: Clone> + Clone> Clone for Told<V> {
@@ -17,6 +21,7 @@ impl<V: Keyed<Key: Clone> + Clone> Clone for Told<V> {
         match self {
             Self::Event(event) => Self::Event(event.clone()),
             Self::Mark(mark) => Self::Mark(mark.clone()),
+            Self::MarksLost => Self::MarksLost,
         }
     }
 }
@@ -26,7 +31,8 @@ impl<V: Keyed<Key: PartialEq> + PartialEq> PartialEq for Told<V> {
         match (self, other) {
             (Self::Event(one), Self::Event(other)) => one == other,
             (Self::Mark(one), Self::Mark(other)) => one == other,
-            (Self::Event(_) | Self::Mark(_), _) => false,
+            (Self::MarksLost, Self::MarksLost) => true,
+            (Self::Event(_) | Self::Mark(_) | Self::MarksLost, _) => false,
         }
     }
 }
@@ -36,6 +42,7 @@ impl<V: Keyed<Key: fmt::Debug> + fmt::Debug> fmt::Debug for Told<V> {
         match self {
             Self::Event(event) => f.debug_tuple("Event").field(event).finish(),
             Self::Mark(mark) => f.debug_tuple("Mark").field(mark).finish(),
+            Self::MarksLost => f.write_str("MarksLost"),
         }
     }
 }

@@ -87,6 +87,7 @@ fn line(told: &Told<Pod>) -> String {
         Told::Event(EventOf::Failed(report)) => format!("failed {}", report.attempts),
         Told::Event(EventOf::Undecodable(undecodable)) => format!("undecodable {:?}", undecodable.version),
         Told::Mark(mark) => format!("mark {mark}"),
+        Told::MarksLost => "marks lost".into(),
     }
 }
 
@@ -326,9 +327,9 @@ fn a_change_whose_index_function_panics_is_told_to_nobody_and_can_be_applied_aga
 #[test]
 fn a_change_whose_marks_panic_is_in_neither_cache_nor_log_and_can_be_applied_again() {
     let changes = [
-        (Delta::Updated(pod("a", 6, 0)), "updated a@1 a@6"),
-        (Delta::Deleted(pod("a", 6, 0)), "deleted a@6"),
-        (Delta::Added(pod("b", 6, 0)), "updated a@1 a@5, added b@6"),
+        (Delta::Updated(pod("a", 6, 0)), "marks lost, updated a@1 a@6"),
+        (Delta::Deleted(pod("a", 6, 0)), "marks lost, deleted a@6"),
+        (Delta::Added(pod("b", 6, 0)), "marks lost, updated a@1 a@5, added b@6"),
     ];
     for (delta, expected) in changes {
         let (panics_now, check) = switch();
@@ -345,6 +346,21 @@ fn a_change_whose_marks_panic_is_in_neither_cache_nor_log_and_can_be_applied_aga
         assert_eq!(told(&mut subscriber).join(", "), expected);
         pods.store.read(Indexer::check);
     }
+}
+
+#[test]
+fn marks_that_always_panic_hold_the_other_subscribers_up_once() {
+    let mut pods = written_with_limit(1);
+    let always = |_: &Pod, _: &mut dyn FnMut(&str)| panic!("on purpose");
+    let (mut bad, mut good) = (pods.subscribe(Subscription::new().marks(always)), pods.subscribe(Subscription::new()));
+    let mut count = 0;
+    for version in 1..=6 {
+        while count < 9 && panics(|| pods.put(pod("a", version, 0))) {
+            count += 1;
+        }
+    }
+    assert_eq!((count, told(&mut good)), (1, Vec::from(["added a@6".into()])));
+    assert_eq!(told(&mut bad), ["marks lost", "added a@6"]);
 }
 
 #[test]

@@ -87,6 +87,7 @@ fn next_of(pods: &mut Pods) -> Option<String> {
     match pods.poll_next(Instant::ZERO, &mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Some(Told::Event(event))) => Some(show(&event)),
         Poll::Ready(Some(Told::Mark(mark))) => Some(mark.to_string()),
+        Poll::Ready(Some(Told::MarksLost)) => Some("marks lost".into()),
         Poll::Ready(None) => Some("end".to_string()),
         Poll::Pending => None,
     }

@@ -86,6 +86,7 @@ mod run_error;
 mod running;
 mod settings;
 mod source;
+mod sources;
 mod started;
 mod state;
 mod streams;
@@ -106,6 +107,7 @@ pub use report::Report;
 pub use run_error::RunError;
 pub use running::{Running, run_all};
 pub use source::Source;
+pub use sources::SourceStatus;
 pub use started::Started;
 pub use termination::Termination;
 

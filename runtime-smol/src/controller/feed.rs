@@ -3,6 +3,7 @@
 use super::keys::Keys;
 use super::report::Report;
 use super::source::{Mapper, Source};
+use super::sources::lock;
 use super::state::State;
 use crate::budget::Budget;
 use crate::caught::caught_call;
@@ -15,7 +16,7 @@ use listwatch_core::controller::{Cause, CauseKind, SourceId};
 use listwatch_core::informer::{Subscription, Told};
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::queue::Priority;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A source, whatever its type.
 pub(super) trait Feed: Send {
@@ -103,10 +104,12 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
     fn follow(self: Box<Self>, state: Arc<State>, source: SourceId) -> Pin<Box<dyn Future<Output = Fed> + Send>> {
         // A subscriber that holds the stream back is told of every event, so no work is swallowed.
         let subscription = Subscription::new().wait().quiet();
-        let mut subscriber = self.source.handle.store().subscribe(state.clock.now(), subscription);
+        let subscriber = self.source.handle.store().subscribe(state.clock.now(), subscription);
+        let subscriber = Arc::new(Mutex::new(subscriber));
+        state.sources.add(&self.path, &subscriber);
         Box::pin(async move {
             let mut budget = Budget::new();
-            while let Some(told) = poll_fn(|cx| subscriber.poll_next(state.clock.now(), cx)).await {
+            while let Some(told) = poll_fn(|cx| lock(&subscriber).poll_next(state.clock.now(), cx)).await {
                 if let Told::Event(event) = &told {
                     self.on_event(&state, event);
                 }

@@ -4,12 +4,13 @@ use super::keys::Keys;
 use super::owner::Owner;
 use super::run_error::RunError;
 use super::source::Source;
+use super::sources::SourceStatus;
 use super::state::State;
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::controller::{Cause, CauseKind, KeyReport, Lifecycle};
 use listwatch_core::object::ObjectHandle;
-use listwatch_core::queue::{Added, Priority};
+use listwatch_core::queue::{Added, Priority, QueueMetrics, QueueStats};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -84,6 +85,27 @@ impl ControllerHandle {
     #[must_use]
     pub fn parked(&self) -> Vec<Key> {
         self.state().map_or_else(Vec::new, |state| state.machine.parked())
+    }
+
+    /// The counters of the controller's queue; `None` before and after its life. Keys that are
+    /// [debounced](super::Reconciler::debounce) are not in the queue yet.
+    #[must_use]
+    pub fn stats(&self) -> Option<QueueStats> {
+        self.state().map(|state| state.machine.stats())
+    }
+
+    /// The times of the controller's queue, as client-go's `workqueue_*` metrics; `None` before and after its life.
+    #[must_use]
+    pub fn metrics(&self) -> Option<QueueMetrics> {
+        let state = self.state()?;
+        state.machine.metrics(state.clock.now())
+    }
+
+    /// How far the controller is with each source that it follows, in the order in which they were added; nothing
+    /// unless the controller runs.
+    #[must_use]
+    pub fn sources(&self) -> Vec<SourceStatus> {
+        self.state().map_or_else(Vec::new, |state| state.sources.status(state.clock.now()))
     }
 
     /// The stage of the controller's life; `None` before and after it.

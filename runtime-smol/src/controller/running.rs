@@ -4,6 +4,7 @@ use super::handle::ControllerHandle;
 use super::own_kind::OwnKind;
 use super::run_error::RunError;
 use super::settings::Settings;
+use super::sources::Sources;
 use super::started::Started;
 use super::state::State;
 use super::streams::{Ending, Streams};
@@ -52,7 +53,9 @@ impl<'a> Running<'a> {
         let Settings { name, handle, workers: count, sync_within, drain, on_report, .. } = settings;
         let client = informers.client().clone();
         let name = name.into();
-        let state = State { name, clock, client, machine, on_report, held, added, own: Arc::downgrade(&own), stop };
+        let sources = Sources::default();
+        let state =
+            State { name, clock, client, machine, sources, on_report, held, added, own: Arc::downgrade(&own), stop };
         let state = Arc::new(state);
         let (handle, refused) = match handle.attach(&state) {
             Ok(()) => (handle, None),

@@ -51,7 +51,7 @@ impl Settings {
     pub(super) fn machine(&self, clock: &Clock) -> Machine {
         let seed = if clock.is_simulated() { 0 } else { RandomState::new().hash_one(()) };
         let queue = WorkQueue::with_discipline(ExponentialBackoff::default(), Lanes::default(), seed);
-        let queue = queue.with_while_delayed(self.while_delayed);
+        let queue = queue.with_while_delayed(self.while_delayed).with_metrics();
         let queue = match self.park_after {
             // The queue counts the retries: none after the last failure.
             Some(failures) => queue.with_max_retries(failures.saturating_sub(1)),

@@ -3,6 +3,7 @@
 use super::added::AddedFeed;
 use super::own_kind::OwnKind;
 use super::report::{OnReport, Report};
+use super::sources::Sources;
 use super::written::Expected;
 use crate::caught::caught_call;
 use crate::client::Client;
@@ -23,6 +24,7 @@ pub(super) struct State {
     pub(super) clock: Clock,
     pub(super) client: Client,
     pub(super) machine: Machine,
+    pub(super) sources: Sources,
     pub(super) on_report: OnReport,
     /// To the streams' side, which waits for the writes to be shown.
     pub(super) held: Sender<Held>,

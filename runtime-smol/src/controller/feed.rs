@@ -1,6 +1,6 @@
 //! A source while its controller runs: its events become keys.
 
-use super::keys::Keys;
+use super::keys::{Found, Keys};
 use super::report::Report;
 use super::source::{Mapper, Source};
 use super::sources::lock;
@@ -67,13 +67,29 @@ impl<T> Mapped<T> {
     fn on_update(&self, state: &State, old: &ObjectHandle<T>, new: &ObjectHandle<T>, kind: CauseKind) {
         let counts = caught_call(|| self.source.counts(old, new));
         if self.reported(state, new.key(), counts).unwrap_or(true) {
-            self.map(state, old, kind);
-            self.map(state, new, kind);
+            let mut found = self.keys(state, old, Priority::Normal);
+            found.merge(self.keys(state, new, Priority::Normal));
+            self.add(state, found, new, kind);
         }
     }
 
     fn map(&self, state: &State, object: &ObjectHandle<T>, kind: CauseKind) {
         let priority = if kind == CauseKind::Initial { Priority::Low } else { Priority::Normal };
+        self.add(state, self.keys(state, object, priority), object, kind);
+    }
+
+    /// The keys of a state of an object; none if the mapper panics.
+    fn keys(&self, state: &State, object: &ObjectHandle<T>, priority: Priority) -> Found {
+        let mapped = caught_call(|| {
+            let mut keys = Keys::new(priority);
+            (self.mapper)(object, &mut keys);
+            keys.into_found()
+        });
+        self.reported(state, object.key(), mapped).unwrap_or_default()
+    }
+
+    /// Adds keys because of a change whose newest state is `object`.
+    fn add(&self, state: &State, found: Found, object: &ObjectHandle<T>, kind: CauseKind) {
         let version = object.meta().resource_version();
         let cause = Cause {
             source: Arc::clone(&self.path),
@@ -81,9 +97,7 @@ impl<T> Mapped<T> {
             object: Some(object.key().clone()),
             version: Some(version).filter(|version| !version.is_empty()).map(Arc::from),
         };
-        let mut add = |key: Key, priority| state.add(key, priority, cause.clone());
-        let mapped = caught_call(|| (self.mapper)(object, &mut Keys::new(priority, &mut add)));
-        self.reported(state, object.key(), mapped);
+        found.into_keys().into_iter().for_each(|(key, priority)| state.add(key, priority, cause.clone()));
     }
 
     /// The value of a call to the program's code, whose panic is reported.

@@ -164,12 +164,8 @@ fn a_reconcile_is_told_its_causes_with_their_versions_and_waiting_times() {
         stage.put("a");
         stage.sleep(SOON).await;
         let updated = [(3, "1.5s"), (4, "1s")];
-        // An update maps its old and its new state.
-        let said = log.take();
-        for (version, waited) in updated {
-            let line = format!("Updated {FOOS}/web/a at version {version}, {waited}");
-            assert!(said.contains(&line), "{line} in {said:?}");
-        }
+        let lines = updated.map(|(version, waited)| format!("Updated {FOOS}/web/a at version {version}, {waited}"));
+        assert_eq!(log.take(), lines);
     });
     assert_eq!(ended, Ok(()));
     assert_ne!(CauseKind::Initial, CauseKind::Added);
@@ -196,6 +192,48 @@ fn a_mapper_that_panicked_ended_the_stream_of_its_source() {
             said.len() == 1 && said[0].starts_with(&format!("the mapper of {PARTS} panicked over web/bad: ")),
             "{said:?}"
         );
+    });
+    assert_eq!(ended, Ok(()));
+}
+
+#[test]
+fn keys_of_a_mapper_that_panicked_were_reconciled_all_the_same() {
+    let (stage, log) = (Stage::new(), Log::default());
+    let controller = stage.controller().on_report(|_, _| {}).maps(&stage.parts, |part, keys| {
+        keys.add(part.meta().name());
+        assert_ne!(part.meta().name(), "bad", "no such part");
+    });
+    let ended = stage.play(noting(controller, &log), async {
+        ["bad", "good"].into_iter().for_each(|name| stage.put(&format!("{PARTS}/{name}")));
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["good"]);
+    });
+    assert_eq!(ended, Ok(()));
+}
+
+#[test]
+fn an_update_was_two_causes_and_the_first_had_the_version_before_it() {
+    let (stage, log) = (Stage::new(), Log::default());
+    stage.put(&format!("{PARTS}/x"));
+    let noted = log.clone();
+    let controller = stage.controller().maps(&stage.parts, |part, keys| {
+        // The same key twice, and one for each state.
+        (0..2).for_each(|_| keys.add("web/same"));
+        keys.add(format!("web/of-{}", part.meta().resource_version()).as_str());
+    });
+    let controller = controller.calls(async move |cx, key| {
+        let causes: Vec<_> = cx.causes().iter().map(|(cause, _)| cause.to_string()).collect();
+        noted.note(format!("{key}: {}", causes.join(", ")));
+        Ok(Outcome::Done)
+    });
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON).await;
+        log.take();
+        stage.put(&format!("{PARTS}/x"));
+        stage.sleep(SOON).await;
+        let cause = format!("Updated {PARTS}/web/x at version 3");
+        let expected = ["web/same", "web/of-2", "web/of-3"].map(|key| format!("{key}: {cause}"));
+        assert_eq!(log.take(), expected);
     });
     assert_eq!(ended, Ok(()));
 }

@@ -47,6 +47,23 @@ impl<T> Mapped<T> {
         Self { path: source.handle.resource().path().into(), source, mapper }
     }
 
+    /// The wait until the mapper can tell keys.
+    fn ready(&self) -> Option<HandleSynced> {
+        match &self.mapper {
+            Mapper::Owner(owner) => Some(owner.kind().synced()),
+            Mapper::Own(_) | Mapper::Program(_) => None,
+        }
+    }
+
+    /// Learns what is to be known of the own kind.
+    fn learn(&self, event: &Event<T>) {
+        match (&self.mapper, event.key()) {
+            (Mapper::Own(kind), Some(key)) => kind.learn(key),
+            (Mapper::Owner(owner), Some(_)) => owner.kind().learn_from_cache(),
+            _ => {}
+        }
+    }
+
     /// Adds the keys of an event.
     fn on_event(&self, state: &State, event: &Event<T>) {
         match event {
@@ -82,7 +99,7 @@ impl<T> Mapped<T> {
     fn keys(&self, state: &State, object: &ObjectHandle<T>, priority: Priority) -> Found {
         let mapped = caught_call(|| {
             let mut keys = Keys::new(priority);
-            (self.mapper)(object, &mut keys);
+            self.mapper.map(object, &mut keys);
             keys.into_found()
         });
         self.reported(state, object.key(), mapped).unwrap_or_default()
@@ -118,13 +135,18 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
     fn follow(self: Box<Self>, state: Arc<State>, source: SourceId) -> Pin<Box<dyn Future<Output = Fed> + Send>> {
         // A subscriber that holds the stream back is told of every event, so no work is swallowed.
         let subscription = Subscription::new().wait().quiet();
-        let subscriber = self.source.handle.store().subscribe(state.clock.now(), subscription);
-        let subscriber = Arc::new(Mutex::new(subscriber));
-        state.sources.add(&self.path, &subscriber);
         Box::pin(async move {
+            if let Some(ready) = self.ready() {
+                // Without a first state of the own kind, the controller does not start. This source starts with its cache.
+                let _not_synced = ready.await;
+            }
+            let subscriber = self.source.handle.store().subscribe(state.clock.now(), subscription);
+            let subscriber = Arc::new(Mutex::new(subscriber));
+            state.sources.add(&self.path, &subscriber);
             let mut budget = Budget::new();
             while let Some(told) = poll_fn(|cx| lock(&subscriber).poll_next(state.clock.now(), cx)).await {
                 if let Told::Event(event) = &told {
+                    self.learn(event);
                     self.on_event(&state, event);
                 }
                 if matches!(told, Told::Event(Event::Synced)) {

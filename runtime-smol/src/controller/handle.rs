@@ -3,7 +3,7 @@ use super::feed::{Feed, Mapped};
 use super::keys::Keys;
 use super::owner::Owner;
 use super::run_error::RunError;
-use super::source::Source;
+use super::source::{Mapper, Source};
 use super::sources::SourceStatus;
 use super::state::State;
 use core::fmt;
@@ -135,7 +135,7 @@ impl ControllerHandle {
     #[doc(alias = "Watch")]
     pub fn owns<U: Send + Sync + 'static>(&self, kind: impl Into<Source<U>>, owner: &str) -> Option<AddedSource> {
         let owner = Owner::new(self.state()?.own.upgrade()?, owner);
-        self.maps(kind, move |object, keys| owner.add_to(keys, object.meta()))
+        self.follow(Box::new(Mapped::new(kind.into(), Mapper::Owner(owner))))
     }
 
     /// Calls `map` with each object of `kind` from now on, as [`Reconciler::maps`](super::Reconciler::maps) does. Else it
@@ -146,7 +146,7 @@ impl ControllerHandle {
         kind: impl Into<Source<U>>,
         map: impl Fn(&ObjectHandle<U>, &mut Keys<'_>) + Send + 'static,
     ) -> Option<AddedSource> {
-        self.follow(Box::new(Mapped::new(kind.into(), Box::new(map))))
+        self.follow(Box::new(Mapped::new(kind.into(), Mapper::Program(Box::new(map)))))
     }
 
     fn follow(&self, feed: Box<dyn Feed>) -> Option<AddedSource> {

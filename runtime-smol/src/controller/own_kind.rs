@@ -1,24 +1,33 @@
 //! The kind that a controller reconciles, whatever its type.
 
-use crate::informers::InformerHandle;
+use super::source::Source;
+use crate::informers::HandleSynced;
 use listwatch_core::Key;
+use std::sync::OnceLock;
 
 /// The own kind of a controller.
 pub(super) struct OwnKind {
     /// The API group; empty for the core group.
     pub(super) group: String,
+    /// Whether its objects have a namespace, once that is known.
+    is_namespaced: OnceLock<bool>,
     keys: Box<dyn Fn() -> Vec<Key> + Send + Sync>,
-    contains: Box<dyn Fn(&Key) -> bool + Send + Sync>,
+    any_key: Box<dyn Fn() -> Option<Key> + Send + Sync>,
+    synced: Box<dyn Fn() -> HandleSynced + Send + Sync>,
 }
 
 impl OwnKind {
-    pub(super) fn of<T: Send + Sync + 'static>(objects: &InformerHandle<T>) -> Self {
-        let group = group_of(objects.resource().path()).to_owned();
-        let (listed, known) = (objects.clone(), objects.clone());
+    pub(super) fn of<T: Send + Sync + 'static>(source: &Source<T>) -> Self {
+        let objects = &source.handle;
+        let names_one = objects.streams().iter().any(|stream| stream.name.namespace().is_some());
+        let is_namespaced = source.is_namespaced.or(names_one.then_some(true));
+        let (listed, known, awaited) = (objects.clone(), objects.clone(), objects.clone());
         Self {
-            group,
+            group: group_of(objects.resource().path()).to_owned(),
+            is_namespaced: is_namespaced.map_or_else(OnceLock::new, OnceLock::from),
             keys: Box::new(move || listed.keys().into_iter().collect()),
-            contains: Box::new(move |key| known.contains(key)),
+            any_key: Box::new(move || known.read(|objects| objects.keys().next().cloned())),
+            synced: Box::new(move || awaited.synced()),
         }
     }
 
@@ -27,10 +36,33 @@ impl OwnKind {
         (self.keys)()
     }
 
-    /// The key of the object of this name: in `namespace`, or in none.
-    pub(super) fn key(&self, namespace: Option<&str>, name: &str) -> Key {
-        let of_cluster = Key::new(None, name);
-        if (self.contains)(&of_cluster) { of_cluster } else { Key::new(namespace, name) }
+    /// Waits until the cache has the first state.
+    pub(super) fn synced(&self) -> HandleSynced {
+        (self.synced)()
+    }
+
+    /// Learns from an object of the kind whether all of them have a namespace.
+    pub(super) fn learn(&self, key: &Key) {
+        self.is_namespaced.get_or_init(|| key.namespace().is_some());
+    }
+
+    /// The same from the cache.
+    pub(super) fn learn_from_cache(&self) {
+        if self.is_namespaced.get().is_none()
+            && let Some(key) = (self.any_key)()
+        {
+            self.learn(&key);
+        }
+    }
+
+    /// The key of the object of this name: in `namespace`, or in none. As long as no object was seen that tells, it is
+    /// either, so both are returned.
+    pub(super) fn keys_of(&self, namespace: Option<&str>, name: &str) -> impl Iterator<Item = Key> + use<> {
+        let is_namespaced = self.is_namespaced.get();
+        let inside = Some(Key::new(namespace, name)).filter(|_| is_namespaced != Some(&false));
+        let outside =
+            Some(Key::new(None, name)).filter(|key| is_namespaced != Some(&true) && inside.as_ref() != Some(key));
+        inside.into_iter().chain(outside)
     }
 }
 

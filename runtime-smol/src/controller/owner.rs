@@ -1,7 +1,7 @@
 //! From an object to its owner's key.
 
-use super::keys::Keys;
 use super::own_kind::OwnKind;
+use listwatch_core::Key;
 use listwatch_core::object::Meta;
 use std::sync::Arc;
 
@@ -16,12 +16,17 @@ impl Owner {
         Self { objects, kind: kind.to_owned() }
     }
 
-    /// Adds the key of the object's owner, if it has one that counts.
-    pub(super) fn add_to(&self, keys: &mut Keys<'_>, meta: &Meta) {
+    /// The kind of the owners.
+    pub(super) fn kind(&self) -> &OwnKind {
+        &self.objects
+    }
+
+    /// The key of the object's owner, if it has one that counts; [both](OwnKind::keys_of) that it may have.
+    pub(super) fn keys(&self, meta: &Meta) -> impl Iterator<Item = Key> + use<> {
         let mut owners = meta.owner_references().filter(|owner| owner.controller);
-        if let Some(owner) = owners.find(|owner| owner.kind == self.kind && self.is_of_group(owner.api_version)) {
-            keys.add(self.objects.key(meta.namespace(), owner.name));
-        }
+        let owner = owners.find(|owner| owner.kind == self.kind && self.is_of_group(owner.api_version));
+        let keys = owner.map(|owner| self.objects.keys_of(meta.namespace(), owner.name));
+        keys.into_iter().flatten()
     }
 
     fn is_of_group(&self, api_version: &str) -> bool {

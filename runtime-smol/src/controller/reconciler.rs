@@ -9,7 +9,7 @@ use super::report::Report;
 use super::run_error::RunError;
 use super::running::Running;
 use super::settings::Settings;
-use super::source::Source;
+use super::source::{Mapper, Source};
 use crate::informers::Informers;
 use core::fmt;
 use core::marker::PhantomData;
@@ -39,9 +39,9 @@ impl Controller {
     /// `For`).
     pub fn reconciles<T: Send + Sync + 'static>(self, kind: impl Into<Source<T>>) -> Reconciler<T> {
         let own = kind.into();
-        let own_kind = Arc::new(OwnKind::of(&own.handle));
+        let own_kind = Arc::new(OwnKind::of(&own));
         let settings = Settings::new(self.name);
-        let own = Mapped::new(own, Box::new(|object, keys| keys.add(object.key().clone())));
+        let own = Mapped::new(own, Mapper::Own(Arc::clone(&own_kind)));
         let (informers, feeds) = (self.informers, vec![Box::new(own) as Box<dyn Feed>]);
         Reconciler { informers, own: own_kind, feeds, settings, _own: PhantomData }
     }
@@ -66,10 +66,11 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// `controller: true`, if it is of the group of the own kind and of the kind `owner`, such as `Foo`
     /// (controller-runtime `Owns`).
     ///
-    /// If a change takes an object from one owner to another, both are reconciled.
+    /// If a change takes an object from one owner to another, both are reconciled. An owner is in the namespace of the
+    /// object, or in none if the own kind has [none](Source::namespaced).
     pub fn owns<U: Send + Sync + 'static>(self, kind: impl Into<Source<U>>, owner: &str) -> Self {
         let owner = Owner::new(Arc::clone(&self.own), owner);
-        self.maps(kind, move |object, keys| owner.add_to(keys, object.meta()))
+        self.follows(kind.into(), Mapper::Owner(owner))
     }
 
     /// Calls `map` with each object of `kind` that is listed or changes, and reconciles the keys that it adds
@@ -79,11 +80,15 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// informers' handles to read their stores. If it panics, the panic is [reported](Report::MapperPanicked), and the
     /// stream goes on.
     pub fn maps<U: Send + Sync + 'static>(
-        mut self,
+        self,
         kind: impl Into<Source<U>>,
         map: impl Fn(&ObjectHandle<U>, &mut Keys<'_>) + Send + 'static,
     ) -> Self {
-        self.feeds.push(Box::new(Mapped::new(kind.into(), Box::new(map))));
+        self.follows(kind.into(), Mapper::Program(Box::new(map)))
+    }
+
+    fn follows<U: Send + Sync + 'static>(mut self, source: Source<U>, mapper: Mapper<U>) -> Self {
+        self.feeds.push(Box::new(Mapped::new(source, mapper)));
         self
     }
 

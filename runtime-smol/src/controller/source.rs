@@ -1,8 +1,11 @@
 //! Where a controller's keys come from: informers, each with a mapper.
 
 use super::keys::Keys;
+use super::own_kind::OwnKind;
+use super::owner::Owner;
 use crate::informers::InformerHandle;
 use listwatch_core::object::{Object, ObjectHandle};
+use std::sync::Arc;
 
 /// An informer as a source of keys, with the changes that count. A reference to an [`InformerHandle`] is one where every
 /// change counts.
@@ -23,13 +26,31 @@ use listwatch_core::object::{Object, ObjectHandle};
 pub struct Source<T> {
     pub(super) handle: InformerHandle<T>,
     pub(super) when: Vec<Predicate<T>>,
+    pub(super) is_namespaced: Option<bool>,
 }
 
 /// Whether a change from the first state to the second one counts.
 type Predicate<T> = Box<dyn Fn(&Object<T>, &Object<T>) -> bool + Send>;
 
-/// What calls [`Keys::add`] for an object.
-pub(super) type Mapper<T> = Box<dyn Fn(&ObjectHandle<T>, &mut Keys<'_>) + Send>;
+/// From an object to keys.
+pub(super) enum Mapper<T> {
+    /// To the object's own key.
+    Own(Arc<OwnKind>),
+    /// To its owner's.
+    Owner(Owner),
+    /// To those that the program's function adds.
+    Program(Box<dyn Fn(&ObjectHandle<T>, &mut Keys<'_>) + Send>),
+}
+
+impl<T> Mapper<T> {
+    pub(super) fn map(&self, object: &ObjectHandle<T>, keys: &mut Keys<'_>) {
+        match self {
+            Self::Own(_) => keys.add(object.key().clone()),
+            Self::Owner(owner) => owner.keys(object.meta()).for_each(|key| keys.add(key)),
+            Self::Program(map) => map(object, keys),
+        }
+    }
+}
 
 impl<T> Source<T> {
     /// Ignores an update for which `counts` is false of the old and the new state. Of several, each must be true.
@@ -41,6 +62,17 @@ impl<T> Source<T> {
         self
     }
 
+    /// Says whether the objects have a namespace, as discovery returns it
+    /// ([`ApiResource::namespaced`](crate::api::discovery::ApiResource::namespaced)). It counts for the own kind of a
+    /// controller that [owns](super::Reconciler::owns) others.
+    ///
+    /// A resource that names a namespace says it too, and so does each object. Without any of these, an owner that an
+    /// object names may be in the object's namespace or in none, so both keys are reconciled.
+    pub fn namespaced(mut self, is_namespaced: bool) -> Self {
+        self.is_namespaced = Some(is_namespaced);
+        self
+    }
+
     /// Whether an update counts.
     pub(super) fn counts(&self, old: &ObjectHandle<T>, new: &ObjectHandle<T>) -> bool {
         self.when.iter().all(|counts| counts(old.as_object(), new.as_object()))
@@ -49,7 +81,7 @@ impl<T> Source<T> {
 
 impl<T> From<&InformerHandle<T>> for Source<T> {
     fn from(handle: &InformerHandle<T>) -> Self {
-        Self { handle: handle.clone(), when: Vec::new() }
+        Self { handle: handle.clone(), when: Vec::new(), is_namespaced: None }
     }
 }
 

@@ -6,6 +6,7 @@ mod ends;
 mod hanging;
 mod keys;
 mod many;
+mod owners;
 mod readings;
 mod support;
 mod threads;

@@ -37,6 +37,7 @@
 mod board;
 mod handle;
 mod registry;
+mod runners;
 mod shared;
 mod single;
 mod stream;
@@ -44,6 +45,7 @@ mod stream_name;
 mod stream_status;
 mod subscriber;
 mod synced;
+mod tasks;
 mod transport;
 mod wait_error;
 mod world;
@@ -65,7 +67,6 @@ use registry::Registry;
 use serde::de::DeserializeOwned;
 use shared::SharedState;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The shared informers of a [`World`] (client-go `SharedInformerFactory`). A clone has the same informers.
 ///
@@ -128,15 +129,12 @@ impl Informers {
     /// Runs all informers, also those that are added later, on any executor. It is done when the last clone of these
     /// `Informers` and the last handle are dropped.
     ///
-    /// One call is enough; a second one runs the streams on two threads. If it is dropped, the streams rest with their
-    /// connections open, until another call or the drop of their handles.
+    /// One call is enough; a second one runs the streams on two threads. A future that is kept and not polled, or whose
+    /// thread is blocked, holds up no other one. If the last one is dropped, the streams rest with their connections
+    /// open, until another call or the drop of their handles.
     pub fn run(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (executor, closed) = (Arc::clone(&self.0.executor), self.0.closed());
-        let running = Running::new(&self.0.runners);
-        async move {
-            executor.run(closed).await;
-            drop(running);
-        }
+        let (closed, running) = (self.0.closed(), self.0.tasks.run());
+        async move { smol::future::or(closed, running).await }
     }
 
     /// What each stream of each informer does now, in the order of their start.
@@ -161,22 +159,6 @@ impl Informers {
     #[must_use]
     pub fn client(&self) -> &Client {
         self.0.world.client()
-    }
-}
-
-/// Counts a task that runs the informers.
-struct Running(Arc<AtomicUsize>);
-
-impl Running {
-    fn new(runners: &Arc<AtomicUsize>) -> Self {
-        runners.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(runners))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

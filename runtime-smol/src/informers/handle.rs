@@ -44,7 +44,7 @@ impl<T> InformerHandle<T> {
     /// needs manual intervention. The error names each stream that has no state, with the server's message.
     pub fn synced(&self) -> HandleSynced {
         let registry = &self.0.registry;
-        HandleSynced::new(&self.0.boards, Arc::clone(&registry.runners), registry.world.clock().clone())
+        HandleSynced::new(&self.0.boards, Arc::clone(registry.tasks.runners()), registry.world.clock().clone())
     }
 
     /// Whether the first state of every stream is in the cache (client-go `HasSynced`).

@@ -3,23 +3,20 @@
 use super::board::Board;
 use super::stream::OnError;
 use super::stream_status::StreamStatus;
+use super::tasks::Tasks;
 use super::world::World;
-use async_executor::Executor;
 use core::any::{Any, TypeId};
 use core::hash::{Hash, Hasher};
 use listwatch_core::{InformerConfig, Resource};
 use smol::channel::{Receiver, Sender};
 use std::collections::HashMap;
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The informers of a world, and the executor of their tasks.
+/// The informers of a world, and the tasks of their streams.
 pub(super) struct Registry {
     pub(super) world: World,
     pub(super) on_error: Option<OnError>,
-    pub(super) executor: Arc<Executor<'static>>,
-    /// How many tasks run the executor.
-    pub(super) runners: Arc<AtomicUsize>,
+    pub(super) tasks: Tasks,
     /// Closed with the registry: nothing sends on it.
     closed: (Sender<()>, Receiver<()>),
     entries: Mutex<Entries>,
@@ -60,8 +57,7 @@ impl Hash for InformerKey {
 
 impl Registry {
     pub(super) fn new(world: World, on_error: Option<OnError>) -> Self {
-        let (executor, runners, closed) = (Arc::default(), Arc::default(), smol::channel::bounded(1));
-        Self { world, on_error, executor, runners, closed, entries: Mutex::default() }
+        Self { world, on_error, tasks: Tasks::default(), closed: smol::channel::bounded(1), entries: Mutex::default() }
     }
 
     /// The informer under `key`; a new one if there is none, or its last handle is being dropped.

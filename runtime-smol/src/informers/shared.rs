@@ -38,7 +38,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
             (shared, boards)
         });
         for stream in started {
-            registry.executor.spawn(async move { stream.run().await }).detach();
+            registry.tasks.spawn(async move { stream.run().await });
         }
         shared
     }

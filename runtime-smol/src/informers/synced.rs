@@ -1,6 +1,7 @@
 //! The wait for an informer's first state, and what it says where there is none.
 
 use super::board::Board;
+use super::runners::Runners;
 use super::stream_status::StreamStatus;
 use crate::clock::{Clock, Sleep};
 use core::fmt;
@@ -10,20 +11,19 @@ use core::time::Duration;
 use listwatch_core::informer;
 use listwatch_core::sync::StdLock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Waits until every stream of an informer has its first state in the cache; see
 /// [`InformerHandle::synced`](crate::InformerHandle::synced).
 #[must_use = "a future does nothing unless it is polled"]
 pub struct HandleSynced {
     streams: Vec<(Arc<Board>, informer::Synced<StdLock>)>,
-    runners: Arc<AtomicUsize>,
+    runners: Arc<Runners>,
     clock: Clock,
     deadline: Option<Sleep>,
 }
 
 impl HandleSynced {
-    pub(super) fn new(boards: &[Arc<Board>], runners: Arc<AtomicUsize>, clock: Clock) -> Self {
+    pub(super) fn new(boards: &[Arc<Board>], runners: Arc<Runners>, clock: Clock) -> Self {
         let streams = boards.iter().map(|board| (Arc::clone(board), board.synced())).collect();
         Self { streams, runners, clock, deadline: None }
     }
@@ -37,7 +37,7 @@ impl HandleSynced {
     fn not_synced(&self) -> StreamsNotSynced {
         let streams = self.streams.iter().filter(|(board, _)| !board.has_synced());
         let streams = streams.map(|(board, _)| board.status()).collect();
-        StreamsNotSynced { streams, is_run: self.runners.load(Ordering::Relaxed) > 0 }
+        StreamsNotSynced { streams, is_run: self.runners.is_any() }
     }
 }
 

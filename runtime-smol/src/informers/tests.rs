@@ -27,7 +27,7 @@ fn a_thousand_starts_and_stops_leave_no_task_no_entry_and_no_sleeper() {
         }
         clock.sleep(Duration::from_secs(1)).await;
     });
-    assert!(informers.0.executor.is_empty(), "{:?}", informers.0.executor);
+    assert!(informers.0.tasks.is_empty());
     assert!(informers.status().is_empty());
     assert!(format!("{clock:?}").contains("sleepers: 0"), "{clock:?}");
 }
@@ -44,7 +44,7 @@ fn a_stream_that_waits_after_a_panic_is_over_with_the_stop_and_not_with_the_wait
         assert_eq!(pods.streams()[0].panics, 1);
         drop(pods);
         clock.sleep(Duration::from_millis(1)).await;
-        assert!(informers.0.executor.is_empty());
+        assert!(informers.0.tasks.is_empty());
     });
 }
 

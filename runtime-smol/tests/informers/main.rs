@@ -5,6 +5,7 @@ mod ends;
 mod loopback;
 mod namespaces;
 mod recording;
+mod runners;
 mod sharing;
 mod single;
 mod support;

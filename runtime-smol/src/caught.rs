@@ -35,12 +35,14 @@ pub(crate) async fn caught<F: Future>(future: F, is_over: impl Fn() -> bool) -> 
             Err(panic) => Caught::Panicked(panic),
         };
         // In the same poll: a drop that blocks counts as a poll that blocks.
-        let dropped = caught_call(|| future.set(None));
-        Poll::Ready(match (end, dropped) {
-            (end, Ok(())) => end,
-            (Caught::Stopped(_), Err(panic)) => Caught::Stopped(Some(panic)),
-            (Caught::Done(_) | Caught::Panicked(_), Err(panic)) => Caught::Panicked(panic),
-        })
+        let Err(panic) = caught_call(|| future.set(None)) else { return Poll::Ready(end) };
+        let panicked = match end {
+            Caught::Stopped(_) => Caught::Stopped(Some(panic)),
+            Caught::Done(_) | Caught::Panicked(_) => Caught::Panicked(panic),
+        };
+        // The drop of the output may panic too.
+        let _ = caught_call(|| drop(end));
+        Poll::Ready(panicked)
     })
     .await
 }
@@ -98,6 +100,9 @@ mod tests {
         assert_eq!(in_a_step, panicked::<()>("in step 2"));
         let held = PanicsInDrop;
         assert_eq!(run(poll_fn(move |_| Poll::Ready(is_held(&held)))), panicked("in drop"));
+        let held = PanicsInDrop;
+        let both = run(poll_fn(move |_| Poll::Ready(is_held(&held).then_some(PanicsInDrop))));
+        assert!(matches!(both, Caught::Panicked(message) if message == "in drop"));
         assert_eq!(run(async { std::panic::panic_any(7) }), panicked::<()>("the panic has no message"));
         assert_eq!(run(core::future::ready(5)), Caught::Done(5));
     }

@@ -3,6 +3,7 @@
 use super::state::State;
 use super::threads::{run_local, shares};
 use super::worker::{Reconcile, Worker};
+use crate::caught::caught_call;
 use crate::workers::{WorkerHandle, WorkerStates};
 use listwatch_core::Key;
 use smol::lock::Mutex;
@@ -29,6 +30,12 @@ impl<'a> Crew<'a> {
             reconcile: Arc::clone(reconcile),
         };
         shares(count, threads).map(crew).collect()
+    }
+
+    /// Reconciles on the calling thread, until the controller is drained. After a panic its workers have
+    /// [left](WorkerStates::lost), and the panic hook has printed the message.
+    pub(super) fn run_to_end(self) {
+        let _ = caught_call(|| smol::block_on(self.run()));
     }
 
     /// Reconciles on the thread that polls, until the controller is drained.

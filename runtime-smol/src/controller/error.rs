@@ -36,6 +36,9 @@ pub struct Error {
     is_terminal: bool,
 }
 
+/// How many errors of a chain are read.
+const MAX_CHAIN: usize = 64;
+
 impl Error {
     /// An error from a text, or from a boxed error.
     pub fn new(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -77,7 +80,7 @@ impl Error {
         self.find::<ApiError>().is_some_and(is_transient) || self.find::<TransportError>().is_some()
     }
 
-    /// The cause and its sources.
+    /// The cause and its sources, which may be endless.
     fn chain(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
         let mut next: Option<&(dyn StdError + 'static)> = Some(&*self.cause);
         core::iter::from_fn(move || {
@@ -85,6 +88,7 @@ impl Error {
             next = error.source();
             Some(error)
         })
+        .take(MAX_CHAIN)
     }
 
     /// The first error of this type among the cause and its sources.
@@ -158,6 +162,29 @@ mod tests {
         }
         assert!(Error::from(TransportError::new(TransportErrorKind::Timeout, "late")).is_transient());
         assert!(!Error::new("a text").is_transient());
+    }
+
+    /// An error that is its own source.
+    #[derive(Debug)]
+    struct Circle;
+
+    impl fmt::Display for Circle {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("round and round")
+        }
+    }
+
+    impl StdError for Circle {
+        fn source(&self) -> Option<&(dyn StdError + 'static)> {
+            Some(self)
+        }
+    }
+
+    #[test]
+    fn the_sources_of_an_error_that_was_its_own_source_had_no_end() {
+        let error = Error::from(Circle);
+        assert!(error.chain().take(1000).count() < 1000);
+        assert_eq!((error.to_string().as_str(), error.is_transient()), ("round and round", false));
     }
 
     #[test]

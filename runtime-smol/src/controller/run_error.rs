@@ -35,6 +35,8 @@ pub enum RunError {
     },
     /// The system started no thread, or reports no signals.
     System(String),
+    /// A thread of the controller panicked, outside of the program's own functions. The panic hook got the message.
+    Panicked(String),
 }
 
 impl RunError {
@@ -64,7 +66,7 @@ impl fmt::Display for RunError {
                 running.iter().take(NAMED).try_for_each(|key| write!(f, " {}", Printable::new(key.as_str())))?;
                 if running.len() > NAMED { write!(f, " … ({} keys)", running.len()) } else { Ok(()) }
             }
-            Self::System(why) => write!(f, "{}", Printable::new(why)),
+            Self::System(why) | Self::Panicked(why) => write!(f, "{}", Printable::new(why)),
         }
     }
 }

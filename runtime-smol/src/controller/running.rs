@@ -105,7 +105,7 @@ impl<'a> Running<'a> {
         }
         for crew in self.crews.drain(..) {
             let builder = named(&self.streams.ending.state.name, "workers");
-            builder.spawn_scoped(scope, move || smol::block_on(crew.run())).map_err(no_thread)?;
+            builder.spawn_scoped(scope, move || crew.run_to_end()).map_err(no_thread)?;
         }
         Ok(())
     }
@@ -204,7 +204,7 @@ impl Running<'static> {
             let mut threads = Threads::default();
             for crew in crews {
                 let builder = named(&streams.ending.state.name, "workers");
-                threads.spawn(builder, move || smol::block_on(crew.run())).map_err(no_thread)?;
+                threads.spawn(builder, move || crew.run_to_end()).map_err(no_thread)?;
             }
             streams.run().await
         }
@@ -225,5 +225,50 @@ fn no_signals(error: std::io::Error) -> RunError {
 impl fmt::Debug for Running<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Running").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::Client;
+    use crate::controller::{Controller, Outcome};
+    use crate::decode::MetadataOnly;
+    use crate::informers::World;
+    use core::task::Poll;
+    use listwatch_core::api::{ApiFn, ApiRequest, ApiResponse};
+    use listwatch_core::request::{Request, RequestId};
+    use listwatch_core::transport::{Incoming, ReadContext};
+    use listwatch_core::{ListerWatcher, Resource};
+
+    /// Answers nothing.
+    struct Silent;
+
+    impl ListerWatcher for Silent {
+        fn open(&mut self, _: RequestId, _: &Request) {}
+
+        fn poll_read(&mut self, _: ReadContext<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
+            Poll::Ready(Incoming::Idle { until: None })
+        }
+
+        fn abort(&mut self, _: RequestId) {}
+    }
+
+    fn controller() -> Running<'static> {
+        let clock = Clock::simulated();
+        let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
+        let informers = Informers::new(World::from_parts(clock, client, |_| Box::new(Silent)));
+        let foos = informers.informer::<MetadataOnly>(Resource::new("/api/v1/foos"));
+        let controller = Controller::new("test", &informers).reconciles(&foos).on_report(|_, _| {});
+        controller.calls(async |_cx, _key| Ok(Outcome::Done))
+    }
+
+    #[test]
+    fn a_controller_whose_workers_had_panicked_lived_on_without_them() {
+        let mut running = controller();
+        // As a panic does.
+        running.crews.clear();
+        let ended = running.run();
+        assert!(matches!(ended, Err(RunError::Panicked(_))), "{ended:?}");
     }
 }

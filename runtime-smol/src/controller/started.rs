@@ -52,7 +52,7 @@ impl Started {
     /// See [`RunError`].
     pub fn join(self) -> Result<(), RunError> {
         smol::block_on(self.end.recv())
-            .unwrap_or_else(|_| Err(RunError::System("the controller's thread panicked".into())))
+            .unwrap_or_else(|_| Err(RunError::Panicked("the controller's thread panicked".into())))
     }
 }
 

@@ -67,7 +67,7 @@ impl Streams {
         let writes = executor.spawn(follow_writes(Arc::clone(state), held));
         let added = executor.spawn(follow_added(Arc::clone(state), added, sync_within));
         let life = async {
-            let end = or(live(state, syncing, &stop), ended(feeds)).await;
+            let end = or(live(state, syncing, &stop), or(ended(feeds), lost(&ending.workers))).await;
             state.machine.drain(drain);
             timeouts.await;
             ending.workers.end(state.clock.now());
@@ -128,6 +128,12 @@ async fn ended(mut feeds: Vec<Task<Fed>>) -> Result<(), RunError> {
     })
     .await;
     Err(RunError::SourceEnded { resource: path.as_ref().into() })
+}
+
+/// Waits until one of the workers has left before the controller is drained.
+async fn lost(workers: &WorkerStates<Key>) -> Result<(), RunError> {
+    workers.lost().await;
+    Err(RunError::Panicked("a worker's thread panicked".into()))
 }
 
 /// Adds the keys that are due, until the controller has stopped.

@@ -6,7 +6,7 @@ use super::report::Report;
 use super::state::{Held, State};
 use super::written::Expected;
 use crate::budget::Budget;
-use crate::caught::{Caught, caught};
+use crate::caught::{Caught, caught, caught_call};
 use crate::clock::Clock;
 use crate::workers::WorkerHandle;
 use core::future::poll_fn;
@@ -73,33 +73,43 @@ impl Worker<'_> {
         let called = async { self.reconcile.call(cx.clone(), job.key().clone()).await };
         let limited = by(clock, job.deadline(), called);
         match caught(limited, || self.handle.is_over()).await {
-            Caught::Done(Some(reconciled)) => self.finish(job, &cx, &reconciled),
+            Caught::Done(Some(Ok(outcome))) => _ = self.end(job, &cx, outcome),
+            Caught::Done(Some(Err(error))) => self.fail(job, &cx, error),
             Caught::Done(None) => {
                 let after = clock.now().saturating_since(begun);
                 self.state.report(&Report::Overdue { key: job.key(), after });
                 self.end(job, &cx, Outcome::Retry);
             }
             Caught::Panicked(message) => {
-                self.state.report(&Report::Panicked { key: job.key(), message: &message });
+                self.report_panic(&cx, &message);
                 self.end(job, &cx, Outcome::Panicked);
             }
             Caught::Stopped(panic) => {
-                if let Some(message) = panic {
-                    self.state.report(&Report::Panicked { key: job.key(), message: &message });
-                }
+                panic.iter().for_each(|message| self.report_panic(&cx, message));
                 self.handle.give_up();
             }
         }
     }
 
-    fn finish(&self, job: Job<'_>, cx: &Context, reconciled: &Reconciled) {
-        match reconciled {
-            Ok(outcome) => _ = self.end(job, cx, *outcome),
-            Err(error) => {
-                let next = self.end(job, cx, outcome_of(error));
-                self.state.report(&Report::Failed { key: cx.key(), error, next });
+    /// The error is the program's own: its `source` and its drop may panic.
+    fn fail(&self, job: Job<'_>, cx: &Context, error: Error) {
+        match caught_call(|| outcome_of(&error)) {
+            Ok(outcome) => {
+                let next = self.end(job, cx, outcome);
+                self.state.report(&Report::Failed { key: cx.key(), error: &error, next });
+            }
+            Err(message) => {
+                self.report_panic(cx, &message);
+                self.end(job, cx, Outcome::Panicked);
             }
         }
+        if let Err(message) = caught_call(|| drop(error)) {
+            self.report_panic(cx, &message);
+        }
+    }
+
+    fn report_panic(&self, cx: &Context, message: &str) {
+        self.state.report(&Report::Panicked { key: cx.key(), message });
     }
 
     /// Gives the key back. If its reconcile wrote, it waits for the stores first.

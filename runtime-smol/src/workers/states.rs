@@ -75,6 +75,17 @@ impl<K> WorkerStates<K> {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// Waits until one has left.
+    pub(crate) async fn lost(&self) {
+        poll_fn(|cx| {
+            let waker = cx.waker().clone();
+            let mut states = self.lock();
+            let _last = states.waiting.replace(waker);
+            if states.workers.iter().any(|worker| worker.has_left) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
     /// Waits until all have left, or those that have not cannot be stopped and had their time to return.
     pub(crate) async fn join(&self, clock: &Clock) -> Unfinished<K> {
         let mut sleep = None;

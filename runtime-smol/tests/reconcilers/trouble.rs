@@ -1,6 +1,7 @@
 //! Reconciles that fail, hang, or panic, and sources that do not sync.
 
 use crate::support::{FOOS, Log, SOON, Stage};
+use core::fmt;
 use core::task::Poll;
 use core::time::Duration;
 use listwatch_runtime_smol::api::{Api, ApiFn, ApiRequest, ApiResponse};
@@ -33,6 +34,48 @@ fn errors_and_panics_are_reported_and_retried() {
         "test: ended; every key is done",
     ];
     assert_eq!(reports.take(), expected);
+}
+
+/// An error of a program, of which this part panics.
+#[derive(Debug)]
+struct Hostile(&'static str);
+
+impl fmt::Display for Hostile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "panics in its {}", self.0)
+    }
+}
+
+impl core::error::Error for Hostile {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        assert_ne!(self.0, "source", "the source");
+        None
+    }
+}
+
+impl Drop for Hostile {
+    fn drop(&mut self) {
+        assert_ne!(self.0, "drop", "the drop");
+    }
+}
+
+#[test]
+fn an_error_that_panicked_when_it_was_read_or_dropped_ended_its_worker() {
+    for part in ["source", "drop"] {
+        let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
+        ["a", "b"].into_iter().for_each(|name| stage.put(name));
+        let (noted, said) = (log.clone(), reports.clone());
+        let controller = stage.controller().on_report(move |_, report| said.note(report));
+        let controller = controller.calls(async move |_cx, key: Key| {
+            noted.note(&key);
+            if noted.len() == 1 { Err(Hostile(part))? } else { Ok(Outcome::Done) }
+        });
+        let ended = stage.play(controller, stage.until(|| log.len() == 3));
+        assert_eq!((ended, log.take()), (Ok(()), ["web/a", "web/b", "web/a"].map(String::from).to_vec()));
+        let reports = reports.take();
+        let panicked = format!("web/a: the reconcile panicked: assertion `left != right` failed: the {part}");
+        assert!(reports.iter().any(|report| report.starts_with(&panicked)), "{reports:?}");
+    }
 }
 
 #[test]

@@ -219,7 +219,7 @@ impl<'q, K, Lk: Lock, L, D: Discipline<K>, P> WorkersBuilder<'q, K, Lk, L, D, P>
     {
         let (count, clock) = (count.max(1), self.clock.clone());
         self.queue.set_clock(move || clock.now());
-        let states = WorkerStates::new(count);
+        let states = WorkerStates::on(0..count);
         let context = Context { queue: Arc::clone(self.queue), clock: self.clock.clone(), on_panic: self.on_panic };
         let context = Arc::new(context);
         let spawn = |number| {

@@ -1,10 +1,11 @@
 //! The workers of a controller, before they are on their threads.
 
 use super::state::State;
-use super::threads::{run_local, shares};
+use super::threads::run_local;
 use super::worker::{Reconcile, Worker};
 use crate::caught::caught_call;
 use crate::workers::{WorkerHandle, WorkerStates};
+use core::ops::Range;
 use listwatch_core::Key;
 use smol::lock::Mutex;
 use std::sync::Arc;
@@ -17,19 +18,19 @@ pub(super) struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    /// One crew for each of `threads`.
+    /// One crew for each thread, with its share of the workers.
     pub(super) fn of(
         state: &Arc<State>,
         workers: &Arc<WorkerStates<Key>>,
-        (count, threads): (usize, usize),
+        shares: impl Iterator<Item = Range<usize>>,
         reconcile: &Arc<dyn Reconcile + 'a>,
     ) -> Vec<Self> {
-        let crew = |share: core::ops::Range<usize>| Self {
+        let crew = |share: Range<usize>| Self {
             state: Arc::clone(state),
             handles: share.map(|number| workers.handle(number)).collect(),
             reconcile: Arc::clone(reconcile),
         };
-        shares(count, threads).map(crew).collect()
+        shares.map(crew).collect()
     }
 
     /// Reconciles on the calling thread, until the controller is drained. After a panic its workers have

@@ -25,13 +25,15 @@ pub enum RunError {
         /// The path of the source's resource.
         resource: String,
     },
-    /// The time to [drain](super::Reconciler::drain) was over, and reconciles were still running. They were dropped,
-    /// with their requests.
+    /// The time to [drain](super::Reconciler::drain) was over, and reconciles were still running.
     NotDrained {
         /// The time that they had.
         grace: Duration,
-        /// Their keys.
-        running: Vec<Key>,
+        /// The keys whose reconcile was dropped, with its requests.
+        dropped: Vec<Key>,
+        /// The keys whose reconcile still blocked its thread 100 ms later, or waited on such a thread. It is dropped
+        /// when the thread is free.
+        blocked: Vec<Key>,
     },
     /// The system started no thread, or reports no signals.
     System(String),
@@ -61,14 +63,23 @@ impl fmt::Display for RunError {
             Self::SourceEnded { resource } => {
                 write!(f, "the informer of {} was stopped", Printable::new(resource))
             }
-            Self::NotDrained { grace, running } => {
-                write!(f, "not drained within {grace:?}; reconciles were dropped:")?;
-                running.iter().take(NAMED).try_for_each(|key| write!(f, " {}", Printable::new(key.as_str())))?;
-                if running.len() > NAMED { write!(f, " … ({} keys)", running.len()) } else { Ok(()) }
+            Self::NotDrained { grace, dropped, blocked } => {
+                write!(f, "not drained within {grace:?}")?;
+                write_keys(f, "reconciles were dropped", dropped)?;
+                write_keys(f, "reconciles still block their threads", blocked)
             }
             Self::System(why) | Self::Panicked(why) => write!(f, "{}", Printable::new(why)),
         }
     }
+}
+
+fn write_keys(f: &mut fmt::Formatter<'_>, what: &str, keys: &[Key]) -> fmt::Result {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    write!(f, "; {what}:")?;
+    keys.iter().take(NAMED).try_for_each(|key| write!(f, " {}", Printable::new(key.as_str())))?;
+    if keys.len() > NAMED { write!(f, " … ({} keys)", keys.len()) } else { Ok(()) }
 }
 
 impl fmt::Debug for RunError {
@@ -96,9 +107,18 @@ mod tests {
 
     #[test]
     fn of_many_keys_the_first_are_named_and_all_are_counted() {
-        let running = (0..12).map(|n| Key::new(Some("web"), &n.to_string())).collect();
-        let text = RunError::NotDrained { grace: Duration::from_secs(30), running }.to_string();
+        let dropped = (0..12).map(|n| Key::new(Some("web"), &n.to_string())).collect();
+        let text = RunError::NotDrained { grace: Duration::from_secs(30), dropped, blocked: Vec::new() }.to_string();
         assert!(text.starts_with("not drained within 30s; reconciles were dropped: web/0 web/1 "), "{text}");
         assert!(text.ends_with(" web/9 … (12 keys)"), "{text}");
+    }
+
+    #[test]
+    fn reconciles_that_blocked_their_threads_were_said_to_be_dropped() {
+        let (dropped, blocked) = (["web/a".into()].to_vec(), ["web/b".into(), "web/c".into()].to_vec());
+        let error = RunError::NotDrained { grace: Duration::from_secs(1), dropped, blocked };
+        let text =
+            "not drained within 1s; reconciles were dropped: web/a; reconciles still block their threads: web/b web/c";
+        assert_eq!(error.to_string(), text);
     }
 }

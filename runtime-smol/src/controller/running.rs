@@ -10,7 +10,7 @@ use super::state::State;
 use super::streams::{Ending, Streams};
 use super::termination::Termination;
 use super::thread_bound::ThreadBound;
-use super::threads::{Threads, named, no_thread};
+use super::threads::{Threads, named, no_thread, shares};
 use super::worker::Reconcile;
 use crate::clock::Clock;
 use crate::informers::Informers;
@@ -61,8 +61,9 @@ impl<'a> Running<'a> {
             Ok(()) => (handle, None),
             Err(refused) => (ControllerHandle::default(), Some(refused)),
         };
-        let workers = WorkerStates::new(count);
-        let crews = Crew::of(&state, &workers, (count, threads), &reconcile);
+        let shares = || shares(count, threads);
+        let workers = WorkerStates::on(shares().enumerate().flat_map(|(thread, share)| share.map(move |_| thread)));
+        let crews = Crew::of(&state, &workers, shares(), &reconcile);
         let ending = Ending { state, workers };
         let (held, added, stop) = (to_show, to_follow, stopped);
         let streams = Streams { refused, ending, informers, feeds, own, held, added, stop, sync_within, drain };

@@ -8,7 +8,7 @@ use super::run_error::RunError;
 use super::state::{Held, State};
 use super::written::Sight;
 use crate::informers::{HandleSynced, Informers};
-use crate::workers::WorkerStates;
+use crate::workers::{Unfinished, WorkerStates};
 use async_executor::{Executor, Task};
 use core::future::poll_fn;
 use core::pin::Pin;
@@ -71,10 +71,10 @@ impl Streams {
             state.machine.drain(drain);
             timeouts.await;
             ending.workers.end(state.clock.now());
-            let unfinished = ending.workers.join(&state.clock).await;
+            let Unfinished { dropped, blocked } = ending.workers.join(&state.clock).await;
             state.report(&Report::Ended { left: &state.machine.report() });
-            let running = [unfinished.dropped, unfinished.blocked].concat();
-            end.and(if running.is_empty() { Ok(()) } else { Err(RunError::NotDrained { grace: drain, running }) })
+            let is_drained = dropped.is_empty() && blocked.is_empty();
+            end.and(if is_drained { Ok(()) } else { Err(RunError::NotDrained { grace: drain, dropped, blocked }) })
         };
         let informers = async {
             informers.run().await;

@@ -4,6 +4,7 @@ use core::pin::pin;
 use core::task::{Context, Poll, Waker, ready};
 use core::time::Duration;
 use listwatch_core::Instant;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The workers of one [`Workers`](crate::Workers): which keys they have, and whether their time is over.
@@ -22,6 +23,8 @@ struct States<K> {
 
 #[derive(Debug)]
 struct WorkerState<K> {
+    /// The number of the thread that it shares with others.
+    thread: usize,
     key: Option<K>,
     /// It has a thread now.
     is_polled: bool,
@@ -37,8 +40,8 @@ pub struct Unfinished<K> {
     /// The keys whose reconcile was not done when the time to drain was over, or when the executor was dropped. It was
     /// dropped, with its requests.
     pub dropped: Vec<K>,
-    /// Keys whose reconcile was being called, polled or dropped at the deadline, and still was 100 ms later. Such a
-    /// reconcile is dropped when its poll returns; one that blocks may never return.
+    /// Keys whose reconcile was being called, polled or dropped at the deadline, and still was 100 ms later, and keys
+    /// whose reconcile waits on such a thread. They are dropped when the poll returns; one that blocks may never return.
     pub blocked: Vec<K>,
 }
 
@@ -54,9 +57,10 @@ impl<K> Unfinished<K> {
 const TO_RETURN: Duration = Duration::from_millis(100);
 
 impl<K> WorkerStates<K> {
-    pub(crate) fn new(count: usize) -> Arc<Self> {
-        let worker = |_| WorkerState { key: None, is_polled: false, has_left: false, waker: None };
-        let workers = (0..count).map(worker).collect();
+    /// A worker for each of `threads`. Workers whose thread has the same number share it.
+    pub(crate) fn on(threads: impl IntoIterator<Item = usize>) -> Arc<Self> {
+        let worker = |thread| WorkerState { thread, key: None, is_polled: false, has_left: false, waker: None };
+        let workers = threads.into_iter().map(worker).collect();
         Arc::new(Self(Mutex::new(States { workers, over_at: None, dropped: Vec::new(), waiting: None })))
     }
 
@@ -112,8 +116,8 @@ impl<K> WorkerStates<K> {
         let waker = cx.waker().clone();
         let mut states = self.lock();
         let is_late = states.over_at.is_some_and(|at| now >= at + TO_RETURN);
-        let is_stuck = |worker: &WorkerState<K>| worker.is_polled && worker.key.is_some();
-        if !states.workers.iter().all(|worker| worker.has_left || is_late && is_stuck(worker)) {
+        let blocked = if is_late { states.blocked_threads() } else { BTreeSet::new() };
+        if !states.workers.iter().all(|worker| worker.has_left || blocked.contains(&worker.thread)) {
             let last = states.waiting.replace(waker);
             drop(states);
             drop(last);
@@ -125,6 +129,14 @@ impl<K> WorkerStates<K> {
 
     fn lock(&self) -> MutexGuard<'_, States<K>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K> States<K> {
+    /// The threads that a reconcile has. None of their workers can leave.
+    fn blocked_threads(&self) -> BTreeSet<usize> {
+        let blocks = |worker: &&WorkerState<K>| worker.is_polled && worker.key.is_some();
+        self.workers.iter().filter(blocks).map(|worker| worker.thread).collect()
     }
 }
 
@@ -207,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_gives_its_thread_back_soon_after_the_deadline_does_not_count_as_blocked() {
-        let states = WorkerStates::new(1);
+        let states = WorkerStates::on([0]);
         let (worker, cx) = (states.handle(0), Context::from_waker(Waker::noop()));
         let end = Instant::ZERO + Duration::from_secs(1);
         block_on(worker.run(async {
@@ -223,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_worker_without_a_key_is_waited_for_because_it_may_have_taken_one() {
-        let states = WorkerStates::new(1);
+        let states = WorkerStates::on([0]);
         let (worker, cx) = (states.handle(0), Context::from_waker(Waker::noop()));
         states.end(Instant::ZERO);
         let late = Instant::ZERO + TO_RETURN;
@@ -234,6 +246,24 @@ mod tests {
                 states.poll_join(&cx, late),
                 Poll::Ready(Unfinished { dropped: Vec::new(), blocked: [7].to_vec() })
             );
+        }));
+    }
+
+    #[test]
+    fn a_worker_whose_neighbour_blocked_their_thread_was_waited_for_although_it_could_not_leave() {
+        let states = WorkerStates::on([0, 0, 1]);
+        let [blocks, idle, other] = [0, 1, 2].map(|number| states.handle(number));
+        let (cx, late) = (Context::from_waker(Waker::noop()), Instant::ZERO + TO_RETURN);
+        states.end(Instant::ZERO);
+        block_on(blocks.run(async {
+            blocks.take(7);
+            idle.take(8);
+            assert!(states.poll_join(&cx, late).is_pending(), "the other thread's worker can leave");
+            other.take(9);
+            drop(other);
+            assert!(states.poll_join(&cx, Instant::ZERO).is_pending());
+            let unfinished = states.poll_join(&cx, late);
+            assert_eq!(unfinished, Poll::Ready(Unfinished { dropped: [9].to_vec(), blocked: [7, 8].to_vec() }));
         }));
     }
 }

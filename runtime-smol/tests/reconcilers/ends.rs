@@ -50,7 +50,7 @@ fn a_drain_ends_at_its_deadline_with_a_request_that_hangs_and_a_reconcile_that_n
         stage.until(|| running.load(Ordering::SeqCst) == 2).await;
         stopped = Some(stage.clock.now());
     });
-    let Err(RunError::NotDrained { running: left, .. }) = ended else { panic!("{ended:?}") };
+    let Err(RunError::NotDrained { dropped: left, .. }) = ended else { panic!("{ended:?}") };
     assert_eq!(left.len(), 2);
     assert_eq!(running.load(Ordering::SeqCst), 0, "both were dropped");
     assert_eq!(stage.clock.now(), stopped.unwrap() + grace);

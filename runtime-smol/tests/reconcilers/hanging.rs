@@ -43,7 +43,7 @@ fn a_drain_over_real_sockets_drops_a_request_that_hangs_and_a_reconcile_that_nev
             }
             Ok(Outcome::Done)
         });
-        let Err(RunError::NotDrained { running: mut left, .. }) = ended else { panic!("{ended:?}") };
+        let Err(RunError::NotDrained { dropped: mut left, .. }) = ended else { panic!("{ended:?}") };
         left.sort();
         assert_eq!(left, ["web/hangs", "web/rests"].map(Key::from));
         assert_eq!(running.load(Ordering::SeqCst), 0, "both were dropped");

@@ -2,7 +2,7 @@
 
 use crate::support::{Log, Stage, StopOnDrop};
 use core::time::Duration;
-use listwatch_runtime_smol::controller::Outcome;
+use listwatch_runtime_smol::controller::{Outcome, RunError};
 use listwatch_runtime_smol::{Clock, Key};
 use listwatch_tests::sim::Troubles;
 use std::collections::BTreeSet;
@@ -126,4 +126,27 @@ fn a_key_waited_for_a_thread_that_computed_while_another_thread_slept() {
     release.send(()).unwrap();
     assert_eq!(other.map(|(key, _)| key), Ok("web/other".to_owned()), "it waits for the thread that computes");
     drop(started);
+}
+
+#[test]
+fn the_neighbour_of_a_worker_that_blocked_their_thread_held_up_the_end_of_the_drain() {
+    for workers in [2, 3] {
+        let stage = real();
+        stage.put("blocks");
+        let ((blocking, blocks), (release, released)) = (channel(), channel::<()>());
+        let released = Mutex::new(released);
+        let controller = stage.controller().workers(workers).drain(Duration::ZERO).on_report(|_, _| {});
+        let controller = controller.calls(async move |_cx, _key| {
+            blocking.send(()).unwrap();
+            _ = released.lock().unwrap().recv_timeout(Duration::from_secs(10));
+            Ok(Outcome::Done)
+        });
+        let started = controller.start().unwrap();
+        blocks.recv_timeout(HANGS).unwrap();
+        started.handle().stop();
+        let ended = started.join();
+        _ = release.send(());
+        let Err(RunError::NotDrained { dropped, blocked, .. }) = ended else { panic!("{ended:?}") };
+        assert_eq!((dropped, blocked), (Vec::new(), ["web/blocks".into()].to_vec()));
+    }
 }

@@ -157,8 +157,8 @@ fn a_reconcile_that_never_resolves_costs_the_others_nothing() {
         stage.sleep(SOON).await;
         assert_eq!(log.take(), ["web/b", "web/c", "web/c"]);
     });
-    let running = ["web/a".into()].to_vec();
-    assert_eq!(ended, Err(RunError::NotDrained { grace: Duration::from_secs(3), running }));
+    let (grace, dropped) = (Duration::from_secs(3), ["web/a".into()].to_vec());
+    assert_eq!(ended, Err(RunError::NotDrained { grace, dropped, blocked: Vec::new() }));
 }
 
 /// Refuses every list.

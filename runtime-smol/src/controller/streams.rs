@@ -137,8 +137,11 @@ async fn lost(workers: &WorkerStates<Key>) -> Result<(), RunError> {
 }
 
 /// Adds the keys that are due, until the controller has stopped.
+///
+/// The keys of a period are added in slices, and others have the thread between them. Of the periods that pass meanwhile
+/// none is made up for.
 async fn follow_timeouts(state: Arc<State>, own: Arc<OwnKind>) {
-    let (mut timeouts, mut sleep) = (state.machine.timeouts(), None);
+    let (mut timeouts, mut sleep, mut left) = (state.machine.timeouts(), None, None);
     poll_fn(|cx| {
         loop {
             let due = match timeouts.poll_due(cx, state.clock.now()) {
@@ -146,9 +149,17 @@ async fn follow_timeouts(state: Arc<State>, own: Arc<OwnKind>) {
                 Due::Idle => None,
                 Due::At(at) => Some(at),
             };
-            if state.machine.poll_period() {
-                add_all(&state, own.keys());
-                continue;
+            let has_come = state.machine.poll_period();
+            if has_come && left.is_none() {
+                left = Some(own.keys().into_iter());
+            }
+            if let Some(keys) = &mut left {
+                add_all(&state, keys.take(SLICE));
+                if keys.len() == 0 {
+                    left = None;
+                }
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
             }
             ready!(state.clock.poll_at(&mut sleep, due, cx));
         }
@@ -156,7 +167,10 @@ async fn follow_timeouts(state: Arc<State>, own: Arc<OwnKind>) {
     .await;
 }
 
-fn add_all(state: &State, keys: Vec<Key>) {
+/// How many keys of a period are added in one turn.
+const SLICE: usize = 1000;
+
+fn add_all(state: &State, keys: impl Iterator<Item = Key>) {
     let source = Arc::<str>::from("period");
     for key in keys {
         let cause = Cause { source: Arc::clone(&source), kind: CauseKind::Period, object: None, version: None };

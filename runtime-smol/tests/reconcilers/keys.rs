@@ -8,6 +8,7 @@ use listwatch_runtime_smol::controller::{
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::queue::Priority;
 use listwatch_runtime_smol::{Executor, Key, run};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -141,6 +142,21 @@ fn all_keys_of_the_own_kind_are_reconciled_after_each_period() {
             stage.sleep(Duration::from_secs(600)).await;
             assert_eq!(log.take().len(), 2);
         }
+    });
+    assert_eq!(ended, Ok(()));
+}
+
+#[test]
+fn a_period_adds_more_keys_than_one_turn_of_the_streams_takes() {
+    let (stage, log) = (Stage::new(), Log::default());
+    (0..2500).for_each(|n| stage.put(&n.to_string()));
+    let controller = noting(stage.controller().every(Duration::from_secs(600)), &log);
+    let ended = stage.play(controller, async {
+        stage.sleep(Duration::from_secs(300)).await;
+        log.take();
+        stage.sleep(Duration::from_secs(600)).await;
+        let keys: BTreeSet<String> = log.take().into_iter().collect();
+        assert_eq!(keys.len(), 2500);
     });
     assert_eq!(ended, Ok(()));
 }

@@ -1,6 +1,6 @@
 //! What a handle reads of a running controller.
 
-use crate::support::{FOOS, Log, PARTS, SOON, Stage};
+use crate::support::{FOOS, PARTS, SOON, Stage};
 use core::time::Duration;
 use listwatch_runtime_smol::Key;
 use listwatch_runtime_smol::controller::{ControllerHandle, KeyState, Lifecycle, Outcome};
@@ -50,4 +50,3 @@ fn the_queue_and_the_sources_of_a_running_controller_could_not_be_read() {
     assert_eq!((handle.lifecycle(), handle.stats(), handle.metrics(), sources().len()), (None, None, None, 0));
     assert_eq!(ControllerHandle::default().stats(), None);
 }
-

@@ -150,3 +150,22 @@ fn the_neighbour_of_a_worker_that_blocked_their_thread_held_up_the_end_of_the_dr
         assert_eq!((dropped, blocked), (Vec::new(), ["web/blocks".into()].to_vec()));
     }
 }
+
+#[test]
+fn a_period_shorter_than_the_addition_of_its_keys_took_the_streams_thread_for_ever() {
+    let stage = real();
+    stage.put("a");
+    let (done, reconciled) = channel();
+    let controller = stage.controller().every(Duration::from_nanos(1)).on_report(|_, _| {});
+    let controller = controller.calls(async move |_cx, key: Key| {
+        done.send(key).unwrap();
+        Ok(Outcome::Done)
+    });
+    let started = controller.start().unwrap();
+    reconciled.recv_timeout(HANGS).unwrap();
+    stage.put("b");
+    let begun = std::time::Instant::now();
+    let has_b = reconciled.iter().take_while(|_| begun.elapsed() < HANGS).any(|key| key == Key::from("web/b"));
+    assert!(has_b, "the streams do not get to its event");
+    drop(started);
+}

@@ -6,7 +6,7 @@ use super::waiting::{Place, Waiting};
 use crate::decode::DecodeError;
 use crate::fanout::EventLog;
 use crate::reflector::FailureReport;
-use crate::storage::{Keyed, Versioned};
+use crate::storage::{Keyed, Versioned, never_full};
 use crate::sync::on_panic::on_panic;
 use crate::sync::wakers::Wakers;
 use alloc::vec;
@@ -69,8 +69,13 @@ impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
     }
 
     /// Brings the cache up to date, and appends the change to the log. If a function of the caller's panics, neither
-    /// has changed.
-    pub(super) fn apply(&mut self, stream: usize, change: Change<'_, V>, woken: &mut Vec<Waker>) -> Option<V> {
+    /// has changed. States that nobody needs any more come out, to be dropped after the lock.
+    pub(super) fn apply(
+        &mut self,
+        stream: usize,
+        change: Change<'_, V>,
+        (woken, freed): (&mut Vec<Waker>, &mut Vec<V>),
+    ) -> Option<V> {
         let known = self.objects.change(change);
         let key = change.delta.object().key();
         if self.log.subscribers() > 0
@@ -81,7 +86,8 @@ impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
                 Some(known) => _ = objects.insert(known.clone()),
                 None => _ = objects.remove(key),
             };
-            on_panic(|| log.push(change.at, transition), restore);
+            let push = || log.try_push_freeing(change.at, transition, &mut |state| freed.push(state));
+            never_full(on_panic(push, restore));
             woken.append(&mut self.readers.take_all());
         }
         self.waiting.wake(key, woken);

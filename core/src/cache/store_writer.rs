@@ -53,6 +53,8 @@ pub struct StoreWriterIn<V: Keyed, L: Lock> {
     held: Option<Slot>,
     /// To be called after the lock.
     woken: Vec<Waker>,
+    /// To be dropped after the lock: the drop is the caller's code.
+    freed: Vec<V>,
 }
 
 /// The place of no stream.
@@ -88,7 +90,7 @@ impl<V: Keyed, L: Lock> StoreWriterIn<V, L> {
 
     fn of(cell: Arc<Shared<Contents<V>, L>>, stream: usize, scope: Option<Scope<V::Key>>) -> Self {
         let store = StoreIn { cell };
-        Self { store, stream, scope, has_room: true, held: None, woken: Vec::new() }
+        Self { store, stream, scope, has_room: true, held: None, woken: Vec::new(), freed: Vec::new() }
     }
 }
 
@@ -145,9 +147,9 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L>
     }
 
     fn apply(&mut self, change: Change<'_, V>) -> Option<V> {
-        let Self { store, stream, has_room, woken, .. } = self;
+        let Self { store, stream, has_room, woken, freed, .. } = self;
         store.cell.with(|contents| {
-            let known = contents.apply(*stream, change, woken);
+            let known = contents.apply(*stream, change, (woken, freed));
             *has_room = contents.has_room();
             known
         })
@@ -166,6 +168,7 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L>
         if !self.woken.is_empty() {
             wake_each(&mut core::mem::take(&mut self.woken).into_iter());
         }
+        self.freed.clear();
     }
 
     #[inline]

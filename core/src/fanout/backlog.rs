@@ -46,12 +46,18 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> Backlog<V, M> {
     }
 
     /// Adds a later change to a record, which goes if there is nothing to tell any more.
-    pub(super) fn fold(&mut self, list: &mut List<Backlogged>, record: Slot, next: &Transition<V>, quiet: bool) {
+    pub(super) fn fold(
+        &mut self,
+        list: &mut List<Backlogged>,
+        record: Slot,
+        (next, quiet): (&Transition<V>, bool),
+        freed: &mut impl FnMut(V),
+    ) {
         let folded = &mut self.records[record].folded;
         if folded.is_cancelled_by(next, quiet) {
-            self.remove(list, record);
+            self.remove(list, record).free(freed);
         } else {
-            folded.fold(next);
+            freed(folded.fold(next));
         }
     }
 
@@ -86,11 +92,11 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> Backlog<V, M> {
     }
 
     /// Removes the records of a list behind the first `kept`.
-    pub(super) fn truncate(&mut self, list: &mut List<Backlogged>, kept: usize) {
+    pub(super) fn truncate(&mut self, list: &mut List<Backlogged>, kept: usize, freed: &mut impl FnMut(V)) {
         let mut at = self.slots(list).nth(kept);
         while let Some(slot) = at {
             at = self.records[slot].next();
-            self.remove(list, slot);
+            self.remove(list, slot).free(freed);
         }
     }
 

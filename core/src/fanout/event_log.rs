@@ -133,7 +133,7 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         self.ring.join();
         for object in objects {
             if let Err(full) = self.try_add(slot, 0, Folded::initial(object.clone())) {
-                return Err(M::map_full(full, |()| self.remove(slot).config));
+                return Err(M::map_full(full, |()| self.remove(slot, &mut drop).config));
             }
         }
         Ok(SubscriberId { slot, generation: self.subscribed })
@@ -141,9 +141,14 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
 
     /// Removes a subscriber and all that waits for it.
     pub fn unsubscribe(&mut self, id: SubscriberId) {
-        if let Some(slot) = self.find(id) {
-            self.remove(slot);
-        }
+        drop(self.unsubscribe_freeing(id, &mut drop));
+    }
+
+    /// As [`unsubscribe`](Self::unsubscribe), and gives the marks' function and the states that nobody needs any more.
+    /// Their drop may call code of the caller's, so a caller with a lock drops them after it.
+    pub(crate) fn unsubscribe_freeing(&mut self, id: SubscriberId, freed: &mut impl FnMut(V)) -> Option<M::IndexFn<V>> {
+        let slot = self.find(id)?;
+        self.remove(slot, freed).config.marks
     }
 
     /// Whether the next change stays within the limit: no subscriber that [waits](crate::fanout::WhenBehind::Wait)
@@ -167,11 +172,21 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     /// Where the marks of a subscriber panic. Nothing has changed then, and the same call can be made again. The marks
     /// of that subscriber are not asked again, so they hold the others up once at most.
     pub fn try_push(&mut self, now: Instant, transition: Transition<V>) -> Result<(), M::Full<Transition<V>>> {
+        self.try_push_freeing(now, transition, &mut drop)
+    }
+
+    /// As [`try_push`](Self::try_push), and gives the states that nobody needs any more.
+    pub(crate) fn try_push_freeing(
+        &mut self,
+        now: Instant,
+        transition: Transition<V>,
+        freed: &mut impl FnMut(V),
+    ) -> Result<(), M::Full<Transition<V>>> {
         self.now = self.now.max(now);
         if self.subscribers.len() == 0 {
             return Ok(());
         }
-        self.make_room();
+        self.make_room(freed);
         self.ring.try_push(transition, self.now)
     }
 
@@ -183,13 +198,18 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     /// The next item for a subscriber: marks first, then changes in their order.
     #[must_use = "an item is told once"]
     pub fn poll_next(&mut self, id: SubscriberId) -> Option<Notice<V, M>> {
+        self.poll_next_freeing(id, &mut drop)
+    }
+
+    /// As [`poll_next`](Self::poll_next), and gives the states that nobody needs any more.
+    pub(crate) fn poll_next_freeing(&mut self, id: SubscriberId, freed: &mut impl FnMut(V)) -> Option<Notice<V, M>> {
         let slot = self.find(id)?;
         loop {
-            self.catch_up(slot);
+            self.catch_up(slot, freed);
             if let Some(notice) = self.poll_waiting(slot) {
                 return Some(notice);
             }
-            if let Some(transition) = self.read(slot)? {
+            if let Some(transition) = self.read(slot, freed)? {
                 return Some(Notice::Changed(transition));
             }
         }
@@ -217,12 +237,25 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     where
         V: 'a,
     {
+        self.try_resync_freeing(id, objects, &mut drop)
+    }
+
+    /// As [`try_resync`](Self::try_resync), and gives the states that nobody needs any more.
+    pub(crate) fn try_resync_freeing<'a>(
+        &mut self,
+        id: SubscriberId,
+        objects: impl Iterator<Item = &'a V>,
+        freed: &mut impl FnMut(V),
+    ) -> Result<(), M::Full<()>>
+    where
+        V: 'a,
+    {
         let Some(slot) = self.find(id) else { return Ok(()) };
-        while self.try_fold(slot)? {}
+        while self.try_fold(slot, freed)? {}
         let kept = self.subscribers[slot].backlog.len();
         for object in objects {
             if let Err(full) = self.try_add(slot, self.ring.end(), Folded::resync(object.clone())) {
-                self.backlog.truncate(&mut self.subscribers[slot].backlog, kept);
+                self.backlog.truncate(&mut self.subscribers[slot].backlog, kept, freed);
                 return Err(full);
             }
         }
@@ -264,10 +297,10 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         self.subscribers.get(id.slot).filter(|found| found.generation == id.generation).map(|_| id.slot)
     }
 
-    fn remove(&mut self, slot: Slot) -> Subscriber<V, M> {
+    fn remove(&mut self, slot: Slot, freed: &mut impl FnMut(V)) -> Subscriber<V, M> {
         let mut subscriber = self.subscribers.remove(slot);
-        self.ring.leave(subscriber.cursor);
-        self.backlog.truncate(&mut subscriber.backlog, 0);
+        self.ring.leave(subscriber.cursor, freed);
+        self.backlog.truncate(&mut subscriber.backlog, 0, freed);
         self.marks.truncate(&mut subscriber.marks, 0);
         subscriber
     }
@@ -292,11 +325,16 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     }
 
     /// Passes the entry at a subscriber's cursor, and tells it unless it is silent.
-    fn read(&mut self, slot: Slot) -> Option<Option<Transition<V>>> {
+    fn read(&mut self, slot: Slot, freed: &mut impl FnMut(V)) -> Option<Option<Transition<V>>> {
         let subscriber = &mut self.subscribers[slot];
         let next = &self.ring.get(subscriber.cursor)?.transition;
         let told = (!(subscriber.config.quiet && next.is_silent())).then(|| next.clone());
-        self.ring.advance(&mut subscriber.cursor);
+        // The one that is told keeps the states itself.
+        self.ring.advance(&mut subscriber.cursor, &mut |state| {
+            if told.is_none() {
+                freed(state);
+            }
+        });
         Some(told)
     }
 

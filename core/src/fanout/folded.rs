@@ -36,9 +36,15 @@ impl<V: Versioned + Clone> Folded<V> {
         Self { known, newest: Newest::of(first), initial, resynced: false }
     }
 
-    /// Adds a later change.
-    pub(super) fn fold(&mut self, next: &Transition<V>) {
-        self.newest = Newest::of(next);
+    /// Adds a later change, and gives the state that was the newest.
+    pub(super) fn fold(&mut self, next: &Transition<V>) -> V {
+        core::mem::replace(&mut self.newest, Newest::of(next)).into_object()
+    }
+
+    /// Gives away every state.
+    pub(super) fn free(self, freed: &mut impl FnMut(V)) {
+        self.known.into_iter().for_each(&mut *freed);
+        freed(self.newest.into_object());
     }
 
     /// Whether nothing is left to tell if `next` is added.
@@ -98,6 +104,12 @@ impl<V: Clone> Newest<V> {
 
 impl<V> Newest<V> {
     const fn object(&self) -> &V {
+        match self {
+            Self::There(object) | Self::Gone { object, .. } => object,
+        }
+    }
+
+    fn into_object(self) -> V {
         match self {
             Self::There(object) | Self::Gone { object, .. } => object,
         }

@@ -34,12 +34,12 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     }
 
     /// Folds an entry of each subscriber that is too far behind. The others follow when it is told something.
-    pub(super) fn make_room(&mut self) {
+    pub(super) fn make_room(&mut self, freed: &mut impl FnMut(V)) {
         let Some(last) = self.last_overrun() else { return };
         let mut at = self.subscribers.next_used(None);
         while let Some(slot) = at {
             if self.subscribers[slot].cursor <= last {
-                _ = self.try_fold(slot);
+                _ = self.try_fold(slot, freed);
             }
             at = self.subscribers.next_used(at);
         }
@@ -47,13 +47,13 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
 
     /// Folds the entries that a subscriber has not read into its backlog, while it has one. So it is told the newest
     /// state of each key. Where memory is short, it is told an earlier one first.
-    pub(super) fn catch_up(&mut self, slot: Slot) {
-        while !self.subscribers[slot].backlog.is_empty() && self.try_fold(slot).is_ok_and(|folded| folded) {}
+    pub(super) fn catch_up(&mut self, slot: Slot, freed: &mut impl FnMut(V)) {
+        while !self.subscribers[slot].backlog.is_empty() && self.try_fold(slot, freed).is_ok_and(|folded| folded) {}
     }
 
     /// Folds the entry at a subscriber's cursor into its backlog, if it coalesces; says whether there was one. Marks come
     /// first, because they may panic: nothing else has changed yet. After that, the subscriber is told that it has none.
-    pub(super) fn try_fold(&mut self, slot: Slot) -> Result<bool, M::Full<()>> {
+    pub(super) fn try_fold(&mut self, slot: Slot, freed: &mut impl FnMut(V)) -> Result<bool, M::Full<()>> {
         let Subscriber { config, cursor, backlog, marks, marks_panicked, marks_lost, .. } = &mut self.subscribers[slot];
         let entry = self.ring.get(*cursor).filter(|_| config.when_behind == WhenBehind::Coalesce);
         let Some(Entry { transition: next, arrived, .. }) = entry else { return Ok(false) };
@@ -71,12 +71,12 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
                         marks_lost.get_or_insert(*arrived);
                     }
                 }
-                self.backlog.fold(backlog, record, next, config.quiet);
+                self.backlog.fold(backlog, record, (next, config.quiet), freed);
             }
             None if config.quiet && next.is_silent() => {}
             None => self.backlog.try_insert(backlog, slot, Folded::of(next), (*cursor, *arrived))?,
         }
-        self.ring.advance(cursor);
+        self.ring.advance(cursor, freed);
         Ok(true)
     }
 

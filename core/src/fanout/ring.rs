@@ -66,19 +66,20 @@ impl<V, M: Mem> Ring<V, M> {
     }
 
     /// Moves a cursor to the next entry.
-    pub(super) fn advance(&mut self, cursor: &mut u64) {
+    pub(super) fn advance(&mut self, cursor: &mut u64, freed: &mut impl FnMut(V)) {
         *self.cursors(*cursor + 1) += 1;
-        self.leave(*cursor);
-        *cursor += 1;
+        let left = core::mem::replace(cursor, *cursor + 1);
+        self.leave(left, freed);
     }
 
     /// Removes a cursor.
-    pub(super) fn leave(&mut self, cursor: u64) {
+    pub(super) fn leave(&mut self, cursor: u64, freed: &mut impl FnMut(V)) {
         *self.cursors(cursor) -= 1;
         while self.get(self.oldest).is_some_and(|entry| entry.cursors == 0) {
-            self.places.as_mut_slice()[self.head] = None;
+            let passed = self.places.as_mut_slice()[self.head].take();
             self.head = self.place(self.oldest + 1);
             self.oldest += 1;
+            passed.into_iter().for_each(|entry| entry.transition.free(freed));
         }
         if self.len() == 0 && self.places.release() {
             self.head = 0;

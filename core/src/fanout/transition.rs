@@ -39,6 +39,17 @@ impl<V> Transition<V> {
             Self::Added { object, .. } | Self::Deleted { object, .. } | Self::Updated { new: object, .. } => object,
         }
     }
+
+    /// Gives away every state.
+    pub(super) fn free(self, freed: &mut impl FnMut(V)) {
+        match self {
+            Self::Added { object, .. } => freed(object),
+            Self::Updated { old, new: object } | Self::Deleted { old, object, .. } => {
+                freed(old);
+                freed(object);
+            }
+        }
+    }
 }
 
 impl<V: Versioned> Transition<V> {

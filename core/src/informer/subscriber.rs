@@ -5,7 +5,7 @@ use crate::cache::{AwaitError, Contents, StoreIn};
 use crate::decode::DecodeError;
 use crate::fanout::{Notice, SubscriberId};
 use crate::reflector::FailureReport;
-use crate::storage::{Heap, Keyed, Slot, Versioned};
+use crate::storage::{Heap, Keyed, Slot, Versioned, never_full};
 use crate::sync::Lock;
 use crate::sync::wakers::wake_each;
 use crate::time::Instant;
@@ -165,12 +165,15 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Subscriber<V, L> {
     /// Reads the next item; false at the end. Otherwise the task sleeps.
     fn read(&mut self, now: Instant, waker: &Waker) -> Poll<bool> {
         let Self { store, id, resync, seen, read, place, .. } = self;
+        // Dropped after the lock, and after all are woken.
+        let mut states = Vec::new();
+        let mut freed = |state| states.push(state);
         let (answer, woken, _waker) = store.cell.with(|contents| {
             if let Some(resync) = resync.as_mut().filter(|resync| resync.due <= now) {
-                contents.log.resync(*id, contents.objects.iter());
+                never_full(contents.log.try_resync_freeing(*id, contents.objects.iter(), &mut freed));
                 resync.due = now + resync.period;
             }
-            *read = next(contents, *id, seen);
+            *read = next(contents, *id, seen, &mut freed);
             let (answer, last) = match read {
                 Some(_) => (Poll::Ready(true), None),
                 None if contents.is_over() => (Poll::Ready(false), contents.readers.remove(place)),
@@ -188,6 +191,7 @@ fn next<V: Versioned<Key: Clone> + Clone>(
     contents: &mut Contents<V>,
     id: SubscriberId,
     [failures, undecodables]: &mut [u64; 2],
+    freed: &mut impl FnMut(V),
 ) -> Option<Item<V>> {
     if let Some(report) = contents.failed.since(failures) {
         return Some(Item::Failed(report.clone()));
@@ -195,7 +199,7 @@ fn next<V: Versioned<Key: Clone> + Clone>(
     if let Some(undecodable) = contents.undecodable.since(undecodables) {
         return Some(Item::Undecodable(undecodable.clone()));
     }
-    contents.log.poll_next(id).map(Item::Notice)
+    contents.log.poll_next_freeing(id, freed).map(Item::Notice)
 }
 
 /// The tasks that waited for a subscriber to read as far as this item. Without an item, it may have passed changes that
@@ -211,11 +215,13 @@ fn released<V: Versioned<Key: Clone> + Clone>(contents: &mut Contents<V>, item: 
 impl<V: Versioned<Key: Clone> + Clone, L: Lock> Drop for Subscriber<V, L> {
     fn drop(&mut self) {
         let Self { store, id, place, .. } = self;
-        let (woken, _waker) = store.cell.with(|contents| {
-            contents.log.unsubscribe(*id);
+        // Dropped after the lock, and after all are woken.
+        let mut states = Vec::new();
+        let (woken, _waker, _marks) = store.cell.with(|contents| {
+            let marks = contents.log.unsubscribe_freeing(*id, &mut |state| states.push(state));
             let mut woken = contents.take_held();
             woken.append(&mut contents.joining.take_all());
-            (woken, contents.readers.remove(place))
+            (woken, contents.readers.remove(place), marks)
         });
         wake_each(&mut woken.into_iter());
     }

@@ -397,6 +397,68 @@ fn a_waker_that_panics_keeps_no_other_task_asleep_and_loses_no_change() {
     assert_eq!(told(&mut bad), ["updated a@1 a@2"], "what was read before the panic");
 }
 
+/// An object whose drop reads the store that it is in.
+struct Reading {
+    store: Option<Store<Self>>,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        let store = self.store.take().filter(|_| !std::thread::panicking());
+        store.map(|store| store.len());
+    }
+}
+
+/// The writer of a store whose first object reads the store when it is freed.
+fn reading_with_limit(limit: usize) -> (StoreWriter<Reading>, Store<Reading>) {
+    let mut writer = StoreWriter::<Reading>::with_log_limit(Indexer::new(), limit);
+    let store = writer.store();
+    put_reading(&mut writer, 1, Some(store.clone()));
+    (writer, store)
+}
+
+fn put_reading(writer: &mut StoreWriter<Reading>, version: u32, store: Option<Store<Reading>>) {
+    let meta = pod("a", version, 0).meta().clone();
+    let delta = Delta::Updated(ObjectHandle::from(Object { meta, value: Reading { store } }));
+    writer.apply(Change::new(&delta, false));
+    writer.wake();
+}
+
+#[test]
+fn marks_and_states_of_a_subscriber_that_is_dropped_are_freed_after_the_lock() {
+    let (mut writer, store) = reading_with_limit(8);
+    let in_marks = Reading { store: Some(store.clone()) };
+    let marks = move |_: &ObjectHandle<Reading>, _: &mut dyn FnMut(&str)| _ = &in_marks;
+    let with_marks = store.subscribe(NOW, Subscription::new().marks(marks));
+    let other = store.subscribe(NOW, Subscription::new());
+    put_reading(&mut writer, 2, None);
+    assert!(!panics(|| drop(with_marks)), "the marks");
+    assert!(!panics(|| drop(other)), "entries and keys");
+    assert_eq!(store.len(), 1);
+}
+
+#[test]
+fn a_state_that_a_change_folds_away_is_freed_after_the_lock() {
+    let (mut writer, store) = reading_with_limit(1);
+    let _behind = store.subscribe(NOW, Subscription::new());
+    put_reading(&mut writer, 2, None);
+    assert!(!panics(|| put_reading(&mut writer, 3, None)));
+}
+
+#[test]
+fn a_state_that_a_subscriber_passes_or_folds_while_it_reads_is_freed_after_the_lock() {
+    for quiet in [true, false] {
+        let (mut writer, store) = reading_with_limit(8);
+        let subscription = if quiet { Subscription::new().wait().quiet() } else { Subscription::new() };
+        let mut subscriber = store.subscribe(NOW, subscription);
+        let mut cx = Context::from_waker(Waker::noop());
+        let first = quiet.then(|| subscriber.poll_next(NOW, &mut cx));
+        drop(first);
+        (0..2).for_each(|_| put_reading(&mut writer, 1, None));
+        assert!(!panics(|| while subscriber.poll_next(NOW, &mut cx).is_ready() {}), "quiet: {quiet}");
+    }
+}
+
 #[test]
 fn a_subscriber_can_be_sent_to_another_thread() {
     fn sent<T: Send + 'static>() {}

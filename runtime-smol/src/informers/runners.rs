@@ -80,7 +80,7 @@ impl Place {
 }
 
 /// How many tasks a runner polls before what runs beside it gets its turn.
-const TICKS: usize = 16;
+const TICKS: usize = 4;
 
 impl Drop for Place {
     fn drop(&mut self) {

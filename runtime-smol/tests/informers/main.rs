@@ -10,3 +10,4 @@ mod sharing;
 mod single;
 mod support;
 mod troubles;
+mod turns;

@@ -1,6 +1,6 @@
 //! What a handle reads of a running controller.
 
-use crate::support::{FOOS, PARTS, SOON, Stage};
+use crate::support::{FOOS, Log, PARTS, SOON, Stage};
 use core::time::Duration;
 use listwatch_runtime_smol::Key;
 use listwatch_runtime_smol::controller::{ControllerHandle, KeyState, Lifecycle, Outcome};
@@ -49,4 +49,23 @@ fn the_queue_and_the_sources_of_a_running_controller_could_not_be_read() {
     assert_eq!(ended, Ok(()));
     assert_eq!((handle.lifecycle(), handle.stats(), handle.metrics(), sources().len()), (None, None, None, 0));
     assert_eq!(ControllerHandle::default().stats(), None);
+}
+
+/// The changes wait while the controller is not polled.
+#[test]
+fn the_backlog_and_the_lag_of_a_source_tell_how_far_behind_a_controller_is() {
+    let (stage, log) = (Stage::new(), Log::default());
+    let other = crate::keys::noting(stage.controller(), &log);
+    let resting = crate::keys::noting(stage.controller(), &Log::default());
+    let handle = resting.handle();
+    let mut resting = Box::pin(resting.future());
+    let ended = stage.play(other, async {
+        smol::future::or(stage.sleep(SOON), async { _ = resting.as_mut().await }).await;
+        ["a", "b"].into_iter().for_each(|name| stage.put(name));
+        stage.sleep(SOON).await;
+        let [source] = &handle.sources()[..] else { panic!("{:?}", handle.sources()) };
+        assert_eq!((log.len(), source.backlog), (2, 2));
+        assert!(source.lag > Duration::from_secs(9) && source.lag <= SOON, "{source:?}");
+    });
+    assert_eq!(ended, Ok(()));
 }

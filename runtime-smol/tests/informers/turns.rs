@@ -1,0 +1,54 @@
+//! How streams share threads with other tasks.
+
+use crate::support::{SOON, resource, widgets, with_informers};
+use core::task::{Context, Waker};
+use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::informer::Subscription;
+use listwatch_runtime_smol::time::Instant;
+use listwatch_runtime_smol::{Clock, Executor, Informers, run};
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A few turns of a stream, of 64 events each.
+const TURNS: usize = 8 * 64;
+
+#[test]
+fn a_stream_took_thousands_of_events_before_its_subscriber_had_a_turn() {
+    let clock = Clock::simulated();
+    let (world, server, _) = widgets(&clock);
+    server.with(|inside| (0..5_000).for_each(|n| inside.store.put(Instant::ZERO, &format!("w-{n}"), json!({}))));
+    let (informers, executor) = (Informers::new(world), Executor::new());
+    let handle = informers.informer::<MetadataOnly>(resource());
+    let most = Arc::new(AtomicUsize::new(0));
+    executor.spawn(informers.run()).detach();
+    let (mut told, noted) = (handle.subscribe(Subscription::new()), Arc::clone(&most));
+    let follow = async move {
+        loop {
+            noted.fetch_max(told.backlog(), Ordering::Relaxed);
+            told.next().await;
+        }
+    };
+    executor.spawn(follow).detach();
+    run(&clock, &executor, clock.sleep(SOON));
+    let most = most.load(Ordering::Relaxed);
+    assert!(handle.len() > 5_000 && most > 0 && most <= TURNS, "{most} events waited");
+}
+
+/// One of two places that run the streams heard of each event, whether or not it was polled.
+#[test]
+fn a_place_that_ran_the_informers_and_was_not_polled_held_up_the_streams() {
+    let clock = Clock::simulated();
+    let (world, server, _) = widgets(&clock);
+    let informers = Informers::new(world);
+    let handle = informers.informer::<MetadataOnly>(resource());
+    let mut resting = Box::pin(informers.run());
+    assert!(resting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    with_informers(&informers, async {
+        clock.sleep(SOON).await;
+        assert!(resting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        server.with(|inside| inside.store.put(clock.now(), "late", json!({})));
+        clock.sleep(SOON).await;
+    });
+    assert_eq!(handle.len(), 3);
+}

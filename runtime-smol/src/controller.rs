@@ -47,7 +47,10 @@
 //! # What a controller promises
 //!
 //! - Each key is reconciled after its last change, and is never with two workers.
-//! - No change is missed: each source is told every event, and an update is mapped from its old and its new state.
+//! - No change is missed: an update is mapped from its old and its new state. Where changes of the own kind or of an
+//!   owned kind are coalesced, the states between them are mapped too.
+//! - A controller that is behind holds up no stream that others share, unless it has a [mapper](Reconciler::maps) of its
+//!   own for it.
 //! - It starts when all its sources have synced. Otherwise [`RunError::NotSynced`] names the source and the reason.
 //! - After a [write](Context::write), the key waits until the store shows it. So a reconcile reads what the one before it
 //!   wrote.

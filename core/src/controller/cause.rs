@@ -33,6 +33,8 @@ pub enum CauseKind {
     Deleted,
     /// A resync announced the object again.
     Resync,
+    /// Changes that were coalesced: which ones is not known.
+    Coalesced,
     /// The controller's period has come.
     Period,
     /// The key came from outside.

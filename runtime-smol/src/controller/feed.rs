@@ -55,6 +55,26 @@ impl<T> Mapped<T> {
         }
     }
 
+    /// No work is swallowed: a subscriber that coalesces changes is told the keys of the states between them. Only the
+    /// program's mapper has to see each state, because its keys may depend on more than the object.
+    fn subscription(&self) -> Subscription<ObjectHandle<T>> {
+        let subscription = Subscription::<ObjectHandle<T>>::new().quiet();
+        match &self.mapper {
+            Mapper::Own(_) => subscription.marks(|object, mark| mark(object.key().as_str())),
+            Mapper::Owner(owner) => {
+                let owner = owner.clone();
+                subscription.marks(move |object, mark| owner.keys(object.meta()).for_each(|key| mark(key.as_str())))
+            }
+            Mapper::Program(_) => subscription.wait(),
+        }
+    }
+
+    /// Adds the key of a state that was not told.
+    fn on_mark(&self, state: &State, key: &str) {
+        let (source, kind) = (Arc::clone(&self.path), CauseKind::Coalesced);
+        state.add(key.into(), Priority::Normal, Cause { source, kind, object: None, version: None });
+    }
+
     /// Learns what is to be known of the own kind.
     fn learn(&self, event: &Event<T>) {
         match (&self.mapper, event.key()) {
@@ -133,8 +153,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
     }
 
     fn follow(self: Box<Self>, state: Arc<State>, source: SourceId) -> Pin<Box<dyn Future<Output = Fed> + Send>> {
-        // A subscriber that holds the stream back is told of every event, so no work is swallowed.
-        let subscription = Subscription::new().wait().quiet();
+        let subscription = self.subscription();
         Box::pin(async move {
             if let Some(ready) = self.ready() {
                 // Without a first state of the own kind, the controller does not start. This source starts with its cache.
@@ -145,9 +164,12 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
             state.sources.add(&self.path, &subscriber);
             let mut budget = Budget::new();
             while let Some(told) = poll_fn(|cx| lock(&subscriber).poll_next(state.clock.now(), cx)).await {
-                if let Told::Event(event) = &told {
-                    self.learn(event);
-                    self.on_event(&state, event);
+                match &told {
+                    Told::Event(event) => {
+                        self.learn(event);
+                        self.on_event(&state, event);
+                    }
+                    Told::Mark(key) => self.on_mark(&state, key),
                 }
                 if matches!(told, Told::Event(Event::Synced)) {
                     state.machine.source_synced(source);

@@ -6,6 +6,7 @@ use listwatch_core::object::Meta;
 use std::sync::Arc;
 
 /// The kind of owner that counts, and its objects.
+#[derive(Clone)]
 pub(super) struct Owner {
     objects: Arc<OwnKind>,
     kind: String,

@@ -76,9 +76,13 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// Calls `map` with each object of `kind` that is listed or changes, and reconciles the keys that it adds
     /// (controller-runtime `Watches`).
     ///
-    /// An update calls it with the old and with the new state. `map` runs on the streams' side, and may capture other
-    /// informers' handles to read their stores. If it panics, the panic is [reported](Report::MapperPanicked), and the
-    /// stream goes on.
+    /// An update calls it with the old and with the new state. `map` may capture other informers' handles to read their
+    /// stores. If it panics, it has added no key; the panic is [reported](Report::MapperPanicked), and the stream goes on.
+    ///
+    /// `map` must be quick. It runs on the streams' side, and sees every state: while it computes, this controller's other
+    /// sources wait, and after 1,024 changes the stream of `kind` waits too, for all its users. For long work, let `map`
+    /// add keys and do the work in their reconcile, or let a task of its own take the changes of a
+    /// [subscriber](crate::InformerHandle::subscribe) and add keys to the controller's [handle](ControllerHandle::add).
     pub fn maps<U: Send + Sync + 'static>(
         self,
         kind: impl Into<Source<U>>,
@@ -177,6 +181,8 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     }
 
     /// Calls `on_report` with the controller's name and each [`Report`], instead of writing it to standard error.
+    ///
+    /// The streams and the workers call it, each on its thread, and wait until it returns.
     pub fn on_report(mut self, on_report: impl Fn(&str, &Report<'_>) + Send + Sync + 'static) -> Self {
         self.settings.on_report = Box::new(on_report);
         self

@@ -55,7 +55,8 @@ impl<T> Mapper<T> {
 impl<T> Source<T> {
     /// Ignores an update for which `counts` is false of the old and the new state. Of several, each must be true.
     ///
-    /// Additions and deletions always count. If `counts` panics, the update counts too, and the panic is
+    /// Additions and deletions always count. A controller that is behind may be told several updates as one, and the
+    /// states between them count too. If `counts` panics, the update counts too, and the panic is
     /// [reported](super::Report::MapperPanicked).
     pub fn when(mut self, counts: impl Fn(&Object<T>, &Object<T>) -> bool + Send + 'static) -> Self {
         self.when.push(Box::new(counts));

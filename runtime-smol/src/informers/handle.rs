@@ -64,10 +64,11 @@ impl<T> InformerHandle<T> {
     /// async fn follow(informers: &Informers) -> Result<(), Box<dyn std::error::Error>> {
     ///     let pods = informers.informer::<Raw>(Resource::named("v1/pods")?);
     ///     let mut changes = pods.subscribe(Subscription::new().resync(Duration::from_secs(600)));
-    ///     while let Some(Told::Event(event)) = changes.next().await {
-    ///         match &event {
-    ///             EventOf::Failed(report) => eprintln!("{report}"), // the informer retries
-    ///             _ => println!("{:?}", event.key()),
+    ///     while let Some(told) = changes.next().await {
+    ///         match told {
+    ///             Told::Event(EventOf::Failed(report)) => eprintln!("{report}"), // the informer retries
+    ///             Told::Event(event) => println!("{:?}", event.key()),
+    ///             Told::Mark(mark) => println!("{mark}"), // of a state that was coalesced, if the subscription has marks
     ///         }
     ///     }
     ///     Ok(())

@@ -68,9 +68,10 @@ pub fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant>
     }
 }
 
-/// A duration in its largest useful unit, for people.
+/// A duration in its largest useful unit, for people: `90 s`, `2 min`, `3 h`.
 #[cfg(feature = "json")]
-pub(crate) struct Span(pub(crate) Duration);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Duration);
 
 #[cfg(feature = "json")]
 impl Span {

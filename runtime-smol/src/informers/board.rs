@@ -18,9 +18,11 @@ pub(super) struct Board {
 }
 
 struct State {
-    /// Its own status is as of `at`.
+    /// Its own status is as of `at`, and `held_back` is `held_since`.
     status: StreamStatus,
     at: Instant,
+    /// Since when a subscriber holds the stream back.
+    held_since: Option<Instant>,
 }
 
 impl Board {
@@ -33,8 +35,14 @@ impl Board {
             undecodable: 0,
             panics: 0,
             panic: None,
+            held_back: None,
         };
-        Self { name, clock, tracker: SyncTracker::new(now), state: Mutex::new(State { status, at: now }) }
+        Self {
+            name,
+            clock,
+            tracker: SyncTracker::new(now),
+            state: Mutex::new(State { status, at: now, held_since: None }),
+        }
     }
 
     pub(super) fn name(&self) -> &StreamName {
@@ -43,11 +51,13 @@ impl Board {
 
     /// The status now.
     pub(super) fn status(&self) -> StreamStatus {
-        let (mut status, at) = {
+        let (mut status, at, held_since) = {
             let state = self.lock();
-            (state.status.clone(), state.at)
+            (state.status.clone(), state.at, state.held_since)
         };
-        status.status = status.status.later(self.clock.now().saturating_since(at));
+        let now = self.clock.now();
+        status.status = status.status.later(now.saturating_since(at));
+        status.held_back = held_since.map(|since| now.saturating_since(since));
         status
     }
 
@@ -69,6 +79,13 @@ impl Board {
         self.tracker.update(now, synced, status);
     }
 
+    /// Notes whether a subscriber holds the stream back.
+    pub(super) fn note_held(&self, is_held: bool) {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.held_since = is_held.then(|| state.held_since.unwrap_or(now));
+    }
+
     /// Notes what went wrong.
     pub(super) fn note_error(&self, error: &StreamError<'_>) {
         if let StreamError::Failed(report) = error {
@@ -87,6 +104,7 @@ impl Board {
 
     /// The stream does not go on.
     pub(super) fn note_stopped(&self) {
+        self.note_held(false);
         self.note(Poll::Ready(Err(InformerStatus::Stopped)), InformerStatus::Stopped);
     }
 

@@ -97,7 +97,8 @@ impl<T> InformerHandle<T> {
             Err(WaitFailure::Late(within))
         };
         let found = smol::future::or(found, late).await;
-        found.map_err(|failure| WaitError { failure, streams: self.streams() })
+        let is_run = self.0.registry.tasks.runners().is_any();
+        found.map_err(|failure| WaitError { failure, streams: self.streams(), is_run })
     }
 
     /// What each list-and-watch of this informer does now: one for each namespace, in the order of their names.

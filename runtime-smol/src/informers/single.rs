@@ -56,7 +56,7 @@ pub async fn wait_for<T: DeserializeOwned>(
     let mut single = Single::new(world, only(resource, name), within);
     loop {
         if let Err(failure) = single.advance().await {
-            return Err(WaitError { failure, streams: vec![single.board.status()] });
+            return Err(WaitError { failure, streams: vec![single.board.status()], is_run: true });
         }
         if single.board.has_synced() && predicate(single.object(name)) {
             return Ok(single.object(name).cloned());

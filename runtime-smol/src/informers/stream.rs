@@ -94,6 +94,9 @@ impl<T: DeserializeOwned> Stream<T> {
         if !matches!(&polled, Ok(Poll::Ready(Some(event))) if event.key().is_some()) {
             self.note(&events);
         }
+        if matches!(polled, Ok(Poll::Pending)) {
+            self.board.note_held(events.driver_mut().informer_mut().poll_room(cx).is_pending());
+        }
         if !self.put_back(events) {
             return Poll::Ready(Turn::Leave);
         }

@@ -2,12 +2,14 @@
 
 use super::stream_name::StreamName;
 use core::fmt;
+use core::time::Duration;
 use listwatch_core::Event;
 use listwatch_core::decode::DecodeError;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::Key;
 use listwatch_core::reflector::{FailureClass, FailureReport};
 use listwatch_core::text::Printable;
+use listwatch_core::time::Span;
 use std::sync::Arc;
 
 /// What one list-and-watch of an informer does at a moment. The store's own
@@ -29,6 +31,9 @@ pub struct StreamStatus {
     pub panics: u64,
     /// The message of the last panic.
     pub panic: Option<Arc<str>>,
+    /// For how long a subscriber that [waits](listwatch_core::informer::Subscription::wait) has held the stream back,
+    /// where one does now. The cache gets no change meanwhile.
+    pub held_back: Option<Duration>,
 }
 
 impl StreamStatus {
@@ -59,8 +64,20 @@ impl fmt::Display for StreamStatus {
             let plural = if self.panics == 1 { "" } else { "s" };
             write!(f, "; {} panic{plural}, the last: {}", self.panics, Printable::new(panic))?;
         }
+        if let Some(held_back) = self.held_back {
+            write!(f, "; held back by a subscriber for {}", Span(held_back))?;
+        }
         self.help().map_or(Ok(()), |help| write!(f, "; {help}"))
     }
+}
+
+/// What a wait for streams says where no task runs the informers, and so has not started one of them.
+pub(super) fn not_run(streams: &[StreamStatus], is_run: bool) -> &'static str {
+    let is_idle = |stream: &StreamStatus| stream.status == InformerStatus::Idle;
+    if is_run || !streams.iter().any(is_idle) {
+        return "";
+    }
+    "; no task runs the informers: spawn `Informers::run`"
 }
 
 /// What went wrong in a stream. The stream goes on.

@@ -2,7 +2,7 @@
 
 use super::board::Board;
 use super::runners::Runners;
-use super::stream_status::StreamStatus;
+use super::stream_status::{StreamStatus, not_run};
 use crate::clock::{Clock, Sleep};
 use core::fmt;
 use core::pin::Pin;
@@ -87,11 +87,7 @@ impl fmt::Display for StreamsNotSynced {
             let separator = if place > 0 { "\nnot synced: " } else { "" };
             write!(f, "{separator}{stream}")?;
         }
-        let is_idle = |stream: &StreamStatus| stream.status == informer::InformerStatus::Idle;
-        if self.is_run || !self.streams.iter().any(is_idle) {
-            return Ok(());
-        }
-        f.write_str("; no task runs the informers: spawn `Informers::run`")
+        f.write_str(not_run(&self.streams, self.is_run))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a wait for an object ended without it.
 
-use super::stream_status::StreamStatus;
+use super::stream_status::{StreamStatus, not_run};
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::cache::AwaitError;
@@ -14,6 +14,8 @@ pub struct WaitError {
     pub failure: WaitFailure,
     /// The streams that could have brought the object, each with its last failure.
     pub streams: Vec<StreamStatus>,
+    /// Whether a task ran the streams; see [`Informers::run`](crate::Informers::run).
+    pub is_run: bool,
 }
 
 /// What ended a wait for an object.
@@ -41,7 +43,8 @@ impl fmt::Display for WaitFailure {
 impl fmt::Display for WaitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.failure.fmt(f)?;
-        self.streams.iter().try_for_each(|stream| write!(f, "; {stream}"))
+        self.streams.iter().try_for_each(|stream| write!(f, "; {stream}"))?;
+        f.write_str(not_run(&self.streams, self.is_run))
     }
 }
 

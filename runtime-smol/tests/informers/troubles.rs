@@ -4,11 +4,12 @@ use crate::support::{Answers, SOON, WIDGETS, resource, widgets, with_informers, 
 use core::task::Poll;
 use core::time::Duration;
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
-use listwatch_runtime_smol::informer::InformerStatus;
+use listwatch_runtime_smol::informer::{InformerStatus, Subscription};
 use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
-use listwatch_runtime_smol::{Clock, Informers, Resource};
+use listwatch_runtime_smol::{Clock, Executor, Informers, Key, Resource, run};
 use serde::{Deserialize, Deserializer};
+use serde_json::json;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -52,13 +53,60 @@ fn a_wait_without_a_task_that_runs_the_informers_says_so_at_its_deadline() {
     let (world, _server, counts) = widgets(&clock);
     let informers = Informers::new(world);
     let widgets = informers.informer::<Raw>(resource());
-    let executor = listwatch_runtime_smol::Executor::new();
-    let error = listwatch_runtime_smol::run(&clock, &executor, widgets.synced().within(SOON)).unwrap_err();
+    let error = run(&clock, &Executor::new(), widgets.synced().within(SOON)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "not synced: widgets.example.com in namespace web: not started; no task runs the informers: spawn `Informers::run`"
     );
     assert_eq!(counts.made(), 0);
+}
+
+#[test]
+fn a_wait_for_an_object_did_not_say_that_no_task_runs_the_informers() {
+    let clock = Clock::simulated();
+    let (world, _server, _) = widgets(&clock);
+    let informers = Informers::new(world);
+    let widgets = informers.informer::<Raw>(resource());
+    let wait = || run(&clock, &Executor::new(), widgets.wait_for(&Key::from("web/a"), |_| false, SOON)).unwrap_err();
+    assert_eq!(
+        wait().to_string(),
+        "the condition did not hold within 10s; widgets.example.com in namespace web: not started; \
+         no task runs the informers: spawn `Informers::run`"
+    );
+    let _running = informers.run();
+    assert!(wait().to_string().ends_with("web: not started"), "a task has it, and has not polled it");
+}
+
+#[test]
+fn a_stream_that_a_subscriber_held_back_said_only_that_it_was_synced() {
+    let clock = Clock::simulated();
+    let (world, server, _) = widgets(&clock);
+    let informers = Informers::new(world);
+    let widgets = informers.informer::<Raw>(resource());
+    let mut waiting = widgets.subscribe(Subscription::new().wait());
+    with_informers(&informers, async {
+        widgets.synced().within(SOON).await.unwrap();
+        assert_eq!(widgets.streams()[0].held_back, None);
+        // More than the log has room for.
+        for number in 0..3_000 {
+            server.with(|inside| inside.store.put(clock.now(), "a", json!({ "wanted": number })));
+        }
+        clock.sleep(SOON).await;
+        let held = widgets.streams()[0].held_back.unwrap();
+        assert!(held <= SOON, "{held:?}");
+        clock.sleep(Duration::from_secs(300)).await;
+        let status = informers.status().remove(0);
+        assert_eq!(status.held_back, Some(held + Duration::from_secs(300)));
+        assert!(status.to_string().ends_with("; held back by a subscriber for 5 min"), "{status}");
+        // It is held back again at once.
+        let _one = waiting.next().await;
+        clock.sleep(Duration::from_secs(1)).await;
+        assert_eq!(widgets.streams()[0].held_back, Some(held + Duration::from_secs(301)));
+        let read = async { while waiting.next().await.is_some() {} };
+        smol::future::or(read, clock.sleep(SOON)).await;
+        let status = informers.status().remove(0);
+        assert!(status.held_back.is_none() && !status.to_string().contains("held back"), "{status}");
+    });
 }
 
 #[test]

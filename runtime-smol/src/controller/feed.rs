@@ -137,6 +137,13 @@ impl<T> Mapped<T> {
         found.into_keys().into_iter().for_each(|(key, priority)| state.add(key, priority, cause.clone()));
     }
 
+    /// Drops an item, which may have the last handle of an object.
+    fn let_go(&self, state: &State, told: Told<ObjectHandle<T>>) {
+        if let Err(message) = caught_call(|| drop(told)) {
+            state.report(&Report::DropPanicked { source: &self.path, message: &message });
+        }
+    }
+
     /// The value of a call to the program's code, whose panic is reported.
     fn reported<R>(&self, state: &State, key: &Key, called: Result<R, String>) -> Option<R> {
         called.inspect_err(|message| state.report(&Report::MapperPanicked { source: &self.path, key, message })).ok()
@@ -174,6 +181,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                 if matches!(told, Told::Event(Event::Synced)) {
                     state.machine.source_synced(source);
                 }
+                self.let_go(&state, told);
                 poll_fn(|cx| budget.poll_spend(cx)).await;
             }
             Fed { path: self.path }

@@ -47,6 +47,13 @@ pub enum Report<'a> {
         /// The message of the panic.
         message: &'a str,
     },
+    /// The drop of an object panicked. The stream goes on.
+    DropPanicked {
+        /// The path of the source's resource.
+        source: &'a str,
+        /// The message of the panic.
+        message: &'a str,
+    },
     /// A source's request failed. The informer retries.
     SourceFailed {
         /// The path of the source's resource.
@@ -117,6 +124,10 @@ impl fmt::Display for Report<'_> {
             Self::MapperPanicked { source, key, message } => {
                 let (source, key) = (Printable::new(source), Printable::new(key.as_str()));
                 write!(f, "the mapper of {source} panicked over {key}: {}", Printable::new(message))
+            }
+            Self::DropPanicked { source, message } => {
+                let (source, message) = (Printable::new(source), Printable::new(message));
+                write!(f, "the drop of an object of {source} panicked: {message}")
             }
             Self::SourceFailed { source, failure } => write!(f, "{}: {failure}", Printable::new(source)),
             Self::SourceNotSynced { source, error } => {

@@ -78,6 +78,7 @@ impl<T: DeserializeOwned> Stream<T> {
                 Turn::Take(event) => {
                     delay = first;
                     StreamError::of(&event).iter().for_each(|error| self.report(error));
+                    self.let_go(event);
                 }
                 Turn::Recover(panic) => {
                     self.report(&StreamError::Panicked(&panic));
@@ -98,6 +99,7 @@ impl<T: DeserializeOwned> Stream<T> {
             self.board.note_held(events.driver_mut().informer_mut().poll_room(cx).is_pending());
         }
         if !self.put_back(events) {
+            self.let_go(polled);
             return Poll::Ready(Turn::Leave);
         }
         match polled {
@@ -154,12 +156,16 @@ impl<T: DeserializeOwned> Stream<T> {
         .await;
     }
 
-    /// Drops what the program gave: decoders, index functions, a transport.
     fn discard(&self, last: Phase<T>) {
-        if let Err(panic) = caught_call(|| drop(last)) {
+        self.let_go(last);
+        self.board.note_stopped();
+    }
+
+    /// Drops what the program gave: objects, decoders, index functions, a transport.
+    fn let_go<D>(&self, of_program: D) {
+        if let Err(panic) = caught_call(|| drop(of_program)) {
             self.report(&StreamError::Panicked(&panic));
         }
-        self.board.note_stopped();
     }
 
     fn report(&self, error: &StreamError<'_>) {

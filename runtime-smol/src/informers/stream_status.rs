@@ -88,7 +88,8 @@ pub enum StreamError<'a> {
     Failed(&'a FailureReport),
     /// An object could not be decoded. The cache keeps the state before it.
     Undecodable(&'a DecodeError<Key>),
-    /// The program's own code panicked: a decoder, an index function, a transport. The stream goes on after a delay.
+    /// The program's own code panicked: a decoder, an index function, a transport, the drop of an object. The stream goes
+    /// on; after any but a drop, with a delay.
     Panicked(&'a str),
 }
 

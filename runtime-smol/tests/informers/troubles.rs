@@ -1,6 +1,7 @@
 //! What is told of streams that fail.
 
 use crate::support::{Answers, SOON, WIDGETS, resource, widgets, with_informers, world};
+use core::cell::Cell;
 use core::task::Poll;
 use core::time::Duration;
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
@@ -156,6 +157,42 @@ fn a_decoder_that_panics_is_reported_and_its_stream_and_the_others_go_on() {
     assert!(lines[0].starts_with("widgets.example.com in namespace web: panicked: "), "{lines:?}");
     assert_eq!(lines.len(), 2, "the panic, and the object: {lines:?}");
     assert_eq!(sound.streams()[0].panics, 0);
+}
+
+/// Panics in its drop, while this is set.
+#[derive(Debug, Deserialize)]
+struct Bomb {}
+
+thread_local! {
+    static IS_ARMED: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(!IS_ARMED.get(), "in drop");
+    }
+}
+
+#[test]
+fn an_object_that_panicked_in_its_drop_ended_all_informers() {
+    let clock = Clock::simulated();
+    let (world, server, _counts) = widgets(&clock);
+    let told = Told::default();
+    let lines = told.clone();
+    let informers = Informers::with_error_handler(world, move |name, error| lines.push(format!("{name}: {error}")));
+    let bombs = informers.informer::<Bomb>(resource());
+    with_informers(&informers, async {
+        bombs.synced().within(SOON).await.unwrap();
+        IS_ARMED.set(true);
+        server.with(|inside| inside.store.put(clock.now(), "a", serde_json::json!({})));
+        clock.sleep(SOON).await;
+        IS_ARMED.set(false);
+        server.with(|inside| inside.store.put(clock.now(), "c", serde_json::json!({})));
+        clock.sleep(SOON).await;
+    });
+    assert_eq!((bombs.len(), bombs.streams()[0].panics), (3, 1));
+    let lines: Vec<String> = told.lines().into_iter().filter(|line| !line.contains("status 422")).collect();
+    assert_eq!(lines, ["widgets.example.com in namespace web: panicked: in drop"]);
 }
 
 /// Panics in its first polls.

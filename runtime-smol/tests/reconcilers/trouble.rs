@@ -1,6 +1,7 @@
 //! Reconciles that fail, hang, or panic, and sources that do not sync.
 
 use crate::support::{FOOS, Log, SOON, Stage};
+use core::cell::Cell;
 use core::fmt;
 use core::task::Poll;
 use core::time::Duration;
@@ -10,6 +11,7 @@ use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
 use listwatch_runtime_smol::{Client, Clock, Informers, Key, Resource, World};
+use serde::Deserialize;
 use serde_json::Value;
 
 #[test]
@@ -76,6 +78,44 @@ fn an_error_that_panicked_when_it_was_read_or_dropped_ended_its_worker() {
         let panicked = format!("web/a: the reconcile panicked: assertion `left != right` failed: the {part}");
         assert!(reports.iter().any(|report| report.starts_with(&panicked)), "{reports:?}");
     }
+}
+
+/// Panics in its drop, while this is set.
+#[derive(Debug, Deserialize)]
+struct Bomb {}
+
+thread_local! {
+    static IS_ARMED: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(!IS_ARMED.get(), "in drop");
+    }
+}
+
+#[test]
+fn an_object_that_panicked_in_its_drop_ended_the_streams_of_its_controller() {
+    let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
+    ["a", "b"].into_iter().for_each(|name| stage.put(name));
+    let (noted, said) = (log.clone(), reports.clone());
+    let bombs = stage.informers.informer::<Bomb>(Resource::new(FOOS));
+    let controller = Controller::new("test", &stage.informers).reconciles(&bombs);
+    let controller = controller.on_report(move |_, report| said.note(report)).calls(async move |_cx, key| {
+        noted.note(key);
+        Ok(Outcome::Done)
+    });
+    let ended = stage.play(controller, async {
+        stage.until(|| log.len() == 2).await;
+        IS_ARMED.set(true);
+        stage.put("a");
+        stage.until(|| log.len() == 3).await;
+        IS_ARMED.set(false);
+        stage.put("b");
+        stage.until(|| log.len() == 4).await;
+    });
+    assert_eq!(ended, Ok(()));
+    assert_eq!(reports.take()[0], format!("the drop of an object of {FOOS} panicked: in drop"));
 }
 
 #[test]

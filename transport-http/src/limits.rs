@@ -1,3 +1,4 @@
+use listwatch_core::api::Method;
 use std::time::Duration;
 
 /// The limits of one cluster's requests. [`ClusterOptions`](crate::ClusterOptions) documents and sets them.
@@ -23,6 +24,19 @@ impl Default for Limits {
             exec_timeout: Duration::from_secs(60),
             max_requests: 256,
             max_response: 128 << 20,
+        }
+    }
+}
+
+/// For the answer to a write, which is one object: an API server stores none of more than 1.5 MiB.
+const MAX_WRITTEN: usize = 16 << 20;
+
+impl Limits {
+    /// The most bytes of a response to this method. A delete may be that of a collection, and answered with a list.
+    pub(crate) fn max_response_to(&self, method: Method) -> usize {
+        match method {
+            Method::Get | Method::Delete => self.max_response,
+            Method::Post | Method::Put | Method::Patch => self.max_response.min(MAX_WRITTEN),
         }
     }
 }

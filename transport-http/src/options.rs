@@ -138,7 +138,8 @@ impl ClusterOptions {
         self
     }
 
-    /// Limits the bytes of one response to a client, decompressed: 128 MiB unless set.
+    /// Limits the bytes of one response to a client, decompressed: 128 MiB unless set. The response to a create, replace
+    /// or patch, which is one object, has 16 MiB at most.
     ///
     /// A transport has no such limit, because it stores nothing.
     #[must_use]

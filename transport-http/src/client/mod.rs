@@ -69,7 +69,7 @@ impl Clone for HttpClient {
 
 impl ApiClient for HttpClient {
     fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
-        let (connection, limit) = (self.pool.checkout()?, self.server.limits().max_response);
+        let (connection, limit) = (self.pool.checkout()?, self.server.limits().max_response_to(request.method));
         let answer = Answer::ask(&connection, &self.server, &OutgoingRequest::single(request, self.server.limits()))?;
         let head = answer.head.clone();
         let (mut pieces, mut body, mut piece) = (answer.pieces()?, Vec::new(), Vec::new());
@@ -77,7 +77,7 @@ impl ApiClient for HttpClient {
             let is_end = pieces.read(&mut piece)? == 0;
             body.append(&mut piece);
             if body.len() > limit {
-                return Err(too_long(limit));
+                return Err(too_long(request.method, limit));
             }
             if is_end {
                 return Ok(ApiResponse::new(head.status, body).with_retry_after(head.retry_after));

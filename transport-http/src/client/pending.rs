@@ -1,7 +1,7 @@
 use crate::request::error::too_long;
 use crate::request::{ConnectionPool, Exchange, OutgoingRequest, Piece, PooledConnection};
 use crate::server::Server;
-use listwatch_core::api::{ApiRequest, ApiResponse};
+use listwatch_core::api::{ApiRequest, ApiResponse, Method};
 use listwatch_core::transport::{ResponseHead, TransportError};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -12,6 +12,7 @@ pub(crate) struct PendingResponse {
     server: Arc<Server>,
     connection: PooledConnection,
     exchange: Exchange,
+    method: Method,
     head: ResponseHead,
     body: Vec<u8>,
     has_ended: bool,
@@ -30,16 +31,16 @@ impl PendingResponse {
         let connection = pool.checkout()?;
         let exchange = Exchange::start(server, &connection, OutgoingRequest::single(request, server.limits()));
         let (head, body) = (ResponseHead::default(), Vec::new());
-        Ok(Self { server: server.clone(), connection, exchange, head, body, has_ended: false })
+        Ok(Self { server: server.clone(), connection, exchange, method: request.method, head, body, has_ended: false })
     }
 
     /// Polls for the whole response.
     pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<Result<ApiResponse, TransportError>> {
-        let limit = self.server.limits().max_response;
+        let limit = self.server.limits().max_response_to(self.method);
         loop {
             let len = self.body.len();
             if len > limit {
-                return Poll::Ready(Err(too_long(limit)));
+                return Poll::Ready(Err(too_long(self.method, limit)));
             }
             self.body.resize(len + ROOM, 0);
             let piece = self.exchange.poll(cx, &mut self.body[len..]);

@@ -3,6 +3,7 @@
 use crate::connect::WeakKey;
 use crate::error::ConfigError;
 use crate::server::Server;
+use listwatch_core::api::Method;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use rustls::{AlertDescription, CertificateError, PeerIncompatible};
 use std::io;
@@ -87,8 +88,12 @@ fn without_secrets(uri: &Uri) -> String {
 }
 
 /// The error for a response of more than `limit` bytes.
-pub(crate) fn too_long(limit: usize) -> TransportError {
-    let detail = format!("the response is longer than {limit} bytes: list in pages, or use an informer");
+pub(crate) fn too_long(method: Method, limit: usize) -> TransportError {
+    let help = match method {
+        Method::Get | Method::Delete => "list in pages, or use an informer",
+        Method::Post | Method::Put | Method::Patch => "that to a write is one object",
+    };
+    let detail = format!("the response is longer than {limit} bytes: {help}");
     TransportError::new(TransportErrorKind::Protocol, detail)
 }
 

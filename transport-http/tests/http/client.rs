@@ -156,6 +156,32 @@ fn an_answer_may_come_compressed_but_not_without_end() {
     assert!(error.detail.contains("longer than 1048576 bytes"), "{error}");
 }
 
+#[test]
+fn an_endless_answer_to_a_write_was_read_up_to_the_limit_of_a_list() {
+    const LEN: usize = (16 << 20) + 1;
+    let server = Server::of(|mut connection, head| {
+        body(&mut connection, &head);
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {LEN}\r\n\r\n{}", " ".repeat(LEN));
+        let _closed = connection.write_all(answer.as_bytes());
+    });
+    let text = "the response is longer than 16777216 bytes: that to a write is one object";
+    for method in [Method::Post, Method::Put, Method::Patch, Method::Get, Method::Delete] {
+        let (mut request, mut client) = (ApiRequest::new(method, "/pods"), client(&server));
+        if method != Method::Get {
+            request.body = b"{}".to_vec();
+        }
+        let blocking = client.send(&request).map(|response| response.body.len()).map_err(|error| error.detail);
+        client.open(RequestId(1), &request);
+        let polled = polled(&mut client, 1).map(|response| response.body.len());
+        let expected = match method {
+            // They may list objects.
+            Method::Get | Method::Delete => (Ok(LEN), Ok(LEN)),
+            _ => (Err(text.into()), Err(TransportErrorKind::Protocol)),
+        };
+        assert_eq!((blocking, polled), expected, "{method:?}");
+    }
+}
+
 /// A server that keeps its connections, and how many there were.
 fn counted() -> (Server, Arc<AtomicUsize>) {
     let connections = Arc::new(AtomicUsize::new(0));

@@ -74,9 +74,11 @@
 //! | [`Context::live`] | `mgr.GetAPIReader` |
 
 mod added;
+mod collection;
 mod context;
 mod crew;
 mod error;
+mod expected;
 mod feed;
 mod handle;
 mod keys;

@@ -78,6 +78,9 @@ impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
     /// Waits until the store no longer has the object with this uid, or has it with a `deletionTimestamp`. So a caller
     /// that deleted the object reads its own deletion.
     ///
+    /// An object that the store never had is gone. If its creation may be on its way, such as that of an object that was
+    /// just created, call [`await_version`](Self::await_version) first, with a version that the object had.
+    ///
     /// # Errors
     /// See [`AwaitError`].
     pub fn await_gone(&self, key: &Key, uid: Uid) -> impl Future<Output = Result<(), AwaitError>> + Unpin + use<T, L> {

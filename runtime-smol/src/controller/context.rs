@@ -1,18 +1,20 @@
+use super::expected::Expected;
 use super::live::Live;
 use super::report::Report;
 use super::state::State;
-use super::written::{Expected, Written};
+use super::written::Written;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::informers::InformerHandle;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
-use listwatch_core::api::{ApiCall, ApiError};
-use listwatch_core::controller::{Awaited, Cause, Write};
+use listwatch_core::api::{ApiCall, ApiError, ApiRequest};
+use listwatch_core::controller::{Cause, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a reconcile works with. A clone is the same context; it is of no use after its reconcile.
+/// What a reconcile works with. A clone is the same context. After its reconcile, it still sends requests, and awaits
+/// no [`write`](Self::write) any more.
 #[derive(Clone)]
 pub struct Context(Arc<Inner>);
 
@@ -21,14 +23,26 @@ struct Inner {
     key: Key,
     causes: Vec<(Cause, Duration)>,
     timed_out: Vec<Write>,
-    /// What the stores are to show before the key's next reconcile.
-    writes: Mutex<Vec<Expected>>,
+    writes: Mutex<Writes>,
+}
+
+/// What the stores are to show.
+struct Writes {
+    /// What is awaited before the key's next reconcile.
+    awaited: Vec<Expected>,
+    /// What was awaited before, too often.
+    stale: Vec<Expected>,
+    /// The versions of objects that were read live, each with the path of its informer.
+    seen: Vec<(Arc<str>, Key, Arc<str>)>,
+    is_over: bool,
 }
 
 impl Context {
     pub(super) fn new(state: &Arc<State>, key: Key, causes: Vec<(Cause, Duration)>, late: Vec<Expected>) -> Self {
-        let timed_out = late.iter().map(|expected| expected.write.clone()).collect();
-        Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, writes: Mutex::new(late) }))
+        let stale = state.stale_writes(&key);
+        let timed_out = late.iter().chain(&stale).map(|expected| expected.write.clone()).collect();
+        let writes = Mutex::new(Writes { awaited: late, stale, seen: Vec::new(), is_over: false });
+        Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, writes }))
     }
 
     /// The client of the controller's world.
@@ -55,10 +69,15 @@ impl Context {
     /// store of `kind` shows the change: so the next reconcile does not repair what this one has just written.
     ///
     /// The store shows a create, replace or patch when it has the object's version, or a later one. It shows a delete
-    /// when no object of that uid is left, or its `deletionTimestamp` is set. If that takes too long
+    /// when no object of that uid is left, or its `deletionTimestamp` is set. Before that, it must have the versions of
+    /// the object that this reconcile wrote or [read live](Self::live), and that of the answer. If that takes too long
     /// ([`Reconciler::await_writes`](super::Reconciler::await_writes)), the key is reconciled, and
     /// [told](Self::timed_out_writes). A request that failed or was not answered is not waited for. Neither is an object
-    /// that `kind` does not select, as far as its namespace and labels tell.
+    /// that `kind` does not select, as far as its labels tell.
+    ///
+    /// Three writes are made, but not waited for, and [reported](Self::warn) as `WriteNotAwaited`: that of another
+    /// collection than `kind`, by its group, plural and namespace; one whose answer is about another name or namespace;
+    /// and one after the end of the reconcile.
     ///
     /// # Errors
     /// Those of [`Client::call`].
@@ -69,8 +88,8 @@ impl Context {
     ) -> Result<R, ApiError> {
         let response = self.client().respond(&call).await?;
         // The change is made, whether or not its answer can be read as an `R`.
-        if let Some(written) = Written::read(call.request()?, &response).filter(|written| written.is_of(kind)) {
-            self.expect(written.expected_in(kind));
+        if let Some(written) = Written::read(call.request()?, &response) {
+            self.on_written(kind, call.request()?, written);
         }
         call.read(&response)
     }
@@ -79,7 +98,7 @@ impl Context {
     /// it deletes.
     #[must_use]
     pub fn live(&self) -> Live<'_> {
-        Live::new(self.client())
+        Live::new(self)
     }
 
     /// The key that is reconciled.
@@ -95,8 +114,10 @@ impl Context {
         &self.0.causes
     }
 
-    /// The writes of earlier reconciles that their stores did not show in time. Until its store shows it, a write is
-    /// awaited after each reconcile of the key, and told to the next.
+    /// The writes of earlier reconciles that their stores did not show in time. Until its store shows it, a write is told
+    /// to each reconcile of the key. The key waits for it after three reconciles. After that the write is
+    /// [reported](super::Report::Warning) as `WriteNotShown`, delays and wakes the key no more, and is forgotten after
+    /// half an hour.
     #[must_use]
     pub fn timed_out_writes(&self) -> &[Write] {
         &self.0.timed_out
@@ -107,22 +128,55 @@ impl Context {
         self.0.state.report(&Report::Warning { key: self.key(), reason, message });
     }
 
-    /// Waits for a write. A store that shows a version has shown what was written to the object before.
-    fn expect(&self, expected: Expected) {
-        let (new, mut writes) = (&expected.write, self.writes());
-        if matches!(new.until, Awaited::Version(_)) {
-            writes.retain(|Expected { write, .. }| (&write.source, &write.object) != (&new.source, &new.object));
+    fn on_written<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, request: &ApiRequest, written: Written) {
+        let mut mistake = written.mistake(request, kind.resource());
+        if mistake.is_none() && written.is_of(kind) {
+            let object = written.key().clone();
+            if !self.writes().expect(written.expected_in(kind)) {
+                mistake = Some(format!("the write of {object} came after the end of its reconcile"));
+            }
         }
-        writes.push(expected);
+        mistake.iter().for_each(|mistake| self.warn("WriteNotAwaited", mistake));
     }
 
-    /// The writes so far, and those of earlier reconciles that were not shown in time.
+    /// An object has been read live at this version.
+    pub(super) fn saw(&self, path: &str, object: &Key, version: Arc<str>) {
+        self.writes().seen.push((path.into(), object.clone(), version));
+    }
+
+    /// Ends the reconcile: its writes, and those of earlier reconciles that are awaited again.
     pub(super) fn take_writes(&self) -> Vec<Expected> {
-        core::mem::take(&mut *self.writes())
+        let mut writes = self.writes();
+        writes.is_over = true;
+        core::mem::take(&mut writes.awaited)
     }
 
-    fn writes(&self) -> MutexGuard<'_, Vec<Expected>> {
+    fn writes(&self) -> MutexGuard<'_, Writes> {
         self.0.writes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writes {
+    /// Waits for a write, if the reconcile is not over yet. One wait serves all writes of an object.
+    fn expect(&mut self, mut new: Expected) -> bool {
+        if self.is_over {
+            return false;
+        }
+        for (path, object, version) in &self.seen {
+            if (path, object) == (&new.write.source, &new.write.object) {
+                new.reach(version);
+            }
+        }
+        while let Some((at, both)) =
+            self.awaited.iter().enumerate().find_map(|(at, known)| Some((at, known.with(&new)?)))
+        {
+            self.awaited.remove(at);
+            new = both;
+        }
+        if !self.stale.iter().any(|stale| stale.is_same(&new)) {
+            self.awaited.push(new);
+        }
+        true
     }
 }
 

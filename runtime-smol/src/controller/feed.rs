@@ -125,6 +125,14 @@ impl<T> Mapped<T> {
         self.reported(state, object.key(), mapped).unwrap_or_default()
     }
 
+    /// Which keys were to be added is not known, so all of the own kind are.
+    fn on_marks_lost(&self, state: &State) {
+        for key in state.own.upgrade().iter().flat_map(|own| own.keys()) {
+            let (source, kind) = (Arc::clone(&self.path), CauseKind::Resync);
+            state.add(key, Priority::Low, Cause { source, kind, object: None, version: None });
+        }
+    }
+
     /// Adds keys because of a change whose newest state is `object`.
     fn add(&self, state: &State, found: Found, object: &ObjectHandle<T>, kind: CauseKind) {
         let version = object.meta().resource_version();
@@ -177,6 +185,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
                         self.on_event(&state, event);
                     }
                     Told::Mark(key) => self.on_mark(&state, key),
+                    Told::MarksLost => self.on_marks_lost(&state),
                 }
                 if matches!(told, Told::Event(Event::Synced)) {
                     state.machine.source_synced(source);

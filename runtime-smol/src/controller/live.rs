@@ -1,4 +1,5 @@
-use crate::client::Client;
+use super::context::Context;
+use super::written::version_in;
 use crate::informers::InformerHandle;
 use core::fmt;
 use listwatch_core::Key;
@@ -7,12 +8,12 @@ use serde::de::DeserializeOwned;
 
 /// Reads past the cache; see [`Context::live`](super::Context::live).
 pub struct Live<'a> {
-    client: &'a Client,
+    context: &'a Context,
 }
 
 impl<'a> Live<'a> {
-    pub(super) fn new(client: &'a Client) -> Self {
-        Self { client }
+    pub(super) fn new(context: &'a Context) -> Self {
+        Self { context }
     }
 
     /// The object as the server has it now; `None` if there is none.
@@ -24,7 +25,12 @@ impl<'a> Live<'a> {
     /// Those of [`Client::call`], except for an object that does not exist.
     pub async fn get<T: DeserializeOwned>(&self, kind: &InformerHandle<T>, key: &Key) -> Result<Option<T>, ApiError> {
         let resource = kind.resource().clone().in_namespace(key.namespace().unwrap_or_default());
-        match self.client.call(Api::<T>::new(&resource).get(key.name())).await {
+        let get = Api::<T>::new(&resource).get(key.name());
+        let response = self.context.client().respond(&get).await?;
+        if let Some(version) = version_in(&response) {
+            self.context.saw(kind.resource().path(), key, version);
+        }
+        match get.read(&response) {
             Ok(object) => Ok(Some(object)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),

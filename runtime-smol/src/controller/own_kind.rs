@@ -1,5 +1,6 @@
 //! The kind that a controller reconciles, whatever its type.
 
+use super::collection::Collection;
 use super::source::Source;
 use crate::informers::HandleSynced;
 use listwatch_core::Key;
@@ -23,7 +24,7 @@ impl OwnKind {
         let is_namespaced = source.is_namespaced.or(names_one.then_some(true));
         let (listed, known, awaited) = (objects.clone(), objects.clone(), objects.clone());
         Self {
-            group: group_of(objects.resource().path()).to_owned(),
+            group: Collection::of(objects.resource().path()).map_or("", |collection| collection.group).to_owned(),
             is_namespaced: is_namespaced.map_or_else(OnceLock::new, OnceLock::from),
             keys: Box::new(move || listed.keys().into_iter().collect()),
             any_key: Box::new(move || known.read(|objects| objects.keys().next().cloned())),
@@ -63,26 +64,5 @@ impl OwnKind {
         let outside =
             Some(Key::new(None, name)).filter(|key| is_namespaced != Some(&true) && inside.as_ref() != Some(key));
         inside.into_iter().chain(outside)
-    }
-}
-
-/// The API group in the path of a collection; empty for the core group.
-fn group_of(path: &str) -> &str {
-    path.strip_prefix("/apis/").and_then(|rest| rest.split('/').next()).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_group_is_that_of_the_path() {
-        for (path, group) in [
-            ("/api/v1/namespaces/apis/pods", ""),
-            ("/apis/apps/v1/deployments", "apps"),
-            ("/apis/example.com/v1/namespaces/web/widgets", "example.com"),
-        ] {
-            assert_eq!(group_of(path), group, "{path}");
-        }
     }
 }

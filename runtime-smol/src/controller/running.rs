@@ -18,7 +18,7 @@ use crate::workers::WorkerStates;
 use async_executor::{Executor, LocalExecutor};
 use core::fmt;
 use smol::future::{or, pending};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 
 /// A controller that can run: its sources, and the function that reconciles.
@@ -54,8 +54,8 @@ impl<'a> Running<'a> {
         let client = informers.client().clone();
         let name = name.into();
         let sources = Sources::default();
-        let state =
-            State { name, clock, client, machine, sources, on_report, held, added, own: Arc::downgrade(&own), stop };
+        let (stale, own_kind) = (Mutex::default(), Arc::downgrade(&own));
+        let state = State { name, clock, client, machine, sources, on_report, held, stale, added, own: own_kind, stop };
         let state = Arc::new(state);
         let (handle, refused) = match handle.attach(&state) {
             Ok(()) => (handle, None),

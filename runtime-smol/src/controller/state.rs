@@ -1,10 +1,10 @@
 //! What the parts of a running controller share.
 
 use super::added::AddedFeed;
+use super::expected::Expected;
 use super::own_kind::OwnKind;
 use super::report::{OnReport, Report};
 use super::sources::Sources;
-use super::written::Expected;
 use crate::caught::caught_call;
 use crate::client::Client;
 use crate::clock::Clock;
@@ -13,7 +13,8 @@ use listwatch_core::queue::{ExponentialBackoff, Priority};
 use listwatch_core::sync::StdLock;
 use listwatch_core::{Instant, Key};
 use smol::channel::Sender;
-use std::sync::{Arc, Weak};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The machine that decides which key is reconciled when.
 pub(super) type Machine = SharedReconciler<Key, StdLock, Cause, Expected, ExponentialBackoff>;
@@ -32,6 +33,8 @@ pub(super) struct State {
     pub(super) added: Sender<AddedFeed>,
     /// The streams' side has it.
     pub(super) own: Weak<OwnKind>,
+    /// The writes that were awaited too often, until their stores show them.
+    pub(super) stale: Mutex<HashMap<Key, Vec<Expected>>>,
     /// Closed when the program asks the controller to end.
     pub(super) stop: Sender<()>,
 }
@@ -39,7 +42,8 @@ pub(super) struct State {
 /// The writes that a key waits for.
 pub(super) struct Held {
     pub(super) key: Key,
-    pub(super) hold: HoldId,
+    /// None for writes that are stale.
+    pub(super) hold: Option<HoldId>,
     /// The end of the wait.
     pub(super) until: Instant,
     pub(super) writes: Vec<Expected>,
@@ -52,6 +56,29 @@ impl State {
 
     pub(super) fn has_not_ended(&self) -> bool {
         !matches!(self.machine.lifecycle(), Lifecycle::Stopped | Lifecycle::NotSynced)
+    }
+
+    /// The writes of the key's reconciles that were awaited too often, and are not shown yet.
+    pub(super) fn stale_writes(&self, key: &Key) -> Vec<Expected> {
+        self.stale().get(key).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn add_stale(&self, key: &Key, writes: &[Expected]) {
+        self.stale().entry(key.clone()).or_default().extend_from_slice(writes);
+    }
+
+    /// The write is shown, or forgotten.
+    pub(super) fn remove_stale(&self, key: &Key, write: &Expected) {
+        let mut stale = self.stale();
+        let Some(writes) = stale.get_mut(key) else { return };
+        writes.retain(|other| !other.is_same(write));
+        if writes.is_empty() {
+            stale.remove(key);
+        }
+    }
+
+    fn stale(&self) -> MutexGuard<'_, HashMap<Key, Vec<Expected>>> {
+        self.stale.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reports to the program. A panic of its function has been printed by the panic hook.

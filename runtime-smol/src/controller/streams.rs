@@ -1,12 +1,12 @@
 //! The streams' side of a controller: it maps events to keys, waits for writes to be shown, and begins and ends it all.
 
 use super::added::AddedFeed;
+use super::expected::{Expected, Sight};
 use super::feed::{Fed, Feed};
 use super::own_kind::OwnKind;
 use super::report::Report;
 use super::run_error::RunError;
 use super::state::{Held, State};
-use super::written::Sight;
 use crate::informers::{HandleSynced, Informers};
 use crate::workers::{Unfinished, WorkerStates};
 use async_executor::{Executor, Task};
@@ -14,10 +14,10 @@ use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Poll, ready};
 use core::time::Duration;
-use listwatch_core::Key;
 use listwatch_core::controller::{Cause, CauseKind, Write};
 use listwatch_core::queue::Priority;
 use listwatch_core::sync::Due;
+use listwatch_core::{Instant, Key};
 use smol::channel::Receiver;
 use smol::future::{or, pending};
 use std::sync::Arc;
@@ -186,23 +186,32 @@ async fn follow_writes(state: Arc<State>, held: Receiver<Held>) {
             for (number, expected) in writes.into_iter().enumerate() {
                 let (state, key) = (Arc::clone(&state), key.clone());
                 let wait = async move {
-                    let shown = async { Some((expected.shown)().await) };
-                    // After that, the machine has given up, and tells the key.
-                    let given_up = async {
-                        state.clock.sleep_until(until).await;
-                        None
-                    };
-                    let Some(sight) = or(shown, given_up).await else { return };
-                    if sight == Sight::Missing {
-                        state.add(key, Priority::default(), cause_of(&expected.write));
+                    let is_over = follow_write(&state, &key, &expected, until).await;
+                    match hold {
+                        Some(hold) if is_over => _ = state.machine.fulfil(hold, number),
+                        Some(_) => {}
+                        None => state.remove_stale(&key, &expected),
                     }
-                    state.machine.fulfil(hold, number);
                 };
                 executor.spawn(wait).detach();
             }
         }
     };
     executor.run(take).await;
+}
+
+/// Waits until the store shows the write. Returns false if it did not until then; the machine tells the key.
+async fn follow_write(state: &State, key: &Key, expected: &Expected, until: Instant) -> bool {
+    let shown = async { Some(expected.shown().await) };
+    let given_up = async {
+        state.clock.sleep_until(until).await;
+        None
+    };
+    let sight = or(shown, given_up).await;
+    if sight == Some(Sight::Missing) {
+        state.add(key.clone(), Priority::default(), cause_of(&expected.write));
+    }
+    sight.is_some()
 }
 
 /// The deletion of an object that was written, of which no event tells.

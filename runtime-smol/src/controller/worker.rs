@@ -2,21 +2,27 @@
 
 use super::context::Context;
 use super::error::{Error, Reconciled};
+use super::expected::Expected;
 use super::report::Report;
 use super::state::{Held, State};
-use super::written::Expected;
 use crate::budget::Budget;
 use crate::caught::{Caught, caught, caught_call};
 use crate::clock::Clock;
 use crate::workers::WorkerHandle;
 use core::future::poll_fn;
 use core::pin::Pin;
+use core::time::Duration;
 use listwatch_core::controller::{Cause, Ended, ReconcileGuard};
 use listwatch_core::queue::{Finished, Outcome};
 use listwatch_core::sync::StdLock;
 use listwatch_core::{Instant, Key};
 use smol::lock::Mutex;
 use std::sync::Arc;
+
+/// How many times a key waits for a write.
+const MOST_WAITS: u32 = 3;
+/// How long a write that is awaited no more is told. By then, a server has ended each watch that was open.
+const STALE_FOR: Duration = Duration::from_secs(1800);
 
 /// The program's reconcile function, whatever its type. Its future stays on the thread that made it.
 pub(super) trait Reconcile: Send + Sync {
@@ -66,10 +72,11 @@ impl Worker<'_> {
         let (clock, key) = (&self.state.clock, job.key().clone());
         let begun = clock.now();
         let causes = job.causes().into_iter().map(|(cause, at)| (cause, begun.saturating_since(at))).collect();
-        let cx = Context::new(self.state, key, causes, job.late_writes());
-        for late in cx.timed_out_writes() {
-            self.state.report(&Report::WriteTimedOut { key: job.key(), written: &late.object });
+        let late = job.late_writes();
+        for expected in &late {
+            self.state.report(&Report::WriteTimedOut { key: job.key(), written: &expected.write.object });
         }
+        let cx = Context::new(self.state, key, causes, late);
         let called = async { self.reconcile.call(cx.clone(), job.key().clone()).await };
         let limited = by(clock, job.deadline(), called);
         match caught(limited, || self.handle.is_over()).await {
@@ -114,15 +121,36 @@ impl Worker<'_> {
 
     /// Gives the key back. If its reconcile wrote, it waits for the stores first.
     fn end(&self, job: Job<'_>, cx: &Context, outcome: Outcome) -> Finished {
-        let writes = cx.take_writes();
+        let (stale, mut writes): (Vec<_>, Vec<_>) =
+            cx.take_writes().into_iter().partition(|expected| expected.waits == MOST_WAITS);
+        writes.iter_mut().for_each(|expected| expected.waits += 1);
+        self.give_up(cx, stale);
         match job.finish(outcome, writes.clone()) {
             Ended::Finished(finished) => finished,
             Ended::Held { hold, until } => {
-                // Without the streams' side, the controller has ended.
-                let _ended = self.state.held.try_send(Held { key: cx.key().clone(), hold, until, writes });
+                self.follow(Held { key: cx.key().clone(), hold: Some(hold), until, writes });
                 Finished::RetryAt(until)
             }
         }
+    }
+
+    /// Lets the key wait no more for these writes. It is told of them until they are shown.
+    fn give_up(&self, cx: &Context, stale: Vec<Expected>) {
+        if stale.is_empty() {
+            return;
+        }
+        for Expected { write, .. } in &stale {
+            let message = format!("{write} is not shown after {MOST_WAITS} waits, and not awaited any more");
+            cx.warn("WriteNotShown", &message);
+        }
+        self.state.add_stale(cx.key(), &stale);
+        let until = self.state.clock.now() + STALE_FOR;
+        self.follow(Held { key: cx.key().clone(), hold: None, until, writes: stale });
+    }
+
+    fn follow(&self, held: Held) {
+        // Without the streams' side, the controller has ended.
+        let _ended = self.state.held.try_send(held);
     }
 }
 

@@ -1,13 +1,13 @@
 //! What the answer to a write says of the object's new state.
 
+use super::collection::Collection;
+use super::expected::Expected;
 use crate::informers::InformerHandle;
-use core::pin::Pin;
-use listwatch_core::Key;
 use listwatch_core::api::{ApiRequest, ApiResponse, Method};
 use listwatch_core::controller::{Awaited, Write};
 use listwatch_core::decode::{DecodeOptions, Decoder, ListMeta, MetadataOnly, Status};
 use listwatch_core::object::{LabelSelector, Meta, Uid};
-use listwatch_core::{Resource, Store};
+use listwatch_core::{Key, Resource};
 use std::sync::Arc;
 
 /// A state that the server has, and that a watch will bring.
@@ -15,28 +15,17 @@ use std::sync::Arc;
 pub(super) enum Written {
     /// The object at a version.
     Version(Meta),
-    /// An object of this uid that is gone, or terminates.
-    Deleted { key: Key, uid: Uid },
+    /// An object that is gone, or terminates.
+    Deleted(Deleted),
 }
 
-/// A write, and what waits until its store shows it. The wait can begin again.
-#[derive(Clone)]
-pub(super) struct Expected {
-    pub(super) write: Write,
-    pub(super) shown: Arc<dyn Fn() -> Shown + Send + Sync>,
-}
-
-/// Completes when a store shows a write, or can show it no more.
-pub(super) type Shown = Pin<Box<dyn Future<Output = Sight> + Send>>;
-
-/// What a store has when it shows a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sight {
-    /// The object, or the lack of one that was deleted.
-    AsWritten,
-    /// No object, although it was not deleted by this write: another client may have deleted it before the watch told
-    /// of it. If the store never had it, no event tells of that.
-    Missing,
+/// What the answer to a deletion says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Deleted {
+    key: Key,
+    uid: Uid,
+    /// The object, unless the answer is a status.
+    object: Option<Meta>,
 }
 
 impl Written {
@@ -47,80 +36,84 @@ impl Written {
         if request.method == Method::Get || is_dry_run || !(200..300).contains(&response.status) {
             return None;
         }
-        let object = Decoder::new(DecodeOptions::default()).item::<MetadataOnly>(&response.body, &ListMeta::default());
-        match (request.method, object) {
-            (Method::Delete, Ok(object)) => {
-                Some(Self::Deleted { key: object.meta.key().clone(), uid: object.meta.uid()? })
+        match (request.method, object_in(response)) {
+            (Method::Delete, Some(meta)) => {
+                let (key, uid) = (meta.key().clone(), meta.uid()?);
+                Some(Self::Deleted(Deleted { key, uid, object: Some(meta) }))
             }
-            (Method::Delete, Err(_)) => {
+            (Method::Delete, None) => {
                 let status = Status::read(response.status, &response.body);
-                let key = Key::new(namespace_in(&request.path), status.name()?);
-                Some(Self::Deleted { key, uid: status.uid()? })
+                let namespace = Collection::of(&request.path).and_then(|collection| collection.namespace);
+                let key = Key::new(namespace, status.name()?);
+                Some(Self::Deleted(Deleted { key, uid: status.uid()?, object: None }))
             }
-            (_, Ok(object)) if !object.meta.resource_version().is_empty() => Some(Self::Version(object.meta)),
+            (_, Some(object)) if !object.resource_version().is_empty() => Some(Self::Version(object)),
             _ => None,
         }
     }
 
-    /// Whether the informer's store can show the write, as far as the object's labels tell.
-    pub(super) fn is_of<T>(&self, kind: &InformerHandle<T>) -> bool {
-        self.is_selected(kind.resource()) || kind.contains(self.key())
+    /// Why no store of this resource shows the write, if the program or the server made a mistake.
+    pub(super) fn mistake(&self, request: &ApiRequest, resource: &Resource) -> Option<String> {
+        let requested = Collection::of(&request.path)?;
+        let (path, key) = (resource.path(), self.key());
+        if !Collection::of(path).is_none_or(|collection| collection.covers(&requested)) {
+            return Some(format!("the request is for {}, and the informer has {path}", request.path));
+        }
+        // A name with special characters is escaped in the path.
+        let is_name = requested.name.is_none_or(|name| name == key.name() || name.contains('%'));
+        let is_namespace = requested.namespace == key.namespace();
+        (!is_name || !is_namespace).then(|| format!("the answer is about {key}, and the request for {}", request.path))
     }
 
-    /// An object that leaves the selection is shown as a deletion, if it was there before.
-    fn is_selected(&self, resource: &Resource) -> bool {
-        let selector = resource.label_selector().and_then(|selector| LabelSelector::parse(selector).ok());
-        match (self, selector) {
-            (Self::Version(meta), Some(selector)) => selector.matches(|name| meta.label(name)),
+    /// Whether the informer's store can show the write, as far as the object's labels tell. An object that leaves the
+    /// selection is shown as a deletion, if it was there before.
+    pub(super) fn is_of<T>(&self, kind: &InformerHandle<T>) -> bool {
+        let selector = kind.resource().label_selector().and_then(|selector| LabelSelector::parse(selector).ok());
+        match (self.object(), selector) {
+            (Some(meta), Some(selector)) => selector.matches(|name| meta.label(name)) || kind.contains(self.key()),
             _ => true,
         }
     }
 
     /// What the informer's store is to show.
     pub(super) fn expected_in<T: Send + Sync + 'static>(self, kind: &InformerHandle<T>) -> Expected {
-        let (store, object, source) = (kind.store().clone(), self.key().clone(), kind.resource().path().into());
-        let until = match self {
-            Self::Version(meta) => Awaited::Version(meta.resource_version().into()),
-            Self::Deleted { uid, .. } => Awaited::Gone(Some(uid)),
+        let (source, object) = (kind.resource().path().into(), self.key().clone());
+        let version = self.object().and_then(version_of);
+        let (until, uid) = match (self, &version) {
+            (Self::Deleted(Deleted { uid, .. }), _) => (Awaited::Gone(Some(uid.clone())), Some(uid)),
+            (Self::Version(meta), version) => (Awaited::Version(version.clone().unwrap_or_default()), meta.uid()),
         };
-        let write = Write { source, object, until };
-        let awaited = write.clone();
-        let shown = Arc::new(move || Box::pin(shown(store.clone(), awaited.clone())) as Shown);
-        Expected { write, shown }
+        Expected::new(kind, Write { source, object, until }, uid, version)
     }
 
     /// The object that was written.
     pub(super) fn key(&self) -> &Key {
         match self {
             Self::Version(meta) => meta.key(),
-            Self::Deleted { key, .. } => key,
+            Self::Deleted(deleted) => &deleted.key,
+        }
+    }
+
+    fn object(&self) -> Option<&Meta> {
+        match self {
+            Self::Version(meta) => Some(meta),
+            Self::Deleted(deleted) => deleted.object.as_ref(),
         }
     }
 }
 
-/// Waits until the store shows the write, or cannot: its informer was stopped, its versions have no order, or it does
-/// not cover the object's namespace.
-async fn shown<T>(store: Store<T>, write: Write) -> Sight {
-    let known = match &write.until {
-        Awaited::Version(version) => {
-            store.await_version(&write.object, version).await.map(|()| store.get(&write.object))
-        }
-        Awaited::Gone(Some(uid)) => {
-            _ = store.await_gone(&write.object, uid.clone()).await;
-            return Sight::AsWritten;
-        }
-        Awaited::Gone(None) => return Sight::AsWritten,
-    };
-    if matches!(known, Ok(None)) { Sight::Missing } else { Sight::AsWritten }
+/// The version of an object in an answer.
+pub(super) fn version_in(response: &ApiResponse) -> Option<Arc<str>> {
+    version_of(&object_in(response)?)
 }
 
-/// The namespace in the path of an object: `/api/v1/namespaces/web/pods/a`, but not `/api/v1/namespaces/web`.
-fn namespace_in(path: &str) -> Option<&str> {
-    let (_, rest) = path.split_once("/namespaces/")?;
-    match rest.split('/').collect::<Vec<_>>()[..] {
-        [namespace, _plural, _name, ..] => Some(namespace),
-        _ => None,
-    }
+fn object_in(response: &ApiResponse) -> Option<Meta> {
+    let object = Decoder::new(DecodeOptions::default()).item::<MetadataOnly>(&response.body, &ListMeta::default());
+    Some(object.ok()?.meta)
+}
+
+fn version_of(meta: &Meta) -> Option<Arc<str>> {
+    Some(meta.resource_version()).filter(|version| !version.is_empty()).map(Arc::from)
 }
 
 #[cfg(test)]
@@ -152,11 +145,17 @@ mod tests {
 
     #[test]
     fn a_deletion_is_of_the_uid_of_its_answer_whether_that_is_the_object_or_a_status() {
-        let deleted = Some(Written::Deleted { key: "web/a".into(), uid: Uid::from("u-1") });
+        let deleted = |written| match written {
+            Some(Written::Deleted(Deleted { key, uid, object })) => {
+                (key, uid, object.and_then(|meta| version_of(&meta)))
+            }
+            other => panic!("{other:?}"),
+        };
+        let (key, uid) = (Key::from("web/a"), Uid::from("u-1"));
         let delete = pods().delete("a", &DeleteOptions::default());
-        assert_eq!(read(&delete, 200, POD), deleted);
+        assert_eq!(deleted(read(&delete, 200, POD)), (key.clone(), uid.clone(), Some("7".into())));
         let status = br#"{"kind":"Status","metadata":{},"status":"Success","details":{"name":"a","uid":"u-1"}}"#;
-        assert_eq!(read(&delete, 200, status), deleted);
+        assert_eq!(deleted(read(&delete, 200, status)), (key, uid, None));
         let node = Api::<Value>::new(&Resource::new("/api/v1/namespaces")).delete("a", &DeleteOptions::default());
         assert_eq!(read(&node, 200, status).map(|written| written.key().clone()), Some("a".into()));
     }

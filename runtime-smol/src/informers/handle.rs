@@ -5,13 +5,14 @@ use super::stream_status::StreamStatus;
 use super::subscriber::Subscriber;
 use super::synced::HandleSynced;
 use super::wait_error::{WaitError, WaitFailure};
+use core::any::Any;
 use core::fmt;
 use core::ops::Deref;
 use core::time::Duration;
 use listwatch_core::informer::Subscription;
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::{Key, Resource, Store};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A share of an informer, and its cache: it derefs to the [`Store`]. [`Informers::informer`](crate::Informers::informer)
 /// makes one.
@@ -105,6 +106,13 @@ impl<T> InformerHandle<T> {
     #[must_use]
     pub fn streams(&self) -> Vec<StreamStatus> {
         self.0.boards.iter().map(|board| board.status()).collect()
+    }
+}
+
+impl<T: Send + Sync + 'static> InformerHandle<T> {
+    /// Tells this informer from all others, without keeping it running.
+    pub(crate) fn identity(&self) -> Weak<dyn Any + Send + Sync> {
+        Arc::<SharedState<T>>::downgrade(&self.0)
     }
 }
 

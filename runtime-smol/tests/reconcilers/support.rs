@@ -2,13 +2,14 @@
 
 use core::task::Poll;
 use core::time::Duration;
+use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
 use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Reconciler, RunError, Running};
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
 use listwatch_runtime_smol::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
-use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Feed, FeedTroubles, Trace, Troubles};
+use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Feed, FeedTroubles, Store, Trace, Troubles};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
@@ -50,15 +51,37 @@ impl Stage {
         Self::of(Clock::simulated(), Troubles::NONE, troubles)
     }
 
+    /// The same with a server that answers to clients by this function.
+    pub(crate) fn answering(
+        lag: Duration,
+        answer: impl Fn(&mut Store, Instant, &ApiRequest) -> ApiResponse + Send + Sync + 'static,
+    ) -> Self {
+        let (clock, server) = (Clock::simulated(), Self::server());
+        let (now, inside) = (clock.clone(), server.clone());
+        let line = ApiFn::new(move |request: &ApiRequest| {
+            Ok(inside.with(|inside| answer(&mut inside.store, now.now(), request)))
+        });
+        let watches = FeedTroubles { lag, ..FeedTroubles::default() };
+        Self::between(server, Client::new(line, clock.clone()), clock, watches)
+    }
+
     fn of(clock: Clock, troubles: Troubles, watches: FeedTroubles) -> Self {
+        let (now, server) = (clock.clone(), Self::server());
+        let line = ApiLine::new(&server, Dice::new(1), troubles, move || now.now());
+        Self::between(server, Client::new(line, clock.clone()), clock, watches)
+    }
+
+    fn server() -> ApiServer {
         let server = ApiServer::new(FOOS, Trace::new(false));
         server.with(|inside| {
             inside.store.add_collection(PARTS);
             inside.store.add_collection(BOSSES);
         });
-        let (now, answers) = (clock.clone(), server.clone());
-        let line = ApiLine::new(&server, Dice::new(1), troubles, move || now.now());
-        let client = Client::new(line, clock.clone());
+        server
+    }
+
+    fn between(server: ApiServer, client: Client, clock: Clock, watches: FeedTroubles) -> Self {
+        let answers = server.clone();
         let world = World::from_parts(clock.clone(), client, move |resource| match resource.path() {
             SILENT => Box::new(Silent),
             BOSSES => Box::new(Late(Feed::new(&answers))),

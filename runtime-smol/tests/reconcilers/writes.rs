@@ -1,19 +1,42 @@
 //! A reconcile reads what the one before it wrote.
 
-use crate::support::{Log, PARTS, SOON, Stage};
+use crate::support::{FOOS, Log, PARTS, SOON, Stage};
 use core::time::Duration;
-use listwatch_runtime_smol::api::{Api, ApiError, DeleteOptions};
+use listwatch_runtime_smol::api::{Api, ApiError, ApiRequest, ApiResponse, DeleteOptions, Method};
 use listwatch_runtime_smol::controller::{Error, Outcome, Running};
 use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::{Clock, Key, Resource};
-use listwatch_tests::sim::Troubles;
+use listwatch_tests::sim::{Store, Troubles};
 use serde_json::{Value, json};
+use std::sync::Mutex;
 
 /// Up to how late a watch is.
 const LATE: Duration = Duration::from_secs(5);
 
 fn parts() -> Api<Value> {
     Api::new(&Resource::new(PARTS))
+}
+
+fn part(key: &Key) -> Value {
+    json!({ "metadata": { "name": key.name(), "namespace": "web" } })
+}
+
+/// The next reconcile runs as soon as the writes of this one are shown.
+const AGAIN: Outcome = Outcome::RequeueAfter(Duration::from_nanos(1));
+
+/// Makes deletions later than they are answered. The answer is the object as it was, or a status.
+fn delete_late(has_object: bool) -> impl Fn(&mut Store, Instant, &ApiRequest) -> ApiResponse {
+    move |store, now, request| {
+        if request.method != Method::Delete {
+            return store.handle(now, request);
+        }
+        let answer = store.handle(now + SOON, request);
+        let object: Value = serde_json::from_slice(&answer.body).unwrap();
+        let details = json!({ "name": object["metadata"]["name"], "uid": object["metadata"]["uid"] });
+        let status = json!({ "kind": "Status", "metadata": {}, "status": "Success", "details": details });
+        if has_object { answer } else { ApiResponse::new(200, status.to_string()) }
+    }
 }
 
 /// Creates a part for each foo that has none, and tells it at once. `awaits` says whether it waits for its writes.
@@ -235,4 +258,206 @@ fn a_live_read_shows_what_the_cache_does_not_have_yet() {
     });
     assert_eq!(stage.play(controller, stage.until(|| log.len() == 3)), Ok(()));
     assert_eq!(log.take(), ["false", "false", "true"]);
+}
+
+#[test]
+fn an_object_that_was_created_and_deleted_at_once_was_alive_in_the_next_reconcile() {
+    for has_object in [true, false] {
+        let (stage, log) = (Stage::answering(LATE, delete_late(has_object)), Log::default());
+        stage.put("a");
+        let (known, noted) = (stage.parts.clone(), log.clone());
+        let controller = stage.controller().await_writes(5 * SOON).calls(async move |cx, key: Key| {
+            noted.note(if known.contains(&key) { "alive" } else { "none" });
+            if noted.len() == 1 {
+                cx.write(&known, parts().create(&part(&key))).await?;
+                cx.write(&known, parts().delete(key.name(), &DeleteOptions::default())).await?;
+                return Ok(AGAIN);
+            }
+            Ok(Outcome::Done)
+        });
+        assert_eq!(stage.play(controller, stage.sleep(10 * SOON)), Ok(()));
+        assert_eq!(log.take(), ["none", "none"], "has_object: {has_object}");
+    }
+}
+
+#[test]
+fn an_object_that_was_read_live_and_deleted_was_alive_in_the_next_reconcile() {
+    for has_object in [true, false] {
+        let (stage, log) = (Stage::answering(LATE, delete_late(has_object)), Log::default());
+        let (known, noted) = (stage.parts.clone(), log.clone());
+        let controller = stage.controller().await_writes(5 * SOON).calls(async move |cx, key: Key| {
+            noted.note(if known.contains(&key) { "alive" } else { "none" });
+            if noted.len() == 1 {
+                // Another client has just created it.
+                cx.call::<Value>(parts().create(&part(&key))).await?;
+                let found = cx.live().get(&known, &key).await?;
+                assert!(found.is_some());
+                cx.write(&known, parts().delete(key.name(), &DeleteOptions::default())).await?;
+                return Ok(AGAIN);
+            }
+            Ok(if noted.len() == 2 { Outcome::RequeueAfter(LATE) } else { Outcome::Done })
+        });
+        stage.put("a");
+        assert_eq!(stage.play(controller, stage.sleep(10 * SOON)), Ok(()));
+        assert_eq!(log.take(), ["none"; 3], "has_object: {has_object}");
+    }
+}
+
+#[test]
+fn two_writes_whose_answers_came_in_the_other_order_were_awaited_up_to_the_earlier_one() {
+    let earlier = Mutex::new(None);
+    let stage = Stage::answering(LATE, move |store, now, request| {
+        if request.method != Method::Put {
+            return store.handle(now, request);
+        }
+        let mut earlier = earlier.lock().unwrap();
+        earlier.take().unwrap_or_else(|| {
+            *earlier = Some(store.handle(now, request));
+            store.handle(now + SOON, request)
+        })
+    });
+    let log = Log::default();
+    ["a", &format!("{PARTS}/a")].into_iter().for_each(|at| stage.put(at));
+    let (known, noted) = (stage.parts.clone(), log.clone());
+    let controller = stage.controller().await_writes(5 * SOON).calls(async move |cx, key: Key| {
+        noted.note(known.get(&key).map_or_else(String::new, |part| part.meta().resource_version().to_owned()));
+        if noted.len() == 1 {
+            let replace = || cx.write(&known, parts().replace(key.name(), &part(&key)));
+            let (one, other): (Result<Value, _>, Result<Value, _>) = smol::future::zip(replace(), replace()).await;
+            let versions = [one?, other?].map(|part| part["metadata"]["resourceVersion"].clone());
+            assert_eq!(versions, ["5", "4"]);
+            return Ok(AGAIN);
+        }
+        Ok(Outcome::Done)
+    });
+    assert_eq!(stage.play(controller, stage.sleep(10 * SOON)), Ok(()));
+    assert_eq!(log.take().last().map(String::as_str), Some("5"));
+}
+
+#[test]
+fn a_write_in_one_informer_of_a_path_was_forgotten_for_that_in_another_one() {
+    let (stage, log, reports) = (Stage::late(100 * LATE), Log::default(), Log::default());
+    stage.put("a");
+    let (all, noted, said) = (stage.parts.clone(), log.clone(), reports.clone());
+    let values = stage.informers.informer::<Value>(Resource::new(PARTS));
+    let controller = stage.controller().await_writes(SOON).on_report(move |_, report| said.note(report));
+    let controller = controller.calls(async move |cx, key: Key| {
+        noted.note(cx.timed_out_writes().len());
+        if noted.len() == 1 {
+            let created: Value = cx.write(&values, parts().create(&part(&key))).await?;
+            _ = cx.write(&all, parts().replace(key.name(), &created)).await?;
+        }
+        Ok(Outcome::Done)
+    });
+    assert_eq!(stage.play(controller, stage.until(|| log.len() == 2)), Ok(()));
+    assert_eq!(log.take(), ["0", "2"], "{:?}", reports.take());
+}
+
+#[test]
+fn a_write_of_another_kind_was_awaited_for_ever() {
+    let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
+    stage.put("a");
+    let (noted, said, foos) = (log.clone(), reports.clone(), stage.foos.clone());
+    let elsewhere = stage.informers.informer::<MetadataOnly>(Resource::new(PARTS).in_namespace("db"));
+    let controller = stage.controller().on_report(move |_, report| said.note(report));
+    let controller = controller.calls(async move |cx, key: Key| {
+        noted.note(cx.clock().now().as_nanos() / 1_000_000_000);
+        if noted.len() == 1 {
+            let created: Value = cx.write(&foos, parts().create(&part(&key))).await?;
+            _ = cx.write(&elsewhere, parts().replace(key.name(), &created)).await?;
+            return Ok(AGAIN);
+        }
+        Ok(Outcome::Done)
+    });
+    assert_eq!(stage.play(controller, stage.sleep(60 * SOON)), Ok(()));
+    assert_eq!(log.take(), ["0", "0"]);
+    let elsewhere = PARTS.replace("web", "db");
+    let warning = "web/a: WriteNotAwaited: the request is for";
+    let replaced = format!("{warning} {PARTS}/a, and the informer has {elsewhere}");
+    assert_eq!(reports.take()[..2], [format!("{warning} {PARTS}, and the informer has {FOOS}"), replaced]);
+}
+
+#[test]
+fn a_write_that_no_watch_shows_had_its_key_reconciled_every_30_s_for_ever() {
+    let (stage, log, reports) = (Stage::late(10_000 * LATE), Log::default(), Log::default());
+    stage.put("a");
+    let (known, noted, said) = (stage.parts.clone(), log.clone(), reports.clone());
+    let controller = stage.controller().on_report(move |_, report| said.note(report));
+    let controller = controller.calls(async move |cx, key: Key| {
+        noted.note(cx.timed_out_writes().len());
+        if noted.len() == 1 {
+            cx.write(&known, parts().create(&part(&key))).await?;
+        }
+        Ok(Outcome::Done)
+    });
+    let handle = controller.handle();
+    let ended = stage.play(controller, async {
+        stage.sleep(60 * SOON).await;
+        // Whatever wakes the key later is told of the write all the same.
+        assert_eq!(log.take(), ["0", "1", "1", "1"]);
+        log.note("asked");
+        handle.add(Key::from("web/a"));
+        stage.until(|| log.len() == 2).await;
+        stage.sleep(60 * SOON).await;
+    });
+    assert_eq!(ended, Ok(()));
+    assert_eq!(log.take(), ["asked", "1"]);
+    let said = reports.take();
+    let late = "web/a: the watch has not shown the write of web/a in time";
+    assert_eq!(said[..3], [late; 3]);
+    let last = "is not shown after 3 waits, and not awaited any more";
+    assert_eq!(said.iter().filter(|line| line.contains(last)).count(), 1, "{said:?}");
+}
+
+#[test]
+fn an_answer_about_another_object_than_the_request_is_not_awaited() {
+    for (field, lie) in [("name", "b"), ("namespace", "db"), ("uid", "u-lie")] {
+        let stage = Stage::answering(LATE, move |store, now, request| {
+            let answer = store.handle(now, request);
+            let mut object: Value = serde_json::from_slice(&answer.body).unwrap();
+            object["metadata"][field] = json!(lie);
+            ApiResponse::new(answer.status, object.to_string())
+        });
+        let (log, reports) = (Log::default(), Log::default());
+        ["a", &format!("{PARTS}/a")].into_iter().for_each(|at| stage.put(at));
+        let (known, noted, said) = (stage.parts.clone(), log.clone(), reports.clone());
+        let controller = stage.controller().on_report(move |_, report| said.note(report));
+        let controller = controller.calls(async move |cx, key: Key| {
+            noted.note(cx.timed_out_writes().len());
+            if noted.len() == 1 {
+                cx.write(&known, parts().replace(key.name(), &part(&key))).await?;
+                cx.write(&known, parts().delete(key.name(), &DeleteOptions::default())).await?;
+                return Ok(AGAIN);
+            }
+            Ok(Outcome::Done)
+        });
+        assert_eq!(stage.play(controller, stage.sleep(60 * SOON)), Ok(()));
+        assert_eq!(log.take(), ["0", "0"], "{field}");
+        let warned = reports.take().iter().filter(|line| line.contains("WriteNotAwaited: the answer is about")).count();
+        assert_eq!(warned, if field == "uid" { 0 } else { 2 }, "{field}");
+    }
+}
+
+#[test]
+fn a_write_after_the_end_of_its_reconcile_was_lost_silently() {
+    let (stage, log, reports) = (Stage::late(LATE), Log::default(), Log::default());
+    stage.put("a");
+    let (noted, said) = (log.clone(), reports.clone());
+    let contexts = std::sync::Arc::new(Mutex::new(None));
+    let kept = contexts.clone();
+    let controller = stage.controller().on_report(move |_, report| said.note(report));
+    let controller = controller.calls(async move |cx, _| {
+        *kept.lock().unwrap() = Some(cx);
+        noted.note("over");
+        Ok(Outcome::Done)
+    });
+    let ended = stage.play(controller, async {
+        stage.until(|| log.len() == 1).await;
+        stage.sleep(SOON).await;
+        let cx = contexts.lock().unwrap().take().unwrap();
+        let created = cx.write(&stage.parts, parts().create(&part(&"web/a".into()))).await;
+        assert!(created.is_ok(), "{created:?}");
+    });
+    assert_eq!(ended, Ok(()));
+    assert_eq!(reports.take()[0], "web/a: WriteNotAwaited: the write of web/a came after the end of its reconcile");
 }

@@ -1,0 +1,76 @@
+//! The parts of an API path.
+
+/// A collection, and the name of the object in it that a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Collection<'p> {
+    /// Empty for the core group.
+    pub(super) group: &'p str,
+    pub(super) namespace: Option<&'p str>,
+    plural: &'p str,
+    pub(super) name: Option<&'p str>,
+}
+
+impl<'p> Collection<'p> {
+    /// Reads a path such as `/apis/apps/v1/namespaces/web/deployments/a/scale`; `None` if it is not of the API.
+    pub(super) fn of(path: &'p str) -> Option<Self> {
+        let mut segments = path.strip_prefix('/')?.split('/');
+        let group = match segments.next()? {
+            "api" => "",
+            "apis" => segments.next()?,
+            _ => return None,
+        };
+        let _version = segments.next()?;
+        let mut rest = [(); 4].map(|()| segments.next());
+        let namespace = match rest {
+            // The subresources of a namespace.
+            [Some("namespaces"), _, Some("status" | "finalize"), _] => None,
+            [Some("namespaces"), namespace, Some(plural), name] => {
+                rest = [Some(plural), name, None, None];
+                namespace
+            }
+            _ => None,
+        };
+        Some(Self { group, namespace, plural: rest[0]?, name: rest[1] })
+    }
+
+    /// Whether the objects of `other` are among those of this collection. Versions of the API share their objects.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        (self.group, self.plural) == (other.group, other.plural)
+            && self.namespace.is_none_or(|namespace| other.namespace == Some(namespace))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_are_those_of_the_path() {
+        for (path, parts) in [
+            ("/api/v1/namespaces/apis/pods", Some(("", Some("apis"), "pods", None))),
+            ("/api/v1/namespaces/web/pods/a/status", Some(("", Some("web"), "pods", Some("a")))),
+            ("/api/v1/namespaces/web/status", Some(("", None, "namespaces", Some("web")))),
+            ("/api/v1/namespaces/web", Some(("", None, "namespaces", Some("web")))),
+            ("/api/v1/namespaces", Some(("", None, "namespaces", None))),
+            ("/apis/apps/v1/deployments", Some(("apps", None, "deployments", None))),
+            ("/apis/example.com/v1/widgets/a", Some(("example.com", None, "widgets", Some("a")))),
+            ("/apis/example.com", None),
+            ("/healthz", None),
+        ] {
+            let found = Collection::of(path).map(|found| (found.group, found.namespace, found.plural, found.name));
+            assert_eq!(found, parts, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_collection_covers_its_objects_in_every_version() {
+        let covers = |one, other| Collection::of(one).unwrap().covers(&Collection::of(other).unwrap());
+        let web = "/apis/apps/v1/namespaces/web/deployments";
+        assert!(covers("/apis/apps/v1/deployments", web));
+        assert!(covers("/apis/apps/v1beta1/namespaces/web/deployments", web));
+        assert!(!covers(web, "/apis/apps/v1/deployments"));
+        assert!(!covers(web, "/apis/apps/v1/namespaces/db/deployments"));
+        assert!(!covers(web, "/apis/apps/v1/namespaces/web/replicasets"));
+        assert!(!covers(web, "/apis/extensions/v1/namespaces/web/deployments"));
+    }
+}

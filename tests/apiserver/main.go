@@ -2,6 +2,10 @@
 //
 //	apiserver run DIR
 //
+// or, by hand and in the checkout, with an absolute path,
+//
+//	go run -C tests/apiserver -trimpath . run DIR
+//
 // writes certificates, logs and a kubeconfig into DIR, which must not be there or be empty, prints "ready KUBECONFIG" once
 // the server answers, and then obeys the lines on its standard input (see control.go). It stops, and everything that it
 // started with it, when its input ends.

@@ -52,6 +52,8 @@ impl<V> Subscription<V> {
     /// Tells only objects that `filter` accepts (client-go `FilteringResourceEventHandler`). An update that begins to
     /// satisfy it is told as added, and one that ceases to as deleted.
     ///
+    /// A closure that is kept in a variable first needs its type: `|pod: &ObjectHandle<T>| …`.
+    ///
     /// The filter must depend on the object alone. It runs without a lock. If it panics, the same change is the next
     /// one again.
     pub fn filter(mut self, filter: impl Fn(&V) -> bool + Send + Sync + 'static) -> Self {

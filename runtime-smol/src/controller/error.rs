@@ -8,7 +8,11 @@ use listwatch_core::transport::TransportError;
 /// The result of a reconcile: an [`Outcome`], or the [`Error`] that it failed with.
 pub type Reconciled = Result<Outcome, Error>;
 
-/// The failure of a reconcile. Any error converts to it, so `?` works on every one.
+/// The failure of a reconcile. Any error that is `Send + Sync` converts to it, so `?` works on it.
+///
+/// The exceptions are errors that are no [`StdError`] themselves: for `Box<dyn Error + Send + Sync>`, write
+/// `.map_err(Error::new)?`. A `Box<dyn Error>` cannot leave its thread: write
+/// `.map_err(|error| Error::new(error.to_string()))?`.
 ///
 /// The controller retries the key by its rate limiter. If the error is an [`ApiError`], or has one among its
 /// [sources](StdError::source), three rules more apply:
@@ -28,6 +32,15 @@ pub type Reconciled = Result<Outcome, Error>;
 ///     Ok(text.parse()?)
 /// }
 ///
+/// fn boxed(text: &str) -> Result<u32, Box<dyn std::error::Error + Send + Sync>> {
+///     Ok(text.parse()?)
+/// }
+///
+/// fn replicas_of_boxed(text: &str) -> Result<u32, Error> {
+///     boxed(text).map_err(Error::new)
+/// }
+///
+/// assert_eq!(replicas_of_boxed("4").unwrap(), 4);
 /// assert_eq!(replicas("three").unwrap_err().to_string(), "invalid digit found in string");
 /// assert!(Error::terminal("spec.replicas is negative").is_terminal());
 /// ```

@@ -51,7 +51,9 @@
 //!   owned kind are coalesced, the states between them are mapped too.
 //! - A controller that is behind holds up no stream that others share, unless it has a [mapper](Reconciler::maps) of its
 //!   own for it.
-//! - It starts when all its sources have synced. Otherwise [`RunError::NotSynced`] names the source and the reason.
+//! - It starts when all its sources have synced. It waits for a kind that is not installed yet (404), and ends at once
+//!   where a list is denied (403). [`RunError::NotSynced`] names each source and the reason.
+//! - Where a source follows several namespaces, [`Source::start_without_denied`] starts without those that are denied.
 //! - After a [write](Context::write), the key waits until the store shows it. So a reconcile reads what the one before it
 //!   wrote.
 //! - A reconcile that fails or panics is reported, and retried by the rate limit.
@@ -83,6 +85,7 @@ mod feed;
 mod handle;
 mod keys;
 mod live;
+mod outages;
 mod own_kind;
 mod owner;
 mod reconciler;
@@ -94,6 +97,7 @@ mod source;
 mod sources;
 mod started;
 mod state;
+mod stderr;
 mod streams;
 mod termination;
 mod thread_bound;

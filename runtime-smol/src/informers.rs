@@ -55,6 +55,7 @@ pub use single::wait_for;
 pub use stream_name::StreamName;
 pub use stream_status::{StreamError, StreamStatus};
 pub use subscriber::Subscriber;
+pub(crate) use synced::WhenDenied;
 pub use synced::{HandleSynced, StreamsNotSynced};
 pub use wait_error::{WaitError, WaitFailure};
 pub use world::World;
@@ -105,6 +106,9 @@ impl Informers {
 
     /// The informer of `resource` in these namespaces, each with a list-and-watch of its own. The cache has the objects
     /// of all of them. Where the server denies one namespace, the others go on.
+    ///
+    /// A controller starts when every namespace has synced, or its error names those that are denied. With
+    /// [`Source::start_without_denied`](crate::controller::Source::start_without_denied) it starts without them.
     ///
     /// Without a namespace it is as [`informer`](Self::informer). The namespace `""` stands for all.
     pub fn informer_in<T: DeserializeOwned + Send + Sync + 'static>(

@@ -1,21 +1,24 @@
 //! A source while its controller runs: its events become keys.
 
 use super::keys::{Found, Keys};
+use super::outages::Outages;
 use super::report::Report;
 use super::source::{Mapper, Source};
 use super::sources::lock;
 use super::state::State;
 use crate::budget::Budget;
 use crate::caught::caught_call;
-use crate::informers::HandleSynced;
+use crate::informers::{HandleSynced, StreamName, WhenDenied};
 use core::future::poll_fn;
 use core::pin::Pin;
+use core::task::Poll;
 use listwatch_core::Event;
-use listwatch_core::Key;
 use listwatch_core::controller::{Cause, CauseKind, SourceId};
 use listwatch_core::informer::{Subscription, Told};
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::queue::Priority;
+use listwatch_core::reflector::{FailureClass, FailureReport};
+use listwatch_core::{Instant, Key};
 use std::sync::{Arc, Mutex};
 
 /// A source, whatever its type.
@@ -38,13 +41,17 @@ pub(super) struct Fed {
 /// A source, and its mapper.
 pub(super) struct Mapped<T> {
     path: Arc<str>,
+    /// As people know it.
+    name: String,
     source: Source<T>,
     mapper: Mapper<T>,
 }
 
 impl<T> Mapped<T> {
     pub(super) fn new(source: Source<T>, mapper: Mapper<T>) -> Self {
-        Self { path: source.handle.resource().path().into(), source, mapper }
+        let resource = source.handle.resource();
+        let (path, name) = (resource.path().into(), StreamName::new(resource.clone()).to_string());
+        Self { path, name, source, mapper }
     }
 
     /// The wait until the mapper can tell keys.
@@ -85,18 +92,39 @@ impl<T> Mapped<T> {
     }
 
     /// Adds the keys of an event.
-    fn on_event(&self, state: &State, event: &Event<T>) {
+    fn on_event(&self, state: &State, outages: &mut Outages, event: &Event<T>) {
         match event {
             Event::Added { object, initial: true } => self.map(state, object, CauseKind::Initial),
             Event::Added { object, .. } => self.map(state, object, CauseKind::Added),
             Event::Updated { old, new } => self.on_update(state, old, new, CauseKind::Updated),
             Event::Recreated { old, new } => self.on_update(state, old, new, CauseKind::Recreated),
             Event::Deleted { object, .. } => self.map(state, object, CauseKind::Deleted),
-            // One that is repeated at once was not understood in its first form.
-            Event::Failed(failure) if failure.retry_in.is_zero() => {}
-            Event::Failed(failure) => state.report(&Report::SourceFailed { source: &self.path, failure }),
-            Event::Undecodable(error) => state.report(&Report::Undecodable { source: &self.path, error }),
+            Event::Failed(failure) => self.on_failure(state, outages, failure),
+            Event::Undecodable(error) => state.report(&Report::Undecodable { source: &self.name, error }),
             _ => {}
+        }
+    }
+
+    fn on_failure(&self, state: &State, outages: &mut Outages, failure: &FailureReport) {
+        let stream = StreamName::new(failure.request.resource.clone());
+        if self.is_worth_a_report(outages, &stream, failure) {
+            let help = stream.help(failure.failure.class(), failure.operation);
+            state.report(&Report::SourceFailed { source: &stream.to_string(), failure, help });
+            outages.begin(stream, state.clock.now());
+        }
+    }
+
+    fn is_worth_a_report(&self, outages: &Outages, stream: &StreamName, failure: &FailureReport) -> bool {
+        let class = failure.failure.class();
+        match class {
+            // One that is repeated at once was not understood in its first form.
+            _ if failure.retry_in.is_zero() => false,
+            _ if self.source.handle.has_synced_stream(stream) => true,
+            // The start waits for the resource, and says so once.
+            FailureClass::NotFound => !outages.has(stream),
+            FailureClass::Forbidden if self.source.denied == WhenDenied::GoOn => true,
+            // The start ends with an error that names the failure.
+            _ => !class.requires_intervention(),
         }
     }
 
@@ -145,16 +173,16 @@ impl<T> Mapped<T> {
         found.into_keys().into_iter().for_each(|(key, priority)| state.add(key, priority, cause.clone()));
     }
 
-    /// Drops an item, which may have the last handle of an object.
-    fn let_go(&self, state: &State, told: Told<ObjectHandle<T>>) {
-        if let Err(message) = caught_call(|| drop(told)) {
-            state.report(&Report::DropPanicked { source: &self.path, message: &message });
+    /// Drops an event, which may have the last handle of an object.
+    fn let_go(&self, state: &State, event: Event<T>) {
+        if let Err(message) = caught_call(|| drop(event)) {
+            state.report(&Report::DropPanicked { source: &self.name, message: &message });
         }
     }
 
     /// The value of a call to the program's code, whose panic is reported.
     fn reported<R>(&self, state: &State, key: &Key, called: Result<R, String>) -> Option<R> {
-        called.inspect_err(|message| state.report(&Report::MapperPanicked { source: &self.path, key, message })).ok()
+        called.inspect_err(|message| state.report(&Report::MapperPanicked { source: &self.name, key, message })).ok()
     }
 }
 
@@ -164,7 +192,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
     }
 
     fn synced(&self) -> HandleSynced {
-        self.source.handle.synced()
+        self.source.handle.synced_for_start(self.source.denied)
     }
 
     fn follow(self: Box<Self>, state: Arc<State>, source: SourceId) -> Pin<Box<dyn Future<Output = Fed> + Send>> {
@@ -177,23 +205,59 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
             let subscriber = self.source.handle.store().subscribe(state.clock.now(), subscription);
             let subscriber = Arc::new(Mutex::new(subscriber));
             state.sources.add(&self.path, &subscriber);
-            let mut budget = Budget::new();
-            while let Some(told) = poll_fn(|cx| lock(&subscriber).poll_next(state.clock.now(), cx)).await {
-                match &told {
-                    Told::Event(event) => {
-                        self.learn(event);
-                        self.on_event(&state, event);
+            let (mut budget, mut outages) = (Budget::new(), Outages::default());
+            let mut others = (self.source.denied == WhenDenied::GoOn).then(|| self.synced());
+            loop {
+                let turn = poll_fn(|cx| {
+                    if others.as_mut().is_some_and(|others| matches!(Pin::new(others).poll(cx), Poll::Ready(Ok(())))) {
+                        others = None;
+                        return Poll::Ready(Turn::Synced);
                     }
-                    Told::Mark(key) => self.on_mark(&state, key),
-                    Told::MarksLost => self.on_marks_lost(&state),
+                    if let Poll::Ready((stream, since)) = outages.poll_recovered(&self.source.handle, cx) {
+                        return Poll::Ready(Turn::Recovered(stream, since));
+                    }
+                    lock(&subscriber).poll_next(state.clock.now(), cx).map(|told| told.map_or(Turn::End, Turn::of))
+                });
+                match turn.await {
+                    Turn::Changed(event) => {
+                        self.learn(&event);
+                        self.on_event(&state, &mut outages, &event);
+                        self.let_go(&state, event);
+                    }
+                    Turn::Marked(key) => self.on_mark(&state, &key),
+                    Turn::MarksLost => self.on_marks_lost(&state),
+                    Turn::Synced => state.machine.source_synced(source),
+                    Turn::Recovered(stream, since) => {
+                        let after = state.clock.now().saturating_since(since);
+                        state.report(&Report::SourceRecovered { source: &stream.to_string(), after });
+                    }
+                    Turn::End => return Fed { path: self.path },
                 }
-                if matches!(told, Told::Event(Event::Synced)) {
-                    state.machine.source_synced(source);
-                }
-                self.let_go(&state, told);
                 poll_fn(|cx| budget.poll_spend(cx)).await;
             }
-            Fed { path: self.path }
         })
+    }
+}
+
+/// What a source's task does next.
+enum Turn<T> {
+    Changed(Event<T>),
+    Marked(Box<str>),
+    MarksLost,
+    /// Its first state is there, except for the streams that it starts without.
+    Synced,
+    /// Since this time it had failed.
+    Recovered(StreamName, Instant),
+    End,
+}
+
+impl<T> Turn<T> {
+    fn of(told: Told<ObjectHandle<T>>) -> Self {
+        match told {
+            Told::Event(Event::Synced) => Self::Synced,
+            Told::Event(event) => Self::Changed(event),
+            Told::Mark(key) => Self::Marked(key),
+            Told::MarksLost => Self::MarksLost,
+        }
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct OwnKind {
 
 impl OwnKind {
     pub(super) fn of<T: Send + Sync + 'static>(source: &Source<T>) -> Self {
-        let objects = &source.handle;
+        let (objects, denied) = (&source.handle, source.denied);
         let names_one = objects.streams().iter().any(|stream| stream.name.namespace().is_some());
         let is_namespaced = source.is_namespaced.or(names_one.then_some(true));
         let (listed, known, awaited) = (objects.clone(), objects.clone(), objects.clone());
@@ -28,7 +28,7 @@ impl OwnKind {
             is_namespaced: is_namespaced.map_or_else(OnceLock::new, OnceLock::from),
             keys: Box::new(move || listed.keys().into_iter().collect()),
             any_key: Box::new(move || known.read(|objects| objects.keys().next().cloned())),
-            synced: Box::new(move || awaited.synced()),
+            synced: Box::new(move || awaited.synced_for_start(denied)),
         }
     }
 

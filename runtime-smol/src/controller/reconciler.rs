@@ -168,6 +168,9 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     }
 
     /// Gives the sources so long to sync; 2 minutes by default (controller-runtime `CacheSyncTimeout`).
+    ///
+    /// A resource that the server does not know yet (404) is waited for and reported once: its CRD may be installed
+    /// beside the controller. Any other failure that no retry mends, such as a 403, ends the start at once.
     pub fn sync_within(mut self, limit: Duration) -> Self {
         self.settings.sync_within = limit;
         self
@@ -184,14 +187,15 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     ///
     /// The streams and the workers call it, each on its thread, and wait until it returns.
     pub fn on_report(mut self, on_report: impl Fn(&str, &Report<'_>) + Send + Sync + 'static) -> Self {
-        self.settings.on_report = Box::new(on_report);
+        self.settings.on_report = Some(Box::new(on_report));
         self
     }
 }
 
 /// Running.
 impl<T: Send + Sync + 'static> Reconciler<T> {
-    /// Calls `reconcile` with each key, once the controller [runs](Running).
+    /// Calls `reconcile` with each key, once the controller [runs](Running). Write it as `async |cx, key| { … }`, and
+    /// return `Ok(…)` with an [`Outcome`](super::Outcome).
     ///
     /// `reconcile` is called from several threads, but each of its futures stays on the thread that made it. So it may
     /// borrow what outlives the controller, and hold an `Rc` across an `await`.
@@ -199,7 +203,8 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
         Running::new(self.informers, self.feeds, self.own, self.settings, Arc::new(reconcile))
     }
 
-    /// Reconciles until the process is asked to end: [`calls`](Self::calls), and [`Running::run`].
+    /// Reconciles until the process is asked to end: [`calls`](Self::calls), and [`Running::run`]. Write
+    /// `async |cx, key| { … }`, and return `Ok(…)` with an [`Outcome`](super::Outcome).
     ///
     /// # Errors
     /// Those of [`Running::run`].

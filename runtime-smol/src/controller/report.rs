@@ -11,6 +11,9 @@ use listwatch_core::text::Printable;
 
 /// Something that a controller's operator should know. It goes to standard error, one line each, unless
 /// [`on_report`](super::Reconciler::on_report) sets another function.
+///
+/// Standard error gets the 1st, 2nd, 4th, 8th and so on of the same message about the same key or source, with a count.
+/// After ten minutes without it, the message is new again. `on_report` gets every one.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Report<'a> {
@@ -22,6 +25,8 @@ pub enum Report<'a> {
         error: &'a Error,
         /// When the key is reconciled again.
         next: Finished,
+        /// The same from now; `None` if that is not known.
+        retry_in: Option<Duration>,
     },
     /// A reconcile panicked. The key is retried as after a failure.
     Panicked {
@@ -40,7 +45,7 @@ pub enum Report<'a> {
     },
     /// A mapper or a predicate panicked over an object. Its keys are missing, and the stream goes on.
     MapperPanicked {
-        /// The path of the source's resource.
+        /// The source, such as `configmaps` or `deployments.apps in namespace web`.
         source: &'a str,
         /// The object that it was called with.
         key: &'a Key,
@@ -56,10 +61,19 @@ pub enum Report<'a> {
     },
     /// A source's request failed. The informer retries.
     SourceFailed {
-        /// The path of the source's resource.
+        /// The stream, as in its [status](crate::informers::StreamStatus): `configmaps in namespace web`.
         source: &'a str,
         /// The failure, and when the next attempt is.
         failure: &'a FailureReport,
+        /// A command or a step that may help.
+        help: Option<String>,
+    },
+    /// A source's stream that [failed](Self::SourceFailed) has recovered.
+    SourceRecovered {
+        /// The stream, as in its [status](crate::informers::StreamStatus).
+        source: &'a str,
+        /// The time since the first report of the failure.
+        after: Duration,
     },
     /// A source that was [added](super::AddedSource) to a controller has not synced in time. Its informer retries, and
     /// its events become keys when they come.
@@ -78,11 +92,13 @@ pub enum Report<'a> {
     },
     /// An object of a source could not be decoded. Its last good state stays.
     Undecodable {
-        /// The path of the source's resource.
+        /// The source, such as `configmaps` or `deployments.apps in namespace web`.
         source: &'a str,
         /// The error.
         error: &'a DecodeError,
     },
+    /// The controller has ended before its sources had synced.
+    NeverStarted,
     /// The controller has ended, and these keys are not done.
     Ended {
         /// Each key, and how it was left.
@@ -102,18 +118,32 @@ pub enum Report<'a> {
 /// The function that gets the reports, with the controller's name.
 pub(super) type OnReport = Box<dyn Fn(&str, &Report<'_>) + Send + Sync>;
 
-/// Writes the report to standard error. If that is closed, the report is lost.
-pub(super) fn to_stderr(controller: &str, report: &Report<'_>) {
-    use std::io::Write;
-    let _closed = writeln!(std::io::stderr(), "{}: {report}", Printable::new(controller));
+impl Report<'_> {
+    /// The key or source, and the message without what changes from one time to the next. `None` for a report whose
+    /// repeats are not folded.
+    pub(super) fn message(&self) -> Option<(String, String)> {
+        let (about, message) = match self {
+            Self::Failed { key, error, .. } => (key.to_string(), error.to_string()),
+            Self::Panicked { key, message } => (key.to_string(), (*message).to_owned()),
+            Self::Overdue { key, .. } => (key.to_string(), "overdue".to_owned()),
+            Self::MapperPanicked { key, message, .. } => (key.to_string(), (*message).to_owned()),
+            Self::SourceFailed { source, failure, .. } => ((*source).to_owned(), failure.failure.to_string()),
+            Self::WriteTimedOut { key, written } => (key.to_string(), format!("late {written}")),
+            Self::Undecodable { source, error } => ((*source).to_owned(), error.to_string()),
+            Self::Warning { key, reason, message } => (key.to_string(), format!("{reason}: {message}")),
+            _ => return None,
+        };
+        Some((about, message))
+    }
 }
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed { key, error, next } => {
-                let next = if *next == Finished::GaveUp { "parked until it changes: " } else { "" };
-                write!(f, "{}: {next}{}", Printable::new(key.as_str()), Printable::new(error))
+            Self::Failed { key, error, next, retry_in } => {
+                write!(f, "{}: failed", Printable::new(key.as_str()))?;
+                write_next(f, *next, *retry_in)?;
+                write!(f, ": {}", Printable::new(error))
             }
             Self::Panicked { key, message } => {
                 write!(f, "{}: the reconcile panicked: {}", Printable::new(key.as_str()), Printable::new(message))
@@ -129,11 +159,16 @@ impl fmt::Display for Report<'_> {
                 let (source, message) = (Printable::new(source), Printable::new(message));
                 write!(f, "the drop of an object of {source} panicked: {message}")
             }
-            Self::SourceFailed { source, failure } => write!(f, "{}: {failure}", Printable::new(source)),
-            Self::SourceNotSynced { source, error } => {
-                write!(f, "{}: {}", Printable::new(source), Printable::new(error))
+            Self::SourceFailed { source, failure, help } => {
+                write!(f, "{}: {failure}", Printable::new(source))?;
+                help.iter().try_for_each(|help| write!(f, "; {help}"))
             }
+            Self::SourceRecovered { source, after } => {
+                write!(f, "{}: recovered after {:?}", Printable::new(source), rounded_up(*after))
+            }
+            Self::SourceNotSynced { error, .. } => Printable::new(error).fmt(f),
             Self::Undecodable { source, error } => write!(f, "{}: {error}", Printable::new(source)),
+            Self::NeverStarted => f.write_str("ended before its sources had synced"),
             Self::Ended { left } => write_left(f, left),
             Self::WriteTimedOut { key, written } => {
                 let (key, written) = (Printable::new(key.as_str()), Printable::new(written.as_str()));
@@ -145,6 +180,23 @@ impl fmt::Display for Report<'_> {
             }
         }
     }
+}
+
+/// When a key that failed is reconciled again.
+fn write_next(f: &mut fmt::Formatter<'_>, next: Finished, retry_in: Option<Duration>) -> fmt::Result {
+    match (next, retry_in) {
+        (Finished::GaveUp, _) => f.write_str(", parked until it changes"),
+        (Finished::Closed, _) => f.write_str(", not retried: the controller ends"),
+        (_, Some(Duration::ZERO)) => f.write_str(", next attempt at once"),
+        (_, Some(wait)) => write!(f, ", next attempt in {:?}", rounded_up(wait)),
+        _ => Ok(()),
+    }
+}
+
+/// In whole milliseconds, or in whole seconds if it is longer than one.
+fn rounded_up(time: Duration) -> Duration {
+    let millis = u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+    if millis < 1000 { Duration::from_millis(millis) } else { Duration::from_secs(millis.div_ceil(1000)) }
 }
 
 /// How many keys a line names.

@@ -11,14 +11,11 @@ use listwatch_core::text::Printable;
 pub enum RunError {
     /// The controller cannot run as it was configured.
     Config(String),
-    /// A source's first state did not arrive, so nothing was reconciled.
+    /// The first state of some sources did not arrive, so nothing was reconciled.
     NotSynced {
-        /// The path of the source's resource.
-        resource: String,
-        /// The state of its watch, with the server's sentence.
-        why: String,
-        /// A command or a step that may help.
-        help: Option<String>,
+        /// Their streams that have no first state, each with its last failure and a command that may
+        /// [help](StreamStatus::help).
+        streams: Vec<StreamStatus>,
     },
     /// A source ended while the controller ran.
     SourceEnded {
@@ -42,11 +39,29 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The error for a source that has no first state.
-    pub(super) fn not_synced(resource: &str, error: &StreamsNotSynced) -> Self {
-        let help = error.streams.iter().find_map(StreamStatus::help);
-        Self::NotSynced { resource: resource.to_owned(), why: error.to_string(), help }
+    /// The error for sources that have no first state. Two of them may share an informer.
+    pub(super) fn not_synced(sources: impl Iterator<Item = StreamsNotSynced>) -> Self {
+        let mut streams: Vec<StreamStatus> = Vec::new();
+        for stream in sources.flat_map(|source| source.streams) {
+            if !streams.iter().any(|known| known.name == stream.name) {
+                streams.push(stream);
+            }
+        }
+        Self::NotSynced { streams }
     }
+}
+
+/// One stream, without the next attempt: there is none.
+fn write_stream(f: &mut fmt::Formatter<'_>, stream: &StreamStatus) -> fmt::Result {
+    write!(f, "{} did not sync: ", stream.name)?;
+    match &stream.failure {
+        Some(report) if stream.is_failing() => write!(f, "{}", Printable::new(&report.failure))?,
+        _ => write!(f, "{}", stream.status)?,
+    }
+    if let Some(panic) = &stream.panic {
+        write!(f, "; it panicked: {}", Printable::new(panic))?;
+    }
+    stream.help().map_or(Ok(()), |help| write!(f, "\nhelp: {help}"))
 }
 
 /// How many keys a message names.
@@ -56,9 +71,12 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Config(why) => write!(f, "the controller cannot run: {}", Printable::new(why)),
-            Self::NotSynced { resource, why, help } => {
-                write!(f, "{} did not sync: {}", Printable::new(resource), Printable::new(why))?;
-                help.iter().try_for_each(|help| write!(f, "\nhelp: {}", Printable::new(help)))
+            Self::NotSynced { streams } => {
+                for (place, stream) in streams.iter().enumerate() {
+                    f.write_str(if place > 0 { "\n" } else { "" })?;
+                    write_stream(f, stream)?;
+                }
+                Ok(())
             }
             Self::SourceEnded { resource } => {
                 write!(f, "the informer of {} was stopped", Printable::new(resource))
@@ -93,17 +111,6 @@ impl core::error::Error for RunError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_main_that_returns_it_prints_a_sentence_and_the_help() {
-        let error = RunError::NotSynced {
-            resource: "/api/v1/pods".into(),
-            why: "failing: forbidden (status 403)".into(),
-            help: Some("kubectl auth can-i list pods".into()),
-        };
-        let text = "/api/v1/pods did not sync: failing: forbidden (status 403)\nhelp: kubectl auth can-i list pods";
-        assert_eq!(format!("{error:?}"), text);
-    }
 
     #[test]
     fn of_many_keys_the_first_are_named_and_all_are_counted() {

@@ -7,6 +7,7 @@ use super::settings::Settings;
 use super::sources::Sources;
 use super::started::Started;
 use super::state::State;
+use super::stderr::Stderr;
 use super::streams::{Ending, Streams};
 use super::termination::Termination;
 use super::thread_bound::ThreadBound;
@@ -53,9 +54,10 @@ impl<'a> Running<'a> {
         let Settings { name, handle, workers: count, sync_within, drain, on_report, .. } = settings;
         let client = informers.client().clone();
         let name = name.into();
-        let sources = Sources::default();
-        let (stale, own_kind) = (Mutex::default(), Arc::downgrade(&own));
-        let state = State { name, clock, client, machine, sources, on_report, held, stale, added, own: own_kind, stop };
+        let (sources, stderr, stale) = (Sources::default(), Stderr::default(), Mutex::default());
+        let own_kind = Arc::downgrade(&own);
+        let state =
+            State { name, clock, client, machine, sources, on_report, stderr, held, stale, added, own: own_kind, stop };
         let state = Arc::new(state);
         let (handle, refused) = match handle.attach(&state) {
             Ok(()) => (handle, None),

@@ -1,5 +1,5 @@
 use super::handle::ControllerHandle;
-use super::report::{OnReport, to_stderr};
+use super::report::OnReport;
 use super::state::Machine;
 use crate::clock::Clock;
 use core::fmt;
@@ -22,7 +22,8 @@ pub(super) struct Settings {
     pub(super) await_writes: Option<Duration>,
     pub(super) sync_within: Duration,
     pub(super) drain: Duration,
-    pub(super) on_report: OnReport,
+    /// Standard error without one.
+    pub(super) on_report: Option<OnReport>,
 }
 
 const SYNC_WITHIN: Duration = Duration::from_secs(120);
@@ -43,7 +44,7 @@ impl Settings {
             await_writes: None,
             sync_within: SYNC_WITHIN,
             drain: DRAIN,
-            on_report: Box::new(to_stderr),
+            on_report: None,
         }
     }
 

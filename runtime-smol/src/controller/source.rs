@@ -3,7 +3,7 @@
 use super::keys::Keys;
 use super::own_kind::OwnKind;
 use super::owner::Owner;
-use crate::informers::InformerHandle;
+use crate::informers::{InformerHandle, WhenDenied};
 use listwatch_core::object::{Object, ObjectHandle};
 use std::sync::Arc;
 
@@ -26,6 +26,7 @@ use std::sync::Arc;
 pub struct Source<T> {
     pub(super) handle: InformerHandle<T>,
     pub(super) when: Vec<Predicate<T>>,
+    pub(super) denied: WhenDenied,
     pub(super) is_namespaced: Option<bool>,
 }
 
@@ -63,6 +64,16 @@ impl<T> Source<T> {
         self
     }
 
+    /// Lets the controller start without the namespaces of [`informer_in`](crate::Informers::informer_in) whose lists the
+    /// server denies (403). Each is [reported](super::Report::SourceFailed) by name, and its objects become keys once
+    /// the server allows it. By default the controller does not start, and its error names them.
+    ///
+    /// If the server denies all of them, the controller does not start either.
+    pub fn start_without_denied(mut self) -> Self {
+        self.denied = WhenDenied::GoOn;
+        self
+    }
+
     /// Says whether the objects have a namespace, as discovery returns it
     /// ([`ApiResource::namespaced`](crate::api::discovery::ApiResource::namespaced)). It counts for the own kind of a
     /// controller that [owns](super::Reconciler::owns) others.
@@ -82,7 +93,7 @@ impl<T> Source<T> {
 
 impl<T> From<&InformerHandle<T>> for Source<T> {
     fn from(handle: &InformerHandle<T>) -> Self {
-        Self { handle: handle.clone(), when: Vec::new(), is_namespaced: None }
+        Self { handle: handle.clone(), when: Vec::new(), denied: WhenDenied::Fail, is_namespaced: None }
     }
 }
 

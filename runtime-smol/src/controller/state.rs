@@ -5,6 +5,7 @@ use super::expected::Expected;
 use super::own_kind::OwnKind;
 use super::report::{OnReport, Report};
 use super::sources::Sources;
+use super::stderr::Stderr;
 use crate::caught::caught_call;
 use crate::client::Client;
 use crate::clock::Clock;
@@ -26,7 +27,8 @@ pub(super) struct State {
     pub(super) client: Client,
     pub(super) machine: Machine,
     pub(super) sources: Sources,
-    pub(super) on_report: OnReport,
+    pub(super) on_report: Option<OnReport>,
+    pub(super) stderr: Stderr,
     /// To the streams' side, which waits for the writes to be shown.
     pub(super) held: Sender<Held>,
     /// To the streams' side, which follows the sources that are added meanwhile.
@@ -83,6 +85,9 @@ impl State {
 
     /// Reports to the program. A panic of its function has been printed by the panic hook.
     pub(super) fn report(&self, report: &Report<'_>) {
-        let _ = caught_call(|| (self.on_report)(&self.name, report));
+        let _ = caught_call(|| match &self.on_report {
+            Some(on_report) => on_report(&self.name, report),
+            None => self.stderr.write(self.clock.now(), &self.name, report),
+        });
     }
 }

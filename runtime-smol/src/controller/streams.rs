@@ -14,7 +14,7 @@ use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Poll, ready};
 use core::time::Duration;
-use listwatch_core::controller::{Cause, CauseKind, Write};
+use listwatch_core::controller::{Cause, CauseKind, Lifecycle, Write};
 use listwatch_core::queue::Priority;
 use listwatch_core::sync::Due;
 use listwatch_core::{Instant, Key};
@@ -50,8 +50,8 @@ impl Drop for Ending {
     }
 }
 
-/// The wait for a source, and its path.
-type Syncing = (Arc<str>, HandleSynced);
+/// How long a start that has failed waits for the other sources, so that its error names all that fail.
+const SETTLE: Duration = Duration::from_secs(1);
 
 impl Streams {
     /// Runs the controller until it is asked to end, or cannot go on.
@@ -61,18 +61,20 @@ impl Streams {
             return Err(refused);
         }
         let (executor, state) = (Executor::new(), &ending.state);
-        let syncing = feeds.iter().map(|feed| (Arc::clone(feed.path()), feed.synced().within(sync_within))).collect();
+        let syncing = feeds.iter().map(|feed| feed.synced().within(sync_within)).collect();
         let feeds = spawn_feeds(&executor, state, feeds);
         let timeouts = executor.spawn(follow_timeouts(Arc::clone(state), own));
         let writes = executor.spawn(follow_writes(Arc::clone(state), held));
         let added = executor.spawn(follow_added(Arc::clone(state), added, sync_within));
         let life = async {
             let end = or(live(state, syncing, &stop), or(ended(feeds), lost(&ending.workers))).await;
+            let has_started = state.machine.lifecycle() == Lifecycle::Running;
             state.machine.drain(drain);
             timeouts.await;
             ending.workers.end(state.clock.now());
             let Unfinished { dropped, blocked } = ending.workers.join(&state.clock).await;
-            state.report(&Report::Ended { left: &state.machine.report() });
+            let left = state.machine.report();
+            state.report(&if has_started { Report::Ended { left: &left } } else { Report::NeverStarted });
             let is_drained = dropped.is_empty() && blocked.is_empty();
             end.and(if is_drained { Ok(()) } else { Err(RunError::NotDrained { grace: drain, dropped, blocked }) })
         };
@@ -87,19 +89,34 @@ impl Streams {
 }
 
 /// Starts the controller once its sources have synced, and waits until it is asked to end.
-async fn live(state: &State, syncing: Vec<Syncing>, stop: &Receiver<()>) -> Result<(), RunError> {
+async fn live(state: &State, syncing: Vec<HandleSynced>, stop: &Receiver<()>) -> Result<(), RunError> {
     let stopped = async {
         let _closed = stop.recv().await;
         Ok(())
     };
     let started = async {
         state.machine.start(None);
-        for (path, synced) in syncing {
-            synced.await.map_err(|error| RunError::not_synced(&path, &error))?;
-        }
+        all_synced(state, syncing).await?;
         pending().await
     };
     or(stopped, started).await
+}
+
+/// Waits for the first state of every source.
+async fn all_synced(state: &State, mut syncing: Vec<HandleSynced>) -> Result<(), RunError> {
+    let mut settled = None;
+    poll_fn(|cx| {
+        let polled: Vec<_> = syncing.iter_mut().map(|synced| Pin::new(synced).poll(cx)).collect();
+        if !polled.iter().any(|synced| matches!(synced, Poll::Ready(Err(_)))) && settled.is_none() {
+            return if polled.iter().all(Poll::is_ready) { Poll::Ready(Ok(())) } else { Poll::Pending };
+        }
+        let settled = settled.get_or_insert_with(|| state.clock.sleep(SETTLE));
+        if !syncing.iter().all(HandleSynced::is_settled) {
+            ready!(Pin::new(settled).poll(cx));
+        }
+        Poll::Ready(Err(RunError::not_synced(syncing.iter().map(HandleSynced::not_synced))))
+    })
+    .await
 }
 
 /// Follows the sources.

@@ -103,7 +103,12 @@ impl Worker<'_> {
         match caught_call(|| outcome_of(&error)) {
             Ok(outcome) => {
                 let next = self.end(job, cx, outcome);
-                self.state.report(&Report::Failed { key: cx.key(), error: &error, next });
+                let retry_in = match next {
+                    Finished::RetryAt(at) => Some(at.saturating_since(self.state.clock.now())),
+                    Finished::Queued => Some(Duration::ZERO),
+                    _ => None,
+                };
+                self.state.report(&Report::Failed { key: cx.key(), error: &error, next, retry_in });
             }
             Err(message) => {
                 self.report_panic(cx, &message);

@@ -3,9 +3,11 @@
 use super::stream_name::StreamName;
 use super::stream_status::{StreamError, StreamStatus};
 use crate::clock::Clock;
-use core::task::Poll;
+use core::mem;
+use core::task::{Context, Poll, Waker};
 use listwatch_core::Instant;
 use listwatch_core::informer::{InformerStatus, SyncTracker, Synced};
+use listwatch_core::reflector::FailureClass;
 use listwatch_core::sync::StdLock;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +16,8 @@ pub(super) struct Board {
     name: StreamName,
     clock: Clock,
     tracker: SyncTracker<StdLock>,
+    /// The same for those that wait for a resource that is not there yet.
+    patient: SyncTracker<StdLock>,
     state: Mutex<State>,
 }
 
@@ -23,6 +27,8 @@ struct State {
     at: Instant,
     /// Since when a subscriber holds the stream back.
     held_since: Option<Instant>,
+    /// Of the tasks that wait for the next status.
+    wakers: Vec<Waker>,
 }
 
 impl Board {
@@ -37,12 +43,8 @@ impl Board {
             panic: None,
             held_back: None,
         };
-        Self {
-            name,
-            clock,
-            tracker: SyncTracker::new(now),
-            state: Mutex::new(State { status, at: now, held_since: None }),
-        }
+        let state = Mutex::new(State { status, at: now, held_since: None, wakers: Vec::new() });
+        Self { name, clock, tracker: SyncTracker::new(now), patient: SyncTracker::new(now), state }
     }
 
     pub(super) fn name(&self) -> &StreamName {
@@ -65,6 +67,24 @@ impl Board {
         self.tracker.subscribe()
     }
 
+    /// The same, but a resource that the server does not know is no failure.
+    pub(super) fn patiently_synced(&self) -> Synced<StdLock> {
+        self.patient.subscribe()
+    }
+
+    /// Ready once a status of `since` or later says that requests do not fail.
+    pub(super) fn poll_recovered(&self, since: Instant, cx: &Context<'_>) -> Poll<()> {
+        let waker = cx.waker().clone();
+        let mut state = self.lock();
+        if state.at >= since && matches!(state.status.status, InformerStatus::Synced { .. }) {
+            return Poll::Ready(());
+        }
+        if !state.wakers.iter().any(|known| known.will_wake(&waker)) {
+            state.wakers.push(waker);
+        }
+        Poll::Pending
+    }
+
     pub(super) fn has_synced(&self) -> bool {
         self.tracker.has_synced()
     }
@@ -72,11 +92,15 @@ impl Board {
     /// Notes what the informer does.
     pub(super) fn note(&self, synced: Poll<Result<(), InformerStatus>>, status: InformerStatus) {
         let now = self.clock.now();
-        {
+        let wakers = {
             let mut state = self.lock();
             (state.status.status, state.at) = (status.clone(), now);
-        }
+            mem::take(&mut state.wakers)
+        };
+        let patiently = if is_not_found(&synced) { Poll::Pending } else { synced.clone() };
+        self.patient.update(now, patiently, status.clone());
         self.tracker.update(now, synced, status);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Notes whether a subscriber holds the stream back.
@@ -111,4 +135,8 @@ impl Board {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_not_found(synced: &Poll<Result<(), InformerStatus>>) -> bool {
+    matches!(synced, Poll::Ready(Err(InformerStatus::Failing { class: FailureClass::NotFound, .. })))
 }

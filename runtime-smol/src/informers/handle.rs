@@ -1,17 +1,19 @@
 //! A user's share of an informer.
 
 use super::shared::SharedState;
+use super::stream_name::StreamName;
 use super::stream_status::StreamStatus;
 use super::subscriber::Subscriber;
-use super::synced::HandleSynced;
+use super::synced::{HandleSynced, WhenDenied};
 use super::wait_error::{WaitError, WaitFailure};
 use core::any::Any;
 use core::fmt;
 use core::ops::Deref;
+use core::task::{Context, Poll};
 use core::time::Duration;
 use listwatch_core::informer::Subscription;
 use listwatch_core::object::ObjectHandle;
-use listwatch_core::{Key, Resource, Store};
+use listwatch_core::{Instant, Key, Resource, Store};
 use std::sync::{Arc, Weak};
 
 /// A share of an informer, and its cache: it derefs to the [`Store`]. [`Informers::informer`](crate::Informers::informer)
@@ -46,6 +48,24 @@ impl<T> InformerHandle<T> {
     pub fn synced(&self) -> HandleSynced {
         let registry = &self.0.registry;
         HandleSynced::new(&self.0.boards, Arc::clone(registry.tasks.runners()), registry.world.clock().clone())
+    }
+
+    /// The wait of a controller: the same, but a resource that the server does not know yet is waited for.
+    pub(crate) fn synced_for_start(&self, denied: WhenDenied) -> HandleSynced {
+        let registry = &self.0.registry;
+        let runners = Arc::clone(registry.tasks.runners());
+        HandleSynced::for_start(&self.0.boards, denied, runners, registry.world.clock().clone())
+    }
+
+    /// Whether the stream of this name has a first state.
+    pub(crate) fn has_synced_stream(&self, name: &StreamName) -> bool {
+        self.0.boards.iter().any(|board| board.name() == name && board.has_synced())
+    }
+
+    /// Ready once a status of `since` or later says that the requests of the stream of this name do not fail.
+    pub(crate) fn poll_recovered(&self, name: &StreamName, since: Instant, cx: &Context<'_>) -> Poll<()> {
+        let board = self.0.boards.iter().find(|board| board.name() == name);
+        board.map_or(Poll::Ready(()), |board| board.poll_recovered(since, cx))
     }
 
     /// Whether the first state of every stream is in the cache (client-go `HasSynced`).

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use listwatch_core::Resource;
-use listwatch_core::reflector::Operation;
+use listwatch_core::reflector::{FailureClass, Operation};
 use std::sync::Arc;
 
 /// The name of one list-and-watch of an informer: its resource, with the namespace and the selectors.
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct StreamName(Arc<Resource>);
 
 impl StreamName {
-    pub(super) fn new(resource: Resource) -> Self {
+    pub(crate) fn new(resource: Resource) -> Self {
         Self(Arc::new(resource))
     }
 
@@ -38,6 +38,18 @@ impl StreamName {
         let name = self.object_name().map(|name| format!("/{name}")).unwrap_or_default();
         let scope = self.namespace().map_or_else(|| "-A".to_owned(), |namespace| format!("-n {namespace}"));
         format!("kubectl auth can-i {verb} {}{name} {scope}", self.parts().kubectl_name())
+    }
+
+    /// What an operator can do about a failure of this class, where there is a command to begin with.
+    pub(crate) fn help(&self, class: FailureClass, operation: Operation) -> Option<String> {
+        match (class, self.parts().group) {
+            (FailureClass::Forbidden, _) => Some(format!("check with `{}`", self.access_check(operation))),
+            (FailureClass::NotFound, "") => Some("check with `kubectl api-resources`".to_owned()),
+            (FailureClass::NotFound, group) => {
+                Some(format!("is the CRD installed? check with `kubectl api-resources --api-group={group}`"))
+            }
+            _ => None,
+        }
     }
 
     /// The one object that the field selector names.

@@ -7,7 +7,7 @@ use listwatch_core::Event;
 use listwatch_core::decode::DecodeError;
 use listwatch_core::informer::InformerStatus;
 use listwatch_core::object::Key;
-use listwatch_core::reflector::{FailureClass, FailureReport};
+use listwatch_core::reflector::FailureReport;
 use listwatch_core::text::Printable;
 use listwatch_core::time::Span;
 use std::sync::Arc;
@@ -37,15 +37,15 @@ pub struct StreamStatus {
 }
 
 impl StreamStatus {
-    /// What an operator can do, where the server denies the request: the command that checks the RBAC rules.
+    /// What an operator can do, where the server denies the request or does not know the resource: the command that
+    /// checks the RBAC rules, or lists the resources.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         let report = self.failure.as_ref().filter(|_| self.is_failing())?;
-        let is_denied = report.failure.class() == FailureClass::Forbidden;
-        is_denied.then(|| format!("check with `{}`", self.name.access_check(report.operation)))
+        self.name.help(report.failure.class(), report.operation)
     }
 
-    fn is_failing(&self) -> bool {
+    pub(crate) fn is_failing(&self) -> bool {
         matches!(self.status, InformerStatus::Failing { .. })
     }
 }

@@ -8,7 +8,8 @@ use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
-use listwatch_core::informer;
+use listwatch_core::informer::{self, InformerStatus};
+use listwatch_core::reflector::FailureClass;
 use listwatch_core::sync::StdLock;
 use std::sync::Arc;
 
@@ -16,16 +17,46 @@ use std::sync::Arc;
 /// [`InformerHandle::synced`](crate::InformerHandle::synced).
 #[must_use = "a future does nothing unless it is polled"]
 pub struct HandleSynced {
-    streams: Vec<(Arc<Board>, informer::Synced<StdLock>)>,
+    streams: Vec<Awaited>,
+    denied: WhenDenied,
     runners: Arc<Runners>,
     clock: Clock,
     deadline: Option<Sleep>,
+    is_late: bool,
+}
+
+/// What the wait for a stream makes of a refusal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhenDenied {
+    /// The wait fails.
+    Fail,
+    /// The others are enough, if there are any.
+    GoOn,
+}
+
+/// A stream that is waited for.
+struct Awaited {
+    board: Arc<Board>,
+    synced: informer::Synced<StdLock>,
+    is_denied: bool,
+}
+
+impl Awaited {
+    fn new(board: &Arc<Board>, synced: informer::Synced<StdLock>) -> Self {
+        Self { board: Arc::clone(board), synced, is_denied: false }
+    }
 }
 
 impl HandleSynced {
     pub(super) fn new(boards: &[Arc<Board>], runners: Arc<Runners>, clock: Clock) -> Self {
-        let streams = boards.iter().map(|board| (Arc::clone(board), board.synced())).collect();
-        Self { streams, runners, clock, deadline: None }
+        let streams = boards.iter().map(|board| Awaited::new(board, board.synced())).collect();
+        Self { streams, denied: WhenDenied::Fail, runners, clock, deadline: None, is_late: false }
+    }
+
+    /// The wait of a controller, which waits for a resource that the server does not know yet.
+    pub(super) fn for_start(boards: &[Arc<Board>], denied: WhenDenied, runners: Arc<Runners>, clock: Clock) -> Self {
+        let streams = boards.iter().map(|board| Awaited::new(board, board.patiently_synced())).collect();
+        Self { streams, denied, runners, clock, deadline: None, is_late: false }
     }
 
     /// Gives up when `time` is over, with the status of that moment.
@@ -34,11 +65,49 @@ impl HandleSynced {
         self
     }
 
-    fn not_synced(&self) -> StreamsNotSynced {
-        let streams = self.streams.iter().filter(|(board, _)| !board.has_synced());
-        let streams = streams.map(|(board, _)| board.status()).collect();
+    /// The streams that have no first state now.
+    pub(crate) fn not_synced(&self) -> StreamsNotSynced {
+        let streams = self.streams.iter().filter(|stream| !stream.board.has_synced());
+        let streams = streams.map(|stream| stream.board.status()).collect();
         StreamsNotSynced { streams, is_run: self.runners.is_any() }
     }
+
+    /// Whether the time is over, or each stream has its first state or a failure that a retry alone cannot mend.
+    pub(crate) fn is_settled(&self) -> bool {
+        let is_settled = |status| match status {
+            InformerStatus::Failing { class, .. } => class.requires_intervention(),
+            InformerStatus::Stopped => true,
+            _ => false,
+        };
+        self.is_late
+            || self.streams.iter().all(|Awaited { board, .. }| board.has_synced() || is_settled(board.status().status))
+    }
+
+    /// Polls all streams, also after a failure, so that each of them wakes the task.
+    fn poll_streams(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ()>> {
+        let (mut all, mut failed) = (true, false);
+        for stream in &mut self.streams {
+            match Pin::new(&mut stream.synced).poll(cx) {
+                Poll::Ready(Ok(())) => stream.is_denied = false,
+                Poll::Ready(Err(error)) if self.denied == WhenDenied::GoOn && is_denied(&error.status) => {
+                    stream.is_denied = true;
+                }
+                Poll::Ready(Err(_)) => failed = true,
+                Poll::Pending => all &= stream.is_denied,
+            }
+        }
+        // If all are denied, there are no others that can go on.
+        failed |= self.streams.iter().all(|stream| stream.is_denied);
+        match (failed, all) {
+            (true, _) => Poll::Ready(Err(())),
+            (false, true) => Poll::Ready(Ok(())),
+            (false, false) => Poll::Pending,
+        }
+    }
+}
+
+fn is_denied(status: &InformerStatus) -> bool {
+    matches!(status, InformerStatus::Failing { class: FailureClass::Forbidden, .. })
 }
 
 impl Future for HandleSynced {
@@ -46,20 +115,14 @@ impl Future for HandleSynced {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let mut all = true;
-        for (_, synced) in &mut this.streams {
-            match Pin::new(synced).poll(cx) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(_)) => return Poll::Ready(Err(this.not_synced())),
-                Poll::Pending => all = false,
-            }
+        if let Poll::Ready(synced) = this.poll_streams(cx) {
+            return Poll::Ready(synced.map_err(|()| this.not_synced()));
         }
-        if all {
-            return Poll::Ready(Ok(()));
+        if let Some(deadline) = this.deadline.as_mut().filter(|_| !this.is_late) {
+            ready!(Pin::new(deadline).poll(cx));
+            this.is_late = true;
         }
-        let Some(deadline) = &mut this.deadline else { return Poll::Pending };
-        ready!(Pin::new(deadline).poll(cx));
-        Poll::Ready(Err(this.not_synced()))
+        if this.is_late { Poll::Ready(Err(this.not_synced())) } else { Poll::Pending }
     }
 }
 

@@ -205,7 +205,7 @@ fn a_mapper_that_panicked_ended_the_stream_of_its_source() {
         assert_eq!(log.take(), ["web/of-good"]);
         let said = reports.take();
         assert!(
-            said.len() == 1 && said[0].starts_with(&format!("the mapper of {PARTS} panicked over web/bad: ")),
+            said.len() == 1 && said[0].starts_with("the mapper of parts in namespace web panicked over web/bad: "),
             "{said:?}"
         );
     });

@@ -9,6 +9,7 @@ mod keys;
 mod many;
 mod owners;
 mod readings;
+mod starts;
 mod support;
 mod threads;
 mod trouble;

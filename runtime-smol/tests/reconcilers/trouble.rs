@@ -31,7 +31,7 @@ fn errors_and_panics_are_reported_and_retried() {
     let ended = stage.play(controller, stage.until(|| log.len() == 3));
     assert_eq!(ended, Ok(()));
     let expected = [
-        "test: web/a: invalid digit found in string",
+        "test: web/a: failed, next attempt in 5ms: invalid digit found in string",
         "test: web/a: the reconcile panicked: at the disco",
         "test: ended; every key is done",
     ];
@@ -240,10 +240,11 @@ fn a_start_that_is_denied_names_the_resource_the_servers_sentence_and_the_comman
         .on_report(|_, _| {})
         .run(async |_cx, key| panic!("{key} is reconciled"));
     let error = ended.unwrap_err();
-    let RunError::NotSynced { resource, why, help } = &error else { panic!("{error}") };
-    assert_eq!(resource, FOOS);
-    assert!(why.contains("foos is forbidden: cannot list"), "{why}");
-    assert!(help.as_ref().unwrap().contains("kubectl auth can-i watch foos.example.com -n web"), "{help:?}");
+    let RunError::NotSynced { streams } = &error else { panic!("{error}") };
+    assert_eq!(streams[0].name.resource().path(), FOOS);
+    let text = "foos.example.com in namespace web did not sync: status 403 Forbidden: foos is forbidden: cannot list\n\
+                help: check with `kubectl auth can-i watch foos.example.com -n web`";
+    assert_eq!(format!("{error:?}"), text);
 }
 
 /// Answers nothing.

@@ -1,0 +1,93 @@
+//! The reports on standard error, where repeats are folded.
+
+use super::report::Report;
+use core::time::Duration;
+use listwatch_core::Instant;
+use listwatch_core::text::Printable;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+/// Writes reports to standard error, one line each. Of a message about the same key or source, it writes the 1st, 2nd,
+/// 4th, 8th and so on, with a count (client-go's event correlator).
+#[derive(Default)]
+pub(super) struct Stderr(Mutex<Repeats>);
+
+impl Stderr {
+    /// If standard error is closed, the report is lost.
+    pub(super) fn write(&self, now: Instant, controller: &str, report: &Report<'_>) {
+        let times = report.message().map_or(1, |message| {
+            let mut repeats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            repeats.count(now, &message)
+        });
+        let controller = Printable::new(controller);
+        let _closed = match times {
+            1 => writeln!(std::io::stderr(), "{controller}: {report}"),
+            _ if times.is_power_of_two() => writeln!(std::io::stderr(), "{controller}: {report} ({times} times)"),
+            _ => Ok(()),
+        };
+    }
+}
+
+/// How often each message was reported.
+#[derive(Default)]
+struct Repeats {
+    hasher: RandomState,
+    /// By the hash of the message.
+    counts: HashMap<u64, Count>,
+}
+
+struct Count {
+    times: u64,
+    last: Instant,
+}
+
+impl Repeats {
+    /// How many messages are known. A further one makes all of them new.
+    const MOST: usize = 4096;
+    /// A message is new again after this time without it.
+    const FORGET: Duration = Duration::from_secs(600);
+
+    /// How often the message was reported, this time included.
+    fn count(&mut self, now: Instant, message: &(String, String)) -> u64 {
+        let hash = self.hasher.hash_one(message);
+        if self.counts.len() >= Self::MOST && !self.counts.contains_key(&hash) {
+            self.counts.clear();
+        }
+        let count = self.counts.entry(hash).or_insert(Count { times: 0, last: now });
+        if now.saturating_since(count.last) > Self::FORGET {
+            count.times = 0;
+        }
+        *count = Count { times: count.times + 1, last: now };
+        count.times
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(key: &str) -> (String, String) {
+        (key.to_owned(), "failed: no".to_owned())
+    }
+
+    #[test]
+    fn the_same_failure_of_a_key_was_written_every_time() {
+        let (mut repeats, now) = (Repeats::default(), Instant::ZERO);
+        let written = (0..100).filter(|_| repeats.count(now, &message("web/a")).is_power_of_two()).count();
+        assert_eq!(written, 7, "1, 2, 4, 8, 16, 32, 64");
+        assert_eq!(repeats.count(now, &message("web/b")), 1, "another key");
+        assert_eq!(repeats.count(now + Repeats::FORGET, &message("web/a")), 101);
+        assert_eq!(repeats.count(now + 3 * Repeats::FORGET, &message("web/a")), 1, "it was not seen for long");
+    }
+
+    #[test]
+    fn the_memory_of_messages_is_bounded() {
+        let mut repeats = Repeats::default();
+        for key in 0..3 * Repeats::MOST {
+            repeats.count(Instant::ZERO, &message(&key.to_string()));
+        }
+        assert!(repeats.counts.len() <= Repeats::MOST);
+    }
+}

@@ -1,0 +1,191 @@
+//! Starts whose sources are denied, or not there yet.
+
+use crate::support::{Log, SOON};
+use core::task::Poll;
+use core::time::Duration;
+use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
+use listwatch_runtime_smol::controller::{Controller, Outcome, Reconciler, RunError, Source};
+use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::informers::StreamStatus;
+use listwatch_runtime_smol::request::{Request, RequestId};
+use listwatch_runtime_smol::time::Instant;
+use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
+use listwatch_runtime_smol::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
+use listwatch_tests::sim::{ApiServer, Feed, Trace};
+use serde_json::json;
+
+/// Longer than any test.
+const NEVER: Duration = Duration::from_secs(86_400);
+
+fn foos() -> Resource {
+    Resource::named("example.com/v1/foos").unwrap()
+}
+
+/// A server that refuses requests until a moment.
+struct Refusing {
+    clock: Clock,
+    status: u16,
+    until: Instant,
+    feed: Feed,
+    refused: Option<(RequestId, u32)>,
+}
+
+impl ListerWatcher for Refusing {
+    fn open(&mut self, id: RequestId, request: &Request) {
+        match self.clock.now() < self.until {
+            true => self.refused = Some((id, 0)),
+            false => self.feed.open(id, request),
+        }
+    }
+
+    fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        let Some((id, reads)) = &mut self.refused else { return self.feed.poll_read(context, buf) };
+        let body = json!({ "kind": "Status", "code": self.status, "message": "not for you" }).to_string();
+        *reads += 1;
+        Poll::Ready(match reads {
+            1 => Incoming::Head { id: *id, head: ResponseHead { status: self.status, ..ResponseHead::default() } },
+            2 => {
+                buf[..body.len()].copy_from_slice(body.as_bytes());
+                Incoming::Data { id: *id, len: body.len() }
+            }
+            _ => Incoming::End { id: self.refused.take().unwrap().0 },
+        })
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        self.refused = None;
+        self.feed.abort(id);
+    }
+}
+
+/// Foos in the namespaces `open` and `closed`; the latter, and each other resource, is refused.
+struct Site {
+    clock: Clock,
+    informers: Informers,
+    log: Log,
+}
+
+impl Site {
+    fn new(status: u16, refused_for: Duration) -> Self {
+        let clock = Clock::simulated();
+        let server = ApiServer::new(foos().path(), Trace::new(false));
+        for namespace in ["open", "closed"] {
+            let path = format!("{}/a", foos().in_namespace(namespace).path());
+            server.with(|inside| inside.store.put(clock.now(), &path, json!({ "wanted": 1 })));
+        }
+        let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
+        let (now, until) = (clock.clone(), clock.now() + refused_for);
+        let world = World::from_parts(clock.clone(), client, move |resource| {
+            let is_open = resource.path().ends_with("/namespaces/open/foos");
+            let until = if is_open { Instant::ZERO } else { until };
+            Box::new(Refusing { clock: now.clone(), status, until, feed: Feed::new(&server), refused: None })
+        });
+        Self { clock, informers: Informers::new(world), log: Log::default() }
+    }
+
+    fn informer(&self, namespaces: &[&str]) -> InformerHandle<MetadataOnly> {
+        self.informers.informer_in(foos(), namespaces.iter().copied())
+    }
+
+    fn controller(&self, source: impl Into<Source<MetadataOnly>>) -> Reconciler<MetadataOnly> {
+        let said = self.log.clone();
+        let controller = Controller::new("test", &self.informers).reconciles(source);
+        controller.on_report(move |_, report| said.note(report))
+    }
+
+    /// Runs it for this time, or until it ends.
+    fn play(&self, controller: Reconciler<MetadataOnly>, time: Duration) -> Result<(), RunError> {
+        let (noted, executor) = (self.log.clone(), Executor::new());
+        let controller = controller.calls(async move |_cx, key| {
+            noted.note(format!("reconcile {key}"));
+            Ok(Outcome::Done)
+        });
+        let handle = controller.handle();
+        let controller = executor.spawn(controller.future());
+        run(&self.clock, &executor, async {
+            self.clock.sleep(time).await;
+            handle.stop();
+            controller.await
+        })
+    }
+}
+
+fn names(streams: &[StreamStatus]) -> Vec<String> {
+    streams.iter().map(|stream| stream.name.to_string()).collect()
+}
+
+#[test]
+fn a_controller_that_was_to_go_on_without_a_denied_namespace_ended() {
+    let site = Site::new(403, NEVER);
+    let both = site.informer(&["open", "closed"]);
+    assert_eq!(site.play(site.controller(Source::from(&both).start_without_denied()), SOON), Ok(()));
+    let told = site.log.take();
+    let failed = "foos.example.com in namespace closed: GET /apis/example.com/v1/namespaces/closed/foos";
+    assert!(told[0].starts_with(failed) || told[1].starts_with(failed), "{told:#?}");
+    let told = told.iter().filter(|line| !line.starts_with(failed)).collect::<Vec<_>>();
+    assert_eq!(told, ["reconcile open/a", "ended; every key is done"]);
+}
+
+#[test]
+fn a_namespace_that_is_allowed_later_joins_the_others() {
+    let site = Site::new(403, Duration::from_secs(60));
+    let both = site.informer(&["open", "closed"]);
+    let controller = site.controller(Source::from(&both).start_without_denied());
+    assert_eq!(site.play(controller, Duration::from_secs(300)), Ok(()));
+    let told = site.log.take();
+    let place = |begin: &str| told.iter().position(|line| line.starts_with(begin));
+    assert!(place("reconcile open/a") < place("reconcile closed/a"), "{told:#?}");
+    assert!(place("foos.example.com in namespace closed: recovered after ").is_some(), "{told:#?}");
+}
+
+#[test]
+fn a_controller_of_which_every_namespace_is_denied_does_not_start() {
+    let site = Site::new(403, NEVER);
+    let source = Source::from(&site.informer(&["closed"])).start_without_denied();
+    let ended = site.play(site.controller(source), SOON);
+    assert!(matches!(&ended, Err(RunError::NotSynced { streams }) if streams.len() == 1), "{ended:?}");
+}
+
+#[test]
+fn a_start_that_was_denied_named_one_source_and_said_that_every_key_was_done() {
+    let site = Site::new(403, NEVER);
+    let (both, parts) = (site.informer(&["open", "closed"]), site.informers.informer(Resource::new("/api/v1/parts")));
+    let controller =
+        site.controller(&both).maps(&parts, |_: &listwatch_runtime_smol::object::ObjectHandle<MetadataOnly>, _| {});
+    let begun = site.clock.now();
+    let error = site.play(controller, SOON).unwrap_err();
+    let RunError::NotSynced { streams } = &error else { panic!("{error}") };
+    assert_eq!(names(streams), ["foos.example.com in namespace closed", "parts"]);
+    let text = "foos.example.com in namespace closed did not sync: status 403: not for you\n\
+                help: check with `kubectl auth can-i watch foos.example.com -n closed`\n\
+                parts did not sync: status 403: not for you\n\
+                help: check with `kubectl auth can-i watch parts -A`";
+    assert_eq!(error.to_string(), text);
+    assert_eq!(site.log.take(), ["ended before its sources had synced"]);
+    assert_eq!(site.clock.now(), begun + SOON);
+}
+
+#[test]
+fn a_controller_whose_kind_was_not_installed_yet_ended_at_once() {
+    let site = Site::new(404, Duration::from_secs(60));
+    let closed = site.informer(&["closed"]);
+    assert_eq!(site.play(site.controller(&closed), Duration::from_secs(120)), Ok(()));
+    let told = site.log.take();
+    let [missing, rest @ ..] = &told[..] else { panic!("{told:?}") };
+    let hint = "is the CRD installed? check with `kubectl api-resources --api-group=example.com`";
+    assert!(missing.ends_with(hint), "{missing}");
+    let recovered = "foos.example.com in namespace closed: recovered after ";
+    let (recovered, rest): (Vec<_>, Vec<_>) = rest.iter().partition(|line| line.starts_with(recovered));
+    assert_eq!(recovered.len(), 1, "{told:#?}");
+    assert_eq!(rest, ["reconcile closed/a", "ended; every key is done"]);
+}
+
+#[test]
+fn a_kind_that_is_never_installed_ends_the_start_at_its_deadline() {
+    let site = Site::new(404, NEVER);
+    let closed = site.informer(&["closed"]);
+    let ended = site.play(site.controller(&closed).sync_within(SOON), 2 * SOON);
+    let text = "foos.example.com in namespace closed did not sync: status 404: not for you\n\
+                help: is the CRD installed? check with `kubectl api-resources --api-group=example.com`";
+    assert_eq!(ended.unwrap_err().to_string(), text);
+}

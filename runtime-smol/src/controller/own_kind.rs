@@ -21,7 +21,7 @@ impl OwnKind {
     pub(super) fn of<T: Send + Sync + 'static>(source: &Source<T>) -> Self {
         let (objects, denied) = (&source.handle, source.denied);
         let names_one = objects.streams().iter().any(|stream| stream.name.namespace().is_some());
-        let is_namespaced = source.is_namespaced.or(names_one.then_some(true));
+        let is_namespaced = source.is_namespaced.or_else(|| names_one.then_some(true));
         let (listed, known, awaited) = (objects.clone(), objects.clone(), objects.clone());
         Self {
             group: Collection::of(objects.resource().path()).map_or("", |collection| collection.group).to_owned(),

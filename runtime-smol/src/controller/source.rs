@@ -33,6 +33,9 @@ pub struct Source<T> {
 /// Whether a change from the first state to the second one counts.
 type Predicate<T> = Box<dyn Fn(&Object<T>, &Object<T>) -> bool + Send>;
 
+/// What calls [`Keys::add`] for an object.
+type AddKeys<T> = Box<dyn Fn(&ObjectHandle<T>, &mut Keys<'_>) + Send>;
+
 /// From an object to keys.
 pub(super) enum Mapper<T> {
     /// To the object's own key.
@@ -40,7 +43,7 @@ pub(super) enum Mapper<T> {
     /// To its owner's.
     Owner(Owner),
     /// To those that the program's function adds.
-    Program(Box<dyn Fn(&ObjectHandle<T>, &mut Keys<'_>) + Send>),
+    Program(AddKeys<T>),
 }
 
 impl<T> Mapper<T> {

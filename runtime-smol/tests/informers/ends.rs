@@ -96,7 +96,7 @@ fn the_run_is_over_when_all_informers_and_handles_are_dropped_and_not_before() {
     let informers = Informers::new(world);
     let mut running = pin!(informers.run());
     let mut cx = Context::from_waker(Waker::noop());
-    let widgets = informers.clone().informer::<Raw>(resource());
+    let widgets = informers.informer::<Raw>(resource());
     assert!(running.as_mut().poll(&mut cx).is_pending());
     drop(informers);
     assert!(running.as_mut().poll(&mut cx).is_pending());

@@ -85,6 +85,7 @@ mod feed;
 mod handle;
 mod keys;
 mod live;
+mod mapper;
 mod outages;
 mod own_kind;
 mod owner;

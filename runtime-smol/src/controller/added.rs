@@ -2,8 +2,9 @@
 
 use super::feed::Feed;
 use super::report::Report;
-use super::state::State;
+use super::state::{Follow, State};
 use core::fmt;
+use core::pin::Pin;
 use core::time::Duration;
 use listwatch_core::controller::SourceId;
 use smol::channel::{Receiver, Sender, bounded};
@@ -31,7 +32,7 @@ impl AddedSource {
 }
 
 /// A source that the streams' side is to follow.
-pub(super) struct AddedFeed {
+struct AddedFeed {
     feed: Box<dyn Feed>,
     source: SourceId,
     removed: Receiver<()>,
@@ -41,30 +42,31 @@ pub(super) struct AddedFeed {
 pub(super) fn add(state: &State, feed: Box<dyn Feed>) -> Option<AddedSource> {
     let (sender, removed) = bounded(1);
     let (path, source) = (Arc::clone(feed.path()), state.machine.add_source());
-    state.added.try_send(AddedFeed { feed, source, removed }).ok()?;
+    state.added.try_send(Box::new(AddedFeed { feed, source, removed })).ok()?;
     Some(AddedSource { path, _removed: sender })
 }
 
-impl AddedFeed {
-    /// Follows the source until it is removed. If it does not sync, that is reported, and it is followed on.
-    pub(super) async fn follow(self, state: Arc<State>, sync_within: Duration) {
-        let Self { feed, source, removed } = self;
-        let (path, synced) = (Arc::clone(feed.path()), feed.synced().within(sync_within));
-        let removed = async {
-            let _closed = removed.recv().await;
-        };
-        let synced = async {
-            if let Err(error) = synced.await {
-                // A controller that has not started waits no longer.
-                state.machine.remove_source(source);
-                state.report(&Report::SourceNotSynced { source: &path, error: &error });
-            }
-        };
-        let followed = async {
-            zip(synced, feed.follow(Arc::clone(&state), source)).await;
-        };
-        or(removed, followed).await;
-        state.machine.remove_source(source);
+impl Follow for AddedFeed {
+    fn follow(self: Box<Self>, state: Arc<State>, sync_within: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let Self { feed, source, removed } = *self;
+        Box::pin(async move {
+            let (path, synced) = (Arc::clone(feed.path()), feed.synced().within(sync_within));
+            let removed = async {
+                let _closed = removed.recv().await;
+            };
+            let synced = async {
+                if let Err(error) = synced.await {
+                    // A controller that has not started waits no longer.
+                    state.machine.remove_source(source);
+                    state.report(&Report::SourceNotSynced { source: &path, error: &error });
+                }
+            };
+            let followed = async {
+                zip(synced, feed.follow(Arc::clone(&state), source)).await;
+            };
+            or(removed, followed).await;
+            state.machine.remove_source(source);
+        })
     }
 }
 

@@ -1,9 +1,10 @@
 //! A source while its controller runs: its events become keys.
 
 use super::keys::{Found, Keys};
+use super::mapper::Mapper;
 use super::outages::Outages;
 use super::report::Report;
-use super::source::{Mapper, Source};
+use super::source::Source;
 use super::sources::lock;
 use super::state::State;
 use crate::budget::Budget;

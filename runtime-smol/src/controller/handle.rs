@@ -1,9 +1,10 @@
 use super::added::{self, AddedSource};
 use super::feed::{Feed, Mapped};
 use super::keys::Keys;
+use super::mapper::Mapper;
 use super::owner::Owner;
 use super::run_error::RunError;
-use super::source::{Mapper, Source};
+use super::source::Source;
 use super::sources::SourceStatus;
 use super::state::State;
 use core::fmt;

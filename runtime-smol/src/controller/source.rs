@@ -1,11 +1,7 @@
 //! Where a controller's keys come from: informers, each with a mapper.
 
-use super::keys::Keys;
-use super::own_kind::OwnKind;
-use super::owner::Owner;
 use crate::informers::{InformerHandle, WhenDenied};
 use listwatch_core::object::{Object, ObjectHandle};
-use std::sync::Arc;
 
 /// An informer as a source of keys, with the changes that count. A reference to an [`InformerHandle`] is one where every
 /// change counts.
@@ -32,29 +28,6 @@ pub struct Source<T> {
 
 /// Whether a change from the first state to the second one counts.
 type Predicate<T> = Box<dyn Fn(&Object<T>, &Object<T>) -> bool + Send>;
-
-/// What calls [`Keys::add`] for an object.
-type AddKeys<T> = Box<dyn Fn(&ObjectHandle<T>, &mut Keys<'_>) + Send>;
-
-/// From an object to keys.
-pub(super) enum Mapper<T> {
-    /// To the object's own key.
-    Own(Arc<OwnKind>),
-    /// To its owner's.
-    Owner(Owner),
-    /// To those that the program's function adds.
-    Program(AddKeys<T>),
-}
-
-impl<T> Mapper<T> {
-    pub(super) fn map(&self, object: &ObjectHandle<T>, keys: &mut Keys<'_>) {
-        match self {
-            Self::Own(_) => keys.add(object.key().clone()),
-            Self::Owner(owner) => owner.keys(object.meta()).for_each(|key| keys.add(key)),
-            Self::Program(map) => map(object, keys),
-        }
-    }
-}
 
 impl<T> Source<T> {
     /// Ignores an update for which `counts` is false of the old and the new state. Of several, each must be true.

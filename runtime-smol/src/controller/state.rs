@@ -1,6 +1,5 @@
 //! What the parts of a running controller share.
 
-use super::added::AddedFeed;
 use super::expected::Expected;
 use super::own_kind::OwnKind;
 use super::report::{OnReport, Report};
@@ -9,6 +8,8 @@ use super::stderr::Stderr;
 use crate::caught::caught_call;
 use crate::client::Client;
 use crate::clock::Clock;
+use core::pin::Pin;
+use core::time::Duration;
 use listwatch_core::controller::{Cause, HoldId, Lifecycle, SharedReconciler};
 use listwatch_core::queue::{ExponentialBackoff, Priority};
 use listwatch_core::sync::StdLock;
@@ -32,13 +33,19 @@ pub(super) struct State {
     /// To the streams' side, which waits for the writes to be shown.
     pub(super) held: Sender<Held>,
     /// To the streams' side, which follows the sources that are added meanwhile.
-    pub(super) added: Sender<AddedFeed>,
+    pub(super) added: Sender<Box<dyn Follow>>,
     /// The streams' side has it.
     pub(super) own: Weak<OwnKind>,
     /// The writes that were awaited too often, until their stores show them.
     pub(super) stale: Mutex<HashMap<Key, Vec<Expected>>>,
     /// Closed when the program asks the controller to end.
     pub(super) stop: Sender<()>,
+}
+
+/// A source that was added to the controller.
+pub(super) trait Follow: Send {
+    /// Follows the source until it is removed. If it does not sync in time, that is reported, and it is followed on.
+    fn follow(self: Box<Self>, state: Arc<State>, sync_within: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
 /// The writes that a key waits for.

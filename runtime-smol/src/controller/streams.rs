@@ -1,12 +1,11 @@
 //! The streams' side of a controller: it maps events to keys, waits for writes to be shown, and begins and ends it all.
 
-use super::added::AddedFeed;
 use super::expected::{Expected, Sight};
 use super::feed::{Fed, Feed};
 use super::own_kind::OwnKind;
 use super::report::Report;
 use super::run_error::RunError;
-use super::state::{Held, State};
+use super::state::{Follow, Held, State};
 use crate::informers::{HandleSynced, Informers};
 use crate::workers::{Unfinished, WorkerStates};
 use async_executor::{Executor, Task};
@@ -31,7 +30,7 @@ pub(super) struct Streams {
     pub(super) feeds: Vec<Box<dyn Feed>>,
     pub(super) own: Arc<OwnKind>,
     pub(super) held: Receiver<Held>,
-    pub(super) added: Receiver<AddedFeed>,
+    pub(super) added: Receiver<Box<dyn Follow>>,
     pub(super) stop: Receiver<()>,
     pub(super) sync_within: Duration,
     pub(super) drain: Duration,
@@ -127,7 +126,7 @@ fn spawn_feeds(executor: &Executor<'_>, state: &Arc<State>, feeds: Vec<Box<dyn F
 }
 
 /// Follows the sources that are added, each until it is removed.
-async fn follow_added(state: Arc<State>, added: Receiver<AddedFeed>, sync_within: Duration) {
+async fn follow_added(state: Arc<State>, added: Receiver<Box<dyn Follow>>, sync_within: Duration) {
     let executor = Executor::new();
     let take = async {
         while let Ok(added) = added.recv().await {

@@ -48,11 +48,13 @@ impl Place {
         Self { runners, id }
     }
 
-    /// Runs tasks by `try_tick`, until it finds none or others get their turn. It is never done.
-    pub(super) fn poll(&self, waker: &Waker, mut try_tick: impl FnMut() -> bool) -> Poll<()> {
-        let mut is_asleep = false;
-        for _ in 0..TICKS {
+    /// Runs tasks by `try_tick`, until it finds none, or has run as many as `ticks` and others get their turn. It is never
+    /// done.
+    pub(super) fn poll(&self, waker: &Waker, ticks: usize, mut try_tick: impl FnMut() -> bool) -> Poll<()> {
+        let (mut ran, mut is_asleep) = (0, false);
+        while ran < ticks {
             if try_tick() {
+                ran += 1;
                 continue;
             }
             if is_asleep {
@@ -79,9 +81,6 @@ impl Place {
     }
 }
 
-/// How many tasks a runner polls before what runs beside it gets its turn.
-const TICKS: usize = 4;
-
 impl Drop for Place {
     fn drop(&mut self) {
         self.runners.count.fetch_sub(1, Ordering::Relaxed);
@@ -102,7 +101,7 @@ mod tests {
     fn a_task_that_becomes_ready_before_the_runner_sleeps_is_found() {
         let place = Place::new(Arc::default());
         let mut found = [false, true, false].into_iter();
-        assert!(place.poll(Waker::noop(), || found.next().is_some_and(|found| found)).is_pending());
+        assert!(place.poll(Waker::noop(), 16, || found.next().is_some_and(|found| found)).is_pending());
         assert_eq!((found.len(), place.runners.lock().len()), (0, 1));
         let runners = Arc::clone(&place.runners);
         drop(place);

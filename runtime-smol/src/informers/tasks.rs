@@ -9,6 +9,7 @@ use core::future::poll_fn;
 use core::pin::pin;
 use core::task::{Context, Waker};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
 /// The tasks, and the futures that run them. A clone has the same.
@@ -16,19 +17,28 @@ use std::task::Wake;
 pub(super) struct Tasks {
     executor: Arc<Executor<'static>>,
     runners: Arc<Runners>,
+    /// The number of tasks that are not over.
+    count: Arc<AtomicUsize>,
 }
 
 impl Tasks {
     /// Adds a task, which ends by itself.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let counted = Counted::new(&self.count);
+        let task = async move {
+            task.await;
+            drop(counted);
+        };
         self.executor.spawn(announced(task, Arc::clone(&self.runners))).detach();
         self.runners.wake();
     }
 
-    /// Runs tasks while it is polled. It is never done.
+    /// Runs tasks while it is polled: about one step of each, and then other tasks of this thread get their turn. It is
+    /// never done.
     pub(super) fn run(&self) -> impl Future<Output = ()> + Send + use<> {
         let (executor, place) = (Arc::clone(&self.executor), Place::new(Arc::clone(&self.runners)));
-        poll_fn(move |cx| place.poll(cx.waker(), || executor.try_tick()))
+        let count = Arc::clone(&self.count);
+        poll_fn(move |cx| place.poll(cx.waker(), count.load(Ordering::Relaxed).max(1), || executor.try_tick()))
     }
 
     pub(super) fn runners(&self) -> &Arc<Runners> {
@@ -38,6 +48,22 @@ impl Tasks {
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.executor.is_empty()
+    }
+}
+
+/// A task that is counted until this is dropped.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -115,7 +115,9 @@ fn an_object_that_panicked_in_its_drop_ended_the_streams_of_its_controller() {
         stage.until(|| log.len() == 4).await;
     });
     assert_eq!(ended, Ok(()));
-    assert_eq!(reports.take()[0], format!("the drop of an object of {FOOS} panicked: in drop"));
+    // The stream, or the controller, has the last handle of the object.
+    let by_controller = reports.take().iter().any(|report| report.ends_with("panicked: in drop"));
+    assert!(by_controller || bombs.streams()[0].panics == 1, "{:?}", bombs.streams());
 }
 
 #[test]

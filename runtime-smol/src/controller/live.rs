@@ -22,7 +22,7 @@ impl<'a> Live<'a> {
     /// [`Api::get`] of another type.
     ///
     /// # Errors
-    /// Those of [`Client::call`], except for an object that does not exist.
+    /// Those of [`Client::call`](crate::Client::call), except for an object that does not exist.
     pub async fn get<T: DeserializeOwned>(&self, kind: &InformerHandle<T>, key: &Key) -> Result<Option<T>, ApiError> {
         let resource = kind.resource().clone().in_namespace(key.namespace().unwrap_or_default());
         let get = Api::<T>::new(&resource).get(key.name());

@@ -51,7 +51,7 @@ impl<T> Source<T> {
     }
 
     /// Says whether the objects have a namespace, as discovery returns it
-    /// ([`ApiResource::namespaced`](crate::api::discovery::ApiResource::namespaced)). It counts for the own kind of a
+    /// ([`ApiResource::namespaced`](crate::api::ApiResource::namespaced)). It counts for the own kind of a
     /// controller that [owns](super::Reconciler::owns) others.
     ///
     /// A resource that names a namespace says it too, and so does each object. Without any of these, an owner that an

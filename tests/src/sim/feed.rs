@@ -117,7 +117,7 @@ impl Feed {
         Self::troubled(server, Dice::new(0), FeedTroubles::default())
     }
 
-    /// A transport on which things go wrong until the server is [calm](ApiServer::calm).
+    /// A transport on which things go wrong until the server is [calm](super::Inside::calm).
     #[must_use]
     pub fn troubled(server: &ApiServer, dice: Dice, troubles: FeedTroubles) -> Self {
         Self { server: server.clone(), dice, troubles, open: None }

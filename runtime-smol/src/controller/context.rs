@@ -98,7 +98,7 @@ impl Context {
     /// it deletes.
     #[must_use]
     pub fn live(&self) -> Live<'_> {
-        Live::new(self)
+        Live::new(self.client(), Box::new(|path, object, version| self.saw(path, object, version)))
     }
 
     /// The key that is reconciled.
@@ -140,7 +140,7 @@ impl Context {
     }
 
     /// An object has been read live at this version.
-    pub(super) fn saw(&self, path: &str, object: &Key, version: Arc<str>) {
+    fn saw(&self, path: &str, object: &Key, version: Arc<str>) {
         self.writes().seen.push((path.into(), object.clone(), version));
     }
 

@@ -1,19 +1,24 @@
-use super::context::Context;
 use super::written::version_in;
+use crate::client::Client;
 use crate::informers::InformerHandle;
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::api::{Api, ApiError};
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 
 /// Reads past the cache; see [`Context::live`](super::Context::live).
 pub struct Live<'a> {
-    context: &'a Context,
+    client: &'a Client,
+    saw: Saw<'a>,
 }
 
+/// Notes the version of an object that was read, with the path of its informer.
+pub(super) type Saw<'a> = Box<dyn Fn(&str, &Key, Arc<str>) + Send + Sync + 'a>;
+
 impl<'a> Live<'a> {
-    pub(super) fn new(context: &'a Context) -> Self {
-        Self { context }
+    pub(super) fn new(client: &'a Client, saw: Saw<'a>) -> Self {
+        Self { client, saw }
     }
 
     /// The object as the server has it now; `None` if there is none.
@@ -26,9 +31,9 @@ impl<'a> Live<'a> {
     pub async fn get<T: DeserializeOwned>(&self, kind: &InformerHandle<T>, key: &Key) -> Result<Option<T>, ApiError> {
         let resource = kind.resource().clone().in_namespace(key.namespace().unwrap_or_default());
         let get = Api::<T>::new(&resource).get(key.name());
-        let response = self.context.client().respond(&get).await?;
+        let response = self.client.respond(&get).await?;
         if let Some(version) = version_in(&response) {
-            self.context.saw(kind.resource().path(), key, version);
+            (self.saw)(kind.resource().path(), key, version);
         }
         match get.read(&response) {
             Ok(object) => Ok(Some(object)),

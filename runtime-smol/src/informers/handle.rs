@@ -89,7 +89,7 @@ impl<T> InformerHandle<T> {
     ///         match told {
     ///             Told::Event(EventOf::Failed(report)) => eprintln!("{report}"), // the informer retries
     ///             Told::Event(event) => println!("{:?}", event.key()),
-    ///             Told::Mark(mark) => println!("{mark}"), // of a state that was coalesced, if the subscription has marks
+    ///             Told::Mark(_) | Told::MarksLost => {} // of states that were coalesced, if the subscription has marks
     ///         }
     ///     }
     ///     Ok(())

@@ -94,8 +94,11 @@ async fn live(state: &State, syncing: Vec<HandleSynced>, stop: &Receiver<()>) ->
         Ok(())
     };
     let started = async {
+        // No key is handed out while a failed start waits for the other sources: its end would forget what was written.
+        let start = state.machine.add_source();
         state.machine.start(None);
         all_synced(state, syncing).await?;
+        state.machine.source_synced(start);
         pending().await
     };
     or(stopped, started).await

@@ -87,7 +87,7 @@ fn a_late_joiner_is_told_each_object_once_and_then_its_changes() {
             let is_added = |told: &Told<Pod>| matches!(told, Told::Event(EventOf::Added { .. }));
             assert_eq!(of_name().filter(|told| is_added(told)).count(), 1, "{told:?}");
             assert!(is_added(of_name().next().unwrap()), "{told:?}");
-            assert_eq!(of_name().last().and_then(named).unwrap().1, newest, "{told:?}");
+            assert_eq!(of_name().next_back().and_then(named).unwrap().1, newest, "{told:?}");
         }
     });
 }

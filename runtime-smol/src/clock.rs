@@ -15,7 +15,7 @@ use listwatch_core::Instant;
 use simulated::{Entered, SimulatedTime};
 use source::Source;
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A program's source of time: the machine's clock, that clock accelerated, or simulated time. A clone is the same
 /// clock.
@@ -56,7 +56,8 @@ impl Clock {
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub fn scaled(speed: NonZeroU32) -> Self {
-        Self(Arc::new(Source::Real { start: std::time::Instant::now(), speed }))
+        static START: OnceLock<std::time::Instant> = OnceLock::new();
+        Self(Arc::new(Source::Real { start: *START.get_or_init(std::time::Instant::now), speed }))
     }
 
     /// A clock whose sleeps take no real time. [`run`](crate::run()) advances it, in one thread at a time. Under any
@@ -66,7 +67,7 @@ impl Clock {
         Self(Arc::new(Source::Simulated(SimulatedTime::default())))
     }
 
-    /// The time since the clock was made.
+    /// The time since the clock was made. All real clocks of a process show the same time.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.0.now()
@@ -131,6 +132,14 @@ impl Clock {
     /// If another thread does so now.
     pub(crate) fn enter(&self) -> Option<Entered<'_>> {
         self.0.simulated().map(SimulatedTime::enter)
+    }
+
+    /// Whether both clocks always show the same time.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (&*self.0, &*other.0) {
+            (Source::Real { speed, .. }, Source::Real { speed: other, .. }) => speed == other,
+            _ => Arc::ptr_eq(&self.0, &other.0),
+        }
     }
 
     /// Whether simulated time stands still for a peer outside of it; `waker` is called when it no longer does.

@@ -8,15 +8,15 @@
 //! use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Outcome, RunError};
 //! use listwatch_runtime_smol::decode::MetadataOnly;
 //! use listwatch_runtime_smol::file::Playback;
-//! use listwatch_runtime_smol::{Client, Clock, Informers, Resource, World};
+//! use listwatch_runtime_smol::{Client, Clock, Resource, World};
 //! use serde_json::{Value, json};
 //!
 //! fn label_pods(world: impl Into<World>, handle: &ControllerHandle) -> Result<(), RunError> {
-//!     let informers = Informers::new(world);
+//!     let controller = Controller::new("label-pods", world);
 //!     let resource = Resource::new("/api/v1/pods");
-//!     let pods = informers.informer::<MetadataOnly>(resource.clone());
+//!     let pods = controller.informer_of::<MetadataOnly>(resource.clone());
 //!     let seen = json!({ "metadata": { "labels": { "seen": "yes" } } });
-//!     Controller::new("label-pods", &informers).reconciles(&pods).keys(handle).workers(4).run(async |cx, key| {
+//!     controller.reconciles(&pods).keys(handle).workers(4).run(async |cx, key| {
 //!         let Some(pod) = pods.get(&key) else { return Ok(Outcome::Done) };
 //!         if pod.meta().label("seen").is_none() {
 //!             let api = Api::<Value>::new(&resource.clone().in_namespace(key.namespace().unwrap_or_default()));
@@ -89,6 +89,8 @@ mod mapper;
 mod outages;
 mod own_kind;
 mod owner;
+mod read;
+mod reads;
 mod reconciler;
 mod report;
 mod run_error;

@@ -26,8 +26,8 @@
 //! let (clock, executor) = (informers.clock().clone(), Executor::new());
 //! executor.spawn(informers.run()).detach(); // or `tokio::spawn`
 //!
-//! let pods = informers.informer::<MetadataOnly>(resource.clone());
-//! let same = informers.informer::<MetadataOnly>(resource); // of another part of the program
+//! let pods = informers.informer_of::<MetadataOnly>(resource.clone());
+//! let same = informers.informer_of::<MetadataOnly>(resource); // of another part of the program
 //! run(&clock, &executor, pods.synced().within(Duration::from_secs(60)))?;
 //! assert_eq!(pods.len(), same.len());
 //! # Ok(())
@@ -35,6 +35,7 @@
 //! ```
 
 mod board;
+mod found;
 mod handle;
 mod registry;
 mod runners;
@@ -50,6 +51,7 @@ mod transport;
 mod wait_error;
 mod world;
 
+pub use found::Found;
 pub use handle::InformerHandle;
 pub use single::wait_for;
 pub use stream_name::StreamName;
@@ -63,6 +65,7 @@ pub use world::World;
 use crate::client::Client;
 use crate::clock::Clock;
 use core::fmt;
+use listwatch_core::object::Kind;
 use listwatch_core::{InformerConfig, Resource};
 use registry::Registry;
 use serde::de::DeserializeOwned;
@@ -98,9 +101,16 @@ impl Informers {
         Self(Arc::new(Registry::new(world.into(), Some(Arc::new(handler)))))
     }
 
-    /// The informer of `resource`, with all its namespaces unless the resource names one. It starts if it is the first
-    /// of its kind; a task has to [run](Self::run) it.
-    pub fn informer<T: DeserializeOwned + Send + Sync + 'static>(&self, resource: Resource) -> InformerHandle<T> {
+    /// The informer of all objects of a kind. It starts if it is the first one; a task has to [run](Self::run) it.
+    pub fn informer<T: Kind + DeserializeOwned + Send + Sync + 'static>(&self) -> InformerHandle<T> {
+        let handle = self.informer_of(Resource::of::<T>());
+        handle.set_kind(T::KIND, T::NAMESPACED);
+        handle
+    }
+
+    /// The informer of `resource`, with all its namespaces unless the resource names one. `T` is any type that serde can
+    /// read. Else it is as [`informer`](Self::informer).
+    pub fn informer_of<T: DeserializeOwned + Send + Sync + 'static>(&self, resource: Resource) -> InformerHandle<T> {
         self.informer_with(resource, [""; 0], InformerConfig::default())
     }
 
@@ -110,7 +120,7 @@ impl Informers {
     /// A controller starts when every namespace has synced, or its error names those that are denied. With
     /// [`Source::start_without_denied`](crate::controller::Source::start_without_denied) it starts without them.
     ///
-    /// Without a namespace it is as [`informer`](Self::informer). The namespace `""` stands for all.
+    /// Without a namespace it is as [`informer_of`](Self::informer_of). The namespace `""` stands for all.
     pub fn informer_in<T: DeserializeOwned + Send + Sync + 'static>(
         &self,
         resource: Resource,
@@ -147,6 +157,16 @@ impl Informers {
         self.0.status()
     }
 
+    /// The informers that a handle is among.
+    pub(crate) fn of<T>(handle: &InformerHandle<T>) -> Self {
+        Self(Arc::clone(handle.registry()))
+    }
+
+    /// Whether both are the same.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The world.
     #[must_use]
     pub fn world(&self) -> &World {
@@ -163,6 +183,19 @@ impl Informers {
     #[must_use]
     pub fn client(&self) -> &Client {
         self.0.world.client()
+    }
+}
+
+/// The informers of a world of their own.
+impl<W: Into<World>> From<W> for Informers {
+    fn from(world: W) -> Self {
+        Self::new(world)
+    }
+}
+
+impl From<&Self> for Informers {
+    fn from(informers: &Self) -> Self {
+        informers.clone()
     }
 }
 

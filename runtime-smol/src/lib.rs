@@ -160,10 +160,14 @@ pub use async_executor::Executor;
 pub use client::Client;
 pub use clock::Clock;
 pub use events::Events;
-pub use informers::{InformerHandle, Informers, World};
+pub use informers::{Found, InformerHandle, Informers, World};
 pub use run::run;
 pub use workers::Workers;
 
+#[doc(no_inline)]
+pub use listwatch_core::kind;
+#[doc(no_inline)]
+pub use listwatch_core::object::Kind;
 #[doc(no_inline)]
 pub use listwatch_core::queue::{Outcome, WorkQueue};
 #[doc(no_inline)]

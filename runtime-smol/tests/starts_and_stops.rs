@@ -42,9 +42,9 @@ fn a_thousand_starts_and_stops_leave_threads_and_sockets_as_they_were() {
 /// Starts informers, and stops them wherever they are.
 fn round(informers: &Informers, number: usize) {
     let resource = |name: &str| Resource::named(name).unwrap();
-    let pods = informers.informer::<Raw>(resource("v1/pods"));
-    let shared = informers.informer::<Raw>(resource("v1/pods"));
-    let hanging = informers.informer::<Raw>(resource("v1/hanging"));
+    let pods = informers.informer_of::<Raw>(resource("v1/pods"));
+    let shared = informers.informer_of::<Raw>(resource("v1/pods"));
+    let hanging = informers.informer_of::<Raw>(resource("v1/hanging"));
     drop(shared);
     if number.is_multiple_of(3) {
         smol::block_on(pods.synced()).unwrap();

@@ -70,7 +70,7 @@ fn controller(bencher: Bencher<'_, '_>, threads: usize) {
     bencher.counter(ItemsCount::new(KEYS)).with_inputs(with_keys).bench_local_values(|handle| {
         let clock = Clock::real();
         let informers = informers(&clock);
-        let foos = informers.informer::<MetadataOnly>(Resource::new(FOOS));
+        let foos = informers.informer_of::<MetadataOnly>(Resource::new(FOOS));
         let (done, stop) = (AtomicUsize::new(0), handle.clone());
         let controller = Controller::new("bench", &informers).reconciles(&foos).workers(WORKERS).threads(threads);
         let reconcile = async |_cx, _key| {

@@ -1,5 +1,6 @@
 use super::{ApiClient, ApiError, ApiRequest, ApiResponse};
-use crate::decode::{ListMeta, Status};
+use crate::decode::{DecodeOptions, Decoder, ListMeta, Status};
+use crate::object::Object;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -57,6 +58,14 @@ impl<T> ApiCall<T> {
         self.timeout
     }
 
+    /// Reads the answer's metadata too, beside the value: key, uid, version, owners.
+    pub fn with_meta(self) -> ApiCall<Object<T>>
+    where
+        T: DeserializeOwned,
+    {
+        ApiCall { request: self.request, timeout: self.timeout, read: object_and_meta }
+    }
+
     /// The request to send.
     ///
     /// # Errors
@@ -102,6 +111,11 @@ pub(super) fn checked(response: &ApiResponse) -> Result<(), ApiError> {
 
 pub(super) fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     serde_json::from_slice(body).map_err(|error| error.to_string())
+}
+
+fn object_and_meta<T: DeserializeOwned>(body: &[u8]) -> Result<Object<T>, String> {
+    let decoded = Decoder::new(DecodeOptions::default()).item(body, &ListMeta::default());
+    decoded.map_err(|error| error.to_string())
 }
 
 pub(super) fn list<T: DeserializeOwned>(body: &[u8]) -> Result<ObjectList<T>, String> {

@@ -41,6 +41,19 @@ impl Key {
         self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
     }
 
+    /// The key of another object in the same namespace.
+    ///
+    /// ```
+    /// use listwatch_core::Key;
+    ///
+    /// assert_eq!(Key::from("web/a").sibling("b"), Key::from("web/b"));
+    /// assert_eq!(Key::from("a").sibling("b"), Key::from("b"));
+    /// ```
+    #[must_use]
+    pub fn sibling(&self, name: &str) -> Self {
+        Self::new(self.namespace(), name)
+    }
+
     /// The whole key, as displayed.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -1,7 +1,8 @@
-//! An object as the machines know it: its key, metadata, uid and version; the handle that shares it; label selectors.
+//! An object as the machines know it: its key, metadata, uid and version; its kind; the handle that shares it; label selectors.
 
 mod handle;
 mod key;
+mod kind;
 mod meta;
 mod selector;
 mod uid;
@@ -9,6 +10,7 @@ mod version;
 
 pub use handle::ObjectHandle;
 pub use key::Key;
+pub use kind::Kind;
 pub use meta::{Meta, MetaBuilder, OwnerReference};
 pub use selector::{LabelSelector, ParseSelectorError};
 pub use uid::Uid;

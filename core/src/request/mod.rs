@@ -175,6 +175,15 @@ impl FromStr for Resource {
     }
 }
 
+/// The same.
+impl TryFrom<&str> for Resource {
+    type Error = ParseResourceError;
+
+    fn try_from(text: &str) -> Result<Self, ParseResourceError> {
+        text.parse()
+    }
+}
+
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut query = QueryString::of(&self.resource, f)?;

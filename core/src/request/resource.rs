@@ -1,4 +1,5 @@
 use super::PercentEncoded;
+use crate::object::Kind;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::sync::Arc;
@@ -47,6 +48,21 @@ impl Resource {
             }
             _ => Err(ParseResourceError(name.into())),
         }
+    }
+
+    /// The collection of all objects of a kind.
+    ///
+    /// ```
+    /// # struct Deployment;
+    /// # listwatch_core::kind!(Deployment, "apps/v1", "deployments");
+    /// use listwatch_core::Resource;
+    ///
+    /// assert_eq!(Resource::of::<Deployment>().path(), "/apis/apps/v1/deployments");
+    /// ```
+    #[must_use]
+    pub fn of<K: Kind>() -> Self {
+        let root = if K::API_VERSION.contains('/') { "/apis" } else { "/api" };
+        Self::new(&format!("{root}/{}/{}", K::API_VERSION, K::PLURAL))
     }
 
     /// Selects the objects of one namespace; an empty name selects those of all namespaces. It replaces a namespace

@@ -8,7 +8,7 @@ use core::pin::Pin;
 use core::time::Duration;
 use listwatch_core::controller::SourceId;
 use smol::channel::{Receiver, Sender, bounded};
-use smol::future::{or, zip};
+use smol::future::{or, pending, zip};
 use std::sync::Arc;
 
 /// A source that was added to a controller by its handle: [`owns`](super::ControllerHandle::owns),
@@ -61,10 +61,18 @@ impl Follow for AddedFeed {
                     state.report(&Report::SourceNotSynced { source: &path, error: &error });
                 }
             };
+            let informers = feed.informers();
+            let run = async {
+                // Those of the controller run already.
+                if !informers.is_same(&state.informers) {
+                    informers.run().await;
+                }
+                pending::<()>().await;
+            };
             let followed = async {
                 zip(synced, feed.follow(Arc::clone(&state), source)).await;
             };
-            or(removed, followed).await;
+            or(removed, or(followed, run)).await;
             state.machine.remove_source(source);
         })
     }

@@ -5,7 +5,7 @@ use super::state::State;
 use super::written::Written;
 use crate::client::Client;
 use crate::clock::Clock;
-use crate::informers::InformerHandle;
+use crate::informers::{Found, InformerHandle, Informers};
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
@@ -48,7 +48,7 @@ impl Context {
     /// The client of the controller's world.
     #[must_use]
     pub fn client(&self) -> &Client {
-        &self.0.state.client
+        self.0.state.informers.client()
     }
 
     /// The clock of the controller's world.
@@ -65,7 +65,7 @@ impl Context {
         self.client().call(call).await
     }
 
-    /// Sends a request that changes an object of `kind`. After this reconcile the key waits, without a worker, until the
+    /// Sends a request that changes an object of `kind`, to the world of `kind`. After this reconcile the key waits, without a worker, until the
     /// store of `kind` shows the change: so the next reconcile does not repair what this one has just written.
     ///
     /// The store shows a create, replace or patch when it has the object's version, or a later one. It shows a delete
@@ -86,7 +86,7 @@ impl Context {
         kind: &InformerHandle<T>,
         call: ApiCall<R>,
     ) -> Result<R, ApiError> {
-        let response = self.client().respond(&call).await?;
+        let response = Informers::of(kind).client().respond(&call).await?;
         // The change is made, whether or not its answer can be read as an `R`.
         if let Some(written) = Written::read(call.request()?, &response) {
             self.on_written(kind, call.request()?, written);
@@ -98,7 +98,7 @@ impl Context {
     /// it deletes.
     #[must_use]
     pub fn live(&self) -> Live<'_> {
-        Live::new(self.client(), Box::new(|path, object, version| self.saw(path, object, version)))
+        Live::new(Box::new(|path, object, version| self.saw(path, object, version)))
     }
 
     /// The key that is reconciled.
@@ -123,9 +123,16 @@ impl Context {
         &self.0.timed_out
     }
 
-    /// [Reports](super::Report::Warning) a problem with the object: its reason in one word, and a message.
-    pub fn warn(&self, reason: &str, message: &str) {
-        self.0.state.report(&Report::Warning { key: self.key(), reason, message });
+    /// [Reports](super::Report::Warning) a problem with an object: its reason in one word, and a message.
+    pub fn warn<T>(&self, about: &Found<T>, reason: &str, message: &str) {
+        let name = about.informer().kind().unwrap_or_else(|| about.informer().resource().path());
+        let about = format!("{name} {}", about.key());
+        self.0.state.report(&Report::Warning { key: self.key(), about: Some(&about), reason, message });
+    }
+
+    /// The same about the key.
+    pub(super) fn warn_of_key(&self, reason: &str, message: &str) {
+        self.0.state.report(&Report::Warning { key: self.key(), about: None, reason, message });
     }
 
     fn on_written<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, request: &ApiRequest, written: Written) {
@@ -136,7 +143,7 @@ impl Context {
                 mistake = Some(format!("the write of {object} came after the end of its reconcile"));
             }
         }
-        mistake.iter().for_each(|mistake| self.warn("WriteNotAwaited", mistake));
+        mistake.iter().for_each(|mistake| self.warn_of_key("WriteNotAwaited", mistake));
     }
 
     /// An object has been read live at this version.

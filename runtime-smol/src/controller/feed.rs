@@ -3,13 +3,15 @@
 use super::keys::{Found, Keys};
 use super::mapper::Mapper;
 use super::outages::Outages;
+use super::read::Read;
 use super::report::Report;
 use super::source::Source;
 use super::sources::lock;
 use super::state::State;
 use crate::budget::Budget;
 use crate::caught::caught_call;
-use crate::informers::{HandleSynced, StreamName, WhenDenied};
+use crate::informers::{HandleSynced, Informers, StreamName, WhenDenied};
+use core::any::Any;
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::Poll;
@@ -20,16 +22,10 @@ use listwatch_core::object::ObjectHandle;
 use listwatch_core::queue::Priority;
 use listwatch_core::reflector::{FailureClass, FailureReport};
 use listwatch_core::{Instant, Key};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 /// A source, whatever its type.
-pub(super) trait Feed: Send {
-    /// The path of its resource.
-    fn path(&self) -> &Arc<str>;
-
-    /// Waits for its first state.
-    fn synced(&self) -> HandleSynced;
-
+pub(super) trait Feed: Read {
     /// Adds the keys of all its events, from its first state on, until its informer ends.
     fn follow(self: Box<Self>, state: Arc<State>, source: SourceId) -> Pin<Box<dyn Future<Output = Fed> + Send>>;
 }
@@ -187,15 +183,25 @@ impl<T> Mapped<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Feed for Mapped<T> {
-    fn path(&self) -> &Arc<str> {
-        &self.path
-    }
-
+impl<T: Send + Sync + 'static> Read for Mapped<T> {
     fn synced(&self) -> HandleSynced {
         self.source.handle.synced_for_start(self.source.denied)
     }
 
+    fn identity(&self) -> Weak<dyn Any + Send + Sync> {
+        self.source.handle.identity()
+    }
+
+    fn informers(&self) -> Informers {
+        Informers::of(&self.source.handle)
+    }
+
+    fn path(&self) -> &Arc<str> {
+        &self.path
+    }
+}
+
+impl<T: Send + Sync + 'static> Feed for Mapped<T> {
     fn follow(self: Box<Self>, state: Arc<State>, source: SourceId) -> Pin<Box<dyn Future<Output = Fed> + Send>> {
         let subscription = self.subscription();
         Box::pin(async move {

@@ -116,7 +116,8 @@ impl ControllerHandle {
     }
 
     /// Reconciles the owner of each object of `kind` from now on, as [`Reconciler::owns`](super::Reconciler::owns) does.
-    /// `None` unless there is a controller that is not ending.
+    /// `None` unless there is a controller that is not ending, and whose own kind has a known
+    /// [name](crate::InformerHandle::with_kind).
     ///
     /// The kind may have been discovered while the controller runs. Its objects come first, as an initial list. A
     /// running controller goes on meanwhile; one that has not started waits for the kind. If the kind does not sync in
@@ -130,12 +131,12 @@ impl ControllerHandle {
     ///
     /// /// Follows a kind that discovery found, until the source is dropped.
     /// fn follow(controller: &ControllerHandle, informers: &Informers, found: Resource) -> Option<AddedSource> {
-    ///     controller.owns(&informers.informer::<MetadataOnly>(found), "Foo")
+    ///     controller.owns(&informers.informer_of::<MetadataOnly>(found))
     /// }
     /// ```
     #[doc(alias = "Watch")]
-    pub fn owns<U: Send + Sync + 'static>(&self, kind: impl Into<Source<U>>, owner: &str) -> Option<AddedSource> {
-        let owner = Owner::new(self.state()?.own.upgrade()?, owner);
+    pub fn owns<U: Send + Sync + 'static>(&self, kind: impl Into<Source<U>>) -> Option<AddedSource> {
+        let owner = Owner::new(&self.state()?.own.upgrade()?).ok()?;
         self.follow(Box::new(Mapped::new(kind.into(), Mapper::Owner(owner))))
     }
 

@@ -1,6 +1,5 @@
 use super::written::version_in;
-use crate::client::Client;
-use crate::informers::InformerHandle;
+use crate::informers::{Found, InformerHandle, Informers};
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::api::{Api, ApiError};
@@ -9,7 +8,6 @@ use std::sync::Arc;
 
 /// Reads past the cache; see [`Context::live`](super::Context::live).
 pub struct Live<'a> {
-    client: &'a Client,
     saw: Saw<'a>,
 }
 
@@ -17,26 +15,27 @@ pub struct Live<'a> {
 pub(super) type Saw<'a> = Box<dyn Fn(&str, &Key, Arc<str>) + Send + Sync + 'a>;
 
 impl<'a> Live<'a> {
-    pub(super) fn new(client: &'a Client, saw: Saw<'a>) -> Self {
-        Self { client, saw }
+    pub(super) fn new(saw: Saw<'a>) -> Self {
+        Self { saw }
     }
 
     /// The object as the server has it now; `None` if there is none.
     ///
-    /// An informer of [`Raw`](crate::decode::Raw) has no type that one answer could be read as: there, call
-    /// [`Api::get`] of another type.
-    ///
     /// # Errors
     /// Those of [`Client::call`](crate::Client::call), except for an object that does not exist.
-    pub async fn get<T: DeserializeOwned>(&self, kind: &InformerHandle<T>, key: &Key) -> Result<Option<T>, ApiError> {
+    pub async fn get<T: DeserializeOwned>(
+        &self,
+        kind: &InformerHandle<T>,
+        key: &Key,
+    ) -> Result<Option<Found<T>>, ApiError> {
         let resource = kind.resource().clone().in_namespace(key.namespace().unwrap_or_default());
-        let get = Api::<T>::new(&resource).get(key.name());
-        let response = self.client.respond(&get).await?;
+        let get = Api::<T>::new(&resource).get(key.name()).with_meta();
+        let response = Informers::of(kind).client().respond(&get).await?;
         if let Some(version) = version_in(&response) {
             (self.saw)(kind.resource().path(), key, version);
         }
         match get.read(&response) {
-            Ok(object) => Ok(Some(object)),
+            Ok(object) => Ok(Some(Found::new(object.into(), kind))),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }

@@ -8,8 +8,11 @@ use std::sync::OnceLock;
 
 /// The own kind of a controller.
 pub(super) struct OwnKind {
+    path: String,
     /// The API group; empty for the core group.
     pub(super) group: String,
+    /// The name of the kind, such as `Foo`, if it is known.
+    pub(super) name: Option<String>,
     /// Whether its objects have a namespace, once that is known.
     is_namespaced: OnceLock<bool>,
     keys: Box<dyn Fn() -> Vec<Key> + Send + Sync>,
@@ -21,15 +24,24 @@ impl OwnKind {
     pub(super) fn of<T: Send + Sync + 'static>(source: &Source<T>) -> Self {
         let (objects, denied) = (&source.handle, source.denied);
         let names_one = objects.streams().iter().any(|stream| stream.name.namespace().is_some());
-        let is_namespaced = source.is_namespaced.or_else(|| names_one.then_some(true));
+        let is_namespaced =
+            source.is_namespaced.or_else(|| objects.is_namespaced()).or_else(|| names_one.then_some(true));
         let (listed, known, awaited) = (objects.clone(), objects.clone(), objects.clone());
         Self {
+            path: objects.resource().path().to_owned(),
+            name: objects.kind().map(str::to_owned),
             group: Collection::of(objects.resource().path()).map_or("", |collection| collection.group).to_owned(),
             is_namespaced: is_namespaced.map_or_else(OnceLock::new, OnceLock::from),
             keys: Box::new(move || listed.keys().into_iter().collect()),
             any_key: Box::new(move || known.read(|objects| objects.keys().next().cloned())),
             synced: Box::new(move || awaited.synced_for_start(denied)),
         }
+    }
+
+    /// Why an object cannot name an owner of this kind: the kind's name is not known.
+    pub(super) fn unnamed(&self) -> String {
+        let path = &self.path;
+        format!("the kind of {path} is not known, so it owns nothing; make its informer with_kind(\"…\"), or of a Kind")
     }
 
     /// The keys of all objects.

@@ -6,34 +6,74 @@ use super::keys::Keys;
 use super::mapper::Mapper;
 use super::own_kind::OwnKind;
 use super::owner::Owner;
+use super::reads::Reads;
 use super::report::Report;
 use super::run_error::RunError;
-use super::running::Running;
+use super::running::{Parts, Running};
 use super::settings::Settings;
 use super::source::Source;
-use crate::informers::Informers;
+use crate::informers::{InformerHandle, Informers};
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
-use listwatch_core::Key;
-use listwatch_core::object::ObjectHandle;
+use listwatch_core::object::{Kind, ObjectHandle};
 use listwatch_core::queue::WhileDelayed;
+use listwatch_core::{Key, Resource};
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// A controller: a name, and the informers that it shares with others.
+/// A controller: a name, and the informers that it reads.
 ///
 /// [`reconciles`](Self::reconciles) says for which objects. The [module](super) has an example.
-#[derive(Clone, Debug)]
 pub struct Controller {
     name: String,
     informers: Informers,
+    reads: Reads,
 }
 
 impl Controller {
-    /// A controller of this name, which reports and threads show.
+    /// A controller of this name, which reports and threads show. Its informers are those of a
+    /// [`World`](crate::World), such as a cluster; or, with `&informers`, it shares them with others.
     #[must_use]
-    pub fn new(name: &str, informers: &Informers) -> Self {
-        Self { name: name.to_owned(), informers: informers.clone() }
+    pub fn new(name: &str, informers: impl Into<Informers>) -> Self {
+        Self { name: name.to_owned(), informers: informers.into(), reads: Reads::default() }
+    }
+
+    /// The informer of all objects of a kind. The controller starts when it has synced.
+    pub fn informer<T: Kind + DeserializeOwned + Send + Sync + 'static>(&self) -> InformerHandle<T> {
+        let informer = self.informers.informer();
+        self.reads.add(&informer);
+        informer
+    }
+
+    /// The informer of a resource: `"apps/v1/deployments"`, or a [`Resource`] with a namespace or selectors. `T` is any
+    /// type that serde can read. The controller starts when it has synced.
+    ///
+    /// A name that is none of a resource is an error of the controller's [run](Reconciler::run).
+    pub fn informer_of<T: DeserializeOwned + Send + Sync + 'static>(
+        &self,
+        resource: impl TryInto<Resource, Error: fmt::Display>,
+    ) -> InformerHandle<T> {
+        let resource = resource.try_into().unwrap_or_else(|error| {
+            self.reads.on_mistake(error.to_string());
+            Resource::new("/")
+        });
+        let informer = self.informers.informer_of(resource);
+        self.reads.add(&informer);
+        informer
+    }
+
+    /// Starts the controller when this informer has synced, too. It may be of other [`Informers`], such as those of a
+    /// second cluster: the controller runs them beside its own.
+    pub fn reads<T: Send + Sync + 'static>(self, informer: &InformerHandle<T>) -> Self {
+        self.reads.add(informer);
+        self
+    }
+
+    /// The informers that the controller has, for others that share them.
+    #[must_use]
+    pub fn informers(&self) -> &Informers {
+        &self.informers
     }
 
     /// Reconciles the objects of `kind`, the controller's own kind: each when it is listed or changes (controller-runtime
@@ -44,7 +84,7 @@ impl Controller {
         let settings = Settings::new(self.name);
         let own = Mapped::new(own, Mapper::Own(Arc::clone(&own_kind)));
         let (informers, feeds) = (self.informers, vec![Box::new(own) as Box<dyn Feed>]);
-        Reconciler { informers, own: own_kind, feeds, settings, _own: PhantomData }
+        Reconciler { informers, own: own_kind, feeds, reads: self.reads, settings, _own: PhantomData }
     }
 }
 
@@ -57,6 +97,7 @@ pub struct Reconciler<T> {
     informers: Informers,
     own: Arc<OwnKind>,
     feeds: Vec<Box<dyn Feed>>,
+    reads: Reads,
     settings: Settings,
     _own: PhantomData<fn() -> T>,
 }
@@ -64,14 +105,18 @@ pub struct Reconciler<T> {
 /// Sources of keys.
 impl<T: Send + Sync + 'static> Reconciler<T> {
     /// Reconciles the owner of each object of `kind` that is listed or changes: that of the owner reference with
-    /// `controller: true`, if it is of the group of the own kind and of the kind `owner`, such as `Foo`
-    /// (controller-runtime `Owns`).
+    /// `controller: true`, if its group and kind are those of the own kind, in any version (controller-runtime `Owns`).
     ///
     /// If a change takes an object from one owner to another, both are reconciled. An owner is in the namespace of the
     /// object, or in none if the own kind has [none](Source::namespaced).
-    pub fn owns<U: Send + Sync + 'static>(self, kind: impl Into<Source<U>>, owner: &str) -> Self {
-        let owner = Owner::new(Arc::clone(&self.own), owner);
-        self.follows(kind.into(), Mapper::Owner(owner))
+    pub fn owns<U: Send + Sync + 'static>(self, kind: impl Into<Source<U>>) -> Self {
+        match Owner::new(&self.own) {
+            Ok(owner) => self.follows(kind.into(), Mapper::Owner(owner)),
+            Err(mistake) => {
+                self.reads.on_mistake(mistake);
+                self
+            }
+        }
     }
 
     /// Calls `map` with each object of `kind` that is listed or changes, and reconciles the keys that it adds
@@ -201,7 +246,8 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// `reconcile` is called from several threads, but each of its futures stays on the thread that made it. So it may
     /// borrow what outlives the controller, and hold an `Rc` across an `await`.
     pub fn calls<'a>(self, reconcile: impl AsyncFn(Context, Key) -> Reconciled + Send + Sync + 'a) -> Running<'a> {
-        Running::new(self.informers, self.feeds, self.own, self.settings, Arc::new(reconcile))
+        let Self { informers, own, feeds, reads, settings, _own } = self;
+        Running::new(Parts { informers, feeds, reads, own }, settings, Arc::new(reconcile))
     }
 
     /// Reconciles until the process is asked to end: [`calls`](Self::calls), and [`Running::run`]. Write
@@ -211,6 +257,12 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// Those of [`Running::run`].
     pub fn run(self, reconcile: impl AsyncFn(Context, Key) -> Reconciled + Send + Sync) -> Result<(), RunError> {
         self.calls(reconcile).run()
+    }
+}
+
+impl fmt::Debug for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

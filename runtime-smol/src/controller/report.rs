@@ -108,6 +108,8 @@ pub enum Report<'a> {
     Warning {
         /// The key that is reconciled.
         key: &'a Key,
+        /// The object that it is about, such as `Deployment web/a`; `None` for the key itself.
+        about: Option<&'a str>,
         /// The reason in one word, for programs.
         reason: &'a str,
         /// The message, for operators.
@@ -130,7 +132,9 @@ impl Report<'_> {
             Self::SourceFailed { source, failure, .. } => ((*source).to_owned(), failure.failure.to_string()),
             Self::WriteTimedOut { key, written } => (key.to_string(), format!("late {written}")),
             Self::Undecodable { source, error } => ((*source).to_owned(), error.to_string()),
-            Self::Warning { key, reason, message } => (key.to_string(), format!("{reason}: {message}")),
+            Self::Warning { key, about, reason, message } => {
+                (key.to_string(), format!("{} {reason}: {message}", about.unwrap_or_default()))
+            }
             _ => return None,
         };
         Some((about, message))
@@ -174,9 +178,11 @@ impl fmt::Display for Report<'_> {
                 let (key, written) = (Printable::new(key.as_str()), Printable::new(written.as_str()));
                 write!(f, "{key}: the watch has not shown the write of {written} in time")
             }
-            Self::Warning { key, reason, message } => {
+            Self::Warning { key, about, reason, message } => {
                 let (reason, message) = (Printable::new(reason), Printable::new(message));
-                write!(f, "{}: {reason}: {message}", Printable::new(key.as_str()))
+                write!(f, "{}: ", Printable::new(key.as_str()))?;
+                about.map_or(Ok(()), |about| write!(f, "{}: ", Printable::new(about)))?;
+                write!(f, "{reason}: {message}")
             }
         }
     }

@@ -2,6 +2,8 @@ use super::crew::Crew;
 use super::feed::Feed;
 use super::handle::ControllerHandle;
 use super::own_kind::OwnKind;
+use super::read::{self, Read};
+use super::reads::Reads;
 use super::run_error::RunError;
 use super::settings::Settings;
 use super::sources::Sources;
@@ -38,29 +40,49 @@ pub struct Running<'a> {
     handle: ControllerHandle,
 }
 
+/// What a controller follows and reads.
+pub(super) struct Parts {
+    pub(super) informers: Informers,
+    pub(super) feeds: Vec<Box<dyn Feed>>,
+    pub(super) reads: Reads,
+    pub(super) own: Arc<OwnKind>,
+}
+
 impl<'a> Running<'a> {
-    pub(super) fn new(
-        informers: Informers,
-        feeds: Vec<Box<dyn Feed>>,
-        own: Arc<OwnKind>,
-        settings: Settings,
-        reconcile: Arc<dyn Reconcile + 'a>,
-    ) -> Self {
+    pub(super) fn new(parts: Parts, settings: Settings, reconcile: Arc<dyn Reconcile + 'a>) -> Self {
+        let Parts { informers, feeds, reads, own } = parts;
         let clock = informers.clock().clone();
         let ((held, to_show), (stop, stopped)) = (smol::channel::unbounded(), smol::channel::bounded(1));
         let (added, to_follow) = smol::channel::unbounded();
         let machine = settings.machine(&clock);
         let threads = if clock.is_simulated() { 1 } else { settings.threads };
         let Settings { name, handle, workers: count, sync_within, drain, on_report, .. } = settings;
-        let client = informers.client().clone();
+        let (reads, mistake) = reads.take_except(&feeds);
+        let all = feeds.iter().map(|feed| &**feed as &dyn Read).chain(reads.iter().map(|read| &**read));
+        let (worlds, mistake) = match read::worlds(&informers, all) {
+            Ok(worlds) => (worlds, mistake),
+            Err(differ) => (Vec::new(), mistake.or(Some(differ))),
+        };
         let name = name.into();
         let (sources, stderr, stale) = (Sources::default(), Stderr::default(), Mutex::default());
         let own_kind = Arc::downgrade(&own);
-        let state =
-            State { name, clock, client, machine, sources, on_report, stderr, held, stale, added, own: own_kind, stop };
+        let state = State {
+            name,
+            clock,
+            informers,
+            machine,
+            sources,
+            on_report,
+            stderr,
+            held,
+            stale,
+            added,
+            own: own_kind,
+            stop,
+        };
         let state = Arc::new(state);
         let (handle, refused) = match handle.attach(&state) {
-            Ok(()) => (handle, None),
+            Ok(()) => (handle, mistake),
             Err(refused) => (ControllerHandle::default(), Some(refused)),
         };
         let shares = || shares(count, threads);
@@ -68,7 +90,7 @@ impl<'a> Running<'a> {
         let crews = Crew::of(&state, &workers, shares(), &reconcile);
         let ending = Ending { state, workers };
         let (held, added, stop) = (to_show, to_follow, stopped);
-        let streams = Streams { refused, ending, informers, feeds, own, held, added, stop, sync_within, drain };
+        let streams = Streams { refused, ending, worlds, feeds, reads, own, held, added, stop, sync_within, drain };
         Self { streams, crews, handle }
     }
 
@@ -136,8 +158,8 @@ impl<'a> Running<'a> {
 /// use listwatch_runtime_smol::{Informers, Resource};
 ///
 /// fn controllers(informers: &Informers) -> Result<(), Box<dyn std::error::Error>> {
-///     let pods = informers.informer::<MetadataOnly>(Resource::named("v1/pods")?);
-///     let nodes = informers.informer::<MetadataOnly>(Resource::named("v1/nodes")?);
+///     let pods = informers.informer_of::<MetadataOnly>(Resource::named("v1/pods")?);
+///     let nodes = informers.informer_of::<MetadataOnly>(Resource::named("v1/nodes")?);
 ///     let pods = Controller::new("pods", informers).reconciles(&pods).calls(async |_cx, _key| Ok(Outcome::Done));
 ///     let nodes = Controller::new("nodes", informers).reconciles(&nodes).calls(async |_cx, _key| Ok(Outcome::Done));
 ///     Ok(run_all([pods, nodes])?)
@@ -261,7 +283,7 @@ mod tests {
         let clock = Clock::simulated();
         let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
         let informers = Informers::new(World::from_parts(clock, client, |_| Box::new(Silent)));
-        let foos = informers.informer::<MetadataOnly>(Resource::new("/api/v1/foos"));
+        let foos = informers.informer_of::<MetadataOnly>(Resource::new("/api/v1/foos"));
         let controller = Controller::new("test", &informers).reconciles(&foos).on_report(|_, _| {});
         controller.calls(async |_cx, _key| Ok(Outcome::Done))
     }

@@ -6,8 +6,8 @@ use super::report::{OnReport, Report};
 use super::sources::Sources;
 use super::stderr::Stderr;
 use crate::caught::caught_call;
-use crate::client::Client;
 use crate::clock::Clock;
+use crate::informers::Informers;
 use core::pin::Pin;
 use core::time::Duration;
 use listwatch_core::controller::{Cause, HoldId, Lifecycle, SharedReconciler};
@@ -25,7 +25,7 @@ pub(super) type Machine = SharedReconciler<Key, StdLock, Cause, Expected, Expone
 pub(super) struct State {
     pub(super) name: Arc<str>,
     pub(super) clock: Clock,
-    pub(super) client: Client,
+    pub(super) informers: Informers,
     pub(super) machine: Machine,
     pub(super) sources: Sources,
     pub(super) on_report: Option<OnReport>,

@@ -3,6 +3,7 @@
 use super::expected::{Expected, Sight};
 use super::feed::{Fed, Feed};
 use super::own_kind::OwnKind;
+use super::read::Read;
 use super::report::Report;
 use super::run_error::RunError;
 use super::state::{Follow, Held, State};
@@ -26,8 +27,9 @@ pub(super) struct Streams {
     /// Why the controller cannot run.
     pub(super) refused: Option<RunError>,
     pub(super) ending: Ending,
-    pub(super) informers: Informers,
+    pub(super) worlds: Vec<Informers>,
     pub(super) feeds: Vec<Box<dyn Feed>>,
+    pub(super) reads: Vec<Box<dyn Read>>,
     pub(super) own: Arc<OwnKind>,
     pub(super) held: Receiver<Held>,
     pub(super) added: Receiver<Box<dyn Follow>>,
@@ -55,12 +57,13 @@ const SETTLE: Duration = Duration::from_secs(1);
 impl Streams {
     /// Runs the controller until it is asked to end, or cannot go on.
     pub(super) async fn run(self) -> Result<(), RunError> {
-        let Self { refused, ending, informers, feeds, own, held, added, stop, sync_within, drain } = self;
+        let Self { refused, ending, worlds, feeds, reads, own, held, added, stop, sync_within, drain } = self;
         if let Some(refused) = refused {
             return Err(refused);
         }
         let (executor, state) = (Executor::new(), &ending.state);
-        let syncing = feeds.iter().map(|feed| feed.synced().within(sync_within)).collect();
+        let synced = feeds.iter().map(|feed| feed.synced()).chain(reads.iter().map(|read| read.synced()));
+        let syncing = synced.map(|synced| synced.within(sync_within)).collect();
         let feeds = spawn_feeds(&executor, state, feeds);
         let timeouts = executor.spawn(follow_timeouts(Arc::clone(state), own));
         let writes = executor.spawn(follow_writes(Arc::clone(state), held));
@@ -77,12 +80,9 @@ impl Streams {
             let is_drained = dropped.is_empty() && blocked.is_empty();
             end.and(if is_drained { Ok(()) } else { Err(RunError::NotDrained { grace: drain, dropped, blocked }) })
         };
-        let informers = async {
-            informers.run().await;
-            pending().await
-        };
-        let end = executor.run(or(life, informers)).await;
-        drop((writes, added));
+        let worlds: Vec<_> = worlds.iter().map(|informers| executor.spawn(informers.run())).collect();
+        let end = executor.run(life).await;
+        drop((writes, added, worlds, reads));
         end
     }
 }

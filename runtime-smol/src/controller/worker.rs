@@ -146,7 +146,7 @@ impl Worker<'_> {
         }
         for Expected { write, .. } in &stale {
             let message = format!("{write} is not shown after {MOST_WAITS} waits, and not awaited any more");
-            cx.warn("WriteNotShown", &message);
+            cx.warn_of_key("WriteNotShown", &message);
         }
         self.state.add_stale(cx.key(), &stale);
         let until = self.state.clock.now() + STALE_FOR;

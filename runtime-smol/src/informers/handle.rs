@@ -1,6 +1,7 @@
 //! A user's share of an informer.
 
-use super::shared::SharedState;
+use super::registry::Registry;
+use super::shared::{ObjectKind, SharedState};
 use super::stream_name::StreamName;
 use super::stream_status::StreamStatus;
 use super::subscriber::Subscriber;
@@ -16,8 +17,10 @@ use listwatch_core::object::ObjectHandle;
 use listwatch_core::{Instant, Key, Resource, Store};
 use std::sync::{Arc, Weak};
 
-/// A share of an informer, and its cache: it derefs to the [`Store`]. [`Informers::informer`](crate::Informers::informer)
-/// makes one.
+/// A share of an informer, and its cache. [`Informers::informer`](crate::Informers::informer) makes one.
+///
+/// Its reads return each object as [`Found`](super::Found), which knows its informer. It derefs to the [`Store`], whose own reads return
+/// the objects alone.
 ///
 /// A clone is another share of the same informer. The drop of the last one stops the watch and closes its connection.
 /// Clones of the store keep the last state.
@@ -33,6 +36,27 @@ impl<T> InformerHandle<T> {
     #[must_use]
     pub fn resource(&self) -> &Resource {
         &self.0.resource
+    }
+
+    /// Says which kind the objects are of, such as `Foo`. An informer of a [`Kind`](listwatch_core::object::Kind) says it
+    /// itself.
+    ///
+    /// Owner references name it, and so do the bodies of new objects. It is the same for all users of the informer; the
+    /// first one says it.
+    pub fn with_kind(self, kind: &str) -> Self {
+        _ = self.0.kind.set(ObjectKind { name: kind.into(), is_namespaced: None });
+        self
+    }
+
+    /// The kind of the objects, such as `Foo`, if it is known.
+    #[must_use]
+    pub fn kind(&self) -> Option<&str> {
+        self.0.kind.get().map(|kind| &*kind.name)
+    }
+
+    /// Whether the objects have a namespace, if that is known.
+    pub(crate) fn is_namespaced(&self) -> Option<bool> {
+        self.0.kind.get().and_then(|kind| kind.is_namespaced)
     }
 
     /// The cache, for code that takes a store. A clone of it does not keep the informer running.
@@ -83,7 +107,7 @@ impl<T> InformerHandle<T> {
     /// use listwatch_runtime_smol::{Informers, Resource};
     ///
     /// async fn follow(informers: &Informers) -> Result<(), Box<dyn std::error::Error>> {
-    ///     let pods = informers.informer::<Raw>(Resource::named("v1/pods")?);
+    ///     let pods = informers.informer_of::<Raw>(Resource::named("v1/pods")?);
     ///     let mut changes = pods.subscribe(Subscription::new().resync(Duration::from_secs(600)));
     ///     while let Some(told) = changes.next().await {
     ///         match told {
@@ -126,6 +150,18 @@ impl<T> InformerHandle<T> {
     #[must_use]
     pub fn streams(&self) -> Vec<StreamStatus> {
         self.0.boards.iter().map(|board| board.status()).collect()
+    }
+}
+
+impl<T> InformerHandle<T> {
+    /// Tells the kind of the objects, unless it is known.
+    pub(super) fn set_kind(&self, kind: &str, is_namespaced: bool) {
+        _ = self.0.kind.set(ObjectKind { name: kind.into(), is_namespaced: Some(is_namespaced) });
+    }
+
+    /// The informers that this one is among.
+    pub(super) fn registry(&self) -> &Arc<Registry> {
+        &self.0.registry
     }
 }
 

@@ -8,17 +8,24 @@ use core::any::TypeId;
 use listwatch_core::cache::{Indexer, StoreWriter};
 use listwatch_core::{Informer, InformerConfig, Resource, Store};
 use serde::de::DeserializeOwned;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A running informer: its cache and its streams. Dropped with the last handle, it stops the streams.
 pub(super) struct SharedState<T> {
     pub(super) registry: Arc<Registry>,
     pub(super) resource: Resource,
+    pub(super) kind: OnceLock<ObjectKind>,
     pub(super) store: Store<T>,
     pub(super) boards: Arc<[Arc<Board>]>,
     streams: Vec<Arc<dyn Stop>>,
     key: InformerKey,
     id: EntryId,
+}
+
+/// The kind of an informer's objects.
+pub(super) struct ObjectKind {
+    pub(super) name: Box<str>,
+    pub(super) is_namespaced: Option<bool>,
 }
 
 impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
@@ -61,7 +68,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
         let started: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).map(stream).collect();
         let streams = started.iter().map(|stream| Arc::clone(stream) as Arc<dyn Stop>).collect();
         let (registry, key) = (Arc::clone(registry), key.clone());
-        (Self { registry, resource, store, boards, streams, key, id }, started)
+        (Self { registry, resource, kind: OnceLock::new(), store, boards, streams, key, id }, started)
     }
 }
 

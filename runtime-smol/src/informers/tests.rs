@@ -39,7 +39,7 @@ fn a_stream_that_waits_after_a_panic_is_over_with_the_stop_and_not_with_the_wait
     let executor = Executor::new();
     let _running = executor.spawn(informers.run());
     run(&clock, &executor, async {
-        let pods = informers.informer::<Raw>(Resource::new("/api/v1/pods"));
+        let pods = informers.informer_of::<Raw>(Resource::new("/api/v1/pods"));
         clock.sleep(Duration::from_millis(500)).await;
         assert_eq!(pods.streams()[0].panics, 1);
         drop(pods);

@@ -21,7 +21,7 @@ fn the_last_drop_closes_a_request_that_hangs_although_nobody_polls_any_more() {
     let counted = counts.clone();
     let silent = World::from_parts(clock.clone(), no_client(&clock), move |_| Box::new(counted.count(Silent)));
     let informers = Informers::new(silent);
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     with_informers(&informers, clock.sleep(Duration::from_secs(1)));
     assert_eq!(counts.open(), 1, "a dropped `run` leaves the connection to the next one");
     drop(widgets);
@@ -67,7 +67,7 @@ fn whoever_asks_again_while_the_last_poll_of_a_dropped_informer_runs_gets_a_new_
         }
     };
     let informers = Informers::new(World::from_parts(clock.clone(), no_client(&clock), transports));
-    let dying = informers.informer::<Raw>(resource());
+    let dying = informers.informer_of::<Raw>(resource());
     let blocked = thread::spawn({
         let running = informers.run();
         move || smol::block_on(running)
@@ -75,7 +75,7 @@ fn whoever_asks_again_while_the_last_poll_of_a_dropped_informer_runs_gets_a_new_
     was_polled.recv().unwrap();
     let store = dying.store().clone();
     drop(dying);
-    let again = informers.informer::<Raw>(resource());
+    let again = informers.informer_of::<Raw>(resource());
     assert_eq!((counts.open(), informers.status().len()), (1, 1), "the one that is polled");
     let second = informers.run();
     smol::block_on(smol::future::or(async { again.synced().await.unwrap() }, second));
@@ -96,7 +96,7 @@ fn the_run_is_over_when_all_informers_and_handles_are_dropped_and_not_before() {
     let informers = Informers::new(world);
     let mut running = pin!(informers.run());
     let mut cx = Context::from_waker(Waker::noop());
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     assert!(running.as_mut().poll(&mut cx).is_pending());
     drop(informers);
     assert!(running.as_mut().poll(&mut cx).is_pending());
@@ -117,7 +117,7 @@ fn dropping_everything_in_any_order_leaves_neither_a_connection_nor_the_world() 
             Box::new(counted.count(Silent))
         });
         let informers = Informers::new(world);
-        let handles = (informers.informer::<Raw>(resource()), informers.informer::<MetadataOnly>(resource()));
+        let handles = (informers.informer_of::<Raw>(resource()), informers.informer_of::<MetadataOnly>(resource()));
         let (executor, running) = (Executor::new(), informers.run());
         let running = executor.spawn(running);
         run(&clock, &executor, clock.sleep(SOON));
@@ -140,7 +140,7 @@ fn a_callback_that_drops_the_last_handle_of_its_own_stream_stops_it() {
         let last = dropped.lock().unwrap().take();
         drop(last);
     });
-    *held.lock().unwrap() = Some(informers.informer::<Raw>(resource()));
+    *held.lock().unwrap() = Some(informers.informer_of::<Raw>(resource()));
     with_informers(&informers, clock.sleep(SOON));
     assert!(held.lock().unwrap().is_none() && informers.status().is_empty());
 }
@@ -155,7 +155,7 @@ fn under_simulated_time_each_run_is_the_same() {
             let mut handles = Vec::new();
             for step in 0..40 {
                 let selected = resource().with_label_selector(&format!("step={}", step * seed % 7));
-                let handle = informers.informer::<Raw>(selected);
+                let handle = informers.informer_of::<Raw>(selected);
                 clock.sleep(Duration::from_millis(step * seed % 13)).await;
                 server.with(|inside| inside.store.put(clock.now(), "a", json!({ "wanted": step })));
                 handles.push(handle);
@@ -177,7 +177,7 @@ fn a_subscriber_that_holds_a_stream_back_does_not_hold_back_its_end() {
     let clock = Clock::simulated();
     let (world, server, counts) = widgets(&clock);
     let informers = Informers::new(world);
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     let waiting = widgets.subscribe(Subscription::new().wait());
     with_informers(&informers, async {
         widgets.synced().within(SOON).await.unwrap();

@@ -24,7 +24,7 @@ fn informers_and_calls_of_a_cluster_share_a_world_and_their_status_is_read_while
     let informers = Informers::new(Cluster::at(&serve(&server)).unwrap());
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let running = tokio.spawn(informers.run());
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     tokio.block_on(widgets.synced().within(LIMIT)).unwrap();
     assert!(matches!(informers.status()[0].status, InformerStatus::Synced { .. }), "{informers:?}");
     let widget = tokio.block_on(informers.client().call(Api::<Value>::new(&resource()).get("a"))).unwrap();
@@ -42,7 +42,7 @@ fn the_last_drop_closes_the_connection_of_a_list_that_hangs() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let cluster = Cluster::at(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
     let informers = Informers::new(cluster);
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     let running = thread::spawn({
         let running = informers.run();
         move || smol::block_on(running)
@@ -76,7 +76,7 @@ fn certificates_that_could_not_be_used_are_read_again_by_the_next_request() {
     let cluster = ClusterOptions::new().env(|_| None).kubeconfig(&config).unwrap();
     std::fs::write(&authority, "not yet").unwrap();
     let informers = Informers::new(World::from(cluster));
-    let pods = informers.informer::<Raw>(Resource::named("v1/pods").unwrap());
+    let pods = informers.informer_of::<Raw>(Resource::named("v1/pods").unwrap());
     let running = informers.run();
     let call = informers.client().call(Api::<Value>::new(&resource()).get("a"));
     let failing = async {

@@ -39,7 +39,8 @@ fn one_recording_plays_for_the_informers_of_all_its_resources() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("informers-recording.jsonl");
     std::fs::write(&path, capture(&["/api/v1/pods", "/api/v1/nodes"])).unwrap();
     let informers = Informers::new(Playback::from_file(&path).unwrap());
-    let [pods, nodes] = ["v1/pods", "v1/nodes"].map(|name| informers.informer::<Raw>(Resource::named(name).unwrap()));
+    let [pods, nodes] =
+        ["v1/pods", "v1/nodes"].map(|name| informers.informer_of::<Raw>(Resource::named(name).unwrap()));
     with_informers(&informers, async {
         for handle in [&pods, &nodes] {
             handle.synced().within(SOON).await.unwrap();

@@ -26,7 +26,7 @@ const OTHERS: [&str; 4] = ["gadgets", "gizmos", "doodads", "trinkets"];
 #[track_caller]
 fn assert_others_sync(informers: &Informers) {
     for name in OTHERS {
-        let handle = informers.informer::<MetadataOnly>(resource(name));
+        let handle = informers.informer_of::<MetadataOnly>(resource(name));
         smol::block_on(handle.synced().within(SOON)).unwrap();
         assert_eq!(handle.len(), 1);
     }
@@ -54,7 +54,7 @@ fn a_run_that_was_polled_once_and_kept_stopped_the_streams_of_another_run() {
     };
     for name in OTHERS {
         poll_while_woken();
-        let handle = informers.informer::<MetadataOnly>(resource(name));
+        let handle = informers.informer_of::<MetadataOnly>(resource(name));
         poll_while_woken();
         assert!(handle.has_synced(), "{}", handle.streams()[0]);
     }
@@ -96,7 +96,7 @@ fn blocks(called: Sender<()>, until: Receiver<()>) -> impl Fn() + Send + Sync + 
 fn a_mapper_that_blocked_its_thread_stopped_the_informers_that_another_thread_ran() {
     let informers = informers();
     let ((called, was_called), (go, goes_on)) = (channel(), channel());
-    let widgets = informers.informer::<MetadataOnly>(resource("widgets"));
+    let widgets = informers.informer_of::<MetadataOnly>(resource("widgets"));
     let block = Arc::new(blocks(called, goes_on));
     let blocked = Controller::new("blocked", &informers)
         .reconciles(&widgets)

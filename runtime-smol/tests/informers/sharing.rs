@@ -10,7 +10,7 @@ fn users_of_the_same_resource_and_type_share_one_watch_and_one_cache() {
     let clock = Clock::simulated();
     let (world, server, counts) = widgets(&clock);
     let informers = Informers::new(world);
-    let (one, other) = (informers.informer::<Raw>(resource()), informers.informer::<Raw>(resource()));
+    let (one, other) = (informers.informer_of::<Raw>(resource()), informers.informer_of::<Raw>(resource()));
     let in_namespace = Resource::named("example.com/v1/widgets").unwrap();
     let third = informers.informer_in::<Raw>(in_namespace, ["web", "web"]);
     with_informers(&informers, async {
@@ -29,9 +29,9 @@ fn another_type_or_another_selector_is_another_watch() {
     let clock = Clock::simulated();
     let (world, _server, counts) = widgets(&clock);
     let informers = Informers::new(world);
-    let whole = informers.informer::<Raw>(resource());
-    let metadata = informers.informer::<MetadataOnly>(resource());
-    let selected = informers.informer::<Raw>(Resource::new(WIDGETS).with_label_selector("app=web"));
+    let whole = informers.informer_of::<Raw>(resource());
+    let metadata = informers.informer_of::<MetadataOnly>(resource());
+    let selected = informers.informer_of::<Raw>(Resource::new(WIDGETS).with_label_selector("app=web"));
     with_informers(&informers, async {
         whole.synced().within(SOON).await.unwrap();
         metadata.synced().within(SOON).await.unwrap();
@@ -46,7 +46,7 @@ fn the_last_drop_stops_the_watch_at_once_and_not_the_drop_of_a_clone() {
     let (world, _server, counts) = widgets(&clock);
     let informers = Informers::new(world);
     let (one, store) = {
-        let first = informers.informer::<Raw>(resource());
+        let first = informers.informer_of::<Raw>(resource());
         (first.clone(), first.store().clone())
     };
     with_informers(&informers, async {
@@ -55,7 +55,7 @@ fn the_last_drop_stops_the_watch_at_once_and_not_the_drop_of_a_clone() {
         drop(one);
         assert_eq!((counts.open(), informers.status().len()), (0, 0), "before anything else runs");
         assert_eq!(store.len(), 2, "the store keeps its last state");
-        let again = informers.informer::<Raw>(resource());
+        let again = informers.informer_of::<Raw>(resource());
         again.synced().within(SOON).await.unwrap();
         assert_eq!((counts.made(), counts.open(), again.len()), (2, 1, 2));
     });

@@ -36,7 +36,7 @@ fn a_denial_ends_the_wait_by_the_servers_sentence_and_the_command_that_checks_th
     let informers = Informers::with_error_handler(world(&clock, |_| Answers::denied("web")), move |name, error| {
         lines.push(format!("{name}: {error}"));
     });
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     let error = with_informers(&informers, widgets.synced().within(SOON)).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -53,7 +53,7 @@ fn a_wait_without_a_task_that_runs_the_informers_says_so_at_its_deadline() {
     let clock = Clock::simulated();
     let (world, _server, counts) = widgets(&clock);
     let informers = Informers::new(world);
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     let error = run(&clock, &Executor::new(), widgets.synced().within(SOON)).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -67,7 +67,7 @@ fn a_wait_for_an_object_did_not_say_that_no_task_runs_the_informers() {
     let clock = Clock::simulated();
     let (world, _server, _) = widgets(&clock);
     let informers = Informers::new(world);
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     let wait = || run(&clock, &Executor::new(), widgets.wait_for(&Key::from("web/a"), |_| false, SOON)).unwrap_err();
     assert_eq!(
         wait().to_string(),
@@ -83,7 +83,7 @@ fn a_stream_that_a_subscriber_held_back_said_only_that_it_was_synced() {
     let clock = Clock::simulated();
     let (world, server, _) = widgets(&clock);
     let informers = Informers::new(world);
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     let mut waiting = widgets.subscribe(Subscription::new().wait());
     with_informers(&informers, async {
         widgets.synced().within(SOON).await.unwrap();
@@ -114,7 +114,7 @@ fn a_stream_that_a_subscriber_held_back_said_only_that_it_was_synced() {
 fn a_wait_that_outlives_the_last_handle_ends() {
     let clock = Clock::simulated();
     let informers = Informers::new(world(&clock, |_| Answers::denied("web")));
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     let synced = widgets.synced();
     drop(widgets);
     let error = with_informers(&informers, synced).unwrap_err();
@@ -140,8 +140,8 @@ fn a_decoder_that_panics_is_reported_and_its_stream_and_the_others_go_on() {
     let told = Told::default();
     let lines = told.clone();
     let informers = Informers::with_error_handler(world, move |name, error| lines.push(format!("{name}: {error}")));
-    let flawed = informers.informer::<Flawed>(resource());
-    let sound = informers.informer::<MetadataOnly>(resource());
+    let flawed = informers.informer_of::<Flawed>(resource());
+    let sound = informers.informer_of::<MetadataOnly>(resource());
     with_informers(&informers, async {
         sound.synced().within(SOON).await.unwrap();
         flawed.synced().within(SOON).await.unwrap();
@@ -180,7 +180,7 @@ fn an_object_that_panicked_in_its_drop_ended_all_informers() {
     let told = Told::default();
     let lines = told.clone();
     let informers = Informers::with_error_handler(world, move |name, error| lines.push(format!("{name}: {error}")));
-    let bombs = informers.informer::<Bomb>(resource());
+    let bombs = informers.informer_of::<Bomb>(resource());
     with_informers(&informers, async {
         bombs.synced().within(SOON).await.unwrap();
         IS_ARMED.set(true);
@@ -229,7 +229,7 @@ fn after_a_panic_a_stream_waits_longer_each_time_and_a_panic_of_its_drop_is_repo
         Informers::with_error_handler(world(&clock, |_| Clumsy(Answers::list(&["a"]), 5)), move |_, error| {
             lines.push(format!("{} s: {error}", when.now().saturating_since(Default::default()).as_secs()));
         });
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     with_informers(&informers, async {
         widgets.synced().within(Duration::from_secs(60)).await.unwrap();
         drop(widgets);
@@ -249,7 +249,7 @@ fn a_function_that_panics_instead_of_making_a_transport_is_called_again() {
         assert_ne!(counted.fetch_add(1, Ordering::Relaxed), 0, "the first time");
         Answers::list(&["a"])
     }));
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     with_informers(&informers, widgets.synced().within(Duration::from_secs(600))).unwrap();
     assert_eq!((calls.load(Ordering::Relaxed), widgets.len()), (2, 1));
     assert_eq!(widgets.streams()[0].panics, 1);
@@ -260,7 +260,7 @@ fn a_callback_that_panics_stops_nothing() {
     let clock = Clock::simulated();
     let informers =
         Informers::with_error_handler(world(&clock, |_| Clumsy(Answers::list(&["a"]), 2)), |_, _| panic!("again"));
-    let widgets = informers.informer::<Raw>(resource());
+    let widgets = informers.informer_of::<Raw>(resource());
     with_informers(&informers, widgets.synced().within(SOON)).unwrap();
 }
 
@@ -271,8 +271,8 @@ fn the_status_of_all_streams_is_in_the_order_of_their_start() {
         WIDGETS => Answers::list(&["a"]),
         _ => Answers::denied("all"),
     }));
-    let _widgets = informers.informer::<Raw>(resource());
-    let _pods = informers.informer::<Raw>(Resource::named("v1/pods").unwrap());
+    let _widgets = informers.informer_of::<Raw>(resource());
+    let _pods = informers.informer_of::<Raw>(Resource::named("v1/pods").unwrap());
     with_informers(&informers, clock.sleep(Duration::from_secs(1)));
     let status = informers.status();
     let names: Vec<String> = status.iter().map(|stream| stream.name.to_string()).collect();

@@ -19,7 +19,7 @@ fn a_stream_took_thousands_of_events_before_its_subscriber_had_a_turn() {
     let (world, server, _) = widgets(&clock);
     server.with(|inside| (0..5_000).for_each(|n| inside.store.put(Instant::ZERO, &format!("w-{n}"), json!({}))));
     let (informers, executor) = (Informers::new(world), Executor::new());
-    let handle = informers.informer::<MetadataOnly>(resource());
+    let handle = informers.informer_of::<MetadataOnly>(resource());
     let most = Arc::new(AtomicUsize::new(0));
     executor.spawn(informers.run()).detach();
     let (mut told, noted) = (handle.subscribe(Subscription::new()), Arc::clone(&most));
@@ -41,7 +41,7 @@ fn a_place_that_ran_the_informers_and_was_not_polled_held_up_the_streams() {
     let clock = Clock::simulated();
     let (world, server, _) = widgets(&clock);
     let informers = Informers::new(world);
-    let handle = informers.informer::<MetadataOnly>(resource());
+    let handle = informers.informer_of::<MetadataOnly>(resource());
     let mut resting = Box::pin(informers.run());
     assert!(resting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     with_informers(&informers, async {

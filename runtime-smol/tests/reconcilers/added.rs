@@ -33,9 +33,9 @@ fn no_kind_that_was_discovered_later_could_be_added_to_a_running_controller() {
     let ended = stage.play(controller, async {
         stage.sleep(SOON).await;
         let informers = stage.informers.status().len();
-        let others = stage.informers.informer::<MetadataOnly>(Resource::new(OTHER));
+        let others = stage.informers.informer_of::<MetadataOnly>(Resource::new(OTHER));
         let store = others.store().clone();
-        let owned = handle.owns(&others, "Foo").unwrap();
+        let owned = handle.owns(&others).unwrap();
         let mapped = handle.maps(&others, |part, keys| keys.add(part.meta().name())).unwrap();
         drop(others);
         assert_eq!(owned.path(), OTHER);
@@ -62,8 +62,8 @@ fn no_kind_that_was_discovered_later_could_be_added_to_a_running_controller() {
         assert_eq!(log.take(), ["web/own"], "the others go on");
     });
     assert_eq!((ended, reports.take()), (Ok(()), vec!["ended; every key is done".to_owned()]));
-    assert!(handle.owns(&stage.parts, "Foo").is_none(), "it has ended");
-    assert!(ControllerHandle::default().owns(&stage.parts, "Foo").is_none(), "there is no controller");
+    assert!(handle.owns(&stage.parts).is_none(), "it has ended");
+    assert!(ControllerHandle::default().owns(&stage.parts).is_none(), "there is no controller");
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn a_kind_that_does_not_sync_is_reported_and_stops_no_running_controller() {
     let handle = controller.handle();
     let ended = stage.play(controller, async {
         stage.sleep(SOON).await;
-        let silent = stage.informers.informer::<MetadataOnly>(Resource::new(SILENT));
-        let _added = handle.owns(&silent, "Foo").unwrap();
+        let silent = stage.informers.informer_of::<MetadataOnly>(Resource::new(SILENT));
+        let _added = handle.owns(&silent).unwrap();
         stage.put("a");
         stage.sleep(SOON).await;
         assert_eq!(log.take(), ["web/a"], "it goes on meanwhile");
@@ -95,9 +95,9 @@ fn a_kind_that_is_added_before_the_start_and_does_not_sync_is_left_out() {
     let (stage, log, reports) = stage();
     stage.put("a");
     let controller = running(&stage, (&log, &reports));
-    let silent = stage.informers.informer::<MetadataOnly>(Resource::new(SILENT));
-    let added = controller.handle().owns(&silent, "Foo").unwrap();
-    let parts = controller.handle().owns(&stage.parts, "Foo").unwrap();
+    let silent = stage.informers.informer_of::<MetadataOnly>(Resource::new(SILENT));
+    let added = controller.handle().owns(&silent).unwrap();
+    let parts = controller.handle().owns(&stage.parts).unwrap();
     assert_eq!(parts.path(), PARTS);
     let ended = stage.play(controller, async {
         stage.sleep(SOON * 20).await;

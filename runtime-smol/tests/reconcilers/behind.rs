@@ -32,8 +32,8 @@ async fn poll(stage: &Stage, controller: &mut Polled) {
 #[test]
 fn a_controller_that_was_not_polled_held_up_the_streams_that_it_shared() {
     let (stage, resting, log) = (Stage::new(), Log::default(), Log::default());
-    let mut rests: Polled = Box::pin(noting(stage.controller().owns(&stage.parts, "Foo"), &resting).future());
-    let controller = noting(stage.controller().owns(&stage.parts, "Foo"), &log);
+    let mut rests: Polled = Box::pin(noting(stage.controller().owns(&stage.parts), &resting).future());
+    let controller = noting(stage.controller().owns(&stage.parts), &log);
     let ended = stage.play(controller, async {
         poll(&stage, &mut rests).await;
         for _ in 0..MANY {

@@ -23,7 +23,7 @@ fn a_drain_over_real_sockets_drops_a_request_that_hangs_and_a_reconcile_that_nev
             ["hangs", "rests"].iter().for_each(|name| inside.store.put(Instant::ZERO, name, json!({})));
         });
         let informers = Informers::new(World::from(Cluster::at(&serve(&server)).unwrap()));
-        let foos = informers.informer::<MetadataOnly>(Resource::new(FOOS));
+        let foos = informers.informer_of::<MetadataOnly>(Resource::new(FOOS));
         let (begun, running) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let controller = Controller::new("hanging", &informers).reconciles(&foos);
         let controller = controller.workers(8).threads(threads).drain(GRACE).on_report(|_, _| {});

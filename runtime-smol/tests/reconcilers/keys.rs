@@ -5,15 +5,15 @@ use core::time::Duration;
 use listwatch_runtime_smol::controller::{
     CauseKind, Controller, ControllerHandle, Outcome, Reconciler, Report, RunError, Running, Source, predicate, run_all,
 };
-use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::queue::Priority;
-use listwatch_runtime_smol::{Executor, Key, run};
+use listwatch_runtime_smol::{Executor, Key, Resource, run};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Notes each key that is reconciled.
-pub(crate) fn noting(controller: Reconciler<MetadataOnly>, log: &Log) -> Running<'static> {
+pub(crate) fn noting<T: Send + Sync + 'static>(controller: Reconciler<T>, log: &Log) -> Running<'static> {
     let log = log.clone();
     controller.calls(async move |_cx, key| {
         log.note(key);
@@ -60,8 +60,10 @@ fn each_object_is_reconciled_when_it_is_listed_and_when_it_changes() {
 #[test]
 fn the_owner_of_a_part_is_reconciled_and_another_kind_of_owner_is_not() {
     let (stage, log) = (Stage::new(), Log::default());
-    let controller = noting(stage.controller().owns(&stage.parts, "Foo"), &log);
-    let other = noting(stage.controller().owns(&stage.parts, "Bar"), &log);
+    let bars = stage.informers.informer_of::<Value>(Resource::new(FOOS));
+    let bars = Controller::new("bars", &stage.informers).reconciles(&bars.with_kind("Bar"));
+    let controller = noting(stage.controller().owns(&stage.parts), &log);
+    let other = noting(bars.owns(&stage.parts), &log);
     for (controller, expected) in [(controller, &["web/a"][..]), (other, &[])] {
         let ended = stage.play(controller, async {
             stage.sleep(SOON).await;

@@ -17,8 +17,8 @@ fn the_owner_without_a_namespace_that_was_not_in_the_cache_got_a_key_with_one() 
     let (stage, log) = (Stage::new(), Log::default());
     stage.put(&format!("{BOSSES}/f"));
     stage.create_in(PARTS, "early", &boss_of("f"));
-    let bosses = stage.informers.informer::<MetadataOnly>(Resource::new(BOSSES));
-    let controller = Controller::new("test", &stage.informers).reconciles(&bosses).owns(&stage.parts, "Boss");
+    let bosses = stage.informers.informer_of::<MetadataOnly>(Resource::new(BOSSES)).with_kind("Boss");
+    let controller = Controller::new("test", &stage.informers).reconciles(&bosses).owns(&stage.parts);
     let controller = noting(controller, &log);
     let ended = stage.play(controller, async {
         stage.sleep(SOON).await;
@@ -39,12 +39,13 @@ fn an_owner_of_a_kind_that_may_have_a_namespace_is_looked_for_in_both_places_unl
     for (said, expected) in [(None, &["f", "web/f"][..]), (Some(false), &["f"]), (Some(true), &["web/f"])] {
         let (stage, log) = (Stage::new(), Log::default());
         stage.create_in(PARTS, "part", &boss_of("f"));
-        let bosses = Source::from(&stage.informers.informer::<MetadataOnly>(Resource::new(BOSSES)));
+        let bosses =
+            Source::from(&stage.informers.informer_of::<MetadataOnly>(Resource::new(BOSSES)).with_kind("Boss"));
         let bosses = match said {
             Some(is_namespaced) => bosses.namespaced(is_namespaced),
             None => bosses,
         };
-        let controller = Controller::new("test", &stage.informers).reconciles(bosses).owns(&stage.parts, "Boss");
+        let controller = Controller::new("test", &stage.informers).reconciles(bosses).owns(&stage.parts);
         let ended = stage.play(noting(controller, &log), stage.sleep(SOON));
         let mut told = log.take();
         told.sort();

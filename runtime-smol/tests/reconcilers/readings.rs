@@ -11,7 +11,7 @@ fn the_queue_and_the_sources_of_a_running_controller_could_not_be_read() {
     let stage = Stage::new();
     ["bad", "good", "long"].into_iter().for_each(|name| stage.put(name));
     let clock = stage.clock.clone();
-    let controller = stage.controller().owns(&stage.parts, "Foo").park_after(1).workers(2).on_report(|_, _| {});
+    let controller = stage.controller().owns(&stage.parts).park_after(1).workers(2).on_report(|_, _| {});
     let controller = controller.calls(async move |_cx, key: Key| match key.name() {
         "bad" => Err(std::io::Error::other("on purpose").into()),
         "long" => {
@@ -39,7 +39,7 @@ fn the_queue_and_the_sources_of_a_running_controller_could_not_be_read() {
 
         assert_eq!(sources(), [FOOS, PARTS]);
         assert!(handle.sources().iter().all(|source| source.has_synced && source.backlog == 0 && source.lag.is_zero()));
-        let added = handle.owns(&stage.parts, "Foo").unwrap();
+        let added = handle.owns(&stage.parts).unwrap();
         stage.sleep(SOON).await;
         assert_eq!(sources(), [FOOS, PARTS, PARTS]);
         drop(added);

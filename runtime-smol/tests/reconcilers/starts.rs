@@ -149,7 +149,8 @@ fn a_controller_of_which_every_namespace_is_denied_does_not_start() {
 #[test]
 fn a_start_that_was_denied_named_one_source_and_said_that_every_key_was_done() {
     let site = Site::new(403, NEVER);
-    let (both, parts) = (site.informer(&["open", "closed"]), site.informers.informer(Resource::new("/api/v1/parts")));
+    let (both, parts) =
+        (site.informer(&["open", "closed"]), site.informers.informer_of(Resource::new("/api/v1/parts")));
     let controller =
         site.controller(&both).maps(&parts, |_: &listwatch_runtime_smol::object::ObjectHandle<MetadataOnly>, _| {});
     let begun = site.clock.now();

@@ -88,8 +88,8 @@ impl Stage {
             _ => Box::new(Feed::troubled(&answers, Dice::new(7), watches)),
         });
         let informers = Informers::new(world);
-        let foos = informers.informer(Resource::new(FOOS));
-        let parts = informers.informer(Resource::new(PARTS));
+        let foos = informers.informer_of(Resource::new(FOOS)).with_kind("Foo");
+        let parts = informers.informer_of(Resource::new(PARTS));
         Self { clock, server, informers, foos, parts }
     }
 

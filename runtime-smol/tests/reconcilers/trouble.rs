@@ -99,7 +99,7 @@ fn an_object_that_panicked_in_its_drop_ended_the_streams_of_its_controller() {
     let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
     ["a", "b"].into_iter().for_each(|name| stage.put(name));
     let (noted, said) = (log.clone(), reports.clone());
-    let bombs = stage.informers.informer::<Bomb>(Resource::new(FOOS));
+    let bombs = stage.informers.informer_of::<Bomb>(Resource::new(FOOS));
     let controller = Controller::new("test", &stage.informers).reconciles(&bombs);
     let controller = controller.on_report(move |_, report| said.note(report)).calls(async move |_cx, key| {
         noted.note(key);
@@ -236,7 +236,7 @@ fn a_start_that_is_denied_names_the_resource_the_servers_sentence_and_the_comman
     let clock = Clock::simulated();
     let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
     let informers = Informers::new(World::from_parts(clock, client, |_| Box::new(Denied(None))));
-    let foos = informers.informer::<MetadataOnly>(Resource::new(FOOS));
+    let foos = informers.informer_of::<MetadataOnly>(Resource::new(FOOS));
     let ended = Controller::new("test", &informers)
         .reconciles(&foos)
         .on_report(|_, _| {})
@@ -267,7 +267,7 @@ fn a_start_has_a_deadline_and_can_be_stopped_before() {
     let clock = Clock::simulated();
     let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
     let informers = Informers::new(World::from_parts(clock.clone(), client, |_| Box::new(Silent)));
-    let foos = informers.informer::<MetadataOnly>(Resource::new(FOOS));
+    let foos = informers.informer_of::<MetadataOnly>(Resource::new(FOOS));
     let controller = || Controller::new("test", &informers).reconciles(&foos).on_report(|_, _| {});
     let begun = clock.now();
     let ended = controller().sync_within(SOON).run(async |_cx, _key| Ok(Outcome::Done));

@@ -227,7 +227,7 @@ fn a_part_that_was_deleted_before_its_watch_told_of_its_creation_was_never_creat
 fn a_write_that_the_stores_selector_excludes_held_its_key_until_a_deadline() {
     let (stage, log) = (Stage::late(100 * LATE), Log::default());
     stage.put("a");
-    let labelled = stage.informers.informer::<MetadataOnly>(Resource::new(PARTS).with_label_selector("app=web"));
+    let labelled = stage.informers.informer_of::<MetadataOnly>(Resource::new(PARTS).with_label_selector("app=web"));
     let noted = log.clone();
     let controller = stage.controller().await_writes(100 * LATE).calls(async move |cx, key: Key| {
         noted.note(key.name());
@@ -247,7 +247,7 @@ fn a_live_read_shows_what_the_cache_does_not_have_yet() {
     let (stage, log) = (Stage::late(LATE), Log::default());
     stage.put("a");
     let (known, noted) = (stage.parts.clone(), log.clone());
-    let foos = stage.informers.informer::<Value>(Resource::new(PARTS));
+    let foos = stage.informers.informer_of::<Value>(Resource::new(PARTS));
     let controller = stage.controller().calls(async move |cx, key: Key| {
         noted.note(cx.live().get(&foos, &key).await?.is_some());
         let create = parts().create(&json!({ "metadata": { "name": key.name(), "namespace": "web" } }));
@@ -339,7 +339,7 @@ fn a_write_in_one_informer_of_a_path_was_forgotten_for_that_in_another_one() {
     let (stage, log, reports) = (Stage::late(100 * LATE), Log::default(), Log::default());
     stage.put("a");
     let (all, noted, said) = (stage.parts.clone(), log.clone(), reports.clone());
-    let values = stage.informers.informer::<Value>(Resource::new(PARTS));
+    let values = stage.informers.informer_of::<Value>(Resource::new(PARTS));
     let controller = stage.controller().await_writes(SOON).on_report(move |_, report| said.note(report));
     let controller = controller.calls(async move |cx, key: Key| {
         noted.note(cx.timed_out_writes().len());
@@ -358,7 +358,7 @@ fn a_write_of_another_kind_was_awaited_for_ever() {
     let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
     stage.put("a");
     let (noted, said, foos) = (log.clone(), reports.clone(), stage.foos.clone());
-    let elsewhere = stage.informers.informer::<MetadataOnly>(Resource::new(PARTS).in_namespace("db"));
+    let elsewhere = stage.informers.informer_of::<MetadataOnly>(Resource::new(PARTS).in_namespace("db"));
     let controller = stage.controller().on_report(move |_, report| said.note(report));
     let controller = controller.calls(async move |cx, key: Key| {
         noted.note(cx.clock().now().as_nanos() / 1_000_000_000);

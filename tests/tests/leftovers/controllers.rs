@@ -64,9 +64,9 @@ pub(crate) fn start_and_stop_over_sockets() {
 /// resolves. It tells of each, and holds `held`.
 fn controller(world: World, held: &Arc<()>, told: Sender<()>) -> Running<'static> {
     let informers = Informers::new(world);
-    let widgets: InformerHandle<MetadataOnly> = informers.informer(Resource::new(WIDGETS));
-    let pods: InformerHandle<MetadataOnly> = informers.informer(Resource::new(PODS));
-    let controller = Controller::new("leftovers", &informers).reconciles(&widgets).owns(&pods, "Widget");
+    let widgets: InformerHandle<MetadataOnly> = informers.informer_of(Resource::new(WIDGETS)).with_kind("Widget");
+    let pods: InformerHandle<MetadataOnly> = informers.informer_of(Resource::new(PODS));
+    let controller = Controller::new("leftovers", &informers).reconciles(&widgets).owns(&pods);
     let controller =
         controller.workers(4).threads(2).drain(Duration::ZERO).deadline(HOUR).every(HOUR).on_report(|_, _| {});
     let held = Arc::clone(held);

@@ -32,8 +32,8 @@ fn start_and_stop(clock: &Clock, world: World) {
     let (executor, informers) = (Executor::new(), Informers::new(world));
     let running = executor.spawn(informers.run());
     run(clock, &executor, async {
-        let widgets = informers.informer::<MetadataOnly>(Resource::new(WIDGETS));
-        let pods = informers.informer::<MetadataOnly>(Resource::new(PODS));
+        let widgets = informers.informer_of::<MetadataOnly>(Resource::new(WIDGETS));
+        let pods = informers.informer_of::<MetadataOnly>(Resource::new(PODS));
         widgets.synced().within(SOON).await.unwrap();
         pods.synced().within(SOON).await.unwrap();
         assert_eq!((widgets.len(), pods.len()), (4, 0));

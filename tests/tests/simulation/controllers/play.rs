@@ -129,7 +129,7 @@ fn handles(informers: &Informers, setup: &Setup, dice: &mut Dice) -> Handles {
     let namespaces: &[&str] = if setup.apart { &NAMESPACES } else { &[] };
     let namespaces = || namespaces.iter().copied();
     Handles {
-        foos: informers.informer_with(Resource::new(FOOS), namespaces(), config),
+        foos: informers.informer_with(Resource::new(FOOS), namespaces(), config).with_kind("Foo"),
         deployments: informers.informer_with(Resource::new(DEPLOYMENTS), namespaces(), config),
         settings: informers.informer_with(Resource::new(SETTINGS), namespaces(), config),
     }
@@ -156,7 +156,7 @@ fn controller(informers: &Informers, user: &User, setup: &Setup, handle: &Contro
     let own = if setup.generations { own.when(predicate::generation_changed) } else { own };
     let mut controller = Controller::new("foos", informers)
         .reconciles(own)
-        .owns(deployments, "Foo")
+        .owns(deployments)
         .maps(settings, move |setting, keys| {
             let users = all_foos.list_in(setting.meta().namespace().unwrap_or_default());
             let users = users.iter().filter(|foo| foo.spec.setting == setting.meta().name());

@@ -159,8 +159,8 @@ impl User {
 
     fn cached_view(&self, key: &Key) -> View {
         View {
-            foo: self.handles.foos.get(key).as_ref().map(SeenFoo::from),
-            deployment: self.handles.deployments.get(key).as_ref().map(SeenDeployment::from),
+            foo: self.handles.foos.store().get(key).as_ref().map(SeenFoo::from),
+            deployment: self.handles.deployments.store().get(key).as_ref().map(SeenDeployment::from),
         }
     }
 

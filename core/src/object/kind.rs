@@ -1,0 +1,76 @@
+/// A type of objects that knows its kind in the API: group and version, kind, and plural.
+///
+/// Any serde type can be the type of an informer's objects, by the name of their resource. A kind is a convenience: its
+/// name is written once. [`kind!`](crate::kind) implements it in one line.
+///
+/// ```
+/// use listwatch_core::Resource;
+/// use listwatch_core::object::Kind;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Foo {
+///     spec: Spec,
+/// }
+///
+/// #[derive(serde::Deserialize)]
+/// struct Spec {
+///     replicas: i32,
+/// }
+///
+/// listwatch_core::kind!(Foo, "samplecontroller.k8s.io/v1alpha1", "foos");
+///
+/// assert_eq!(Foo::KIND, "Foo");
+/// assert_eq!(Resource::of::<Foo>().path(), "/apis/samplecontroller.k8s.io/v1alpha1/foos");
+/// ```
+#[doc(alias("GroupVersionKind", "TypeMeta", "CustomResource"))]
+pub trait Kind {
+    /// Group and version, such as `apps/v1`; for the core group the version alone, `v1`.
+    const API_VERSION: &'static str;
+    /// The name of the kind, such as `Deployment`.
+    const KIND: &'static str;
+    /// The name of the resource in paths, such as `deployments`.
+    const PLURAL: &'static str;
+    /// Whether the objects have a namespace.
+    const NAMESPACED: bool = true;
+}
+
+/// Makes a type a [`Kind`](crate::object::Kind): its API version and its plural. The kind has the name of the type.
+///
+/// ```
+/// use listwatch_core::kind;
+/// use listwatch_core::object::Kind;
+///
+/// struct Pod;
+/// struct Node;
+/// struct Policy;
+///
+/// kind!(Pod, "v1", "pods");
+/// kind!(cluster Node, "v1", "nodes"); // without a namespace
+/// kind!(Policy as "NetworkPolicy", "networking.k8s.io/v1", "networkpolicies"); // under another name
+///
+/// assert!(Pod::NAMESPACED && !Node::NAMESPACED);
+/// assert_eq!(Policy::KIND, "NetworkPolicy");
+/// ```
+#[macro_export]
+macro_rules! kind {
+    (cluster $type:ident as $kind:literal, $version:literal, $plural:literal) => {
+        $crate::kind!(@impl $type, $kind, $version, $plural, false);
+    };
+    (cluster $type:ident, $version:literal, $plural:literal) => {
+        $crate::kind!(@impl $type, ::core::stringify!($type), $version, $plural, false);
+    };
+    ($type:ident as $kind:literal, $version:literal, $plural:literal) => {
+        $crate::kind!(@impl $type, $kind, $version, $plural, true);
+    };
+    ($type:ident, $version:literal, $plural:literal) => {
+        $crate::kind!(@impl $type, ::core::stringify!($type), $version, $plural, true);
+    };
+    (@impl $type:ident, $kind:expr, $version:literal, $plural:literal, $namespaced:literal) => {
+        impl $crate::object::Kind for $type {
+            const API_VERSION: &'static str = $version;
+            const KIND: &'static str = $kind;
+            const PLURAL: &'static str = $plural;
+            const NAMESPACED: bool = $namespaced;
+        }
+    };
+}

@@ -1,0 +1,40 @@
+//! The informers that a controller reads.
+
+use super::run_error::RunError;
+use crate::informers::{HandleSynced, Informers};
+use core::any::Any;
+use std::sync::{Arc, Weak};
+
+/// An informer of any type, which has to sync before the first reconcile.
+pub(super) trait Read: Send {
+    /// Waits for its first state.
+    fn synced(&self) -> HandleSynced;
+
+    /// Tells it from all others.
+    fn identity(&self) -> Weak<dyn Any + Send + Sync>;
+
+    /// The informers that it is among.
+    fn informers(&self) -> Informers;
+
+    /// The path of its resource.
+    fn path(&self) -> &Arc<str>;
+}
+
+/// Those that belong together, each once, or why they cannot run beside each other.
+pub(super) fn worlds<'r>(
+    own: &Informers,
+    reads: impl Iterator<Item = &'r dyn Read>,
+) -> Result<Vec<Informers>, RunError> {
+    let mut worlds = vec![own.clone()];
+    for read in reads {
+        let informers = read.informers();
+        if !informers.clock().is_same(own.clock()) {
+            let path = read.path();
+            return Err(RunError::Config(format!("the world of {path} has another clock; give all worlds one clock")));
+        }
+        if !worlds.iter().any(|world| world.is_same(&informers)) {
+            worlds.push(informers);
+        }
+    }
+    Ok(worlds)
+}

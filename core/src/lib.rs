@@ -31,6 +31,7 @@
 //! | [`framing`], [`decode`] | from bytes to frames, from frames to objects | [`Framer`], [`Decoder`] |
 //! | [`transport`] | where bytes come from | [`ListerWatcher`] |
 //! | [`api`] | single requests: get, create, patch, delete, discovery | [`Api`], [`ApiTransport`] |
+//! | [`change`] | changes by a type that knows a part of an object, as merge patches | [`change()`](change::change) |
 //! | [`sync`] | locks and wakers around a machine, for tasks and threads | [`SharedWorkQueue`] |
 //! | [`storage`] | memory that grows, memory of a fixed size | [`Mem`], [`Keyed`] |
 //! | [`time`], [`text`] | instants; text from outside, made printable | [`Instant`], [`Printable`] |
@@ -127,6 +128,8 @@ pub mod request;
 
 #[cfg(feature = "json")]
 pub mod api;
+#[cfg(feature = "json")]
+pub mod change;
 #[cfg(feature = "alloc")]
 pub mod transport;
 

@@ -38,6 +38,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ),
     ("queue", &["time", "random", "storage", "object"]),
     ("api", &["time", "text", "random", "object", "request", "decode", "transport", "queue::Outcome"]),
+    ("change", &["text"]),
     ("fifo", &["time", "random", "storage", "object"]),
     ("fanout", &["time", "random", "storage", "object"]),
     ("sync", &["time", "random", "storage", "object", "queue"]),

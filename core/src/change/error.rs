@@ -1,0 +1,124 @@
+use super::place::Place;
+use crate::text::Printable;
+use alloc::string::String;
+use core::fmt;
+
+/// A change that was not made, because it would lose or change more than it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChangeError {
+    /// The path of the value: `spec.containers[0].image`. It is printable, of limited length, and empty for the whole
+    /// object.
+    pub path: String,
+    /// The obstacle.
+    pub kind: ChangeErrorKind,
+}
+
+/// The obstacle to a change. Each `Display` says how to make the change instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChangeErrorKind {
+    /// The type cannot be written as a JSON object.
+    Unwritable(String),
+    /// The value has more levels than the decoder reads.
+    TooDeep,
+    /// The status differs in a change of the object.
+    Status,
+    /// Another field differs in a change of the status.
+    NotStatus,
+    /// The field identifies the object, or the server alone sets it.
+    ReadOnly,
+    /// The raw object has another version than the changed one.
+    OtherVersion,
+    /// The type shows a list with another number of elements than it has.
+    Filtered {
+        /// The number of elements in the type.
+        shown: usize,
+        /// The number of elements in the raw object.
+        raw: usize,
+    },
+    /// The type shows another value than the raw object has, or a value of another form.
+    Converted,
+    /// A value is removed or replaced in which the raw object has more than the type knows: the path of one such field.
+    Unknown(String),
+    /// Elements look alike to the type, but differ in the raw object.
+    LookAlikes,
+    /// An element with fields that the type does not know is gone, and another one is new.
+    Replaced,
+    /// The keys of the elements say different things about which element is which.
+    Keys,
+    /// The raw object has the value in this field, so the type may read it under an alias.
+    Alias(String),
+    /// A list to be sent has a field with an explicit null.
+    Null,
+}
+
+impl ChangeError {
+    pub(super) fn at(place: Place<'_>, kind: ChangeErrorKind) -> Self {
+        Self { path: place.path(), kind }
+    }
+}
+
+impl fmt::Display for ChangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = if self.path.is_empty() { "the object" } else { &self.path };
+        write!(f, "{}: {}", Printable::new(path), self.kind)
+    }
+}
+
+impl fmt::Display for ChangeErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unwritable(why) => {
+                return write!(f, "the type cannot be written as a JSON object: {}", Printable::new(why));
+            }
+            Self::Filtered { shown, raw } => {
+                return write!(
+                    f,
+                    "the type shows {shown} elements, and the object has {raw}: change the list by a type that shows \
+                     all of it, or send a patch"
+                );
+            }
+            Self::Unknown(field) => {
+                return write!(
+                    f,
+                    "the change would remove {} too, which the type does not know: add that field to the type, or \
+                     send a patch",
+                    Printable::new(field)
+                );
+            }
+            Self::Alias(field) => {
+                return write!(
+                    f,
+                    "the object has this value in {}, as if the type reads it under an alias: write the field under \
+                     the name in the object, or send a patch",
+                    Printable::new(field)
+                );
+            }
+            Self::TooDeep => "the value has more than 128 levels",
+            Self::Status => "a change of the object does not change its status: change the status by a request of its own",
+            Self::NotStatus => "a change of the status changes nothing else: change the object by a request of its own",
+            Self::ReadOnly => "the field identifies the object or is set by the server: leave it as it is",
+            Self::OtherVersion => "the object has another version meanwhile: make the change again on the newest one",
+            Self::Converted => {
+                "the type shows another value than the object has: change the list by a type that shows it as it is, or \
+                 send a patch"
+            }
+            Self::LookAlikes => {
+                "elements look alike to the type and differ in fields that it does not know: add a field to the type \
+                 that tells them apart, such as `name`"
+            }
+            Self::Replaced => {
+                "an element with fields that the type does not know is gone, and another one is new: remove it by one \
+                 change and add the other by a second one; to rename it, send a patch"
+            }
+            Self::Keys => {
+                "the keys of the elements disagree on which element is which: make one change for each key, or send a \
+                 patch"
+            }
+            Self::Null => "a server removes a null inside of a list that a merge patch replaces: send a JSON patch",
+        })
+    }
+}
+
+impl core::error::Error for ChangeError {}

@@ -1,0 +1,89 @@
+//! Lays a change over the raw object: the raw object with the differences between `before` and `after`, and no others.
+
+use super::elements::sources;
+use super::error::{ChangeError, ChangeErrorKind};
+use super::place::Place;
+use super::value::{fields, find_unknown, is_scalar, names, same};
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde_json::{Map, Value};
+
+/// `raw` with what `after` has otherwise than `before`. A null stands for an absent value.
+pub(super) fn lay(place: Place<'_>, before: &Value, after: &Value, raw: &Value) -> Result<Value, ChangeError> {
+    match (before, after, raw) {
+        _ if same(before, after) => Ok(raw.clone()),
+        // The type leaves out what it takes for a default: the change alone says what the value is.
+        (Value::Null, _, raw) if is_scalar(raw) => Ok(after.clone()),
+        (Value::Null | Value::Object(_), Value::Object(_), Value::Null | Value::Object(_)) => {
+            lay_fields(place, before, after, raw)
+        }
+        (Value::Null | Value::Array(_), Value::Array(after), Value::Null | Value::Array(_)) => {
+            lay_elements(place, elements(before), after, elements(raw)).map(Value::Array)
+        }
+        (Value::Object(_), Value::Object(_), _) | (Value::Array(_), Value::Array(_), _) => {
+            Err(ChangeError::at(place, ChangeErrorKind::Converted))
+        }
+        _ => replace(place, before, after, raw),
+    }
+}
+
+fn lay_fields(place: Place<'_>, before: &Value, after: &Value, raw: &Value) -> Result<Value, ChangeError> {
+    let mut laid = raw.as_object().cloned().unwrap_or_default();
+    for name in names(before, after) {
+        let (old, new) = (&before[name], &after[name]);
+        if !same(old, new) {
+            check_name(place, name, before, after, raw)?;
+            lay_field(&mut laid, name, lay(place.field(name), old, new, &raw[name])?);
+        }
+    }
+    Ok(Value::Object(laid))
+}
+
+fn lay_field(fields: &mut Map<String, Value>, name: &str, value: Value) {
+    if !value.is_null() {
+        fields.insert(name.into(), value);
+    } else if fields.get(name).is_some_and(|value| !value.is_null()) {
+        fields.remove(name);
+    }
+}
+
+/// Refuses a change of a field that the raw object does not have under this name, but under another one.
+fn check_name(place: Place<'_>, name: &str, before: &Value, after: &Value, raw: &Value) -> Result<(), ChangeError> {
+    let is_alias = |(other, value): &(&str, &Value)| {
+        before[*other].is_null() && after[*other].is_null() && is_shown(&before[name], value)
+    };
+    let alias = fields(raw).find(is_alias).filter(|_| raw[name].is_null());
+    alias.map_or(Ok(()), |(other, _)| {
+        Err(ChangeError::at(place.field(name), ChangeErrorKind::Alias(place.field(other).path())))
+    })
+}
+
+/// Whether a type may have made `shown` of this value: they have a scalar in common.
+fn is_shown(shown: &Value, raw: &Value) -> bool {
+    match (shown, raw) {
+        (Value::Object(_), Value::Object(_)) => fields(shown).any(|(name, shown)| is_shown(shown, &raw[name])),
+        (Value::Array(shown), Value::Array(raw)) => shown.iter().zip(raw).any(|(shown, raw)| is_shown(shown, raw)),
+        _ => !shown.is_null() && same(shown, raw),
+    }
+}
+
+fn lay_elements(place: Place<'_>, before: &[Value], after: &[Value], raw: &[Value]) -> Result<Vec<Value>, ChangeError> {
+    let sources = sources(place, before, after, raw)?;
+    let laid = after.iter().zip(sources).map(|(after, source)| match source {
+        Some(index) => lay(place.element(index), &before[index], after, &raw[index]),
+        None => Ok(after.clone()),
+    });
+    laid.collect()
+}
+
+fn elements(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A removal, or a value of another form.
+fn replace(place: Place<'_>, before: &Value, after: &Value, raw: &Value) -> Result<Value, ChangeError> {
+    match find_unknown(place, before, raw) {
+        Some(field) => Err(ChangeError::at(place, ChangeErrorKind::Unknown(field))),
+        None => Ok(after.clone()),
+    }
+}

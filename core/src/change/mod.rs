@@ -1,0 +1,168 @@
+//! Changes by a type that knows only a part of an object, as merge patches (RFC 7386) that lose nothing else.
+//!
+//! [`change`] compares a value before and after, as JSON. Most differences are a patch at once. A merge patch replaces
+//! lists as a whole, and removes objects with all that is in them. For those, [`PendingChange::lay_over`] takes the raw
+//! object, with the fields that the type does not know, and keeps them.
+//!
+//! | in the type | in the patch |
+//! |---|---|
+//! | nothing differs | no patch |
+//! | a field with a new value | that field |
+//! | a field that is absent or null after | null, which removes it |
+//! | a list, or an object that is absent after | the raw list with the differences; see below |
+//!
+//! # Which element is which
+//!
+//! The elements before are the raw ones, by position. So the type must show each of them, in the order of the object.
+//! An element after is the one before that has
+//!
+//! 1. the same key, if each element has one of its own: `name`, `type`, `key`, `uid`, `ip`, `mountPath`, `devicePath`,
+//!    `containerPort`, `port` or `topologyKey`, as in the types of Kubernetes;
+//! 2. the same value;
+//! 3. the same position, if the length is unchanged and nothing else fits.
+//!
+//! Any other element is new. If elements have no fields that the type does not know, none of this matters.
+//!
+//! # Which changes are refused
+//!
+//! An ambiguous change is a [`ChangeError`] with the path and a way out, and never a guess. [`ChangeErrorKind`] lists the
+//! cases.
+//!
+//! # Which changes cannot be said
+//!
+//! * An explicit null: it is an absent field, as servers take it, before and after.
+//! * A value that the type leaves out when it writes, such as one equal to its serde default: the patch removes the field.
+//!   In a type with `Option`, `Some` of the default is a value.
+//! * A default that the object does not have, and that the change sets again: no patch.
+//! * A float that is infinite or not a number: serde writes a null.
+//!
+//! A field is written under the name by which the type writes it. If the type reads it under another one (an alias),
+//! only [`PendingChange::lay_over`] can see that.
+
+mod elements;
+mod error;
+mod lay;
+mod merge_patch;
+mod part;
+mod place;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use error::{ChangeError, ChangeErrorKind};
+pub use part::Part;
+
+use alloc::string::ToString;
+use place::Place;
+use serde::Serialize;
+use serde_json::Value;
+
+/// The levels that the decoder reads, by serde_json's limit.
+const MAX_LEVELS: usize = 128;
+
+/// A change, as far as the value before and after say it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// The values are equal.
+    Nothing,
+    /// The merge patch. The caller adds `metadata.resourceVersion`, so that a conflict is one.
+    Patch(Value),
+    /// The merge patch would replace a list, or remove a list or an object: the raw object is needed.
+    NeedsRaw(PendingChange),
+}
+
+/// A change that needs the raw object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PendingChange {
+    before: Value,
+    after: Value,
+}
+
+/// Compares a value before and after a change of one part of its object.
+///
+/// ```
+/// use listwatch_core::change::{Change, Part, change};
+/// use serde::Serialize;
+/// use serde_json::json;
+///
+/// #[derive(Clone, Serialize)]
+/// struct Pod {
+///     spec: Spec,
+/// }
+///
+/// #[derive(Clone, Serialize)]
+/// struct Spec {
+///     containers: Vec<Container>,
+/// }
+///
+/// #[derive(Clone, Serialize)]
+/// struct Container {
+///     image: String,
+/// }
+///
+/// let before = Pod { spec: Spec { containers: vec![Container { image: "web:1".to_owned() }] } };
+/// let mut after = before.clone();
+/// after.spec.containers[0].image = "web:2".to_owned();
+///
+/// let Change::NeedsRaw(change) = change(&before, &after, Part::Object)? else { unreachable!("a list differs") };
+/// let raw = json!({ "spec": { "containers": [{ "name": "web", "image": "web:1", "tty": true }] } });
+/// let patch = change.lay_over(&raw)?;
+/// assert_eq!(patch, Some(json!({ "spec": { "containers": [{ "name": "web", "image": "web:2", "tty": true }] } })));
+/// # Ok::<(), listwatch_core::change::ChangeError>(())
+/// ```
+///
+/// # Errors
+/// If a value cannot be written as a JSON object, has more than 128 levels, or differs outside of the part or in a field
+/// that the server alone sets.
+pub fn change<T: Serialize + ?Sized>(before: &T, after: &T, part: Part) -> Result<Change, ChangeError> {
+    let (before, after) = (written(before)?, written(after)?);
+    if value::same(&before, &after) {
+        return Ok(Change::Nothing);
+    }
+    part.check(&before, &after)?;
+    if merge_patch::needs_raw(&before, &after) {
+        return Ok(Change::NeedsRaw(PendingChange { before, after }));
+    }
+    merge_patch::merge_patch(Place::Root, &before, &after).map(Change::Patch)
+}
+
+impl PendingChange {
+    /// The merge patch; `None` if the raw object has nothing to change. The caller adds `metadata.resourceVersion`.
+    ///
+    /// `raw` is the object that the value before was decoded from, in the same version.
+    ///
+    /// # Errors
+    /// If the change is ambiguous or would lose fields that the type does not know.
+    pub fn lay_over(&self, raw: &Value) -> Result<Option<Value>, ChangeError> {
+        check_levels(raw)?;
+        self.check_version(raw)?;
+        let laid = lay::lay(Place::Root, &self.before, &self.after, raw)?;
+        let patch = merge_patch::merge_patch(Place::Root, raw, &laid)?;
+        Ok(Some(patch).filter(|patch| patch.as_object().is_some_and(|fields| !fields.is_empty())))
+    }
+
+    /// The version of the value before is known if the type has it.
+    fn check_version(&self, raw: &Value) -> Result<(), ChangeError> {
+        let (metadata, name) = (Place::Root.field("metadata"), "resourceVersion");
+        let (known, found) = (&self.before["metadata"][name], &raw["metadata"][name]);
+        if known.is_null() || found.is_null() || known == found {
+            return Ok(());
+        }
+        Err(ChangeError::at(metadata.field(name), ChangeErrorKind::OtherVersion))
+    }
+}
+
+/// The value as JSON, without nulls.
+fn written<T: Serialize + ?Sized>(value: &T) -> Result<Value, ChangeError> {
+    let unwritable = |why| ChangeError::at(Place::Root, ChangeErrorKind::Unwritable(why));
+    let value = serde_json::to_value(value).map_err(|error| unwritable(error.to_string()))?;
+    check_levels(&value)?;
+    if value.is_object() { Ok(value::without_nulls(value)) } else { Err(unwritable("it is another value".into())) }
+}
+
+fn check_levels(value: &Value) -> Result<(), ChangeError> {
+    if value::is_deeper(value, MAX_LEVELS) {
+        return Err(ChangeError::at(Place::Root, ChangeErrorKind::TooDeep));
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! Values in which a field with a null is one that is absent.
+
+use super::place::Place;
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde_json::{Number, Value};
+
+/// The fields that are not null; none if the value is no object.
+pub(super) fn fields(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let all = value.as_object().into_iter().flatten();
+    all.map(|(name, value)| (name.as_str(), value)).filter(|(_, value)| !value.is_null())
+}
+
+/// The names of the fields that are not null in one of two values.
+pub(super) fn names<'a>(one: &'a Value, other: &'a Value) -> Vec<&'a str> {
+    let more = fields(other).filter(|(name, _)| one[*name].is_null());
+    fields(one).chain(more).map(|(name, _)| name).collect()
+}
+
+/// Whether two values are equal. Numbers are equal by value: `1` and `1.0`.
+pub(super) fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(_), Value::Object(_)) => {
+            fields(one).count() == fields(other).count() && fields(one).all(|(name, value)| same(value, &other[name]))
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (Value::Number(one), Value::Number(other)) => is_same_number(one, other),
+        _ => one == other,
+    }
+}
+
+/// A float is compared with an integer exactly, not by rounding the integer.
+fn is_same_number(one: &Number, other: &Number) -> bool {
+    match (integer(one), integer(other)) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => one == other,
+        _ => false,
+    }
+}
+
+fn integer(number: &Number) -> Option<i128> {
+    let float = || {
+        let float = number.as_f64()?;
+        let integer = float as i128;
+        (integer as f64 == float).then_some(integer)
+    };
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)).or_else(float)
+}
+
+/// Whether the value is neither an object nor a list, and is not null.
+pub(super) fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::Object(_) | Value::Array(_))
+}
+
+/// The value without the fields that are null.
+pub(super) fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let present = fields.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(present.map(|(name, value)| (name, without_nulls(value))).collect())
+        }
+        Value::Array(elements) => Value::Array(elements.into_iter().map(without_nulls).collect()),
+        scalar => scalar,
+    }
+}
+
+/// The path of the first field with an explicit null.
+pub(super) fn find_null(place: Place<'_>, value: &Value) -> Option<String> {
+    match value {
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+            let place = place.field(name);
+            if value.is_null() { Some(place.path()) } else { find_null(place, value) }
+        }),
+        Value::Array(elements) => {
+            elements.iter().enumerate().find_map(|(index, value)| find_null(place.element(index), value))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the value has more than so many levels.
+pub(super) fn is_deeper(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return true };
+    match value {
+        Value::Object(fields) => fields.values().any(|value| is_deeper(value, below)),
+        Value::Array(elements) => elements.iter().any(|value| is_deeper(value, below)),
+        _ => false,
+    }
+}
+
+/// The path of the first value in `raw` that `shown`, which a type makes of it, does not show.
+pub(super) fn find_unknown(place: Place<'_>, shown: &Value, raw: &Value) -> Option<String> {
+    match (shown, raw) {
+        (_, Value::Null) => None,
+        (_, Value::Object(_)) => fields(raw).find_map(|(name, raw)| find_unknown(place.field(name), &shown[name], raw)),
+        (Value::Array(shown), Value::Array(raw)) if shown.len() == raw.len() => {
+            let mut pairs = shown.iter().zip(raw).enumerate();
+            pairs.find_map(|(index, (shown, raw))| find_unknown(place.element(index), shown, raw))
+        }
+        (_, Value::Array(raw)) => (!raw.is_empty()).then(|| place.path()),
+        _ => shown.is_null().then(|| place.path()),
+    }
+}

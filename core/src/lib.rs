@@ -34,7 +34,7 @@
 //! | [`change`] | changes by a type that knows a part of an object, as merge patches | [`change()`](change::change) |
 //! | [`sync`] | locks and wakers around a machine, for tasks and threads | [`SharedWorkQueue`] |
 //! | [`storage`] | memory that grows, memory of a fixed size | [`Mem`], [`Keyed`] |
-//! | [`time`], [`text`] | instants; text from outside, made printable | [`Instant`], [`Printable`] |
+//! | [`time`], [`text`] | instants, dates; text from outside, made printable | [`Instant`], [`WallTime`], [`Printable`] |
 //!
 //! # The smallest program
 //!
@@ -97,6 +97,7 @@
 //! [`RequestId`]: request::RequestId
 //! [`SharedReconciler`]: controller::SharedReconciler
 //! [`SharedWorkQueue`]: sync::SharedWorkQueue
+//! [`WallTime`]: time::WallTime
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

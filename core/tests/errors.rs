@@ -8,6 +8,7 @@ use listwatch_core::object::{ParseSelectorError, ParseVersionError};
 use listwatch_core::reflector::Failure;
 use listwatch_core::request::ParseResourceError;
 use listwatch_core::storage::Full;
+use listwatch_core::time::ParseWallTimeError;
 use listwatch_core::transport::TransportError;
 
 /// Compiles only for errors that can cross threads.
@@ -22,5 +23,6 @@ const _: () = {
     crosses_threads::<ParseResourceError>();
     crosses_threads::<ParseVersionError>();
     crosses_threads::<ParseSelectorError>();
+    crosses_threads::<ParseWallTimeError>();
     crosses_threads::<TransportError>();
 };

@@ -1,5 +1,13 @@
 //! Points in time, which callers pass as arguments: core reads no clock.
 
+mod civil;
+mod micro_time;
+mod rfc3339;
+mod wall;
+
+pub use micro_time::MicroTime;
+pub use wall::{ParseWallTimeError, WallTime};
+
 use core::fmt;
 use core::time::Duration;
 

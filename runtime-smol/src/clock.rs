@@ -12,10 +12,11 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use listwatch_core::Instant;
+use listwatch_core::time::WallTime;
 use simulated::{Entered, SimulatedTime};
 use source::Source;
 use std::num::NonZeroU32;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A program's source of time: the machine's clock, that clock accelerated, or simulated time. A clone is the same
 /// clock.
@@ -46,6 +47,10 @@ use std::sync::{Arc, OnceLock};
 pub struct Clock(Arc<Source>);
 
 impl Clock {
+    /// The date at which a [simulated](Self::simulated) clock begins: `2000-01-01T00:00:00Z`, as in a bubble of Go's
+    /// `testing/synctest`.
+    pub const SIMULATED_ORIGIN: WallTime = WallTime::from_unix_seconds(946_684_800);
+
     /// The machine's monotonic clock.
     #[must_use]
     pub fn real() -> Self {
@@ -54,23 +59,48 @@ impl Clock {
 
     /// The machine's monotonic clock, `speed` times as fast.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub fn scaled(speed: NonZeroU32) -> Self {
-        static START: OnceLock<std::time::Instant> = OnceLock::new();
-        Self(Arc::new(Source::Real { start: *START.get_or_init(std::time::Instant::now), speed }))
+        Self(Arc::new(Source::real(speed)))
     }
 
     /// A clock whose sleeps take no real time. [`run`](crate::run()) advances it, in one thread at a time. Under any
-    /// other executor its time stands still, and a sleep never ends.
+    /// other executor its time stands still, and a sleep never ends. Its [date](Self::wall) begins at
+    /// [`SIMULATED_ORIGIN`](Self::SIMULATED_ORIGIN).
     #[must_use]
     pub fn simulated() -> Self {
-        Self(Arc::new(Source::Simulated(SimulatedTime::default())))
+        Self::simulated_at(Self::SIMULATED_ORIGIN)
+    }
+
+    /// A [simulated](Self::simulated) clock whose [date](Self::wall) begins at `origin`.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_runtime_smol::{Clock, Executor, run};
+    ///
+    /// let clock = Clock::simulated_at("2026-11-22T11:34:48Z".parse()?);
+    /// run(&clock, &Executor::new(), clock.sleep(Duration::from_secs(86_400)));
+    /// assert_eq!(clock.wall().to_string(), "2026-11-23T11:34:48Z");
+    /// # Ok::<(), listwatch_runtime_smol::time::ParseWallTimeError>(())
+    /// ```
+    #[must_use]
+    pub fn simulated_at(origin: WallTime) -> Self {
+        Self(Arc::new(Source::simulated_at(origin)))
     }
 
     /// The time since the clock was made. All real clocks of a process show the same time.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.0.now()
+    }
+
+    /// The date and the time of day, for the times that objects have. Measure with [`now`](Self::now) instead: the
+    /// machine's date may be set back.
+    ///
+    /// A real clock tells the machine's. A scaled one starts with the machine's, and goes on at its speed. A simulated
+    /// one starts with its origin.
+    #[must_use]
+    pub fn wall(&self) -> WallTime {
+        self.0.wall()
     }
 
     /// Waits until `at`.

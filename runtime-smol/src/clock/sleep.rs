@@ -63,8 +63,8 @@ impl Future for Sleep {
         }
         let source = Arc::clone(&self.source);
         match &*source {
-            Source::Real { start, speed } => self.poll_real(*start, *speed, cx),
-            Source::Simulated(time) => {
+            Source::Real { start, speed, .. } => self.poll_real(*start, *speed, cx),
+            Source::Simulated { time, .. } => {
                 let number = if let Timer::Simulated(number) = self.timer { Some(number) } else { None };
                 let number = time.sleep(self.at, number, cx.waker());
                 self.timer = number.map_or(Timer::None, Timer::Simulated);

@@ -134,3 +134,26 @@ fn two_threads_that_ran_under_one_simulated_clock_lost_a_wake_up() {
     let second = std::thread::spawn(move || run(&clock, &Executor::new(), async {}));
     second.join().unwrap();
 }
+
+#[test]
+fn a_simulated_date_moves_with_the_simulated_time_alone() {
+    let clock = Clock::simulated();
+    assert_eq!(clock.wall().to_string(), "2000-01-01T00:00:00Z");
+    run(&clock, &Executor::new(), clock.sleep(Duration::from_millis(86_400_250)));
+    assert_eq!(clock.wall(), Clock::SIMULATED_ORIGIN + Duration::from_millis(86_400_250));
+    assert_eq!(Clock::simulated_at(WallTime::MAX).wall(), WallTime::MAX);
+}
+
+#[test]
+fn a_real_date_is_the_machines_and_a_scaled_one_starts_with_it() {
+    #[allow(clippy::disallowed_methods, reason = "the clock is compared with the machine's")]
+    let machine = || WallTime::from(std::time::SystemTime::now());
+    let (before, real, fast) = (machine(), Clock::real(), Clock::scaled(NonZeroU32::new(1_000_000).unwrap()));
+    let after = machine();
+    let date = real.wall();
+    assert!((after..=machine()).contains(&date));
+    run(&fast, &Executor::new(), fast.sleep(Duration::from_secs(86_400)));
+    let since_start = |clock: &Clock| clock.now().saturating_since(Instant::ZERO);
+    let (earliest, date, latest) = (since_start(&fast), fast.wall(), since_start(&fast));
+    assert!((before + earliest..=after + latest).contains(&date));
+}

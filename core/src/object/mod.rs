@@ -1,5 +1,8 @@
-//! An object as the machines know it: its key, metadata, uid and version; its kind; the handle that shares it; label selectors.
+//! An object as the machines know it: its key, metadata, uid and version; its kind; the handle that shares it; label
+//! selectors. For objects that a controller writes: conditions.
 
+#[cfg(feature = "json")]
+mod condition;
 mod handle;
 mod key;
 mod kind;
@@ -8,6 +11,8 @@ mod selector;
 mod uid;
 mod version;
 
+#[cfg(feature = "json")]
+pub use condition::{Condition, ConditionStatus, Conditions};
 pub use handle::ObjectHandle;
 pub use key::Key;
 pub use kind::Kind;

@@ -26,7 +26,7 @@
 //! | [`fanout`] | the changes that an informer tells many subscribers, each at its own pace | [`EventLog`] |
 //! | [`controller`] | which key is reconciled when, and why; predicates; read-your-writes | [`SharedReconciler`] |
 //! | [`fifo`] | the deltas between reflector and cache | [`DeltaFifo`] |
-//! | [`object`] | key, metadata, versions, label selectors; conditions | [`Key`], [`Meta`], [`Object`] |
+//! | [`object`] | key, metadata, versions, label selectors; conditions, names by hash | [`Key`], [`Meta`], [`Object`] |
 //! | [`request`] | the requests of the list-watch protocol; names of resources | [`Resource`], [`Request`] |
 //! | [`framing`], [`decode`] | from bytes to frames, from frames to objects | [`Framer`], [`Decoder`] |
 //! | [`transport`] | where bytes come from | [`ListerWatcher`] |

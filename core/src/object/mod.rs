@@ -1,9 +1,11 @@
 //! An object as the machines know it: its key, metadata, uid and version; its kind; the handle that shares it; label
-//! selectors. For objects that a controller writes: conditions.
+//! selectors. For objects that a controller writes: conditions, and names by hash.
 
 #[cfg(feature = "json")]
 mod condition;
 mod handle;
+#[cfg(feature = "json")]
+mod hashed_name;
 mod key;
 mod kind;
 mod meta;
@@ -14,6 +16,8 @@ mod version;
 #[cfg(feature = "json")]
 pub use condition::{Condition, ConditionStatus, Conditions};
 pub use handle::ObjectHandle;
+#[cfg(feature = "json")]
+pub use hashed_name::hashed_name;
 pub use key::Key;
 pub use kind::Kind;
 pub use meta::{Meta, MetaBuilder, OwnerReference};

@@ -114,7 +114,6 @@ extern crate std;
 pub mod text;
 pub mod time;
 
-#[cfg(any(test, feature = "json"))]
 mod random;
 pub mod storage;
 

@@ -12,6 +12,7 @@ use super::record::Record;
 use super::report::{KeyReport, KeyState};
 use super::work::{HoldId, Phase, Work, WorkItem};
 use crate::queue::{Lanes, QueueMetrics, QueueStats, RateLimiter, WhileDelayed, WorkQueueIn};
+use crate::random::Random;
 use crate::storage::{Mem, PassingTable, Slab, Slot, Timers};
 use crate::time::{Instant, earliest};
 use core::fmt;
@@ -86,6 +87,7 @@ pub struct ReconcilerIn<K, C, W, L, M: Mem> {
     now: Instant,
     /// The number of reconciles that were begun.
     begun: u64,
+    random: Random,
     running: usize,
     debounce: Option<Debounce>,
     longest_hold: Duration,
@@ -105,7 +107,7 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     /// A reconciler around a queue, whose settings hold for the reconciler: the rate limiter, aging and groups,
     /// [`with_while_delayed`](WorkQueueIn::with_while_delayed), [`with_max_retries`](WorkQueueIn::with_max_retries) and
     /// [`with_metrics`](WorkQueueIn::with_metrics). The queue must be new. `seed` is that of
-    /// [`with_seed`](WorkQueueIn::with_seed).
+    /// [`with_seed`](WorkQueueIn::with_seed), and of the [jitter](Self::jittered).
     #[must_use]
     pub fn new(queue: WorkQueueIn<K, L, M, Lanes<K>>, seed: u64) -> Self {
         Self {
@@ -120,6 +122,7 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
             stage: Stage::Created,
             now: Instant::ZERO,
             begun: 0,
+            random: Random::new(seed),
             running: 0,
             debounce: None,
             longest_hold: LONGEST_HOLD,
@@ -213,6 +216,14 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     #[must_use]
     pub fn deadline(&self, item: &WorkItem) -> Option<Instant> {
         self.deadline_of(self.find(item.id)?)
+    }
+
+    /// A delay between `period` and 1.1 × `period`, so that keys that were reconciled together are repeated apart:
+    /// client-go's `wait.Jitter(period, 0.1)`. Two reconcilers of one seed give the same delays, one after the other.
+    #[doc(alias = "Jitter")]
+    #[must_use]
+    pub fn jittered(&mut self, period: Duration) -> Duration {
+        period.saturating_add(self.random.below(period / 10))
     }
 
     /// Adds the keys that are due, ends the waits for writes that are due, and moves on to the next stage of the

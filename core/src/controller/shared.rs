@@ -102,6 +102,12 @@ impl<K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> SharedReconciler<K, L
         self.dispatch.read(|reconciler| reconciler.is_held(hold))
     }
 
+    /// See [`Reconciler::jittered`].
+    #[must_use]
+    pub fn jittered(&self, period: Duration) -> Duration {
+        self.update(|reconciler, _| reconciler.jittered(period))
+    }
+
     /// See [`Reconciler::add_source`].
     #[must_use]
     pub fn add_source(&self) -> SourceId {

@@ -11,6 +11,7 @@ use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::api::{ApiCall, ApiError, ApiRequest};
 use listwatch_core::controller::{Cause, Write};
+use listwatch_core::queue::Outcome;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a reconcile works with. A clone is the same context. After its reconcile, it still sends requests, and awaits
@@ -121,6 +122,17 @@ impl Context {
     #[must_use]
     pub fn timed_out_writes(&self) -> &[Write] {
         &self.0.timed_out
+    }
+
+    /// The outcome that repeats the key after between `period` and 1.1 × `period`, as client-go's
+    /// `wait.Jitter(period, 0.1)`. So keys that were reconciled together, as all are when the controller starts, are
+    /// repeated apart.
+    ///
+    /// Under a [simulated clock](Clock::simulated), each run draws the same delays.
+    #[must_use]
+    #[doc(alias("Jitter", "requeue_after"))]
+    pub fn requeue_about(&self, period: Duration) -> Outcome {
+        Outcome::RequeueAfter(self.0.state.machine.jittered(period))
     }
 
     /// [Reports](super::Report::Warning) a problem with an object: its reason in one word, and a message.

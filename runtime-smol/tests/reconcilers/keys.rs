@@ -311,3 +311,30 @@ fn a_controller_and_its_handles_go_to_other_threads() {
     let _report: fn(&Report<'_>) -> String = |report| report.to_string();
     let _shared = Arc::new(ControllerHandle::default());
 }
+
+#[test]
+fn keys_that_are_repeated_with_jitter_come_apart_and_each_run_is_the_same() {
+    const PERIOD: Duration = Duration::from_secs(100);
+    let run = || {
+        let (stage, log) = (Stage::new(), Log::default());
+        ["a", "b", "c", "d"].into_iter().for_each(|name| stage.put(name));
+        let noted = log.clone();
+        let controller = stage.controller().calls(async move |cx, key| {
+            noted.note(format!("{} {key}", cx.clock().now().as_nanos() / 1_000_000));
+            Ok(cx.requeue_about(PERIOD))
+        });
+        let ended = stage.play(controller, async {
+            stage.sleep(SOON).await;
+            assert_eq!(log.take().len(), 4);
+            stage.sleep(PERIOD * 11 / 10).await;
+        });
+        assert_eq!(ended, Ok(()));
+        log.take()
+    };
+    let reconciled = run();
+    let time = |line: &String| line.split_once(' ').unwrap().0.parse::<u64>().unwrap();
+    let times: BTreeSet<u64> = reconciled.iter().map(time).collect();
+    assert_eq!((reconciled.len(), times.len()), (4, 4), "{reconciled:?}");
+    assert!(times.iter().all(|time| (100_000..110_000 + SOON.as_millis() as u64).contains(time)), "{reconciled:?}");
+    assert_eq!(reconciled, run());
+}

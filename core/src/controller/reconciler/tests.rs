@@ -17,6 +17,7 @@ crate::storage::in_both_memories!(
     an_item_of_another_reconciler_is_ignored,
     a_time_that_goes_back_changes_nothing,
     a_key_that_is_handed_out_is_not_gathered_any_more,
+    jitter_adds_a_tenth_at_most_and_follows_from_the_seed,
 );
 
 type Machine<M> = ReconcilerIn<u32, &'static str, &'static str, ExponentialBackoff, M>;
@@ -306,4 +307,20 @@ fn a_group_function_that_panics_at_the_end_of_a_debounce_loses_no_key() {
     assert_eq!(machine.poll_timeout(), Some(at(5)));
     machine.handle_timeout(at(5));
     assert!(machine.has_item());
+}
+
+fn jitter_adds_a_tenth_at_most_and_follows_from_the_seed<M: Mem>() {
+    let period = Duration::from_secs(100);
+    let delays = |seed| {
+        let mut machine = Machine::<M>::new(WorkQueueIn::default(), seed);
+        core::iter::repeat_with(move || machine.jittered(period)).take(200).collect::<Vec<_>>()
+    };
+    let (one, other) = (delays(1), delays(2));
+    assert!(one.iter().all(|delay| (period..period * 11 / 10).contains(delay)));
+    let early = |delay: &&Duration| **delay < period * 21 / 20;
+    assert!((70..=130).contains(&one.iter().filter(early).count()), "half of them are in the first half");
+    assert_eq!(one, delays(1));
+    assert_ne!(one, other);
+    let mut machine = Machine::<M>::default();
+    assert_eq!((machine.jittered(Duration::ZERO), machine.jittered(Duration::MAX)), (Duration::ZERO, Duration::MAX));
 }

@@ -166,7 +166,8 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     /// Where there is no [room](Self::has_room), the limit is exceeded as far as there is memory.
     ///
     /// # Errors
-    /// The change, where fixed memory is full. It can be tried again when a subscriber has read or has left.
+    /// The change, where fixed memory is full: of entries, or of keys or marks that wait for a subscriber behind the
+    /// limit. It can be tried again when a subscriber has read or has left.
     ///
     /// # Panics
     /// Where the marks of a subscriber panic. Nothing has changed then, and the same call can be made again. The marks
@@ -186,8 +187,10 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
         if self.subscribers.len() == 0 {
             return Ok(());
         }
-        self.make_room(freed);
-        self.ring.try_push(transition, self.now)
+        match self.try_make_room(freed) {
+            Ok(()) => self.ring.try_push(transition, self.now),
+            Err(full) => Err(M::map_full(full, |()| transition)),
+        }
     }
 
     /// Notes that every object of the informer's first list has been pushed. Later calls change nothing.

@@ -34,15 +34,16 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     }
 
     /// Folds an entry of each subscriber that is too far behind. The others follow when it is told something.
-    pub(super) fn make_room(&mut self, freed: &mut impl FnMut(V)) {
-        let Some(last) = self.last_overrun() else { return };
+    pub(super) fn try_make_room(&mut self, freed: &mut impl FnMut(V)) -> Result<(), M::Full<()>> {
+        let Some(last) = self.last_overrun() else { return Ok(()) };
         let mut at = self.subscribers.next_used(None);
         while let Some(slot) = at {
             if self.subscribers[slot].cursor <= last {
-                _ = self.try_fold(slot, freed);
+                self.try_fold(slot, freed)?;
             }
             at = self.subscribers.next_used(at);
         }
+        Ok(())
     }
 
     /// Folds the entries that a subscriber has not read into its backlog, while it has one. So it is told the newest

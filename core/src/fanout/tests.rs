@@ -465,10 +465,7 @@ fn a_resync_without_room_announces_nothing_by_itself() {
 
 #[test]
 fn a_mark_that_is_too_long_holds_the_log_back_until_it_is_not_needed() {
-    fn long(_: &Pod, to: &mut dyn FnMut(&str)) {
-        to(&"x".repeat(65));
-    }
-    let mut log = Log::<Fixed<2>>::new(1);
+    let mut log = Log::<Fixed<2>>::new(2);
     let id = subscribe(&mut log, SubscriptionConfig::<_, Fixed<2>>::new().marks(long), &[]);
     for version in 1..4 {
         push(
@@ -479,6 +476,19 @@ fn a_mark_that_is_too_long_holds_the_log_back_until_it_is_not_needed() {
     let next = updated(Pod("a", 1, 3), Pod("a", 1, 4));
     assert_eq!(log.try_push(Instant::ZERO, next.clone()), Err(Full(next.clone())));
     assert_eq!(told(&mut log, id), ["+a1", "a1>2", "a2>3"]);
+    assert_eq!(log.try_push(Instant::ZERO, next), Ok(()));
+}
+
+#[test]
+fn marks_without_room_made_the_log_longer_than_its_limit() {
+    let mut log = Log::<Fixed<4>>::new(1);
+    let id = subscribe(&mut log, SubscriptionConfig::<_, Fixed<4>>::new().marks(long), &[]);
+    push(&mut log, added(Pod("a", 1, 1)));
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 2)));
+    assert!(log.has_room());
+    let next = updated(Pod("a", 1, 2), Pod("a", 1, 3));
+    assert_eq!(log.try_push(Instant::ZERO, next.clone()), Err(Full(next.clone())));
+    assert_eq!((log.ring.len(), told(&mut log, id)), (1, vec!["+a1".to_string(), "a1>2".to_string()]));
     assert_eq!(log.try_push(Instant::ZERO, next), Ok(()));
 }
 
@@ -590,6 +600,11 @@ const PANICS: u32 = 13;
 fn mark(pod: &Pod, to: &mut dyn FnMut(&str)) {
     assert_ne!(pod.2, PANICS, "a panic of the marks");
     to(&format!("m{}", pod.2));
+}
+
+/// A mark that fixed memory has no room for.
+fn long(_: &Pod, to: &mut dyn FnMut(&str)) {
+    to(&"x".repeat(65));
 }
 
 fn waiting<M: Mem>() -> SubscriptionConfig<Pod, M> {

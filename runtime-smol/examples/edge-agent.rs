@@ -1,0 +1,83 @@
+//! An agent on a node: it follows the pods of its node, keeps three fields of each, and prints every change.
+//!
+//! The server selects the pods, and of each only these fields and the metadata are decoded. There is no queue, no worker
+//! and no thread but that of the watch. As a DaemonSet, the agent gets `NODE_NAME` from the field `spec.nodeName` of its
+//! pod. It ends at SIGTERM or Ctrl-C:
+//!
+//! ```sh
+//! cargo run -p listwatch-runtime-smol --example edge-agent -- NODE
+//! ```
+
+use listwatch_runtime_smol::controller::Termination;
+use listwatch_runtime_smol::http::Cluster;
+use listwatch_runtime_smol::transport::ListerWatcher;
+use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
+use std::env;
+use std::error::Error;
+use std::fmt;
+
+#[derive(serde::Deserialize)]
+pub(crate) struct Pod {
+    spec: Spec,
+    status: Status,
+}
+
+#[derive(serde::Deserialize)]
+struct Spec {
+    #[serde(default, rename = "hostNetwork")]
+    host_network: bool,
+}
+
+#[derive(serde::Deserialize)]
+struct Status {
+    phase: String,
+    #[serde(rename = "podIP")]
+    pod_ip: Option<String>,
+}
+
+impl fmt::Display for Pod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let network = if self.spec.host_network { "the node's network" } else { "a network of its own" };
+        write!(f, "{} at {} in {network}", self.status.phase, self.status.pod_ip.as_deref().unwrap_or("no address"))
+    }
+}
+
+/// One line for each event.
+pub(crate) fn describe(event: &Event<Pod>) -> String {
+    match event {
+        Event::Added { object, .. } => format!("+ {} {}", object.key(), **object),
+        Event::Updated { new, .. } | Event::Recreated { new, .. } => format!("~ {} {}", new.key(), **new),
+        Event::Deleted { object, .. } => format!("- {}", object.key()),
+        Event::Synced => "synced".into(),
+        Event::Failed(report) => report.to_string(), // the informer retries
+        Event::Undecodable(error) => error.to_string(),
+        event => format!("{event:?}"),
+    }
+}
+
+/// Shows each change of the pods of `node`, until `end`.
+pub(crate) fn follow(
+    node: &str,
+    cluster: impl ListerWatcher,
+    clock: &Clock,
+    mut show: impl FnMut(&Event<Pod>),
+    end: impl Future<Output = ()>,
+) -> Result<(), Box<dyn Error>> {
+    let pods = Resource::named("v1/pods")?.with_field_selector(&format!("spec.nodeName={node}"));
+    let informer = Informer::<Pod>::new(pods, InformerConfig::default());
+    let mut events = Events::start(Driver::new(informer, cluster), clock.clone());
+    let changes = async {
+        while let Some(event) = events.next().await {
+            show(&event);
+        }
+    };
+    run(clock, &Executor::new(), smol::future::or(end, changes));
+    Ok(())
+}
+
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
+    let node = env::var("NODE_NAME").ok().or_else(|| env::args().nth(1));
+    let node = node.ok_or("name the node in NODE_NAME, or as the argument")?;
+    let show = |event: &Event<Pod>| println!("{}", describe(event));
+    follow(&node, Cluster::infer()?.transport()?, &Clock::real(), show, Termination::new()?)
+}

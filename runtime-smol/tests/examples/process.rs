@@ -1,0 +1,83 @@
+//! The `main` of an example in a process of its own: with a kubeconfig, a signal and an exit status.
+
+use listwatch_tests::sim::{ApiServer, serve};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+
+/// Which example a child of this process is.
+const EXAMPLE: &str = "LISTWATCH_EXAMPLE";
+
+/// In a child, this is the `main` of an example.
+#[test]
+fn main_of_an_example() {
+    let ended = match std::env::var(EXAMPLE).as_deref() {
+        Ok("edge-agent") => crate::edge_agent::example::main(),
+        Ok("workqueue") => crate::workqueue::example::main(),
+        Ok(other) => panic!("{other} is no example"),
+        Err(_) => return,
+    };
+    std::process::exit(match ended {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("Error: {error:?}"); // as the standard library does
+            1
+        }
+    });
+}
+
+/// An example that runs; killed when it is dropped.
+pub(crate) struct Example {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Example {
+    /// Starts the example of this name as a client of `server`.
+    pub(crate) fn start(name: &str, server: &ApiServer) -> Self {
+        let config = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-kubeconfig"));
+        let clusters = format!("clusters: [{{name: c, cluster: {{server: '{}'}}}}]", serve(server));
+        fs::write(
+            &config,
+            format!("{{{clusters}, contexts: [{{name: x, context: {{cluster: c}}}}], current-context: x}}"),
+        )
+        .unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "process::main_of_an_example", "--nocapture", "--quiet"]);
+        command.env(EXAMPLE, name).env("KUBECONFIG", config).env("NODE_NAME", "edge-1");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output }
+    }
+
+    /// Reads its standard output up to this line.
+    pub(crate) fn read_to(&mut self, wanted: &str) {
+        let mut lines = self.output.by_ref().lines().map(Result::unwrap);
+        if !lines.any(|line| line == wanted) {
+            let (status, errors) = self.wait();
+            panic!("it ends without {wanted:?}: {status}: {errors}");
+        }
+    }
+
+    /// Asks it to end, and waits until it has: its exit status, and what it wrote to standard error.
+    pub(crate) fn terminate(mut self) -> (Option<i32>, String) {
+        let kill = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(kill.success());
+        let (status, errors) = self.wait();
+        (status.code(), errors)
+    }
+
+    fn wait(&mut self) -> (ExitStatus, String) {
+        let mut errors = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        (self.child.wait().unwrap(), errors)
+    }
+}
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        let _ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Objects of any content, and every change of them. It has no time of its own, and says no only where an API server does: to
-/// names that are there or are not, to old versions, and to uids of others.
+/// names that are there or are not, to old versions, to uids of others, and to finalizers that come too late. An object with
+/// finalizers is only marked when it is deleted, and goes with the last of them.
 ///
 /// An object is named by its path, or by its name in the first collection.
 #[derive(Debug)]
@@ -162,9 +163,9 @@ impl Store {
         self.enter(now, &place, object);
     }
 
-    /// Deletes an object, if it is there.
+    /// Deletes an object, if it is there, as somebody else does.
     pub fn delete(&mut self, now: Instant, at: &str) {
-        self.remove(now, &self.place(at));
+        self.end(now, &self.place(at));
     }
 
     /// The place at a path, or that of a name in the first collection.
@@ -192,19 +193,49 @@ impl Store {
             Method::Put => {
                 let object = body()?;
                 check_preconditions(&object, &stored)?;
-                Ok((200, self.enter(now, place, object)))
+                Ok((200, self.change(now, place, &stored, object)?))
             }
             Method::Patch => {
-                let (mut object, patch) = (stored, body()?);
+                let (mut object, patch) = (stored.clone(), body()?);
                 check_preconditions(&patch, &object)?;
                 merge(&mut object, patch);
-                Ok((200, self.enter(now, place, object)))
+                Ok((200, self.change(now, place, &stored, object)?))
             }
             Method::Delete => {
                 check(&body()?["preconditions"]["uid"], &stored["metadata"]["uid"])?;
-                self.remove(now, place);
+                self.end(now, place);
                 Ok((200, stored))
             }
+        }
+    }
+
+    /// Stores what becomes of an object that is there. One that is being deleted gets no finalizers, and goes with its last.
+    fn change(&mut self, now: Instant, place: &Place, stored: &Value, mut object: Value) -> Result<Value, Refusal> {
+        let deleted = &stored["metadata"]["deletionTimestamp"];
+        if deleted.is_null() {
+            return Ok(self.enter(now, place, object));
+        }
+        object["metadata"]["deletionTimestamp"] = deleted.clone();
+        let (before, after) = (finalizers(stored), finalizers(&object));
+        if after.iter().any(|finalizer| !before.contains(finalizer)) {
+            return Err(Refusal::of(422));
+        }
+        if !after.is_empty() {
+            return Ok(self.enter(now, place, object));
+        }
+        self.objects.insert(place.clone(), object.clone());
+        self.remove(now, place);
+        Ok(object)
+    }
+
+    /// Deletes an object, if it is there, or marks one that has finalizers.
+    fn end(&mut self, now: Instant, place: &Place) {
+        let Some(mut object) = self.objects.get(place).cloned() else { return };
+        if finalizers(&object).is_empty() {
+            self.remove(now, place);
+        } else if object["metadata"]["deletionTimestamp"].is_null() {
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            self.enter(now, place, object);
         }
     }
 
@@ -239,6 +270,10 @@ impl Store {
         let (place, object) = (place.clone(), object.clone());
         self.changes.push(Change { revision: self.revision, at: now, place, kind, object });
     }
+}
+
+fn finalizers(object: &Value) -> &[Value] {
+    object["metadata"]["finalizers"].as_array().map_or(&[], Vec::as_slice)
 }
 
 /// The conditions of a body that is to be stored.
@@ -307,5 +342,22 @@ mod tests {
         assert_eq!(delete("u1").send(&store), Ok(()));
         let kinds: Vec<_> = store.0.borrow().since(2).iter().map(|change| change.kind).collect();
         assert_eq!(kinds, ["MODIFIED", "MODIFIED", "DELETED"]);
+    }
+
+    #[test]
+    fn an_object_with_finalizers_goes_with_the_last_of_them() {
+        let (store, pods) = (Asked(RefCell::new(Store::new(PODS))), Api::<Value>::new(&Resource::new(PODS)));
+        let finalizers = |finalizers: Value| json!({ "metadata": { "name": "a", "finalizers": finalizers } });
+        assert!(pods.create(&finalizers(json!(["x/one", "x/two"]))).send(&store).is_ok());
+        assert_eq!(pods.delete("a", &DeleteOptions::default()).send(&store), Ok(()));
+        let patch = |patch: Value| pods.patch("a", &Patch::Merge(&patch)).send(&store);
+        let marked = patch(json!({ "metadata": { "deletionTimestamp": null } })).unwrap_or_default();
+        assert!(marked["metadata"]["deletionTimestamp"].is_string(), "{marked}");
+        assert!(patch(finalizers(json!(["x/two", "x/three"]))).is_err(), "a new one");
+        assert!(patch(finalizers(json!(["x/two"]))).is_ok() && pods.get("a").send(&store).is_ok());
+        assert!(patch(finalizers(json!([]))).is_ok());
+        assert!(pods.get("a").send(&store).is_err_and(|error| error.is_not_found()));
+        let kinds: Vec<_> = store.0.borrow().since(1).iter().map(|change| change.kind).collect();
+        assert_eq!(kinds, ["ADDED", "MODIFIED", "MODIFIED", "MODIFIED", "DELETED"]);
     }
 }

@@ -14,6 +14,9 @@ import (
 //
 //	kill                          ends kube-apiserver as a crash would
 //	start                         starts it again, and waits until it is ready
+//	kill kube-controller-manager  ends the controller manager
+//	start kube-controller-manager starts it again
+//	audit on|off                  from the next start of kube-apiserver on, logs each write into audit.log, or no longer
 //	compact                       forgets the history in etcd up to now
 //	token NAMESPACE NAME UID SECONDS   a token of that service account that expires after so many seconds
 //	churn NAMESPACE               begins to create, change and delete ConfigMaps, whatever becomes of the server
@@ -45,6 +48,14 @@ func (p *plane) command(words []string) (string, error) {
 		return "", nil
 	case len(words) == 1 && words[0] == "start":
 		return "", p.startAPIServer()
+	case len(words) == 2 && words[0] == "kill" && words[1] == controllerManager:
+		p.kill(controllerManager)
+		return "", nil
+	case len(words) == 2 && words[0] == "start" && words[1] == controllerManager:
+		return "", p.startControllerManager()
+	case len(words) == 2 && words[0] == "audit" && (words[1] == "on" || words[1] == "off"):
+		p.audited = words[1] == "on"
+		return "", nil
 	case len(words) == 1 && words[0] == "compact":
 		return "", p.compact()
 	case len(words) == 5 && words[0] == "token":

@@ -27,6 +27,16 @@ const (
 	readerToken = "reader-0123456789abcdef"
 	// The token of an administrator.
 	adminToken = "admin-0123456789abcdef"
+	// Each write with its bodies, and no read.
+	auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [ResponseStarted]
+omitManagedFields: true
+rules:
+- level: RequestResponse
+  verbs: [create, update, patch, delete, deletecollection]
+- level: None
+`
 	// For how long the server takes a token after it has expired.
 	leeway = time.Minute
 )
@@ -36,6 +46,7 @@ type files struct {
 	ca, serverCertificate, serverKey string
 	adminCertificate, adminKey       string
 	tokens, accountKey, kubeconfig   string
+	auditPolicy                      string
 	accounts                         *ecdsa.PrivateKey
 }
 
@@ -45,12 +56,16 @@ func writeFiles(dir string, port int) (*files, error) {
 		ca: path("ca.crt"), serverCertificate: path("server.crt"), serverKey: path("server.key"),
 		adminCertificate: path("admin.crt"), adminKey: path("admin.key"),
 		tokens: path("tokens.csv"), accountKey: path("accounts.key"), kubeconfig: path("kubeconfig"),
+		auditPolicy: path("audit-policy.yaml"),
 	}
 	if err := f.writeCertificates(); err != nil {
 		return nil, err
 	}
 	tokens := fmt.Sprintf("%s,reader,reader\n%s,admin,admin,\"system:masters\"\n", readerToken, adminToken)
 	if err := os.WriteFile(f.tokens, []byte(tokens), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(f.auditPolicy, []byte(auditPolicy), 0o600); err != nil {
 		return nil, err
 	}
 	return f, f.writeKubeconfig(port)

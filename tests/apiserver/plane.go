@@ -33,6 +33,7 @@ type plane struct {
 	port     int
 	admin    *admin
 	etcd     *embed.Etcd
+	audited  bool
 	children map[string]*exec.Cmd
 }
 
@@ -71,6 +72,10 @@ func (p *plane) start() error {
 	if err := p.startAPIServer(); err != nil {
 		return err
 	}
+	return p.startControllerManager()
+}
+
+func (p *plane) startControllerManager() error {
 	return p.startChild(controllerManager,
 		"--kubeconfig="+p.files.kubeconfig,
 		"--authentication-kubeconfig="+p.files.kubeconfig,
@@ -135,18 +140,18 @@ func (p *plane) etcdURL() string {
 
 // Starts the API server and waits until it is ready.
 func (p *plane) startAPIServer() error {
-	err := p.startChild(kubeAPIServer,
-		"--etcd-servers="+p.etcdURL(),
+	args := []string{
+		"--etcd-servers=" + p.etcdURL(),
 		"--etcd-compaction-interval=0",
 		"--bind-address=127.0.0.1",
-		"--secure-port="+strconv.Itoa(p.port),
-		"--tls-cert-file="+p.files.serverCertificate,
-		"--tls-private-key-file="+p.files.serverKey,
-		"--client-ca-file="+p.files.ca,
-		"--token-auth-file="+p.files.tokens,
-		"--service-account-issuer="+issuer,
-		"--service-account-key-file="+p.files.accountKey,
-		"--service-account-signing-key-file="+p.files.accountKey,
+		"--secure-port=" + strconv.Itoa(p.port),
+		"--tls-cert-file=" + p.files.serverCertificate,
+		"--tls-private-key-file=" + p.files.serverKey,
+		"--client-ca-file=" + p.files.ca,
+		"--token-auth-file=" + p.files.tokens,
+		"--service-account-issuer=" + issuer,
+		"--service-account-key-file=" + p.files.accountKey,
+		"--service-account-signing-key-file=" + p.files.accountKey,
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--authorization-mode=RBAC",
 		"--disable-admission-plugins=ServiceAccount",
@@ -154,11 +159,26 @@ func (p *plane) startAPIServer() error {
 		"--max-requests-inflight=0",
 		"--max-mutating-requests-inflight=0",
 		"--enable-priority-and-fairness=false",
-	)
-	if err != nil {
+	}
+	if p.audited {
+		args = append(args, p.auditArgs()...)
+	}
+	if err := p.startChild(kubeAPIServer, args...); err != nil {
 		return err
 	}
 	return p.awaitReady()
+}
+
+// Logs each write twice: before it is handled, and before its answer is complete. So a server that is killed leaves the
+// writes that it had begun.
+func (p *plane) auditArgs() []string {
+	return []string{
+		"--audit-policy-file=" + p.files.auditPolicy,
+		"--audit-log-path=" + p.log("audit"),
+		"--audit-log-mode=blocking",
+		// The log is one file.
+		"--audit-log-maxsize=0",
+	}
 }
 
 func (p *plane) awaitReady() error {

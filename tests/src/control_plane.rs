@@ -67,6 +67,28 @@ impl ControlPlane {
         self.order("start");
     }
 
+    /// Ends the controller manager: nothing makes pods of Deployments, or collects garbage.
+    pub fn kill_controller_manager(&mut self) {
+        self.order("kill kube-controller-manager");
+    }
+
+    /// Starts the controller manager again. It needs some seconds to find the kinds of objects.
+    pub fn start_controller_manager(&mut self) {
+        self.order("start kube-controller-manager");
+    }
+
+    /// From the next start of kube-apiserver on, it logs each write, before it is handled and before its answer is
+    /// complete.
+    pub fn audit(&mut self, is_on: bool) {
+        self.order(if is_on { "audit on" } else { "audit off" });
+    }
+
+    /// Where the writes are logged, as lines of JSON (`audit.k8s.io/v1`).
+    #[must_use]
+    pub fn audit_log(&self) -> PathBuf {
+        self.folder.join("audit.log")
+    }
+
     /// Makes etcd forget its history. kube-apiserver has a history of its own, which it forgets when it is killed.
     pub fn compact(&mut self) {
         self.order("compact");

@@ -75,7 +75,9 @@
 //! | [`Termination`] | `SetupSignalHandler`; `shutdown_on_signal` |
 //! | [`Context::live`] | `mgr.GetAPIReader` |
 
+mod acting;
 mod added;
+mod cleaned;
 mod collection;
 mod context;
 mod crew;
@@ -108,6 +110,7 @@ mod threads;
 mod worker;
 mod written;
 
+pub use acting::{ActError, Apply, Create, Delete};
 pub use added::AddedSource;
 pub use context::Context;
 pub use error::{Error, Reconciled};

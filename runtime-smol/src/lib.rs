@@ -159,6 +159,7 @@ pub mod workers;
 pub use async_executor::Executor;
 pub use client::Client;
 pub use clock::Clock;
+pub use controller::{Controller, RunError};
 pub use events::Events;
 pub use informers::{Found, InformerHandle, Informers, World};
 pub use run::run;

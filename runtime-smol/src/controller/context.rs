@@ -1,3 +1,4 @@
+use super::cleaned::Cleaned;
 use super::expected::Expected;
 use super::live::Live;
 use super::report::Report;
@@ -37,6 +38,9 @@ struct Writes {
     seen: Vec<(Arc<str>, Key, Arc<str>)>,
     is_over: bool,
 }
+
+/// The bytes that the API server takes.
+const MAX_FIELD_MANAGER: usize = 128;
 
 impl Context {
     pub(super) fn new(state: &Arc<State>, key: Key, causes: Vec<(Cause, Duration)>, late: Vec<Expected>) -> Self {
@@ -140,6 +144,21 @@ impl Context {
         let name = about.informer().kind().unwrap_or_else(|| about.informer().resource().path());
         let about = format!("{name} {}", about.key());
         self.0.state.report(&Report::Warning { key: self.key(), about: Some(&about), reason, message });
+    }
+
+    /// The name under which fields are written: that of the controller, up to the server's limit.
+    pub(super) fn field_manager(&self) -> &str {
+        let name = &*self.0.state.name;
+        let end = name.char_indices().map(|(at, _)| at).take_while(|at| *at <= MAX_FIELD_MANAGER).last();
+        match name.get(..if name.len() <= MAX_FIELD_MANAGER { name.len() } else { end.unwrap_or_default() }) {
+            None | Some("") => "listwatch",
+            Some(name) => name,
+        }
+    }
+
+    /// The objects that were cleaned up.
+    pub(super) fn cleaned(&self) -> &Cleaned {
+        &self.0.state.cleaned
     }
 
     /// The same about the key.

@@ -32,6 +32,8 @@ pub enum RunError {
         /// when the thread is free.
         blocked: Vec<Key>,
     },
+    /// The [world](crate::World) ended, and should not have: a recording has an error.
+    World(String),
     /// The system started no thread, or reports no signals.
     System(String),
     /// A thread of the controller panicked, outside of the program's own functions. The panic hook got the message.
@@ -86,7 +88,7 @@ impl fmt::Display for RunError {
                 write_keys(f, "reconciles were dropped", dropped)?;
                 write_keys(f, "reconciles still block their threads", blocked)
             }
-            Self::System(why) | Self::Panicked(why) => write!(f, "{}", Printable::new(why)),
+            Self::World(why) | Self::System(why) | Self::Panicked(why) => write!(f, "{}", Printable::new(why)),
         }
     }
 }
@@ -107,6 +109,22 @@ impl fmt::Debug for RunError {
 }
 
 impl core::error::Error for RunError {}
+
+/// A cluster whose configuration cannot be used.
+#[cfg(feature = "http")]
+impl From<listwatch_transport_http::ConfigError> for RunError {
+    fn from(error: listwatch_transport_http::ConfigError) -> Self {
+        Self::Config(error.to_string())
+    }
+}
+
+/// A recording that cannot be played.
+#[cfg(feature = "file")]
+impl From<listwatch_transport_file::CaptureError> for RunError {
+    fn from(error: listwatch_transport_file::CaptureError) -> Self {
+        Self::Config(error.to_string())
+    }
+}
 
 #[cfg(test)]
 mod tests {

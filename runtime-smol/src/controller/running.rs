@@ -1,3 +1,4 @@
+use super::cleaned::Cleaned;
 use super::crew::Crew;
 use super::feed::Feed;
 use super::handle::ControllerHandle;
@@ -64,7 +65,8 @@ impl<'a> Running<'a> {
             Err(differ) => (Vec::new(), mistake.or(Some(differ))),
         };
         let name = name.into();
-        let (sources, stderr, stale) = (Sources::default(), Stderr::default(), Mutex::default());
+        let (sources, cleaned, stderr, stale) =
+            (Sources::default(), Cleaned::default(), Stderr::default(), Mutex::default());
         let own_kind = Arc::downgrade(&own);
         let state = State {
             name,
@@ -72,6 +74,7 @@ impl<'a> Running<'a> {
             informers,
             machine,
             sources,
+            cleaned,
             on_report,
             stderr,
             held,

@@ -1,5 +1,6 @@
 //! What the parts of a running controller share.
 
+use super::cleaned::Cleaned;
 use super::expected::Expected;
 use super::own_kind::OwnKind;
 use super::report::{OnReport, Report};
@@ -28,6 +29,7 @@ pub(super) struct State {
     pub(super) informers: Informers,
     pub(super) machine: Machine,
     pub(super) sources: Sources,
+    pub(super) cleaned: Cleaned,
     pub(super) on_report: Option<OnReport>,
     pub(super) stderr: Stderr,
     /// To the streams' side, which waits for the writes to be shown.

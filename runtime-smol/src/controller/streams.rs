@@ -69,7 +69,7 @@ impl Streams {
         let writes = executor.spawn(follow_writes(Arc::clone(state), held));
         let added = executor.spawn(follow_added(Arc::clone(state), added, sync_within));
         let life = async {
-            let end = or(live(state, syncing, &stop), or(ended(feeds), lost(&ending.workers))).await;
+            let end = or(live(state, syncing, &stop), or(over(state), or(ended(feeds), lost(&ending.workers)))).await;
             let has_started = state.machine.lifecycle() == Lifecycle::Running;
             state.machine.drain(drain);
             timeouts.await;
@@ -137,6 +137,11 @@ async fn follow_added(state: Arc<State>, added: Receiver<Box<dyn Follow>>, sync_
         }
     };
     executor.run(take).await;
+}
+
+/// Waits until the world ends.
+async fn over(state: &State) -> Result<(), RunError> {
+    state.informers.world().ended().await.map_err(RunError::World)
 }
 
 /// Waits until one of the sources ends.

@@ -12,6 +12,7 @@ use core::fmt;
 use core::ops::Deref;
 use core::task::{Context, Poll};
 use core::time::Duration;
+use listwatch_core::api::Api;
 use listwatch_core::informer::Subscription;
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::{Instant, Key, Resource, Store};
@@ -57,6 +58,25 @@ impl<T> InformerHandle<T> {
     /// Whether the objects have a namespace, if that is known.
     pub(crate) fn is_namespaced(&self) -> Option<bool> {
         self.0.kind.get().and_then(|kind| kind.is_namespaced)
+    }
+
+    /// The group and version of the objects, such as `apps/v1`.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        let path = self.0.resource.path();
+        let mut segments = path.split('/').skip(1);
+        match (segments.next(), segments.next(), segments.next()) {
+            (Some("apis"), Some(group), Some(version)) => format!("{group}/{version}"),
+            (Some("api"), Some(version), _) => version.to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    /// The requests for objects in the namespace of `key`, for [`Context::write`](crate::controller::Context::write) and
+    /// [`Client::call`](crate::Client::call). `A` is the type of the answers.
+    #[must_use]
+    pub fn api_for<A>(&self, key: &Key) -> Api<A> {
+        Api::new(&self.0.resource.clone().in_namespace(key.namespace().unwrap_or_default()))
     }
 
     /// The cache, for code that takes a store. A clone of it does not keep the informer running.

@@ -3,9 +3,12 @@
 use crate::client::Client;
 use crate::clock::Clock;
 use core::fmt;
+use core::future::pending;
+use end::{End, Ended};
 use listwatch_core::{ListerWatcher, Resource};
 use std::sync::Arc;
 
+mod end;
 #[cfg(feature = "file")]
 mod recording;
 #[cfg(feature = "http")]
@@ -31,6 +34,7 @@ pub struct World {
     clock: Clock,
     client: Client,
     transports: Arc<dyn Fn(&Resource) -> AnyTransport + Send + Sync>,
+    end: Option<Arc<End>>,
 }
 
 impl World {
@@ -61,7 +65,57 @@ impl World {
         client: Client,
         transports: impl Fn(&Resource) -> Box<dyn ListerWatcher + Send> + Send + Sync + 'static,
     ) -> Self {
-        Self { clock, client, transports: Arc::new(transports) }
+        Self { clock, client, transports: Arc::new(transports), end: None }
+    }
+
+    /// Ends the world with a future: the controllers that run in it are then [stopped](crate::controller::ControllerHandle::stop),
+    /// and what they reconcile is drained. Without it, a world has no end.
+    ///
+    /// A test gives its scenario, so the function that `main` calls with a cluster runs in the test as it is. A recording
+    /// ends by itself.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
+    /// use listwatch_runtime_smol::decode::MetadataOnly;
+    /// use listwatch_runtime_smol::file::Playback;
+    /// use listwatch_runtime_smol::World;
+    ///
+    /// fn print_pods(world: impl Into<World>) -> Result<(), RunError> {
+    ///     let controller = Controller::new("pods", world);
+    ///     let pods = controller.informer_of::<MetadataOnly>("v1/pods");
+    ///     controller.reconciles(&pods).run(async |_cx, key| {
+    ///         println!("{key}");
+    ///         Ok(Outcome::Done)
+    ///     })
+    /// }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let world = World::from(Playback::from_file("../tests/data/captures/pods-rollout.jsonl.gz")?);
+    /// let clock = world.clock().clone();
+    /// print_pods(world.until(async move { clock.sleep(Duration::from_secs(10)).await }))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.until_ended(Box::pin(async {
+            end.await;
+            Ok(())
+        }))
+    }
+
+    fn until_ended(mut self, ended: Ended) -> Self {
+        self.end = Some(Arc::new(End::new(ended)));
+        self
+    }
+
+    /// Waits until the world ends.
+    pub(crate) async fn ended(&self) -> Result<(), String> {
+        match &self.end {
+            Some(end) => end.wait().await,
+            None => pending().await,
+        }
     }
 
     /// The clock of every wait.
@@ -74,6 +128,11 @@ impl World {
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Whether both are clones of one world.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.transports, &other.transports)
     }
 
     /// A transport for one list-and-watch of `resource`.

@@ -1,0 +1,70 @@
+use super::error::ActError;
+use crate::controller::context::Context;
+use crate::informers::Found;
+use core::fmt;
+use core::pin::Pin;
+use listwatch_core::api::{DeleteOptions, PropagationPolicy};
+
+/// The deletion of an object: [`Context::delete`](crate::controller::Context::delete). It is sent when it is awaited.
+#[must_use = "nothing is deleted until it is awaited"]
+pub struct Delete<'a, T> {
+    cx: &'a Context,
+    object: &'a Found<T>,
+    options: DeleteOptions,
+}
+
+impl Context {
+    /// Deletes this object, and never another one of its name: the request has its uid. An object that is gone already is
+    /// no error. As with [`write`](Self::write), the key that is reconciled waits until the store shows it.
+    pub fn delete<'a, T>(&'a self, object: &'a Found<T>) -> Delete<'a, T> {
+        let options = DeleteOptions::default();
+        let options = match object.meta().uid() {
+            Some(uid) => options.with_uid(uid),
+            None => options,
+        };
+        Delete { cx: self, object, options }
+    }
+}
+
+impl<T> Delete<'_, T> {
+    /// Deletes the object only if it has not changed since it was read. Otherwise it is a conflict.
+    pub fn if_unchanged(mut self) -> Self {
+        self.options = self.options.with_resource_version(self.object.meta().resource_version());
+        self
+    }
+
+    /// Sets the policy for the object's dependents.
+    pub fn with_propagation(mut self, policy: PropagationPolicy) -> Self {
+        self.options = self.options.with_propagation(policy);
+        self
+    }
+
+    /// Gives the object this many seconds to shut down.
+    pub fn with_grace_period(mut self, seconds: u32) -> Self {
+        self.options = self.options.with_grace_period(seconds);
+        self
+    }
+}
+
+impl<'a, T: Send + Sync + 'static> IntoFuture for Delete<'a, T> {
+    type Output = Result<(), ActError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { cx, object, options } = self;
+        Box::pin(async move {
+            let informer = object.informer();
+            let call = informer.api_for::<T>(object.key()).delete(object.meta().name(), &options);
+            match cx.write(informer, call).await {
+                Err(error) if !error.is_not_found() => Err(error.into()),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+impl<T> fmt::Debug for Delete<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delete").field("key", self.object.key()).finish_non_exhaustive()
+    }
+}

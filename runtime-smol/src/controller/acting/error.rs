@@ -1,0 +1,95 @@
+use core::fmt;
+use listwatch_core::Key;
+use listwatch_core::api::ApiError;
+use listwatch_core::change::ChangeError;
+use listwatch_core::text::Printable;
+
+/// The reason why a [`Context`](crate::controller::Context) did not act on an object. Unless it is an
+/// [`ApiError`], no request was sent that changes anything.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ActError {
+    /// The server refused the request, or did not answer.
+    Api(ApiError),
+    /// The change is one that the object's type cannot express without a loss.
+    Change {
+        /// The object.
+        key: Key,
+        /// The place in the object, and what to do.
+        error: ChangeError,
+    },
+    /// The body or the owner does not fit the object. The text says why.
+    Refused {
+        /// The object.
+        key: Key,
+        /// The reason, and what to do.
+        why: String,
+    },
+    /// The object was deleted, and another one has its name now.
+    Replaced {
+        /// The object.
+        key: Key,
+    },
+}
+
+impl ActError {
+    pub(super) fn refused(key: &Key, why: impl Into<String>) -> Self {
+        Self::Refused { key: key.clone(), why: why.into() }
+    }
+
+    /// The error of the request, if there was one.
+    #[must_use]
+    pub fn api(&self) -> Option<&ApiError> {
+        match self {
+            Self::Api(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Whether the object to create exists (409 `AlreadyExists`).
+    #[must_use]
+    pub fn is_already_exists(&self) -> bool {
+        self.api().is_some_and(ApiError::is_already_exists)
+    }
+
+    /// Whether the server has another version of the object (409 `Conflict`).
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        self.api().is_some_and(ApiError::is_conflict)
+    }
+
+    /// Whether the server has no such object (404).
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.api().is_some_and(ApiError::is_not_found)
+    }
+}
+
+impl From<ApiError> for ActError {
+    fn from(error: ApiError) -> Self {
+        Self::Api(error)
+    }
+}
+
+impl fmt::Display for ActError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Api(error) => error.fmt(f),
+            Self::Change { key, error } => write!(f, "{}: {error}", Printable::new(key.as_str())),
+            Self::Refused { key, why } => write!(f, "{}: {}", Printable::new(key.as_str()), Printable::new(why)),
+            Self::Replaced { key } => {
+                write!(f, "{}: the object was deleted, and another one has its name", Printable::new(key.as_str()))
+            }
+        }
+    }
+}
+
+impl core::error::Error for ActError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Api(error) => Some(error),
+            Self::Change { error, .. } => Some(error),
+            Self::Refused { .. } | Self::Replaced { .. } => None,
+        }
+    }
+}

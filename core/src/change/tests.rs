@@ -475,14 +475,13 @@ fn numbers_are_equal_by_value_and_sent_as_they_were() {
     }
 }
 
-/// serde_json's quick way of reading floats is off by one in the last place now and then.
+/// serde_json's quick way of reading floats was off by one in the last place.
 #[test]
-fn a_float_that_the_type_does_not_know_is_sent_as_it_was() {
-    let text = r#"{"list":[{"name":"a","x":1.3076622631878654e65,"y":0.1}]}"#;
+fn a_float_that_the_type_does_not_know_was_sent_with_another_last_digit() {
+    let text = r#"{"list":[{"image":"1","name":"a","x":2.547114365375239e-8}]}"#;
     let raw: Value = serde_json::from_str(text).unwrap();
-    let edit = |it: &mut List<Named>| it.list[0].image = Some("1".to_string());
-    let sent = changed(&raw, edit).unwrap().unwrap().to_string();
-    assert!(sent.contains("1.3076622631878654e65") || sent.contains("1.3076622631878654e+65"), "{sent}");
+    let sent = changed(&raw, |it: &mut List<Named>| it.list[0].image = Some("2".to_string())).unwrap().unwrap();
+    assert_eq!(sent.to_string(), text.replace(r#""1""#, r#""2""#));
 }
 
 #[test]

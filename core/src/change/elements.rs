@@ -88,14 +88,18 @@ impl List<'_> {
         Some(after.iter().map(|id| places.get(id.as_str()).copied()).collect())
     }
 
-    /// The sources that every key leads to which does not make one element of another.
+    /// The sources that every key leads to which does not make one element of another. Elements that hide nothing are as
+    /// well new ones; the most that are found are taken, so that no default is written.
     fn agreed(&self, by_keys: Vec<Vec<Option<usize>>>) -> Result<Vec<Option<usize>>, ChangeError> {
-        let mut complete = by_keys.into_iter().filter(|sources| !self.is_replacing(sources));
-        match complete.next() {
-            None => self.refuse(ChangeErrorKind::Replaced),
-            Some(first) if complete.all(|other| other == first) => Ok(first),
-            Some(_) => self.refuse(ChangeErrorKind::Keys),
+        let hiding = |sources: &[Option<usize>]| -> Vec<Option<usize>> {
+            sources.iter().map(|source| source.filter(|at| self.is_hiding(*at))).collect()
+        };
+        let mut complete: Vec<_> = by_keys.into_iter().filter(|sources| !self.is_replacing(sources)).collect();
+        if complete.windows(2).any(|pair| hiding(&pair[0]) != hiding(&pair[1])) {
+            return self.refuse(ChangeErrorKind::Keys);
         }
+        complete.sort_by_key(|sources| sources.iter().flatten().count());
+        complete.pop().map_or_else(|| self.refuse(ChangeErrorKind::Replaced), Ok)
     }
 
     /// Whether an element that hides something is gone while another is new: it may be the same one, changed.

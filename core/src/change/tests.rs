@@ -204,6 +204,20 @@ fn keys_that_disagree_are_refused() {
     becomes(&raw, |it: &mut List<Port>| it.list[0].name = "c".to_string(), &wanted);
 }
 
+/// Where the element hides nothing, it is the same one by its name, and another one by its port.
+#[test]
+fn keys_that_disagree_about_an_element_that_is_known_whole_were_refused() {
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Port {
+        name: String,
+        port: u16,
+        #[serde(default)]
+        weight: u8,
+    }
+    let raw = |port: u16| list(json!([{ "name": "a", "port": port }, { "name": "b", "port": 2, "nodePort": 4 }]));
+    becomes(&raw(1), |it: &mut List<Port>| it.list[0].port = 3, &raw(3));
+}
+
 #[test]
 fn elements_that_look_alike_keep_their_places_or_are_refused() {
     let raw = list(json!([{ "image": "1", "x": "a" }, { "image": "1", "x": "b" }, { "image": "2", "x": "c" }]));

@@ -11,7 +11,7 @@
 use listwatch_runtime_smol::controller::Termination;
 use listwatch_runtime_smol::http::Cluster;
 use listwatch_runtime_smol::transport::ListerWatcher;
-use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
+use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, kind, run};
 use std::env;
 use std::error::Error;
 use std::fmt;
@@ -34,6 +34,8 @@ struct Status {
     #[serde(rename = "podIP")]
     pod_ip: Option<String>,
 }
+
+kind!(Pod, "v1", "pods");
 
 impl fmt::Display for Pod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,8 +64,8 @@ pub(crate) fn follow(
     clock: &Clock,
     mut show: impl FnMut(&Event<Pod>),
     end: impl Future<Output = ()>,
-) -> Result<(), Box<dyn Error>> {
-    let pods = Resource::named("v1/pods")?.with_field_selector(&format!("spec.nodeName={node}"));
+) {
+    let pods = Resource::of::<Pod>().with_field_selector(&format!("spec.nodeName={node}"));
     let informer = Informer::<Pod>::new(pods, InformerConfig::default());
     let mut events = Events::start(Driver::new(informer, cluster), clock.clone());
     let changes = async {
@@ -72,12 +74,12 @@ pub(crate) fn follow(
         }
     };
     run(clock, &Executor::new(), smol::future::or(end, changes));
-    Ok(())
 }
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let node = env::var("NODE_NAME").ok().or_else(|| env::args().nth(1));
     let node = node.ok_or("name the node in NODE_NAME, or as the argument")?;
     let show = |event: &Event<Pod>| println!("{}", describe(event));
-    follow(&node, Cluster::infer()?.transport()?, &Clock::real(), show, Termination::new()?)
+    follow(&node, Cluster::infer()?.transport()?, &Clock::real(), show, Termination::new()?);
+    Ok(())
 }

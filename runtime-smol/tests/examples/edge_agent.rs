@@ -22,7 +22,7 @@ fn the_agent_asks_for_the_pods_of_its_node_and_tells_each_change() {
         stage.until_shown(5).await;
     };
     let show = |event: &Event<example::Pod>| stage.show(example::describe(event));
-    example::follow("edge-1", stage.transport(), &stage.clock, show, scenario).unwrap();
+    example::follow("edge-1", stage.transport(), &stage.clock, show, scenario);
     let (shown, own) = (stage.shown(), "in a network of its own");
     assert!(shown[0].contains("not understood (status 422)"), "the server has no watch-lists: {shown:?}");
     let changes = [

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod edge_agent;
+mod inside_tokio;
 mod process;
 mod stage;
 mod workqueue;

@@ -14,6 +14,7 @@ const EXAMPLE: &str = "LISTWATCH_EXAMPLE";
 fn main_of_an_example() {
     let ended = match std::env::var(EXAMPLE).as_deref() {
         Ok("edge-agent") => crate::edge_agent::example::main(),
+        Ok("inside-tokio") => crate::inside_tokio::example::main(),
         Ok("workqueue") => crate::workqueue::example::main(),
         Ok(other) => panic!("{other} is no example"),
         Err(_) => return,
@@ -53,11 +54,13 @@ impl Example {
 
     /// Reads its standard output up to this line.
     pub(crate) fn read_to(&mut self, wanted: &str) {
-        let mut lines = self.output.by_ref().lines().map(Result::unwrap);
-        if !lines.any(|line| line == wanted) {
-            let (status, errors) = self.wait();
-            panic!("it ends without {wanted:?}: {status}: {errors}");
-        }
+        while self.next_line() != wanted {}
+    }
+
+    /// The next line of its standard output.
+    pub(crate) fn next_line(&mut self) -> String {
+        let line = self.output.by_ref().lines().next();
+        line.unwrap_or_else(|| panic!("no line is left: {:?}", self.wait())).unwrap()
     }
 
     /// Asks it to end, and waits until it has: its exit status, and what it wrote to standard error.

@@ -1,0 +1,29 @@
+#[path = "../../examples/inside-tokio.rs"]
+pub(crate) mod example;
+
+use crate::process::Example;
+use crate::stage::Stage;
+use serde_json::{Value, json};
+
+const NODES: &str = "/api/v1/nodes";
+const NODE: &str = "/api/v1/nodes/edge-1";
+
+fn ready(status: &str, beat: u32) -> Value {
+    json!({ "status": { "conditions": [{ "type": "Ready", "status": status, "beat": beat }] } })
+}
+
+#[test]
+fn a_controller_inside_of_tokio_tells_what_turns_and_ends_well_by_sigterm() {
+    let stage = Stage::new(&[NODES]);
+    stage.apply(NODE, ready("True", 1));
+    let mut example = Example::start("inside-tokio", &stage.server);
+    example.read_to("edge-1 is ready");
+    stage.apply(NODE, ready("True", 2));
+    stage.apply(NODE, ready("False", 3));
+    // The heartbeat is no news.
+    assert_eq!(example.next_line(), "edge-1 is not ready");
+    stage.delete(NODE);
+    assert_eq!(example.next_line(), "edge-1 is gone");
+    let (status, errors) = example.terminate();
+    assert_eq!(status, Some(0), "{errors}");
+}

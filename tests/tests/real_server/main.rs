@@ -2,10 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
 mod access;
+mod audit;
 mod by_hand;
 mod client;
 mod crashes;
 mod follower;
 mod plane;
 mod resources;
+mod sample_controller;
 mod size;

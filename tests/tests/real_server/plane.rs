@@ -93,6 +93,18 @@ impl Plane {
         let _changed: Value = self.send(&Api::new(resource).patch(name, &Patch::Merge(change))).unwrap();
     }
 
+    pub(crate) fn change_status(&self, resource: &Resource, name: &str, change: &Value) {
+        let _changed: Value = self.send(&Api::new(resource).status().patch(name, &Patch::Merge(change))).unwrap();
+    }
+
+    /// An object, if there is one of this name.
+    pub(crate) fn get(&self, resource: &Resource, name: &str) -> Option<Value> {
+        match self.send(&Api::new(resource).get(name)) {
+            Err(error) if error.is_not_found() => None,
+            found => Some(found.unwrap()),
+        }
+    }
+
     pub(crate) fn delete(&self, resource: &Resource, name: &str) -> Result<(), ApiError> {
         self.send(&Api::<Value>::new(resource).delete(name, &DeleteOptions::default()))
     }
@@ -122,6 +134,11 @@ impl Plane {
             )
         };
         self.send(&list).unwrap().items.iter().map(entry).collect()
+    }
+
+    /// The objects of a collection. A server that has just started may refuse to tell.
+    pub(crate) fn objects(&self, resource: &Resource) -> Result<Vec<Value>, ApiError> {
+        self.send(&Api::new(resource).list()).map(|list| list.items)
     }
 
     /// ConfigMaps in a namespace, after so many of them were created.

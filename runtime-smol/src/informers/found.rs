@@ -106,7 +106,7 @@ impl<T> InformerHandle<T> {
         self.found(self.store().select_in(namespace, selector))
     }
 
-    /// The objects that have a value in an index of [`Store::add_index`] (client-go `ByIndex`).
+    /// The objects that have a value in an index of [`Store::add_index`](listwatch_core::Store::add_index) (client-go `ByIndex`).
     #[must_use]
     pub fn by_index(&self, id: IndexId, value: &str) -> Snapshot<Found<T>> {
         self.found(self.store().by_index(id, value))

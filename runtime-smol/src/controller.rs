@@ -62,18 +62,7 @@
 //! - At its end, no reconcile begins. Those that run have until a deadline, and then they are dropped with their
 //!   requests.
 //!
-//! # In other libraries
-//!
-//! | here | client-go, controller-runtime, kube-rs |
-//! |---|---|
-//! | [`Controller::reconciles`], [`Reconciler::owns`], [`Reconciler::maps`] | `For`, `Owns`, `Watches` |
-//! | [`Source::when`], [`predicate`] | `predicate.Funcs`, `WithEventFilter` |
-//! | [`Reconciler::workers`] | `MaxConcurrentReconciles` |
-//! | [`Outcome`], [`Error::terminal`] | `reconcile.Result`, `reconcile.TerminalError`; `Action` |
-//! | [`ControllerHandle::owns`], [`ControllerHandle::maps`] | `Watch` of a controller that runs |
-//! | [`ControllerHandle::add`] | `source.Channel`; `reconcile_on` |
-//! | [`Termination`] | `SetupSignalHandler`; `shutdown_on_signal` |
-//! | [`Context::live`] | `mgr.GetAPIReader` |
+//! The names in client-go, controller-runtime and kube-rs are in [`coming_from`](crate::coming_from).
 
 mod acting;
 mod added;

@@ -28,6 +28,8 @@
 //! | How is a controller tested without a cluster? | [`Clock::simulated`], [`file::Playback`], [`ApiFn`] | fake clientset |
 //! | How is a session with a cluster recorded? | [`file::Recorder`], in front of any transport | – |
 //!
+//! [`coming_from`] has all names of client-go, controller-runtime and kube-rs, beside those of this crate.
+//!
 //! # The smallest program
 //!
 //! It prints the key of every pod that a cluster has, and of every change:
@@ -151,6 +153,8 @@ mod run;
 
 mod client;
 pub mod clock;
+#[doc = include_str!("coming_from.md")]
+pub mod coming_from {}
 pub mod controller;
 pub mod events;
 pub mod informers;

@@ -76,6 +76,7 @@
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
 //! | `fixed` | the machines in memory of a fixed size, without an allocator: `FixedWorkQueue` and its siblings |
 //! | `stream`, `embedded-io` | adapters from a `futures_core::Stream`, or a blocking `embedded_io::Read`, to a transport |
+//! | `k8s-openapi` | its types are [kinds](object::Kind); the program chooses its version |
 //! | `critical-section` | a lock on critical sections, for bare metal |
 //! | `spin` | a spin lock |
 //!

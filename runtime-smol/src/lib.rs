@@ -126,6 +126,7 @@
 //! |---|---|
 //! | `http` (default) | [`http`]: clusters, lists, watches and calls over HTTP and TLS |
 //! | `file` (default) | [`mod@file`]: recording any transport, and playing recordings |
+//! | `k8s-openapi` | the types of k8s-openapi are [kinds](object::Kind); the program chooses its version |
 //! | `cli` | the `listwatch` command; no API |
 //!
 //! [`Api`]: api::Api

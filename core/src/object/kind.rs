@@ -22,6 +22,19 @@
 /// assert_eq!(Foo::KIND, "Foo");
 /// assert_eq!(Resource::of::<Foo>().path(), "/apis/samplecontroller.k8s.io/v1alpha1/foos");
 /// ```
+///
+/// # Types of other crates
+///
+/// With the feature `k8s-openapi`, its types are kinds as they are, except subresources. The feature enables no version of
+/// Kubernetes, because a program can have one only. The program's own `Cargo.toml` names it:
+///
+/// ```toml
+/// k8s-openapi = { version = "0.29", features = ["v1_33"] }
+/// ```
+///
+/// Without that line, the build of k8s-openapi fails, and says so.
+///
+/// A type that kube's `CustomResource` derives is a kind by one line: `kind!(Document, "example.com/v1", "documents");`.
 #[doc(alias("GroupVersionKind", "TypeMeta", "CustomResource"))]
 pub trait Kind {
     /// Group and version, such as `apps/v1`; for the core group the version alone, `v1`.

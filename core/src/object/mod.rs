@@ -9,6 +9,8 @@ mod hashed_name;
 mod key;
 mod kind;
 mod meta;
+#[cfg(feature = "k8s-openapi")]
+mod openapi_kind;
 mod selector;
 mod uid;
 mod version;

@@ -16,6 +16,7 @@ in_both_memories!(
     one_that_falls_behind_is_told_one_change_a_key,
     one_that_was_told_everything_follows_again,
     one_that_waits_is_told_every_change_and_holds_the_log_back,
+    one_that_has_read_the_oldest_entry_is_not_behind,
     one_that_leaves_no_longer_holds_the_log_back,
     in_sync_is_told_once_after_the_first_list_and_before_later_changes,
     what_was_added_and_deleted_while_behind_is_silent_but_for_its_marks,
@@ -168,6 +169,23 @@ fn one_that_waits_is_told_every_change_and_holds_the_log_back<M: Mem>() {
     assert_eq!((log.backlog(waits), log.has_room()), (3, false), "beyond the limit");
     assert_eq!(told(&mut log, waits), ["a1>2", "a2>3", "a3>4"]);
     assert!(log.has_room());
+}
+
+fn one_that_has_read_the_oldest_entry_is_not_behind<M: Mem>() {
+    let mut log = Log::<M>::new(2);
+    let slow = subscribe(&mut log, SubscriptionConfig::new(), &[]);
+    let readers = [SubscriptionConfig::new(), waiting()].map(|config| subscribe(&mut log, config, &[]));
+    push(&mut log, added(Pod("a", 1, 1)));
+    push(&mut log, updated(Pod("a", 1, 1), Pod("a", 1, 2)));
+    for id in readers {
+        assert_eq!(log.poll_next(id).map(|notice| short(&notice)).as_deref(), Some("+a1"));
+    }
+    assert!(log.has_room());
+    push(&mut log, updated(Pod("a", 1, 2), Pod("a", 1, 3)));
+    for id in readers {
+        assert_eq!(told(&mut log, id), ["a1>2", "a2>3"]);
+    }
+    assert_eq!(told(&mut log, slow), ["+a3"]);
 }
 
 fn one_that_leaves_no_longer_holds_the_log_back<M: Mem>() {
@@ -451,6 +469,19 @@ fn full_fixed_memory_gives_everything_back_until_somebody_reads() {
     assert!(log.has_room());
     assert_eq!(log.try_push(Instant::ZERO, next), Ok(()));
     assert_eq!(told(&mut log, id), ["i+b2", "+c3", "a1>5"]);
+}
+
+#[test]
+fn full_fixed_memory_has_room_for_the_keys_that_wait_in_it() {
+    let mut log = Log::<Fixed<2>>::new(1);
+    let id = subscribe(&mut log, SubscriptionConfig::new(), &[Pod("a", 1, 1), Pod("b", 2, 2)]);
+    for (old, new) in [(1, 3), (3, 4)] {
+        push(&mut log, updated(Pod("a", 1, old), Pod("a", 1, new)));
+        assert!(log.has_room());
+    }
+    push(&mut log, added(Pod("c", 3, 5)));
+    assert!(!log.has_room(), "for a third key");
+    assert_eq!(told(&mut log, id), ["i+a4", "i+b2", "+c5"]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use listwatch_core::queue::{Outcome, Priority, WhileDelayed};
 use listwatch_tests::ops::controller;
 use listwatch_tests::ops::work_queue::{Op, Setup};
 use listwatch_tests::ops::{self, event_log, work_queue};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -308,6 +309,24 @@ fn the_seeds_of_the_event_log_are_the_models() {
     replay_seeds("event_log", event_log::run);
 }
 
+/// Enough of them are made that the rules for made changes say something.
+#[test]
+fn random_changes_lose_nothing_that_their_type_does_not_know() {
+    use ops::change::{Ending, run};
+    let mut endings = BTreeMap::new();
+    for seed in 0..8_000 {
+        *endings.entry(run(&bytes(seed, 20 + seed as usize % 300))).or_insert(0) += 1;
+    }
+    let count = |ending| endings.get(&ending).copied().unwrap_or(0);
+    assert!(count(Ending::Patched) > 500 && count(Ending::LaidOver) > 1_000, "{endings:?}");
+    assert!(count(Ending::Refused) > 1_000 && count(Ending::Nothing) > 1_000, "{endings:?}");
+}
+
+#[test]
+fn the_seeds_of_changes_lose_nothing() {
+    replay_seeds("change", |data| _ = ops::change::run(data));
+}
+
 #[test]
 fn random_runs_of_the_delta_fifo_are_the_models() {
     for seed in 0..4_000 {
@@ -351,7 +370,7 @@ fn the_seeds_of_the_kubeconfigs_show_no_credential() {
 #[test]
 fn random_runs_of_the_informer_keep_its_rules() {
     for seed in 0..4_000 {
-        ops::informer::run(&bytes(seed, 300));
+        ops::informer::run(&bytes(seed, 20 + seed as usize % 300));
     }
 }
 

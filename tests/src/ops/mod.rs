@@ -2,6 +2,7 @@
 
 #[cfg(feature = "capture")]
 pub mod capture;
+pub mod change;
 pub mod controller;
 pub mod decoder;
 pub mod delta_fifo;

@@ -35,15 +35,19 @@ pub(super) fn sources(
     raw: &[Value],
 ) -> Result<Vec<Option<usize>>, ChangeError> {
     let list = List { place, before, after, raw };
-    if before.len() != raw.len() {
-        return list.refuse(ChangeErrorKind::Filtered { shown: before.len(), raw: raw.len() });
-    }
+    check_length(place, before, raw)?;
     if list.is_known() {
         return Ok(vec![None; after.len()]);
     }
     list.check_order()?;
     let by_keys: Vec<_> = KEYS.iter().filter_map(|key| list.by_key(key)).collect();
     if by_keys.is_empty() { list.by_value() } else { list.agreed(by_keys) }
+}
+
+/// Refuses a list of which the type shows more or fewer elements than it has.
+pub(super) fn check_length(place: Place<'_>, shown: &[Value], raw: &[Value]) -> Result<(), ChangeError> {
+    let kind = ChangeErrorKind::Filtered { shown: shown.len(), raw: raw.len() };
+    if shown.len() == raw.len() { Ok(()) } else { Err(ChangeError::at(place, kind)) }
 }
 
 struct List<'a> {
@@ -198,13 +202,10 @@ fn check_shown(place: Place<'_>, shown: &Value, raw: &Value) -> Result<(), Chang
         (Value::Object(_), Value::Object(_)) => {
             fields(shown).try_for_each(|(name, shown)| check_shown(place.field(name), shown, &raw[name]))
         }
-        (Value::Array(shown), Value::Array(raw)) if shown.len() == raw.len() => {
+        (Value::Array(shown), Value::Array(raw)) => {
+            check_length(place, shown, raw)?;
             let mut pairs = shown.iter().zip(raw).enumerate();
             pairs.try_for_each(|(at, (shown, raw))| check_shown(place.element(at), shown, raw))
-        }
-        (Value::Array(shown), Value::Array(raw)) => {
-            let kind = ChangeErrorKind::Filtered { shown: shown.len(), raw: raw.len() };
-            Err(ChangeError::at(place, kind))
         }
         _ if same(shown, raw) => Ok(()),
         _ => Err(ChangeError::at(place, ChangeErrorKind::Converted)),

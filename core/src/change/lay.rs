@@ -1,6 +1,6 @@
 //! Lays a change over the raw object: the raw object with the differences between `before` and `after`, and no others.
 
-use super::elements::sources;
+use super::elements::{check_length, sources};
 use super::error::{ChangeError, ChangeErrorKind};
 use super::place::Place;
 use super::value::{fields, find_unknown, is_scalar, names, same};
@@ -19,6 +19,10 @@ pub(super) fn lay(place: Place<'_>, before: &Value, after: &Value, raw: &Value) 
         }
         (Value::Null | Value::Array(_), Value::Array(after), Value::Null | Value::Array(_)) => {
             lay_elements(place, elements(before), after, elements(raw)).map(Value::Array)
+        }
+        // No element is left. A type often leaves out a list that is empty.
+        (Value::Array(before), Value::Null, Value::Array(raw)) => {
+            check_length(place, before, raw).map(|()| Value::Null)
         }
         (Value::Object(_), Value::Object(_), _) | (Value::Array(_), Value::Array(_), _) => {
             Err(ChangeError::at(place, ChangeErrorKind::Converted))
@@ -49,11 +53,13 @@ fn lay_field(fields: &mut Map<String, Value>, name: &str, value: Value) {
 
 /// Refuses a change of a field that the raw object does not have under this name, but under another one.
 fn check_name(place: Place<'_>, name: &str, before: &Value, after: &Value, raw: &Value) -> Result<(), ChangeError> {
+    if before[name].is_null() || !raw[name].is_null() {
+        return Ok(());
+    }
     let is_alias = |(other, value): &(&str, &Value)| {
         before[*other].is_null() && after[*other].is_null() && is_shown(&before[name], value)
     };
-    let alias = fields(raw).find(is_alias).filter(|_| raw[name].is_null());
-    alias.map_or(Ok(()), |(other, _)| {
+    fields(raw).find(is_alias).map_or(Ok(()), |(other, _)| {
         Err(ChangeError::at(place.field(name), ChangeErrorKind::Alias(place.field(other).path())))
     })
 }

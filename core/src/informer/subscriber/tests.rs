@@ -438,6 +438,15 @@ fn marks_and_states_of_a_subscriber_that_is_dropped_are_freed_after_the_lock() {
 }
 
 #[test]
+fn the_folded_changes_of_a_subscriber_that_is_dropped_are_freed_after_the_lock() {
+    let (mut writer, store) = reading_with_limit(1);
+    let mut behind = store.subscribe(NOW, Subscription::new());
+    assert!(behind.poll_next(NOW, &mut Context::from_waker(Waker::noop())).is_ready());
+    (2..4).for_each(|version| put_reading(&mut writer, version, None));
+    assert!(!panics(|| drop(behind)), "the first state is known to nobody else");
+}
+
+#[test]
 fn a_state_that_a_change_folds_away_is_freed_after_the_lock() {
     let (mut writer, store) = reading_with_limit(1);
     let _behind = store.subscribe(NOW, Subscription::new());

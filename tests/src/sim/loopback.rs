@@ -58,8 +58,9 @@ fn read(connection: &TcpStream) -> Option<(String, ApiRequest)> {
     let mut reader = BufReader::with_capacity(1, connection);
     let mut lines = reader.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty());
     let first = lines.next()?;
-    let lengths = lines.filter_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
-    let mut body = vec![0; lengths.last().unwrap_or(0)];
+    let headers: Vec<String> = lines.map(|line| line.to_ascii_lowercase()).collect();
+    let mut lengths = headers.iter().filter_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let mut body = vec![0; lengths.next_back().unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
     let (method, target) = first.split_once(' ')?;
     let methods = [Method::Get, Method::Post, Method::Put, Method::Patch, Method::Delete];
@@ -67,6 +68,9 @@ fn read(connection: &TcpStream) -> Option<(String, ApiRequest)> {
     let target = target.split(' ').next()?;
     let mut request = ApiRequest::new(method, target.split('?').next()?);
     request.body = body;
+    // The store makes no difference between the others.
+    let applies = "application/apply-patch+yaml";
+    request.content_type = headers.iter().any(|line| line.ends_with(applies)).then_some(applies);
     Some((target.to_owned(), request))
 }
 

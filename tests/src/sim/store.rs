@@ -187,6 +187,10 @@ impl Store {
             let is_read = request.method == Method::Get;
             return if is_read { Ok((200, self.list(place, self.revision))) } else { Err(Refusal::of(422)) };
         }
+        let is_applied = request.content_type == Some("application/apply-patch+yaml");
+        if is_applied && !self.objects.contains_key(place) {
+            return Ok((201, self.enter(now, place, body()?)));
+        }
         let stored = self.objects.get(place).cloned().ok_or_else(|| Refusal::of(404))?;
         match request.method {
             Method::Get | Method::Post => Ok((200, stored)),
@@ -342,6 +346,17 @@ mod tests {
         assert_eq!(delete("u1").send(&store), Ok(()));
         let kinds: Vec<_> = store.0.borrow().since(2).iter().map(|change| change.kind).collect();
         assert_eq!(kinds, ["MODIFIED", "MODIFIED", "DELETED"]);
+    }
+
+    #[test]
+    fn what_is_applied_is_created_if_it_is_not_there() {
+        let (store, pods) = (Asked(RefCell::new(Store::new(PODS))), Api::<Value>::new(&Resource::new(PODS)));
+        let pod = json!({ "apiVersion": "v1", "kind": "Pod", "spec": { "x": 1 } });
+        let apply = || pods.patch("a", &Patch::Apply { manager: "me", force: false, object: &pod }).send(&store);
+        assert!(pods.patch("a", &Patch::Merge(&pod)).send(&store).is_err_and(|error| error.is_not_found()));
+        let (created, again) = (apply().unwrap_or_default(), apply().unwrap_or_default());
+        assert_eq!((&created["metadata"]["name"], &created["spec"]), (&json!("a"), &json!({ "x": 1 })));
+        assert_eq!(again["metadata"]["uid"], created["metadata"]["uid"]);
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use crate::support::{FOOS, Log, SOON, Stage};
 use core::time::Duration;
 use listwatch_runtime_smol::api::Api;
-use listwatch_runtime_smol::controller::{Outcome, RunError};
-use listwatch_runtime_smol::{Clock, Executor, Key, Resource, run};
+use listwatch_runtime_smol::controller::{Controller, Outcome, RunError, run_all};
+use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_runtime_smol::time::Instant;
+use listwatch_runtime_smol::{Clock, Executor, Informers, Key, Resource, run};
 use listwatch_tests::sim::Troubles;
 use serde_json::Value;
 use std::sync::Arc;
@@ -110,4 +112,26 @@ fn a_controller_that_is_dropped_before_it_runs_leaves_nothing_behind() {
     assert_eq!(Arc::strong_count(&held), 2);
     drop(future);
     assert_eq!(Arc::strong_count(&held), 1);
+}
+
+#[test]
+fn a_world_that_ends_stops_all_its_controllers_after_a_drain() {
+    let (stage, log) = (Stage::new(), Log::default());
+    stage.put("a");
+    let informers = Informers::new(stage.informers.world().clone().until(stage.clock.sleep(SOON)));
+    let foos = informers.informer_of::<MetadataOnly>(Resource::new(FOOS));
+    let (clock, noted) = (&stage.clock, &log);
+    let controller = |name| {
+        Controller::new(name, &informers).reconciles(&foos).calls(async move |_cx, _key| {
+            // Longer than the world goes on.
+            clock.sleep(SOON * 2).await;
+            noted.note(name);
+            Ok(Outcome::Done)
+        })
+    };
+    run_all([controller("one"), controller("other")]).unwrap();
+    let mut ended = log.take();
+    ended.sort();
+    assert_eq!(ended, ["one", "other"]);
+    assert!(stage.clock.now() < Instant::ZERO + SOON * 3, "{:?}", stage.clock.now());
 }

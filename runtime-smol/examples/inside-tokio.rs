@@ -9,6 +9,7 @@
 
 use listwatch_runtime_smol::controller::{Controller, Outcome, Running, Source, Termination};
 use listwatch_runtime_smol::http::Cluster;
+use listwatch_runtime_smol::object::Conditions;
 use listwatch_runtime_smol::{World, kind};
 use std::error::Error;
 use std::io::{self, Write};
@@ -22,20 +23,14 @@ struct Node {
 
 #[derive(serde::Deserialize)]
 struct Status {
-    conditions: Vec<Condition>,
-}
-
-#[derive(serde::Deserialize)]
-struct Condition {
-    r#type: String,
-    status: String,
+    conditions: Conditions,
 }
 
 kind!(cluster Node, "v1", "nodes");
 
 impl Node {
     fn is_ready(&self) -> bool {
-        self.status.conditions.iter().any(|condition| condition.r#type == "Ready" && condition.status == "True")
+        self.status.conditions.is_true("Ready")
     }
 }
 

@@ -33,7 +33,7 @@ fn the_agent_asks_for_the_pods_of_its_node_and_tells_each_change() {
     ];
     assert_eq!(shown[1..], changes);
     let requests = stage.requests();
-    assert!(requests.iter().all(|(_, target)| target.contains("fieldSelector=spec.nodeName%3Dedge-1")), "{requests:?}");
+    assert!(requests.iter().all(|asked| asked.target.contains("fieldSelector=spec.nodeName%3Dedge-1")), "{requests:?}");
 }
 
 #[test]

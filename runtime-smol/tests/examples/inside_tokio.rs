@@ -9,7 +9,9 @@ const NODES: &str = "/api/v1/nodes";
 const NODE: &str = "/api/v1/nodes/edge-1";
 
 fn ready(status: &str, beat: u32) -> Value {
-    json!({ "status": { "conditions": [{ "type": "Ready", "status": status, "beat": beat }] } })
+    let since = "2026-11-22T11:34:48Z";
+    let ready = json!({ "type": "Ready", "status": status, "lastTransitionTime": since, "reason": "Kubelet", "message": beat.to_string() });
+    json!({ "status": { "conditions": [ready] } })
 }
 
 #[test]

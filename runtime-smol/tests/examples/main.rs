@@ -3,7 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod edge_agent;
+mod finalizer;
 mod inside_tokio;
+mod manifests;
 mod process;
+mod restart;
+mod sample_controller;
 mod stage;
 mod workqueue;

@@ -14,7 +14,9 @@ const EXAMPLE: &str = "LISTWATCH_EXAMPLE";
 fn main_of_an_example() {
     let ended = match std::env::var(EXAMPLE).as_deref() {
         Ok("edge-agent") => crate::edge_agent::example::main(),
+        Ok("finalizer") => crate::finalizer::main(),
         Ok("inside-tokio") => crate::inside_tokio::example::main(),
+        Ok("sample-controller") => crate::sample_controller::main(),
         Ok("workqueue") => crate::workqueue::example::main(),
         Ok(other) => panic!("{other} is no example"),
         Err(_) => return,

@@ -1,0 +1,114 @@
+#[path = "../../examples/sample-controller.rs"]
+#[expect(dead_code, reason = "its `main` reads the arguments of the process")]
+pub(crate) mod example;
+
+use crate::process::Example;
+use crate::stage::{Asked, Stage};
+use core::time::Duration;
+use example::sample;
+use listwatch_runtime_smol::file::Playback;
+use listwatch_runtime_smol::http::Cluster;
+use serde_json::json;
+use std::error::Error;
+use std::path::Path;
+
+const FOOS: &str = "/apis/samplecontroller.k8s.io/v1alpha1/foos";
+const FOO: &str = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/web/foos/a";
+const DEPLOYMENTS: &str = "/apis/apps/v1/deployments";
+const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/web/deployments/a-web";
+
+/// After this time, the controller has seen a change, and its request is on the way.
+const UNDER_WAY: Duration = Duration::from_millis(5);
+
+/// Without the arguments of the process, which are those of the test.
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
+    Ok(sample(Cluster::infer()?)?)
+}
+
+fn stage() -> Stage {
+    let stage = Stage::new(&[FOOS, DEPLOYMENTS]);
+    stage.apply(FOO, json!({ "spec": { "deploymentName": "a-web", "replicas": 1 } }));
+    stage
+}
+
+/// A Foo is created and scaled; its Deployment becomes available, drifts, and is deleted. Both are changed by two at once.
+async fn live(stage: Stage) {
+    stage.until_field(DEPLOYMENT, "/spec/replicas", 1).await;
+    let (foo, deployment) = (stage.object(FOO).unwrap(), stage.object(DEPLOYMENT).unwrap());
+    let owner = &deployment["metadata"]["ownerReferences"][0];
+    assert_eq!((&owner["uid"], &owner["controller"]), (&foo["metadata"]["uid"], &json!(true)));
+    assert_eq!(deployment["spec"]["selector"]["matchLabels"], deployment["spec"]["template"]["metadata"]["labels"]);
+    stage.apply(DEPLOYMENT, json!({ "status": { "availableReplicas": 1 } }));
+    stage.clock.sleep(UNDER_WAY).await;
+    stage.apply(FOO, json!({ "metadata": { "labels": { "by": "another" } } }));
+    stage.until_field(FOO, "/status/availableReplicas", 1).await;
+
+    stage.apply(FOO, json!({ "spec": { "replicas": 3 } }));
+    stage.until_field(DEPLOYMENT, "/spec/replicas", 3).await;
+    stage.apply(DEPLOYMENT, json!({ "spec": { "replicas": 7, "paused": true } }));
+    stage.clock.sleep(UNDER_WAY).await;
+    stage.apply(DEPLOYMENT, json!({ "metadata": { "labels": { "by": "another" } } }));
+    stage.until_field(DEPLOYMENT, "/spec/replicas", 3).await;
+    assert_eq!(stage.object(DEPLOYMENT).unwrap()["spec"]["paused"], true, "a field that the controller does not know");
+
+    stage.delete(DEPLOYMENT);
+    stage.until(|| stage.object(DEPLOYMENT).is_some()).await;
+}
+
+/// What the controller asks for while a Foo lives.
+pub(crate) fn requests_of_a_life() -> Vec<Asked> {
+    let stage = stage();
+    sample(stage.world().until(live(stage.clone()))).unwrap();
+    stage.requests()
+}
+
+#[test]
+fn a_foo_has_a_deployment_of_its_replicas_and_shows_how_many_are_available() {
+    let requests = requests_of_a_life();
+    let created = requests.iter().filter(|asked| asked.method == "POST").count();
+    let is_single = |asked: &&Asked| asked.method == "GET" && asked.target.contains("/namespaces/web/");
+    let conflicts = requests.iter().filter(is_single).count();
+    assert_eq!((created, conflicts), (2, 2), "{requests:#?}");
+}
+
+#[test]
+fn a_deployment_of_another_owner_is_left_alone() {
+    let stage = stage();
+    stage.apply(DEPLOYMENT, json!({ "spec": { "replicas": 5 }, "status": { "availableReplicas": 5 } }));
+    let an_hour = stage.clock.sleep(Duration::from_secs(3600));
+    sample(stage.world().until(an_hour)).unwrap();
+    let requests = stage.requests();
+    assert!(requests.iter().all(|asked| asked.method == "GET"), "{requests:#?}");
+}
+
+#[test]
+fn the_controller_plays_the_tape_of_its_own_run() {
+    let stage = stage();
+    sample(stage.world().until(live(stage.clone()))).unwrap();
+    let tape = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sample-controller.jsonl");
+    std::fs::write(&tape, stage.capture()).unwrap();
+    let tape = Playback::from_file(tape).unwrap();
+    let played = tape.transport();
+    sample(tape).unwrap();
+    let calls = played.summary();
+    assert!(calls.calls.answered > 0 && calls.calls.left == 0 && calls.unrecorded == 0, "{calls:?}");
+}
+
+#[test]
+fn the_sample_controller_ends_well_by_sigterm() {
+    let stage = stage();
+    let example = Example::start("sample-controller", &stage.server);
+    while stage.object(DEPLOYMENT).is_none() {
+        std::thread::yield_now();
+    }
+    let (status, errors) = example.terminate();
+    assert_eq!(status, Some(0), "{errors}");
+}
+
+#[test]
+fn the_sample_controller_has_at_most_sixty_lines_with_its_types_and_imports() {
+    let source = include_str!("../../examples/sample-controller.rs");
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
+    let lines = source.lines().filter(is_code).count();
+    assert!(lines <= 60, "{lines}");
+}

@@ -10,7 +10,8 @@ use listwatch_core::reflector::FailureReport;
 use listwatch_core::text::Printable;
 
 /// Something that a controller's operator should know. It goes to standard error, one line each, unless
-/// [`on_report`](super::Reconciler::on_report) sets another function.
+/// [`on_report`](super::Reconciler::on_report) or [`World::on_report_line`](crate::World::on_report_line) sets another
+/// function.
 ///
 /// Standard error gets the 1st, 2nd, 4th, 8th and so on of the same message about the same key or source, with a count.
 /// After ten minutes without it, the message is new again. `on_report` gets every one.

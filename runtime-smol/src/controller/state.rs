@@ -14,6 +14,7 @@ use core::time::Duration;
 use listwatch_core::controller::{Cause, HoldId, Lifecycle, SharedReconciler};
 use listwatch_core::queue::{ExponentialBackoff, Priority};
 use listwatch_core::sync::StdLock;
+use listwatch_core::text::Printable;
 use listwatch_core::{Instant, Key};
 use smol::channel::Sender;
 use std::collections::HashMap;
@@ -94,9 +95,10 @@ impl State {
 
     /// Reports to the program. A panic of its function has been printed by the panic hook.
     pub(super) fn report(&self, report: &Report<'_>) {
-        let _ = caught_call(|| match &self.on_report {
-            Some(on_report) => on_report(&self.name, report),
-            None => self.stderr.write(self.clock.now(), &self.name, report),
+        let _ = caught_call(|| match (&self.on_report, self.informers.world().on_line()) {
+            (Some(on_report), _) => on_report(&self.name, report),
+            (None, Some(on_line)) => on_line(&format!("{}: {report}", Printable::new(&*self.name))),
+            (None, None) => self.stderr.write(self.clock.now(), &self.name, report),
         });
     }
 }

@@ -35,7 +35,11 @@ pub struct World {
     client: Client,
     transports: Arc<dyn Fn(&Resource) -> AnyTransport + Send + Sync>,
     end: Option<Arc<End>>,
+    on_line: Option<Arc<OnLine>>,
 }
+
+/// Takes a line for operators.
+type OnLine = dyn Fn(&str) + Send + Sync;
 
 impl World {
     /// A world of these parts. `transports` makes the transport of one list-and-watch; it is called for each stream of
@@ -65,7 +69,7 @@ impl World {
         client: Client,
         transports: impl Fn(&Resource) -> Box<dyn ListerWatcher + Send> + Send + Sync + 'static,
     ) -> Self {
-        Self { clock, client, transports: Arc::new(transports), end: None }
+        Self { clock, client, transports: Arc::new(transports), end: None, on_line: None }
     }
 
     /// Ends the world with a future: the controllers that run in it are then [stopped](crate::controller::ControllerHandle::stop),
@@ -108,6 +112,22 @@ impl World {
     fn until_ended(mut self, ended: Ended) -> Self {
         self.end = Some(Arc::new(End::new(ended)));
         self
+    }
+
+    /// Calls `on_line` with each line that the controllers of this world would write to standard error: their
+    /// [reports](crate::controller::Report), with the controller's name. Repeats are not folded. A controller with an
+    /// [`on_report`](crate::controller::Reconciler::on_report) of its own does not call it.
+    ///
+    /// A test reads what the function reports that `main` calls with a cluster.
+    #[must_use]
+    pub fn on_report_line(mut self, on_line: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_line = Some(Arc::new(on_line));
+        self
+    }
+
+    /// The function that gets the lines for operators, unless standard error does.
+    pub(crate) fn on_line(&self) -> Option<&OnLine> {
+        self.on_line.as_deref()
     }
 
     /// Waits until the world ends.

@@ -38,6 +38,24 @@ fn errors_and_panics_are_reported_and_retried() {
     assert_eq!(reports.take(), expected);
 }
 
+#[test]
+fn the_world_of_a_test_gets_the_reports_of_a_program_that_has_no_function_for_them() {
+    let (stage, lines, reports) = (Stage::new(), Log::default(), Log::default());
+    stage.put("a");
+    for has_own in [false, true] {
+        let (noted, said) = (lines.clone(), reports.clone());
+        let world = stage.informers.world().clone().until(stage.clock.sleep(Duration::from_millis(7)));
+        let controller = Controller::new("test", world.on_report_line(move |line| noted.note(line)));
+        let foos = controller.informer_of::<MetadataOnly>(Resource::new(FOOS));
+        let controller = controller.reconciles(&foos);
+        let controller = if has_own { controller.on_report(move |_, report| said.note(report)) } else { controller };
+        let ended = controller.run(async |_cx, _key| Err("no".parse::<u32>().unwrap_err())?);
+        assert!(matches!(ended, Ok(())), "{ended:?}");
+    }
+    let failed = "web/a: failed, next attempt in 5ms: invalid digit found in string";
+    assert_eq!((&*lines.take()[0], &*reports.take()[0]), (&*format!("test: {failed}"), failed));
+}
+
 /// An error of a program, of which this part panics.
 #[derive(Debug)]
 struct Hostile(&'static str);

@@ -11,6 +11,11 @@ pub struct Place {
     name: String,
 }
 
+/// Whether a path is that of an object's status.
+pub(super) fn is_status(path: &str) -> bool {
+    path.ends_with("/status") && Place::parse(path).is_some_and(|place| !place.name.is_empty() && place.name != "status")
+}
+
 impl Place {
     /// Reads the path of a collection, an object, or a part of an object such as its status.
     #[must_use]

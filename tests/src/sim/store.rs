@@ -1,6 +1,6 @@
 //! Collections of JSON objects, and a server's changes to them for the requests of a controller.
 
-use super::place::Place;
+use super::place::{Place, is_status};
 use super::refusal::Refusal;
 use listwatch_core::Instant;
 use listwatch_core::api::{ApiRequest, ApiResponse, Method};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Objects of any content, and every change of them. It has no time of its own, and says no only where an API server does: to
 /// names that are there or are not, to old versions, to uids of others, and to finalizers that come too late. An object with
-/// finalizers is only marked when it is deleted, and goes with the last of them.
+/// finalizers is only marked when it is deleted, and goes with the last of them. A status changes by its subresource alone.
 ///
 /// An object is named by its path, or by its name in the first collection.
 #[derive(Debug)]
@@ -194,19 +194,16 @@ impl Store {
         let stored = self.objects.get(place).cloned().ok_or_else(|| Refusal::of(404))?;
         match request.method {
             Method::Get | Method::Post => Ok((200, stored)),
-            Method::Put => {
-                let object = body()?;
-                check_preconditions(&object, &stored)?;
-                Ok((200, self.change(now, place, &stored, object)?))
-            }
-            Method::Patch => {
-                let (mut object, patch) = (stored.clone(), body()?);
-                check_preconditions(&patch, &object)?;
-                merge(&mut object, patch);
+            Method::Put | Method::Patch => {
+                let (mut object, wanted) = (stored.clone(), body()?);
+                check_preconditions(&wanted["metadata"], &stored)?;
+                if request.method == Method::Put { object = wanted } else { merge(&mut object, wanted) }
+                let kept = if is_status(&request.path) { "spec" } else { "status" };
+                keep(kept, &stored, &mut object);
                 Ok((200, self.change(now, place, &stored, object)?))
             }
             Method::Delete => {
-                check(&body()?["preconditions"]["uid"], &stored["metadata"]["uid"])?;
+                check_preconditions(&body()?["preconditions"], &stored)?;
                 self.end(now, place);
                 Ok((200, stored))
             }
@@ -280,11 +277,19 @@ fn finalizers(object: &Value) -> &[Value] {
     object["metadata"]["finalizers"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The conditions of a body that is to be stored.
+/// The uid and the version that the object is to have, where they are named.
 fn check_preconditions(wanted: &Value, found: &Value) -> Result<(), Refusal> {
-    let (wanted, found) = (&wanted["metadata"], &found["metadata"]);
+    let found = &found["metadata"];
     check(&wanted["uid"], &found["uid"])?;
     check(&wanted["resourceVersion"], &found["resourceVersion"])
+}
+
+/// Leaves a field as it is stored.
+fn keep(field: &str, stored: &Value, object: &mut Value) {
+    match &stored[field] {
+        Value::Null => drop(object.as_object_mut().and_then(|object| object.remove(field))),
+        kept => object[field] = kept.clone(),
+    }
 }
 
 /// A condition, where there is one.
@@ -357,6 +362,24 @@ mod tests {
         let (created, again) = (apply().unwrap_or_default(), apply().unwrap_or_default());
         assert_eq!((&created["metadata"]["name"], &created["spec"]), (&json!("a"), &json!({ "x": 1 })));
         assert_eq!(again["metadata"]["uid"], created["metadata"]["uid"]);
+    }
+
+    #[test]
+    fn a_status_changes_by_its_subresource_alone() {
+        let (store, pods) = (Asked(RefCell::new(Store::new(PODS))), Api::<Value>::new(&Resource::new(PODS)));
+        let pod = json!({ "metadata": { "name": "a" }, "spec": { "x": 1 } });
+        assert!(pods.create(&pod).send(&store).is_ok());
+        let both = json!({ "spec": { "x": 2 }, "status": { "y": 3 } });
+        let parts = |call: ApiCall<Value>| {
+            let object = call.send(&store).unwrap_or_default();
+            (object["spec"]["x"].clone(), object["status"]["y"].clone())
+        };
+        assert_eq!(parts(pods.patch("a", &Patch::Merge(&both))), (json!(2), Value::Null));
+        let other = json!({ "spec": { "x": 4 }, "status": { "y": 3 } });
+        assert_eq!(parts(pods.status().patch("a", &Patch::Merge(&other))), (json!(2), json!(3)));
+        assert_eq!(parts(pods.replace("a", &pod)), (json!(1), json!(3)));
+        let older = DeleteOptions::default().with_resource_version("2");
+        assert!(pods.delete("a", &older).send(&store).is_err_and(|error| error.is_conflict()));
     }
 
     #[test]

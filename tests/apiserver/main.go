@@ -8,16 +8,19 @@
 //
 // writes certificates, logs and a kubeconfig into DIR, which must not be there or be empty, prints "ready KUBECONFIG" once
 // the server answers, and then obeys the lines on its standard input (see control.go). It stops, and everything that it
-// started with it, when its input ends.
+// started with it, when its input ends. DIR/bin has kubectl for as long as it runs: this program under another name.
 package main
 
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"
+	kubectlcommand "k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
 	kubeapiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 )
@@ -28,6 +31,10 @@ func init() {
 }
 
 func main() {
+	if filepath.Base(os.Args[0]) == kubectl {
+		util.CheckErr(cli.RunNoErrOutput(kubectlcommand.NewDefaultKubectlCommand()))
+		return
+	}
 	if len(os.Args) < 2 {
 		usage()
 	}

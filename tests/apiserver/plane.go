@@ -23,6 +23,9 @@ const (
 	controllerManager = "kube-controller-manager"
 )
 
+// The name under which the same program is kubectl.
+const kubectl = "kubectl"
+
 // How long a start may take.
 const patience = 2 * time.Minute
 
@@ -60,8 +63,24 @@ func newPlane(dir string) (*plane, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := linkKubectl(dir); err != nil {
+		return nil, err
+	}
 	admin := &admin{client: client, server: fmt.Sprintf("https://127.0.0.1:%d", port)}
 	return &plane{dir: dir, files: files, port: port, admin: admin, children: map[string]*exec.Cmd{}}, nil
+}
+
+// Who has no kubectl finds one in the folder `bin`.
+func linkKubectl(dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o700); err != nil {
+		return err
+	}
+	return os.Symlink(self, filepath.Join(bin, kubectl))
 }
 
 // Starts everything and waits until the server answers.

@@ -25,6 +25,7 @@ in_both_memories!(
     a_deletion_while_behind_begins_with_the_state_that_was_told,
     an_owner_before_a_deletion_that_is_told_with_another_owner_is_not_lost,
     what_a_quiet_one_had_is_not_told_again,
+    what_a_quiet_one_had_is_not_told_when_it_is_behind,
     a_state_that_came_back_leaves_the_marks_of_all_that_was_swallowed,
     a_resync_is_told_with_the_changes_that_wait,
     a_resync_is_told_even_if_the_state_came_back,
@@ -291,6 +292,16 @@ fn what_a_quiet_one_had_is_not_told_again<M: Mem>() {
     }
 }
 
+fn what_a_quiet_one_had_is_not_told_when_it_is_behind<M: Mem>() {
+    let mut log = Log::<M>::new(1);
+    let a = Pod("a", 1, 1);
+    let quiet = subscribe(&mut log, SubscriptionConfig::new().quiet(), &[a]);
+    told(&mut log, quiet);
+    push(&mut log, updated(a, a));
+    push(&mut log, added(Pod("b", 2, 2)));
+    assert_eq!(told(&mut log, quiet), ["+b2"]);
+}
+
 fn a_state_that_came_back_leaves_the_marks_of_all_that_was_swallowed<M: Marked>() {
     let mut log = Log::<M>::new(1);
     let config = SubscriptionConfig::new().quiet().marks(M::marks());
@@ -451,6 +462,15 @@ fn one_that_never_reads_costs_its_keys() {
     }
     assert!(log.backlog.len() <= 2_000 && log.ring.len() <= 4);
     assert_eq!(told(&mut log, never).len(), 2_000);
+}
+
+#[test]
+fn memory_that_grows_takes_a_resync_without_a_result() {
+    let mut log = Log::<Heap>::new(1);
+    let id = log.subscribe(Instant::ZERO, SubscriptionConfig::new(), [].iter());
+    log.push(Instant::ZERO, added(Pod("a", 1, 1)));
+    log.resync(id, [Pod("a", 1, 1), Pod("b", 2, 2)].iter());
+    assert_eq!(told(&mut log, id), ["+a1", "b2>2"]);
 }
 
 #[test]

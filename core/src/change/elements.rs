@@ -124,7 +124,8 @@ impl List<'_> {
             }
         }
         let is_new = |at: &usize| sources[*at].is_none();
-        if self.after.len() == self.before.len() && (0..sources.len()).filter(is_new).eq(left.iter().copied()) {
+        // The places are the same only in a list of unchanged length.
+        if (0..sources.len()).filter(is_new).eq(left.iter().copied()) {
             left.into_iter().for_each(|at| sources[at] = Some(at));
         }
         if self.is_replacing(&sources) { self.refuse(ChangeErrorKind::Replaced) } else { Ok(sources) }

@@ -176,11 +176,13 @@ fn an_element_that_may_be_renamed_or_replaced_is_refused() {
         it.list.push(image("4"));
     };
     is_refused(&two(), edit, "list", Kind::Replaced);
-    let edit = |it: &mut List<Image>| {
-        it.list.reverse();
-        it.list[0] = image("3");
-    };
-    is_refused(&two(), edit, "list", Kind::Replaced);
+    for changed in 0..2 {
+        let edit = |it: &mut List<Image>| {
+            it.list.reverse();
+            it.list[changed] = image("3");
+        };
+        is_refused(&two(), edit, "list", Kind::Replaced);
+    }
 }
 
 #[test]
@@ -359,6 +361,23 @@ fn a_removed_field_is_a_null_in_the_patch() {
     let patch = |before: &Value, after: &Value| change(before, after, Part::Object);
     let removed = patch(&json!({ "spec": { "replicas": 3, "x": 1 } }), &json!({ "spec": { "x": 1 } }));
     assert_eq!(removed, Ok(Change::Patch(json!({ "spec": { "replicas": null } }))));
+}
+
+#[test]
+fn the_raw_object_is_needed_only_where_a_list_differs_or_an_object_is_removed() {
+    let before = json!({ "list": [{ "x": 1 }], "a": { "list": [1], "b": 1 }, "c": { "d": {} } });
+    let after = |path: &[&str], value: Value| {
+        let mut after = before.clone();
+        *path.iter().fold(&mut after, |value, name| &mut value[*name]) = value;
+        change(&before, &after, Part::Object).unwrap()
+    };
+    let is_pending = |change: Change| matches!(change, Change::NeedsRaw(_));
+    assert_eq!(after(&["a", "b"], json!(2)), Change::Patch(json!({ "a": { "b": 2 } })));
+    assert_eq!(after(&["a", "b"], json!({ "e": 1 })), Change::Patch(json!({ "a": { "b": { "e": 1 } } })));
+    assert_eq!(after(&["c", "d", "e"], json!({})), Change::Patch(json!({ "c": { "d": { "e": {} } } })));
+    assert!(is_pending(after(&["list",], json!(null))) && is_pending(after(&["list"], json!({ "x": 1 }))));
+    assert!(is_pending(after(&["a", "b"], json!([]))) && is_pending(after(&["a", "b"], json!({ "e": [] }))));
+    assert!(is_pending(after(&["c", "d"], json!(null))) && is_pending(after(&["c", "d"], json!(1))));
 }
 
 #[test]
@@ -594,6 +613,13 @@ fn a_value_of_another_form_is_replaced_if_it_is_known_whole() {
         other => panic!("{other:?}"),
     };
     let refused = |before: Value, after: Value, raw: Value| pending(before, after).lay_over(&raw).unwrap_err().kind;
+    // A part that is shown otherwise, inside of what goes.
+    let gone =
+        |shown: Value, raw: Value| refused(json!({ "a": { "b": shown } }), json!({}), json!({ "a": { "b": raw } }));
+    assert_eq!(gone(json!([1]), json!([1, 2])), Kind::Unknown("a.b".to_string()));
+    assert_eq!(gone(json!([{ "c": 1 }]), json!([{ "c": 1, "x": 2 }])), Kind::Unknown("a.b[0].x".to_string()));
+    assert_eq!(gone(json!("1"), json!([1])), Kind::Unknown("a.b".to_string()));
+    assert_eq!(gone(json!("1"), json!({ "x": 1 })), Kind::Unknown("a.b.x".to_string()));
     let (one, two) = (json!({ "a": [1] }), json!({ "a": [2] }));
     assert_eq!(refused(one.clone(), two.clone(), json!({ "a": { "x": 1 } })), Kind::Converted);
     assert_eq!(refused(one.clone(), two.clone(), json!({ "a": 1 })), Kind::Converted);

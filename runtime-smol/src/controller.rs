@@ -1,46 +1,219 @@
 //! Controllers: shared informers as sources of keys, and a function that reconciles one key after the other.
 //!
-//! The example labels every pod that has no label yet. It runs over a recording and a function that answers its requests.
-//! With `Cluster::infer()?` as its world, the same `label_pods` runs on a cluster.
+//! This one keeps a ConfigMap for each Page. It borrows the informers' handles, which read caches:
 //!
-//! ```
-//! use listwatch_runtime_smol::api::{Api, ApiFn, ApiRequest, ApiResponse, Patch};
-//! use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Outcome, RunError};
-//! use listwatch_runtime_smol::decode::MetadataOnly;
-//! use listwatch_runtime_smol::file::Playback;
-//! use listwatch_runtime_smol::{Client, Clock, Resource, World};
-//! use serde_json::{Value, json};
+//! ```no_run
+//! use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
+//! use listwatch_runtime_smol::http::Cluster;
+//! use listwatch_runtime_smol::{World, kind};
+//! use serde::{Deserialize, Serialize};
+//! use serde_json::json;
 //!
-//! fn label_pods(world: impl Into<World>, handle: &ControllerHandle) -> Result<(), RunError> {
-//!     let controller = Controller::new("label-pods", world);
-//!     let resource = Resource::new("/api/v1/pods");
-//!     let pods = controller.informer_of::<MetadataOnly>(resource.clone());
-//!     let seen = json!({ "metadata": { "labels": { "seen": "yes" } } });
-//!     controller.reconciles(&pods).keys(handle).workers(4).run(async |cx, key| {
-//!         let Some(pod) = pods.get(&key) else { return Ok(Outcome::Done) };
-//!         if pod.meta().label("seen").is_none() {
-//!             let api = Api::<Value>::new(&resource.clone().in_namespace(key.namespace().unwrap_or_default()));
-//!             cx.write(&pods, api.patch(key.name(), &Patch::Merge(&seen))).await?;
-//!         }
+//! #[derive(Clone, Deserialize, Serialize)]
+//! struct Page {
+//!     spec: PageSpec,
+//! }
+//!
+//! #[derive(Clone, Deserialize, Serialize)]
+//! struct PageSpec {
+//!     text: String,
+//! }
+//!
+//! #[derive(Clone, Deserialize, Serialize)]
+//! struct ConfigMap {
+//!     data: Option<Data>,
+//! }
+//!
+//! #[derive(Clone, Deserialize, Serialize)]
+//! struct Data {
+//!     page: Option<String>,
+//! }
+//!
+//! kind!(Page, "example.com/v1", "pages");
+//! kind!(ConfigMap, "v1", "configmaps");
+//!
+//! fn publish(world: impl Into<World>) -> Result<(), RunError> {
+//!     let controller = Controller::new("publish", world);
+//!     let pages = controller.informer::<Page>();
+//!     let maps = controller.informer::<ConfigMap>();
+//!     controller.reconciles(&pages).owns(&maps).workers(4).run(async |cx, key| {
+//!         let Some(page) = pages.get(&key) else { return Ok(Outcome::Done) };
+//!         let data = json!({ "data": { "page": page.spec.text } });
+//!         match maps.get(&key) {
+//!             None => cx.create(&maps, &key, &data).owned_by(&page).await?,
+//!             Some(other) if !other.is_controlled_by(&page) => {
+//!                 cx.warn(&page, "NameTaken", "the ConfigMap of this name is not the Page's");
+//!                 return Ok(Outcome::Retry);
+//!             }
+//!             Some(own) => {
+//!                 let page = Data { page: Some(page.spec.text.clone()) };
+//!                 cx.change(&own, |map| map.data = Some(page.clone())).await?
+//!             }
+//!         };
 //!         Ok(Outcome::Done)
 //!     })
 //! }
 //!
-//! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     let recording = Playback::from_file("../tests/data/captures/pods-rollout.jsonl.gz")?;
-//!     let (clock, handle) = (Clock::simulated(), ControllerHandle::default());
-//!     let (mut requests, stop) = (0, handle.clone());
-//!     let server = ApiFn::new(move |request: &ApiRequest| {
-//!         println!("{request}");
-//!         requests += 1;
-//!         if requests == 10 {
-//!             stop.stop(); // On a cluster, SIGTERM or Ctrl-C does so.
-//!         }
-//!         Ok(ApiResponse::new(200, *b"{}"))
+//! fn main() -> Result<(), RunError> {
+//!     publish(Cluster::infer()?) // until SIGTERM or Ctrl-C
+//! }
+//! ```
+//!
+//! [`kind!`](crate::kind) is a convenience: [`Controller::informer_of`] takes any type, with the name of its resource.
+//!
+//! # What acts
+//!
+//! | a reconcile calls | the server is sent |
+//! |---|---|
+//! | [`create`](Context::create), `.owned_by(&owner)` | the object, with kind, name and namespace filled in, and an owner reference |
+//! | [`change`](Context::change) | a merge patch of what differs, with the version; nothing, if nothing differs. After a conflict, the change is made again |
+//! | [`change_status`](Context::change_status) | the same to the subresource `status` |
+//! | [`apply`](Context::apply), `.owned_by(&owner)`, `.force()` | the wanted fields as a server-side apply, under the controller's name |
+//! | [`delete`](Context::delete), `.if_unchanged()` | a deletion of this uid, and of this version |
+//! | [`adopt`](Context::adopt) | an owner reference for an object without a controller, after a live read of the owner |
+//! | [`finalizer`](Context::finalizer) | the finalizer; at the deletion its removal, after the clean-up |
+//! | [`write`](Context::write) | any call of an [`Api`](crate::api::Api): other patches, replacements, scales |
+//! | [`call`](Context::call), [`live`](Context::live) | a request for whose effect the key does not wait; reads past the cache |
+//! | [`warn`](Context::warn) | nothing: a report of the controller |
+//!
+//! Each object goes to the cluster of its informer. After each of the first eight, the key waits until the informer's
+//! store shows the change.
+//!
+//! # How to test a controller
+//!
+//! `publish` takes any world. A test gives it one of parts, and calls the function that `main` calls. Here a recording
+//! brings the objects, a function answers the writes, and the world ends after a simulated second:
+//!
+//! ```
+//! # use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
+//! # use listwatch_runtime_smol::decode::MetadataOnly;
+//! use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
+//! use listwatch_runtime_smol::file::Playback;
+//! use listwatch_runtime_smol::{Client, Clock, World};
+//! use std::sync::mpsc;
+//! use std::time::Duration;
+//! # fn publish(world: impl Into<World>) -> Result<(), RunError> {
+//! #     let controller = Controller::new("publish", world);
+//! #     let pods = controller.informer_of::<MetadataOnly>("v1/pods");
+//! #     let body = serde_json::json!({});
+//! #     controller.reconciles(&pods).run(async |cx, key| {
+//! #         cx.create(&pods, &key, &body).await?;
+//! #         Ok(Outcome::Done)
+//! #     })
+//! # }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let recording = Playback::from_file("../tests/data/captures/pods-rollout.jsonl.gz")?;
+//! let (clock, (sent, received)) = (Clock::simulated(), mpsc::channel());
+//! let server = ApiFn::new(move |request: &ApiRequest| {
+//!     sent.send((request.method, request.path.clone())).expect("the test receives");
+//!     Ok(ApiResponse::new(201, request.body.clone())) // the object as it was posted
+//! });
+//! let client = Client::new(server, clock.clone());
+//! let world = World::from_parts(clock.clone(), client, move |_resource| Box::new(recording.transport()));
+//! publish(world.until(async move { clock.sleep(Duration::from_secs(1)).await }))?;
+//! assert!(received.try_iter().any(|(_, path)| path.ends_with("/pods")));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`World::until`](crate::World::until) takes any future, such as a scenario that changes objects and waits for
+//!   what the controller makes of them. The controller drains at its end.
+//! - A [`Playback`](crate::file::Playback) is a world by itself, which ends by itself. Its recorded exchanges answer the
+//!   writes, too.
+//! - Under [`Clock::simulated`](crate::Clock::simulated) no wait takes time, and each run is the same: back-off,
+//!   debouncing and deadlines can be tested.
+//! - [`Reconciler::on_report`] hears what else goes to standard error: warnings, failures, panics.
+//!
+//! # Several controllers
+//!
+//! Controllers over the same [`Informers`](crate::Informers) share watches and caches. [`run_all`] runs them until the
+//! process is asked to end:
+//!
+//! ```no_run
+//! use listwatch_runtime_smol::Informers;
+//! use listwatch_runtime_smol::controller::{Controller, Outcome, run_all};
+//! use listwatch_runtime_smol::decode::MetadataOnly;
+//! use listwatch_runtime_smol::http::Cluster;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let informers = Informers::new(Cluster::infer()?);
+//! let labels = Controller::new("labels", &informers);
+//! let pods = labels.informer_of::<MetadataOnly>("v1/pods");
+//! let labels = labels.reconciles(&pods).calls(async |_cx, _key| Ok(Outcome::Done));
+//! let quotas = Controller::new("quotas", &informers);
+//! let same = quotas.informer_of::<MetadataOnly>("v1/pods"); // one watch, one cache
+//! let quotas = quotas.reconciles(&same).calls(async |_cx, _key| Ok(Outcome::Done));
+//! run_all([labels, quotas])?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Two clusters
+//!
+//! A source may be of other informers. The controller runs both, and writes each object to the cluster of its informer:
+//!
+//! ```no_run
+//! use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
+//! use listwatch_runtime_smol::http::ClusterOptions;
+//! use listwatch_runtime_smol::{Informers, World, kind};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Clone, Deserialize, Serialize)]
+//! struct Secret {
+//!     data: Option<serde_json::Value>,
+//! }
+//! kind!(Secret, "v1", "secrets");
+//!
+//! fn mirror(from: impl Into<World>, to: impl Into<World>) -> Result<(), RunError> {
+//!     let controller = Controller::new("mirror", from);
+//!     let originals = controller.informer::<Secret>();
+//!     let remote = Informers::new(to);
+//!     let copies = remote.informer::<Secret>();
+//!     controller.reconciles(&originals).maps(&copies, |copy, keys| keys.add(copy.key().clone())).run(async |cx, key| {
+//!         let Some(original) = originals.get(&key) else { return Ok(Outcome::Done) };
+//!         match copies.get(&key) {
+//!             None => cx.create(&copies, &key, &*original).await?, // in the other cluster
+//!             Some(copy) => cx.change(&copy, |copy| copy.data = original.data.clone()).await?,
+//!         };
+//!         Ok(Outcome::Done)
+//!     })
+//! }
+//!
+//! fn main() -> Result<(), RunError> {
+//!     let of = |context| ClusterOptions::new().context(context).infer();
+//!     mirror(of("production")?, of("standby")?)
+//! }
+//! ```
+//!
+//! An informer that is no source, but is read, is named by [`Reconciler::reads`](Controller::reads). All worlds of a
+//! controller have one clock: real ones do, and simulated ones are made with clones of one.
+//!
+//! # Inside of tokio
+//!
+//! [`Running::future`] is a task for any executor. Reconciles still run on threads of the controller; what needs tokio's
+//! runtime is spawned on it and awaited. `examples/inside-tokio.rs` is a whole program.
+//!
+//! ```no_run
+//! use listwatch_runtime_smol::controller::{Controller, Outcome, Termination};
+//! use listwatch_runtime_smol::decode::MetadataOnly;
+//! use listwatch_runtime_smol::http::Cluster;
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let controller = Controller::new("pods", Cluster::infer()?);
+//!     let pods = controller.informer_of::<MetadataOnly>("v1/pods");
+//!     let tokio = tokio::runtime::Handle::current();
+//!     let running = controller.reconciles(&pods).calls(async move |_cx, key| {
+//!         tokio.spawn(async move { println!("{key}") }).await?; // such as a client of a database
+//!         Ok(Outcome::Done)
 //!     });
-//!     let client = Client::new(server, clock.clone());
-//!     label_pods(World::from_parts(clock, client, move |_| Box::new(recording.transport())), &handle)?;
-//!     Ok(())
+//!     let (handle, termination) = (running.handle(), Termination::new()?);
+//!     tokio::spawn(async move {
+//!         termination.await;
+//!         handle.stop(); // running reconciles finish
+//!     });
+//!     Ok(running.future().await?)
 //! }
 //! ```
 //!

@@ -192,6 +192,7 @@ fn the_image_is_that_of_the_pod_and_is_built_from_pinned_ones_for_a_user_without
     let oldest = env!("CARGO_PKG_RUST_VERSION");
     assert!(rust.starts_with(oldest) && rust.split('.').count() == 3, "{build} is not our oldest Rust, {oldest}");
     assert_eq!(of("USER "), ["65532:65532"]);
+    assert!(dockerfile.contains(concat!("--package ", env!("CARGO_PKG_NAME"), " --example sample-controller ")));
 
     let deployment = object("controller.yaml", "Deployment");
     let image = deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap();

@@ -23,6 +23,7 @@ struct Node {
 
 #[derive(serde::Deserialize)]
 struct Status {
+    #[serde(default)]
     conditions: Conditions,
 }
 

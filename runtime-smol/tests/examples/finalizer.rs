@@ -2,7 +2,7 @@
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod example;
 
-use crate::process::Example;
+use crate::process::{Example, wait_until};
 use crate::stage::Stage;
 use example::folders;
 use listwatch_runtime_smol::http::Cluster;
@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/folders.example.com";
@@ -32,29 +31,23 @@ fn established() -> Value {
     json!({ "status": { "conditions": [condition("NamesAccepted"), condition("Established")] } })
 }
 
-fn wait_for(condition: impl Fn() -> bool) {
-    while !condition() {
-        thread::yield_now();
-    }
-}
-
 #[test]
 fn a_folder_has_a_directory_once_its_definition_is_established_and_goes_after_it() {
     let _none_yet = fs::remove_dir_all(root());
     let (stage, directory) = (Stage::new(&[CRDS, FOLDERS]), root().join("default/a"));
     stage.apply(FOLDER, json!({}));
     let example = Example::start("finalizer", &stage.server);
-    wait_for(|| stage.object(CRD).is_some());
+    wait_until(|| stage.object(CRD).is_some());
     assert_eq!(stage.object(CRD).unwrap()["spec"]["names"]["plural"], "folders");
     stage.apply(CRD, json!({ "status": { "conditions": null } }));
     assert!(stage.object(FOLDER).unwrap()["metadata"]["finalizers"].is_null(), "it waits");
     stage.apply(CRD, established());
-    wait_for(|| directory.is_dir());
+    wait_until(|| directory.is_dir());
     assert_eq!(stage.object(FOLDER).unwrap()["metadata"]["finalizers"], json!(["example.com/directory"]));
     fs::write(directory.join("file"), "text").unwrap();
 
     stage.delete(FOLDER);
-    wait_for(|| stage.object(FOLDER).is_none());
+    wait_until(|| stage.object(FOLDER).is_none());
     assert!(!directory.exists() && root().is_dir());
     let (status, errors) = example.terminate();
     assert_eq!(status, Some(0), "{errors}");

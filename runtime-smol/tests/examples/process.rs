@@ -1,13 +1,29 @@
 //! The `main` of an example in a process of its own: with a kubeconfig, a signal and an exit status.
 
+use core::time::Duration;
+use listwatch_runtime_smol::Clock;
 use listwatch_tests::sim::{ApiServer, serve};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 /// Which example a child of this process is.
 const EXAMPLE: &str = "LISTWATCH_EXAMPLE";
+
+/// What ends a test that would never end.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Waits until something holds of an example in its process.
+pub(crate) fn wait_until(condition: impl Fn() -> bool) {
+    let (clock, since) = (Clock::real(), Clock::real().now());
+    while !condition() {
+        assert!(clock.now() < since + LIMIT, "the condition never holds");
+        thread::yield_now();
+    }
+}
 
 /// In a child, this is the `main` of an example.
 #[test]
@@ -33,7 +49,7 @@ fn main_of_an_example() {
 /// An example that runs; killed when it is dropped.
 pub(crate) struct Example {
     child: Child,
-    output: BufReader<ChildStdout>,
+    lines: Receiver<String>,
 }
 
 impl Example {
@@ -50,8 +66,9 @@ impl Example {
         command.args(["--exact", "process::main_of_an_example", "--nocapture", "--quiet"]);
         command.env(EXAMPLE, name).env("KUBECONFIG", config).env("NODE_NAME", "edge-1");
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, output }
+        let (output, (told, lines)) = (BufReader::new(child.stdout.take().unwrap()), channel());
+        thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| told.send(line)));
+        Self { child, lines }
     }
 
     /// Reads its standard output up to this line.
@@ -61,8 +78,10 @@ impl Example {
 
     /// The next line of its standard output.
     pub(crate) fn next_line(&mut self) -> String {
-        let line = self.output.by_ref().lines().next();
-        line.unwrap_or_else(|| panic!("no line is left: {:?}", self.wait())).unwrap()
+        self.lines.recv_timeout(LIMIT).unwrap_or_else(|error| {
+            let _ended = self.child.kill();
+            panic!("no line is left ({error}): {:?}", self.wait())
+        })
     }
 
     /// Asks it to end, and waits until it has: its exit status, and what it wrote to standard error.

@@ -3,6 +3,7 @@
 
 mod crowd;
 mod figures;
+#[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod program;
 mod requests;
 mod stage;
@@ -43,12 +44,11 @@ fn play(stage: &Stage) -> Value {
 
 #[test]
 fn without_a_controller_manager_each_change_is_answered_by_one_write() {
-    let Some(mut stage) = Stage::begin("absent", 1) else { return };
+    let Some(mut stage) = Stage::begin("absent") else { return };
     let foo = play(&stage);
     let others = stage.deployment("others");
 
     stage.plane.delete(&stage.foos, "created").unwrap();
-    // One worker takes one key after the other.
     stage.create_foo("last", "db", 1);
     stage.until_replicas("db", 1);
     assert_eq!(owner_of(&stage.deployment("web").unwrap()), &foo["metadata"]["uid"], "nobody collects it");
@@ -70,7 +70,7 @@ fn make_ready(stage: &Stage, pod: &str) {
 
 #[test]
 fn with_a_controller_manager_the_status_follows_and_deployments_go_with_their_foo() {
-    let Some(mut stage) = Stage::begin("present", 1) else { return };
+    let Some(mut stage) = Stage::begin("present") else { return };
     // The kind is there before, so that the garbage collector finds it at once.
     stage.plane.control().start_controller_manager();
     play(&stage);

@@ -11,7 +11,6 @@ use std::thread;
 use std::time::Duration;
 
 const FOOS: usize = 1_000;
-const WORKERS: usize = 8;
 const KILLS: usize = 10;
 /// So many writes are made between two kills, or as many as there are in the longest time.
 const WRITES: usize = 50;
@@ -51,7 +50,7 @@ fn drift(api: &Api<Value>, client: &impl ApiClient, is_over: &AtomicBool) {
 #[test]
 fn a_thousand_foos_are_right_after_ten_kills_and_no_drift_was_repaired_twice() {
     const WRITERS: usize = 4;
-    let Some(mut stage) = Stage::begin("crowd", WORKERS) else { return };
+    let Some(mut stage) = Stage::begin("crowd") else { return };
     let (client, requests) = (stage.plane.cluster.client().unwrap(), stage.requests.clone());
     let (foos, deployments) = (Api::<Value>::new(&stage.foos), Api::<Value>::new(&stage.deployments));
     let is_over = AtomicBool::new(false);

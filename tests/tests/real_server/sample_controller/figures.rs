@@ -82,7 +82,8 @@ impl Figures {
             histories.get_mut(metadata["name"].as_str().unwrap()).unwrap().generation = generation;
         }
         for report in reports.iter().filter(|report| report.contains("the watch has not shown the write")) {
-            let name = report.split_once(": ").unwrap().0.rsplit('/').next().unwrap();
+            let key = report.split(": ").nth(1).unwrap();
+            let name = key.split_once('/').unwrap().1;
             histories.get_mut(name).unwrap().late += 1;
         }
         Self { ours: writes.iter().filter(|write| write.is_ours()).collect(), histories }

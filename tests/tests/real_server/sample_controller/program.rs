@@ -1,54 +1,55 @@
-//! The sample controller: it keeps a Deployment for each Foo.
+//! Kubernetes' sample-controller: each Foo owns a Deployment of its replicas, and shows in its status how many are available.
+//!
+//! Without an argument it runs on the cluster of `$KUBECONFIG`, `~/.kube/config` or its pod, until SIGTERM or Ctrl-C. With
+//! the path of a recording, it plays that one. `deploy` has its CRD, its image and its manifests.
+//!
+//! ```sh
+//! kubectl apply -f runtime-smol/examples/deploy/crd.yaml -f runtime-smol/examples/deploy/foo.yaml
+//! cargo run -p listwatch-runtime-smol --example sample-controller
+//! ```
 
-use listwatch_core::kind;
-use listwatch_runtime_smol::controller::{Controller, Outcome, Reconciler, Running};
-use listwatch_runtime_smol::{Found, World};
+use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
+use listwatch_runtime_smol::{Found, World, file::Playback, http::Cluster, kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-#[derive(Deserialize, Serialize, Clone)]
-pub(crate) struct Foo {
-    spec: FooSpec,
+/// What is kept of an object. A change leaves the rest of it as it is.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Object<S> {
+    spec: S,
     #[serde(default)]
     status: Status,
 }
 
-#[derive(Deserialize, Serialize, Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct FooSpec {
+pub(crate) struct FooSpec {
     deployment_name: String,
     replicas: i32,
 }
 
-#[derive(Deserialize, Serialize, Clone)]
-struct Deployment {
-    spec: DeploymentSpec,
-    #[serde(default)]
-    status: Status,
-}
-
-#[derive(Deserialize, Serialize, Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 struct DeploymentSpec {
     replicas: Option<i32>,
 }
 
-#[derive(Deserialize, Serialize, Clone, Default, PartialEq)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Status {
-    available_replicas: i32,
+    available_replicas: Option<i32>,
 }
+
+pub(crate) type Foo = Object<FooSpec>;
+type Deployment = Object<DeploymentSpec>;
 
 kind!(Foo, "samplecontroller.k8s.io/v1alpha1", "foos");
 kind!(Deployment, "apps/v1", "deployments");
 
-pub(crate) fn sample(
-    world: impl Into<World>,
-    configure: impl FnOnce(Reconciler<Foo>) -> Reconciler<Foo>,
-) -> Running<'static> {
+pub(crate) fn sample(world: impl Into<World>) -> Result<(), RunError> {
     let controller = Controller::new("sample-controller", world);
     let foos = controller.informer::<Foo>();
     let deployments = controller.informer::<Deployment>();
-    configure(controller.reconciles(&foos).owns(&deployments)).calls(async move |cx, key| {
+    controller.reconciles(&foos).owns(&deployments).workers(8).run(async |cx, key| {
         let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
         let name = key.sibling(&foo.spec.deployment_name);
         let deployment = match deployments.get(&name) {
@@ -68,4 +69,11 @@ fn deployment_of(foo: &Found<Foo>) -> Value {
     let app = json!({ "app": foo.meta().name() });
     let pod = json!({ "metadata": { "labels": app }, "spec": { "containers": [{ "name": "web", "image": "nginx" }] } });
     json!({ "spec": { "replicas": foo.spec.replicas, "selector": { "matchLabels": app }, "template": pod } })
+}
+
+fn main() -> Result<(), RunError> {
+    match std::env::args().nth(1) {
+        None => sample(Cluster::infer()?),
+        Some(tape) => sample(Playback::from_file(tape)?),
+    }
 }

@@ -6,12 +6,13 @@ use crate::audit::{AuditLog, Write};
 use crate::plane::{Plane, own_plane};
 use listwatch_core::Resource;
 use listwatch_core::api::{ApiClient, ApiRequest, Method};
-use listwatch_runtime_smol::controller::{Reconciler, Started};
+use listwatch_runtime_smol::controller::RunError;
 use listwatch_runtime_smol::{Client, Clock, World};
 use listwatch_transport_http::{ClusterOptions, HttpClient, HttpTransport};
 use serde_json::{Value, json};
+use smol::channel::Sender;
 use std::sync::{Arc, Mutex};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// The user of the controller, who may do what this test allows. The log names a user whom another one impersonates only
@@ -29,12 +30,12 @@ pub(crate) struct Stage {
     namespace: String,
     log: AuditLog,
     reports: Arc<Mutex<Vec<String>>>,
-    controller: Option<Started>,
+    controller: Option<(Sender<()>, JoinHandle<Result<(), RunError>>)>,
 }
 
 impl Stage {
-    /// A controller with so many workers, in a cluster without a controller manager.
-    pub(crate) fn begin(name: &str, workers: usize) -> Option<Self> {
+    /// A controller in a cluster without a controller manager.
+    pub(crate) fn begin(name: &str) -> Option<Self> {
         let mut plane = own_plane()?;
         plane.control().kill_controller_manager();
         let log = AuditLog::begin(&mut plane);
@@ -44,7 +45,7 @@ impl Stage {
         let (requests, reports) = (Requests::default(), Arc::default());
         let mut stage = Self { plane, foos, deployments, requests, namespace, log, reports, controller: None };
         stage.install(name);
-        stage.start(workers);
+        stage.start();
         Some(stage)
     }
 
@@ -78,18 +79,17 @@ impl Stage {
         self.plane.cluster_of(&ClusterOptions::new().context(USER)).client().unwrap()
     }
 
-    fn start(&mut self, workers: usize) {
+    /// Runs what the example's `main` runs, in a thread.
+    fn start(&mut self) {
         let cluster = self.plane.cluster_of(&ClusterOptions::new().context(USER));
         let clock = Clock::real();
         let client = Client::new(Recorded::new(HttpClient::from(&cluster), &self.requests), clock.clone());
         let world = World::from_parts(clock, client, move |_| Box::new(HttpTransport::from(&cluster)));
+        let (end, ended) = smol::channel::bounded::<()>(1);
         let reports = Arc::clone(&self.reports);
-        let configure = |controller: Reconciler<_>| {
-            let controller = controller.workers(workers);
-            controller.on_report(move |_, report| reports.lock().unwrap().push(report.to_string()))
-        };
-        let controller = sample(world, configure);
-        self.controller = Some(controller.start().unwrap());
+        let world = world.on_report_line(move |line| reports.lock().unwrap().push(line.to_owned()));
+        let world = world.until(async move { _ = ended.recv().await });
+        self.controller = Some((end, thread::spawn(|| sample(world))));
     }
 
     pub(crate) fn create_foo(&self, name: &str, deployment: &str, replicas: u32) -> Value {
@@ -128,17 +128,16 @@ impl Stage {
         self.reports.lock().unwrap().clone()
     }
 
-    /// Ends the controller.
-    pub(crate) fn stop(&mut self) {
-        if let Some(controller) = self.controller.take() {
-            controller.handle().stop();
-            controller.join().unwrap();
-        }
+    /// Ends the controller, and waits for its end.
+    fn stop(&mut self) -> Option<thread::Result<Result<(), RunError>>> {
+        let (end, controller) = self.controller.take()?;
+        drop(end);
+        Some(controller.join())
     }
 
     /// Ends the controller, and returns the writes of everybody to Foos and Deployments.
     pub(crate) fn end(&mut self) -> Vec<Write> {
-        self.stop();
+        self.stop().unwrap().unwrap().unwrap();
         self.log.read().into_iter().filter(|write| write.namespace == self.namespace).collect()
     }
 }
@@ -153,7 +152,7 @@ impl Write {
 impl Drop for Stage {
     /// The next test finds the cluster as it was, also when this one fails.
     fn drop(&mut self) {
-        self.controller = None;
+        let _reported = self.stop();
         let control = self.plane.control();
         control.audit(false);
         control.kill_api_server();

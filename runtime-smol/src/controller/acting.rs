@@ -3,12 +3,14 @@
 mod adopt;
 mod apply;
 mod body;
-mod changing;
+mod change;
 mod create;
 mod delete;
 mod error;
 mod finalizer;
-mod owner_reference;
+mod newest;
+mod owners;
+mod patch;
 
 pub use apply::Apply;
 pub use create::Create;

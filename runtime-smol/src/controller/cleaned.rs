@@ -1,32 +1,38 @@
 //! Which objects were cleaned up, and still have their finalizers.
 
-use crate::informers::Found;
 use listwatch_core::object::Uid;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Objects that were cleaned up, by uid and finalizer, until the finalizer is removed.
+/// The finalizers for which each object was cleaned up, until they are removed, or the object is gone.
 #[derive(Default)]
-pub(super) struct Cleaned(Mutex<HashSet<(Option<Uid>, Box<str>)>>);
+pub(super) struct Cleaned(Mutex<HashMap<Uid, Vec<Box<str>>>>);
 
 impl Cleaned {
-    pub(super) fn contains<T>(&self, object: &Found<T>, finalizer: &str) -> bool {
-        self.lock().contains(&entry(object, finalizer))
+    pub(super) fn contains(&self, object: &Uid, finalizer: &str) -> bool {
+        self.lock().get(object).is_some_and(|finalizers| finalizers.iter().any(|known| **known == *finalizer))
     }
 
-    pub(super) fn insert<T>(&self, object: &Found<T>, finalizer: &str) {
-        self.lock().insert(entry(object, finalizer));
+    pub(super) fn insert(&self, object: &Uid, finalizer: &str) {
+        self.lock().entry(object.clone()).or_default().push(finalizer.into());
     }
 
-    pub(super) fn remove<T>(&self, object: &Found<T>, finalizer: &str) {
-        self.lock().remove(&entry(object, finalizer));
+    /// The finalizer is removed.
+    pub(super) fn remove(&self, object: &Uid, finalizer: &str) {
+        let mut cleaned = self.lock();
+        let Some(finalizers) = cleaned.get_mut(object) else { return };
+        finalizers.retain(|known| **known != *finalizer);
+        if finalizers.is_empty() {
+            cleaned.remove(object);
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<(Option<Uid>, Box<str>)>> {
+    /// The object is gone, whoever removed its finalizers.
+    pub(super) fn forget(&self, object: Option<&Uid>) {
+        object.and_then(|object| self.lock().remove(object));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uid, Vec<Box<str>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn entry<T>(object: &Found<T>, finalizer: &str) -> (Option<Uid>, Box<str>) {
-    (object.meta().uid(), finalizer.into())
 }

@@ -62,7 +62,8 @@ impl Context {
         &self.0.state.clock
     }
 
-    /// Sends a request. The next reconcile of the key does not wait for its effect; [`write`](Self::write) does that.
+    /// Sends a request to the controller's world. The next reconcile of the key does not wait for its effect;
+    /// [`write`](Self::write) does that.
     ///
     /// # Errors
     /// Those of [`Client::call`].
@@ -70,8 +71,9 @@ impl Context {
         self.client().call(call).await
     }
 
-    /// Sends a request that changes an object of `kind`, to the world of `kind`. After this reconcile the key waits, without a worker, until the
-    /// store of `kind` shows the change: so the next reconcile does not repair what this one has just written.
+    /// Sends a request that changes an object of `kind`, to the world of `kind`. After this reconcile the key waits,
+    /// without a worker, until the store of `kind` shows the change: so the next reconcile does not repair what this one
+    /// has just written. [`create`](Self::create), [`change`](Self::change) and the others do so too, and make the request.
     ///
     /// The store shows a create, replace or patch when it has the object's version, or a later one. It shows a delete
     /// when no object of that uid is left, or its `deletionTimestamp` is set. Before that, it must have the versions of
@@ -149,10 +151,10 @@ impl Context {
     /// The name under which fields are written: that of the controller, up to the server's limit.
     pub(super) fn field_manager(&self) -> &str {
         let name = &*self.0.state.name;
-        let end = name.char_indices().map(|(at, _)| at).take_while(|at| *at <= MAX_FIELD_MANAGER).last();
-        match name.get(..if name.len() <= MAX_FIELD_MANAGER { name.len() } else { end.unwrap_or_default() }) {
-            None | Some("") => "listwatch",
-            Some(name) => name,
+        let end = (0..=name.len().min(MAX_FIELD_MANAGER)).rev().find(|end| name.is_char_boundary(*end));
+        match end.map_or("", |end| &name[..end]) {
+            "" => "listwatch",
+            name => name,
         }
     }
 

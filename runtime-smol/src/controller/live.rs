@@ -2,7 +2,7 @@ use super::written::version_in;
 use crate::informers::{Found, InformerHandle, Informers};
 use core::fmt;
 use listwatch_core::Key;
-use listwatch_core::api::{Api, ApiError};
+use listwatch_core::api::ApiError;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
@@ -28,17 +28,25 @@ impl<'a> Live<'a> {
         kind: &InformerHandle<T>,
         key: &Key,
     ) -> Result<Option<Found<T>>, ApiError> {
-        let resource = kind.resource().clone().in_namespace(key.namespace().unwrap_or_default());
-        let get = Api::<T>::new(&resource).get(key.name()).with_meta();
+        match self.read(kind, key).await {
+            Ok((object, _)) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The object and all of its JSON.
+    pub(super) async fn read<T: DeserializeOwned>(
+        &self,
+        kind: &InformerHandle<T>,
+        key: &Key,
+    ) -> Result<(Found<T>, Vec<u8>), ApiError> {
+        let get = kind.api_for::<T>(key).get(key.name()).with_meta();
         let response = Informers::of(kind).client().respond(&get).await?;
         if let Some(version) = version_in(&response) {
             (self.saw)(kind.resource().path(), key, version);
         }
-        match get.read(&response) {
-            Ok(object) => Ok(Some(Found::new(object.into(), kind))),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok((Found::new(get.read(&response)?.into(), kind), response.body))
     }
 }
 

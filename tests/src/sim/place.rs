@@ -13,7 +13,8 @@ pub struct Place {
 
 /// Whether a path is that of an object's status.
 pub(super) fn is_status(path: &str) -> bool {
-    path.ends_with("/status") && Place::parse(path).is_some_and(|place| !place.name.is_empty() && place.name != "status")
+    path.ends_with("/status")
+        && Place::parse(path).is_some_and(|place| !place.name.is_empty() && place.name != "status")
 }
 
 impl Place {

@@ -197,7 +197,11 @@ impl Store {
             Method::Put | Method::Patch => {
                 let (mut object, wanted) = (stored.clone(), body()?);
                 check_preconditions(&wanted["metadata"], &stored)?;
-                if request.method == Method::Put { object = wanted } else { merge(&mut object, wanted) }
+                if request.method == Method::Put {
+                    object = wanted;
+                } else {
+                    merge(&mut object, wanted);
+                }
                 let kept = if is_status(&request.path) { "spec" } else { "status" };
                 keep(kept, &stored, &mut object);
                 Ok((200, self.change(now, place, &stored, object)?))

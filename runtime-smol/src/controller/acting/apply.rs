@@ -1,6 +1,6 @@
-use super::body::{add_owner, body_of};
+use super::body::Body;
 use super::error::ActError;
-use super::owner_reference::owner_reference;
+use super::owners::SAY_KIND;
 use crate::controller::context::Context;
 use crate::informers::{Found, InformerHandle};
 use core::borrow::Borrow;
@@ -15,10 +15,7 @@ use serde_json::Value;
 /// A server-side apply: [`Context::apply`](crate::controller::Context::apply). It is sent when it is awaited.
 #[must_use = "nothing is applied until it is awaited"]
 pub struct Apply<'a, T> {
-    cx: &'a Context,
-    informer: &'a InformerHandle<T>,
-    key: Key,
-    body: Result<Value, ActError>,
+    body: Body<'a, T>,
     force: bool,
 }
 
@@ -35,26 +32,19 @@ impl Context {
         key: impl Borrow<Key>,
         wanted: &(impl Serialize + ?Sized),
     ) -> Apply<'a, T> {
-        let key = key.borrow();
-        Apply { cx: self, informer, key: key.clone(), body: wanted_of(informer, key, wanted), force: false }
+        Apply { body: Body::new(self, informer, key.borrow(), wanted).edited(leave_wanted), force: false }
     }
 }
 
 impl<T> Apply<'_, T> {
     /// Makes `owner` the controller of the object; see [`Create::owned_by`](super::Create::owned_by).
-    pub fn owned_by<O>(mut self, owner: &Found<O>) -> Self {
-        self.body = self.body.and_then(|mut body| {
-            let reference = owner_reference(self.informer, &self.key, owner);
-            add_owner(&mut body, &self.key, reference.map_err(|why| ActError::refused(&self.key, why))?)?;
-            Ok(body)
-        });
-        self
+    pub fn owned_by<O>(self, owner: &Found<O>) -> Self {
+        Self { body: self.body.owned_by(owner), ..self }
     }
 
     /// Takes the fields that other field managers own. Without it, such a field is a conflict.
-    pub fn force(mut self) -> Self {
-        self.force = true;
-        self
+    pub fn force(self) -> Self {
+        Self { force: true, ..self }
     }
 }
 
@@ -63,35 +53,25 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Apply<'a, T
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { cx, informer, key, body, force } = self;
-        Box::pin(async move {
-            let body = body?;
-            let patch = Patch::Apply { manager: cx.field_manager(), force, object: &body };
-            let call = informer.api_for::<T>(&key).patch(key.name(), &patch);
-            Ok(Found::new(cx.write(informer, call.with_meta()).await?.into(), informer))
-        })
+        let Self { body, force } = self;
+        let manager = body.cx.field_manager();
+        Box::pin(body.send(move |api, key, object| api.patch(key.name(), &Patch::Apply { manager, force, object })))
     }
 }
 
-/// The body: the wanted fields alone. A null is none.
-fn wanted_of<T>(
-    informer: &InformerHandle<T>,
-    key: &Key,
-    wanted: &(impl Serialize + ?Sized),
-) -> Result<Value, ActError> {
-    let mut body = body_of(informer, key, wanted)?;
+/// The fields of the metadata that the server alone sets.
+const OF_SERVER: [&str; 6] = ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"];
+
+/// Leaves the wanted fields alone in a body. A null is none.
+fn leave_wanted<T>(body: &mut Value, informer: &InformerHandle<T>) -> Result<(), String> {
+    drop_nulls(body);
     if body.get("kind").is_none() {
-        let path = informer.resource().path();
-        return Err(ActError::refused(key, format!("the kind of {path} is not known; say it by with_kind(\"…\")")));
+        return Err(format!("the kind of {} is not known; {SAY_KIND}", informer.resource().path()));
     }
-    drop_nulls(&mut body);
-    for field in ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink"] {
-        if body["metadata"].get(field).is_some() {
-            let why = format!("metadata.{field} is the server's; apply the wanted fields only");
-            return Err(ActError::refused(key, why));
-        }
+    match OF_SERVER.iter().find(|field| body["metadata"].get(field).is_some()) {
+        Some(field) => Err(format!("metadata.{field} of the body is the server's; apply the wanted fields alone")),
+        None => Ok(()),
     }
-    Ok(body)
 }
 
 /// Removes the fields that are null. In a list, a null is an element.
@@ -108,6 +88,6 @@ fn drop_nulls(value: &mut Value) {
 
 impl<T> fmt::Debug for Apply<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Apply").field("key", &self.key).field("force", &self.force).finish_non_exhaustive()
+        f.debug_struct("Apply").field("key", &self.body.key).field("force", &self.force).finish_non_exhaustive()
     }
 }

@@ -1,74 +1,116 @@
 //! The body of a request that says what an object is to be.
 
 use super::error::ActError;
-use crate::informers::InformerHandle;
+use super::owners::{add_controller, reference_to};
+use super::patch::send;
+use crate::controller::context::Context;
+use crate::informers::{Found, InformerHandle};
 use listwatch_core::Key;
+use listwatch_core::api::{Api, ApiCall};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-/// The object as a body: as the program wrote it, with its kind, name and namespace.
-///
-/// # Errors
-/// It cannot be written as an object, or says another kind, name or namespace.
-pub(super) fn body_of<T>(
-    informer: &InformerHandle<T>,
-    key: &Key,
-    object: &(impl Serialize + ?Sized),
-) -> Result<Value, ActError> {
-    let written = serde_json::to_value(object);
-    let mut body = written.map_err(|error| ActError::refused(key, format!("the body cannot be written: {error}")))?;
-    let Some(fields) = body.as_object_mut() else {
-        return Err(ActError::refused(key, "the body is no JSON object"));
-    };
-    fill(fields, "apiVersion", Some(&informer.api_version()), key)?;
-    fill(fields, "kind", informer.kind(), key)?;
-    let metadata = metadata(fields, key)?;
-    fill(metadata, "name", Some(key.name()), key)?;
-    fill(metadata, "namespace", key.namespace(), key)?;
-    Ok(body)
+/// An object as the program wrote it, with its kind, name and namespace, or why it is not sent.
+pub(super) struct Body<'a, T> {
+    pub(super) cx: &'a Context,
+    informer: &'a InformerHandle<T>,
+    pub(super) key: Key,
+    json: Result<Value, String>,
 }
 
-/// Adds an owner to a body.
-///
-/// # Errors
-/// Another object controls it already.
-pub(super) fn add_owner(body: &mut Value, key: &Key, owner: Value) -> Result<(), ActError> {
-    let Some(fields) = body.as_object_mut() else { return Ok(()) };
-    let owners = metadata(fields, key)?.entry("ownerReferences").or_insert_with(|| json!([]));
-    let Some(owners) = owners.as_array_mut() else {
-        return Err(ActError::refused(key, "metadata.ownerReferences of the body is no list"));
-    };
-    if owners.iter().any(|owner| owner["controller"] == true) {
-        return Err(ActError::refused(key, "metadata.ownerReferences of the body has a controller already"));
+impl<'a, T> Body<'a, T> {
+    /// It is not sent if it cannot be written as an object, or says another kind, name or namespace.
+    pub(super) fn new(
+        cx: &'a Context,
+        informer: &'a InformerHandle<T>,
+        key: &Key,
+        object: &(impl Serialize + ?Sized),
+    ) -> Self {
+        let json = check_key(informer, key).and_then(|()| {
+            let mut json =
+                serde_json::to_value(object).map_err(|error| format!("the body cannot be written: {error}"))?;
+            fill_in(&mut json, informer, key)?;
+            Ok(json)
+        });
+        Self { cx, informer, key: key.clone(), json }
     }
-    owners.push(owner);
+
+    /// Changes the body, unless it is not sent anyway.
+    pub(super) fn edited(mut self, edit: impl FnOnce(&mut Value, &InformerHandle<T>) -> Result<(), String>) -> Self {
+        self.json = self.json.and_then(|mut json| edit(&mut json, self.informer).map(|()| json));
+        self
+    }
+
+    /// Makes `owner` the controller of the object.
+    pub(super) fn owned_by<O>(self, owner: &Found<O>) -> Self {
+        let reference = reference_to(owner, self.informer, &self.key);
+        self.edited(|json, _| add_controller(owners(json)?, reference?))
+    }
+
+    /// Sends the request that `call` makes of the body.
+    pub(super) async fn send(self, call: impl FnOnce(&Api<T>, &Key, &Value) -> ApiCall<T>) -> Result<Found<T>, ActError>
+    where
+        T: DeserializeOwned + Send + Sync + 'static,
+    {
+        let Self { cx, informer, key, json } = self;
+        let json = json.map_err(|why| ActError::refused(&key, why))?;
+        let call = call(&informer.api_for(&key), &key, &json);
+        send(cx, informer, &key, call).await
+    }
+}
+
+/// Whether an object of the informer can be under the key, as far as is known.
+fn check_key<T>(informer: &InformerHandle<T>, key: &Key) -> Result<(), String> {
+    let kind = informer.kind().unwrap_or_default();
+    match (informer.is_namespaced(), key.namespace()) {
+        _ if key.name().is_empty() => Err("the key names no object".to_owned()),
+        (Some(true), None) => Err(format!("a {kind} has a namespace, and the key names none")),
+        (Some(false), Some(_)) => Err(format!("a {kind} has no namespace, and the key names one")),
+        _ => Ok(()),
+    }
+}
+
+fn fill_in<T>(json: &mut Value, informer: &InformerHandle<T>, key: &Key) -> Result<(), String> {
+    let fields = json.as_object_mut().ok_or("the body is no JSON object")?;
+    fill(fields, "apiVersion", &informer.api_version())?;
+    if let Some(kind) = informer.kind() {
+        fill(fields, "kind", kind)?;
+    }
+    let metadata = metadata(fields)?;
+    fill(metadata, "metadata.name", key.name())?;
+    fill(metadata, "metadata.namespace", key.namespace().unwrap_or_default())
+}
+
+/// Sets a field that is absent, null or empty. Another value is a mistake.
+fn fill(fields: &mut Map<String, Value>, place: &str, value: &str) -> Result<(), String> {
+    let name = place.rsplit('.').next().unwrap_or(place);
+    match fields.get(name).filter(|known| !known.is_null() && *known != "") {
+        Some(known) if known == value => {}
+        Some(known) => {
+            let known = known.as_str().map_or_else(|| known.to_string(), str::to_owned);
+            let value =
+                if value.is_empty() { "the object has none".to_owned() } else { format!("the object's is {value}") };
+            return Err(format!("{place} of the body is {known}, and {value}"));
+        }
+        None if value.is_empty() => drop(fields.remove(name)),
+        None => drop(fields.insert(name.to_owned(), value.into())),
+    }
     Ok(())
 }
 
-fn metadata<'b>(fields: &'b mut Map<String, Value>, key: &Key) -> Result<&'b mut Map<String, Value>, ActError> {
+fn metadata(fields: &mut Map<String, Value>) -> Result<&mut Map<String, Value>, String> {
     let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
     if metadata.is_null() {
         *metadata = json!({});
     }
-    metadata.as_object_mut().ok_or_else(|| ActError::refused(key, "metadata of the body is no JSON object"))
+    Ok(metadata.as_object_mut().ok_or("metadata of the body is no JSON object")?)
 }
 
-/// Sets a field that is absent, null or empty; another value is a mistake.
-fn fill(fields: &mut Map<String, Value>, name: &str, value: Option<&str>, key: &Key) -> Result<(), ActError> {
-    let known = fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-    match (known, value) {
-        (Some(known), value) if Some(known) != value && (value.is_some() || name == "namespace") => {
-            let value = value.unwrap_or("no namespace");
-            Err(ActError::refused(key, format!("{name} of the body is {known}, and the object's is {value}")))
-        }
-        (None, Some(value)) => {
-            fields.insert(name.to_owned(), value.into());
-            Ok(())
-        }
-        (None, None) => {
-            fields.remove(name);
-            Ok(())
-        }
-        _ => Ok(()),
+fn owners(json: &mut Value) -> Result<&mut Vec<Value>, String> {
+    let owners = &mut json["metadata"]["ownerReferences"];
+    if owners.is_null() {
+        *owners = json!([]);
     }
+    Ok(owners.as_array_mut().ok_or("metadata.ownerReferences of the body is no list")?)
 }

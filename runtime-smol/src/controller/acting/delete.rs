@@ -1,9 +1,11 @@
 use super::error::ActError;
+use super::newest::{newest, unless_gone};
 use crate::controller::context::Context;
 use crate::informers::Found;
 use core::fmt;
 use core::pin::Pin;
 use listwatch_core::api::{DeleteOptions, PropagationPolicy};
+use serde::de::DeserializeOwned;
 
 /// The deletion of an object: [`Context::delete`](crate::controller::Context::delete). It is sent when it is awaited.
 #[must_use = "nothing is deleted until it is awaited"]
@@ -17,11 +19,8 @@ impl Context {
     /// Deletes this object, and never another one of its name: the request has its uid. An object that is gone already is
     /// no error. As with [`write`](Self::write), the key that is reconciled waits until the store shows it.
     pub fn delete<'a, T>(&'a self, object: &'a Found<T>) -> Delete<'a, T> {
-        let options = DeleteOptions::default();
-        let options = match object.meta().uid() {
-            Some(uid) => options.with_uid(uid),
-            None => options,
-        };
+        let mut options = DeleteOptions::default();
+        options.uid = object.meta().uid();
         Delete { cx: self, object, options }
     }
 }
@@ -46,18 +45,29 @@ impl<T> Delete<'_, T> {
     }
 }
 
-impl<'a, T: Send + Sync + 'static> IntoFuture for Delete<'a, T> {
+impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Delete<'a, T> {
     type Output = Result<(), ActError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { cx, object, options } = self;
         Box::pin(async move {
-            let informer = object.informer();
-            let call = informer.api_for::<T>(object.key()).delete(object.meta().name(), &options);
-            match cx.write(informer, call).await {
-                Err(error) if !error.is_not_found() => Err(error.into()),
-                _ => Ok(()),
+            let Self { cx, object, options } = self;
+            let (informer, key) = (object.informer(), object.key());
+            if options.uid.is_none() {
+                return Err(ActError::refused(
+                    key,
+                    "the object has no uid, by which the server tells it from another one",
+                ));
+            }
+            let deleted = cx.write(informer, informer.api_for::<T>(key).delete(key.name(), &options)).await;
+            match deleted.map_err(|error| ActError::of_request(key, error)) {
+                Err(error) if error.is_not_found() => Ok(()),
+                // Another object has the name, or this one has changed.
+                Err(error) if error.is_conflict() => match unless_gone(newest(cx, object).await)? {
+                    Some(_) => Err(error),
+                    None => Ok(()),
+                },
+                deleted => deleted,
             }
         })
     }

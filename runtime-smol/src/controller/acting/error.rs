@@ -4,13 +4,18 @@ use listwatch_core::api::ApiError;
 use listwatch_core::change::ChangeError;
 use listwatch_core::text::Printable;
 
-/// The reason why a [`Context`](crate::controller::Context) did not act on an object. Unless it is an
-/// [`ApiError`], no request was sent that changes anything.
+/// The reason why a [`Context`](crate::controller::Context) did not act on an object. Unless it is [`Self::Api`], no
+/// request was sent that changes anything.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ActError {
     /// The server refused the request, or did not answer.
-    Api(ApiError),
+    Api {
+        /// The object.
+        key: Key,
+        /// The server's refusal, or what happened to the request.
+        error: ApiError,
+    },
     /// The change is one that the object's type cannot express without a loss.
     Change {
         /// The object.
@@ -33,6 +38,10 @@ pub enum ActError {
 }
 
 impl ActError {
+    pub(super) fn of_request(key: &Key, error: ApiError) -> Self {
+        Self::Api { key: key.clone(), error }
+    }
+
     pub(super) fn refused(key: &Key, why: impl Into<String>) -> Self {
         Self::Refused { key: key.clone(), why: why.into() }
     }
@@ -41,7 +50,7 @@ impl ActError {
     #[must_use]
     pub fn api(&self) -> Option<&ApiError> {
         match self {
-            Self::Api(error) => Some(error),
+            Self::Api { error, .. } => Some(error),
             _ => None,
         }
     }
@@ -65,21 +74,16 @@ impl ActError {
     }
 }
 
-impl From<ApiError> for ActError {
-    fn from(error: ApiError) -> Self {
-        Self::Api(error)
-    }
-}
-
 impl fmt::Display for ActError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Api { key, .. } | Self::Change { key, .. } | Self::Refused { key, .. } | Self::Replaced { key }) =
+            self;
+        write!(f, "{}: ", Printable::new(key.as_str()))?;
         match self {
-            Self::Api(error) => error.fmt(f),
-            Self::Change { key, error } => write!(f, "{}: {error}", Printable::new(key.as_str())),
-            Self::Refused { key, why } => write!(f, "{}: {}", Printable::new(key.as_str()), Printable::new(why)),
-            Self::Replaced { key } => {
-                write!(f, "{}: the object was deleted, and another one has its name", Printable::new(key.as_str()))
-            }
+            Self::Api { error, .. } => error.fmt(f),
+            Self::Change { error, .. } => error.fmt(f),
+            Self::Refused { why, .. } => Printable::new(why).fmt(f),
+            Self::Replaced { .. } => f.write_str("the object was deleted, and another one has its name"),
         }
     }
 }
@@ -87,7 +91,7 @@ impl fmt::Display for ActError {
 impl core::error::Error for ActError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Self::Api(error) => Some(error),
+            Self::Api { error, .. } => Some(error),
             Self::Change { error, .. } => Some(error),
             Self::Refused { .. } | Self::Replaced { .. } => None,
         }

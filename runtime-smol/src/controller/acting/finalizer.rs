@@ -1,10 +1,11 @@
 //! A step between the deletion of an object and its end.
 
 use super::error::ActError;
+use super::newest::{Current, Step, newest, patch_newest, unless_gone};
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::informers::Found;
-use listwatch_core::api::{ApiError, ConflictRetry, Patch};
+use listwatch_core::change::Part;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -12,7 +13,7 @@ impl Context {
     /// Keeps a finalizer on an object, and cleans up when it is deleted (kube-rs `finalizer`).
     ///
     /// It returns the object once it has the finalizer, so what is to be cleaned up is made only then. It returns `None` if
-    /// the object is being deleted: then there is nothing more to do. An object with the finalizer is read from the server,
+    /// the object is being deleted or gone: then there is nothing more to do. An object with the finalizer is read from the server,
     /// `clean_up` is called, and the finalizer removed.
     ///
     /// If the removal fails, it is made again without `clean_up`, as long as the process lives. If the process dies between
@@ -47,110 +48,70 @@ impl Context {
     where
         T: DeserializeOwned + Send + Sync + 'static,
     {
-        finalize(self, object, name, clean_up).await
-    }
-}
-
-/// Adds the finalizer to an object that lives; cleans up and removes it from one that is being deleted.
-async fn finalize<T>(
-    cx: &Context,
-    object: &Found<T>,
-    name: &str,
-    clean_up: impl AsyncFnOnce(&Found<T>) -> Result<(), Error>,
-) -> Result<Option<Found<T>>, Error>
-where
-    T: DeserializeOwned + Send + Sync + 'static,
-{
-    match (object.is_terminating(), has(object, name)) {
-        (false, true) => Ok(Some(object.clone())),
-        (true, false) => Ok(None),
-        (false, false) => add(cx, object, name).await.map_err(Error::from),
-        (true, true) => {
-            // The cache may not show yet that another run has cleaned up.
-            let live = live(cx, object).await?.filter(|live| has(live, name));
-            if let Some(live) = live {
-                if !cx.cleaned().contains(object, name) {
-                    clean_up(&live).await?;
-                    cx.cleaned().insert(object, name);
-                }
-                remove(cx, live, name).await?;
-            }
-            cx.cleaned().remove(object, name);
-            Ok(None)
+        match (object.is_terminating(), has(object, name)) {
+            (false, true) => Ok(Some(object.clone())),
+            (false, false) => Ok(add(self, object, name).await?),
+            (true, false) => Ok(None),
+            (true, true) => end(self, object, name, clean_up).await.map(|()| None),
         }
     }
 }
 
-/// The object with the finalizer; none if it is being deleted meanwhile.
+/// The object with the finalizer; none if it is gone or being deleted meanwhile.
 async fn add<T>(cx: &Context, object: &Found<T>, name: &str) -> Result<Option<Found<T>>, ActError>
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    let (mut newest, mut retry) = (object.clone(), ConflictRetry::new(0));
-    loop {
-        let finalizers = newest.meta().finalizers().chain([name]).collect();
-        match set(cx, &newest, finalizers).await {
-            Ok(changed) => return Ok(Some(changed)),
-            Err(error) => wait_for_next(cx, &mut retry, error).await?,
-        }
-        match live(cx, object).await? {
-            Some(live) if live.is_terminating() => return Ok(None),
-            Some(live) if has(&live, name) => return Ok(Some(live)),
-            Some(live) => newest = live,
-            None => return Ok(None),
-        }
-    }
+    let step = |current: &Current<T>| {
+        let Current { object, .. } = current;
+        let is_done = object.is_terminating() || has(object, name);
+        Ok(if is_done { Step::Done } else { finalizers(object.meta().finalizers().chain([name])) })
+    };
+    let added = unless_gone(patch_newest(cx, object, Part::Object, step).await)?;
+    Ok(added.filter(|object| !object.is_terminating()))
 }
 
-/// What was cleaned up is not cleaned up again, whatever conflicts follow.
-async fn remove<T>(cx: &Context, live_now: Found<T>, name: &str) -> Result<(), ActError>
+/// Cleans up, and removes the finalizer.
+async fn end<T>(
+    cx: &Context,
+    object: &Found<T>,
+    name: &str,
+    clean_up: impl AsyncFnOnce(&Found<T>) -> Result<(), Error>,
+) -> Result<(), Error>
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    let (mut newest, mut retry) = (live_now, ConflictRetry::new(0));
-    loop {
-        let finalizers = newest.meta().finalizers().filter(|known| *known != name).collect();
-        match set(cx, &newest, finalizers).await {
-            Ok(_) => return Ok(()),
-            Err(error) if error.is_not_found() => return Ok(()),
-            Err(error) => wait_for_next(cx, &mut retry, error).await?,
+    let Some(uid) = object.meta().uid() else {
+        return Err(ActError::refused(object.key(), "the object has no uid, by which its clean-up is known").into());
+    };
+    // The cache may not show yet that another run has cleaned up.
+    let live = unless_gone(newest(cx, object).await)?.map(|live| live.object);
+    if let Some(live) = live.filter(|live| has(live, name)) {
+        if !cx.cleaned().contains(&uid, name) {
+            clean_up(&live).await?;
+            cx.cleaned().insert(&uid, name);
         }
-        match live(cx, &newest).await? {
-            Some(live) if has(&live, name) => newest = live,
-            _ => return Ok(()),
-        }
+        remove(cx, &live, name).await?;
     }
+    cx.cleaned().remove(&uid, name);
+    Ok(())
 }
 
-async fn set<T>(cx: &Context, object: &Found<T>, finalizers: Vec<&str>) -> Result<Found<T>, ApiError>
+async fn remove<T>(cx: &Context, object: &Found<T>, name: &str) -> Result<(), ActError>
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    let (informer, version) = (object.informer(), object.meta().resource_version());
-    let patch = json!({ "metadata": { "resourceVersion": version, "finalizers": finalizers } });
-    let call = informer.api_for::<T>(object.key()).patch(object.meta().name(), &Patch::Merge(&patch));
-    let call = call.with_query("fieldManager", cx.field_manager());
-    Ok(Found::new(cx.write(informer, call.with_meta()).await?.into(), informer))
+    let step = |current: &Current<T>| {
+        let Current { object, .. } = current;
+        let left = object.meta().finalizers().filter(|known| *known != name);
+        Ok(if has(object, name) { finalizers(left) } else { Step::Done })
+    };
+    unless_gone(patch_newest(cx, object, Part::Object, step).await).map(drop)
 }
 
-/// Waits before the next attempt; an error that is no conflict ends them.
-async fn wait_for_next(cx: &Context, retry: &mut ConflictRetry, error: ApiError) -> Result<(), ApiError> {
-    match retry.again(&error) {
-        Some(wait) => {
-            cx.clock().sleep(wait).await;
-            Ok(())
-        }
-        None => Err(error),
-    }
-}
-
-/// The same object as the server has it now; none if it is gone.
-async fn live<T>(cx: &Context, object: &Found<T>) -> Result<Option<Found<T>>, ApiError>
-where
-    T: DeserializeOwned + Send + Sync + 'static,
-{
-    let live = cx.live().get(object.informer(), object.key()).await?;
-    Ok(live.filter(|live| live.meta().uid() == object.meta().uid()))
+/// The step after which an object has these finalizers.
+fn finalizers<'n>(names: impl Iterator<Item = &'n str>) -> Step {
+    Step::Patch(json!({ "metadata": { "finalizers": names.collect::<Vec<_>>() } }))
 }
 
 fn has<T>(object: &Found<T>, name: &str) -> bool {

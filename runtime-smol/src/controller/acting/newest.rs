@@ -1,0 +1,84 @@
+//! Patches that are made again on the newest object while they conflict.
+
+use super::error::ActError;
+use super::patch::merge;
+use crate::controller::context::Context;
+use crate::informers::Found;
+use listwatch_core::api::ConflictRetry;
+use listwatch_core::change::Part;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// An object as far as it is known.
+pub(super) struct Current<T> {
+    pub(super) object: Found<T>,
+    /// All of it, if it was read from the server.
+    pub(super) body: Option<Vec<u8>>,
+}
+
+/// What becomes of an object.
+pub(super) enum Step {
+    /// It stays as it is.
+    Done,
+    /// It changes by this merge patch.
+    Patch(Value),
+    /// The step depends on all of the object, as the server has it.
+    Read,
+}
+
+/// Patches an object by the step that is due in its state. After a conflict, that is the step of the newest state.
+pub(super) async fn patch_newest<T>(
+    cx: &Context,
+    object: &Found<T>,
+    part: Part,
+    step: impl Fn(&Current<T>) -> Result<Step, ActError>,
+) -> Result<Found<T>, ActError>
+where
+    T: DeserializeOwned + Send + Sync + 'static,
+{
+    let (mut current, mut retry) = (Current { object: object.clone(), body: None }, ConflictRetry::new(seed(object)));
+    loop {
+        match step(&current)? {
+            Step::Done => return Ok(current.object),
+            Step::Read => {}
+            Step::Patch(patch) => match merge(cx, &current.object, part, patch).await {
+                Ok(changed) => return Ok(changed),
+                Err(error) => match error.api().and_then(|error| retry.again(error)) {
+                    Some(wait) => cx.clock().sleep(wait).await,
+                    None => return Err(error),
+                },
+            },
+        }
+        current = newest(cx, object).await?;
+    }
+}
+
+/// The object as the server has it now.
+///
+/// # Errors
+/// It is gone, or another one has its name.
+pub(super) async fn newest<T: DeserializeOwned>(cx: &Context, object: &Found<T>) -> Result<Current<T>, ActError> {
+    let key = object.key();
+    let live = cx.live();
+    let (newest, body) = live.read(object.informer(), key).await.map_err(|error| ActError::of_request(key, error))?;
+    if newest.meta().uid() != object.meta().uid() {
+        return Err(ActError::Replaced { key: key.clone() });
+    }
+    Ok(Current { object: newest, body: Some(body) })
+}
+
+/// The object, unless it is gone.
+pub(super) fn unless_gone<R>(result: Result<R, ActError>) -> Result<Option<R>, ActError> {
+    match result {
+        Err(error) if error.is_not_found() || matches!(error, ActError::Replaced { .. }) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// The same object in the same version is retried after the same delays.
+fn seed<T>(object: &Found<T>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (object.key(), object.meta().resource_version()).hash(&mut hasher);
+    hasher.finish()
+}

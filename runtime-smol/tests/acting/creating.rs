@@ -1,0 +1,177 @@
+//! Objects that a reconcile creates.
+
+use crate::stage::{PARTS, SOON, Stage, ZONES, at, body, target};
+use listwatch_runtime_smol::Key;
+use listwatch_runtime_smol::controller::ActError;
+use serde_json::{Value, json};
+
+#[test]
+fn what_a_body_leaves_out_is_filled_in() {
+    for part in [
+        json!({ "spec": { "size": 2 } }),
+        json!({ "apiVersion": "v1", "kind": "Part", "metadata": { "name": "a", "namespace": "web" }, "spec": { "size": 2 } }),
+        json!({ "apiVersion": null, "kind": "", "metadata": null, "spec": { "size": 2 } }),
+        json!({ "metadata": { "name": "", "namespace": null, "ownerReferences": null }, "spec": { "size": 2 } }),
+    ] {
+        let stage = Stage::new();
+        let created = stage.act(async |cx, kinds, foo| {
+            let key = foo.key().sibling("a");
+            let created = cx.create(&kinds.parts, &key, &part).owned_by(foo).await.unwrap();
+            assert!(created.is_controlled_by(foo));
+            (created.key().clone(), created.spec.size)
+        });
+        assert_eq!(created, (Key::from("web/a"), Some(2)));
+        let requests = stage.requests();
+        assert_eq!(requests.len(), 1, "{requests:?}");
+        assert_eq!(target(&requests[0]), "POST /api/v1/namespaces/web/parts?fieldManager=sample");
+        let owner = json!({ "apiVersion": "example.com/v1", "kind": "Foo", "name": "foo", "uid": "u1",
+            "controller": true, "blockOwnerDeletion": true });
+        let metadata = json!({ "name": "a", "namespace": "web", "ownerReferences": [owner] });
+        let expected = json!({ "apiVersion": "v1", "kind": "Part", "metadata": metadata, "spec": { "size": 2 } });
+        assert_eq!(body(&requests[0]), expected);
+    }
+}
+
+/// Creates a part from this body, in vain, and returns the error.
+fn refused(part: &Value) -> String {
+    let stage = Stage::new();
+    let created =
+        stage.act(async |cx, kinds, foo| cx.create(&kinds.parts, Key::from("web/a"), part).owned_by(foo).await);
+    assert_eq!(stage.requests(), [""; 0]);
+    let error = created.unwrap_err();
+    assert!(matches!(&error, ActError::Refused { key, .. } if *key == Key::from("web/a")), "{error:?}");
+    error.to_string()
+}
+
+#[test]
+fn a_body_that_is_of_another_object_is_refused_before_any_request() {
+    for (part, expected) in [
+        (json!({ "kind": "Foo" }), "web/a: kind of the body is Foo, and the object's is Part"),
+        (json!({ "kind": 7 }), "web/a: kind of the body is 7, and the object's is Part"),
+        (json!({ "apiVersion": "v2" }), "web/a: apiVersion of the body is v2, and the object's is v1"),
+        (json!({ "metadata": { "name": "b" } }), "web/a: metadata.name of the body is b, and the object's is a"),
+        (
+            json!({ "metadata": { "namespace": "db\u{1b}[31m" } }),
+            r"web/a: metadata.namespace of the body is db\u001b[31m, and the object's is web",
+        ),
+        (json!({ "metadata": "a" }), "web/a: metadata of the body is no JSON object"),
+        (json!(["a"]), "web/a: the body is no JSON object"),
+        (json!({ "metadata": { "ownerReferences": {} } }), "web/a: metadata.ownerReferences of the body is no list"),
+        (
+            json!({ "metadata": { "ownerReferences": [{ "kind": "Bar", "name": "b", "uid": "x", "controller": true }] } }),
+            "web/a: Bar b controls the object, and only one can",
+        ),
+    ] {
+        assert_eq!(refused(&part), expected);
+    }
+}
+
+#[test]
+fn an_owner_that_was_in_the_body_already_was_there_twice() {
+    for controller in [true, false] {
+        let stage = Stage::new();
+        stage.act(async |cx, kinds, foo| {
+            let known = json!({ "apiVersion": "example.com/v1", "kind": "Foo", "name": "foo", "uid": "u1", "controller": controller });
+            let other = json!({ "apiVersion": "v1", "kind": "Bar", "name": "bar", "uid": "u-bar" });
+            let part = json!({ "metadata": { "ownerReferences": [known, other] }, "spec": {} });
+            cx.create(&kinds.parts, Key::from("web/a"), &part).owned_by(foo).owned_by(foo).await.unwrap();
+        });
+        let owners = stage.object(&at(PARTS, "a"))["metadata"]["ownerReferences"].clone();
+        let owners: Vec<_> = owners.as_array().unwrap().iter().map(|owner| owner["uid"].as_str().unwrap()).collect();
+        assert_eq!(owners, ["u-bar", "u1"]);
+    }
+}
+
+#[test]
+fn an_object_that_is_there_is_told_from_a_conflict() {
+    let stage = Stage::new();
+    stage.put(&at(PARTS, "a"), json!({ "size": 5 }));
+    let error = stage.act(async |cx, kinds, _| {
+        cx.create(&kinds.parts, Key::from("web/a"), &json!({ "spec": {} })).await.unwrap_err()
+    });
+    assert!(error.is_already_exists() && !error.is_conflict(), "{error:?}");
+    assert!(error.to_string().starts_with("web/a: "), "{error}");
+    assert_eq!(stage.object(&at(PARTS, "a"))["spec"], json!({ "size": 5 }));
+}
+
+#[test]
+fn an_owner_that_the_garbage_collector_would_not_find_is_refused() {
+    let stage = Stage::new();
+    stage.create(ZONES, &json!({ "metadata": { "name": "z" } }));
+    let errors = stage.act(async |cx, kinds, foo| {
+        let part = json!({ "spec": {} });
+        let nameless = kinds.nameless.get(foo.key()).unwrap();
+        [
+            cx.create(&kinds.parts, Key::from("db/a"), &part).owned_by(foo).await.unwrap_err(),
+            cx.apply(&kinds.parts, Key::from("db/a"), &part).owned_by(foo).await.unwrap_err(),
+            cx.create(&kinds.zones, Key::from("y"), &part).owned_by(foo).await.unwrap_err(),
+            cx.create(&kinds.parts, Key::from("web/a"), &part).owned_by(&nameless).await.unwrap_err(),
+        ]
+        .map(|error| error.to_string())
+    });
+    let elsewhere = "db/a: the owner foo is in the namespace web, and the object in db";
+    let nameless = "web/a: the kind of /apis/example.com/v1/foos is not known, so it owns nothing; make its informer \
+                    with_kind(\"…\"), or of a Kind";
+    assert_eq!(
+        errors,
+        [elsewhere, elsewhere, "y: the owner foo has the namespace web, and the object has none", nameless,]
+    );
+    assert_eq!(stage.requests(), [""; 0]);
+}
+
+#[test]
+fn an_owner_without_a_namespace_owns_objects_of_any() {
+    let stage = Stage::new();
+    stage.create(ZONES, &json!({ "metadata": { "name": "z" } }));
+    stage.act(async |cx, kinds, _| {
+        let zone = kinds.zones.get("z").unwrap();
+        let part = json!({ "spec": {} });
+        let part = cx.create(&kinds.parts, Key::from("db/a"), &part).owned_by(&zone).await.unwrap();
+        assert!(part.is_controlled_by(&zone));
+    });
+}
+
+#[test]
+fn a_key_that_fits_no_object_of_the_kind_is_refused_before_any_request() {
+    let stage = Stage::new();
+    let errors = stage.act(async |cx, kinds, _| {
+        let part = json!({ "spec": {} });
+        [
+            cx.create(&kinds.parts, Key::from("a"), &part).await.unwrap_err().to_string(),
+            cx.create(&kinds.zones, Key::from("web/z"), &part).await.unwrap_err().to_string(),
+            cx.create(&kinds.parts, Key::from("web/"), &part).await.unwrap_err().to_string(),
+        ]
+    });
+    assert_eq!(
+        errors,
+        [
+            "a: a Part has a namespace, and the key names none",
+            "web/z: a Zone has no namespace, and the key names one",
+            "web/: the key names no object",
+        ]
+    );
+    assert_eq!(stage.requests(), [""; 0]);
+}
+
+#[test]
+fn a_body_without_a_kind_is_sent_as_it_is_where_no_kind_is_known() {
+    let stage = Stage::new();
+    stage.act(async |cx, kinds, _| {
+        cx.create(&kinds.nameless, Key::from("web/b"), &json!({})).await.unwrap();
+    });
+    let expected = json!({ "apiVersion": "example.com/v1", "metadata": { "name": "b", "namespace": "web" } });
+    assert_eq!(body(&stage.requests()[0]), expected);
+}
+
+#[test]
+fn the_reconcile_after_a_creation_sees_the_object() {
+    let stage = Stage::late(SOON / 6);
+    let seen = stage.act_then(
+        async |cx, kinds, foo| {
+            cx.create(&kinds.parts, foo.key().sibling("a"), &json!({ "spec": {} })).owned_by(foo).await.unwrap();
+            assert!(kinds.parts.get("web/a").is_none(), "the watch is late");
+        },
+        |kinds| kinds.parts.get("web/a").is_some(),
+    );
+    assert!(seen);
+}

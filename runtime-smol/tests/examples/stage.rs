@@ -81,12 +81,13 @@ impl Stage {
         Feed::new(&self.server)
     }
 
-    /// Changes the object at this path as somebody else does, or creates it.
+    /// Changes the object at this path as somebody else does, either its status or the rest of it; or creates it.
     pub(crate) fn apply(&self, at: &str, fields: Value) {
         let is_there = self.with(|inside| inside.store.object(at).is_some());
         let (collection, name) = at.rsplit_once('/').unwrap();
         let status = if is_there {
-            self.send(Method::Patch, at, &fields)
+            let part = if fields["status"].is_null() { "" } else { "/status" };
+            self.send(Method::Patch, &format!("{at}{part}"), &fields)
         } else {
             let mut object = fields;
             object["metadata"]["name"] = json!(name);

@@ -49,7 +49,7 @@ pub(crate) fn sample(world: impl Into<World>) -> Result<(), RunError> {
     let controller = Controller::new("sample-controller", world);
     let foos = controller.informer::<Foo>();
     let deployments = controller.informer::<Deployment>();
-    controller.reconciles(&foos).owns(&deployments).run(async |cx, key| {
+    controller.reconciles(&foos).owns(&deployments).workers(8).run(async |cx, key| {
         let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
         let name = key.sibling(&foo.spec.deployment_name);
         let deployment = match deployments.get(&name) {

@@ -64,7 +64,7 @@ fn whoever_a_kubeconfig_names_is_let_in_by_certificate_or_token_inside_or_in_fil
 }
 
 /// A kubeconfig of somebody whose token is in a file.
-fn with_token_file(control: &ControlPlane, token: &Path) -> Cluster {
+pub(crate) fn with_token_file(control: &ControlPlane, token: &Path) -> Cluster {
     let admins = std::fs::read_to_string(control.kubeconfig()).unwrap();
     let server = admins.lines().find_map(|line| line.trim().strip_prefix("server: ")).unwrap();
     let text = format!(

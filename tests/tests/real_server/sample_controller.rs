@@ -1,8 +1,8 @@
 //! The sample controller on a real cluster: what it brings about, and each write that it makes for that.
-#![expect(clippy::disallowed_names, reason = "a Foo is what Kubernetes' own sample controller is about")]
 
 mod crowd;
 mod figures;
+#[path = "../../../runtime-smol/examples/sample-controller.rs"]
 #[expect(dead_code, reason = "its `main` reads the arguments of the process")]
 mod program;
 mod requests;

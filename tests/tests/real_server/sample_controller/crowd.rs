@@ -21,7 +21,7 @@ fn name(number: usize) -> String {
 }
 
 fn replicas(number: usize) -> u32 {
-    u32::try_from(number % 7).unwrap()
+    u32::try_from(1 + number % 7).unwrap()
 }
 
 /// Creates the Foos. A server that is away is asked again.
@@ -40,7 +40,7 @@ fn drift(api: &Api<Value>, client: &impl ApiClient, is_over: &AtomicBool) {
     let mut drifts = 0;
     while !wait_for(Duration::from_millis(5), || is_over.load(Ordering::Relaxed)) {
         drifts += 1;
-        let change = json!({ "spec": { "replicas": 10 + drifts } });
+        let change = json!({ "spec": { "replicas": 100 + drifts } });
         // The step has no factor in common with the number of the Foos, so that all have their turn. There may be no
         // such Deployment yet, or no server.
         let _refused = api.patch(&name(drifts * 389 % FOOS), &Patch::Merge(&change)).send(client);

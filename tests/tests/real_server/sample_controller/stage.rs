@@ -2,25 +2,34 @@
 
 use super::program::sample;
 use super::requests::{Recorded, Requests};
+use crate::access::with_token_file;
 use crate::audit::{AuditLog, Write};
 use crate::plane::{Plane, own_plane};
 use listwatch_core::Resource;
 use listwatch_core::api::{ApiClient, ApiRequest, Method};
 use listwatch_runtime_smol::controller::RunError;
 use listwatch_runtime_smol::{Client, Clock, World};
-use listwatch_transport_http::{ClusterOptions, HttpClient, HttpTransport};
+use listwatch_transport_http::{Cluster, HttpClient, HttpTransport};
 use serde_json::{Value, json};
 use smol::channel::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// The user of the controller, who may do what this test allows. The log names a user whom another one impersonates only
-/// once the write is answered.
-const USER: &str = "reader";
-const GROUP: &str = "samplecontroller.k8s.io";
+/// The controller's name, and that of its namespace.
+const NAME: &str = "sample-controller";
+/// The user of the controller, who may do what its manifest allows.
+const USER: &str = "system:serviceaccount:sample-controller:sample-controller";
+/// What a user of the example applies.
+const MANIFESTS: [&str; 2] = [
+    include_str!("../../../../runtime-smol/examples/deploy/crd.yaml"),
+    include_str!("../../../../runtime-smol/examples/deploy/controller.yaml"),
+];
 /// How long anything may take before it counts as not happening.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The thread of a controller, and how it ended.
+type Controller = JoinHandle<Result<(), RunError>>;
 
 pub(crate) struct Stage {
     pub(crate) plane: Plane,
@@ -30,7 +39,7 @@ pub(crate) struct Stage {
     namespace: String,
     log: AuditLog,
     reports: Arc<Mutex<Vec<String>>>,
-    controller: Option<(Sender<()>, JoinHandle<Result<(), RunError>>)>,
+    controller: Option<(Sender<()>, Controller)>,
 }
 
 impl Stage {
@@ -44,44 +53,57 @@ impl Stage {
         let (foos, deployments) = (of("samplecontroller.k8s.io/v1alpha1/foos"), of("apps/v1/deployments"));
         let (requests, reports) = (Requests::default(), Arc::default());
         let mut stage = Self { plane, foos, deployments, requests, namespace, log, reports, controller: None };
-        stage.install(name);
+        stage.install();
         stage.start();
         Some(stage)
     }
 
-    /// Installs the kind, and lets the controller act on it.
-    fn install(&mut self, name: &str) {
-        let definitions = Resource::named("apiextensions.k8s.io/v1/customresourcedefinitions").unwrap();
-        if self.plane.get(&definitions, &format!("foos.{GROUP}")).is_none() {
-            self.plane.create(&definitions, &definition());
-        }
-        let name = self.plane.name(name);
-        let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({ "apiGroups": [group], "resources": resources, "verbs": verbs });
-        let rules = [
-            rule(GROUP, &["foos"], &["list", "watch", "get"]),
-            rule(GROUP, &["foos/status"], &["patch"]),
-            rule("apps", &["deployments"], &["list", "watch", "get", "create", "patch"]),
-        ];
-        let roles = "rbac.authorization.k8s.io/v1";
-        self.plane
-            .create_global(&format!("{roles}/clusterroles"), &json!({ "metadata": { "name": name }, "rules": rules }));
-        let role = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name });
-        let user = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER });
-        let binding = json!({ "metadata": { "name": name }, "roleRef": role, "subjects": [user] });
-        self.plane.create_global(&format!("{roles}/clusterrolebindings"), &binding);
-        let controllers = self.controllers_client();
+    /// Applies the manifests of the example, and waits until the controller may do what they allow.
+    fn install(&mut self) {
+        MANIFESTS.iter().flat_map(|manifest| manifest.split("\n---\n")).for_each(|object| self.apply(object));
+        let client = self.cluster().client().unwrap();
         let may_list =
-            |path: &str| controllers.send(&ApiRequest::new(Method::Get, path)).is_ok_and(|answer| answer.status == 200);
+            |path: &str| client.send(&ApiRequest::new(Method::Get, path)).is_ok_and(|answer| answer.status == 200);
         until(|| [&self.foos, &self.deployments].into_iter().all(|resource| may_list(resource.path())));
     }
 
-    fn controllers_client(&self) -> HttpClient {
-        self.plane.cluster_of(&ClusterOptions::new().context(USER)).client().unwrap()
+    /// Creates an object, unless an earlier test did. There is no image, so the controller's Deployment is only checked.
+    fn apply(&self, object: &str) {
+        let kind = object.lines().find_map(|line| line.strip_prefix("kind: ")).unwrap();
+        let resource = |name: &str| Resource::named(name).unwrap();
+        let resource = match kind {
+            "CustomResourceDefinition" => resource("apiextensions.k8s.io/v1/customresourcedefinitions"),
+            "Namespace" => resource("v1/namespaces"),
+            "ServiceAccount" => resource("v1/serviceaccounts").in_namespace(NAME),
+            "ClusterRole" => resource("rbac.authorization.k8s.io/v1/clusterroles"),
+            "ClusterRoleBinding" => resource("rbac.authorization.k8s.io/v1/clusterrolebindings"),
+            "Deployment" => resource("apps/v1/deployments").in_namespace(NAME),
+            _ => panic!("a {kind} in a manifest"),
+        };
+        let mut create = ApiRequest::new(Method::Post, resource.path());
+        create.content_type = Some("application/yaml");
+        create.body = object.into();
+        create.query.push(("fieldValidation", "Strict".to_owned()));
+        if kind == "Deployment" {
+            create.query.push(("dryRun", "All".to_owned()));
+        }
+        let answer = self.plane.client.send(&create).unwrap();
+        assert!([201, 409].contains(&answer.status), "{kind}: {}", String::from_utf8_lossy(&answer.body));
+    }
+
+    /// The cluster, as the controller's service account reaches it.
+    fn cluster(&mut self) -> Cluster {
+        let accounts = Resource::named("v1/serviceaccounts").unwrap().in_namespace(NAME);
+        let account = self.plane.get(&accounts, NAME).unwrap();
+        let uid = account["metadata"]["uid"].as_str().unwrap();
+        let file = self.plane.control().folder().join("sample-controller-token");
+        std::fs::write(&file, self.plane.control().token(NAME, NAME, uid, 3600)).unwrap();
+        with_token_file(self.plane.control(), &file)
     }
 
     /// Runs what the example's `main` runs, in a thread.
     fn start(&mut self) {
-        let cluster = self.plane.cluster_of(&ClusterOptions::new().context(USER));
+        let cluster = self.cluster();
         let clock = Clock::real();
         let client = Client::new(Recorded::new(HttpClient::from(&cluster), &self.requests), clock.clone());
         let world = World::from_parts(clock, client, move |_| Box::new(HttpTransport::from(&cluster)));
@@ -189,21 +211,5 @@ pub(crate) fn wait_for(longest: Duration, mut holds: impl FnMut() -> bool) -> bo
 
 pub(crate) fn foo(name: &str, deployment: &str, replicas: u32) -> Value {
     let spec = json!({ "deploymentName": deployment, "replicas": replicas });
-    json!({ "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "Foo", "metadata": { "name": name }, "spec": spec })
-}
-
-/// The kind of Kubernetes' own sample controller.
-fn definition() -> Value {
-    let integer = json!({ "type": "integer" });
-    let spec = json!({ "deploymentName": { "type": "string" }, "replicas": integer });
-    let schema = json!({ "type": "object", "properties": {
-        "spec": { "type": "object", "properties": spec },
-        "status": { "type": "object", "properties": { "availableReplicas": integer } },
-    } });
-    let version = json!({ "name": "v1alpha1", "served": true, "storage": true,
-        "schema": { "openAPIV3Schema": schema }, "subresources": { "status": {} } });
-    let names = json!({ "kind": "Foo", "plural": "foos" });
-    let spec = json!({ "group": GROUP, "scope": "Namespaced", "names": names, "versions": [version] });
-    let annotations = json!({ "api-approved.kubernetes.io": "unapproved, for tests" });
-    json!({ "metadata": { "name": format!("foos.{GROUP}"), "annotations": annotations }, "spec": spec })
+    json!({ "apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo", "metadata": { "name": name }, "spec": spec })
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Objects of any content, and every change of them. It has no time of its own, and says no only where an API server does: to
 /// names that are there or are not, to old versions, to uids of others, and to finalizers that come too late. An object with
-/// finalizers is only marked when it is deleted, and goes with the last of them. A status changes by its subresource alone.
+/// finalizers is only marked when it is deleted, and goes with the last of them.
 ///
 /// An object is named by its path, or by its name in the first collection.
 #[derive(Debug)]
@@ -22,6 +22,7 @@ pub struct Store {
     objects: BTreeMap<Place, Value>,
     changes: Vec<Change>,
     deletions: BTreeMap<Place, u64>,
+    has_status: bool,
 }
 
 /// A change, as a watch tells it.
@@ -53,6 +54,7 @@ impl Store {
             objects: BTreeMap::new(),
             changes: Vec::new(),
             deletions: BTreeMap::new(),
+            has_status: false,
         };
         store.add_collection(collection);
         store
@@ -65,6 +67,11 @@ impl Store {
     pub fn add_collection(&mut self, path: &str) {
         let place = Place::parse(path).unwrap_or_else(|| panic!("no collection can be at {path}"));
         self.collections.push(place);
+    }
+
+    /// From now on the status of an object is a subresource: a status changes by it alone, and it changes nothing else.
+    pub fn keep_status_apart(&mut self) {
+        self.has_status = true;
     }
 
     /// The objects, in the order of their collections, namespaces and names.
@@ -202,8 +209,9 @@ impl Store {
                 } else {
                     merge(&mut object, wanted);
                 }
-                let kept = if is_status(&request.path) { "spec" } else { "status" };
-                keep(kept, &stored, &mut object);
+                if self.has_status {
+                    keep(if is_status(&request.path) { "spec" } else { "status" }, &stored, &mut object);
+                }
                 Ok((200, self.change(now, place, &stored, object)?))
             }
             Method::Delete => {
@@ -371,6 +379,7 @@ mod tests {
     #[test]
     fn a_status_changes_by_its_subresource_alone() {
         let (store, pods) = (Asked(RefCell::new(Store::new(PODS))), Api::<Value>::new(&Resource::new(PODS)));
+        store.0.borrow_mut().keep_status_apart();
         let pod = json!({ "metadata": { "name": "a" }, "spec": { "x": 1 } });
         assert!(pods.create(&pod).send(&store).is_ok());
         let both = json!({ "spec": { "x": 2 }, "status": { "y": 3 } });

@@ -54,13 +54,18 @@ impl Controller {
         &self,
         resource: impl TryInto<Resource, Error: fmt::Display>,
     ) -> InformerHandle<T> {
-        let resource = resource.try_into().unwrap_or_else(|error| {
-            self.reads.on_mistake(error.to_string());
-            Resource::new("/")
-        });
-        let informer = self.informers.informer_of(resource);
-        self.reads.add(&informer);
-        informer
+        match resource.try_into() {
+            Ok(resource) => {
+                let informer = self.informers.informer_of(resource);
+                self.reads.add(&informer);
+                informer
+            }
+            Err(error) => {
+                self.reads.on_mistake(error.to_string());
+                // Nothing runs these informers, so no request is made.
+                Informers::new(self.informers.world().clone()).informer_of(Resource::new("/"))
+            }
+        }
     }
 
     /// Starts the controller when this informer has synced, too. It may be of other [`Informers`], such as those of a

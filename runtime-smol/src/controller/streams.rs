@@ -69,7 +69,7 @@ impl Streams {
         let writes = executor.spawn(follow_writes(Arc::clone(state), held));
         let added = executor.spawn(follow_added(Arc::clone(state), added, sync_within));
         let life = async {
-            let end = or(live(state, syncing, &stop), or(over(state), or(ended(feeds), lost(&ending.workers)))).await;
+            let end = or(live(state, syncing, &stop), or(over(&worlds), or(ended(feeds), lost(&ending.workers)))).await;
             let has_started = state.machine.lifecycle() == Lifecycle::Running;
             state.machine.drain(drain);
             timeouts.await;
@@ -80,9 +80,9 @@ impl Streams {
             let is_drained = dropped.is_empty() && blocked.is_empty();
             end.and(if is_drained { Ok(()) } else { Err(RunError::NotDrained { grace: drain, dropped, blocked }) })
         };
-        let worlds: Vec<_> = worlds.iter().map(|informers| executor.spawn(informers.run())).collect();
+        let informers: Vec<_> = worlds.iter().map(|informers| executor.spawn(informers.run())).collect();
         let end = executor.run(life).await;
-        drop((writes, added, worlds, reads));
+        drop((writes, added, informers, reads));
         end
     }
 }
@@ -139,9 +139,14 @@ async fn follow_added(state: Arc<State>, added: Receiver<Box<dyn Follow>>, sync_
     executor.run(take).await;
 }
 
-/// Waits until the world ends.
-async fn over(state: &State) -> Result<(), RunError> {
-    state.informers.world().ended().await.map_err(RunError::World)
+/// Waits until one of the worlds ends.
+async fn over(worlds: &[Informers]) -> Result<(), RunError> {
+    let mut ends: Vec<_> = worlds.iter().map(|informers| Box::pin(informers.world().ended())).collect();
+    let end = poll_fn(|cx| {
+        let mut polled = ends.iter_mut().map(|end| end.as_mut().poll(cx));
+        polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
+    });
+    end.await.map_err(RunError::World)
 }
 
 /// Waits until one of the sources ends.

@@ -1,7 +1,7 @@
 //! A user's share of an informer.
 
 use super::registry::Registry;
-use super::shared::{ObjectKind, SharedState};
+use super::shared::SharedState;
 use super::stream_name::StreamName;
 use super::stream_status::StreamStatus;
 use super::subscriber::Subscriber;
@@ -20,8 +20,8 @@ use std::sync::{Arc, Weak};
 
 /// A share of an informer, and its cache. [`Informers::informer`](crate::Informers::informer) makes one.
 ///
-/// Its reads return each object as [`Found`](super::Found), which knows its informer. It derefs to the [`Store`], whose own reads return
-/// the objects alone.
+/// Its reads return each object as [`Found`](super::Found), which knows its informer. It derefs to the [`Store`], whose
+/// own reads return the objects alone.
 ///
 /// A clone is another share of the same informer. The drop of the last one stops the watch and closes its connection.
 /// Clones of the store keep the last state.
@@ -42,22 +42,22 @@ impl<T> InformerHandle<T> {
     /// Says which kind the objects are of, such as `Foo`. An informer of a [`Kind`](listwatch_core::object::Kind) says it
     /// itself.
     ///
-    /// Owner references name it, and so do the bodies of new objects. It is the same for all users of the informer; the
-    /// first one says it.
+    /// Owner references name it, and so do the bodies of new objects. It is the same for all users of the informer: the
+    /// kind that is said first counts.
     pub fn with_kind(self, kind: &str) -> Self {
-        _ = self.0.kind.set(ObjectKind { name: kind.into(), is_namespaced: None });
+        _ = self.0.kind.set(kind.into());
         self
     }
 
     /// The kind of the objects, such as `Foo`, if it is known.
     #[must_use]
     pub fn kind(&self) -> Option<&str> {
-        self.0.kind.get().map(|kind| &*kind.name)
+        self.0.kind.get().map(|kind| &**kind)
     }
 
     /// Whether the objects have a namespace, if that is known.
     pub(crate) fn is_namespaced(&self) -> Option<bool> {
-        self.0.kind.get().and_then(|kind| kind.is_namespaced)
+        self.0.is_namespaced.get().copied()
     }
 
     /// The group and version of the objects, such as `apps/v1`.
@@ -176,7 +176,8 @@ impl<T> InformerHandle<T> {
 impl<T> InformerHandle<T> {
     /// Tells the kind of the objects, unless it is known.
     pub(super) fn set_kind(&self, kind: &str, is_namespaced: bool) {
-        _ = self.0.kind.set(ObjectKind { name: kind.into(), is_namespaced: Some(is_namespaced) });
+        _ = self.0.kind.set(kind.into());
+        _ = self.0.is_namespaced.set(is_namespaced);
     }
 
     /// The informers that this one is among.

@@ -14,18 +14,14 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct SharedState<T> {
     pub(super) registry: Arc<Registry>,
     pub(super) resource: Resource,
-    pub(super) kind: OnceLock<ObjectKind>,
+    /// The kind of the objects, and whether they have a namespace, once they are known.
+    pub(super) kind: OnceLock<Box<str>>,
+    pub(super) is_namespaced: OnceLock<bool>,
     pub(super) store: Store<T>,
     pub(super) boards: Arc<[Arc<Board>]>,
     streams: Vec<Arc<dyn Stop>>,
     key: InformerKey,
     id: EntryId,
-}
-
-/// The kind of an informer's objects.
-pub(super) struct ObjectKind {
-    pub(super) name: Box<str>,
-    pub(super) is_namespaced: Option<bool>,
 }
 
 impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
@@ -68,7 +64,8 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
         let started: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).map(stream).collect();
         let streams = started.iter().map(|stream| Arc::clone(stream) as Arc<dyn Stop>).collect();
         let (registry, key) = (Arc::clone(registry), key.clone());
-        (Self { registry, resource, kind: OnceLock::new(), store, boards, streams, key, id }, started)
+        let (kind, is_namespaced) = (OnceLock::new(), OnceLock::new());
+        (Self { registry, resource, kind, is_namespaced, store, boards, streams, key, id }, started)
     }
 }
 

@@ -72,8 +72,9 @@ impl World {
         Self { clock, client, transports: Arc::new(transports), end: None, on_line: None }
     }
 
-    /// Ends the world with a future: the controllers that run in it are then [stopped](crate::controller::ControllerHandle::stop),
-    /// and what they reconcile is drained. Without it, a world has no end.
+    /// Ends the world with a future: the controllers that run in it are then
+    /// [stopped](crate::controller::ControllerHandle::stop), and what they reconcile is drained. Without it, a world has no
+    /// end. A world with several ends has the first of them. A controller of several worlds ends with the first that does.
     ///
     /// A test gives its scenario, so the function that `main` calls with a cluster runs in the test as it is. A recording
     /// ends by itself.
@@ -103,10 +104,12 @@ impl World {
     /// ```
     #[must_use]
     pub fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
-        self.until_ended(Box::pin(async {
+        let before = self.clone();
+        let end = async {
             end.await;
             Ok(())
-        }))
+        };
+        self.until_ended(Box::pin(async move { smol::future::or(before.ended(), end).await }))
     }
 
     fn until_ended(mut self, ended: Ended) -> Self {

@@ -5,7 +5,9 @@
 mod adopting;
 mod applying;
 mod changing;
+mod controllers;
 mod creating;
 mod deleting;
 mod finalizing;
 mod stage;
+mod worlds;

@@ -5,7 +5,7 @@ use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse, Method};
 use listwatch_runtime_smol::controller::{Context, Controller, Outcome, Reconciled, RunError};
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::time::Instant;
-use listwatch_runtime_smol::{Client, Clock, Found, InformerHandle, Key, World, kind};
+use listwatch_runtime_smol::{Client, Clock, Found, InformerHandle, Key, Resource, World, kind};
 use listwatch_tests::sim::{ApiServer, Dice, Feed, FeedTroubles, Refusal, Store, Trace};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -89,17 +89,44 @@ impl Stage {
     /// The same with watches that bring each change so late.
     pub(crate) fn late(lag: Duration) -> Self {
         let server = ApiServer::new("/apis/example.com/v1/foos", Trace::new(false));
-        server.with(|inside| ["/api/v1/parts", ZONES].into_iter().for_each(|path| inside.store.add_collection(path)));
+        server.with(|inside| {
+            inside.store.keep_status_apart();
+            ["/api/v1/parts", ZONES].into_iter().for_each(|path| inside.store.add_collection(path));
+        });
         let stage = Self { clock: Clock::simulated(), server, lag, requests: Arc::default(), twists: Arc::default() };
         stage.put(&at(FOOS, "foo"), json!({ "size": 1 }));
         stage
     }
 
+    /// Another server, by the same clock.
+    pub(crate) fn beside(&self) -> Self {
+        Self { clock: self.clock.clone(), ..Self::new() }
+    }
+
     /// The world of the server, until the end of `SOON`.
     pub(crate) fn world(&self) -> World {
-        let (clock, end) = (self.clock.clone(), self.clock.clone());
+        self.endless_world().until(self.clock.sleep(SOON))
+    }
+
+    pub(crate) fn endless_world(&self) -> World {
+        let feeds = self.feeds();
+        self.world_of(move |_| feeds())
+    }
+
+    /// A world with the server's client, and other lists and watches.
+    pub(crate) fn world_of(&self, feeds: impl Fn(&Resource) -> Feed + Send + Sync + 'static) -> World {
+        World::from_parts(self.clock.clone(), self.client(), move |resource| Box::new(feeds(resource)))
+    }
+
+    /// The lists and watches of the server.
+    pub(crate) fn feeds(&self) -> impl Fn() -> Feed + Send + Sync + use<> {
+        let (server, troubles) = (self.server.clone(), FeedTroubles { lag: self.lag, ..FeedTroubles::default() });
+        move || Feed::troubled(&server, Dice::new(7), troubles)
+    }
+
+    fn client(&self) -> Client {
         let (server, requests, twists) = (self.server.clone(), Arc::clone(&self.requests), Arc::clone(&self.twists));
-        let now = clock.clone();
+        let now = self.clock.clone();
         let answer = ApiFn::new(move |request: &ApiRequest| {
             let body = String::from_utf8_lossy(&request.body);
             let asked = format!("{} {request} {body}", request.method.name());
@@ -111,12 +138,13 @@ impl Stage {
                 twisted.unwrap_or_else(|| inside.store.handle(now.now(), request))
             }))
         });
-        let (server, lag) = (self.server.clone(), self.lag);
-        let troubles = FeedTroubles { lag, ..FeedTroubles::default() };
-        let client = Client::new(answer, clock.clone());
-        let world =
-            World::from_parts(clock, client, move |_| Box::new(Feed::troubled(&server, Dice::new(7), troubles)));
-        world.until(async move { end.sleep(SOON).await })
+        Client::new(answer, self.clock.clone())
+    }
+
+    /// Nobody answers lists and watches for so long.
+    pub(crate) fn leave_for(&self, time: Duration) {
+        let back = self.clock.now() + time;
+        self.server.with(|inside| inside.restart(back, false));
     }
 
     /// Runs a controller of the foos until the world ends, with this reconcile for each foo that is there.

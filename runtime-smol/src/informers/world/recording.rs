@@ -5,10 +5,10 @@ use crate::client::Client;
 use crate::clock::Clock;
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_core::ListerWatcher;
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
-use listwatch_transport_file::Playback;
+use listwatch_core::{ListerWatcher, Resource};
+use listwatch_transport_file::{Playback, Summary};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How long the controllers have for what the last exchange of a recording brought.
@@ -20,14 +20,15 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The recording, under simulated time. Each informer plays the lists and watches of its own resource, and the client
 /// the other requests. Each exchange is played once.
 ///
-/// It ends a simulated minute after no informer has anything left to play, or with an error of the file.
+/// It ends a simulated minute after no informer has anything left to play. It ends with an error at once if the file has
+/// one, or has no list of an informer's resource.
 impl From<Playback> for World {
     fn from(playback: Playback) -> Self {
         let clock = Clock::simulated();
         let client = Client::new(playback.client(), clock.clone());
         let plays = Arc::new(Mutex::new(Plays::default()));
         let ended = Box::pin(played(clock.clone(), Arc::clone(&plays)));
-        let transports = move |_: &_| Box::new(Play::new(playback.transport(), &plays)) as _;
+        let transports = move |resource: &Resource| Box::new(Play::new(resource, playback.transport(), &plays)) as _;
         Self::from_parts(clock, client, transports).until_ended(ended)
     }
 }
@@ -45,25 +46,34 @@ struct Plays {
 
 /// A transport that tells when it is over.
 struct Play {
+    path: String,
     playback: Playback,
     plays: Arc<Mutex<Plays>>,
     is_over: bool,
 }
 
 impl Play {
-    fn new(playback: Playback, plays: &Arc<Mutex<Plays>>) -> Self {
-        let play = Self { playback, plays: Arc::clone(plays), is_over: false };
+    fn new(resource: &Resource, playback: Playback, plays: &Arc<Mutex<Plays>>) -> Self {
+        let (path, plays) = (resource.path().to_owned(), Arc::clone(plays));
+        let play = Self { path, playback, plays, is_over: false };
         play.with(|plays| plays.made += 1);
         play
     }
 
-    fn on_over(&mut self) {
+    /// Nothing is left to play, or cannot be played.
+    fn on_complete(&mut self) {
         let error = self.playback.error().map(ToString::to_string);
+        let Summary { lists, watches, watch_lists, .. } = self.playback.summary();
+        let is_answered = [lists, watches, watch_lists].iter().any(|tally| tally.answered > 0);
+        let nothing = || format!("the recording has no list or watch of {}, or none is left", self.path);
+        let error = error.or_else(|| (!is_answered).then(nothing));
+        self.with(|plays| plays.error = plays.error.take().or(error));
+        self.on_over();
+    }
+
+    fn on_over(&mut self) {
         if !core::mem::replace(&mut self.is_over, true) {
-            self.with(|plays| {
-                plays.over += 1;
-                plays.error = plays.error.take().or(error);
-            });
+            self.with(|plays| plays.over += 1);
         }
     }
 
@@ -79,8 +89,8 @@ impl ListerWatcher for Play {
 
     fn poll_read(&mut self, cx: ReadContext<'_, '_>, buffer: &mut [u8]) -> Poll<Incoming> {
         let read = self.playback.poll_read(cx, buffer);
-        if self.playback.is_complete() {
-            self.on_over();
+        if !self.is_over && self.playback.is_complete() {
+            self.on_complete();
         }
         read
     }

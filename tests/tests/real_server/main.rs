@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
 mod access;
+mod acting;
 mod audit;
 mod by_hand;
 mod client;

@@ -36,3 +36,23 @@ impl Cleaned {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_cleaned_up_is_known_until_the_finalizer_or_the_object_is_gone() {
+        let (cleaned, [one, other]) = (Cleaned::default(), ["1", "2"].map(Uid::from));
+        cleaned.insert(&one, "x/a");
+        cleaned.insert(&one, "x/b");
+        cleaned.insert(&other, "x/a");
+        cleaned.remove(&one, "x/a");
+        let known = |uid, name| cleaned.contains(uid, name);
+        assert_eq!([known(&one, "x/a"), known(&one, "x/b"), known(&other, "x/a")], [false, true, true]);
+        cleaned.remove(&one, "x/b");
+        cleaned.forget(Some(&other));
+        cleaned.forget(None);
+        assert!(cleaned.lock().is_empty());
+    }
+}

@@ -17,6 +17,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a reconcile works with. A clone is the same context. After its reconcile, it still sends requests, and awaits
 /// no [`write`](Self::write) any more.
+///
+/// Each request goes to the world of its object's informer. The controller's user needs these rights there:
+///
+/// | call | verbs |
+/// |---|---|
+/// | [`create`](Self::create) | `create` |
+/// | [`change`](Self::change), [`change_status`](Self::change_status) | `patch` of the object or its `status`; `get` for lists and after a conflict |
+/// | [`apply`](Self::apply) | `patch`, and `create` for a new object |
+/// | [`patch`](Self::patch), [`patch_status`](Self::patch_status) | `patch` of the object or its `status` |
+/// | [`delete`](Self::delete) | `delete`; `get` after a conflict |
+/// | [`adopt`](Self::adopt) | `patch`; `get` of the owner |
+/// | [`finalizer`](Self::finalizer) | `patch` and `get` |
+///
+/// Some clusters let only those name an owner who may `update` its `finalizers` (`OwnerReferencesPermissionEnforcement`).
 #[derive(Clone)]
 pub struct Context(Arc<Inner>);
 

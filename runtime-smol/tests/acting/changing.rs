@@ -2,7 +2,7 @@
 
 use crate::stage::{FOOS, PARTS, SOON, Size, Stage, at, body, put, replace, target};
 use listwatch_runtime_smol::Key;
-use listwatch_runtime_smol::api::Method;
+use listwatch_runtime_smol::api::{ApiResponse, Method, Patch};
 use listwatch_runtime_smol::controller::ActError;
 use serde_json::json;
 
@@ -191,10 +191,38 @@ fn the_text_of_a_server_is_printed_without_control_characters() {
     let stage = Stage::new();
     stage.twist(Method::Patch, |_, _| {
         let status = json!({ "kind": "Status", "message": "no\u{1b}[31m\nred", "reason": "Invalid", "code": 422 });
-        Some(listwatch_runtime_smol::api::ApiResponse::new(422, status.to_string()))
+        Some(ApiResponse::new(422, status.to_string()))
     });
     let error =
         stage.act(async |cx, _, foo| cx.change(foo, |foo| foo.spec = Some(Size { size: Some(2) })).await.unwrap_err());
     let text = error.to_string();
     assert!(!text.contains(char::is_control) && text.contains("red"), "{text:?}");
+}
+
+#[test]
+fn a_patch_is_sent_as_it_is() {
+    let stage = Stage::new();
+    let changed = stage.act(async |cx, _, foo| {
+        let foo =
+            cx.patch(foo, &Patch::Merge(&json!({ "spec": { "size": 7 }, "status": { "size": 7 } }))).await.unwrap();
+        let foo = cx.patch_status(&foo, &Patch::Merge(&json!({ "status": { "size": 8 } }))).await.unwrap();
+        let apply = Patch::Apply { manager: "other", force: false, object: &json!({ "status": { "size": 9 } }) };
+        cx.patch_status(&foo, &apply).await.unwrap();
+        let old = json!({ "metadata": { "resourceVersion": "1" } });
+        let error = cx.patch(&foo, &Patch::Merge(&old)).await.unwrap_err();
+        assert!(error.is_conflict() && error.to_string().starts_with("web/foo: "), "{error}");
+        (foo.spec, foo.status)
+    });
+    assert_eq!(changed, (Some(Size { size: Some(7) }), Some(Size { size: Some(8) })));
+    let requests = stage.requests();
+    let path = "PATCH /apis/example.com/v1/namespaces/web/foos/foo";
+    assert_eq!(
+        requests.iter().map(|request| target(request)).collect::<Vec<_>>(),
+        [
+            format!("{path}?fieldManager=sample"),
+            format!("{path}/status?fieldManager=sample"),
+            format!("{path}/status?fieldManager=other"),
+            format!("{path}?fieldManager=sample"),
+        ]
+    );
 }

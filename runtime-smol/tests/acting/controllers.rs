@@ -21,7 +21,7 @@ fn an_informer_that_is_no_source_has_synced_before_the_first_reconcile() {
         other.put(&at(PARTS, "a"), json!({ "size": 1 }));
         other.leave_for(SOON / 6);
         let world = parts_of(&stage, &other).until(stage.clock.sleep(SOON));
-        let controller = Controller::new("sample", &Informers::new(world));
+        let controller = Controller::new("sample", world);
         let foos = controller.informer::<Foo>();
         let (controller, parts): (_, InformerHandle<Part>) = if is_of_controller {
             let parts = controller.informer();

@@ -2,7 +2,7 @@
 
 use crate::stage::{PARTS, SOON, Stage, ZONES, at, body, target};
 use listwatch_runtime_smol::Key;
-use listwatch_runtime_smol::controller::ActError;
+use listwatch_runtime_smol::controller::{ActError, Outcome};
 use serde_json::{Value, json};
 
 #[test]
@@ -161,6 +161,27 @@ fn a_body_without_a_kind_is_sent_as_it_is_where_no_kind_is_known() {
     });
     let expected = json!({ "apiVersion": "example.com/v1", "metadata": { "name": "b", "namespace": "web" } });
     assert_eq!(body(&stage.requests()[0]), expected);
+}
+
+#[test]
+fn the_field_manager_is_the_controller_up_to_the_limit_of_the_server() {
+    let (long, wide) = ("x".repeat(127), "\u{e4}".repeat(100));
+    let cases = [
+        ("", "listwatch".to_owned()),
+        (&wide, "%C3%A4".repeat(64)),
+        (&format!("{long}\u{e4}"), long.clone()),
+        (&format!("{long}yz"), long + "y"),
+    ];
+    for (name, expected) in cases {
+        let stage = Stage::new();
+        let ended = stage.reconcile_as(name, async |cx, kinds, _| {
+            cx.create(&kinds.parts, Key::from("web/a"), &json!({ "spec": {} })).await?;
+            Ok(Outcome::Done)
+        });
+        assert_eq!(ended, Ok(()));
+        let expected = format!("POST /api/v1/namespaces/web/parts?fieldManager={expected}");
+        assert_eq!(target(&stage.requests()[0]), expected);
+    }
 }
 
 #[test]

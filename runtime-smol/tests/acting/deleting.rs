@@ -61,6 +61,15 @@ fn an_object_that_has_changed_is_not_deleted_if_it_was_to_be_unchanged() {
 }
 
 #[test]
+fn a_conflict_stays_one_where_the_object_may_not_be_read() {
+    let stage = stage();
+    stage.refuse(Method::Delete, &[409]);
+    stage.refuse(Method::Get, &[403]);
+    let deleted = stage.act(async |cx, kinds, _| cx.delete(&kinds.parts.get("web/a").unwrap()).await);
+    assert!(deleted.as_ref().is_err_and(|error| error.is_conflict()), "{deleted:?}");
+}
+
+#[test]
 fn the_reconcile_after_a_deletion_does_not_see_the_object() {
     let stage = Stage::late(SOON / 6);
     stage.put(&at(PARTS, "a"), json!({ "size": 1 }));

@@ -152,7 +152,16 @@ impl Stage {
         &self,
         reconcile: impl AsyncFn(&Context, &Kinds, &Found<Foo>) -> Reconciled + Send + Sync,
     ) -> Result<(), RunError> {
-        let controller = Controller::new("sample", self.world());
+        self.reconcile_as("sample", reconcile)
+    }
+
+    /// The same with a controller of this name.
+    pub(crate) fn reconcile_as(
+        &self,
+        name: &str,
+        reconcile: impl AsyncFn(&Context, &Kinds, &Found<Foo>) -> Reconciled + Send + Sync,
+    ) -> Result<(), RunError> {
+        let controller = Controller::new(name, self.world());
         let kinds = Kinds {
             foos: controller.informer(),
             parts: controller.informer(),

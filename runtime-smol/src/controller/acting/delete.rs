@@ -63,9 +63,9 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Delete<'a, 
             match deleted.map_err(|error| ActError::of_request(key, error)) {
                 Err(error) if error.is_not_found() => Ok(()),
                 // Another object has the name, or this one has changed.
-                Err(error) if error.is_conflict() => match unless_gone(newest(cx, object).await)? {
-                    Some(_) => Err(error),
-                    None => Ok(()),
+                Err(error) if error.is_conflict() => match unless_gone(newest(cx, object).await) {
+                    Ok(None) => Ok(()),
+                    _ => Err(error),
                 },
                 deleted => deleted,
             }

@@ -27,25 +27,33 @@ const KEYS: &[&[&str]] = &[
     &["topologyKey", "whenUnsatisfiable"],
 ];
 
-/// For each element of `after` the index of its element in `before` and `raw`; `None` for one to be taken as it is.
+/// Where the elements of a list come from.
+pub(super) struct Sources {
+    /// For each element of `after` the index of its element in `before` and `raw`; `None` for one to be taken as it is.
+    pub(super) of: Vec<Option<usize>>,
+    /// Whether several elements were not found by their places alone.
+    pub(super) is_certain: bool,
+    /// Whether an element is gone that has more than the type knows.
+    pub(super) loses: bool,
+}
+
+/// Finds the elements of `after` in `before`.
 pub(super) fn sources(
     place: Place<'_>,
     before: &[Value],
     after: &[Value],
     raw: &[Value],
-) -> Result<Vec<Option<usize>>, ChangeError> {
+) -> Result<Sources, ChangeError> {
     let list = List { place, before, after, raw };
     check_length(place, before, raw)?;
-    if list.is_known() {
-        return Ok(vec![None; after.len()]);
-    }
     list.check_order()?;
     let by_keys: Vec<_> = KEYS.iter().filter_map(|key| list.by_key(key)).collect();
-    if by_keys.is_empty() { list.by_value() } else { list.agreed(by_keys) }
+    let (of, is_certain) = if by_keys.is_empty() { list.by_value()? } else { (list.agreed(by_keys)?, true) };
+    Ok(Sources { loses: list.is_losing(&of), of, is_certain })
 }
 
 /// Refuses a list of which the type shows more or fewer elements than it has.
-pub(super) fn check_length(place: Place<'_>, shown: &[Value], raw: &[Value]) -> Result<(), ChangeError> {
+fn check_length(place: Place<'_>, shown: &[Value], raw: &[Value]) -> Result<(), ChangeError> {
     let kind = ChangeErrorKind::Filtered { shown: shown.len(), raw: raw.len() };
     if shown.len() == raw.len() { Ok(()) } else { Err(ChangeError::at(place, kind)) }
 }
@@ -58,11 +66,6 @@ struct List<'a> {
 }
 
 impl List<'_> {
-    /// Whether the type shows the list as it is, so that no element has anything to lose.
-    fn is_known(&self) -> bool {
-        (0..self.raw.len()).all(|at| same(&self.before[at], &self.raw[at]) && !self.has_null(at))
-    }
-
     /// Whether an element has more than the type knows.
     fn is_hiding(&self, at: usize) -> bool {
         find_unknown(self.place, &self.before[at], &self.raw[at]).is_some() || self.has_null(at)
@@ -108,13 +111,18 @@ impl List<'_> {
 
     /// Whether an element that hides something is gone while another is new: it may be the same one, changed.
     fn is_replacing(&self, sources: &[Option<usize>]) -> bool {
+        sources.contains(&None) && self.is_losing(sources)
+    }
+
+    /// Whether an element that hides something is gone.
+    fn is_losing(&self, sources: &[Option<usize>]) -> bool {
         let found: BTreeSet<usize> = sources.iter().flatten().copied().collect();
-        sources.contains(&None) && (0..self.before.len()).any(|at| !found.contains(&at) && self.is_hiding(at))
+        (0..self.before.len()).any(|at| !found.contains(&at) && self.is_hiding(at))
     }
 
     /// The sources of elements without a key: equal ones, or else, in a list of unchanged length, the ones in the same
-    /// place.
-    fn by_value(&self) -> Result<Vec<Option<usize>>, ChangeError> {
+    /// place. Whether no more than one was found by its place.
+    fn by_value(&self) -> Result<(Vec<Option<usize>>, bool), ChangeError> {
         let mut sources = vec![None; self.after.len()];
         let mut left: BTreeSet<usize> = (0..self.before.len()).collect();
         for group in self.groups() {
@@ -123,12 +131,13 @@ impl List<'_> {
                 left.remove(&from);
             }
         }
+        let is_certain = left.len() <= 1;
         let is_new = |at: &usize| sources[*at].is_none();
         // The places are the same only in a list of unchanged length.
         if (0..sources.len()).filter(is_new).eq(left.iter().copied()) {
             left.into_iter().for_each(|at| sources[at] = Some(at));
         }
-        if self.is_replacing(&sources) { self.refuse(ChangeErrorKind::Replaced) } else { Ok(sources) }
+        if self.is_replacing(&sources) { self.refuse(ChangeErrorKind::Replaced) } else { Ok((sources, is_certain)) }
     }
 
     /// The elements that are equal, by their text.

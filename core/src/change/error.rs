@@ -45,6 +45,9 @@ pub enum ChangeErrorKind {
     LookAlikes,
     /// An element with fields that the type does not know is gone, and another one is new.
     Replaced,
+    /// Several elements without a key change at once, and an element is gone that is in one of them and has fields that the
+    /// type does not know: it may have moved with its list.
+    Moved,
     /// The keys of the elements say different things about which element is which.
     Keys,
     /// The raw object has the value in this field, so the type may read it under an alias.
@@ -111,6 +114,10 @@ impl fmt::Display for ChangeErrorKind {
             Self::Replaced => {
                 "an element with fields that the type does not know is gone, and another one is new: remove it by one \
                  change and add the other by a second one; to rename it, send a patch"
+            }
+            Self::Moved => {
+                "an element with fields that the type does not know is gone, and the element around it has no key while \
+                 others change too: make one change for each, or add a key to the type, such as `name`"
             }
             Self::Keys => {
                 "the keys of the elements disagree on which element is which: make one change for each key, or send a \

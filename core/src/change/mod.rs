@@ -136,7 +136,7 @@ impl PendingChange {
     pub fn lay_over(&self, raw: &Value) -> Result<Option<Value>, ChangeError> {
         check_levels(raw)?;
         self.check_version(raw)?;
-        let laid = lay::lay(Place::Root, &self.before, &self.after, raw)?;
+        let laid = lay::lay(&self.before, &self.after, raw)?;
         let patch = merge_patch::merge_patch(Place::Root, raw, &laid)?;
         Ok(Some(patch).filter(|patch| patch.as_object().is_some_and(|fields| !fields.is_empty())))
     }

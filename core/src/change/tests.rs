@@ -220,6 +220,27 @@ fn keys_that_disagree_about_an_element_that_is_known_whole_were_refused() {
     becomes(&raw(1), |it: &mut List<Port>| it.list[0].port = 3, &raw(3));
 }
 
+/// Two lists changed places, and a field beside each changed as well.
+#[test]
+fn an_element_was_lost_with_a_list_that_moved() {
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Part {
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        list: Vec<Image>,
+        weight: u8,
+    }
+    let raw = list(json!([{ "weight": 1, "list": [{ "image": "1", "x": 1 }] }, { "weight": 2 }]));
+    let edit = |it: &mut List<Part>| {
+        it.list.swap(0, 1);
+        it.list.iter_mut().for_each(|it| it.weight = 3);
+    };
+    is_refused(&raw, edit, "list[0].list", Kind::Moved);
+    let wanted = list(json!([{ "weight": 3, "list": [{ "image": "1", "x": 1 }] }, { "weight": 3 }]));
+    becomes(&raw, |it: &mut List<Part>| it.list.iter_mut().for_each(|it| it.weight = 3), &wanted);
+    let wanted = list(json!([{ "weight": 1 }, { "weight": 2 }]));
+    becomes(&raw, |it: &mut List<Part>| it.list[0].list.clear(), &wanted);
+}
+
 #[test]
 fn elements_that_look_alike_keep_their_places_or_are_refused() {
     let raw = list(json!([{ "image": "1", "x": "a" }, { "image": "1", "x": "b" }, { "image": "2", "x": "c" }]));
@@ -471,6 +492,15 @@ fn a_default_of_the_type_is_not_written() {
     let edit = |it: &mut List<Container>| it.list[2].weight = 0;
     becomes(&raw, edit, &of(a, json!({ "name": "b", "weight": 0 }), json!({ "name": "c" })));
     makes_no_request(&raw, |it: &mut List<Container>| it.list[0].policy = always());
+
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Anonymous {
+        image: String,
+        #[serde(default)]
+        weight: u8,
+    }
+    let wanted = list(json!([{ "name": "a", "image": "1", "x": "a" }, { "name": "b", "image": "3", "x": "b" }]));
+    becomes(&two(), |it: &mut List<Anonymous>| it.list[1].image = "3".to_string(), &wanted);
 }
 
 /// A value that the type has by default, and the object not at all.
@@ -505,8 +535,18 @@ fn numbers_are_equal_by_value_and_sent_as_they_were() {
         ]))
     };
     becomes(&raw(1), |it: &mut Numbers| it.list[0].image = 3, &raw(3));
+    #[derive(Clone, Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Mixed {
+        Float(f64),
+        Image(Image),
+    }
+    let raw = |image: &str| list(json!([1, { "image": image, "x": 1 }]));
+    becomes(&raw("1"), |it: &mut List<Mixed>| it.list[1] = Mixed::Image(image("2")), &raw("2"));
     makes_no_request(&json!({ "x": 1 }), |it: &mut Value| it["x"] = json!(1.0));
+    makes_no_request(&json!({ "x": [1] }), |it: &mut Value| it["x"] = json!([1.0]));
     let patch = |before: Value, after: Value| change(&json!({ "x": before }), &json!({ "x": after }), Part::Object);
+    assert_eq!(patch(json!([1]), json!([1.0])), Ok(Change::Nothing));
     for (before, after) in [
         (json!(9_007_199_254_740_993_u64), json!(9_007_199_254_740_992_f64)),
         (json!(u64::MAX), json!(i64::MAX)),
@@ -682,6 +722,9 @@ fn what_is_no_object_or_too_deep_is_refused() {
     let deep = |levels: u8| (1..levels).fold(json!(1), |value, _| json!({ "a": value }));
     assert_eq!(kind(&json!({}), &deep(129)), Kind::TooDeep);
     assert!(matches!(change(&json!({}), &deep(128), Part::Object), Ok(Change::Patch(_))));
+    let deep_list = |levels: u8| json!({ "a": (2..levels).fold(json!(1), |value, _| json!([value])) });
+    assert_eq!(kind(&json!({}), &deep_list(129)), Kind::TooDeep);
+    assert!(matches!(change(&json!({}), &deep_list(128), Part::Object), Ok(Change::NeedsRaw(_))));
     let Ok(Change::NeedsRaw(pending)) = change(&json!({}), &json!({ "list": [1] }), Part::Object) else {
         panic!("a list is new");
     };

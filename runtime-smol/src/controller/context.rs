@@ -182,6 +182,12 @@ impl Context {
         self.0.state.report(&Report::Warning { key: self.key(), about: None, reason, message });
     }
 
+    /// Lets the key wait until the store shows this state of an object.
+    pub(super) fn await_state<T: Send + Sync + 'static>(&self, object: &Found<T>) {
+        let informer = object.informer();
+        self.writes().expect(Written::Version(object.meta().clone()).expected_in(informer));
+    }
+
     fn on_written<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, request: &ApiRequest, written: Written) {
         let mut mistake = written.mistake(request, kind.resource());
         if mistake.is_none() && written.is_of(kind) {

@@ -1,10 +1,11 @@
 //! Objects and statuses that a reconcile changes.
 
-use crate::stage::{FOOS, PARTS, SOON, Size, Stage, at, body, put, replace, target};
+use crate::stage::{AGAIN, FOOS, PARTS, SOON, Size, Stage, at, body, put, replace, target};
 use listwatch_runtime_smol::Key;
 use listwatch_runtime_smol::api::{ApiResponse, Method, Patch};
-use listwatch_runtime_smol::controller::ActError;
+use listwatch_runtime_smol::controller::{ActError, Outcome};
 use serde_json::json;
+use std::sync::Mutex;
 
 #[test]
 fn no_request_is_made_if_nothing_changes() {
@@ -225,4 +226,22 @@ fn a_patch_is_sent_as_it_is() {
             format!("{path}?fieldManager=sample"),
         ]
     );
+}
+
+/// The key is told of the write that the cache lacks, so the version in the cache is known to be old.
+#[test]
+fn a_change_was_sent_with_a_version_that_was_known_to_be_old() {
+    let stage = Stage::late(SOON * 10);
+    let told = Mutex::new(Vec::new());
+    let ended = stage.reconcile(async |cx, _, foo| {
+        told.lock().unwrap().push(cx.timed_out_writes().len());
+        cx.change(foo, |foo| foo.spec = Some(Size { size: Some(2) })).await?;
+        Ok(if told.lock().unwrap().len() < 2 { AGAIN } else { Outcome::Done })
+    });
+    assert_eq!(ended, Ok(()));
+    assert_eq!(told.lock().unwrap()[..2], [0, 1]);
+    let requests = stage.requests();
+    let methods: Vec<_> = requests.iter().map(|request| request.split_once(' ').unwrap().0).collect();
+    assert_eq!(methods[..2], ["PATCH", "GET"], "{requests:?}");
+    assert_eq!(methods.iter().filter(|method| **method == "PATCH").count(), 1, "{requests:?}");
 }

@@ -196,3 +196,20 @@ fn the_reconcile_after_a_creation_sees_the_object() {
     );
     assert!(seen);
 }
+
+/// The cache does not show it yet. Each attempt was a refusal.
+#[test]
+fn a_creation_whose_answer_was_lost_was_refused_until_the_cache_showed_the_object() {
+    let stage = Stage::late(SOON / 6);
+    let (first, second) = stage.act(async |cx, kinds, foo| {
+        let create = async || {
+            let part = json!({ "spec": { "size": 2 } });
+            cx.create(&kinds.parts, Key::from("web/a"), &part).owned_by(foo).await.unwrap()
+        };
+        (create().await, create().await)
+    });
+    assert_eq!(first.meta().uid(), second.meta().uid());
+    let requests = stage.requests();
+    let targets: Vec<_> = requests.iter().map(|request| request.split_once(' ').unwrap().0).collect();
+    assert_eq!(targets, ["POST", "POST", "GET"]);
+}

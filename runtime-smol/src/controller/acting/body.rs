@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 /// An object as the program wrote it, with its kind, name and namespace, or why it is not sent.
 pub(super) struct Body<'a, T> {
     pub(super) cx: &'a Context,
-    informer: &'a InformerHandle<T>,
+    pub(super) informer: &'a InformerHandle<T>,
     pub(super) key: Key,
     json: Result<Value, String>,
 }

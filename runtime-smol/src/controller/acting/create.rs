@@ -6,26 +6,32 @@ use core::borrow::Borrow;
 use core::fmt;
 use core::pin::Pin;
 use listwatch_core::Key;
+use listwatch_core::object::Uid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The creation of an object: [`Context::create`](crate::controller::Context::create). It is sent when it is awaited.
 #[must_use = "nothing is created until it is awaited"]
-pub struct Create<'a, T>(Body<'a, T>);
+pub struct Create<'a, T> {
+    body: Body<'a, T>,
+    /// The owner that was named.
+    owner: Option<Uid>,
+}
 
 impl Context {
     /// Creates an object of an informer's resource, under `key`. Its kind, name and namespace are filled in. As with
     /// [`write`](Self::write), the key that is reconciled waits until the store shows it.
     ///
-    /// The object that the server returns is returned. If another object has the name, the error says so
-    /// ([`ActError::is_already_exists`]).
+    /// It returns the object as the server created it. If another object has the name, the error says so
+    /// ([`ActError::is_already_exists`]). An object of that name with the same [controller](Create::owned_by) is returned
+    /// as it is: an earlier attempt created it, and its answer was lost.
     pub fn create<'a, T>(
         &'a self,
         informer: &'a InformerHandle<T>,
         key: impl Borrow<Key>,
         object: &(impl Serialize + ?Sized),
     ) -> Create<'a, T> {
-        Create(Body::new(self, informer, key.borrow(), object))
+        Create { body: Body::new(self, informer, key.borrow(), object), owner: None }
     }
 }
 
@@ -37,7 +43,7 @@ impl<T> Create<'_, T> {
     /// An owner of another namespace is refused, and so is one with a namespace if the object has none: the garbage
     /// collector would delete the object.
     pub fn owned_by<O>(self, owner: &Found<O>) -> Self {
-        Self(self.0.owned_by(owner))
+        Self { body: self.body.owned_by(owner), owner: owner.meta().uid() }
     }
 }
 
@@ -46,13 +52,42 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Create<'a, 
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let cx = self.0.cx;
-        Box::pin(self.0.send(|api, _, body| api.create(body).with_query("fieldManager", cx.field_manager())))
+        let Self { body, owner } = self;
+        let (cx, informer, key) = (body.cx, body.informer, body.key.clone());
+        let send = body.send(|api, _, body| api.create(body).with_query("fieldManager", cx.field_manager()));
+        Box::pin(async move {
+            match send.await {
+                Err(error) if error.is_already_exists() => match created_before(cx, informer, &key, owner).await {
+                    Some(known) => Ok(known),
+                    None => Err(error),
+                },
+                sent => sent,
+            }
+        })
     }
+}
+
+/// The object that an earlier attempt has created for this owner.
+async fn created_before<T>(
+    cx: &Context,
+    informer: &InformerHandle<T>,
+    key: &Key,
+    owner: Option<Uid>,
+) -> Option<Found<T>>
+where
+    T: DeserializeOwned + Send + Sync + 'static,
+{
+    let live = cx.live().get(informer, key).await.ok()??;
+    let controller = live.controller().and_then(|controller| controller.uid);
+    if owner.is_none() || controller != owner || live.is_terminating() {
+        return None;
+    }
+    cx.await_state(&live);
+    Some(live)
 }
 
 impl<T> fmt::Debug for Create<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Create").field("key", &self.0.key).finish_non_exhaustive()
+        f.debug_struct("Create").field("key", &self.body.key).finish_non_exhaustive()
     }
 }

@@ -37,7 +37,11 @@ pub(super) async fn patch_newest<T>(
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    let (mut current, mut retry) = (Current { object: object.clone(), body: None }, ConflictRetry::new(seed(object)));
+    let mut retry = ConflictRetry::new(seed(object));
+    let mut current = match is_outdated(cx, object) {
+        true => newest(cx, object).await?,
+        false => Current { object: object.clone(), body: None },
+    };
     loop {
         match step(&current)? {
             Step::Done => return Ok(current.object),
@@ -52,6 +56,12 @@ where
         }
         current = newest(cx, object).await?;
     }
+}
+
+/// Whether the cache lacks a write to the object that was waited for too long. Its version would be a conflict.
+fn is_outdated<T>(cx: &Context, object: &Found<T>) -> bool {
+    let path = object.informer().resource().path();
+    cx.timed_out_writes().iter().any(|late| &*late.source == path && late.object == *object.key())
 }
 
 /// The object as the server has it now.

@@ -1,6 +1,5 @@
 //! What a reconcile does to objects, against a simulated server under a simulated clock.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-#![expect(clippy::disallowed_names, reason = "a Foo is the object of client-go's sample controller")]
 
 mod adopting;
 mod applying;

@@ -15,8 +15,8 @@ impl Context {
     ///
     /// It is a merge patch with the object's version. After a conflict, `change` is called again with the newest object, as
     /// often as [`ConflictRetry`](crate::api::ConflictRetry) allows. So it may be called several times. Fields that `T` does
-    /// not know stay, and so do those of list elements: for a list that changes, or an object that is removed, the whole object is
-    /// read first. A change that `T` cannot say without a loss is an [error](ActError::Change);
+    /// not know stay, and so do those of list elements: for a list that changes, or an object that is removed, the whole
+    /// object is read first. A change that `T` cannot say without a loss is an [error](ActError::Change);
     /// [`change`](listwatch_core::change) lists them.
     ///
     /// The returned object is as the server has it then. As with [`write`](Self::write), the key waits until the store

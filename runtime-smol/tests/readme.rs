@@ -2,18 +2,9 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "watch/server.rs"]
-#[expect(dead_code, reason = "other tests need more of it")]
-mod server;
-
-use server::{Answer, Server, refusal};
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-const LIST: &str = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},
-    "items":[{"metadata":{"name":"web-1","namespace":"n","resourceVersion":"1"}}]}"#;
+use std::process::Command;
 
 fn checkout() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -45,20 +36,19 @@ impl Fresh {
         self.0.join("watcher")
     }
 
-    /// Builds a program, and returns how it is run as `cargo run` does it.
+    /// Runs the tests of a program, and returns what cargo prints.
     #[track_caller]
-    fn build(&self, program: &str) -> Command {
+    fn test(&self, program: &str) -> String {
         fs::write(self.package().join("src/main.rs"), program).unwrap();
         // The folder and the profile of the workspace: what it depends on is built already.
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--offline", "--quiet"]).current_dir(self.package()).env("CARGO_TARGET_DIR", target);
+        cargo.args(["test", "--offline", "--quiet"]).current_dir(self.package()).env("CARGO_TARGET_DIR", target);
         cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2").env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
-        let built = cargo.output().unwrap();
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        let mut run = Command::new(target.join("debug/readme-watcher"));
-        run.current_dir(self.package());
-        run
+        let tested = cargo.output().unwrap();
+        let printed = String::from_utf8_lossy(&tested.stdout).into_owned();
+        assert!(tested.status.success(), "{printed}\n{}", String::from_utf8_lossy(&tested.stderr));
+        printed
     }
 }
 
@@ -72,41 +62,21 @@ impl Drop for Fresh {
 fn the_programs_of_the_readme_could_not_be_pasted() {
     let readme = fs::read_to_string(checkout().join("README.md")).unwrap();
     assert!(!readme.contains("```rust,"), "a program that is not built here");
-    let ([dependencies], [playback, cluster, controller]) =
-        (&blocks(&readme, "toml")[..], &blocks(&readme, "rust")[..])
-    else {
-        panic!("not one list of dependencies and three programs")
+    let ([dependencies], [controller, test]) = (&blocks(&readme, "toml")[..], &blocks(&readme, "rust")[..]) else {
+        panic!("not one list of dependencies, one controller and its test")
     };
-    let fresh = Fresh::new(dependencies);
-
-    let played = fresh.build(playback).output().unwrap();
-    let printed = String::from_utf8(played.stdout).unwrap();
-    assert!(played.status.success() && readme.contains(&format!("It prints `{}`", printed.trim_end())), "{printed:?}");
-
-    let server = Server::of(|path| match path {
-        path if path.contains("sendInitialEvents") => refusal(422, "Invalid", "no watch-list here"),
-        path if path.contains("watch=") => Answer::Silence,
-        _ => Answer::json(200, LIST),
-    });
-    let config = fresh.0.join("kubeconfig");
-    let cluster_and_user = format!("clusters: [{{name: c, cluster: {{server: '{}'}}}}]", server.url);
-    let context = "contexts: [{name: x, context: {cluster: c}}], current-context: x";
-    fs::write(&config, format!("{{{cluster_and_user}, {context}}}")).unwrap();
-    let mut told = first_lines(fresh.build(cluster).env("KUBECONFIG", &config), 2);
-    told.sort();
-    assert_eq!(told, ["n/web-1", "synced"]);
-    let told = first_lines(fresh.build(controller).env("KUBECONFIG", &config), 1);
-    assert!(told[0].starts_with("n/web-1 has 0 pods; it was woken by [(Cause {"), "{told:?}");
+    let printed = Fresh::new(dependencies).test(&format!("{controller}\n{test}"));
+    assert!(printed.contains("test result: ok. 1 passed"), "{printed}");
 }
 
-/// The first lines that a program prints, which is then killed.
-fn first_lines(program: &mut Command, count: usize) -> Vec<String> {
-    let mut program = program.stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(program.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let told = lines.take(count).collect();
-    program.kill().unwrap();
-    program.wait().unwrap();
-    told
+#[test]
+fn the_controller_of_the_readme_was_another_one_than_the_example() {
+    let readme = fs::read_to_string(checkout().join("README.md")).unwrap();
+    let example = fs::read_to_string(checkout().join("runtime-smol/examples/sample-controller.rs")).unwrap();
+    let program = example.lines().skip_while(|line| line.starts_with("//!") || line.is_empty());
+    // What the tests of the example need.
+    let program = program.collect::<Vec<_>>().join("\n").replace("pub(crate) ", "");
+    assert_eq!(blocks(&readme, "rust")[0].trim_end(), program);
 }
 
 #[test]

@@ -33,6 +33,16 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Users of an informer differ in their pace and in what they are told:
+//!
+//! | | if it is far behind | updates that change nothing, as a relist reports them |
+//! |---|---|---|
+//! | a subscriber of [`Subscription::new`](listwatch_core::informer::Subscription::new) | is told one change for each key; [`wait`](listwatch_core::informer::Subscription::wait) holds the stream back | are told, as in client-go; [`quiet`](listwatch_core::informer::Subscription::quiet) leaves them out |
+//! | the own kind and the owned kinds of a controller | are coalesced; their keys are not missed | are left out |
+//! | a [mapper](crate::controller::Reconciler::maps) of a controller | holds the stream back, and is told every change | are left out |
+//!
+//! While a subscriber holds a stream back, [`InformerHandle::streams`] says so, and for how long.
 
 mod board;
 mod found;

@@ -1,9 +1,9 @@
 //! Informers, work queues and workers for Kubernetes controllers: the crate to depend on.
 //!
-//! An [`Informer`] lists and watches one resource, keeps its objects in a cache, and reports each change as an
-//! [`Event`]. A [`SharedWorkQueue`] takes the keys of changed objects, and [`Workers`] reconcile one key after the
-//! other. `listwatch-core`, which this crate re-exports, makes every decision; this crate reads the clock, sleeps and
-//! spawns.
+//! A [`Controller`] has informers, a work queue and workers. They also serve alone: an [`Informer`] lists and watches one
+//! resource, keeps its objects in a cache, and reports each change as an [`Event`]. A [`SharedWorkQueue`] takes the keys
+//! of changed objects, and [`Workers`] reconcile one key after the other. `listwatch-core`, which this crate re-exports,
+//! makes every decision; this crate reads the clock, sleeps and spawns.
 //!
 //! | question | answer | in client-go |
 //! |---|---|---|
@@ -15,39 +15,94 @@
 //! | How are objects read? | from a [`Store`], by key, index, namespace or label selector ([`Informer::shared`]); only the informer writes | `Indexer`, listers |
 //! | When is a key retried? | a [`RateLimiter`] of the [`WorkQueue`], by default [`ExponentialBackoff`] | `workqueue` |
 //! | Which code calls the reconcile function? | [`Workers`]; the function returns an [`Outcome`] | `processNextWorkItem` |
+//! | How do events, queue and workers become a controller? | by a [`Controller`]; [`controller`] has examples | `controller-runtime` |
+//! | Which type is of which resource? | a [`Kind`] says it, in one line by [`kind!`]; any other type is given a [`Resource`] or its name | `Scheme` |
+//! | What does a reconcile read? | an [`InformerHandle`]; its objects are [`Found`], which know their informer | `Lister` |
+//! | How does a reconcile create, change, apply or delete an object? | by its [`Context`]; what it cannot do is an [`ActError`] | `kubernetes.Interface`, `client.Client` |
 //! | How are dependents watched? | by [`Reconciler::owns`] and [`Reconciler::maps`] | `Owns` of controller-runtime |
 //! | How do several users share one watch and one cache? | by [`Informers`]; each has an [`InformerHandle`], and is told changes by a subscriber | `SharedInformerFactory` |
 //! | Is there a resync period? | of a subscriber: [`Subscription::resync`]; a reconcile returns [`Outcome::RequeueAfter`] | `resyncPeriod` |
 //! | Where are transform and metrics? | the type `T` keeps what it names; [`WorkQueue::with_metrics`] | `SetTransform`, `MetricsProvider` |
-//! | How do events, queue and workers become a controller? | by a [`controller::Controller`] over [`Informers`] | `controller-runtime` |
 //! | How does a controller shut down? | [`ControllerHandle::stop`]; of a queue with [`Workers`], [`SharedWorkQueue::shut_down_with_drain`] | `ShutDownWithDrain` |
 //! | How does a controller hear of SIGTERM? | [`Running::run`] listens for it; elsewhere [`Termination`] does | `SetupSignalHandler` |
 //! | Which reaction follows a 410, a 429, a denial? | [`Event::Failed`]; [`RETRY_POLICY`] for each [`FailureClass`], delays in [`ReflectorConfig`] | the reflector's back-off |
 //! | In which state is the informer? | [`InformerStatus`], by [`Informer::status`] | – |
-//! | How does a program create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
-//! | How is a controller tested without a cluster? | [`Clock::simulated`], [`file::Playback`], [`ApiFn`] | fake clientset |
+//! | How does a program without a controller create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
+//! | How is a controller tested without a cluster? | by a [`World`] of [`file::Playback`], or of [parts](World::from_parts): [`Clock::simulated`], [`ApiFn`] | fake clientset |
+//! | When does such a test end? | with the recording, or with the future of [`World::until`] | the test's context |
 //! | How is a session with a cluster recorded? | [`file::Recorder`], in front of any transport | – |
 //!
 //! [`coming_from`] has all names of client-go, controller-runtime and kube-rs, beside those of this crate.
 //!
-//! # The smallest program
+//! # A controller
 //!
-//! It prints the key of every pod that a cluster has, and of every change:
+//! It keeps the label `team` on each Namespace. `World` is a cluster here, and a recording or parts in a
+//! [test](controller#how-to-test-a-controller):
+//!
+//! ```no_run
+//! use listwatch_runtime_smol::controller::{Outcome, RunError};
+//! use listwatch_runtime_smol::http::Cluster;
+//! use listwatch_runtime_smol::{Controller, World, kind};
+//! use serde::{Deserialize, Serialize};
+//! use std::collections::BTreeMap;
+//!
+//! // The fields that the program reads or writes. A change leaves all others as they are.
+//! #[derive(Clone, Deserialize, Serialize)]
+//! struct Namespace {
+//!     metadata: Labels,
+//! }
+//!
+//! #[derive(Clone, Deserialize, Serialize)]
+//! struct Labels {
+//!     #[serde(default)]
+//!     labels: BTreeMap<String, String>,
+//! }
+//!
+//! kind!(cluster Namespace, "v1", "namespaces");
+//!
+//! fn label(world: impl Into<World>, team: &str) -> Result<(), RunError> {
+//!     let controller = Controller::new("label", world);
+//!     let namespaces = controller.informer::<Namespace>();
+//!     controller.reconciles(&namespaces).run(async |cx, key| {
+//!         let Some(namespace) = namespaces.get(&key) else { return Ok(Outcome::Done) };
+//!         cx.change(&namespace, |it| _ = it.metadata.labels.insert("team".into(), team.into())).await?;
+//!         Ok(Outcome::Done)
+//!     })
+//! }
+//!
+//! fn main() -> Result<(), RunError> {
+//!     label(Cluster::infer()?, "blue") // $KUBECONFIG, ~/.kube/config, or the service account of the pod
+//! }
+//! ```
+//!
+//! # An informer alone
+//!
+//! It prints the key of every pod that a cluster has, and of every change, and when all pods are known:
 //!
 //! ```no_run
 //! use listwatch_runtime_smol::http::Cluster;
 //! use listwatch_runtime_smol::decode::Raw;
 //! use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
+//! use std::time::Duration;
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let cluster = Cluster::infer()?; // $KUBECONFIG, ~/.kube/config, or the service account of the pod
 //!     let pods = Informer::<Raw>::new(Resource::named("v1/pods")?, InformerConfig::default());
 //!     let clock = Clock::real();
 //!     let mut events = Events::start(Driver::new(pods, cluster.transport()?), clock.clone());
-//!     run(&clock, &Executor::new(), async {
+//!     let (synced, executor) = (events.synced().within(Duration::from_secs(30)), Executor::new());
+//!     let synced = async move {
+//!         match synced.await {
+//!             Ok(()) => println!("synced"),
+//!             Err(error) => eprintln!("{error}"), // at once: not synced: failing: forbidden (status 403), …
+//!         }
+//!     };
+//!     executor.spawn(synced).detach();
+//!     run(&clock, &executor, async {
 //!         while let Some(event) = events.next().await {
 //!             match &event {
 //!                 Event::Failed(report) => eprintln!("{report}"), // the informer retries
+//!                 Event::Undecodable(object) => eprintln!("{object}"),
 //!                 _ => event.key().into_iter().for_each(|key| println!("{key}")),
 //!             }
 //!         }
@@ -56,10 +111,50 @@
 //! }
 //! ```
 //!
-//! # A controller over a recording
+//! # A recording in place of a cluster
 //!
-//! The recording plays under a simulated clock: two rollouts take milliseconds, and each run is the same. With the
-//! transport and the clock of the program above, the controller follows a cluster.
+//! The recording plays under a simulated clock: two rollouts take milliseconds, and each run is the same. The program
+//! counts the pods that were scheduled in it:
+//!
+//! ```
+//! use listwatch_runtime_smol::file::Playback;
+//! use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, run};
+//!
+//! // Any type that serde can read. The metadata is decoded beside it.
+//! #[derive(serde::Deserialize)]
+//! struct Pod {
+//!     spec: Spec,
+//! }
+//!
+//! #[derive(serde::Deserialize)]
+//! #[serde(rename_all = "camelCase")]
+//! struct Spec {
+//!     node_name: Option<String>,
+//! }
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let capture = Playback::from_file("../tests/data/captures/pods-rollout.jsonl.gz")?;
+//!     let pods = capture.resource().ok_or("the capture does not say what was listed")?.clone();
+//!     let (informer, clock) = (Informer::<Pod>::new(pods, InformerConfig::default()), Clock::simulated());
+//!     let events = Events::start(Driver::new(informer, capture), clock.clone());
+//!     let mut events = events.until(|driver| driver.transport().is_complete());
+//!     let scheduled = run(&clock, &Executor::new(), async move {
+//!         let mut scheduled = 0;
+//!         while let Some(event) = events.next().await {
+//!             if let Event::Updated { old, new } = event {
+//!                 scheduled += usize::from(old.spec.node_name.is_none() && new.spec.node_name.is_some());
+//!             }
+//!         }
+//!         scheduled
+//!     });
+//!     assert_eq!(scheduled, 125);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # A queue and its workers
+//!
+//! Events and reconciles meet in a queue of the program's own:
 //!
 //! ```
 //! use listwatch_runtime_smol::file::Playback;
@@ -129,7 +224,9 @@
 //! | `k8s-openapi` | the types of k8s-openapi are [kinds](object::Kind); the program chooses its version |
 //! | `cli` | the `listwatch` command; no API |
 //!
+//! [`ActError`]: controller::ActError
 //! [`Api`]: api::Api
+//! [`Context`]: controller::Context
 //! [`ControllerHandle::stop`]: controller::ControllerHandle::stop
 //! [`ApiFn`]: api::ApiFn
 //! [`ExponentialBackoff`]: queue::ExponentialBackoff

@@ -70,7 +70,7 @@ func newPlane(dir string) (*plane, error) {
 	return &plane{dir: dir, files: files, port: port, admin: admin, children: map[string]*exec.Cmd{}}, nil
 }
 
-// Who has no kubectl finds one in the folder `bin`.
+// Links kubectl into the folder `bin`, for machines that have none.
 func linkKubectl(dir string) error {
 	self, err := os.Executable()
 	if err != nil {

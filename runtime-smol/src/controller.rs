@@ -68,16 +68,17 @@
 //! | [`create`](Context::create), `.owned_by(&owner)` | the object, with kind, name and namespace filled in, and an owner reference |
 //! | [`change`](Context::change) | a merge patch of what differs, with the version; nothing, if nothing differs. After a conflict, the change is made again |
 //! | [`change_status`](Context::change_status) | the same to the subresource `status` |
+//! | [`patch`](Context::patch), [`patch_status`](Context::patch_status) | the patch as it is given |
 //! | [`apply`](Context::apply), `.owned_by(&owner)`, `.force()` | the wanted fields as a server-side apply, under the controller's name |
 //! | [`delete`](Context::delete), `.if_unchanged()` | a deletion of this uid, and of this version |
 //! | [`adopt`](Context::adopt) | an owner reference for an object without a controller, after a live read of the owner |
 //! | [`finalizer`](Context::finalizer) | the finalizer; at the deletion its removal, after the clean-up |
-//! | [`write`](Context::write) | any call of an [`Api`](crate::api::Api): other patches, replacements, scales |
+//! | [`write`](Context::write) | any call of an [`Api`](crate::api::Api): replacements, scales, calls of subresources |
 //! | [`call`](Context::call), [`live`](Context::live) | a request for whose effect the key does not wait; reads past the cache |
 //! | [`warn`](Context::warn) | nothing: a report of the controller |
 //!
-//! Each object goes to the cluster of its informer. After each of the first eight, the key waits until the informer's
-//! store shows the change.
+//! Each object goes to the cluster of its informer. After each of these, down to `write`, the key waits until the
+//! informer's store shows the change.
 //!
 //! # How to test a controller
 //!

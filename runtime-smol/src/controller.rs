@@ -78,7 +78,7 @@
 //! | [`warn`](Context::warn) | nothing: a report of the controller |
 //!
 //! Each object goes to the cluster of its informer. After each of these, down to `write`, the key waits until the
-//! informer's store shows the change.
+//! informer's store shows the change. [`Context`] lists the rights that they need.
 //!
 //! # How to test a controller
 //!

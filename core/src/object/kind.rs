@@ -47,7 +47,7 @@ pub trait Kind {
     const NAMESPACED: bool = true;
 }
 
-/// Makes a type a [`Kind`](crate::object::Kind): its API version and its plural. The kind has the name of the type.
+/// Makes a type a [`Kind`]: its API version and its plural. The kind has the name of the type.
 ///
 /// ```
 /// use listwatch_core::kind;

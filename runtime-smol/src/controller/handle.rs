@@ -116,8 +116,9 @@ impl ControllerHandle {
     }
 
     /// Reconciles the owner of each object of `kind` from now on, as [`Reconciler::owns`](super::Reconciler::owns) does.
-    /// `None` unless there is a controller that is not ending, and whose own kind has a known
-    /// [name](crate::InformerHandle::with_kind).
+    /// `None` unless there is a controller that is not ending, and whose own kind is of the same world and has a known
+    /// [name](crate::InformerHandle::with_kind). The controller runs no informers of another world that were not among its
+    /// sources at the start.
     ///
     /// The kind may have been discovered while the controller runs. Its objects come first, as an initial list. A
     /// running controller goes on meanwhile; one that has not started waits for the kind. If the kind does not sync in
@@ -136,8 +137,9 @@ impl ControllerHandle {
     /// ```
     #[doc(alias = "Watch")]
     pub fn owns<U: Send + Sync + 'static>(&self, kind: impl Into<Source<U>>) -> Option<AddedSource> {
-        let owner = Owner::new(&self.state()?.own.upgrade()?).ok()?;
-        self.follow(Box::new(Mapped::new(kind.into(), Mapper::Owner(owner))))
+        let kind = kind.into();
+        let owner = Owner::of(&kind.handle, &self.state()?.own.upgrade()?).ok()?;
+        self.follow(Box::new(Mapped::new(kind, Mapper::Owner(owner))))
     }
 
     /// Calls `map` with each object of `kind` from now on, as [`Reconciler::maps`](super::Reconciler::maps) does. Else it

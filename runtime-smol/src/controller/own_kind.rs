@@ -2,13 +2,17 @@
 
 use super::collection::Collection;
 use super::source::Source;
-use crate::informers::HandleSynced;
+use crate::informers::{HandleSynced, InformerHandle, Informers, World};
 use listwatch_core::Key;
 use std::sync::OnceLock;
+
+/// How a program says the kind of an informer's objects.
+pub(super) const SAY_KIND: &str = "make its informer with_kind(\"…\"), or of a Kind";
 
 /// The own kind of a controller.
 pub(super) struct OwnKind {
     path: String,
+    world: World,
     /// The API group; empty for the core group.
     pub(super) group: String,
     /// The name of the kind, such as `Foo`, if it is known.
@@ -29,6 +33,7 @@ impl OwnKind {
         let (listed, known, awaited) = (objects.clone(), objects.clone(), objects.clone());
         Self {
             path: objects.resource().path().to_owned(),
+            world: Informers::of(objects).world().clone(),
             name: objects.kind().map(str::to_owned),
             group: Collection::of(objects.resource().path()).map_or("", |collection| collection.group).to_owned(),
             is_namespaced: is_namespaced.map_or_else(OnceLock::new, OnceLock::from),
@@ -38,10 +43,18 @@ impl OwnKind {
         }
     }
 
-    /// Why an object cannot name an owner of this kind: the kind's name is not known.
-    pub(super) fn unnamed(&self) -> String {
+    /// Why the objects of an informer cannot name an owner of this kind: the kind's name is not known, or their owners
+    /// are in another world.
+    pub(super) fn check_owns<T>(&self, owned: &InformerHandle<T>) -> Result<(), String> {
         let path = &self.path;
-        format!("the kind of {path} is not known, so it owns nothing; make its informer with_kind(\"…\"), or of a Kind")
+        if self.name.is_none() {
+            return Err(format!("the kind of {path} is not known, so it owns nothing; {SAY_KIND}"));
+        }
+        if !Informers::of(owned).world().is_same(&self.world) {
+            let (owned, instead) = (owned.resource().path(), "use maps(…), or one World for one cluster");
+            return Err(format!("{owned} is in another world than {path}, so its owners are other objects; {instead}"));
+        }
+        Ok(())
     }
 
     /// The keys of all objects.

@@ -1,6 +1,7 @@
 //! From an object to its owner's key.
 
 use super::own_kind::OwnKind;
+use crate::informers::InformerHandle;
 use listwatch_core::Key;
 use listwatch_core::object::Meta;
 use std::sync::Arc;
@@ -10,12 +11,12 @@ use std::sync::Arc;
 pub(super) struct Owner(Arc<OwnKind>);
 
 impl Owner {
-    /// The own kind as an owner.
+    /// The own kind as the owner of the objects of an informer.
     ///
     /// # Errors
-    /// No one knows the name of the kind.
-    pub(super) fn new(kind: &Arc<OwnKind>) -> Result<Self, String> {
-        if kind.name.is_some() { Ok(Self(Arc::clone(kind))) } else { Err(kind.unnamed()) }
+    /// The name of the kind is not known, or the objects are in another world.
+    pub(super) fn of<T>(owned: &InformerHandle<T>, kind: &Arc<OwnKind>) -> Result<Self, String> {
+        kind.check_owns(owned).map(|()| Self(Arc::clone(kind)))
     }
 
     /// The kind of the owners.

@@ -113,10 +113,12 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// `controller: true`, if its group and kind are those of the own kind, in any version (controller-runtime `Owns`).
     ///
     /// If a change takes an object from one owner to another, both are reconciled. An owner is in the namespace of the
-    /// object, or in none if the own kind has [none](Source::namespaced).
+    /// object, or in none if the own kind has [none](Source::namespaced). It is in the same [`World`](crate::World): for
+    /// a kind of another cluster, use [`maps`](Self::maps).
     pub fn owns<U: Send + Sync + 'static>(self, kind: impl Into<Source<U>>) -> Self {
-        match Owner::new(&self.own) {
-            Ok(owner) => self.follows(kind.into(), Mapper::Owner(owner)),
+        let kind = kind.into();
+        match Owner::of(&kind.handle, &self.own) {
+            Ok(owner) => self.follows(kind, Mapper::Owner(owner)),
             Err(mistake) => {
                 self.reads.on_mistake(mistake);
                 self

@@ -36,7 +36,8 @@ fn each_request_goes_to_the_server_of_its_object() {
         Ok(Outcome::Done)
     });
     assert_eq!(ended, Ok(()));
-    let expected = "web/new: the owner foo is in another world, where no garbage collector finds it";
+    let expected =
+        "web/new: the owner foo is in another world, where no garbage collector finds it; one cluster has one World";
     assert_eq!(owned.into_inner().unwrap().as_deref(), Some(expected));
     let targets =
         |stage: &Stage| -> Vec<String> { stage.requests().iter().map(|request| target(request).to_owned()).collect() };
@@ -58,6 +59,19 @@ fn an_informer_of_another_world_that_does_not_sync_is_named() {
     let ended = controller.reconciles(&foos).on_report(|_, _| {}).run(async |_cx, _key| Ok(Outcome::Done));
     let Err(RunError::NotSynced { streams }) = &ended else { panic!("{ended:?}") };
     assert_eq!(streams.iter().map(|stream| stream.name.to_string()).collect::<Vec<_>>(), ["parts"]);
+}
+
+/// The references there name objects there, so another Foo of the name would be reconciled.
+#[test]
+fn a_kind_of_another_world_was_taken_for_one_that_the_own_kind_owns() {
+    let here = Stage::new();
+    let parts = Informers::new(here.beside().endless_world()).informer::<Part>();
+    let controller = Controller::new("sample", here.world());
+    let foos = controller.informer::<Foo>();
+    let ended = controller.reconciles(&foos).owns(&parts).on_report(|_, _| {}).run(async |_cx, _key| Ok(Outcome::Done));
+    let expected = "the controller cannot run: /api/v1/parts is in another world than /apis/example.com/v1/foos, so its \
+                    owners are other objects; use maps(…), or one World for one cluster";
+    assert_eq!(ended.map_err(|error| error.to_string()), Err(expected.to_owned()));
 }
 
 #[test]

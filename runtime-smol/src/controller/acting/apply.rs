@@ -1,7 +1,7 @@
 use super::body::Body;
 use super::error::ActError;
-use super::owners::SAY_KIND;
 use crate::controller::context::Context;
+use crate::controller::own_kind::SAY_KIND;
 use crate::informers::{Found, InformerHandle};
 use core::borrow::Borrow;
 use core::fmt;

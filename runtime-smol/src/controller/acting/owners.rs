@@ -1,5 +1,6 @@
 //! Which object may own which, and the list of an object's owners.
 
+use crate::controller::own_kind::SAY_KIND;
 use crate::informers::{Found, InformerHandle, Informers};
 use listwatch_core::Key;
 use listwatch_core::object::{Meta, OwnerReference};
@@ -20,7 +21,8 @@ pub(super) fn reference_to<T, O>(owner: &Found<O>, informer: &InformerHandle<T>,
         return Err(format!("the owner {name} has no uid"));
     };
     if !Informers::of(informer).world().is_same(Informers::of(of_owner).world()) {
-        return Err(format!("the owner {name} is in another world, where no garbage collector finds it"));
+        let why = "is in another world, where no garbage collector finds it; one cluster has one World";
+        return Err(format!("the owner {name} {why}"));
     }
     match (owner.meta().namespace(), key.namespace()) {
         (Some(namespace), None) => {
@@ -40,9 +42,6 @@ pub(super) fn reference_to<T, O>(owner: &Found<O>, informer: &InformerHandle<T>,
         "blockOwnerDeletion": true,
     }))
 }
-
-/// How a program says the kind of an informer's objects.
-pub(super) const SAY_KIND: &str = "make its informer with_kind(\"…\"), or of a Kind";
 
 /// Adds the controller to the owners, each of which is there once.
 ///

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// | call | verbs |
 /// |---|---|
-/// | [`create`](Self::create) | `create` |
+/// | [`create`](Self::create) | `create`; `get` if the name is taken |
 /// | [`change`](Self::change), [`change_status`](Self::change_status) | `patch` of the object or its `status`; `get` for lists and after a conflict |
 /// | [`apply`](Self::apply) | `patch`, and `create` for a new object |
 /// | [`patch`](Self::patch), [`patch_status`](Self::patch_status) | `patch` of the object or its `status` |

@@ -2,12 +2,14 @@ use crate::time::WallTime;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Deref;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// One aspect of an object's state, as its controller observes it (apimachinery `metav1.Condition`).
 ///
 /// The server checks what its schema says of `metav1.Condition`: a reason of one CamelCase word at the least, for
-/// example. This type does not.
+/// example. This type does not. It reads the older conditions too, such as those of `Node`, `Pod` and
+/// `CustomResourceDefinition`, in which all but type and status may be absent or null. It ignores their own fields, such
+/// as `lastHeartbeatTime`; a [change](crate::change) keeps those in the object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
@@ -19,11 +21,14 @@ pub struct Condition {
     /// The `metadata.generation` that the controller had seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The time at which the status became what it is; in JSON, to the second.
-    pub last_transition_time: WallTime,
-    /// The reason for programs, one word in CamelCase.
+    /// The time at which the status became what it is; in JSON, to the second. `metav1.Condition` requires it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<WallTime>,
+    /// The reason for programs, one word in CamelCase. `metav1.Condition` requires it.
+    #[serde(default, deserialize_with = "text_or_null")]
     pub reason: String,
     /// The reason for people.
+    #[serde(default, deserialize_with = "text_or_null")]
     pub message: String,
 }
 
@@ -41,7 +46,7 @@ impl Condition {
             type_: type_.into(),
             status: status.into(),
             observed_generation: None,
-            last_transition_time: now.truncated_to_seconds(),
+            last_transition_time: Some(now.truncated_to_seconds()),
             reason: reason.into(),
             message: message.into(),
         }
@@ -60,6 +65,11 @@ impl Condition {
     pub fn is_true(&self) -> bool {
         self.status == ConditionStatus::True
     }
+}
+
+/// A text; empty for a null.
+fn text_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Whether a condition holds (apimachinery `metav1.ConditionStatus`). `true` and `false` convert to it.
@@ -106,10 +116,9 @@ impl From<bool> for ConditionStatus {
 pub struct Conditions(Vec<Condition>);
 
 impl Conditions {
-    /// Sets the condition of this type, and returns whether anything but its times has changed
-    /// (`meta.SetStatusCondition`).
+    /// Sets the condition of this type, and returns whether it has changed (`meta.SetStatusCondition`).
     ///
-    /// The transition time moves only if the status changes. Then it is the one of `condition`.
+    /// The transition time moves only if the status changes, or if it was absent. Then it is the one of `condition`.
     #[doc(alias = "SetStatusCondition")]
     pub fn set(&mut self, condition: Condition) -> bool {
         let Some(known) = self.0.iter_mut().find(|known| known.type_ == condition.type_) else {
@@ -117,7 +126,7 @@ impl Conditions {
             return true;
         };
         let last_transition_time = match known.status == condition.status {
-            true => known.last_transition_time,
+            true => known.last_transition_time.or(condition.last_transition_time),
             false => condition.last_transition_time,
         };
         let new = Condition { last_transition_time, ..condition };
@@ -199,11 +208,11 @@ mod tests {
             ready(true, LATER).with_observed_generation(7),
             ready(true, LATER),
         ] {
-            let expected = Condition { last_transition_time: BEGUN, ..new.clone() };
+            let expected = Condition { last_transition_time: Some(BEGUN), ..new.clone() };
             assert_eq!(set(&mut conditions, new), (true, expected));
         }
         assert_eq!(set(&mut conditions, ready(false, LATER)), (true, ready(false, LATER)));
-        assert_eq!(set(&mut conditions, ready(ConditionStatus::Unknown, BEGUN)).1.last_transition_time, BEGUN);
+        assert_eq!(set(&mut conditions, ready(ConditionStatus::Unknown, BEGUN)).1.last_transition_time, Some(BEGUN));
         assert_eq!(conditions.len(), 1);
     }
 
@@ -214,7 +223,7 @@ mod tests {
         assert!(conditions.set(ready(false, LATER)));
         let types: Vec<&str> = conditions.iter().map(|condition| condition.type_.as_str()).collect();
         assert_eq!(types, ["Ready", "Degraded"]);
-        assert_eq!(conditions.find("Degraded").unwrap().last_transition_time, BEGUN);
+        assert_eq!(conditions.find("Degraded").unwrap().last_transition_time, Some(BEGUN));
         assert!(conditions.remove("Ready") && !conditions.remove("Ready"));
         assert_eq!((conditions.len(), conditions.find("Ready")), (1, None));
         assert!(!conditions.is_true("Ready"));
@@ -238,5 +247,43 @@ mod tests {
         ]);
         assert_eq!(serde_json::to_value(&conditions).unwrap(), expected);
         assert_eq!(serde_json::from_value::<Conditions>(expected).unwrap(), conditions);
+    }
+
+    #[test]
+    fn a_node_was_undecodable_for_a_condition_without_a_transition_time() {
+        // `NodeCondition` and `CustomResourceDefinitionCondition` require a type and a status alone. Go writes the zero
+        // time as null.
+        let node = json!([
+            { "type": "Ready", "status": "True", "lastHeartbeatTime": "2026-11-22T11:34:50Z",
+              "lastTransitionTime": "2026-11-22T11:34:48Z", "reason": "KubeletReady",
+              "message": "kubelet is posting ready status" },
+            { "type": "NetworkUnavailable", "status": "False", "lastHeartbeatTime": null, "lastTransitionTime": null },
+            { "type": "DiskPressure", "status": "Unknown", "reason": null, "message": null },
+        ]);
+        let definition = json!([
+            { "type": "NonStructuralSchema", "status": "True", "lastTransitionTime": null, "reason": "Violations",
+              "message": "spec.versions[0].schema: Required value" },
+            { "type": "Established", "status": "True" },
+        ]);
+        let read = |value| serde_json::from_value::<Conditions>(value).unwrap();
+        let parts = |it: &Condition| (it.last_transition_time, it.reason.clone(), it.message.is_empty());
+        let (node, definition) = (read(node), read(definition));
+        assert_eq!(parts(&node[0]), (Some(BEGUN), "KubeletReady".into(), false));
+        assert_eq!(parts(&node[1]), (None, String::new(), true));
+        assert_eq!(parts(&node[2]), (None, String::new(), true));
+        assert_eq!(parts(&definition[0]), (None, "Violations".into(), false));
+        assert_eq!(parts(&definition[1]), (None, String::new(), true));
+        assert!(definition.is_true("Established") && !node.is_true("NetworkUnavailable"));
+    }
+
+    #[test]
+    fn a_condition_that_had_no_transition_time_gets_one_when_it_is_set() {
+        let bare: Condition = serde_json::from_value(json!({ "type": "Ready", "status": "True" })).unwrap();
+        let mut conditions = Conditions::from(vec![bare.clone()]);
+        assert_eq!(set(&mut conditions, ready(true, LATER)), (true, ready(true, LATER)));
+        let timeless = Condition { last_transition_time: None, ..ready(true, BEGUN) };
+        assert_eq!(set(&mut conditions, timeless), (false, ready(true, LATER)));
+        let written = serde_json::to_value(&bare).unwrap();
+        assert_eq!(written, json!({ "type": "Ready", "status": "True", "reason": "", "message": "" }));
     }
 }

@@ -1,7 +1,6 @@
 //! One table a subject. Each case reads a type from a raw object, changes it, and applies the patch to the raw object.
 
 use super::{Change, ChangeError, ChangeErrorKind as Kind, Part, change};
-use crate::object::Condition;
 use alloc::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -135,19 +134,6 @@ fn elements_with_a_key_are_the_same_whatever_changes_about_them() {
     becomes(&two(), edit, &list(wanted));
     becomes(&two(), |it: &mut List<Named>| drop(it.list.remove(1)), &list(json!([a])));
     becomes(&two(), |it: &mut List<Named>| it.list.push(named("c")), &list(json!([a, b, { "name": "c" }])));
-}
-
-#[test]
-fn a_change_of_a_condition_keeps_the_fields_that_other_conditions_have() {
-    let beat = "2026-11-22T11:34:50Z";
-    let pressure = json!({ "type": "DiskPressure", "status": "False", "lastHeartbeatTime": beat });
-    let raw = json!({ "type": "Ready", "status": "True", "lastHeartbeatTime": beat, "reason": "KubeletReady" });
-    let wanted = json!({ "type": "Ready", "status": "False", "lastHeartbeatTime": beat, "reason": "Stopped" });
-    let edit = |it: &mut List<Condition>| {
-        it.list[1].status = false.into();
-        it.list[1].reason = "Stopped".to_string();
-    };
-    becomes(&list(json!([pressure, raw])), edit, &list(json!([pressure, wanted])));
 }
 
 /// Kubernetes' own keys, where the first field alone is the same in two elements.

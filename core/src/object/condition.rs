@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// One aspect of an object's state, as its controller observes it (apimachinery `metav1.Condition`).
 ///
 /// The server checks what its schema says of `metav1.Condition`: a reason of one CamelCase word at the least, for
-/// example. This type does not. It reads the older conditions too, such as those of `Node`, `Pod` and
-/// `CustomResourceDefinition`, in which all but type and status may be absent or null. It ignores their own fields, such
-/// as `lastHeartbeatTime`; a [change](crate::change) keeps those in the object.
+/// example. This type does not. It reads the older conditions too, such as those of `Node` and
+/// `CustomResourceDefinition`, in which all but type and status may be absent or null. It ignores their own fields,
+/// such as `lastHeartbeatTime`; a [change](crate::change) keeps those in the object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
@@ -181,6 +181,8 @@ impl From<Conditions> for Vec<Condition> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::{Change, Part, change};
+    use alloc::collections::BTreeMap;
     use alloc::vec;
     use core::time::Duration;
     use serde_json::json;
@@ -285,5 +287,22 @@ mod tests {
         assert_eq!(set(&mut conditions, timeless), (false, ready(true, LATER)));
         let written = serde_json::to_value(&bare).unwrap();
         assert_eq!(written, json!({ "type": "Ready", "status": "True", "reason": "", "message": "" }));
+    }
+
+    #[test]
+    fn a_change_of_a_condition_keeps_the_fields_that_other_conditions_have() {
+        let beat = "2026-11-22T11:34:50Z";
+        let pressure = json!({ "type": "DiskPressure", "status": "False", "lastHeartbeatTime": beat });
+        let raw = json!({ "status": [pressure, { "type": "Ready", "status": "True", "lastHeartbeatTime": beat }] });
+        let before: BTreeMap<&str, Conditions> =
+            [("status", serde_json::from_value(raw["status"].clone()).unwrap())].into();
+        let mut after = before.clone();
+        assert!(after.get_mut("status").unwrap().set(ready(false, LATER)));
+        let Change::NeedsRaw(change) = change(&before, &after, Part::Status).unwrap() else { panic!("a list differs") };
+        let ready = json!({
+            "type": "Ready", "status": "False", "lastHeartbeatTime": beat,
+            "lastTransitionTime": "2026-11-22T11:35:00Z", "reason": "Reason", "message": "message",
+        });
+        assert_eq!(change.lay_over(&raw).unwrap(), Some(json!({ "status": [pressure, ready] })));
     }
 }

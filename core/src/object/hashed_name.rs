@@ -3,30 +3,47 @@ use alloc::vec::Vec;
 use serde::Serialize;
 use serde_json::{Number, Value};
 
-/// The longest DNS label (RFC 1123), which every kind of object takes as a name.
+/// The longest DNS label (RFC 1123).
 const MAX_LABEL: usize = 63;
 
 /// The characters of the hash, as many as a Deployment's `pod-template-hash` has at the most: 47 bits.
 const HASH: usize = 10;
 
-/// apimachinery's alphabet for hashes and random names (`rand.SafeEncodeString`): without vowels, and without what
-/// looks like one.
+/// apimachinery's alphabet for hashes and random names (`rand.SafeEncodeString`): without vowels, and without
+/// digits that look like one.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// A name that follows from what the object is made of: `prefix-` and a hash of prefix and value, at most 63
-/// characters, and a DNS label.
+/// A name that follows from the content of the object: `prefix-` and a hash of prefix and value, a DNS label of at most
+/// 63 characters.
 ///
 /// A create that is repeated because its answer was lost makes no second object: the server says that it exists. A
 /// changed value is another object, as the `ReplicaSet` of a changed Deployment (`pod-template-hash`).
 ///
-/// A prefix that is too long is cut. Upper case becomes lower case, and what a label cannot have becomes `-`. The hash
-/// covers the prefix as it was given, so that such prefixes do not meet.
+/// # Kinds
+///
+/// Most kinds take any DNS label as a name. The exceptions:
+///
+/// * The name of a `CronJob` has 52 characters at most, because its jobs add eleven. That of a `StatefulSet` has as
+///   many, because a label of its pods adds a hash. [`hashed_name_within`] takes the limit.
+/// * The name of a `Service` begins with a letter, so its prefix must too. An empty prefix gives the hash alone, which
+///   may begin with a digit.
+/// * Some names are part of the object, such as `foos.example.com` of a `CustomResourceDefinition`, or those of
+///   `APIService` and `IPAddress`.
+///
+/// # Prefix
+///
+/// A prefix that is too long is cut. Upper case becomes lower case, and any other character that a label cannot have
+/// becomes `-`. The label has no hyphen at its start, and one before the hash: `-web-` gives `web-` and a hash. The
+/// hash covers the prefix as it was given, so that such prefixes do not meet.
+///
+/// # Value
 ///
 /// The hash is that of the value's JSON. The order of maps does not count, that of lists does. One value gives one name
 /// in every version of this crate and on every machine. If a type gets another field that is always written, its
 /// values get other names.
 ///
-/// A value can be chosen so that it meets another's name. So if an object is found there, its owner tells whose it is.
+/// A value can be chosen so that it meets another's name. So the owner of an object that is found there has to be
+/// compared.
 ///
 /// ```
 /// use listwatch_core::object::hashed_name;
@@ -40,10 +57,33 @@ const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 /// # Errors
 /// If the value has no JSON: if a map has keys that are neither text nor numbers, or the type's own `Serialize` fails.
 pub fn hashed_name<T: Serialize + ?Sized>(prefix: &str, value: &T) -> Result<String, serde_json::Error> {
+    hashed_name_within(MAX_LABEL, prefix, value)
+}
+
+/// A [`hashed_name`] of at most `max` characters, such as 52 for a `CronJob`.
+///
+/// The limit cuts the prefix and never the hash, so a name has ten characters at least. A limit above 63 is 63. The
+/// limit is no part of the hash: if the prefix is not cut, the name is the same under every limit.
+///
+/// ```
+/// use listwatch_core::object::hashed_name_within;
+///
+/// let name = hashed_name_within(52, &"backup".repeat(10), &3)?;
+/// assert_eq!(name.len(), 52);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`hashed_name`].
+pub fn hashed_name_within<T: Serialize + ?Sized>(
+    max: usize,
+    prefix: &str,
+    value: &T,
+) -> Result<String, serde_json::Error> {
     let mut hash = Fnv::default();
     hash.text(prefix);
     hash.value(&serde_json::to_value(value)?);
-    let mut name = label(prefix, MAX_LABEL - HASH - 1);
+    let mut name = label(prefix, max.min(MAX_LABEL).saturating_sub(HASH + 1));
     if !name.is_empty() {
         name.push('-');
     }
@@ -81,9 +121,9 @@ impl Fnv {
         self.bytes(&[0xff]);
     }
 
-    /// Takes the value by its parts, not by the text that serde_json would write, and the fields of its objects in order
-    /// of their names. By itself, a `Value` may keep another order: any crate of the program can turn on serde_json's
-    /// `preserve_order`.
+    /// Takes the value by its parts, not by the text that serde_json would write, and the fields of its objects in
+    /// order of their names. By itself, a `Value` may keep another order: any crate of the program can turn on
+    /// serde_json's `preserve_order`.
     fn value(&mut self, value: &Value) {
         match value {
             Value::Null => self.bytes(b"n"),
@@ -241,6 +281,29 @@ mod tests {
         }
         assert_eq!(name(&long, &json!(1)).len(), MAX_LABEL);
         assert!(name("Web.Example_com", &json!(1)).starts_with("web-example-com-"));
+    }
+
+    #[test]
+    fn the_name_of_a_cron_job_had_more_than_52_characters() {
+        let long = "backup".repeat(10);
+        let whole = name(&long, &json!(1));
+        for (max, length) in [(52, 52), (63, 63), (300, 63), (12, 12), (11, 10), (10, 10), (0, 10)] {
+            let name = hashed_name_within(max, &long, &json!(1)).unwrap();
+            assert_eq!(name.len(), length, "{name}");
+            assert!(name.ends_with(&whole[53..]), "{name}");
+        }
+        assert_eq!(hashed_name_within(52, "web", &json!({})).unwrap(), name("web", &json!({})));
+    }
+
+    #[test]
+    fn a_name_begins_with_a_letter_if_the_prefix_does() {
+        for prefix in ["web", "-web", "Web", "w"] {
+            assert!(name(prefix, &json!(1)).starts_with('w'), "{prefix}");
+        }
+        assert!(name("1web", &json!(1)).starts_with("1web-"));
+        let hashes: Vec<String> = (0..100).map(|n| name("", &json!(n))).collect();
+        assert!(hashes.iter().any(|name| name.starts_with(|c: char| c.is_ascii_digit())), "as the documentation says");
+        assert!(name("web-", &json!(1)).starts_with("web-") && !name("web-", &json!(1)).starts_with("web--"));
     }
 
     #[test]

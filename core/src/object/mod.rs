@@ -19,7 +19,7 @@ mod version;
 pub use condition::{Condition, ConditionStatus, Conditions};
 pub use handle::ObjectHandle;
 #[cfg(feature = "json")]
-pub use hashed_name::hashed_name;
+pub use hashed_name::{hashed_name, hashed_name_within};
 pub use key::Key;
 pub use kind::Kind;
 pub use meta::{Meta, MetaBuilder, OwnerReference};

@@ -76,11 +76,13 @@
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
 //! | `fixed` | the machines in memory of a fixed size, without an allocator: `FixedWorkQueue` and its siblings |
 //! | `stream`, `embedded-io` | adapters from a `futures_core::Stream`, or a blocking `embedded_io::Read`, to a transport |
-//! | `k8s-openapi` | its types are [kinds](object::Kind); the program chooses its version |
+//! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
 //! | `critical-section` | a lock on critical sections, for bare metal |
 //! | `spin` | a spin lock |
 //!
-//! Each feature only adds: none changes the effect of another.
+//! Each feature only adds: none changes the effect of another. There is one exception: with `k8s-openapi`, a type that
+//! is a `k8s_openapi::Resource` leaves out `kind!` ([`Kind`](object::Kind)). Another minor version of k8s-openapi is a
+//! breaking version of this crate.
 //!
 //! [`Api`]: api::Api
 //! [`ApiTransport`]: api::ApiTransport

@@ -221,7 +221,7 @@
 //! |---|---|
 //! | `http` (default) | [`http`]: clusters, lists, watches and calls over HTTP and TLS |
 //! | `file` (default) | [`mod@file`]: recording any transport, and playing recordings |
-//! | `k8s-openapi` | the types of k8s-openapi are [kinds](object::Kind); the program chooses its version |
+//! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
 //! | `cli` | the `listwatch` command; no API |
 //!
 //! [`ActError`]: controller::ActError

@@ -25,8 +25,8 @@
 ///
 /// # Types of other crates
 ///
-/// With the feature `k8s-openapi`, its types are kinds as they are, except subresources. The feature enables no version of
-/// Kubernetes, because a program can have one only. The program's own `Cargo.toml` names it:
+/// With the feature `k8s-openapi`, its types are kinds as they are, except subresources. The feature enables no version
+/// of Kubernetes, because a program can have one only. The program's own `Cargo.toml` names it:
 ///
 /// ```toml
 /// k8s-openapi = { version = "0.29", features = ["v1_33"] }
@@ -34,7 +34,11 @@
 ///
 /// Without that line, the build of k8s-openapi fails, and says so.
 ///
-/// A type that kube's `CustomResource` derives is a kind by one line: `kind!(Document, "example.com/v1", "documents");`.
+/// With the feature, every type that implements `k8s_openapi::Resource` is a kind, also one of the program's own. Such
+/// a type leaves out `kind!`, or the compiler reports conflicting implementations (E0119). Another crate can turn the
+/// feature on, so a crate that implements `k8s_openapi::Resource` turns it on itself.
+///
+/// A type that kube's `CustomResource` derives is a kind by one line: `kind!(Document, "example.com/v1", "documents")`.
 #[doc(alias("GroupVersionKind", "TypeMeta", "CustomResource"))]
 pub trait Kind {
     /// Group and version, such as `apps/v1`; for the core group the version alone, `v1`.

@@ -1,10 +1,14 @@
 //! Points in time, which callers pass as arguments: core reads no clock.
 
 mod civil;
+#[cfg(feature = "alloc")]
+mod http_date;
 mod micro_time;
 mod rfc3339;
 mod wall;
 
+#[cfg(feature = "alloc")]
+pub(crate) use http_date::http_date;
 pub use micro_time::MicroTime;
 pub use wall::{ParseWallTimeError, WallTime};
 

@@ -3,19 +3,27 @@ use core::ops::RangeInclusive;
 
 /// The microseconds from 1970 to a time by RFC 3339, section 5.6. None for any other text.
 pub(super) fn micros(text: &str) -> Option<i64> {
-    let mut rest = Rest(text.as_bytes());
+    let mut rest = Rest::new(text);
     let days = rest.date()?;
     rest.one_of(b"Tt ")?;
     let seconds = rest.clock()?;
     let micros = rest.fraction()?;
     let ahead = rest.offset()?;
-    rest.0.is_empty().then(|| (days * 86_400 + seconds - ahead) * 1_000_000 + micros)
+    rest.is_empty().then(|| (days * 86_400 + seconds - ahead) * 1_000_000 + micros)
 }
 
 /// The part of a text that is not read yet.
-struct Rest<'t>(&'t [u8]);
+pub(super) struct Rest<'t>(&'t [u8]);
 
-impl Rest<'_> {
+impl<'t> Rest<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self(text.as_bytes())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The days from 1970 to a date.
     fn date(&mut self) -> Option<i64> {
         let year = self.number(4, 0..=9_999)?;
@@ -27,7 +35,7 @@ impl Rest<'_> {
     }
 
     /// The seconds from midnight to a time of day. A leap second is the one before it.
-    fn clock(&mut self) -> Option<i64> {
+    pub(super) fn clock(&mut self) -> Option<i64> {
         let minutes = self.hours_and_minutes()?;
         self.one_of(b":")?;
         Some(minutes * 60 + self.number(2, 0..=60)?.min(59))

@@ -1,9 +1,6 @@
+use crate::time::http_date;
 use alloc::sync::Arc;
 use core::time::Duration;
-use jiff::civil::DateTime;
-
-/// The date that [`http_date`] counts from.
-const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// The status of a response, and the headers that the machines use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,16 +39,6 @@ fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
     }
     let seconds = http_date(value)?.saturating_sub(http_date(answered?)?);
     Some(Duration::from_secs(seconds))
-}
-
-/// The seconds from 1970 to a date in one of the three forms of HTTP (RFC 9110, section 5.6.7): that which it prefers,
-/// such as `Sun, 06 Nov 1994 08:49:37 GMT`, that of RFC 850, and that of C's `asctime`. The name of the day is not
-/// compared.
-fn http_date(text: &str) -> Option<u64> {
-    let (_day_name, date) = text.trim().split_once(' ')?;
-    let forms = ["%d %b %Y %H:%M:%S GMT", "%d-%b-%y %H:%M:%S GMT", "%b %d %H:%M:%S %Y"];
-    let date = forms.into_iter().find_map(|form| DateTime::strptime(form, date).ok())?;
-    date.duration_since(EPOCH).as_secs().try_into().ok()
 }
 
 #[cfg(test)]

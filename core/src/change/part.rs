@@ -19,6 +19,7 @@ const READ_ONLY: &[&str] = &[
 
 /// The part of an object that one request changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Part {
     /// Everything but the status. The server ignores differences in the status of a kind that has the subresource.
     Object,

@@ -33,13 +33,14 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// A condition that is observed at `now`.
+    /// A condition that is observed at `now`, with its type and its reason. It has no message yet.
+    ///
+    /// The reason is one word for programs. `metav1.Condition` requires one.
     #[must_use]
     pub fn new(
         type_: impl Into<String>,
         status: impl Into<ConditionStatus>,
         reason: impl Into<String>,
-        message: impl Into<String>,
         now: WallTime,
     ) -> Self {
         Self {
@@ -48,8 +49,15 @@ impl Condition {
             observed_generation: None,
             last_transition_time: Some(now.truncated_to_seconds()),
             reason: reason.into(),
-            message: message.into(),
+            message: String::new(),
         }
+    }
+
+    /// Sets the reason for people.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
+        self
     }
 
     /// Sets the `metadata.generation` that the controller has seen ([`Meta::generation`](crate::Meta::generation)). A
@@ -105,7 +113,7 @@ impl From<bool> for ConditionStatus {
 /// }
 ///
 /// let (mut status, now) = (FooStatus::default(), "2026-11-22T11:34:48Z".parse::<WallTime>()?);
-/// let ready = Condition::new("Ready", true, "Available", "3 of 3 replicas are available", now);
+/// let ready = Condition::new("Ready", true, "Available", now).with_message("3 of 3 replicas are available");
 /// assert!(status.conditions.set(ready.clone()));
 /// assert!(!status.conditions.set(ready), "nothing has changed, so there is nothing to write");
 /// assert!(status.conditions.is_true("Ready"));
@@ -191,7 +199,7 @@ mod tests {
     const LATER: WallTime = WallTime::from_unix_seconds(1_795_347_300);
 
     fn ready(status: impl Into<ConditionStatus>, now: WallTime) -> Condition {
-        Condition::new("Ready", status, "Reason", "message", now)
+        Condition::new("Ready", status, "Reason", now).with_message("message")
     }
 
     fn set(conditions: &mut Conditions, condition: Condition) -> (bool, Condition) {

@@ -2,9 +2,10 @@
 
 use super::place::{Place, is_status};
 use super::refusal::Refusal;
+use crate::ops::change::apply;
 use listwatch_core::Instant;
 use listwatch_core::api::{ApiRequest, ApiResponse, Method};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -207,7 +208,7 @@ impl Store {
                 if request.method == Method::Put {
                     object = wanted;
                 } else {
-                    merge(&mut object, wanted);
+                    apply(&mut object, &wanted);
                 }
                 if self.has_status {
                     keep(if is_status(&request.path) { "spec" } else { "status" }, &stored, &mut object);
@@ -307,23 +308,6 @@ fn keep(field: &str, stored: &Value, object: &mut Value) {
 /// A condition, where there is one.
 fn check(wanted: &Value, found: &Value) -> Result<(), Refusal> {
     if wanted.is_null() || wanted == found { Ok(()) } else { Err(Refusal::of(409)) }
-}
-
-/// A merge patch (RFC 7386).
-fn merge(into: &mut Value, patch: Value) {
-    let Value::Object(fields) = patch else {
-        *into = patch;
-        return;
-    };
-    if !into.is_object() {
-        *into = Value::Object(Map::new());
-    }
-    for (name, value) in fields {
-        match value {
-            Value::Null => drop(into.as_object_mut().and_then(|object| object.remove(&name))),
-            value => merge(&mut into[name], value),
-        }
-    }
 }
 
 #[cfg(test)]

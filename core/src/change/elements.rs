@@ -95,8 +95,8 @@ impl List<'_> {
         Some(after.iter().map(|id| places.get(id.as_str()).copied()).collect())
     }
 
-    /// The sources that every key leads to which does not make one element of another. Elements that hide nothing are as
-    /// well new ones; the most that are found are taken, so that no default is written.
+    /// The sources by the keys that do not make one element of another. These keys must agree on the elements that hide
+    /// something. The key that finds the most elements is taken, so that no default is written.
     fn agreed(&self, by_keys: Vec<Vec<Option<usize>>>) -> Result<Vec<Option<usize>>, ChangeError> {
         let hiding = |sources: &[Option<usize>]| -> Vec<Option<usize>> {
             sources.iter().map(|source| source.filter(|at| self.is_hiding(*at))).collect()

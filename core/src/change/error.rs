@@ -45,8 +45,8 @@ pub enum ChangeErrorKind {
     LookAlikes,
     /// An element with fields that the type does not know is gone, and another one is new.
     Replaced,
-    /// Several elements without a key change at once, and an element is gone that is in one of them and has fields that the
-    /// type does not know: it may have moved with its list.
+    /// Several elements without a key change at once, and one of them has lost an element with fields that the type
+    /// does not know. The lost element may have moved with its list.
     Moved,
     /// The keys of the elements say different things about which element is which.
     Keys,

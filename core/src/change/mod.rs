@@ -13,8 +13,8 @@
 //!
 //! # Which element is which
 //!
-//! The elements before are the raw ones, by position. So the type must show each of them, in the order of the object.
-//! An element after is the one before that has
+//! The elements before the change are the raw ones, by position. So the type must show each of them, in the order of
+//! the object. An element after the change is the element before it that has
 //!
 //! 1. the same key, if each element has one of its own: `name`, `type`, `key`, `uid`, `ip`, `mountPath`, `devicePath`,
 //!    `containerPort`, `port` or `topologyKey`, as in the types of Kubernetes;
@@ -25,14 +25,14 @@
 //!
 //! # Which changes are refused
 //!
-//! An ambiguous change is a [`ChangeError`] with the path and a way out, and never a guess. [`ChangeErrorKind`] lists the
-//! cases.
+//! An ambiguous change is a [`ChangeError`] with the path and a way out, and never a guess. [`ChangeErrorKind`] lists
+//! the cases.
 //!
 //! # Which changes cannot be said
 //!
 //! * An explicit null: it is an absent field, as servers take it, before and after.
-//! * A value that the type leaves out when it writes, such as one equal to its serde default: the patch removes the field.
-//!   In a type with `Option`, `Some` of the default is a value.
+//! * A value that the type leaves out when it writes, such as one equal to its serde default: the patch removes the
+//!   field. In a type with `Option`, `Some` of the default is a value.
 //! * A default that the object does not have, and that the change sets again: no patch.
 //! * A float that is infinite or not a number: serde writes a null.
 //!
@@ -61,6 +61,8 @@ use serde_json::Value;
 const MAX_LEVELS: usize = 128;
 
 /// A change, as far as the value before and after say it.
+///
+/// A caller acts on every variant. One that skips an unknown variant would lose a change, so the list is complete.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// The values are equal.
@@ -112,8 +114,8 @@ pub struct PendingChange {
 /// ```
 ///
 /// # Errors
-/// If a value cannot be written as a JSON object, has more than 128 levels, or differs outside of the part or in a field
-/// that the server alone sets.
+/// If a value cannot be written as a JSON object, or has more than 128 levels. If the values differ outside of the
+/// part, or in a field that the server alone sets.
 pub fn change<T: Serialize + ?Sized>(before: &T, after: &T, part: Part) -> Result<Change, ChangeError> {
     let (before, after) = (written(before)?, written(after)?);
     if value::same(&before, &after) {

@@ -3,11 +3,12 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
-/// A date and a time of day in UTC, to the microsecond, from the year 0 to the year 9999: what the API calls a time.
+/// A time of the API: a date and a time of day in UTC, to the microsecond, from the year 0 to the year 9999.
 ///
 /// [`Display`](fmt::Display) and serde write RFC 3339 as apimachinery's `metav1.Time` does: whole seconds, and a `Z`.
-/// [`MicroTime`](crate::time::MicroTime) is the form with microseconds. Reading takes every form of RFC 3339, section 5.6: a fraction of any
-/// length, of which six digits count, and an offset. A time that is not set is `null` in JSON: `Option<WallTime>`.
+/// [`MicroTime`](crate::time::MicroTime) is the form with microseconds. Reading takes every form of RFC 3339, section
+/// 5.6: a fraction of any length, of which six digits count, and an offset. A time that is not set is `null` in JSON:
+/// `Option<WallTime>`.
 ///
 /// Arithmetic saturates at [`MIN`](Self::MIN) and [`MAX`](Self::MAX). Machines take no wall time: a clock that is set
 /// back moves it back. [`Instant`](crate::Instant) is the time that deadlines are made of.

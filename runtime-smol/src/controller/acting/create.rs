@@ -41,7 +41,8 @@ impl<T> Create<'_, T> {
     /// [`Kind`](crate::Kind), or [has one](InformerHandle::with_kind).
     ///
     /// An owner of another namespace is refused, and so is one with a namespace if the object has none: the garbage
-    /// collector would delete the object.
+    /// collector would delete the object. A body that names a controller of another uid is refused, too (client-go
+    /// `ControllerRefManager`). `SetControllerReference` compares group, kind and name instead.
     pub fn owned_by<O>(self, owner: &Found<O>) -> Self {
         Self { body: self.body.owned_by(owner), owner: owner.meta().uid() }
     }

@@ -11,7 +11,7 @@
 use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
 use listwatch_runtime_smol::http::Cluster;
 use listwatch_runtime_smol::object::hashed_name;
-use listwatch_runtime_smol::{Resource, World, kind};
+use listwatch_runtime_smol::{World, kind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -79,8 +79,8 @@ impl Deployment {
 
 pub(crate) fn restart(world: impl Into<World>) -> Result<(), RunError> {
     let controller = Controller::new("restart-on-configmap-change", world);
-    let labelled = Resource::of::<Deployment>().with_label_selector("restart-on-configmap-change=true");
-    let deployments = controller.informer_of::<Deployment>(labelled);
+    let deployments =
+        controller.informer_where::<Deployment>(|all| all.with_label_selector("restart-on-configmap-change=true"));
     let configs = controller.informer::<ConfigMap>();
     let by_config = deployments.add_index(|deployment, emit| {
         deployment.mounts().for_each(|name| emit(deployment.key().sibling(name).as_str()));

@@ -11,7 +11,7 @@ use listwatch_runtime_smol::controller::Termination;
 use listwatch_runtime_smol::http::Cluster;
 use listwatch_runtime_smol::informer::{Subscription, Told};
 use listwatch_runtime_smol::{
-    Executor, Informers, Key, Outcome, Resource, SharedWorkQueue, WorkQueue, Workers, World, kind, run,
+    Executor, Informers, Key, Outcome, SharedWorkQueue, WorkQueue, Workers, World, kind, run,
 };
 use smol::future::or;
 use std::error::Error;
@@ -48,7 +48,7 @@ pub(crate) fn follow(
     end: impl Future<Output = ()>,
 ) -> Result<(), Box<dyn Error>> {
     let informers = Informers::with_error_handler(world, |stream, error| eprintln!("{stream}: {error}"));
-    let pods = informers.informer_of::<Pod>(Resource::of::<Pod>().in_namespace("default"));
+    let pods = informers.informer_where::<Pod>(|all| all.in_namespace("default"));
     let queue = Arc::new(SharedWorkQueue::new(WorkQueue::<Key>::default().with_max_retries(RETRIES)));
     let reconcile = |key: Key| {
         let (pods, queue, sync) = (&pods, &queue, &sync);

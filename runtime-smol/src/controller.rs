@@ -59,7 +59,8 @@
 //! }
 //! ```
 //!
-//! [`kind!`](crate::kind) is a convenience: [`Controller::informer_of`] takes any type, with the name of its resource.
+//! For some objects of a kind, [`Controller::informer_where`] takes a namespace and selectors. [`kind!`](crate::kind) is
+//! a convenience: [`Controller::informer_of`] takes any type, with the name of its resource.
 //!
 //! # What acts
 //!

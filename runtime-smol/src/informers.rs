@@ -113,13 +113,35 @@ impl Informers {
 
     /// The informer of all objects of a kind. It starts if it is the first one; a task has to [run](Self::run) it.
     pub fn informer<T: Kind + DeserializeOwned + Send + Sync + 'static>(&self) -> InformerHandle<T> {
-        let handle = self.informer_of(Resource::of::<T>());
+        self.informer_where(|all| all)
+    }
+
+    /// The informer of some objects of a kind: `select` narrows the resource of all of them.
+    ///
+    /// ```
+    /// # #[derive(serde::Deserialize)]
+    /// # struct Deployment {}
+    /// # listwatch_runtime_smol::kind!(Deployment, "apps/v1", "deployments");
+    /// use listwatch_runtime_smol::{InformerHandle, Informers};
+    ///
+    /// fn of_the_shop(informers: &Informers) -> InformerHandle<Deployment> {
+    ///     informers.informer_where(|all| all.in_namespace("shop").with_label_selector("app=web"))
+    /// }
+    /// ```
+    pub fn informer_where<T: Kind + DeserializeOwned + Send + Sync + 'static>(
+        &self,
+        select: impl FnOnce(Resource) -> Resource,
+    ) -> InformerHandle<T> {
+        let handle = self.informer_of(select(Resource::of::<T>()));
         handle.set_kind(T::KIND, T::NAMESPACED);
         handle
     }
 
     /// The informer of `resource`, with all its namespaces unless the resource names one. `T` is any type that serde can
     /// read. Else it is as [`informer`](Self::informer).
+    ///
+    /// A resource does not say its kind: [`with_kind`](InformerHandle::with_kind) does, and so does
+    /// [`informer_where`](Self::informer_where).
     pub fn informer_of<T: DeserializeOwned + Send + Sync + 'static>(&self, resource: Resource) -> InformerHandle<T> {
         self.informer_with(resource, [""; 0], InformerConfig::default())
     }

@@ -7,7 +7,7 @@ use listwatch_core::Key;
 use std::sync::OnceLock;
 
 /// How a program says the kind of an informer's objects.
-pub(super) const SAY_KIND: &str = "make its informer with_kind(\"…\"), or of a Kind";
+pub(super) const SAY_KIND: &str = "make its informer with_kind(\"…\"), or of a Kind by informer_where";
 
 /// The own kind of a controller.
 pub(super) struct OwnKind {

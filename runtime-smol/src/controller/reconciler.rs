@@ -41,13 +41,34 @@ impl Controller {
 
     /// The informer of all objects of a kind. The controller starts when it has synced.
     pub fn informer<T: Kind + DeserializeOwned + Send + Sync + 'static>(&self) -> InformerHandle<T> {
-        let informer = self.informers.informer();
+        self.informer_where(|all| all)
+    }
+
+    /// The informer of some objects of a kind: `select` narrows the resource of all of them. The controller starts when
+    /// it has synced.
+    ///
+    /// ```
+    /// # #[derive(serde::Deserialize)]
+    /// # struct Deployment {}
+    /// # listwatch_runtime_smol::kind!(Deployment, "apps/v1", "deployments");
+    /// # fn start(controller: listwatch_runtime_smol::controller::Controller) {
+    /// let deployments = controller.informer_where::<Deployment>(|all| all.in_namespace("web").with_label_selector("app=web"));
+    /// # }
+    /// ```
+    pub fn informer_where<T: Kind + DeserializeOwned + Send + Sync + 'static>(
+        &self,
+        select: impl FnOnce(Resource) -> Resource,
+    ) -> InformerHandle<T> {
+        let informer = self.informers.informer_where(select);
         self.reads.add(&informer);
         informer
     }
 
     /// The informer of a resource: `"apps/v1/deployments"`, or a [`Resource`] with a namespace or selectors. `T` is any
     /// type that serde can read. The controller starts when it has synced.
+    ///
+    /// A resource does not say its kind: [`with_kind`](InformerHandle::with_kind) does, and so does
+    /// [`informer_where`](Self::informer_where).
     ///
     /// A name that is none of a resource is an error of the controller's [run](Reconciler::run).
     pub fn informer_of<T: DeserializeOwned + Send + Sync + 'static>(

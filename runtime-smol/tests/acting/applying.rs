@@ -52,7 +52,7 @@ fn an_object_whose_kind_is_not_known_is_applied_if_its_body_says_the_kind() {
         cx.apply(&kinds.nameless, &key, &json!({})).await.unwrap_err().to_string()
     });
     let expected = "web/foo: the kind of /apis/example.com/v1/foos is not known; make its informer with_kind(\"…\"), \
-                    or of a Kind";
+                    or of a Kind by informer_where";
     assert_eq!(error, expected);
 }
 

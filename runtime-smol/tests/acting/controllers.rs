@@ -100,7 +100,7 @@ fn an_own_kind_without_a_name_owns_nothing() {
     let parts = controller.informer::<Part>();
     let ended = controller.reconciles(&foos).owns(&parts).run(async |_cx, _key| unreachable!());
     let expected = "the controller cannot run: the kind of /apis/example.com/v1/foos is not known, so it owns nothing; \
-                    make its informer with_kind(\"…\"), or of a Kind";
+                    make its informer with_kind(\"…\"), or of a Kind by informer_where";
     assert_eq!(mistake(&stage, ended), expected);
 }
 
@@ -149,4 +149,40 @@ fn an_object_that_was_found_keeps_its_informer_running() {
         drop(found);
         assert_eq!((informers.status().len(), object.meta().name()), (0, "foo"), "an object alone does not");
     });
+}
+
+/// The owner of a part, and the part, are of kinds in one namespace and with a label.
+#[test]
+fn a_kind_was_lost_with_a_namespace_or_a_selector() {
+    let stage = Stage::new();
+    let controller = Controller::new("sample", stage.world());
+    let foos = controller.informer_where::<Foo>(|all| all.in_namespace("web").with_label_selector("size=1"));
+    let parts = controller.informers().informer_where::<Part>(|all| all.in_namespace("web"));
+    assert_eq!((foos.kind(), foos.api_version().as_str(), parts.kind()), (Some("Foo"), "example.com/v1", Some("Part")));
+    assert_eq!((foos.resource().path(), foos.resource().label_selector()), (FOOS, Some("size=1")));
+    let ended = controller.reconciles(&foos).owns(&parts).on_report(|_, _| {}).run(async |cx, key| {
+        let Some(foo) = foos.get(&key).filter(|_| parts.is_empty()) else { return Ok(Outcome::Done) };
+        cx.create(&parts, Key::from("web/created"), &json!({ "spec": {} })).owned_by(&foo).await?;
+        cx.apply(&parts, Key::from("web/applied"), &json!({ "spec": {} })).owned_by(&foo).await?;
+        Ok(Outcome::Done)
+    });
+    assert_eq!(ended, Ok(()));
+    for name in ["created", "applied"] {
+        let part = stage.object(&at(PARTS, name));
+        assert_eq!((&part["kind"], &part["metadata"]["ownerReferences"][0]["kind"]), (&json!("Part"), &json!("Foo")));
+    }
+}
+
+#[test]
+fn an_informer_of_some_objects_of_a_kind_has_synced_before_the_first_reconcile() {
+    let stage = Stage::new();
+    let other = stage.beside();
+    other.leave_for(SOON * 60);
+    let controller = Controller::new("sample", parts_of(&stage, &other));
+    let foos = controller.informer::<Foo>();
+    let parts = controller.informer_where::<Part>(|all| all.with_label_selector("app=web"));
+    let ended = controller.reconciles(&foos).on_report(|_, _| {}).run(async |_cx, _key| Ok(Outcome::Done));
+    let Err(RunError::NotSynced { streams }) = &ended else { panic!("{ended:?}") };
+    assert_eq!(streams.len(), 1);
+    assert_eq!(streams[0].name.resource(), parts.resource());
 }

@@ -111,7 +111,7 @@ fn an_owner_that_the_garbage_collector_would_not_find_is_refused() {
     });
     let elsewhere = "db/a: the owner foo is in the namespace web, and the object in db";
     let nameless = "web/a: the kind of /apis/example.com/v1/foos is not known, so it owns nothing; make its informer \
-                    with_kind(\"…\"), or of a Kind";
+                    with_kind(\"…\"), or of a Kind by informer_where";
     assert_eq!(
         errors,
         [elsewhere, elsewhere, "y: the owner foo has the namespace web, and the object has none", nameless,]

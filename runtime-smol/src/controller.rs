@@ -153,31 +153,47 @@
 //!
 //! # Two clusters
 //!
-//! A source may be of other informers. The controller runs both, and writes each object to the cluster of its informer:
+//! A source may be of other informers. The controller runs both, and writes each object to the cluster of its informer.
+//! This one copies the ConfigMaps that have a label. Its copies have a mark: it changes and deletes no other ones.
 //!
 //! ```no_run
 //! use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
 //! use listwatch_runtime_smol::http::ClusterOptions;
 //! use listwatch_runtime_smol::{Informers, World, kind};
 //! use serde::{Deserialize, Serialize};
+//! use serde_json::json;
+//! use std::collections::BTreeMap;
 //!
 //! #[derive(Clone, Deserialize, Serialize)]
-//! struct Secret {
-//!     data: Option<serde_json::Value>,
+//! struct ConfigMap {
+//!     data: Option<BTreeMap<String, String>>,
 //! }
-//! kind!(Secret, "v1", "secrets");
+//! kind!(ConfigMap, "v1", "configmaps");
 //!
 //! fn mirror(from: impl Into<World>, to: impl Into<World>) -> Result<(), RunError> {
 //!     let controller = Controller::new("mirror", from);
-//!     let originals = controller.informer::<Secret>();
+//!     let originals = controller.informer_where::<ConfigMap>(|all| all.with_label_selector("mirror=yes"));
 //!     let remote = Informers::new(to);
-//!     let copies = remote.informer::<Secret>();
+//!     let copies = remote.informer_where::<ConfigMap>(|all| all.with_label_selector("example.com/copy=yes"));
 //!     controller.reconciles(&originals).maps(&copies, |copy, keys| keys.add(copy.key().clone())).run(async |cx, key| {
-//!         let Some(original) = originals.get(&key) else { return Ok(Outcome::Done) };
-//!         match copies.get(&key) {
-//!             None => cx.create(&copies, &key, &*original).await?, // in the other cluster
-//!             Some(copy) => cx.change(&copy, |copy| copy.data = original.data.clone()).await?,
-//!         };
+//!         match (originals.get(&key), copies.get(&key)) {
+//!             (Some(original), Some(copy)) => {
+//!                 cx.change(&copy, |copy| copy.data = original.data.clone()).await?;
+//!             }
+//!             (Some(original), None) => {
+//!                 let marked = json!({ "labels": { "example.com/copy": "yes" } });
+//!                 let copy = json!({ "metadata": marked, "data": original.data });
+//!                 match cx.create(&copies, &key, &copy).await { // in the other cluster
+//!                     Err(error) if error.is_already_exists() => {
+//!                         cx.warn(&original, "NameTaken", "the other cluster has a ConfigMap of this name");
+//!                         return Ok(Outcome::Retry);
+//!                     }
+//!                     created => drop(created?),
+//!                 }
+//!             }
+//!             (None, Some(copy)) => cx.delete(&copy).if_unchanged().await?, // which still has the mark
+//!             (None, None) => {}
+//!         }
 //!         Ok(Outcome::Done)
 //!     })
 //! }
@@ -188,7 +204,7 @@
 //! }
 //! ```
 //!
-//! An informer that is no source, but is read, is named by [`Reconciler::reads`](Controller::reads). All worlds of a
+//! An informer that is no source, but is read, is named by [`Controller::reads`], before `reconciles`. All worlds of a
 //! controller have one clock: real ones do, and simulated ones are made with clones of one.
 //!
 //! # Inside of tokio

@@ -40,9 +40,14 @@ fn a_folder_has_a_directory_once_its_definition_is_established_and_goes_after_it
     wait_until(|| stage.object(CRD).is_some());
     assert_eq!(stage.object(CRD).unwrap()["spec"]["names"]["plural"], "folders");
     stage.apply(CRD, json!({ "status": { "conditions": null } }));
-    assert!(stage.object(FOLDER).unwrap()["metadata"]["finalizers"].is_null(), "it waits");
+    let has_asked = |is_meant: &dyn Fn(&str) -> bool| stage.requests().iter().any(|asked| is_meant(&asked.target));
+    let waits_for_definition = |target: &str| target.starts_with(CRDS) && target.contains("&resourceVersion=");
+    let reads_folders = |target: &str| target.starts_with(FOLDERS);
+    wait_until(|| has_asked(&waits_for_definition) || has_asked(&reads_folders));
+    assert!(!has_asked(&reads_folders), "the server does not serve folders yet");
     stage.apply(CRD, established());
     wait_until(|| directory.is_dir());
+    assert!(has_asked(&reads_folders));
     assert_eq!(stage.object(FOLDER).unwrap()["metadata"]["finalizers"], json!(["example.com/directory"]));
     fs::write(directory.join("file"), "text").unwrap();
 

@@ -46,7 +46,10 @@ fn answer(mut connection: &TcpStream, server: &ApiServer) -> Option<()> {
         while !is_closed(connection) {}
         return None;
     }
-    let response = server.with(|inside| inside.store.handle(Instant::ZERO, &request));
+    let response = server.with(|inside| {
+        inside.trace.call(Instant::ZERO, RequestId::default(), &request);
+        inside.store.handle(Instant::ZERO, &request)
+    });
     let head = format!("HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n", response.status, response.body.len());
     connection.write_all(&[head.as_bytes(), &response.body].concat()).ok()
 }

@@ -62,14 +62,18 @@ impl Streams {
             return Err(refused);
         }
         let (executor, state) = (Executor::new(), &ending.state);
-        let synced = feeds.iter().map(|feed| feed.synced()).chain(reads.iter().map(|read| read.synced()));
-        let syncing = synced.map(|synced| synced.within(sync_within)).collect();
+        let (syncing, unsynced) = (synced(&feeds, &reads), synced(&feeds, &reads));
+        let syncing = syncing.into_iter().map(|synced| synced.within(sync_within)).collect();
         let feeds = spawn_feeds(&executor, state, feeds);
         let timeouts = executor.spawn(follow_timeouts(Arc::clone(state), own));
         let writes = executor.spawn(follow_writes(Arc::clone(state), held));
         let added = executor.spawn(follow_added(Arc::clone(state), added, sync_within));
         let life = async {
-            let end = or(live(state, syncing, &stop), or(over(&worlds), or(ended(feeds), lost(&ending.workers)))).await;
+            let end = or(
+                live(state, syncing, &stop),
+                or(over(state, &worlds, unsynced), or(ended(feeds), lost(&ending.workers))),
+            )
+            .await;
             let has_started = state.machine.lifecycle() == Lifecycle::Running;
             state.machine.drain(drain);
             timeouts.await;
@@ -85,6 +89,11 @@ impl Streams {
         drop((writes, added, informers, reads));
         end
     }
+}
+
+/// The waits for the first state of each informer.
+fn synced(feeds: &[Box<dyn Feed>], reads: &[Box<dyn Read>]) -> Vec<HandleSynced> {
+    feeds.iter().map(|feed| feed.synced()).chain(reads.iter().map(|read| read.synced())).collect()
 }
 
 /// Starts the controller once its sources have synced, and waits until it is asked to end.
@@ -139,14 +148,20 @@ async fn follow_added(state: Arc<State>, added: Receiver<Box<dyn Follow>>, sync_
     executor.run(take).await;
 }
 
-/// Waits until one of the worlds ends.
-async fn over(worlds: &[Informers]) -> Result<(), RunError> {
+/// Waits until one of the worlds ends. A controller that had not started by then has done nothing.
+async fn over(state: &State, worlds: &[Informers], reads: Vec<HandleSynced>) -> Result<(), RunError> {
     let mut ends: Vec<_> = worlds.iter().map(|informers| Box::pin(informers.world().ended())).collect();
     let end = poll_fn(|cx| {
         let mut polled = ends.iter_mut().map(|end| end.as_mut().poll(cx));
         polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
     });
-    end.await.map_err(RunError::World)
+    end.await.map_err(RunError::World)?;
+    match RunError::not_synced(reads.iter().map(HandleSynced::not_synced)) {
+        RunError::NotSynced { streams } if streams.is_empty() || state.machine.lifecycle() == Lifecycle::Running => {
+            Ok(())
+        }
+        not_synced => Err(not_synced),
+    }
 }
 
 /// Waits until one of the sources ends.

@@ -77,7 +77,8 @@ impl World {
     /// end. A world with several ends has the first of them. A controller of several worlds ends with the first that does.
     ///
     /// A test gives its scenario, so the function that `main` calls with a cluster runs in the test as it is. A recording
-    /// ends by itself.
+    /// ends by itself. A controller whose sources have not synced by then returns
+    /// [`RunError::NotSynced`](crate::RunError::NotSynced).
     ///
     /// ```
     /// use core::time::Duration;

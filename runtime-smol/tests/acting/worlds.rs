@@ -109,6 +109,15 @@ fn keys_in(world: World, resource: &str) -> (Result<(), RunError>, usize) {
 }
 
 #[test]
+fn a_world_that_ended_before_its_sources_had_synced_was_taken_for_a_success() {
+    let stage = Stage::new();
+    let (ended, keys) = keys_in(stage.endless_world().until(async {}), "example.com/v1/foos");
+    let Err(RunError::NotSynced { streams }) = &ended else { panic!("{ended:?}") };
+    assert_eq!((streams.len(), keys), (1, 0));
+    assert!(streams[0].name.to_string().starts_with("foos.example.com"), "{ended:?}");
+}
+
+#[test]
 fn a_future_that_panics_ends_its_world_with_an_error() {
     let stage = Stage::new();
     let clock = stage.clock.clone();

@@ -200,6 +200,33 @@ fn the_text_of_a_server_is_printed_without_control_characters() {
     assert!(!text.contains(char::is_control) && text.contains("red"), "{text:?}");
 }
 
+/// The next request went to the object that the answer named.
+#[test]
+fn an_answer_about_another_object_was_taken_for_the_object() {
+    let stage = Stage::new();
+    stage.twist(Method::Patch, |_, _| {
+        let other = r#"{"metadata":{"name":"victim","namespace":"kube-system","uid":"u1","resourceVersion":"9"}}"#;
+        Some(ApiResponse::new(200, other))
+    });
+    let changed = stage.act(async |cx, _, foo| cx.change(foo, |foo| foo.spec = Some(Size { size: Some(2) })).await);
+    let error = changed.unwrap_err().to_string();
+    assert!(error.starts_with("web/foo: ") && error.contains("the answer is about kube-system/victim"), "{error}");
+}
+
+/// A server takes an empty version for none, and the patch undoes what others have changed.
+#[test]
+fn an_object_without_a_version_was_patched_whatever_it_had_become() {
+    let stage = Stage::new();
+    let body = r#"{"metadata":{"name":"foo","namespace":"web","uid":"u1"},"spec":{"size":1}}"#;
+    stage.twist(Method::Get, move |_, _| Some(ApiResponse::new(200, body)));
+    let changed = stage.act(async |cx, kinds, foo| {
+        let live = cx.live().get(&kinds.foos, foo.key()).await.unwrap().unwrap();
+        cx.change(&live, |foo| foo.spec = Some(Size { size: Some(2) })).await
+    });
+    assert!(matches!(changed, Err(ActError::Refused { .. })), "{changed:?}");
+    assert_eq!(stage.requests().len(), 1, "the read");
+}
+
 #[test]
 fn a_patch_is_sent_as_it_is() {
     let stage = Stage::new();

@@ -101,6 +101,25 @@ fn what_is_deleted_is_cleaned_up_once_and_then_goes() {
     assert_eq!(stage.object(&at(FOOS, "bar")), json!(null));
 }
 
+/// Nothing would have woken the key again: the object stays as it is.
+#[test]
+fn a_404_that_is_not_about_the_object_was_taken_for_its_end() {
+    let answers = [
+        (404, "404 page not found"),
+        (404, r#"{"kind":"Status","reason":"NotFound","code":404,"details":{}}"#),
+        (404, r#"{"kind":"Status","reason":"NotFound","code":404,"details":{"name":"another"}}"#),
+        (200, r#"{"metadata":{"name":"bar","namespace":"web","resourceVersion":"3"}}"#),
+        (200, r#"{"metadata":{"name":"another","namespace":"web","uid":"u-9","resourceVersion":"3"}}"#),
+    ];
+    for (status, body) in answers {
+        let stage = deleted(&[NAME]);
+        stage.twist(Method::Get, move |_, _| Some(ApiResponse::new(status, body)));
+        let (cleaned, results) = finalize(&stage, 0);
+        assert_eq!((cleaned, results.len(), results.last().map(String::as_str)), (1, 2, Some("none")), "{body}");
+        assert_eq!(stage.object(&at(FOOS, "bar")), json!(null));
+    }
+}
+
 #[test]
 fn other_finalizers_stay_and_do_not_concern_it() {
     let stage = deleted(&["x/y", NAME, "x/z"]);

@@ -39,6 +39,12 @@ impl Refusal {
         Self::status(409, "AlreadyExists", "already exists", "")
     }
 
+    /// There is no such object, as a server says it.
+    #[must_use]
+    pub fn missing(name: &str) -> Self {
+        Self::status(404, reason(404), "no", &format!(r#","details":{{"name":"{name}"}}"#))
+    }
+
     /// The version, or the token, is gone; where it was a token, another one is offered.
     #[must_use]
     pub fn expired(offered: &str) -> Self {

@@ -199,7 +199,7 @@ impl Store {
         if is_applied && !self.objects.contains_key(place) {
             return Ok((201, self.enter(now, place, body()?)));
         }
-        let stored = self.objects.get(place).cloned().ok_or_else(|| Refusal::of(404))?;
+        let stored = self.objects.get(place).cloned().ok_or_else(|| Refusal::missing(place.name()))?;
         match request.method {
             Method::Get | Method::Post => Ok((200, stored)),
             Method::Put | Method::Patch => {

@@ -1,5 +1,5 @@
 use super::error::ActError;
-use super::newest::{newest, unless_gone};
+use super::newest::{is_gone, newest, unless_gone};
 use crate::controller::context::Context;
 use crate::informers::Found;
 use core::fmt;
@@ -61,7 +61,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Delete<'a, 
             }
             let deleted = cx.write(informer, informer.api_for::<T>(key).delete(key.name(), &options)).await;
             match deleted.map_err(|error| ActError::of_request(key, error)) {
-                Err(error) if error.is_not_found() => Ok(()),
+                Err(error) if is_gone(&error) => Ok(()),
                 // Another object has the name, or this one has changed.
                 Err(error) if error.is_conflict() => match unless_gone(newest(cx, object).await) {
                     Ok(None) => Ok(()),

@@ -1,11 +1,12 @@
 //! Patches that are made again on the newest object while they conflict.
 
 use super::error::ActError;
-use super::patch::merge;
+use super::patch::{is_about, merge};
 use crate::controller::context::Context;
 use crate::informers::Found;
-use listwatch_core::api::ConflictRetry;
+use listwatch_core::api::{ApiError, ConflictRetry};
 use listwatch_core::change::Part;
+use listwatch_core::decode::Status;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -72,8 +73,16 @@ pub(super) async fn newest<T: DeserializeOwned>(cx: &Context, object: &Found<T>)
     let key = object.key();
     let live = cx.live();
     let (newest, body) = live.read(object.informer(), key).await.map_err(|error| ActError::of_request(key, error))?;
-    if newest.meta().uid() != object.meta().uid() {
-        return Err(ActError::Replaced { key: key.clone() });
+    is_about(newest.key(), key)?;
+    match (newest.meta().uid(), object.meta().uid()) {
+        (newest, known) if newest == known => {}
+        (Some(_), Some(_)) => return Err(ActError::Replaced { key: key.clone() }),
+        _ => {
+            return Err(ActError::of_request(
+                key,
+                ApiError::Unreadable("the answer has another uid, or none".to_owned()),
+            ));
+        }
     }
     Ok(Current { object: newest, body: Some(body) })
 }
@@ -81,8 +90,19 @@ pub(super) async fn newest<T: DeserializeOwned>(cx: &Context, object: &Found<T>)
 /// The object, unless it is gone.
 pub(super) fn unless_gone<R>(result: Result<R, ActError>) -> Result<Option<R>, ActError> {
     match result {
-        Err(error) if error.is_not_found() || matches!(error, ActError::Replaced { .. }) => Ok(None),
+        Err(error) if is_gone(&error) => Ok(None),
         other => other.map(Some),
+    }
+}
+
+/// Whether the server says that the object is gone. A 404 may also be about its whole resource, or come from a proxy.
+pub(super) fn is_gone(error: &ActError) -> bool {
+    match error {
+        ActError::Replaced { .. } => true,
+        ActError::Api { key, error } => {
+            error.is_not_found() && error.status().and_then(Status::name) == Some(key.name())
+        }
+        _ => false,
     }
 }
 

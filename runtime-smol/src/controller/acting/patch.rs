@@ -4,7 +4,7 @@ use super::error::ActError;
 use crate::controller::context::Context;
 use crate::informers::{Found, InformerHandle};
 use listwatch_core::Key;
-use listwatch_core::api::{ApiCall, Patch};
+use listwatch_core::api::{ApiCall, ApiError, Patch};
 use listwatch_core::change::Part;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -55,8 +55,20 @@ pub(super) async fn merge<T>(
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    patch["metadata"]["resourceVersion"] = json!(object.meta().resource_version());
+    condition(&mut patch, object.meta().resource_version()).map_err(|why| ActError::refused(object.key(), why))?;
     send_patch(cx, object, part, &Patch::Merge(&patch)).await
+}
+
+/// Lets a merge patch be made to this version alone.
+fn condition(patch: &mut Value, version: &str) -> Result<(), String> {
+    if version.is_empty() {
+        return Err("the object has no resourceVersion, so a patch could undo a change of another client".to_owned());
+    }
+    let fields = patch.as_object_mut().ok_or("the patch is no JSON object")?;
+    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+    let metadata = metadata.as_object_mut().ok_or("metadata is no JSON object")?;
+    metadata.insert("resourceVersion".to_owned(), version.into());
+    Ok(())
 }
 
 async fn send_patch<T>(
@@ -88,5 +100,35 @@ where
     T: DeserializeOwned + Send + Sync + 'static,
 {
     let object = cx.write(informer, call.with_meta()).await.map_err(|error| ActError::of_request(key, error))?;
+    is_about(object.meta.key(), key)?;
     Ok(Found::new(object.into(), informer))
+}
+
+/// Whether an answer is about the object that was asked for.
+///
+/// # Errors
+/// It is about another one. Its name would go into the next request.
+pub(super) fn is_about(answered: &Key, asked: &Key) -> Result<(), ActError> {
+    if answered == asked {
+        return Ok(());
+    }
+    let why = format!("the answer is about {answered}");
+    Err(ActError::of_request(asked, ApiError::Unreadable(why)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_that_a_type_writes_as_text_panicked() {
+        for (mut patch, is_conditioned) in [
+            (json!({ "spec": {} }), true),
+            (json!({ "metadata": { "labels": null } }), true),
+            (json!({ "metadata": "x" }), false),
+        ] {
+            assert_eq!(condition(&mut patch, "7").is_ok(), is_conditioned, "{patch}");
+            assert_eq!(patch["metadata"]["resourceVersion"] == "7", is_conditioned, "{patch}");
+        }
+    }
 }

@@ -182,10 +182,14 @@ impl Context {
         self.0.state.report(&Report::Warning { key: self.key(), about: None, reason, message });
     }
 
-    /// Lets the key wait until the store shows this state of an object.
-    pub(super) fn await_state<T: Send + Sync + 'static>(&self, object: &Found<T>) {
-        let informer = object.informer();
-        self.writes().expect(Written::Version(object.meta().clone()).expected_in(informer));
+    /// Lets the key wait until the store shows this state of an object. Returns false if it may never do so.
+    pub(super) fn await_state<T: Send + Sync + 'static>(&self, object: &Found<T>) -> bool {
+        let (state, informer) = (Written::Version(object.meta().clone()), object.informer());
+        let is_shown = state.is_surely_of(informer);
+        if is_shown {
+            self.writes().expect(state.expected_in(informer));
+        }
+        is_shown
     }
 
     fn on_written<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, request: &ApiRequest, written: Written) {

@@ -75,6 +75,12 @@ impl Written {
         }
     }
 
+    /// Whether the informer's store will show an object that was only read. Where there are field selectors, that cannot be
+    /// told, unless the store has it.
+    pub(super) fn is_surely_of<T>(&self, kind: &InformerHandle<T>) -> bool {
+        kind.contains(self.key()) || (kind.resource().field_selector().is_none() && self.is_of(kind))
+    }
+
     /// What the informer's store is to show.
     pub(super) fn expected_in<T: Send + Sync + 'static>(self, kind: &InformerHandle<T>) -> Expected {
         let (source, object) = (kind.resource().path().into(), self.key().clone());

@@ -1,9 +1,15 @@
 //! Objects that a reconcile creates.
 
-use crate::stage::{PARTS, SOON, Stage, ZONES, at, body, target};
-use listwatch_runtime_smol::Key;
-use listwatch_runtime_smol::controller::{ActError, Outcome};
+use crate::stage::{Foo, PARTS, Part, SOON, Stage, ZONES, at, body, target};
+use core::time::Duration;
+use listwatch_runtime_smol::api::{ApiRequest, ApiResponse, Method};
+use listwatch_runtime_smol::controller::{ActError, Controller, Outcome};
+use listwatch_runtime_smol::time::Instant;
+use listwatch_runtime_smol::{Key, Resource};
+use listwatch_tests::sim::Store;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn what_a_body_leaves_out_is_filled_in() {
@@ -212,4 +218,89 @@ fn a_creation_whose_answer_was_lost_was_refused_until_the_cache_showed_the_objec
     let requests = stage.requests();
     let targets: Vec<_> = requests.iter().map(|request| request.split_once(' ').unwrap().0).collect();
     assert_eq!(targets, ["POST", "POST", "GET"]);
+}
+
+/// A part that the foo owns, without the label by which the informer selects.
+fn unselected() -> Value {
+    let owner =
+        json!({ "apiVersion": "example.com/v1", "kind": "Foo", "name": "foo", "uid": "u1", "controller": true });
+    json!({ "metadata": { "name": "a", "ownerReferences": [owner] }, "spec": {} })
+}
+
+/// The store is past its version and will never show it.
+#[test]
+fn an_owned_object_that_the_informer_does_not_select_was_created_again_and_again_without_a_delay() {
+    for select in [with_labels, with_fields] {
+        let (stage, other) = (Stage::new(), Stage::new());
+        stage.create(PARTS, &unselected());
+        // The list and the watch of what is selected.
+        (0..9).for_each(|size| other.put(&at(PARTS, "b"), json!({ "size": size })));
+        let (feeds, others) = (stage.feeds(), other.feeds());
+        let world =
+            stage.world_of(move |resource| if resource.path().ends_with("/parts") { others() } else { feeds() });
+        let controller = Controller::new("sample", world.until(stage.clock.sleep(SOON)));
+        let foos = controller.informer::<Foo>();
+        let parts = controller.informer_of::<Part>(select(Resource::of::<Part>())).with_kind("Part");
+        let errors = Mutex::new(Vec::new());
+        let ended = controller.reconciles(&foos).on_report(|_, _| {}).run(async |cx, key: Key| {
+            let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
+            if errors.lock().unwrap().len() > 99 {
+                return Ok(Outcome::Done);
+            }
+            let created = cx.create(&parts, Key::from("web/a"), &json!({ "spec": {} })).owned_by(&foo).await;
+            errors.lock().unwrap().push(created.as_ref().is_err_and(ActError::is_already_exists));
+            Ok(created.map(|_| Outcome::Done)?)
+        });
+        assert_eq!(ended, Ok(()));
+        let errors = errors.into_inner().unwrap();
+        assert!(errors.len() < 99 && errors.iter().all(|exists| *exists), "{}, {:?}", errors.len(), errors.first());
+    }
+}
+
+fn with_labels(parts: Resource) -> Resource {
+    parts.with_label_selector("app=x")
+}
+
+/// Whether the informer selects an object by its fields cannot be told.
+fn with_fields(parts: Resource) -> Resource {
+    parts.with_field_selector("spec.size=1")
+}
+
+/// No event tells of that deletion. Without the repetition, the key would not be reconciled again.
+#[test]
+fn an_object_that_was_found_and_deleted_before_the_cache_showed_it_is_created_again() {
+    let (stage, created) = (Arc::new(Stage::late(SOON / 6)), Arc::new(AtomicU32::new(0)));
+    stage.twist(Method::Post, swallow);
+    let (other, known) = (Arc::clone(&stage), Arc::clone(&created));
+    let end = async move {
+        while known.load(Ordering::Relaxed) == 0 {
+            other.clock.sleep(Duration::from_millis(1)).await;
+        }
+        other.delete(&at(PARTS, "a"));
+        other.forget();
+        other.clock.sleep(SOON).await;
+    };
+    let controller = Controller::new("sample", stage.endless_world().until(end));
+    let (foos, parts) = (controller.informer::<Foo>(), controller.informer::<Part>());
+    let ended = controller.reconciles(&foos).on_report(|_, _| {}).run(async |cx, key: Key| {
+        let Some(foo) = foos.get(&key).filter(|_| parts.get("web/a").is_none()) else { return Ok(Outcome::Done) };
+        cx.create(&parts, Key::from("web/a"), &json!({ "spec": {} })).owned_by(&foo).await?;
+        created.fetch_add(1, Ordering::Relaxed);
+        Ok(Outcome::Done)
+    });
+    assert_eq!((ended, created.load(Ordering::Relaxed)), (Ok(()), 2));
+    assert_eq!(methods(&stage), ["POST", "POST", "GET", "POST"]);
+}
+
+/// Makes the object, and loses the answer.
+fn swallow(store: &mut Store, now: Instant) -> Option<ApiResponse> {
+    let mut create = ApiRequest::new(Method::Post, PARTS);
+    create.body = unselected().to_string().into_bytes();
+    store.handle(now, &create);
+    Some(ApiResponse::new(504, *b""))
+}
+
+/// The methods of the requests.
+fn methods(stage: &Stage) -> Vec<String> {
+    stage.requests().iter().map(|request| request.split_once(' ').unwrap().0.to_owned()).collect()
 }

@@ -147,6 +147,12 @@ impl Stage {
         self.server.with(|inside| inside.restart(back, false));
     }
 
+    /// Ends all watches. None goes on where it was, so what happened meanwhile is not told.
+    pub(crate) fn forget(&self) {
+        let now = self.clock.now();
+        self.server.with(|inside| inside.restart(now, true));
+    }
+
     /// Runs a controller of the foos until the world ends, with this reconcile for each foo that is there.
     pub(crate) fn reconcile(
         &self,

@@ -24,7 +24,8 @@ impl Context {
     ///
     /// It returns the object as the server created it. If another object has the name, the error says so
     /// ([`ActError::is_already_exists`]). An object of that name with the same [controller](Create::owned_by) is returned
-    /// as it is: an earlier attempt created it, and its answer was lost.
+    /// as it is: an earlier attempt created it, and its answer was lost. If the informer does not select that object, or has
+    /// a field selector, it is the error: the cache may never show the object.
     pub fn create<'a, T>(
         &'a self,
         informer: &'a InformerHandle<T>,
@@ -83,8 +84,7 @@ where
     if owner.is_none() || controller != owner || live.is_terminating() {
         return None;
     }
-    cx.await_state(&live);
-    Some(live)
+    cx.await_state(&live).then_some(live)
 }
 
 impl<T> fmt::Debug for Create<'_, T> {

@@ -1,19 +1,19 @@
 use super::cleaned::Cleaned;
 use super::expected::Expected;
-use super::live::Live;
 use super::report::Report;
 use super::state::State;
 use super::written::Written;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::informers::{Found, InformerHandle, Informers};
+use core::any::Any;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::api::{ApiCall, ApiError, ApiRequest};
 use listwatch_core::controller::{Cause, Write};
 use listwatch_core::queue::Outcome;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What a reconcile works with. A clone is the same context. After its reconcile, it still sends requests, and awaits
 /// no [`write`](Self::write) any more.
@@ -39,6 +39,8 @@ struct Inner {
     key: Key,
     causes: Vec<(Cause, Duration)>,
     timed_out: Vec<Write>,
+    /// The same with their informers.
+    late: Vec<Expected>,
     writes: Mutex<Writes>,
 }
 
@@ -48,8 +50,8 @@ struct Writes {
     awaited: Vec<Expected>,
     /// What was awaited before, too often.
     stale: Vec<Expected>,
-    /// The versions of objects that were read live, each with the path of its informer.
-    seen: Vec<(Arc<str>, Key, Arc<str>)>,
+    /// The versions of objects that were read live, each with its informer.
+    seen: Vec<(Weak<dyn Any + Send + Sync>, Key, Arc<str>)>,
     is_over: bool,
 }
 
@@ -59,9 +61,10 @@ const MAX_FIELD_MANAGER: usize = 128;
 impl Context {
     pub(super) fn new(state: &Arc<State>, key: Key, causes: Vec<(Cause, Duration)>, late: Vec<Expected>) -> Self {
         let stale = state.stale_writes(&key);
-        let timed_out = late.iter().chain(&stale).map(|expected| expected.write.clone()).collect();
+        let all: Vec<_> = late.iter().chain(&stale).cloned().collect();
+        let timed_out = all.iter().map(|expected| expected.write.clone()).collect();
         let writes = Mutex::new(Writes { awaited: late, stale, seen: Vec::new(), is_over: false });
-        Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, writes }))
+        Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, late: all, writes }))
     }
 
     /// The client of the controller's world.
@@ -91,7 +94,7 @@ impl Context {
     ///
     /// The store shows a create, replace or patch when it has the object's version, or a later one. It shows a delete
     /// when no object of that uid is left, or its `deletionTimestamp` is set. Before that, it must have the versions of
-    /// the object that this reconcile wrote or [read live](Self::live), and that of the answer. If that takes too long
+    /// the object that this reconcile wrote or [read live](Self::live) by `kind`, and that of the answer. If that takes too long
     /// ([`Reconciler::await_writes`](super::Reconciler::await_writes)), the key is reconciled, and
     /// [told](Self::timed_out_writes). A request that failed or was not answered is not waited for. Neither is an object
     /// that `kind` does not select, as far as its labels tell.
@@ -113,13 +116,6 @@ impl Context {
             self.on_written(kind, call.request()?, written);
         }
         call.read(&response)
-    }
-
-    /// Reads from the server, past the cache. A reconcile that must not act on an old state does so, for example before
-    /// it deletes.
-    #[must_use]
-    pub fn live(&self) -> Live<'_> {
-        Live::new(Box::new(|path, object, version| self.saw(path, object, version)))
     }
 
     /// The key that is reconciled.
@@ -204,8 +200,14 @@ impl Context {
     }
 
     /// An object has been read live at this version.
-    fn saw(&self, path: &str, object: &Key, version: Arc<str>) {
-        self.writes().seen.push((path.into(), object.clone(), version));
+    pub(super) fn saw<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, object: &Key, version: Arc<str>) {
+        self.writes().seen.push((kind.identity(), object.clone(), version));
+    }
+
+    /// Whether the store of the object's informer lacks a write to it that was waited for too long.
+    pub(super) fn is_outdated<T: Send + Sync + 'static>(&self, object: &Found<T>) -> bool {
+        let informer = object.informer().identity();
+        self.0.late.iter().any(|late| late.is_of(&informer, object.key()))
     }
 
     /// Ends the reconcile: its writes, and those of earlier reconciles that are awaited again.
@@ -226,8 +228,8 @@ impl Writes {
         if self.is_over {
             return false;
         }
-        for (path, object, version) in &self.seen {
-            if (path, object) == (&new.write.source, &new.write.object) {
+        for (informer, object, version) in &self.seen {
+            if new.is_of(informer, object) {
                 new.reach(version);
             }
         }

@@ -3,9 +3,9 @@
 use crate::informers::InformerHandle;
 use core::any::Any;
 use core::pin::Pin;
-use listwatch_core::Store;
 use listwatch_core::controller::{Awaited, Write};
 use listwatch_core::object::{Uid, compare_versions};
+use listwatch_core::{Key, Store};
 use std::sync::{Arc, Weak};
 
 /// A write, and the store that is to show it. The wait can begin again.
@@ -68,7 +68,7 @@ impl Expected {
 
     /// What shows both, if one wait can. Of two versions, the store is to show the later one, whichever answer came last.
     pub(super) fn with(&self, other: &Self) -> Option<Self> {
-        let is_of_one = self.informer.ptr_eq(&other.informer) && self.write.object == other.write.object;
+        let is_of_one = self.is_of(&other.informer, &other.write.object);
         let of_uid = |uid: &Option<Uid>| self.uid.is_none() || uid.is_none() || *uid == self.uid;
         let (mine, others) = (self.is_deletion(), other.is_deletion());
         if !is_of_one || ((mine || others) && !of_uid(&other.uid)) {
@@ -80,6 +80,11 @@ impl Expected {
         let both = if takes_other { other } else { self };
         let waits = if version == both.version { both.waits } else { 0 };
         Some(Self { version, waits, ..both.clone() })
+    }
+
+    /// Whether it is a write to this object, which the store of this informer is to show.
+    pub(super) fn is_of(&self, informer: &Weak<dyn Any + Send + Sync>, object: &Key) -> bool {
+        self.informer.ptr_eq(informer) && self.write.object == *object
     }
 
     /// Whether the two wait for the same.

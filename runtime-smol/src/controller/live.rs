@@ -1,29 +1,29 @@
+use super::context::Context;
 use super::written::version_in;
 use crate::informers::{Found, InformerHandle, Informers};
 use core::fmt;
 use listwatch_core::Key;
 use listwatch_core::api::ApiError;
 use serde::de::DeserializeOwned;
-use std::sync::Arc;
 
 /// Reads past the cache; see [`Context::live`](super::Context::live).
-pub struct Live<'a> {
-    saw: Saw<'a>,
+pub struct Live<'a>(&'a Context);
+
+impl Context {
+    /// Reads from the server, past the cache. A reconcile that must not act on an old state does so, for example before
+    /// it deletes.
+    #[must_use]
+    pub fn live(&self) -> Live<'_> {
+        Live(self)
+    }
 }
 
-/// Notes the version of an object that was read, with the path of its informer.
-pub(super) type Saw<'a> = Box<dyn Fn(&str, &Key, Arc<str>) + Send + Sync + 'a>;
-
-impl<'a> Live<'a> {
-    pub(super) fn new(saw: Saw<'a>) -> Self {
-        Self { saw }
-    }
-
+impl Live<'_> {
     /// The object as the server has it now; `None` if there is none.
     ///
     /// # Errors
     /// Those of [`Client::call`](crate::Client::call), except for an object that does not exist.
-    pub async fn get<T: DeserializeOwned>(
+    pub async fn get<T: DeserializeOwned + Send + Sync + 'static>(
         &self,
         kind: &InformerHandle<T>,
         key: &Key,
@@ -36,7 +36,7 @@ impl<'a> Live<'a> {
     }
 
     /// The object and all of its JSON.
-    pub(super) async fn read<T: DeserializeOwned>(
+    pub(super) async fn read<T: DeserializeOwned + Send + Sync + 'static>(
         &self,
         kind: &InformerHandle<T>,
         key: &Key,
@@ -44,7 +44,7 @@ impl<'a> Live<'a> {
         let get = kind.api_for::<T>(key).get(key.name()).with_meta();
         let response = Informers::of(kind).client().respond(&get).await?;
         if let Some(version) = version_in(&response) {
-            (self.saw)(kind.resource().path(), key, version);
+            self.0.saw(kind, key, version);
         }
         Ok((Found::new(get.read(&response)?.into(), kind), response.body))
     }

@@ -9,6 +9,11 @@ use std::sync::OnceLock;
 /// How a program says the kind of an informer's objects.
 pub(super) const SAY_KIND: &str = "make its informer with_kind(\"…\"), or of a Kind by informer_where";
 
+/// Why the objects of a resource own nothing.
+pub(super) fn unnamed(path: &str) -> String {
+    format!("the kind of {path} is not known, so it owns nothing; {SAY_KIND}")
+}
+
 /// The own kind of a controller.
 pub(super) struct OwnKind {
     path: String,
@@ -48,7 +53,7 @@ impl OwnKind {
     pub(super) fn check_owns<T>(&self, owned: &InformerHandle<T>) -> Result<(), String> {
         let path = &self.path;
         if self.name.is_none() {
-            return Err(format!("the kind of {path} is not known, so it owns nothing; {SAY_KIND}"));
+            return Err(unnamed(path));
         }
         if !Informers::of(owned).world().is_same(&self.world) {
             let (owned, instead) = (owned.resource().path(), "use maps(…), or one World for one cluster");

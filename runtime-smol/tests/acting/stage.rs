@@ -100,7 +100,12 @@ impl Stage {
 
     /// Another server, by the same clock.
     pub(crate) fn beside(&self) -> Self {
-        Self { clock: self.clock.clone(), ..Self::new() }
+        self.late_beside(Duration::ZERO)
+    }
+
+    /// The same with watches that bring each change so late.
+    pub(crate) fn late_beside(&self, lag: Duration) -> Self {
+        Self { clock: self.clock.clone(), ..Self::late(lag) }
     }
 
     /// The world of the server, until the end of `SOON`.

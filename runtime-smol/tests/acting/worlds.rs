@@ -1,6 +1,6 @@
 //! Several worlds in one controller, and worlds that end.
 
-use crate::stage::{Foo, PARTS, Part, SOON, Size, Stage, at, target};
+use crate::stage::{AGAIN, FOOS, Foo, PARTS, Part, SOON, Size, Stage, at, target};
 use core::future::pending;
 use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
 use listwatch_runtime_smol::decode::MetadataOnly;
@@ -210,4 +210,49 @@ fn a_controller_over_a_recording_without_its_resource_ended_as_if_it_had_run() {
     assert_eq!(keys, 0);
     let error = ended.unwrap_err().to_string();
     assert!(error.contains("nodes"), "{error}");
+}
+
+/// The versions there are others. So it waited for half a minute, and the key was told of a watch that is late.
+#[test]
+fn a_deletion_waited_for_the_version_that_an_object_of_that_name_has_in_another_world() {
+    let here = Stage::new();
+    (0..50).for_each(|size| here.put(&at(FOOS, "foo"), json!({ "size": size })));
+    let copies = Informers::new(here.beside().endless_world()).informer::<Foo>();
+    let controller = Controller::new("sample", here.world()).reads(&copies);
+    let foos = controller.informer::<Foo>();
+    let late = Mutex::new(Vec::new());
+    let ended = controller.reconciles(&foos).on_report(|_, _| {}).run(async |cx, key: Key| {
+        late.lock().unwrap().push(cx.timed_out_writes().len());
+        let Some(copy) = copies.get(&key) else { return Ok(Outcome::Done) };
+        cx.live().get(&foos, &key).await?;
+        cx.delete(&copy).await?;
+        Ok(AGAIN)
+    });
+    assert_eq!((ended, late.into_inner().unwrap()), (Ok(()), vec![0, 0]));
+}
+
+/// A write that the store of one world does not show.
+#[test]
+fn an_object_was_read_anew_because_of_a_late_write_to_one_of_its_name_in_another_world() {
+    let here = Stage::new();
+    let there = here.late_beside(SOON / 2);
+    let copies = Informers::new(there.endless_world()).informer::<Foo>();
+    let controller = Controller::new("sample", here.world().until(here.clock.sleep(SOON))).reads(&copies);
+    let foos = controller.informer::<Foo>();
+    let late = Mutex::new(Vec::new());
+    let controller = controller.reconciles(&foos).on_report(|_, _| {}).await_writes(SOON / 60);
+    let ended = controller.run(async |cx, key: Key| {
+        let (foo, copy) = (foos.get(&key).unwrap(), copies.get(&key).unwrap());
+        late.lock().unwrap().push(cx.timed_out_writes().len());
+        if late.lock().unwrap().len() == 1 {
+            cx.change(&copy, |foo| foo.spec = Some(Size { size: Some(2) })).await?;
+            return Ok(AGAIN);
+        }
+        cx.change(&foo, |foo| foo.spec = Some(Size { size: Some(3) })).await?;
+        Ok(Outcome::Done)
+    });
+    assert_eq!(ended, Ok(()));
+    assert_eq!(late.into_inner().unwrap()[..2], [0, 1]);
+    let requests = here.requests();
+    assert!(target(&requests[0]).starts_with("PATCH "), "{requests:?}");
 }

@@ -41,7 +41,10 @@ impl Context {
 }
 
 /// Asks the server whether the owner is there, and is not being deleted.
-async fn check_lives<O: DeserializeOwned>(cx: &Context, owner: &Found<O>) -> Result<(), ActError> {
+async fn check_lives<O>(cx: &Context, owner: &Found<O>) -> Result<(), ActError>
+where
+    O: DeserializeOwned + Send + Sync + 'static,
+{
     let refused = |how: &str| Err(ActError::refused(owner.key(), format!("the owner is {how}, so it adopts nothing")));
     match newest(cx, owner).await {
         Ok(live) if live.object.is_terminating() => refused("being deleted"),

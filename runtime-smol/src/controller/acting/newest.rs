@@ -39,7 +39,8 @@ where
     T: DeserializeOwned + Send + Sync + 'static,
 {
     let mut retry = ConflictRetry::new(seed(object));
-    let mut current = match is_outdated(cx, object) {
+    // Its version would be a conflict.
+    let mut current = match cx.is_outdated(object) {
         true => newest(cx, object).await?,
         false => Current { object: object.clone(), body: None },
     };
@@ -59,17 +60,14 @@ where
     }
 }
 
-/// Whether the cache lacks a write to the object that was waited for too long. Its version would be a conflict.
-fn is_outdated<T>(cx: &Context, object: &Found<T>) -> bool {
-    let path = object.informer().resource().path();
-    cx.timed_out_writes().iter().any(|late| &*late.source == path && late.object == *object.key())
-}
-
 /// The object as the server has it now.
 ///
 /// # Errors
 /// It is gone, or another one has its name.
-pub(super) async fn newest<T: DeserializeOwned>(cx: &Context, object: &Found<T>) -> Result<Current<T>, ActError> {
+pub(super) async fn newest<T>(cx: &Context, object: &Found<T>) -> Result<Current<T>, ActError>
+where
+    T: DeserializeOwned + Send + Sync + 'static,
+{
     let key = object.key();
     let live = cx.live();
     let (newest, body) = live.read(object.informer(), key).await.map_err(|error| ActError::of_request(key, error))?;

@@ -1,6 +1,6 @@
 //! Which object may own which, and the list of an object's owners.
 
-use crate::controller::own_kind::SAY_KIND;
+use crate::controller::own_kind::unnamed;
 use crate::informers::{Found, InformerHandle, Informers};
 use listwatch_core::Key;
 use listwatch_core::object::{Meta, OwnerReference};
@@ -14,8 +14,7 @@ use serde_json::{Value, json};
 pub(super) fn reference_to<T, O>(owner: &Found<O>, informer: &InformerHandle<T>, key: &Key) -> Result<Value, String> {
     let (of_owner, name) = (owner.informer(), owner.meta().name());
     let Some(kind) = of_owner.kind() else {
-        let path = of_owner.resource().path();
-        return Err(format!("the kind of {path} is not known, so it owns nothing; {SAY_KIND}"));
+        return Err(unnamed(of_owner.resource().path()));
     };
     let Some(uid) = owner.meta().uid() else {
         return Err(format!("the owner {name} has no uid"));

@@ -13,6 +13,7 @@ use listwatch_core::Key;
 use listwatch_core::api::{ApiCall, ApiError, ApiRequest};
 use listwatch_core::controller::{Cause, Write};
 use listwatch_core::queue::Outcome;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What a reconcile works with. A clone is the same context. After its reconcile, it still sends requests, and awaits
@@ -166,6 +167,13 @@ impl Context {
             "" => "listwatch",
             name => name,
         }
+    }
+
+    /// The seed of the delays after the conflicts of an object. Others that collide with this reconcile have other seeds.
+    pub(super) fn conflict_seed<T>(&self, object: &Found<T>) -> u64 {
+        let (State { seed, name, .. }, mut hasher) = (&*self.0.state, DefaultHasher::new());
+        (seed, name, self.key(), object.key(), object.meta().resource_version()).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The objects that were cleaned up.

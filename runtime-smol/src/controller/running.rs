@@ -55,7 +55,8 @@ impl<'a> Running<'a> {
         let clock = informers.clock().clone();
         let ((held, to_show), (stop, stopped)) = (smol::channel::unbounded(), smol::channel::bounded(1));
         let (added, to_follow) = smol::channel::unbounded();
-        let machine = settings.machine(&clock);
+        let seed = Settings::seed(&clock);
+        let machine = settings.machine(&clock, seed);
         let threads = if clock.is_simulated() { 1 } else { settings.threads };
         let Settings { name, handle, workers: count, sync_within, drain, on_report, .. } = settings;
         let (reads, mistake) = reads.take_except(&feeds);
@@ -71,6 +72,7 @@ impl<'a> Running<'a> {
         let state = State {
             name,
             clock,
+            seed,
             informers,
             machine,
             sources,

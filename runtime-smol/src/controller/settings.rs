@@ -48,9 +48,13 @@ impl Settings {
         }
     }
 
-    /// The machine that is configured so. Under a simulated clock, each run is the same.
-    pub(super) fn machine(&self, clock: &Clock) -> Machine {
-        let seed = if clock.is_simulated() { 0 } else { RandomState::new().hash_one(()) };
+    /// The seed of all random delays. Under a simulated clock, each run is the same; otherwise none is as another one.
+    pub(super) fn seed(clock: &Clock) -> u64 {
+        if clock.is_simulated() { 0 } else { RandomState::new().hash_one(()) }
+    }
+
+    /// The machine that is configured so.
+    pub(super) fn machine(&self, clock: &Clock, seed: u64) -> Machine {
         let queue = WorkQueue::with_discipline(ExponentialBackoff::default(), Lanes::default(), seed);
         let queue = queue.with_while_delayed(self.while_delayed).with_metrics();
         let queue = match self.park_after {
@@ -84,5 +88,19 @@ impl fmt::Debug for Settings {
             .field("workers", workers)
             .field("threads", threads)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_controller_has_its_own_delays_except_in_a_simulation() {
+        let seeds = |clock: &Clock| [(); 2].map(|()| Settings::seed(clock));
+        let [one, other] = seeds(&Clock::real());
+        assert_ne!(one, other);
+        let [one, other] = seeds(&Clock::simulated());
+        assert_eq!(one, other);
     }
 }

@@ -27,6 +27,8 @@ pub(super) type Machine = SharedReconciler<Key, StdLock, Cause, Expected, Expone
 pub(super) struct State {
     pub(super) name: Arc<str>,
     pub(super) clock: Clock,
+    /// Of the random delays.
+    pub(super) seed: u64,
     pub(super) informers: Informers,
     pub(super) machine: Machine,
     pub(super) sources: Sources,

@@ -4,8 +4,10 @@ use crate::stage::{AGAIN, FOOS, PARTS, SOON, Size, Stage, at, body, put, replace
 use listwatch_runtime_smol::Key;
 use listwatch_runtime_smol::api::{ApiResponse, Method, Patch};
 use listwatch_runtime_smol::controller::{ActError, Outcome};
+use listwatch_runtime_smol::time::Instant;
 use serde_json::json;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn no_request_is_made_if_nothing_changes() {
@@ -271,4 +273,36 @@ fn a_change_was_sent_with_a_version_that_was_known_to_be_old() {
     let methods: Vec<_> = requests.iter().map(|request| request.split_once(' ').unwrap().0).collect();
     assert_eq!(methods[..2], ["PATCH", "GET"], "{requests:?}");
     assert_eq!(methods.iter().filter(|method| **method == "PATCH").count(), 1, "{requests:?}");
+}
+
+/// When a controller of this name tries a change again that conflicts four times.
+fn attempts(name: &str) -> Vec<Instant> {
+    let stage = Stage::new();
+    let times = Arc::new(Mutex::new(Vec::new()));
+    for size in 10..14 {
+        let times = Arc::clone(&times);
+        stage.twist(Method::Patch, move |store, now| {
+            times.lock().unwrap().push(now);
+            store.put(now, &at(FOOS, "foo"), json!({ "size": size }));
+            None
+        });
+    }
+    let is_first = AtomicBool::new(true);
+    let ended = stage.reconcile_as(name, async |cx, _, foo| {
+        if is_first.swap(false, Ordering::Relaxed) {
+            cx.change(foo, |foo| foo.spec = Some(Size { size: Some(2) })).await?;
+        }
+        Ok(Outcome::Done)
+    });
+    assert_eq!(ended, Ok(()));
+    let times = times.lock().unwrap().clone();
+    assert_eq!(times.len(), 4);
+    times
+}
+
+/// The one that comes second conflicts each time.
+#[test]
+fn two_controllers_that_collided_tried_again_at_the_same_times() {
+    assert_ne!(attempts("one"), attempts("other"));
+    assert_eq!(attempts("one"), attempts("one"), "each run is the same");
 }

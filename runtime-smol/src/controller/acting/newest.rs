@@ -9,7 +9,6 @@ use listwatch_core::change::Part;
 use listwatch_core::decode::Status;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// An object as far as it is known.
 pub(super) struct Current<T> {
@@ -38,7 +37,7 @@ pub(super) async fn patch_newest<T>(
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    let mut retry = ConflictRetry::new(seed(object));
+    let mut retry = ConflictRetry::new(cx.conflict_seed(object));
     // Its version would be a conflict.
     let mut current = match cx.is_outdated(object) {
         true => newest(cx, object).await?,
@@ -102,11 +101,4 @@ pub(super) fn is_gone(error: &ActError) -> bool {
         }
         _ => false,
     }
-}
-
-/// The same object in the same version is retried after the same delays.
-fn seed<T>(object: &Found<T>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (object.key(), object.meta().resource_version()).hash(&mut hasher);
-    hasher.finish()
 }

@@ -1,8 +1,8 @@
 //! An agent on a node: it follows the pods of its node, keeps three fields of each, and prints every change.
 //!
-//! The server selects the pods, and of each only these fields and the metadata are decoded. There is no queue, no worker
-//! and no thread but that of the watch. As a DaemonSet, the agent gets `NODE_NAME` from the field `spec.nodeName` of its
-//! pod. It ends at SIGTERM or Ctrl-C:
+//! The server selects the pods, and of each only these fields and the metadata are decoded. There is no queue, no
+//! worker and no thread but that of the watch. As a DaemonSet, the agent gets `NODE_NAME` from the field
+//! `spec.nodeName` of its pod. It ends at SIGTERM or Ctrl-C:
 //!
 //! ```sh
 //! cargo run -p listwatch-runtime-smol --example edge-agent -- NODE

@@ -1,7 +1,7 @@
 //! Restarts the pods of a Deployment when a ConfigMap that they mount has changed.
 //!
-//! The template of the pods gets an annotation with a hash of the ConfigMaps' data, so the Deployment rolls out when the
-//! data changes, and not when only metadata does. It concerns the Deployments with this label:
+//! The template of the pods gets an annotation with a hash of the ConfigMaps' data. So the Deployment rolls out when
+//! the data changes, and not when only metadata does. It concerns the Deployments with this label:
 //!
 //! ```sh
 //! kubectl label deployment web restart-on-configmap-change=true

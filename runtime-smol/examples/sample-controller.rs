@@ -1,7 +1,8 @@
-//! Kubernetes' sample-controller: each Foo owns a Deployment of its replicas, and shows in its status how many are available.
+//! Kubernetes' sample-controller: each Foo owns a Deployment of its replicas, and shows in its status how many are
+//! available.
 //!
-//! Without an argument it runs on the cluster of `$KUBECONFIG`, `~/.kube/config` or its pod, until SIGTERM or Ctrl-C. With
-//! the path of a recording, it plays that one. `deploy` has its CRD, its image and its manifests.
+//! Without an argument it runs on the cluster of `$KUBECONFIG`, `~/.kube/config` or its pod, until SIGTERM or Ctrl-C.
+//! With the path of a recording, it plays that one. `deploy` has its CRD, its image and its manifests.
 //!
 //! ```sh
 //! kubectl apply -f runtime-smol/examples/deploy/crd.yaml -f runtime-smol/examples/deploy/foo.yaml

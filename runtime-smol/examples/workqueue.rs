@@ -1,5 +1,5 @@
-//! client-go's `examples/workqueue`: pods in, keys out. A key that fails is retried five times, and then parked until its
-//! pod changes.
+//! client-go's `examples/workqueue`: pods in, keys out. A key that fails is retried five times, and then parked until
+//! its pod changes.
 //!
 //! It follows the pods of the namespace `default`, and ends at SIGTERM or Ctrl-C:
 //!

@@ -59,8 +59,8 @@
 //! }
 //! ```
 //!
-//! For some objects of a kind, [`Controller::informer_where`] takes a namespace and selectors. [`kind!`](crate::kind) is
-//! a convenience: [`Controller::informer_of`] takes any type, with the name of its resource.
+//! For some objects of a kind, [`Controller::informer_where`] takes a namespace and selectors. [`kind!`](crate::kind)
+//! is a convenience: [`Controller::informer_of`] takes any type, with the name of its resource.
 //!
 //! # What acts
 //!
@@ -121,8 +121,8 @@
 //!
 //! - [`World::until`](crate::World::until) takes any future, such as a scenario that changes objects and waits for
 //!   what the controller makes of them. The controller drains at its end.
-//! - A [`Playback`](crate::file::Playback) is a world by itself, which ends by itself. Its recorded exchanges answer the
-//!   writes, too.
+//! - A [`Playback`](crate::file::Playback) is a world by itself, which ends by itself. Its recorded exchanges answer
+//!   the writes, too.
 //! - Under [`Clock::simulated`](crate::Clock::simulated) no wait takes time, and each run is the same: back-off,
 //!   debouncing and deadlines can be tested.
 //! - [`Reconciler::on_report`] hears what else goes to standard error: warnings, failures, panics.
@@ -240,16 +240,16 @@
 //! - Each key is reconciled after its last change, and is never with two workers.
 //! - No change is missed: an update is mapped from its old and its new state. Where changes of the own kind or of an
 //!   owned kind are coalesced, the states between them are mapped too.
-//! - A controller that is behind holds up no stream that others share, unless it has a [mapper](Reconciler::maps) of its
-//!   own for it.
+//! - A controller that is behind holds up no stream that others share, unless it has a [mapper](Reconciler::maps) of
+//!   its own for it.
 //! - It starts when all its sources have synced. It waits for a kind that is not installed yet (404), and ends at once
 //!   where a list is denied (403). [`RunError::NotSynced`] names each source and the reason.
 //! - Where a source follows several namespaces, [`Source::start_without_denied`] starts without those that are denied.
-//! - After a [write](Context::write), the key waits until the store shows it. So a reconcile reads what the one before it
-//!   wrote.
+//! - After a [write](Context::write), the key waits until the store shows it. So a reconcile reads what the one before
+//!   it wrote.
 //! - A reconcile that fails or panics is reported, and retried by the rate limit.
-//! - A reconcile that never resolves costs the others nothing. One that computes holds up the workers of its thread, and
-//!   never the streams.
+//! - A reconcile that never resolves costs the others nothing. One that computes holds up the workers of its thread,
+//!   and never the streams.
 //! - At its end, no reconcile begins. Those that run have until a deadline, and then they are dropped with their
 //!   requests.
 //!

@@ -84,9 +84,9 @@ use std::sync::Arc;
 
 /// The shared informers of a [`World`] (client-go `SharedInformerFactory`). A clone has the same informers.
 ///
-/// Whoever asks for the same resource, namespaces, selectors and type gets the same watch and the same cache. Informers
-/// are added and removed at any time, from any thread. Other `Informers` share nothing with these, even of the same
-/// cluster.
+/// Those that ask for the same resource, namespaces, selectors and type get the same watch and the same cache.
+/// Informers are added and removed at any time, from any thread. Other `Informers` share nothing with these, even of
+/// the same cluster.
 ///
 /// Each stream has a connection of its own. A cluster has 256 open requests at most, unless its options say otherwise;
 /// beyond that, streams fail and retry.
@@ -137,8 +137,8 @@ impl Informers {
         handle
     }
 
-    /// The informer of `resource`, with all its namespaces unless the resource names one. `T` is any type that serde can
-    /// read. Else it is as [`informer`](Self::informer).
+    /// The informer of `resource`, with all its namespaces unless the resource names one. `T` is any type that serde
+    /// can read. Else it is as [`informer`](Self::informer).
     ///
     /// A resource does not say its kind: [`with_kind`](InformerHandle::with_kind) does, and so does
     /// [`informer_where`](Self::informer_where).

@@ -1,9 +1,9 @@
 //! Informers, work queues and workers for Kubernetes controllers: the crate to depend on.
 //!
-//! A [`Controller`] has informers, a work queue and workers. They also serve alone: an [`Informer`] lists and watches one
-//! resource, keeps its objects in a cache, and reports each change as an [`Event`]. A [`SharedWorkQueue`] takes the keys
-//! of changed objects, and [`Workers`] reconcile one key after the other. `listwatch-core`, which this crate re-exports,
-//! makes every decision; this crate reads the clock, sleeps and spawns.
+//! A [`Controller`] has informers, a work queue and workers. They also serve alone: an [`Informer`] lists and watches
+//! one resource, keeps its objects in a cache, and reports each change as an [`Event`]. A [`SharedWorkQueue`] takes the
+//! keys of changed objects, and [`Workers`] reconcile one key after the other. `listwatch-core`, which this crate
+//! re-exports, makes every decision; this crate reads the clock, sleeps and spawns.
 //!
 //! | question | answer | in client-go |
 //! |---|---|---|

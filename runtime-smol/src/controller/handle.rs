@@ -115,10 +115,10 @@ impl ControllerHandle {
         self.state().map(|state| state.machine.lifecycle())
     }
 
-    /// Reconciles the owner of each object of `kind` from now on, as [`Reconciler::owns`](super::Reconciler::owns) does.
-    /// `None` unless there is a controller that is not ending, and whose own kind is of the same world and has a known
-    /// [name](crate::InformerHandle::with_kind). The controller runs no informers of another world that were not among its
-    /// sources at the start.
+    /// Reconciles the owner of each object of `kind` from now on, as [`Reconciler::owns`](super::Reconciler::owns)
+    /// does. `None` unless there is a controller that is not ending, and whose own kind is of the same world and has a
+    /// known [name](crate::InformerHandle::with_kind). The controller runs no informers of another world that were not
+    /// among its sources at the start.
     ///
     /// The kind may have been discovered while the controller runs. Its objects come first, as an initial list. A
     /// running controller goes on meanwhile; one that has not started waits for the kind. If the kind does not sync in
@@ -142,8 +142,8 @@ impl ControllerHandle {
         self.follow(Box::new(Mapped::new(kind, Mapper::Owner(owner))))
     }
 
-    /// Calls `map` with each object of `kind` from now on, as [`Reconciler::maps`](super::Reconciler::maps) does. Else it
-    /// is as [`owns`](Self::owns).
+    /// Calls `map` with each object of `kind` from now on, as [`Reconciler::maps`](super::Reconciler::maps) does. Else
+    /// it is as [`owns`](Self::owns).
     #[doc(alias = "Watch")]
     pub fn maps<U: Send + Sync + 'static>(
         &self,

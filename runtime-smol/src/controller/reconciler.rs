@@ -52,7 +52,7 @@ impl Controller {
     /// # struct Deployment {}
     /// # listwatch_runtime_smol::kind!(Deployment, "apps/v1", "deployments");
     /// # fn start(controller: listwatch_runtime_smol::controller::Controller) {
-    /// let deployments = controller.informer_where::<Deployment>(|all| all.in_namespace("web").with_label_selector("app=web"));
+    /// let deployments = controller.informer_where::<Deployment>(|all| all.in_namespace("shop"));
     /// # }
     /// ```
     pub fn informer_where<T: Kind + DeserializeOwned + Send + Sync + 'static>(
@@ -102,8 +102,8 @@ impl Controller {
         &self.informers
     }
 
-    /// Reconciles the objects of `kind`, the controller's own kind: each when it is listed or changes (controller-runtime
-    /// `For`).
+    /// Reconciles the objects of `kind`, the controller's own kind: each when it is listed or changes
+    /// (controller-runtime `For`).
     pub fn reconciles<T: Send + Sync + 'static>(self, kind: impl Into<Source<T>>) -> Reconciler<T> {
         let own = kind.into();
         let own_kind = Arc::new(OwnKind::of(&own));
@@ -130,12 +130,13 @@ pub struct Reconciler<T> {
 
 /// Sources of keys.
 impl<T: Send + Sync + 'static> Reconciler<T> {
-    /// Reconciles the owner of each object of `kind` that is listed or changes: that of the owner reference with
-    /// `controller: true`, if its group and kind are those of the own kind, in any version (controller-runtime `Owns`).
+    /// Reconciles the owner of each object of `kind` that is listed or changes (controller-runtime `Owns`). The
+    /// owner reference with `controller: true` names it. It counts if its group and kind are those of the own kind, in
+    /// any version.
     ///
     /// If a change takes an object from one owner to another, both are reconciled. An owner is in the namespace of the
-    /// object, or in none if the own kind has [none](Source::namespaced). It is in the same [`World`](crate::World): for
-    /// a kind of another cluster, use [`maps`](Self::maps).
+    /// object, or in none if the own kind has [none](Source::namespaced). It is in the same [`World`](crate::World):
+    /// for a kind of another cluster, use [`maps`](Self::maps).
     pub fn owns<U: Send + Sync + 'static>(self, kind: impl Into<Source<U>>) -> Self {
         let kind = kind.into();
         match Owner::of(&kind.handle, &self.own) {
@@ -151,12 +152,15 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
     /// (controller-runtime `Watches`).
     ///
     /// An update calls it with the old and with the new state. `map` may capture other informers' handles to read their
-    /// stores. If it panics, it has added no key; the panic is [reported](Report::MapperPanicked), and the stream goes on.
+    /// stores. If it panics, it has added no key; the panic is [reported](Report::MapperPanicked), and the stream goes
+    /// on.
     ///
-    /// `map` must be quick. It runs on the streams' side, and sees every state: while it computes, this controller's other
-    /// sources wait, and after 1,024 changes the stream of `kind` waits too, for all its users. For long work, let `map`
-    /// add keys and do the work in their reconcile, or let a task of its own take the changes of a
-    /// [subscriber](crate::InformerHandle::subscribe) and add keys to the controller's [handle](ControllerHandle::add).
+    /// `map` must be quick. It runs on the streams' side, and sees every state. While it computes, this controller's
+    /// other sources wait. After 1,024 changes the stream of `kind` waits too, for all its users.
+    ///
+    /// For long work, let `map` add keys, and do the work in their reconcile. Or let a task take the changes of a
+    /// [subscriber](crate::InformerHandle::subscribe), and add keys to the controller's
+    /// [handle](ControllerHandle::add).
     pub fn maps<U: Send + Sync + 'static>(
         self,
         kind: impl Into<Source<U>>,

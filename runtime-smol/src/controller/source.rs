@@ -3,8 +3,8 @@
 use crate::informers::{InformerHandle, WhenDenied};
 use listwatch_core::object::{Object, ObjectHandle};
 
-/// An informer as a source of keys, with the changes that count. A reference to an [`InformerHandle`] is one where every
-/// change counts.
+/// An informer as a source of keys, with the changes that count. A reference to an [`InformerHandle`] is one where
+/// every change counts.
 ///
 /// ```
 /// use listwatch_runtime_smol::InformerHandle;
@@ -40,9 +40,9 @@ impl<T> Source<T> {
         self
     }
 
-    /// Lets the controller start without the namespaces of [`informer_in`](crate::Informers::informer_in) whose lists the
-    /// server denies (403). Each is [reported](super::Report::SourceFailed) by name, and its objects become keys once
-    /// the server allows it. By default the controller does not start, and its error names them.
+    /// Lets the controller start without the namespaces of [`informer_in`](crate::Informers::informer_in) whose lists
+    /// the server denies (403). Each is [reported](super::Report::SourceFailed) by name, and its objects become keys
+    /// once the server allows it. By default the controller does not start, and its error names them.
     ///
     /// If the server denies all of them, the controller does not start either.
     pub fn start_without_denied(mut self) -> Self {

@@ -9,8 +9,28 @@ use listwatch_core::Key;
 use listwatch_core::cache::{IndexId, Snapshot};
 use listwatch_core::object::{LabelSelector, Meta, ObjectHandle, OwnerReference};
 
-/// An object, and the informer that has it. It derefs to the decoded type, so `foo.spec.replicas` reads the caller's own
-/// field.
+/// An object, and the informer that has it. It derefs to the decoded type, so `foo.spec.replicas` reads the caller's
+/// own field.
+///
+/// The methods of `Found` come before those of the type. A field is the type's:
+///
+/// ```
+/// use listwatch_runtime_smol::{Found, Key};
+///
+/// struct Lock {
+///     key: String,
+/// }
+///
+/// impl Lock {
+///     fn key(&self) -> &str {
+///         &self.key
+///     }
+/// }
+///
+/// fn keys(lock: &Found<Lock>) -> (&Key, &str, &String) {
+///     (lock.key(), (**lock).key(), &lock.key) // of the object; the type's method; the type's field
+/// }
+/// ```
 ///
 /// It says which resource the object is of, so a [`Context`](crate::controller::Context) can change it. It keeps its
 /// informer running; a longer-lived copy is [`Found::object`].
@@ -70,7 +90,7 @@ impl<T> Found<T> {
     }
 }
 
-/// Reads of the cache.
+/// Reads of the cache. Each object is a [`Found`]; the same reads of [`InformerHandle::store`] return the object alone.
 impl<T> InformerHandle<T> {
     /// The object under `key` (client-go `Lister.Get`).
     #[must_use]
@@ -106,7 +126,8 @@ impl<T> InformerHandle<T> {
         self.found(self.store().select_in(namespace, selector))
     }
 
-    /// The objects that have a value in an index of [`Store::add_index`](listwatch_core::Store::add_index) (client-go `ByIndex`).
+    /// The objects that have a value in an index of [`Store::add_index`](listwatch_core::Store::add_index) (client-go
+    /// `ByIndex`).
     #[must_use]
     pub fn by_index(&self, id: IndexId, value: &str) -> Snapshot<Found<T>> {
         self.found(self.store().by_index(id, value))

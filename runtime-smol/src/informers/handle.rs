@@ -20,8 +20,9 @@ use std::sync::{Arc, Weak};
 
 /// A share of an informer, and its cache. [`Informers::informer`](crate::Informers::informer) makes one.
 ///
-/// Its reads return each object as [`Found`](super::Found), which knows its informer. It derefs to the [`Store`], whose
-/// own reads return the objects alone.
+/// Its reads return each object as [`Found`](super::Found), which knows its informer. It derefs to the [`Store`] for
+/// all else, such as `keys` and `add_index`. `foos.store().get(…)` returns the object alone, which a
+/// [`Context`](crate::controller::Context) cannot change.
 ///
 /// A clone is another share of the same informer. The drop of the last one stops the watch and closes its connection.
 /// Clones of the store keep the last state.
@@ -39,8 +40,8 @@ impl<T> InformerHandle<T> {
         &self.0.resource
     }
 
-    /// Says which kind the objects are of, such as `Foo`. An informer of a [`Kind`](listwatch_core::object::Kind) says it
-    /// itself.
+    /// Says which kind the objects are of, such as `Foo`. [`Informers::informer`](crate::Informers::informer) and
+    /// [`informer_where`](crate::Informers::informer_where) of a [`Kind`](listwatch_core::object::Kind) say it.
     ///
     /// Owner references name it, and so do the bodies of new objects. It is the same for all users of the informer: the
     /// kind that is said first counts.
@@ -72,8 +73,8 @@ impl<T> InformerHandle<T> {
         }
     }
 
-    /// The requests for objects in the namespace of `key`, for [`Context::write`](crate::controller::Context::write) and
-    /// [`Client::call`](crate::Client::call). `A` is the type of the answers.
+    /// The requests for objects in the namespace of `key`, for [`Context::write`](crate::controller::Context::write)
+    /// and [`Client::call`](crate::Client::call). `A` is the type of the answers.
     #[must_use]
     pub fn api_for<A>(&self, key: &Key) -> Api<A> {
         Api::new(&self.0.resource.clone().in_namespace(key.namespace().unwrap_or_default()))

@@ -23,15 +23,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 ///
 /// | call | verbs |
 /// |---|---|
-/// | [`create`](Self::create) | `create`; `get` if the name is taken |
-/// | [`change`](Self::change), [`change_status`](Self::change_status) | `patch` of the object or its `status`; `get` for lists and after a conflict |
+/// | [`create`](Self::create) | `create`; with an owner, `get` if the name is taken |
+/// | [`change`](Self::change), [`change_status`](Self::change_status) | `patch` of the object or its `status`; `get` for lists, after a conflict, and after a late write |
 /// | [`apply`](Self::apply) | `patch`, and `create` for a new object |
 /// | [`patch`](Self::patch), [`patch_status`](Self::patch_status) | `patch` of the object or its `status` |
 /// | [`delete`](Self::delete) | `delete`; `get` after a conflict |
 /// | [`adopt`](Self::adopt) | `patch`; `get` of the owner |
 /// | [`finalizer`](Self::finalizer) | `patch` and `get` |
 ///
-/// Some clusters let only those name an owner who may `update` its `finalizers` (`OwnerReferencesPermissionEnforcement`).
+/// A late write is one of the [`timed_out_writes`](Self::timed_out_writes). Some clusters let only those name an owner who may `update` its `finalizers` (`OwnerReferencesPermissionEnforcement`).
 #[derive(Clone)]
 pub struct Context(Arc<Inner>);
 

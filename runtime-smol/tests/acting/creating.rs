@@ -3,7 +3,7 @@
 use crate::stage::{Foo, PARTS, Part, SOON, Stage, ZONES, at, body, target};
 use core::time::Duration;
 use listwatch_runtime_smol::api::{ApiRequest, ApiResponse, Method};
-use listwatch_runtime_smol::controller::{ActError, Controller, Outcome};
+use listwatch_runtime_smol::controller::{ActError, Controller, Outcome, Report};
 use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::{Key, Resource};
 use listwatch_tests::sim::Store;
@@ -303,4 +303,82 @@ fn swallow(store: &mut Store, now: Instant) -> Option<ApiResponse> {
 /// The methods of the requests.
 fn methods(stage: &Stage) -> Vec<String> {
     stage.requests().iter().map(|request| request.split_once(' ').unwrap().0.to_owned()).collect()
+}
+
+/// Creates a part for the foo where there is one already. Returns what came of it, the requests and the warnings.
+fn create_taken(stage: &Stage, is_owned: bool) -> (Result<(), ActError>, Vec<String>, Vec<String>) {
+    let (result, warnings) = (Mutex::new(None), Mutex::new(Vec::new()));
+    let warnings = Arc::new(warnings);
+    let controller = Controller::new("sample", stage.world());
+    let (foos, parts) = (controller.informer::<Foo>(), controller.informer::<Part>());
+    let lines = Arc::clone(&warnings);
+    let controller = controller.reconciles(&foos).on_report(move |_, report| {
+        if matches!(report, Report::Warning { .. }) {
+            lines.lock().unwrap().push(report.to_string());
+        }
+    });
+    let ended = controller.run(async |cx, key: Key| {
+        let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
+        let create = cx.create(&parts, Key::from("web/a"), &json!({ "spec": {} }));
+        let created = if is_owned { create.owned_by(&foo) } else { create }.await;
+        *result.lock().unwrap() = Some(created.map(drop));
+        Ok(Outcome::Done)
+    });
+    assert_eq!(ended, Ok(()));
+    let warnings = warnings.lock().unwrap().clone();
+    (result.into_inner().unwrap().unwrap(), methods(stage), warnings)
+}
+
+#[test]
+fn an_object_that_another_one_controls_or_that_is_being_deleted_is_not_taken_for_one_that_was_created() {
+    let mut foreign = unselected();
+    foreign["metadata"]["ownerReferences"][0]["uid"] = json!("u0");
+    let mut terminating = unselected();
+    terminating["metadata"]["finalizers"] = json!(["x/y"]);
+    terminating["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let without = json!({ "metadata": { "name": "a" }, "spec": {} });
+    for (existing, is_owned, expected) in [
+        (unselected(), false, &["POST"][..]),
+        (foreign, true, &["POST", "GET"]),
+        (terminating, true, &["POST", "GET"]),
+        (without, true, &["POST", "GET"]),
+    ] {
+        let stage = Stage::new();
+        stage.create(PARTS, &existing);
+        let (created, methods, warnings) = create_taken(&stage, is_owned);
+        assert!(created.as_ref().is_err_and(ActError::is_already_exists), "{created:?}, {existing}");
+        assert_eq!((methods, warnings), (expected.iter().map(|method| (*method).to_owned()).collect(), Vec::new()));
+    }
+}
+
+#[test]
+fn a_read_that_the_server_refused_after_a_creation_was_not_reported() {
+    let stage = Stage::new();
+    stage.create(PARTS, &unselected());
+    stage.refuse(Method::Get, &[403]);
+    let (created, methods, warnings) = create_taken(&stage, true);
+    assert!(created.as_ref().is_err_and(ActError::is_already_exists), "{created:?}");
+    assert_eq!((methods.len(), warnings.len()), (2, 1), "{methods:?}, {warnings:?}");
+    let expected = "ExistingNotRead: web/a exists, and it cannot be read whether an earlier attempt created it: ";
+    assert!(warnings[0].contains(expected) && warnings[0].contains("403"), "{warnings:?}");
+}
+
+/// The first attempt made it. Only the second has its version.
+#[test]
+fn the_reconcile_after_a_creation_whose_answer_was_lost_sees_the_object() {
+    let stage = Stage::late(SOON / 6);
+    stage.twist(Method::Post, swallow);
+    let seen = stage.act_then(
+        async |cx, kinds, foo| {
+            let part = json!({ "spec": {} });
+            let create = async || cx.create(&kinds.parts, Key::from("web/a"), &part).owned_by(foo).await;
+            let lost = create().await.unwrap_err();
+            assert!(!lost.is_already_exists(), "{lost:?}");
+            assert!(create().await.unwrap().is_controlled_by(foo));
+            assert!(kinds.parts.get("web/a").is_none(), "the watch is late");
+        },
+        |kinds| kinds.parts.get("web/a").is_some(),
+    );
+    assert!(seen);
+    assert_eq!(methods(&stage), ["POST", "POST", "GET"]);
 }

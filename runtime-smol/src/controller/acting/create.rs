@@ -25,7 +25,8 @@ impl Context {
     /// It returns the object as the server created it. If another object has the name, the error says so
     /// ([`ActError::is_already_exists`]). An object of that name with the same [controller](Create::owned_by) is returned
     /// as it is: an earlier attempt created it, and its answer was lost. If the informer does not select that object, or has
-    /// a field selector, it is the error: the cache may never show the object.
+    /// a field selector, it is the error: the cache may never show the object. If the server does not let it be read, it is the error as well, and that is
+    /// [reported](Self::warn) as `ExistingNotRead`. Without an owner, no object is read.
     pub fn create<'a, T>(
         &'a self,
         informer: &'a InformerHandle<T>,
@@ -79,9 +80,17 @@ async fn created_before<T>(
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    let live = cx.live().get(informer, key).await.ok()??;
+    owner.as_ref()?;
+    let live = match cx.live().get(informer, key).await {
+        Ok(live) => live?,
+        Err(error) => {
+            let message = format!("{key} exists, and it cannot be read whether an earlier attempt created it: {error}");
+            cx.warn_of_key("ExistingNotRead", &message);
+            return None;
+        }
+    };
     let controller = live.controller().and_then(|controller| controller.uid);
-    if owner.is_none() || controller != owner || live.is_terminating() {
+    if controller != owner || live.is_terminating() {
         return None;
     }
     cx.await_state(&live).then_some(live)

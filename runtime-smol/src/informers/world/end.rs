@@ -4,6 +4,7 @@ use crate::caught::caught_call;
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 
@@ -21,9 +22,22 @@ enum State {
     Over(Result<(), String>),
 }
 
-/// Whoever waits for the end; each of them polls it.
+/// The wakers of the tasks that wait for the end; each of them polls it.
 #[derive(Default)]
-struct Waiting(Mutex<Vec<Waker>>);
+struct Waiting(Mutex<Wakers>);
+
+#[derive(Default)]
+struct Wakers {
+    /// The number of the next wait.
+    next: u64,
+    by_wait: BTreeMap<u64, Waker>,
+}
+
+/// A wait, whose waker goes with it.
+struct Wait<'e> {
+    end: &'e End,
+    number: u64,
+}
 
 impl End {
     pub(super) fn new(ended: Ended) -> Self {
@@ -32,12 +46,13 @@ impl End {
 
     /// Waits until the world ends.
     pub(super) async fn wait(&self) -> Result<(), String> {
-        poll_fn(|cx| self.poll(cx)).await
+        let wait = Wait { end: self, number: self.waiting.begin() };
+        poll_fn(|cx| wait.end.poll(wait.number, cx)).await
     }
 
-    fn poll(&self, cx: &Context<'_>) -> Poll<Result<(), String>> {
+    fn poll(&self, wait: u64, cx: &Context<'_>) -> Poll<Result<(), String>> {
         // First: the world may end while another task polls it.
-        self.waiting.add(cx.waker());
+        self.waiting.set(wait, cx.waker());
         let mut state = lock(&self.state);
         let over = match &mut *state {
             State::Over(over) => return Poll::Ready(over.clone()),
@@ -59,11 +74,28 @@ impl End {
 }
 
 impl Waiting {
-    fn add(&self, waker: &Waker) {
-        let mut waiting = lock(&self.0);
-        if !waiting.iter().any(|known| known.will_wake(waker)) {
-            waiting.push(waker.clone());
-        }
+    /// The number of a new wait.
+    fn begin(&self) -> u64 {
+        let mut wakers = lock(&self.0);
+        wakers.next += 1;
+        wakers.next
+    }
+
+    fn set(&self, wait: u64, waker: &Waker) {
+        let before = lock(&self.0).by_wait.insert(wait, waker.clone());
+        // Its drop may drop the task, which waits too.
+        drop(before);
+    }
+
+    fn end(&self, wait: u64) {
+        let waker = lock(&self.0).by_wait.remove(&wait);
+        drop(waker);
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        self.end.waiting.end(self.number);
     }
 }
 
@@ -73,11 +105,28 @@ impl Wake for Waiting {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let waiting = core::mem::take(&mut *lock(&self.0));
-        waiting.into_iter().for_each(Waker::wake);
+        let waiting = core::mem::take(&mut lock(&self.0).by_wait);
+        waiting.into_values().for_each(Waker::wake);
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::future::pending;
+    use core::pin::pin;
+
+    #[test]
+    fn controllers_that_were_dropped_left_their_wakers_until_the_end_of_their_world() {
+        let end = End::new(Box::pin(pending()));
+        for _ in 0..1000 {
+            let waker = Waker::from(Arc::<Waiting>::default());
+            assert!(pin!(end.wait()).as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        assert_eq!(lock(&end.waiting.0).by_wait.len(), 0);
+    }
 }

@@ -94,14 +94,8 @@ impl<T> Mapped<T> {
             Event::Added { object, initial: true } => self.map(state, object, CauseKind::Initial),
             Event::Added { object, .. } => self.map(state, object, CauseKind::Added),
             Event::Updated { old, new } => self.on_update(state, old, new, CauseKind::Updated),
-            Event::Recreated { old, new } => {
-                state.cleaned.forget(old.meta().uid().as_ref());
-                self.on_update(state, old, new, CauseKind::Recreated);
-            }
-            Event::Deleted { object, .. } => {
-                state.cleaned.forget(object.meta().uid().as_ref());
-                self.map(state, object, CauseKind::Deleted);
-            }
+            Event::Recreated { old, new } => self.on_update(state, old, new, CauseKind::Recreated),
+            Event::Deleted { object, .. } => self.map(state, object, CauseKind::Deleted),
             Event::Failed(failure) => self.on_failure(state, outages, failure),
             Event::Undecodable(error) => state.report(&Report::Undecodable { source: &self.name, error }),
             _ => {}

@@ -138,6 +138,19 @@ fn a_removal_that_fails_several_times_does_not_clean_up_again() {
 }
 
 #[test]
+fn many_removals_that_fail_do_not_clean_up_again() {
+    let stage = deleted(&[NAME]);
+    for number in 0..200 {
+        let metadata = json!({ "name": format!("bar-{number}"), "finalizers": [NAME],
+            "deletionTimestamp": "2026-01-01T00:00:00Z" });
+        stage.create(FOOS, &json!({ "metadata": metadata, "spec": {} }));
+    }
+    stage.refuse(Method::Patch, &[500; 201]);
+    let (cleaned, results) = finalize(&stage, 0);
+    assert_eq!((cleaned, results.len()), (201, 402));
+}
+
+#[test]
 fn a_removal_that_conflicts_does_not_clean_up_again() {
     let stage = deleted(&[NAME]);
     for _ in 0..3 {

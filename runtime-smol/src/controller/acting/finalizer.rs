@@ -16,7 +16,7 @@ impl Context {
     /// the object is being deleted or gone: then there is nothing more to do. An object with the finalizer is read from the server,
     /// `clean_up` is called, and the finalizer removed.
     ///
-    /// If the removal fails, it is made again without `clean_up`, as long as the process lives. If the process dies between
+    /// If the removal fails, it is made again without `clean_up`, as long as the process lives and the cache has the object. If the process dies between
     /// the two, the next one calls `clean_up` again, so it must not fail where nothing is left to do.
     ///
     /// `name` is a domain and a word, such as `example.com/bucket`.
@@ -89,12 +89,18 @@ where
     if let Some(live) = live.filter(|live| has(live, name)) {
         if !cx.cleaned().contains(&uid, name) {
             clean_up(&live).await?;
-            cx.cleaned().insert(&uid, name);
+            cx.cleaned().insert(&uid, name, is_there(object));
         }
         remove(cx, &live, name).await?;
     }
     cx.cleaned().remove(&uid, name);
     Ok(())
+}
+
+/// Whether the store still has the object.
+fn is_there<T: Send + Sync + 'static>(object: &Found<T>) -> impl Fn() -> bool + Send + use<T> {
+    let (store, key, uid) = (object.informer().store().clone(), object.key().clone(), object.meta().uid());
+    move || store.read(|objects| objects.get(&key).is_some_and(|object| object.meta().uid() == uid))
 }
 
 async fn remove<T>(cx: &Context, object: &Found<T>, name: &str) -> Result<(), ActError>

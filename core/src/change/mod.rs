@@ -155,10 +155,15 @@ impl PendingChange {
 }
 
 /// The value as JSON, without nulls.
-fn written<T: Serialize + ?Sized>(value: &T) -> Result<Value, ChangeError> {
+fn written<T: Serialize + ?Sized>(object: &T) -> Result<Value, ChangeError> {
     let unwritable = |why| ChangeError::at(Place::Root, ChangeErrorKind::Unwritable(why));
-    let value = serde_json::to_value(value).map_err(|error| unwritable(error.to_string()))?;
+    let failed = |error: serde_json::Error| unwritable(error.to_string());
+    let mut value = serde_json::to_value(object).map_err(failed)?;
     check_levels(&value)?;
+    // An `f32` of 0.1 is 0.1 in text only: a `Value` makes an `f64` of it, 0.10000000149011612.
+    if value::has_float(&value) {
+        value = serde_json::to_string(object).and_then(|text| serde_json::from_str(&text)).map_err(failed)?;
+    }
     if value.is_object() { Ok(value::without_nulls(value)) } else { Err(unwritable("it is another value".into())) }
 }
 

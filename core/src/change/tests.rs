@@ -341,8 +341,9 @@ fn elements_with_a_key_may_be_converted() {
         #[serde(default)]
         weight: u8,
     }
-    let raw = list(json!([{ "name": "a", "share": 0.1, "x": 1 }, { "name": "b", "share": 0.2 }]));
-    let wanted = list(json!([{ "name": "a", "share": 0.1, "weight": 2, "x": 1 }, { "name": "b", "share": 0.5 }]));
+    let raw = list(json!([{ "name": "a", "share": 0.123_456_789, "x": 1 }, { "name": "b", "share": 0.2 }]));
+    let wanted =
+        list(json!([{ "name": "a", "share": 0.123_456_789, "weight": 2, "x": 1 }, { "name": "b", "share": 0.5 }]));
     let edit = |it: &mut List<Share>| {
         it.list[0].weight = 2;
         it.list[1].share = 0.5;
@@ -754,4 +755,19 @@ fn errors_are_printable_and_of_limited_length() {
     }
     let whole = ChangeError { path: String::new(), kind: Kind::TooDeep };
     assert_eq!(whole.to_string(), "the object: the value has more than 128 levels");
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Ratio {
+    ratio: f32,
+}
+
+#[test]
+fn a_float_of_32_bits_was_sent_with_the_digits_of_one_of_64() {
+    let set = |it: &mut Ratio| it.ratio = 0.1;
+    becomes(&json!({ "ratio": 0.5, "x": 1 }), set, &json!({ "ratio": 0.1, "x": 1 }));
+    becomes(&json!({ "ratio": 0.5 }), |it: &mut Ratio| it.ratio = 1e20, &json!({ "ratio": 1e20 }));
+    // The other element was refused, as one that the type shows otherwise.
+    let of = |last: f64| list(json!([{ "ratio": 0.1, "x": 1 }, { "ratio": last, "x": 2 }]));
+    becomes(&of(0.5), |it: &mut List<Ratio>| it.list[1].ratio = 0.3, &of(0.3));
 }

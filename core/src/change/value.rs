@@ -80,6 +80,15 @@ pub(super) fn find_null(place: Place<'_>, value: &Value) -> Option<String> {
     }
 }
 
+/// Whether the value has a number that is no integer by its form.
+pub(super) fn has_float(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.values().any(has_float),
+        Value::Array(elements) => elements.iter().any(has_float),
+        scalar => scalar.is_f64(),
+    }
+}
+
 /// Whether the value has more than so many levels.
 pub(super) fn is_deeper(value: &Value, levels: usize) -> bool {
     let Some(below) = levels.checked_sub(1) else { return true };

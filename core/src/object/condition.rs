@@ -189,8 +189,6 @@ impl From<Conditions> for Vec<Condition> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::{Change, Part, change};
-    use alloc::collections::BTreeMap;
     use alloc::vec;
     use core::time::Duration;
     use serde_json::json;
@@ -295,22 +293,5 @@ mod tests {
         assert_eq!(set(&mut conditions, timeless), (false, ready(true, LATER)));
         let written = serde_json::to_value(&bare).unwrap();
         assert_eq!(written, json!({ "type": "Ready", "status": "True", "reason": "", "message": "" }));
-    }
-
-    #[test]
-    fn a_change_of_a_condition_keeps_the_fields_that_other_conditions_have() {
-        let beat = "2026-11-22T11:34:50Z";
-        let pressure = json!({ "type": "DiskPressure", "status": "False", "lastHeartbeatTime": beat });
-        let raw = json!({ "status": [pressure, { "type": "Ready", "status": "True", "lastHeartbeatTime": beat }] });
-        let before: BTreeMap<&str, Conditions> =
-            [("status", serde_json::from_value(raw["status"].clone()).unwrap())].into();
-        let mut after = before.clone();
-        assert!(after.get_mut("status").unwrap().set(ready(false, LATER)));
-        let Change::NeedsRaw(change) = change(&before, &after, Part::Status).unwrap() else { panic!("a list differs") };
-        let ready = json!({
-            "type": "Ready", "status": "False", "lastHeartbeatTime": beat,
-            "lastTransitionTime": "2026-11-22T11:35:00Z", "reason": "Reason", "message": "message",
-        });
-        assert_eq!(change.lay_over(&raw).unwrap(), Some(json!({ "status": [pressure, ready] })));
     }
 }

@@ -155,7 +155,7 @@ impl<'a> Running<'a> {
 /// share a clock. If one fails, the others are stopped too.
 ///
 /// # Errors
-/// The first error of one of them. See [`RunError`].
+/// [`RunError::Config`] if their clocks differ; otherwise the first error of one of them. See [`RunError`].
 ///
 /// ```no_run
 /// use listwatch_runtime_smol::controller::{Controller, Outcome, RunError, run_all};
@@ -172,7 +172,7 @@ impl<'a> Running<'a> {
 /// ```
 pub fn run_all<'a>(controllers: impl IntoIterator<Item = Running<'a>>) -> Result<(), RunError> {
     let mut controllers: Vec<_> = controllers.into_iter().collect();
-    let Some(clock) = controllers.first().map(Running::clock) else { return Ok(()) };
+    let Some(clock) = clock_of(&controllers)? else { return Ok(()) };
     let handles: Vec<_> = controllers.iter().map(Running::handle).collect();
     let stop_all = || handles.iter().for_each(ControllerHandle::stop);
     let termination = if clock.is_simulated() { None } else { Some(Termination::new().map_err(no_signals)?) };
@@ -199,6 +199,20 @@ pub fn run_all<'a>(controllers: impl IntoIterator<Item = Running<'a>>) -> Result
         };
         crate::run(&clock, &Executor::new(), local.run(join))
     })
+}
+
+/// The clock that the controllers share; none without controllers.
+fn clock_of(controllers: &[Running<'_>]) -> Result<Option<Clock>, RunError> {
+    let Some((first, others)) = controllers.split_first() else { return Ok(None) };
+    let clock = first.clock();
+    match others.iter().find(|other| !other.clock().is_same(&clock)) {
+        None => Ok(Some(clock)),
+        Some(other) => Err(RunError::Config(format!(
+            "the controllers {} and {} have different clocks; give their worlds one clock",
+            first.name(),
+            other.name()
+        ))),
+    }
 }
 
 impl Running<'static> {

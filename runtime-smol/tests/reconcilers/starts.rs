@@ -1,17 +1,19 @@
 //! Starts whose sources are denied, or not there yet.
 
-use crate::support::{Log, SOON};
+use crate::support::{Log, SOON, Stage};
 use core::task::Poll;
 use core::time::Duration;
 use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
-use listwatch_runtime_smol::controller::{Controller, Outcome, Reconciler, RunError, Source};
+use listwatch_runtime_smol::controller::{
+    Controller, ControllerHandle, Outcome, Reconciler, RunError, Source, run_all,
+};
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::informers::StreamStatus;
 use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
 use listwatch_runtime_smol::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
-use listwatch_tests::sim::{ApiServer, Feed, Trace};
+use listwatch_tests::sim::{ApiServer, Feed, Trace, Troubles};
 use serde_json::json;
 
 /// Longer than any test.
@@ -189,4 +191,22 @@ fn a_kind_that_is_never_installed_ends_the_start_at_its_deadline() {
     let text = "foos.example.com in namespace closed did not sync: status 404: not for you\n\
                 help: is the CRD installed? check with `kubectl api-resources --api-group=example.com`";
     assert_eq!(ended.unwrap_err().to_string(), text);
+}
+
+#[test]
+fn controllers_of_a_real_and_a_simulated_clock_hung_or_panicked() {
+    for clocks in [[Clock::simulated(), Clock::real()], [Clock::real(), Clock::simulated()]] {
+        let handles = [ControllerHandle::default(), ControllerHandle::default()];
+        let stages = clocks.map(|clock| Stage::with(clock, Troubles::NONE));
+        let controllers = stages.iter().zip(["a", "b"]).zip(&handles).map(|((stage, name), handle)| {
+            stage.put(name);
+            let controller = Controller::new(name, &stage.informers).reconciles(&stage.foos).keys(handle);
+            controller.on_report(|_, _| {}).calls(async |_cx, _key| {
+                handles.iter().for_each(ControllerHandle::stop);
+                Ok(Outcome::Done)
+            })
+        });
+        let mistake = "the controllers a and b have different clocks; give their worlds one clock";
+        assert_eq!(run_all(controllers), Err(RunError::Config(mistake.to_owned())));
+    }
 }

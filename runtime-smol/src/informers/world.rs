@@ -154,6 +154,11 @@ impl World {
         &self.client
     }
 
+    /// Tells the clones of this world from other worlds, as long as one of them is there.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.transports).addr()
+    }
+
     /// Whether both are clones of one world.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.transports, &other.transports)

@@ -2,9 +2,10 @@
 
 use super::error::ActError;
 use super::newest::{Current, Step, newest, patch_newest, unless_gone};
+use crate::controller::cleaned::{CleanUp, ObjectId};
 use crate::controller::context::Context;
 use crate::controller::error::Error;
-use crate::informers::Found;
+use crate::informers::{Found, Informers};
 use listwatch_core::change::Part;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -84,16 +85,24 @@ where
     let Some(uid) = object.meta().uid() else {
         return Err(ActError::refused(object.key(), "the object has no uid, by which its clean-up is known").into());
     };
+    let id = ObjectId { world: Informers::of(object.informer()).world().address(), uid };
+    let due = match cx.cleaned().begin(&id, name, is_there(object)) {
+        CleanUp::Due(due) => Some(due),
+        CleanUp::Over => None,
+        CleanUp::Running => {
+            return Err(ActError::refused(object.key(), "another reconcile cleans the object up").into());
+        }
+    };
     // The cache may not show yet that another run has cleaned up.
     let live = unless_gone(newest(cx, object).await)?.map(|live| live.object);
     if let Some(live) = live.filter(|live| has(live, name)) {
-        if !cx.cleaned().contains(&uid, name) {
+        if let Some(due) = due {
             clean_up(&live).await?;
-            cx.cleaned().insert(&uid, name, is_there(object));
+            due.finish();
         }
         remove(cx, &live, name).await?;
     }
-    cx.cleaned().remove(&uid, name);
+    cx.cleaned().forget(&id, name);
     Ok(())
 }
 

@@ -24,10 +24,13 @@ pub enum Report<'a> {
         key: &'a Key,
         /// The reason.
         error: &'a Error,
-        /// When the key is reconciled again.
+        /// When the key is reconciled again. If it waits for its writes, the latest end of that wait.
         next: Finished,
         /// The same from now; `None` if that is not known.
         retry_in: Option<Duration>,
+        /// For how long the key waits at most until the writes of its reconcile are shown. The next attempt is not
+        /// before that, nor before the end of its back-off unless the key changes. `None` if it waits for none.
+        held_for: Option<Duration>,
     },
     /// A reconcile panicked. The key is retried as after a failure.
     Panicked {
@@ -145,9 +148,12 @@ impl Report<'_> {
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed { key, error, next, retry_in } => {
+            Self::Failed { key, error, next, retry_in, held_for } => {
                 write!(f, "{}: failed", Printable::new(key.as_str()))?;
-                write_next(f, *next, *retry_in)?;
+                match held_for {
+                    Some(most) => write_held(f, *most)?,
+                    None => write_next(f, *next, *retry_in)?,
+                }
                 write!(f, ": {}", Printable::new(error))
             }
             Self::Panicked { key, message } => {
@@ -198,6 +204,11 @@ fn write_next(f: &mut fmt::Formatter<'_>, next: Finished, retry_in: Option<Durat
         (_, Some(wait)) => write!(f, ", next attempt in {:?}", rounded_up(wait)),
         _ => Ok(()),
     }
+}
+
+/// When a key that failed and waits for its writes is reconciled again: the end of the wait is not known yet.
+fn write_held(f: &mut fmt::Formatter<'_>, most: Duration) -> fmt::Result {
+    write!(f, ", not retried before its writes are shown ({:?} at most)", rounded_up(most))
 }
 
 /// In whole milliseconds, or in whole seconds if it is longer than one.

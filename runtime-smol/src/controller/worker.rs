@@ -102,13 +102,16 @@ impl Worker<'_> {
     fn fail(&self, job: Job<'_>, cx: &Context, error: Error) {
         match caught_call(|| outcome_of(&error)) {
             Ok(outcome) => {
-                let next = self.end(job, cx, outcome);
-                let retry_in = match next {
-                    Finished::RetryAt(at) => Some(at.saturating_since(self.state.clock.now())),
-                    Finished::Queued => Some(Duration::ZERO),
-                    _ => None,
+                let ended = self.end(job, cx, outcome);
+                let wait = |at: Instant| Some(at.saturating_since(self.state.clock.now()));
+                let (next, retry_in, held_for) = match ended {
+                    Ended::Finished(Finished::RetryAt(at)) => (Finished::RetryAt(at), wait(at), None),
+                    Ended::Finished(Finished::Queued) => (Finished::Queued, Some(Duration::ZERO), None),
+                    Ended::Finished(next) => (next, None, None),
+                    Ended::Held { .. } if outcome == Outcome::Terminal => (Finished::GaveUp, None, None),
+                    Ended::Held { until, .. } => (Finished::RetryAt(until), None, wait(until)),
                 };
-                self.state.report(&Report::Failed { key: cx.key(), error: &error, next, retry_in });
+                self.state.report(&Report::Failed { key: cx.key(), error: &error, next, retry_in, held_for });
             }
             Err(message) => {
                 self.report_panic(cx, &message);
@@ -125,18 +128,16 @@ impl Worker<'_> {
     }
 
     /// Gives the key back. If its reconcile wrote, it waits for the stores first.
-    fn end(&self, job: Job<'_>, cx: &Context, outcome: Outcome) -> Finished {
+    fn end(&self, job: Job<'_>, cx: &Context, outcome: Outcome) -> Ended {
         let (stale, mut writes): (Vec<_>, Vec<_>) =
             cx.take_writes().into_iter().partition(|expected| expected.waits == MOST_WAITS);
         writes.iter_mut().for_each(|expected| expected.waits += 1);
         self.give_up(cx, stale);
-        match job.finish(outcome, writes.clone()) {
-            Ended::Finished(finished) => finished,
-            Ended::Held { hold, until } => {
-                self.follow(Held { key: cx.key().clone(), hold: Some(hold), until, writes });
-                Finished::RetryAt(until)
-            }
+        let ended = job.finish(outcome, writes.clone());
+        if let Ended::Held { hold, until } = ended {
+            self.follow(Held { key: cx.key().clone(), hold: Some(hold), until, writes });
         }
+        ended
     }
 
     /// Lets the key wait no more for these writes. It is told of them until they are shown.

@@ -461,3 +461,28 @@ fn a_write_after_the_end_of_its_reconcile_was_lost_silently() {
     assert_eq!(ended, Ok(()));
     assert_eq!(reports.take()[0], "web/a: WriteNotAwaited: the write of web/a came after the end of its reconcile");
 }
+
+#[test]
+fn the_end_of_the_wait_for_its_writes_was_reported_as_the_next_attempt_of_a_key() {
+    let no: fn() -> Error = || Error::new("no");
+    let never: fn() -> Error = || Error::terminal("no");
+    let waits = "web/a: failed, not retried before its writes are shown (20s at most): no";
+    for (error, said) in [(no, waits), (never, "web/a: failed, parked until it changes: no")] {
+        let (stage, log, reports) = (Stage::late(LATE), Log::default(), Log::default());
+        stage.put("a");
+        let (known, noted, told) = (stage.parts.clone(), log.clone(), reports.clone());
+        let controller = stage.controller().await_writes(2 * SOON).on_report(move |_, report| told.note(report));
+        let controller = controller.calls(async move |cx, key: Key| {
+            noted.note(cx.clock().now() < Instant::ZERO + SOON);
+            if noted.len() == 1 {
+                cx.write(&known, parts().create(&part(&key))).await?;
+                return Err(error());
+            }
+            Ok(Outcome::Done)
+        });
+        assert_eq!(stage.play(controller, stage.sleep(3 * SOON)), Ok(()));
+        let retried = ["true", "true"].map(String::from);
+        assert_eq!(log.take(), if said == waits { &retried[..] } else { &retried[..1] });
+        assert_eq!(reports.take()[0], said);
+    }
+}

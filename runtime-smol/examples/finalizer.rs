@@ -1,5 +1,8 @@
 //! Gives each Folder a directory, and removes the directory before the Folder goes.
 //!
+//! `std::fs` blocks the thread of its reconcile. One worker can do that; of several, each needs a thread
+//! (`Reconciler::threads`), or `smol::unblock`.
+//!
 //! It installs its CRD first, and waits until the server serves it. It ends at SIGTERM or Ctrl-C:
 //!
 //! ```sh

@@ -194,7 +194,8 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
 /// Limits and delays.
 impl<T: Send + Sync + 'static> Reconciler<T> {
     /// Reconciles up to so many keys at a time; one by default (controller-runtime `MaxConcurrentReconciles`). A key is
-    /// never with two workers.
+    /// never with two workers. A reconcile that blocks, rather than awaits, holds up all workers of its
+    /// [thread](Self::threads), and by default they share one.
     pub fn workers(mut self, workers: usize) -> Self {
         self.settings.workers = workers.max(1);
         self
@@ -202,8 +203,9 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
 
     /// Distributes the workers over so many threads; one by default.
     ///
-    /// A reconcile that computes or blocks holds up the other workers of its thread, and no others. Streams and mappers
-    /// have a thread of their own: that of the caller. Under a simulated clock, everything runs on that thread.
+    /// A reconcile that computes or blocks, as `std::fs` does, holds up the other workers of its thread, and no others.
+    /// With as many threads as [workers](Self::workers), it holds up none. Streams and mappers have a thread of their
+    /// own: that of the caller. Under a simulated clock, everything runs on that thread.
     pub fn threads(mut self, threads: usize) -> Self {
         self.settings.threads = threads.max(1);
         self

@@ -427,6 +427,81 @@ fn the_removal_of_the_last_element_was_refused() {
     becomes(&two(), |it: &mut Short| it.list.clear(), &wanted);
 }
 
+/// A volume is told apart by its name alone, and its source was taken for nothing.
+#[test]
+fn an_empty_object_that_the_type_does_not_know_was_lost_with_a_renamed_element() {
+    for empty in [json!({}), json!([]), json!({ "x": null })] {
+        let raw = list(json!([{ "name": "a", "emptyDir": empty }, { "name": "b", "emptyDir": empty }]));
+        is_refused(&raw, |it: &mut List<Named>| it.list[0].name = "c".to_string(), "list", Kind::Replaced);
+    }
+    let of = |first: &str| list(json!([{ "name": first, "image": "1" }, { "name": "b", "emptyDir": {} }]));
+    becomes(&of("a"), |it: &mut List<Named>| it.list[0].name = "c".to_string(), &of("c"));
+}
+
+/// The peers of a network policy: one in every namespace, and one in its own.
+#[test]
+fn an_element_was_kept_for_the_one_that_differs_by_an_empty_object() {
+    for empty in [json!({}), json!([])] {
+        let (wide, narrow) = (json!({ "image": "1", "namespaceSelector": empty }), json!({ "image": "1" }));
+        let raw = list(json!([wide, narrow]));
+        is_refused(&raw, |it: &mut List<Image>| drop(it.list.remove(0)), "list", Kind::LookAlikes);
+        is_refused(&raw, |it: &mut List<Image>| drop(it.list.remove(1)), "list", Kind::LookAlikes);
+    }
+}
+
+#[test]
+fn an_empty_object_was_lost_from_an_element_that_changed_while_another_was_added() {
+    let raw = list(json!([{ "image": "1", "namespaceSelector": {} }, { "image": "2" }]));
+    let edit = |it: &mut List<Image>| {
+        it.list[0] = image("3");
+        it.list.push(image("4"));
+    };
+    is_refused(&raw, edit, "list", Kind::Replaced);
+    let wanted = list(json!([{ "image": "3", "namespaceSelector": {} }, { "image": "2" }]));
+    becomes(&raw, |it: &mut List<Image>| it.list[0] = image("3"), &wanted);
+}
+
+#[test]
+fn an_empty_object_or_list_was_removed_with_the_object_around_it() {
+    for empty in [json!({}), json!([])] {
+        let unknown = |path: &str| Kind::Unknown(path.to_string());
+        let raw = json!({ "spec": { "volume": { "path": "/", "all": empty } } });
+        is_refused(&raw, |it: &mut Deployment| it.spec.volume = None, "spec.volume", unknown("spec.volume.all"));
+        let raw = json!({ "spec": { "volume": { "path": "/", "all": { "x": [{ "y": empty }] } } } });
+        let path = "spec.volume.all.x";
+        is_refused(&raw, |it: &mut Deployment| it.spec.volume = None, "spec.volume", unknown(path));
+    }
+    // What the type shows is known, empty or not.
+    let raw = json!({ "spec": { "strategy": { "a": {}, "b": [], "c": [{}] }, "x": {} } });
+    becomes(&raw, |it: &mut Deployment| it.spec.strategy = None, &json!({ "spec": { "x": {} } }));
+    let raw = json!({ "spec": { "strategy": {}, "volume": {} } });
+    becomes(&raw, |it: &mut Deployment| (it.spec.strategy, it.spec.volume) = (None, None), &json!({ "spec": {} }));
+}
+
+/// The type knows the list and leaves it out, so that it looks like one that the type does not know: it is kept.
+#[test]
+fn an_empty_list_that_the_type_leaves_out_is_kept() {
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Short {
+        image: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        args: Vec<u8>,
+    }
+    let raw = list(json!([{ "image": "1", "args": [], "x": {} }, { "image": "2", "args": [] }]));
+    let of = |first: Value, second: Value| list(json!([first, second]));
+    let second = json!({ "image": "2", "args": [] });
+    let edit = |it: &mut List<Short>| it.list[0].image = "3".to_string();
+    becomes(&raw, edit, &of(json!({ "image": "3", "args": [], "x": {} }), second.clone()));
+    let edit = |it: &mut List<Short>| it.list[0].args.push(1);
+    becomes(&raw, edit, &of(json!({ "image": "1", "args": [1], "x": {} }), second));
+    becomes(&raw, |it: &mut List<Short>| drop(it.list.pop()), &list(json!([{ "image": "1", "args": [], "x": {} }])));
+    let edit = |it: &mut List<Short>| {
+        it.list.remove(0);
+        it.list[0].image = "3".to_string();
+    };
+    is_refused(&raw, edit, "list", Kind::Replaced);
+}
+
 #[test]
 fn a_field_that_is_null_and_one_that_is_absent_are_the_same() {
     makes_no_request(&json!({ "spec": { "paused": null } }), |_: &mut Deployment| {});

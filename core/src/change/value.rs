@@ -99,16 +99,19 @@ pub(super) fn is_deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// The path of the first value in `raw` that `shown`, which a type makes of it, does not show.
+/// The path of the first value in `raw` that `shown`, which a type makes of it, does not show. An object or a list is such
+/// a value also if it is empty.
 pub(super) fn find_unknown(place: Place<'_>, shown: &Value, raw: &Value) -> Option<String> {
     match (shown, raw) {
         (_, Value::Null) => None,
-        (_, Value::Object(_)) => fields(raw).find_map(|(name, raw)| find_unknown(place.field(name), &shown[name], raw)),
+        (_, Value::Object(_)) if fields(raw).next().is_some() => {
+            fields(raw).find_map(|(name, raw)| find_unknown(place.field(name), &shown[name], raw))
+        }
         (Value::Array(shown), Value::Array(raw)) if shown.len() == raw.len() => {
             let mut pairs = shown.iter().zip(raw).enumerate();
             pairs.find_map(|(index, (shown, raw))| find_unknown(place.element(index), shown, raw))
         }
-        (_, Value::Array(raw)) => (!raw.is_empty()).then(|| place.path()),
+        (_, Value::Array(raw)) if !raw.is_empty() => Some(place.path()),
         _ => shown.is_null().then(|| place.path()),
     }
 }

@@ -82,14 +82,15 @@ impl Reader {
         }
     }
 
-    /// The scalars in fields that the type does not know.
+    /// The scalars, and the empty objects and lists, in fields that the type does not know.
     pub(super) fn collect_unknown(&self, raw: &Value, is_unknown: bool, found: &mut Vec<String>) {
         match raw {
+            empty if is_unknown && [json!({}), json!([])].contains(&plain(empty)) => {
+                found.push(plain(empty).to_string())
+            }
             Value::Object(fields) => {
                 for (name, value) in fields {
-                    let is_alias = self.alias && name == ALIAS;
-                    let is_unknown = is_unknown || !self.known.contains(name.as_str()) && !is_alias;
-                    self.collect_unknown(value, is_unknown, found);
+                    self.collect_unknown(value, is_unknown || !self.is_known(name), found);
                 }
             }
             Value::Array(elements) => {
@@ -98,6 +99,27 @@ impl Reader {
             scalar if is_unknown && !scalar.is_null() => found.push(scalar.to_string()),
             _ => {}
         }
+    }
+
+    /// Leaves an empty object or list of each value in a field that the type does not know.
+    pub(super) fn empty_unknown(&self, raw: &mut Value) {
+        match raw {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    match value {
+                        known if self.is_known(name) => self.empty_unknown(known),
+                        Value::Number(_) | Value::Array(_) => *value = json!([]),
+                        _ => *value = json!({}),
+                    }
+                }
+            }
+            Value::Array(elements) => elements.iter_mut().for_each(|element| self.empty_unknown(element)),
+            _ => {}
+        }
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        self.known.contains(name) || self.alias && name == ALIAS
     }
 
     pub(super) fn has_unknown(&self, raw: &Value) -> bool {

@@ -264,6 +264,7 @@ mod crew;
 mod error;
 mod expected;
 mod feed;
+mod followed;
 mod handle;
 mod keys;
 mod live;

@@ -42,6 +42,7 @@ struct AddedFeed {
 pub(super) fn add(state: &State, feed: Box<dyn Feed>) -> Option<AddedSource> {
     let (sender, removed) = bounded(1);
     let (path, source) = (Arc::clone(feed.path()), state.machine.add_source());
+    state.followed.add(&path);
     state.added.try_send(Box::new(AddedFeed { feed, source, removed })).ok()?;
     Some(AddedSource { path, _removed: sender })
 }
@@ -73,6 +74,7 @@ impl Follow for AddedFeed {
                 zip(synced, feed.follow(Arc::clone(&state), source)).await;
             };
             or(removed, or(followed, run)).await;
+            state.followed.remove(&path);
             state.machine.remove_source(source);
         })
     }

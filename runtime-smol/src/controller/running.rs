@@ -1,6 +1,7 @@
 use super::cleaned::Cleaned;
 use super::crew::Crew;
 use super::feed::Feed;
+use super::followed::Followed;
 use super::handle::ControllerHandle;
 use super::own_kind::OwnKind;
 use super::read::{self, Read};
@@ -68,6 +69,7 @@ impl<'a> Running<'a> {
         let name = name.into();
         let (sources, cleaned, stderr, stale) =
             (Sources::default(), Cleaned::default(), Stderr::default(), Mutex::default());
+        let followed = Followed::of(feeds.iter().map(|feed| Arc::clone(feed.path())));
         let own_kind = Arc::downgrade(&own);
         let state = State {
             name,
@@ -76,6 +78,7 @@ impl<'a> Running<'a> {
             informers,
             machine,
             sources,
+            followed,
             cleaned,
             on_report,
             stderr,
@@ -276,7 +279,7 @@ impl fmt::Debug for Running<'_> {
 mod tests {
     use super::*;
     use crate::client::Client;
-    use crate::controller::{Controller, Outcome};
+    use crate::controller::{Controller, Outcome, Report};
     use crate::decode::MetadataOnly;
     use crate::informers::World;
     use core::task::Poll;
@@ -298,18 +301,32 @@ mod tests {
         fn abort(&mut self, _: RequestId) {}
     }
 
-    fn controller() -> Running<'static> {
+    fn controller(on_report: impl Fn(&str, &Report<'_>) + Send + Sync + 'static) -> Running<'static> {
         let clock = Clock::simulated();
         let client = Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(200, *b"{}"))), clock.clone());
         let informers = Informers::new(World::from_parts(clock, client, |_| Box::new(Silent)));
         let foos = informers.informer_of::<MetadataOnly>(Resource::new("/api/v1/foos"));
-        let controller = Controller::new("test", &informers).reconciles(&foos).on_report(|_, _| {});
+        let controller = Controller::new("test", &informers).reconciles(&foos).on_report(on_report);
         controller.calls(async |_cx, _key| Ok(Outcome::Done))
     }
 
     #[test]
+    fn nobody_said_that_the_changes_of_an_owned_kind_wake_no_owner() {
+        let said = Arc::<Mutex<Vec<String>>>::default();
+        let told = Arc::clone(&said);
+        let running = controller(move |_, report| told.lock().unwrap().push(report.to_string()));
+        let state = &running.streams.ending.state;
+        for path in ["/api/v1/foos", "/api/v1/configmaps", "/api/v1/configmaps"] {
+            state.warn_unfollowed(&"web/a".into(), path);
+        }
+        let warning = "web/a: OwnedKindNotFollowed: changes of /api/v1/configmaps wake no owner: \
+                       add `.owns(&…)` with its informer to the controller";
+        assert_eq!(*said.lock().unwrap(), [warning]);
+    }
+
+    #[test]
     fn a_controller_whose_workers_had_panicked_lived_on_without_them() {
-        let mut running = controller();
+        let mut running = controller(|_, _| {});
         // As a panic does.
         running.crews.clear();
         let ended = running.run();

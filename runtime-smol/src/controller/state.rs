@@ -2,6 +2,7 @@
 
 use super::cleaned::Cleaned;
 use super::expected::Expected;
+use super::followed::Followed;
 use super::own_kind::OwnKind;
 use super::report::{OnReport, Report};
 use super::sources::Sources;
@@ -32,6 +33,7 @@ pub(super) struct State {
     pub(super) informers: Informers,
     pub(super) machine: Machine,
     pub(super) sources: Sources,
+    pub(super) followed: Followed,
     pub(super) cleaned: Cleaned,
     pub(super) on_report: Option<OnReport>,
     pub(super) stderr: Stderr,
@@ -88,6 +90,16 @@ impl State {
         writes.retain(|other| !other.is_same(write));
         if writes.is_empty() {
             stale.remove(key);
+        }
+    }
+
+    /// Warns the operator once of an owned collection whose changes wake no key, because no source has its objects.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the creation of owned objects does not ask yet"))]
+    pub(super) fn warn_unfollowed(&self, key: &Key, path: &str) {
+        if self.followed.misses(path) {
+            let message =
+                format!("changes of {path} wake no owner: add `.owns(&…)` with its informer to the controller");
+            self.report(&Report::Warning { key, about: None, reason: "OwnedKindNotFollowed", message: &message });
         }
     }
 

@@ -181,6 +181,11 @@ impl Context {
         &self.0.state.cleaned
     }
 
+    /// Reports that changes of the objects of this informer wake no owner, if that is so.
+    pub(super) fn warn_unfollowed<T>(&self, informer: &InformerHandle<T>) {
+        self.0.state.warn_unfollowed(self.key(), informer.resource().path());
+    }
+
     /// The same about the key.
     pub(super) fn warn_of_key(&self, reason: &str, message: &str) {
         self.0.state.report(&Report::Warning { key: self.key(), about: None, reason, message });

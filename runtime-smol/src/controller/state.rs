@@ -94,7 +94,6 @@ impl State {
     }
 
     /// Warns the operator once of an owned collection whose changes wake no key, because no source has its objects.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the creation of owned objects does not ask yet"))]
     pub(super) fn warn_unfollowed(&self, key: &Key, path: &str) {
         if self.followed.misses(path) {
             let message =

@@ -45,6 +45,7 @@ impl<'a, T> Body<'a, T> {
     /// Makes `owner` the controller of the object.
     pub(super) fn owned_by<O>(self, owner: &Found<O>) -> Self {
         let reference = reference_to(owner, self.informer, &self.key);
+        self.cx.warn_unfollowed(self.informer);
         self.edited(|json, _| add_controller(owners(json)?, reference?))
     }
 

@@ -45,9 +45,15 @@ impl Expected {
         version: Option<Arc<str>>,
     ) -> Self {
         let store = kind.store().clone();
+        // An object that no field selector of the informer selects is never in the store: nobody has deleted it.
+        let is_whole = kind.resource().field_selector().is_none();
         let show = Arc::new(move |expected: &Self| {
             let Self { write, version, .. } = expected.clone();
-            Box::pin(shown(store.clone(), write, version)) as Shown
+            let shown = shown(store.clone(), write, version);
+            Box::pin(async move {
+                let sight = shown.await;
+                if is_whole { sight } else { Sight::AsWritten }
+            }) as Shown
         });
         Self { write, uid, version, waits: 0, informer: kind.identity(), show }
     }

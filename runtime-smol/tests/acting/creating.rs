@@ -257,6 +257,26 @@ fn an_owned_object_that_the_informer_does_not_select_was_created_again_and_again
     }
 }
 
+#[test]
+fn an_object_that_no_field_selector_selects_was_applied_again_and_again_without_a_delay() {
+    let (stage, other) = (Stage::new(), Stage::new());
+    // The list and the watch of what is selected.
+    (0..9).for_each(|size| other.put(&at(PARTS, "b"), json!({ "size": size })));
+    let (feeds, others) = (stage.feeds(), other.feeds());
+    let world = stage.world_of(move |resource| if resource.path().ends_with("/parts") { others() } else { feeds() });
+    let controller = Controller::new("sample", world.until(stage.clock.sleep(SOON)));
+    let foos = controller.informer::<Foo>();
+    let parts = controller.informer_of::<Part>(with_fields(Resource::of::<Part>())).with_kind("Part");
+    let count = AtomicU32::new(0);
+    let ended = controller.reconciles(&foos).on_report(|_, _| {}).run(async |cx, _| {
+        if count.fetch_add(1, Ordering::Relaxed) < 99 {
+            cx.apply(&parts, Key::from("web/a"), &json!({ "spec": { "size": 2 } })).await?;
+        }
+        Ok(Outcome::Done)
+    });
+    assert_eq!((ended, count.into_inner()), (Ok(()), 1));
+}
+
 fn with_labels(parts: Resource) -> Resource {
     parts.with_label_selector("app=x")
 }

@@ -52,6 +52,8 @@ pub enum ChangeErrorKind {
     Keys,
     /// The raw object has the value in this field, so the type may read it under an alias.
     Alias(String),
+    /// The type cannot read the object with the change: it may have a field under its name and under an alias.
+    Unreadable(String),
     /// A list to be sent has a field with an explicit null.
     Null,
 }
@@ -96,6 +98,14 @@ impl fmt::Display for ChangeErrorKind {
                     "the object has this value in {}, as if the type reads it under an alias: write the field under \
                      the name in the object, or send a patch",
                     Printable::new(field)
+                );
+            }
+            Self::Unreadable(why) => {
+                return write!(
+                    f,
+                    "the type cannot read the object with the change: {}: if it reads a field under an alias, write \
+                     the field under the name in the object, or send a patch",
+                    Printable::new(why)
                 );
             }
             Self::TooDeep => "the value has more than 128 levels",

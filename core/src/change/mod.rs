@@ -36,8 +36,13 @@
 //! * A default that the object does not have, and that the change sets again: no patch.
 //! * A float that is infinite or not a number: serde writes a null.
 //!
-//! A field is written under the name by which the type writes it. If the type reads it under another one (an alias),
-//! only [`PendingChange::lay_over`] can see that.
+//! # Aliases
+//!
+//! A field is written under the name by which the type writes it. Some types read it under another one too (an alias).
+//! [`PendingChange::lay_over`] sees an alias by a scalar that the object has under another name. It misses one that holds
+//! an empty list or object; [`PendingChange::lay_over_as`] refuses a change after which the object has both names.
+//! [`Change::Patch`] is made without the raw object, so an alias goes unseen there. The type cannot read the object after
+//! it. Hence a type that changes its objects writes its fields under the names that the server stores.
 
 mod elements;
 mod error;
@@ -55,6 +60,7 @@ pub use part::Part;
 use alloc::string::ToString;
 use place::Place;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The levels that the decoder reads, by serde_json's limit.
@@ -136,11 +142,27 @@ impl PendingChange {
     /// # Errors
     /// If the change is ambiguous or would lose fields that the type does not know.
     pub fn lay_over(&self, raw: &Value) -> Result<Option<Value>, ChangeError> {
+        patch_to(&self.laid(raw)?, raw)
+    }
+
+    /// The merge patch as by [`lay_over`](Self::lay_over), if `T` can read the object with the change.
+    ///
+    /// A type that reads a field under an alias cannot read an object that has the field under both names.
+    ///
+    /// # Errors
+    /// As [`lay_over`](Self::lay_over), or if `T` cannot read the object with the change.
+    pub fn lay_over_as<T: DeserializeOwned>(&self, raw: &Value) -> Result<Option<Value>, ChangeError> {
+        let laid = self.laid(raw)?;
+        let unreadable = |error: serde_json::Error| ChangeErrorKind::Unreadable(error.to_string());
+        T::deserialize(&laid).map_err(|error| ChangeError::at(Place::Root, unreadable(error)))?;
+        patch_to(&laid, raw)
+    }
+
+    /// The raw object with the change.
+    fn laid(&self, raw: &Value) -> Result<Value, ChangeError> {
         check_levels(raw)?;
         self.check_version(raw)?;
-        let laid = lay::lay(&self.before, &self.after, raw)?;
-        let patch = merge_patch::merge_patch(Place::Root, raw, &laid)?;
-        Ok(Some(patch).filter(|patch| patch.as_object().is_some_and(|fields| !fields.is_empty())))
+        lay::lay(&self.before, &self.after, raw)
     }
 
     /// The version of the value before is known if the type has it.
@@ -152,6 +174,12 @@ impl PendingChange {
         }
         Err(ChangeError::at(metadata.field(name), ChangeErrorKind::OtherVersion))
     }
+}
+
+/// The merge patch that makes `laid` of `raw`, if they differ.
+fn patch_to(laid: &Value, raw: &Value) -> Result<Option<Value>, ChangeError> {
+    let patch = merge_patch::merge_patch(Place::Root, raw, laid)?;
+    Ok(Some(patch).filter(|patch| patch.as_object().is_some_and(|fields| !fields.is_empty())))
 }
 
 /// The value as JSON, without nulls.

@@ -677,6 +677,26 @@ fn a_list_that_is_read_under_an_alias_is_not_written_under_another_name() {
     is_refused(&two(), |it: &mut Aliased| it.items.clear(), "items", Kind::Alias("list".to_string()));
 }
 
+/// Neither name had a value that tells that they are one field.
+#[test]
+fn a_list_was_written_beside_an_empty_one_under_its_alias() {
+    #[derive(Serialize, Deserialize)]
+    struct Aliased {
+        #[serde(alias = "list", default, skip_serializing_if = "Vec::is_empty")]
+        items: Vec<u8>,
+    }
+    let patch = |raw: &Value| {
+        let before = Aliased::deserialize(raw).unwrap();
+        match change(&before, &Aliased { items: vec![1] }, Part::Object) {
+            Ok(Change::NeedsRaw(pending)) => pending.lay_over_as::<Aliased>(raw),
+            other => panic!("{other:?}"),
+        }
+    };
+    let kind = Kind::Unreadable("duplicate field `items`".to_string());
+    assert_eq!(patch(&json!({ "list": [] })), Err(ChangeError { path: String::new(), kind }));
+    assert_eq!(patch(&json!({ "items": [], "x": [] })), Ok(Some(json!({ "items": [1] }))));
+}
+
 #[test]
 fn flattened_maps_know_every_field() {
     #[derive(Clone, Serialize, Deserialize)]
@@ -824,7 +844,9 @@ fn errors_are_printable_and_of_limited_length() {
     let error = change(&json!({ "x": 1 }), &json!({ "x": 1, name.as_str(): 2 }), Part::Status).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with(r"\u001b[2J\u001b[2J") && text.len() < 2_000, "{text}");
-    for kind in [Kind::Unwritable(name.clone()), Kind::Unknown(name.clone()), Kind::Alias(name)] {
+    for kind in
+        [Kind::Unwritable(name.clone()), Kind::Unknown(name.clone()), Kind::Unreadable(name.clone()), Kind::Alias(name)]
+    {
         let text = kind.to_string();
         assert!(!text.contains('\u{1b}') && text.len() < 10_000, "{text}");
     }

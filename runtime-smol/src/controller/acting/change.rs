@@ -44,7 +44,11 @@ impl Context {
 }
 
 /// The patch that makes the change on this state.
-fn step<T: Serialize + Clone>(current: &Current<T>, part: Part, f: &impl Fn(&mut T)) -> Result<Step, ActError> {
+fn step<T: Serialize + DeserializeOwned + Clone>(
+    current: &Current<T>,
+    part: Part,
+    f: &impl Fn(&mut T),
+) -> Result<Step, ActError> {
     let key = current.object.key();
     let refused = |error| ActError::Change { key: key.clone(), error };
     let before: &T = &current.object;
@@ -59,5 +63,5 @@ fn step<T: Serialize + Clone>(current: &Current<T>, part: Part, f: &impl Fn(&mut
     let Some(body) = &current.body else { return Ok(Step::Read) };
     let raw = serde_json::from_slice(body);
     let raw = raw.map_err(|error| ActError::of_request(key, ApiError::Unreadable(error.to_string())))?;
-    Ok(pending.lay_over(&raw).map_err(refused)?.map_or(Step::Done, Step::Patch))
+    Ok(pending.lay_over_as::<T>(&raw).map_err(refused)?.map_or(Step::Done, Step::Patch))
 }

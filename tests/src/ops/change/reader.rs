@@ -86,7 +86,7 @@ impl Reader {
     pub(super) fn collect_unknown(&self, raw: &Value, is_unknown: bool, found: &mut Vec<String>) {
         match raw {
             empty if is_unknown && [json!({}), json!([])].contains(&plain(empty)) => {
-                found.push(plain(empty).to_string())
+                found.push(plain(empty).to_string());
             }
             Value::Object(fields) => {
                 for (name, value) in fields {

@@ -26,6 +26,8 @@ impl Context {
     /// The body has the wanted fields alone: the server gives up those that were applied before and are missing now. A
     /// field that is null is left out. As with [`write`](Self::write), the key that is reconciled waits until the store
     /// shows the object.
+    ///
+    /// Each call sends a request, whether or not the fields differ; [`change`](Self::change) sends none if nothing does.
     pub fn apply<'a, T>(
         &'a self,
         informer: &'a InformerHandle<T>,
@@ -38,6 +40,9 @@ impl Context {
 
 impl<T> Apply<'_, T> {
     /// Makes `owner` the controller of the object; see [`Create::owned_by`](super::Create::owned_by).
+    ///
+    /// An object of that name without a controller gets this owner too, and is deleted after it. Where that must not be,
+    /// create the object, or look at [`Found::controller`] first.
     pub fn owned_by<O>(self, owner: &Found<O>) -> Self {
         Self { body: self.body.owned_by(owner), ..self }
     }

@@ -109,8 +109,8 @@ impl fmt::Display for ChangeErrorKind {
                 );
             }
             Self::TooDeep => "the value has more than 128 levels",
-            Self::Status => "a change of the object does not change its status: change the status by a request of its own",
-            Self::NotStatus => "a change of the status changes nothing else: change the object by a request of its own",
+            Self::Status => "a change of the object does not change its status: change_status does, by a request of its own",
+            Self::NotStatus => "a change of the status changes nothing else: change does, by a request of its own",
             Self::ReadOnly => "the field identifies the object or is set by the server: leave it as it is",
             Self::OtherVersion => "the object has another version meanwhile: make the change again on the newest one",
             Self::Converted => {

@@ -41,7 +41,7 @@ impl Context {
 impl<T> Apply<'_, T> {
     /// Makes `owner` the controller of the object; see [`Create::owned_by`](super::Create::owned_by).
     ///
-    /// An object of that name without a controller gets this owner too, and is deleted after it. Where that must not be,
+    /// An object of that name without a controller gets this owner too, and is deleted after it. If that must not be,
     /// create the object, or look at [`Found::controller`] first.
     pub fn owned_by<O>(self, owner: &Found<O>) -> Self {
         Self { body: self.body.owned_by(owner), ..self }

@@ -258,7 +258,6 @@
 mod acting;
 mod added;
 mod cleaned;
-mod collection;
 mod context;
 mod crew;
 mod error;

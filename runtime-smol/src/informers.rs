@@ -45,6 +45,7 @@
 //! While a subscriber holds a stream back, [`InformerHandle::streams`] says so, and for how long.
 
 mod board;
+mod collection;
 mod found;
 mod handle;
 mod registry;
@@ -61,6 +62,7 @@ mod transport;
 mod wait_error;
 mod world;
 
+pub(crate) use collection::Collection;
 pub use found::Found;
 pub use handle::InformerHandle;
 pub use single::wait_for;

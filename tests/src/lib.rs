@@ -3,12 +3,14 @@
 //! The library depends on core alone, unless the features `capture` and `kubeconfig` need a transport. So fuzz builds
 //! stay small.
 
+pub mod bomb;
 pub mod control_plane;
 pub mod go;
 pub mod models;
 pub mod ops;
 pub mod pods;
 pub mod recovery;
+pub mod silent;
 pub mod sim;
 pub mod told;
 pub mod unpark;

@@ -41,7 +41,7 @@ struct AddedFeed {
 /// Adds a source to a controller; `None` if the controller is ending.
 pub(super) fn add(state: &State, feed: Box<dyn Feed>) -> Option<AddedSource> {
     let (sender, removed) = bounded(1);
-    let (path, source) = (Arc::clone(feed.path()), state.machine.add_source());
+    let (path, source) = (Arc::<str>::from(feed.source().path()), state.machine.add_source());
     state.followed.add(&path);
     state.added.try_send(Box::new(AddedFeed { feed, source, removed })).ok()?;
     Some(AddedSource { path, _removed: sender })
@@ -51,7 +51,8 @@ impl Follow for AddedFeed {
     fn follow(self: Box<Self>, state: Arc<State>, sync_within: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let Self { feed, source, removed } = *self;
         Box::pin(async move {
-            let (path, synced) = (Arc::clone(feed.path()), feed.synced().within(sync_within));
+            let (path, informers) = (Arc::<str>::from(feed.source().path()), feed.source().informers());
+            let synced = feed.source().synced().within(sync_within);
             let removed = async {
                 let _closed = removed.recv().await;
             };
@@ -62,7 +63,6 @@ impl Follow for AddedFeed {
                     state.report(&Report::SourceNotSynced { source: &path, error: &error });
                 }
             };
-            let informers = feed.informers();
             let run = async {
                 // Those of the controller run already.
                 if !informers.is_same(&state.informers) {

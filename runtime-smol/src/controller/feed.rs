@@ -10,8 +10,7 @@ use super::sources::lock;
 use super::state::State;
 use crate::budget::Budget;
 use crate::caught::caught_call;
-use crate::informers::{HandleSynced, Informers, StreamName, WhenDenied};
-use core::any::Any;
+use crate::informers::{HandleSynced, StreamName, WhenDenied};
 use core::future::poll_fn;
 use core::pin::Pin;
 use core::task::Poll;
@@ -22,10 +21,13 @@ use listwatch_core::object::ObjectHandle;
 use listwatch_core::queue::Priority;
 use listwatch_core::reflector::{FailureClass, FailureReport};
 use listwatch_core::{Instant, Key};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
 /// A source, whatever its type.
-pub(super) trait Feed: Read {
+pub(super) trait Feed: Send {
+    /// The source's informer.
+    fn source(&self) -> &dyn Read;
+
     /// Adds the keys of all its events, from its first state on, until its informer ends.
     fn follow(self: Box<Self>, state: Arc<State>, source: SourceId) -> Pin<Box<dyn Future<Output = Fed> + Send>>;
 }
@@ -183,25 +185,11 @@ impl<T> Mapped<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Read for Mapped<T> {
-    fn synced(&self) -> HandleSynced {
-        self.source.handle.synced_for_start(self.source.denied)
-    }
-
-    fn identity(&self) -> Weak<dyn Any + Send + Sync> {
-        self.source.handle.identity()
-    }
-
-    fn informers(&self) -> Informers {
-        Informers::of(&self.source.handle)
-    }
-
-    fn path(&self) -> &Arc<str> {
-        &self.path
-    }
-}
-
 impl<T: Send + Sync + 'static> Feed for Mapped<T> {
+    fn source(&self) -> &dyn Read {
+        &self.source
+    }
+
     fn follow(self: Box<Self>, state: Arc<State>, source: SourceId) -> Pin<Box<dyn Future<Output = Fed> + Send>> {
         let subscription = self.subscription();
         Box::pin(async move {
@@ -213,7 +201,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
             let subscriber = Arc::new(Mutex::new(subscriber));
             state.sources.add(&self.path, &subscriber);
             let (mut budget, mut outages) = (Budget::new(), Outages::default());
-            let mut others = (self.source.denied == WhenDenied::GoOn).then(|| self.synced());
+            let mut others = (self.source.denied == WhenDenied::GoOn).then(|| self.source.synced());
             loop {
                 let turn = poll_fn(|cx| {
                     if others.as_mut().is_some_and(|others| matches!(Pin::new(others).poll(cx), Poll::Ready(Ok(())))) {

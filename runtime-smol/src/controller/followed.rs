@@ -1,7 +1,7 @@
 //! Which collections a controller follows.
 
-use super::collection::Collection;
 use super::sources::lock;
+use crate::informers::Collection;
 use std::sync::{Arc, Mutex};
 
 /// The collections of the sources, and those that were missed among them.

@@ -1,5 +1,5 @@
 use super::context::Context;
-use super::written::version_in;
+use super::written::{version_in, version_of};
 use crate::informers::{Found, InformerHandle, Informers};
 use core::fmt;
 use listwatch_core::Key;
@@ -43,10 +43,13 @@ impl Live<'_> {
     ) -> Result<(Found<T>, Vec<u8>), ApiError> {
         let get = kind.api_for::<T>(key).get(key.name()).with_meta();
         let response = Informers::of(kind).client().respond(&get).await?;
-        if let Some(version) = version_in(&response) {
+        let read = get.read(&response);
+        // The server has the object, whether or not it can be read as a `T`.
+        let version = read.as_ref().map_or_else(|_| version_in(&response), |object| version_of(&object.meta));
+        if let Some(version) = version {
             self.0.saw(kind, key, version);
         }
-        Ok((Found::new(get.read(&response)?.into(), kind), response.body))
+        Ok((Found::new(read?.into(), kind), response.body))
     }
 }
 

@@ -1,8 +1,7 @@
 //! The kind that a controller reconciles, whatever its type.
 
-use super::collection::Collection;
 use super::source::Source;
-use crate::informers::{HandleSynced, InformerHandle, Informers, World};
+use crate::informers::{Collection, HandleSynced, InformerHandle, Informers, World};
 use listwatch_core::Key;
 use std::sync::OnceLock;
 

@@ -3,7 +3,7 @@
 use super::run_error::RunError;
 use crate::informers::{HandleSynced, Informers};
 use core::any::Any;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 
 /// An informer of any type, which has to sync before the first reconcile.
 pub(super) trait Read: Send {
@@ -17,7 +17,7 @@ pub(super) trait Read: Send {
     fn informers(&self) -> Informers;
 
     /// The path of its resource.
-    fn path(&self) -> &Arc<str>;
+    fn path(&self) -> &str;
 }
 
 /// Those that belong together, each once, or why they cannot run beside each other.

@@ -4,7 +4,7 @@ use super::feed::Feed;
 use super::followed::Followed;
 use super::handle::ControllerHandle;
 use super::own_kind::OwnKind;
-use super::read::{self, Read};
+use super::read;
 use super::reads::Reads;
 use super::run_error::RunError;
 use super::settings::Settings;
@@ -61,7 +61,7 @@ impl<'a> Running<'a> {
         let threads = if clock.is_simulated() { 1 } else { settings.threads };
         let Settings { name, handle, workers: count, sync_within, drain, on_report, .. } = settings;
         let (reads, mistake) = reads.take_except(&feeds);
-        let all = feeds.iter().map(|feed| &**feed as &dyn Read).chain(reads.iter().map(|read| &**read));
+        let all = feeds.iter().map(|feed| feed.source()).chain(reads.iter().map(|read| &**read));
         let (worlds, mistake) = match read::worlds(&informers, all) {
             Ok(worlds) => (worlds, mistake),
             Err(differ) => (Vec::new(), mistake.or(Some(differ))),
@@ -69,7 +69,7 @@ impl<'a> Running<'a> {
         let name = name.into();
         let (sources, cleaned, stderr, stale) =
             (Sources::default(), Cleaned::default(), Stderr::default(), Mutex::default());
-        let followed = Followed::of(feeds.iter().map(|feed| Arc::clone(feed.path())));
+        let followed = Followed::of(feeds.iter().map(|feed| feed.source().path().into()));
         let own_kind = Arc::downgrade(&own);
         let state = State {
             name,
@@ -282,24 +282,9 @@ mod tests {
     use crate::controller::{Controller, Outcome, Report};
     use crate::decode::MetadataOnly;
     use crate::informers::World;
-    use core::task::Poll;
+    use listwatch_core::Resource;
     use listwatch_core::api::{ApiFn, ApiRequest, ApiResponse};
-    use listwatch_core::request::{Request, RequestId};
-    use listwatch_core::transport::{Incoming, ReadContext};
-    use listwatch_core::{ListerWatcher, Resource};
-
-    /// Answers nothing.
-    struct Silent;
-
-    impl ListerWatcher for Silent {
-        fn open(&mut self, _: RequestId, _: &Request) {}
-
-        fn poll_read(&mut self, _: ReadContext<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
-            Poll::Ready(Incoming::Idle { until: None })
-        }
-
-        fn abort(&mut self, _: RequestId) {}
-    }
+    use listwatch_tests::silent::Silent;
 
     fn controller(on_report: impl Fn(&str, &Report<'_>) + Send + Sync + 'static) -> Running<'static> {
         let clock = Clock::simulated();

@@ -1,7 +1,10 @@
 //! Where a controller's keys come from: informers, each with a mapper.
 
-use crate::informers::{InformerHandle, WhenDenied};
+use super::read::Read;
+use crate::informers::{HandleSynced, InformerHandle, Informers, WhenDenied};
+use core::any::Any;
 use listwatch_core::object::{Object, ObjectHandle};
+use std::sync::Weak;
 
 /// An informer as a source of keys, with the changes that count. A reference to an [`InformerHandle`] is one where
 /// every change counts.
@@ -64,6 +67,24 @@ impl<T> Source<T> {
     /// Whether an update counts.
     pub(super) fn counts(&self, old: &ObjectHandle<T>, new: &ObjectHandle<T>) -> bool {
         self.when.iter().all(|counts| counts(old.as_object(), new.as_object()))
+    }
+}
+
+impl<T: Send + Sync + 'static> Read for Source<T> {
+    fn synced(&self) -> HandleSynced {
+        self.handle.synced_for_start(self.denied)
+    }
+
+    fn identity(&self) -> Weak<dyn Any + Send + Sync> {
+        self.handle.identity()
+    }
+
+    fn informers(&self) -> Informers {
+        Informers::of(&self.handle)
+    }
+
+    fn path(&self) -> &str {
+        self.handle.resource().path()
     }
 }
 

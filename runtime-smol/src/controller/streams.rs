@@ -93,7 +93,7 @@ impl Streams {
 
 /// The waits for the first state of each informer.
 fn synced(feeds: &[Box<dyn Feed>], reads: &[Box<dyn Read>]) -> Vec<HandleSynced> {
-    feeds.iter().map(|feed| feed.synced()).chain(reads.iter().map(|read| read.synced())).collect()
+    feeds.iter().map(|feed| feed.source().synced()).chain(reads.iter().map(|read| read.synced())).collect()
 }
 
 /// Starts the controller once its sources have synced, and waits until it is asked to end.

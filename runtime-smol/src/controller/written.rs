@@ -1,8 +1,7 @@
 //! What the answer to a write says of the object's new state.
 
-use super::collection::Collection;
 use super::expected::Expected;
-use crate::informers::InformerHandle;
+use crate::informers::{Collection, InformerHandle};
 use listwatch_core::api::{ApiRequest, ApiResponse, Method};
 use listwatch_core::controller::{Awaited, Write};
 use listwatch_core::decode::{DecodeOptions, Decoder, ListMeta, MetadataOnly, Status};
@@ -118,7 +117,8 @@ fn object_in(response: &ApiResponse) -> Option<Meta> {
     Some(object.ok()?.meta)
 }
 
-fn version_of(meta: &Meta) -> Option<Arc<str>> {
+/// The version of an object.
+pub(super) fn version_of(meta: &Meta) -> Option<Arc<str>> {
     Some(meta.resource_version()).filter(|version| !version.is_empty()).map(Arc::from)
 }
 

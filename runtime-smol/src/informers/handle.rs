@@ -1,5 +1,6 @@
 //! A user's share of an informer.
 
+use super::collection::Collection;
 use super::registry::Registry;
 use super::shared::SharedState;
 use super::stream_name::StreamName;
@@ -64,13 +65,7 @@ impl<T> InformerHandle<T> {
     /// The group and version of the objects, such as `apps/v1`.
     #[must_use]
     pub fn api_version(&self) -> String {
-        let path = self.0.resource.path();
-        let mut segments = path.split('/').skip(1);
-        match (segments.next(), segments.next(), segments.next()) {
-            (Some("apis"), Some(group), Some(version)) => format!("{group}/{version}"),
-            (Some("api"), Some(version), _) => version.to_owned(),
-            _ => String::new(),
-        }
+        Collection::of(self.0.resource.path()).map_or_else(String::new, |collection| collection.api_version())
     }
 
     /// The requests for objects in the namespace of `key`, for [`Context::write`](crate::controller::Context::write)

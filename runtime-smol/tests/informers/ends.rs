@@ -1,6 +1,6 @@
 //! What is left after an end: nothing.
 
-use crate::support::{Answers, Counts, SOON, Silent, no_client, resource, widgets, with_informers, world};
+use crate::support::{Answers, Counts, SOON, no_client, resource, widgets, with_informers, world};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
@@ -8,6 +8,7 @@ use listwatch_runtime_smol::informer::Subscription;
 use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
 use listwatch_runtime_smol::{Clock, Executor, Informers, World, run};
+use listwatch_tests::silent::Silent;
 use serde_json::json;
 use std::pin::pin;
 use std::sync::mpsc::{Receiver, Sender, channel};

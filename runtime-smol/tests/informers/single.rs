@@ -6,6 +6,7 @@ use listwatch_runtime_smol::decode::Raw;
 use listwatch_runtime_smol::informers::{WaitError, WaitFailure, wait_for};
 use listwatch_runtime_smol::object::ObjectHandle;
 use listwatch_runtime_smol::{Clock, Executor, Resource, World, run};
+use listwatch_tests::silent::Silent;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 
@@ -78,8 +79,7 @@ fn a_server_that_never_answers_is_named_as_such_at_the_deadline() {
     let clock = Clock::simulated();
     let counts = Counts::default();
     let counted = counts.clone();
-    let silent =
-        World::from_parts(clock.clone(), no_client(&clock), move |_| Box::new(counted.count(crate::support::Silent)));
+    let silent = World::from_parts(clock.clone(), no_client(&clock), move |_| Box::new(counted.count(Silent)));
     let error = wait(&clock, &silent, "a", |_| true).unwrap_err();
     assert!(error.to_string().ends_with("waiting for the state for 30 s, no items yet"), "{error}");
     assert_eq!((counts.made(), counts.open()), (1, 0));

@@ -163,16 +163,3 @@ pub(crate) fn world<L: ListerWatcher + Send + 'static>(
 ) -> World {
     World::from_parts(clock.clone(), no_client(clock), move |resource| Box::new(transports(resource)))
 }
-
-/// A transport whose server never answers.
-pub(crate) struct Silent;
-
-impl ListerWatcher for Silent {
-    fn open(&mut self, _: RequestId, _: &Request) {}
-
-    fn poll_read(&mut self, _: ReadContext<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
-        Poll::Pending
-    }
-
-    fn abort(&mut self, _: RequestId) {}
-}

@@ -1,7 +1,6 @@
 //! What is told of streams that fail.
 
 use crate::support::{Answers, SOON, WIDGETS, resource, widgets, with_informers, world};
-use core::cell::Cell;
 use core::task::Poll;
 use core::time::Duration;
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
@@ -9,6 +8,7 @@ use listwatch_runtime_smol::informer::{InformerStatus, Subscription};
 use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
 use listwatch_runtime_smol::{Clock, Executor, Informers, Key, Resource, run};
+use listwatch_tests::bomb::Bomb;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -159,20 +159,6 @@ fn a_decoder_that_panics_is_reported_and_its_stream_and_the_others_go_on() {
     assert_eq!(sound.streams()[0].panics, 0);
 }
 
-/// Panics in its drop, while this is set.
-#[derive(Debug, Deserialize)]
-struct Bomb {}
-
-thread_local! {
-    static IS_ARMED: Cell<bool> = const { Cell::new(false) };
-}
-
-impl Drop for Bomb {
-    fn drop(&mut self) {
-        assert!(!IS_ARMED.get(), "in drop");
-    }
-}
-
 #[test]
 fn an_object_that_panicked_in_its_drop_ended_all_informers() {
     let clock = Clock::simulated();
@@ -183,10 +169,10 @@ fn an_object_that_panicked_in_its_drop_ended_all_informers() {
     let bombs = informers.informer_of::<Bomb>(resource());
     with_informers(&informers, async {
         bombs.synced().within(SOON).await.unwrap();
-        IS_ARMED.set(true);
+        Bomb::arm(true);
         server.with(|inside| inside.store.put(clock.now(), "a", serde_json::json!({})));
         clock.sleep(SOON).await;
-        IS_ARMED.set(false);
+        Bomb::arm(false);
         server.with(|inside| inside.store.put(clock.now(), "c", serde_json::json!({})));
         clock.sleep(SOON).await;
     });

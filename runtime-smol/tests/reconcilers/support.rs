@@ -9,6 +9,7 @@ use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
 use listwatch_runtime_smol::{Client, Clock, Executor, InformerHandle, Informers, Resource, World, run};
+use listwatch_tests::silent::Silent;
 use listwatch_tests::sim::{ApiLine, ApiServer, Dice, Feed, FeedTroubles, Store, Trace, Troubles};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -147,19 +148,6 @@ impl Stage {
             self.sleep(Duration::from_millis(1)).await;
         }
     }
-}
-
-/// The transport to a server that never answers.
-struct Silent;
-
-impl ListerWatcher for Silent {
-    fn open(&mut self, _: RequestId, _: &Request) {}
-
-    fn poll_read(&mut self, _: ReadContext<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
-        Poll::Pending
-    }
-
-    fn abort(&mut self, _: RequestId) {}
 }
 
 /// Nothing is heard of the server before `LATE`.

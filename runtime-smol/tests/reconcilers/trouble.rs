@@ -1,7 +1,6 @@
 //! Reconciles that fail, hang, or panic, and sources that do not sync.
 
 use crate::support::{FOOS, Log, SOON, Stage};
-use core::cell::Cell;
 use core::fmt;
 use core::task::Poll;
 use core::time::Duration;
@@ -11,7 +10,8 @@ use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext, ResponseHead};
 use listwatch_runtime_smol::{Client, Clock, Informers, Key, Resource, World};
-use serde::Deserialize;
+use listwatch_tests::bomb::Bomb;
+use listwatch_tests::silent::Silent;
 use serde_json::Value;
 
 #[test]
@@ -98,20 +98,6 @@ fn an_error_that_panicked_when_it_was_read_or_dropped_ended_its_worker() {
     }
 }
 
-/// Panics in its drop, while this is set.
-#[derive(Debug, Deserialize)]
-struct Bomb {}
-
-thread_local! {
-    static IS_ARMED: Cell<bool> = const { Cell::new(false) };
-}
-
-impl Drop for Bomb {
-    fn drop(&mut self) {
-        assert!(!IS_ARMED.get(), "in drop");
-    }
-}
-
 #[test]
 fn an_object_that_panicked_in_its_drop_ended_the_streams_of_its_controller() {
     let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
@@ -125,10 +111,10 @@ fn an_object_that_panicked_in_its_drop_ended_the_streams_of_its_controller() {
     });
     let ended = stage.play(controller, async {
         stage.until(|| log.len() == 2).await;
-        IS_ARMED.set(true);
+        Bomb::arm(true);
         stage.put("a");
         stage.until(|| log.len() == 3).await;
-        IS_ARMED.set(false);
+        Bomb::arm(false);
         stage.put("b");
         stage.until(|| log.len() == 4).await;
     });
@@ -265,19 +251,6 @@ fn a_start_that_is_denied_names_the_resource_the_servers_sentence_and_the_comman
     let text = "foos.example.com in namespace web did not sync: status 403 Forbidden: foos is forbidden: cannot list\n\
                 help: check with `kubectl auth can-i watch foos.example.com -n web`";
     assert_eq!(format!("{error:?}"), text);
-}
-
-/// Answers nothing.
-struct Silent;
-
-impl ListerWatcher for Silent {
-    fn open(&mut self, _: RequestId, _: &Request) {}
-
-    fn poll_read(&mut self, _: ReadContext<'_, '_>, _: &mut [u8]) -> Poll<Incoming> {
-        Poll::Ready(Incoming::Idle { until: None })
-    }
-
-    fn abort(&mut self, _: RequestId) {}
 }
 
 #[test]

@@ -2,24 +2,25 @@
 
 /// A collection, and the name of the object in it that a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Collection<'p> {
+pub(crate) struct Collection<'p> {
     /// Empty for the core group.
-    pub(super) group: &'p str,
-    pub(super) namespace: Option<&'p str>,
+    pub(crate) group: &'p str,
+    version: &'p str,
+    pub(crate) namespace: Option<&'p str>,
     plural: &'p str,
-    pub(super) name: Option<&'p str>,
+    pub(crate) name: Option<&'p str>,
 }
 
 impl<'p> Collection<'p> {
     /// Reads a path such as `/apis/apps/v1/namespaces/web/deployments/a/scale`; `None` if it is not of the API.
-    pub(super) fn of(path: &'p str) -> Option<Self> {
+    pub(crate) fn of(path: &'p str) -> Option<Self> {
         let mut segments = path.strip_prefix('/')?.split('/');
         let group = match segments.next()? {
             "api" => "",
             "apis" => segments.next()?,
             _ => return None,
         };
-        let _version = segments.next()?;
+        let version = segments.next()?;
         let mut rest = [(); 4].map(|()| segments.next());
         let namespace = match rest {
             // The subresources of a namespace.
@@ -30,11 +31,17 @@ impl<'p> Collection<'p> {
             }
             _ => None,
         };
-        Some(Self { group, namespace, plural: rest[0]?, name: rest[1] })
+        Some(Self { group, version, namespace, plural: rest[0]?, name: rest[1] })
+    }
+
+    /// The group and version, such as `apps/v1`.
+    pub(crate) fn api_version(&self) -> String {
+        let Self { group, version, .. } = self;
+        if group.is_empty() { (*version).to_owned() } else { format!("{group}/{version}") }
     }
 
     /// Whether the objects of `other` are among those of this collection. Versions of the API share their objects.
-    pub(super) fn covers(&self, other: &Self) -> bool {
+    pub(crate) fn covers(&self, other: &Self) -> bool {
         (self.group, self.plural) == (other.group, other.plural)
             && self.namespace.is_none_or(|namespace| other.namespace == Some(namespace))
     }
@@ -60,6 +67,14 @@ mod tests {
             let found = Collection::of(path).map(|found| (found.group, found.namespace, found.plural, found.name));
             assert_eq!(found, parts, "{path}");
         }
+    }
+
+    #[test]
+    fn the_version_of_the_api_has_its_group() {
+        let version = |path| Collection::of(path).map(|collection| collection.api_version());
+        assert_eq!(version("/api/v1/pods").as_deref(), Some("v1"));
+        assert_eq!(version("/apis/apps/v1/namespaces/web/deployments").as_deref(), Some("apps/v1"));
+        assert_eq!(version("/k8s/clusters/c-1/apis/apps/v1/deployments"), None, "of a proxy");
     }
 
     #[test]

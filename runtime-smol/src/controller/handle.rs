@@ -117,8 +117,7 @@ impl ControllerHandle {
 
     /// Reconciles the owner of each object of `kind` from now on, as [`Reconciler::owns`](super::Reconciler::owns)
     /// does. `None` unless there is a controller that is not ending, and whose own kind is of the same world and has a
-    /// known [name](crate::InformerHandle::with_kind). The controller runs no informers of another world that were not
-    /// among its sources at the start.
+    /// known [name](crate::InformerHandle::with_kind).
     ///
     /// The kind may have been discovered while the controller runs. Its objects come first, as an initial list. A
     /// running controller goes on meanwhile; one that has not started waits for the kind. If the kind does not sync in
@@ -143,7 +142,8 @@ impl ControllerHandle {
     }
 
     /// Calls `map` with each object of `kind` from now on, as [`Reconciler::maps`](super::Reconciler::maps) does. Else
-    /// it is as [`owns`](Self::owns).
+    /// it is as [`owns`](Self::owns), and `kind` may be of another world with the same clock. The controller runs the
+    /// informers of that world until the source is removed. The end of that world does not end it.
     #[doc(alias = "Watch")]
     pub fn maps<U: Send + Sync + 'static>(
         &self,
@@ -156,7 +156,8 @@ impl ControllerHandle {
     fn follow(&self, feed: Box<dyn Feed>) -> Option<AddedSource> {
         let state = self.state()?;
         let is_alive = matches!(state.machine.lifecycle(), Lifecycle::Starting | Lifecycle::Running);
-        if is_alive { added::add(&state, feed) } else { None }
+        let is_timed = feed.source().informers().clock().is_same(&state.clock);
+        if is_alive && is_timed { added::add(&state, feed) } else { None }
     }
 
     /// Reaches this controller from now on.

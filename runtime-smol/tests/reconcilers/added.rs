@@ -5,6 +5,7 @@ use core::time::Duration;
 use listwatch_runtime_smol::Resource;
 use listwatch_runtime_smol::controller::{ControllerHandle, Outcome};
 use listwatch_runtime_smol::decode::MetadataOnly;
+use listwatch_tests::sim::Troubles;
 
 /// A collection that no informer of the stage follows.
 const OTHER: &str = "/api/v1/namespaces/web/others";
@@ -105,6 +106,40 @@ fn a_kind_that_is_added_before_the_start_and_does_not_sync_is_left_out() {
     });
     assert_eq!(ended, Ok(()));
     drop((added, parts));
+}
+
+#[test]
+fn a_kind_of_another_world_that_is_added_runs_until_it_is_removed() {
+    let (stage, log, reports) = stage();
+    let there = Stage::with(stage.clock.clone(), Troubles::NONE);
+    let controller = running(&stage, (&log, &reports));
+    let handle = controller.handle();
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON).await;
+        assert!(handle.owns(&there.parts).is_none(), "the owners there are other objects");
+        let mapped = handle.maps(&there.parts, |part, keys| keys.add(part.meta().name())).unwrap();
+        there.create_part("first", "a");
+        stage.sleep(SOON).await;
+        assert_eq!(log.take(), ["first"]);
+        drop(mapped);
+        there.create_part("second", "a");
+        stage.sleep(SOON).await;
+        assert!(log.take().is_empty());
+    });
+    assert_eq!((ended, reports.take()), (Ok(()), vec!["ended; every key is done".to_owned()]));
+}
+
+#[test]
+fn a_kind_of_a_world_with_another_clock_was_added() {
+    let (stage, log, reports) = stage();
+    let other = Stage::new();
+    let controller = running(&stage, (&log, &reports));
+    let handle = controller.handle();
+    let ended = stage.play(controller, async {
+        stage.sleep(SOON).await;
+        assert!(handle.maps(&other.parts, |_, _| {}).is_none());
+    });
+    assert_eq!(ended, Ok(()));
 }
 
 fn sorted(log: &Log) -> Vec<String> {

@@ -288,6 +288,7 @@ mod termination;
 mod thread_bound;
 mod threads;
 mod worker;
+mod writes;
 mod written;
 
 pub use acting::{ActError, Apply, Create, Delete};

@@ -2,11 +2,11 @@ use super::cleaned::Cleaned;
 use super::expected::Expected;
 use super::report::Report;
 use super::state::State;
+use super::writes::Writes;
 use super::written::Written;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::informers::{Found, InformerHandle, Informers};
-use core::any::Any;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
@@ -14,7 +14,7 @@ use listwatch_core::api::{ApiCall, ApiError, ApiRequest};
 use listwatch_core::controller::{Cause, Write};
 use listwatch_core::queue::Outcome;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a reconcile works with. A clone is the same context. After its reconcile, it still sends requests, and awaits
 /// no [`write`](Self::write) any more.
@@ -45,17 +45,6 @@ struct Inner {
     writes: Mutex<Writes>,
 }
 
-/// What the stores are to show.
-struct Writes {
-    /// What is awaited before the key's next reconcile.
-    awaited: Vec<Expected>,
-    /// What was awaited before, too often.
-    stale: Vec<Expected>,
-    /// The versions of objects that were read live, each with its informer.
-    seen: Vec<(Weak<dyn Any + Send + Sync>, Key, Arc<str>)>,
-    is_over: bool,
-}
-
 /// The bytes that the API server takes.
 const MAX_FIELD_MANAGER: usize = 128;
 
@@ -64,7 +53,7 @@ impl Context {
         let stale = state.stale_writes(&key);
         let all: Vec<_> = late.iter().chain(&stale).cloned().collect();
         let timed_out = all.iter().map(|expected| expected.write.clone()).collect();
-        let writes = Mutex::new(Writes { awaited: late, stale, seen: Vec::new(), is_over: false });
+        let writes = Mutex::new(Writes::new(late, stale));
         Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, late: all, writes }))
     }
 
@@ -214,7 +203,7 @@ impl Context {
 
     /// An object has been read live at this version.
     pub(super) fn saw<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, object: &Key, version: Arc<str>) {
-        self.writes().seen.push((kind.identity(), object.clone(), version));
+        self.writes().saw(kind.identity(), object, version);
     }
 
     /// Whether the store of the object's informer lacks a write to it that was waited for too long.
@@ -225,37 +214,11 @@ impl Context {
 
     /// Ends the reconcile: its writes, and those of earlier reconciles that are awaited again.
     pub(super) fn take_writes(&self) -> Vec<Expected> {
-        let mut writes = self.writes();
-        writes.is_over = true;
-        core::mem::take(&mut writes.awaited)
+        self.writes().end()
     }
 
     fn writes(&self) -> MutexGuard<'_, Writes> {
         self.0.writes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Writes {
-    /// Waits for a write, if the reconcile is not over yet. One wait serves all writes of an object.
-    fn expect(&mut self, mut new: Expected) -> bool {
-        if self.is_over {
-            return false;
-        }
-        for (informer, object, version) in &self.seen {
-            if new.is_of(informer, object) {
-                new.reach(version);
-            }
-        }
-        while let Some((at, both)) =
-            self.awaited.iter().enumerate().find_map(|(at, known)| Some((at, known.with(&new)?)))
-        {
-            self.awaited.remove(at);
-            new = both;
-        }
-        if !self.stale.iter().any(|stale| stale.is_same(&new)) {
-            self.awaited.push(new);
-        }
-        true
     }
 }
 

@@ -7,7 +7,6 @@
 //! use listwatch_runtime_smol::http::Cluster;
 //! use listwatch_runtime_smol::{World, kind};
 //! use serde::{Deserialize, Serialize};
-//! use serde_json::json;
 //!
 //! #[derive(Clone, Deserialize, Serialize)]
 //! struct Page {
@@ -38,18 +37,8 @@
 //!     let maps = controller.informer::<ConfigMap>();
 //!     controller.reconciles(&pages).owns(&maps).workers(4).run(async |cx, key| {
 //!         let Some(page) = pages.get(&key) else { return Ok(Outcome::Done) };
-//!         let data = json!({ "data": { "page": page.spec.text } });
-//!         match maps.get(&key) {
-//!             None => cx.create(&maps, &key, &data).owned_by(&page).await?,
-//!             Some(other) if !other.is_controlled_by(&page) => {
-//!                 cx.warn(&page, "NameTaken", "the ConfigMap of this name is not the Page's");
-//!                 return Ok(Outcome::Retry);
-//!             }
-//!             Some(own) => {
-//!                 let page = Data { page: Some(page.spec.text.clone()) };
-//!                 cx.change(&own, |map| map.data = Some(page.clone())).await?
-//!             }
-//!         };
+//!         let map = ConfigMap { data: Some(Data { page: Some(page.spec.text.clone()) }) };
+//!         cx.ensure(&maps, &key, &map, |it| it.data = map.data.clone()).owned_by(&page).await?;
 //!         Ok(Outcome::Done)
 //!     })
 //! }
@@ -70,6 +59,7 @@
 //! | [`change`](Context::change) | a merge patch of what differs, with the version; nothing, if nothing differs. After a conflict, the change is made again |
 //! | [`change_status`](Context::change_status) | the same to the subresource `status` |
 //! | [`patch`](Context::patch), [`patch_status`](Context::patch_status) | the patch as it is given |
+//! | [`ensure`](Context::ensure), `.owned_by(&owner)` | a creation, or a change if the object exists. One that is not the owner's is an error |
 //! | [`apply`](Context::apply), `.owned_by(&owner)`, `.force()` | the wanted fields as a server-side apply, under the controller's name |
 //! | [`delete`](Context::delete), `.if_unchanged()` | a deletion of this uid, and of this version |
 //! | [`adopt`](Context::adopt) | an owner reference for an object without a controller, after a live read of the owner |
@@ -291,7 +281,7 @@ mod worker;
 mod writes;
 mod written;
 
-pub use acting::{ActError, Apply, Create, Delete};
+pub use acting::{ActError, Apply, Create, Delete, Ensure};
 pub use added::AddedSource;
 pub use context::Context;
 pub use error::{Error, Reconciled};

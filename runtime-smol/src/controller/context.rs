@@ -28,6 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// | [`apply`](Self::apply) | `patch`, and `create` for a new object |
 /// | [`patch`](Self::patch), [`patch_status`](Self::patch_status) | `patch` of the object or its `status` |
 /// | [`delete`](Self::delete) | `delete`; `get` after a conflict |
+/// | [`ensure`](Self::ensure) | those of `create` and `change` |
 /// | [`adopt`](Self::adopt) | `patch`; `get` of the owner |
 /// | [`finalizer`](Self::finalizer) | `patch` and `get` |
 ///
@@ -143,9 +144,12 @@ impl Context {
 
     /// [Reports](super::Report::Warning) a problem with an object: its reason in one word, and a message.
     pub fn warn<T>(&self, about: &Found<T>, reason: &str, message: &str) {
-        let name = about.informer().kind().unwrap_or_else(|| about.informer().resource().path());
-        let about = format!("{name} {}", about.key());
-        self.0.state.report(&Report::Warning { key: self.key(), about: Some(&about), reason, message });
+        self.warn_about(&about.title(), reason, message);
+    }
+
+    /// The same about the object of this title.
+    pub(super) fn warn_about(&self, about: &str, reason: &str, message: &str) {
+        self.0.state.report(&Report::Warning { key: self.key(), about: Some(about), reason, message });
     }
 
     /// The name under which fields are written: that of the controller, up to the server's limit.

@@ -69,6 +69,11 @@ impl<T> Found<T> {
         &self.informer
     }
 
+    /// The object as reports name it, such as `Foo web/a`.
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", self.informer.title(), self.key())
+    }
+
     /// Whether the object is being deleted: it has a deletion timestamp, and is gone once its finalizers are.
     #[must_use]
     pub fn is_terminating(&self) -> bool {

@@ -57,6 +57,11 @@ impl<T> InformerHandle<T> {
         self.0.kind.get().map(|kind| &**kind)
     }
 
+    /// The kind of the objects, or else the path of their resource.
+    pub(crate) fn title(&self) -> &str {
+        self.kind().unwrap_or_else(|| self.0.resource.path())
+    }
+
     /// Whether the objects have a namespace, if that is known.
     pub(crate) fn is_namespaced(&self) -> Option<bool> {
         self.0.is_namespaced.get().copied()

@@ -7,6 +7,7 @@ mod changing;
 mod controllers;
 mod creating;
 mod deleting;
+mod ensuring;
 mod finalizing;
 mod stage;
 mod worlds;

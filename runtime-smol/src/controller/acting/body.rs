@@ -42,6 +42,11 @@ impl<'a, T> Body<'a, T> {
         self
     }
 
+    /// Why it is not sent, if it is not.
+    pub(super) fn check(&self) -> Result<(), ActError> {
+        self.json.as_ref().map(drop).map_err(|why| ActError::refused(&self.key, why))
+    }
+
     /// Makes `owner` the controller of the object.
     pub(super) fn owned_by<O>(self, owner: &Found<O>) -> Self {
         let reference = reference_to(owner, self.informer, &self.key);

@@ -23,10 +23,11 @@ impl Context {
     /// [`write`](Self::write), the key that is reconciled waits until the store shows it.
     ///
     /// It returns the object as the server created it. If another object has the name, the error says so
-    /// ([`ActError::is_already_exists`]). An object of that name with the same [controller](Create::owned_by) is returned
-    /// as it is: an earlier attempt created it, and its answer was lost. If the informer does not select that object, or has
-    /// a field selector, it is the error: the cache may never show the object. If the server does not let it be read, it is the error as well, and that is
-    /// [reported](Self::warn) as `ExistingNotRead`. Without an owner, no object is read.
+    /// ([`ActError::is_already_exists`]). An object of that name with the same [controller](Create::owned_by) is
+    /// returned as it is: an earlier attempt created it, and its answer was lost. If the informer does not select that
+    /// object, or has a field selector, it is the error: the cache may never show the object. If the server does not let
+    /// it be read, it is the error as well, and that is [reported](Self::warn) as `ExistingNotRead`. Without an owner, no
+    /// object is read.
     pub fn create<'a, T>(
         &'a self,
         informer: &'a InformerHandle<T>,
@@ -57,9 +58,8 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Create<'a, 
     fn into_future(self) -> Self::IntoFuture {
         let Self { body, owner } = self;
         let (cx, informer, key) = (body.cx, body.informer, body.key.clone());
-        let send = body.send(|api, _, body| api.create(body).with_query("fieldManager", cx.field_manager()));
         Box::pin(async move {
-            match send.await {
+            match post(body).await {
                 Err(error) if error.is_already_exists() => match created_before(cx, informer, &key, owner).await {
                     Some(known) => Ok(known),
                     None => Err(error),
@@ -68,6 +68,15 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Create<'a, 
             }
         })
     }
+}
+
+/// Sends the creation.
+pub(super) async fn post<T>(body: Body<'_, T>) -> Result<Found<T>, ActError>
+where
+    T: DeserializeOwned + Send + Sync + 'static,
+{
+    let cx = body.cx;
+    body.send(|api, _, body| api.create(body).with_query("fieldManager", cx.field_manager())).await
 }
 
 /// The object that an earlier attempt has created for this owner.
@@ -81,19 +90,24 @@ where
     T: DeserializeOwned + Send + Sync + 'static,
 {
     owner.as_ref()?;
-    let live = match cx.live().get(informer, key).await {
-        Ok(live) => live?,
-        Err(error) => {
-            let message = format!("{key} exists, and it cannot be read whether an earlier attempt created it: {error}");
-            cx.warn_of_key("ExistingNotRead", &message);
-            return None;
-        }
-    };
+    let live = existing(cx, informer, key).await?;
     let controller = live.controller().and_then(|controller| controller.uid);
     if controller != owner || live.is_terminating() {
         return None;
     }
     cx.await_state(&live).then_some(live)
+}
+
+/// The object that the cache does not show yet. If the server does not let it be read, that is reported.
+pub(super) async fn existing<T>(cx: &Context, informer: &InformerHandle<T>, key: &Key) -> Option<Found<T>>
+where
+    T: DeserializeOwned + Send + Sync + 'static,
+{
+    let read = cx.live().get(informer, key).await.inspect_err(|error| {
+        let message = format!("{key} exists, and it cannot be read whether an earlier attempt created it: {error}");
+        cx.warn_of_key("ExistingNotRead", &message);
+    });
+    read.ok().flatten()
 }
 
 impl<T> fmt::Debug for Create<'_, T> {

@@ -30,6 +30,17 @@ pub enum ActError {
         /// The reason, and what to do.
         why: String,
     },
+    /// The object exists, and the owner that was named does not control it.
+    NotControlled {
+        /// The object.
+        key: Key,
+        /// The kind of the object, or the path of its resource.
+        kind: String,
+        /// The owner that was named, such as `Foo web/a`.
+        owner: String,
+        /// The object that controls it, such as `Foo b`; `None` if none does.
+        controller: Option<String>,
+    },
     /// The object was deleted, and another one has its name now.
     Replaced {
         /// The object.
@@ -44,6 +55,18 @@ impl ActError {
 
     pub(super) fn refused(key: &Key, why: impl Into<String>) -> Self {
         Self::Refused { key: key.clone(), why: why.into() }
+    }
+
+    /// The object.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        match self {
+            Self::Api { key, .. }
+            | Self::Change { key, .. }
+            | Self::Refused { key, .. }
+            | Self::NotControlled { key, .. }
+            | Self::Replaced { key } => key,
+        }
     }
 
     /// The error of the request, if there was one.
@@ -76,13 +99,18 @@ impl ActError {
 
 impl fmt::Display for ActError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Api { key, .. } | Self::Change { key, .. } | Self::Refused { key, .. } | Self::Replaced { key }) =
-            self;
-        write!(f, "{}: ", Printable::new(key.as_str()))?;
+        write!(f, "{}: ", Printable::new(self.key().as_str()))?;
         match self {
             Self::Api { error, .. } => error.fmt(f),
             Self::Change { error, .. } => error.fmt(f),
             Self::Refused { why, .. } => Printable::new(why).fmt(f),
+            Self::NotControlled { kind, owner, controller, .. } => {
+                let (kind, owner) = (Printable::new(kind), Printable::new(owner));
+                match controller {
+                    Some(other) => write!(f, "{} controls the {kind}, and {owner} does not", Printable::new(other)),
+                    None => write!(f, "no object controls the {kind}; adopt it for {owner}, or choose another name"),
+                }
+            }
             Self::Replaced { .. } => f.write_str("the object was deleted, and another one has its name"),
         }
     }
@@ -93,7 +121,7 @@ impl core::error::Error for ActError {
         match self {
             Self::Api { error, .. } => Some(error),
             Self::Change { error, .. } => Some(error),
-            Self::Refused { .. } | Self::Replaced { .. } => None,
+            Self::Refused { .. } | Self::NotControlled { .. } | Self::Replaced { .. } => None,
         }
     }
 }

@@ -1,0 +1,226 @@
+//! Objects that are to exist, and to be as their owner wants them.
+
+use crate::stage::{Kinds, PARTS, Part, SOON, Stage, at, body, put, target};
+use listwatch_runtime_smol::api::Method;
+use listwatch_runtime_smol::controller::{ActError, Context, Controller, Outcome, Report};
+use listwatch_runtime_smol::{Found, Key, Resource};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+const PART: &str = "web/a";
+const CREATED: &str = "POST /api/v1/namespaces/web/parts?fieldManager=sample";
+const CHANGED: &str = "PATCH /api/v1/namespaces/web/parts/a?fieldManager=sample";
+const READ: &str = "GET /api/v1/namespaces/web/parts/a";
+
+/// Ensures a part of the size 2 for the foo.
+async fn ensure(cx: &Context, kinds: &Kinds, foo: &Found<crate::stage::Foo>) -> Result<Found<Part>, ActError> {
+    let part = json!({ "spec": { "size": 2 } });
+    cx.ensure(&kinds.parts, Key::from(PART), &part, |part| part.spec.size = Some(2)).owned_by(foo).await
+}
+
+/// A part with this controller, or none.
+fn part(controller: Option<(&str, &str)>, size: u32) -> Value {
+    let owner = |(name, uid)| json!([{ "apiVersion": "example.com/v1", "kind": "Foo", "name": name, "uid": uid, "controller": true }]);
+    let owners = controller.map_or_else(|| json!([]), owner);
+    json!({ "metadata": { "name": "a", "ownerReferences": owners }, "spec": { "size": size, "other": "kept" } })
+}
+
+/// The foo of the stage.
+const OWN: Option<(&str, &str)> = Some(("foo", "u1"));
+
+fn targets(stage: &Stage) -> Vec<String> {
+    stage.requests().iter().map(|request| target(request).to_owned()).collect()
+}
+
+#[test]
+fn an_object_that_is_not_there_is_created_for_its_owner() {
+    let stage = Stage::new();
+    let created = stage.act(async |cx, kinds, foo| ensure(cx, kinds, foo).await.unwrap().is_controlled_by(foo));
+    assert!(created);
+    let requests = stage.requests();
+    assert_eq!((requests.len(), target(&requests[0])), (1, CREATED));
+    let sent = body(&requests[0]);
+    assert_eq!((&sent["kind"], &sent["spec"]), (&json!("Part"), &json!({ "size": 2 })));
+    assert_eq!(sent["metadata"]["ownerReferences"][0]["uid"], "u1");
+}
+
+#[test]
+fn an_object_that_differs_is_changed_and_no_request_is_sent_for_one_that_does_not() {
+    for (size, expected) in [(1, &[CHANGED][..]), (2, &[])] {
+        let stage = Stage::new();
+        stage.create(PARTS, &part(OWN, size));
+        let found = stage.act(async |cx, kinds, foo| ensure(cx, kinds, foo).await.unwrap().spec.size);
+        assert_eq!((found, targets(&stage)), (Some(2), expected.iter().map(|line| (*line).to_owned()).collect()));
+        assert_eq!(stage.object(&at(PARTS, "a"))["spec"], json!({ "size": 2, "other": "kept" }));
+    }
+}
+
+#[test]
+fn the_reconcile_after_it_sees_what_was_created_or_changed() {
+    for existing in [None, Some(part(OWN, 1))] {
+        let stage = Stage::late(SOON / 6);
+        existing.iter().for_each(|part| _ = stage.create(PARTS, part));
+        let seen = stage.act_then(
+            async |cx, kinds, foo| {
+                ensure(cx, kinds, foo).await.unwrap();
+                assert_ne!(kinds.parts.get(PART).and_then(|part| part.spec.size), Some(2), "the watch is late");
+            },
+            |kinds| kinds.parts.get(PART).and_then(|part| part.spec.size),
+        );
+        assert_eq!((seen, targets(&stage).len()), (Some(2), 1));
+    }
+}
+
+/// What came of an object of others, with the requests and the warnings.
+fn of_others(existing: &Value, is_shown: bool) -> (ActError, Vec<String>, Vec<String>) {
+    let (stage, failure, lines) = (Stage::new(), Mutex::new(None), Arc::<Mutex<Vec<String>>>::default());
+    let world = if is_shown { stage.world() } else { hidden(&stage) };
+    stage.create(PARTS, existing);
+    let controller = Controller::new("sample", world);
+    let kinds = Kinds {
+        foos: controller.informer(),
+        parts: controller.informer(),
+        zones: controller.informer(),
+        nameless: controller.informer_of("example.com/v1/foos"),
+    };
+    let said = Arc::clone(&lines);
+    let controller = controller.reconciles(&kinds.foos).owns(&kinds.parts).on_report(move |_, report| {
+        if matches!(report, Report::Warning { .. }) {
+            said.lock().unwrap().push(report.to_string());
+        }
+    });
+    let ended = controller.run(async |cx, key: Key| {
+        let Some(foo) = kinds.foos.get(&key).filter(|_| failure.lock().unwrap().is_none()) else {
+            return Ok(Outcome::Done);
+        };
+        *failure.lock().unwrap() = ensure(&cx, &kinds, &foo).await.err();
+        Ok(Outcome::Done)
+    });
+    assert_eq!(ended, Ok(()));
+    assert_eq!(stage.object(&at(PARTS, "a"))["spec"], existing["spec"], "it stays as it is");
+    let lines = lines.lock().unwrap().clone();
+    (failure.into_inner().unwrap().unwrap(), targets(&stage), lines)
+}
+
+/// A world whose caches show no part.
+fn hidden(stage: &Stage) -> listwatch_runtime_smol::World {
+    let (feeds, none) = (stage.feeds(), Stage::new().feeds());
+    let world = stage.world_of(move |resource| if resource.path().ends_with("/parts") { none() } else { feeds() });
+    world.until(stage.clock.sleep(SOON))
+}
+
+#[test]
+fn an_object_that_another_one_or_none_controls_is_an_error_that_names_both_and_stays_as_it_is() {
+    for (controller, why) in [
+        (Some(("bar", "u9")), "Foo bar controls the Part, and Foo web/foo does not"),
+        (Some(("foo", "u9")), "Foo foo of another uid controls the Part, and Foo web/foo does not"),
+        (None, "no object controls the Part; adopt it for Foo web/foo, or choose another name"),
+    ] {
+        for (is_shown, requests) in [(true, &[][..]), (false, &[CREATED, READ])] {
+            let (error, sent, warnings) = of_others(&part(controller, 1), is_shown);
+            assert!(matches!(error, ActError::NotControlled { .. }), "{error:?}");
+            assert_eq!(
+                (error.to_string(), sent),
+                (format!("web/a: {why}"), requests.iter().map(|it| (*it).to_owned()).collect())
+            );
+            assert_eq!(warnings, [format!("web/foo: Foo web/foo: ErrResourceExists: web/a: {why}")]);
+        }
+    }
+}
+
+/// An earlier attempt made it, and its answer was lost.
+#[test]
+fn an_object_that_the_cache_does_not_show_yet_is_changed_and_not_created_again() {
+    for (size, expected) in [(1, &[CREATED, READ, CHANGED][..]), (2, &[CREATED, READ])] {
+        let stage = Stage::late(SOON / 6);
+        let found = stage.act_then(
+            async |cx, kinds, foo| {
+                stage.create(PARTS, &part(OWN, size));
+                assert_eq!(ensure(cx, kinds, foo).await.unwrap().spec.size, Some(2));
+                assert!(kinds.parts.get(PART).is_none(), "the watch is late");
+            },
+            |kinds| kinds.parts.get(PART).and_then(|part| part.spec.size),
+        );
+        assert_eq!((found, targets(&stage)), (Some(2), expected.iter().map(|line| (*line).to_owned()).collect()));
+    }
+}
+
+#[test]
+fn an_object_that_was_deleted_and_that_the_cache_still_shows_is_created() {
+    let stage = Stage::late(SOON / 6);
+    stage.create(PARTS, &part(OWN, 1));
+    let created = stage.act(async |cx, kinds, foo| {
+        stage.delete(&at(PARTS, "a"));
+        let created = ensure(cx, kinds, foo).await.unwrap();
+        (created.is_controlled_by(foo), created.meta().uid() != kinds.parts.get(PART).unwrap().meta().uid())
+    });
+    assert_eq!((created, targets(&stage)), ((true, true), [CHANGED, CREATED].map(String::from).to_vec()));
+}
+
+#[test]
+fn a_change_that_conflicts_is_made_again_on_the_newest_object() {
+    let stage = Stage::new();
+    stage.create(PARTS, &part(OWN, 1));
+    stage.twist(Method::Patch, put(&at(PARTS, "a"), json!({ "size": 7, "other": "new" })));
+    let size = stage.act(async |cx, kinds, foo| ensure(cx, kinds, foo).await.unwrap().spec.size);
+    assert_eq!(size, Some(2));
+    assert_eq!(stage.object(&at(PARTS, "a"))["spec"], json!({ "size": 2, "other": "new" }));
+}
+
+#[test]
+fn an_object_that_is_being_deleted_behind_the_cache_is_one_that_exists() {
+    let stage = Stage::late(SOON / 6);
+    let mut terminating = part(OWN, 1);
+    terminating["metadata"]["finalizers"] = json!(["x/y"]);
+    terminating["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let error = stage.act(async |cx, kinds, foo| {
+        stage.create(PARTS, &terminating);
+        ensure(cx, kinds, foo).await.unwrap_err()
+    });
+    assert!(error.is_already_exists(), "{error}");
+    assert_eq!(targets(&stage), [CREATED, READ]);
+}
+
+/// The store would never show it, so each reconcile would read it again without a delay.
+#[test]
+fn an_object_that_the_informer_does_not_select_is_one_that_exists() {
+    let stage = Stage::new();
+    stage.create(PARTS, &part(OWN, 1));
+    let controller = Controller::new("sample", hidden(&stage));
+    let foos = controller.informer();
+    let selected = Resource::of::<Part>().with_label_selector("app=x");
+    let parts = controller.informer_of::<Part>(selected).with_kind("Part");
+    let errors = Mutex::new(Vec::new());
+    let ended = controller.reconciles(&foos).on_report(|_, _| {}).run(async |cx, key: Key| {
+        let foo: Found<crate::stage::Foo> = foos.get(&key).unwrap();
+        let ensured = cx.ensure(&parts, Key::from(PART), &json!({ "spec": {} }), |_| {}).owned_by(&foo).await;
+        let exists = ensured.as_ref().is_err_and(ActError::is_already_exists);
+        errors.lock().unwrap().push(exists);
+        Ok(if errors.lock().unwrap().len() < 9 { ensured.map(|_| Outcome::Done)? } else { Outcome::Done })
+    });
+    assert_eq!((ended, errors.into_inner().unwrap()), (Ok(()), vec![true; 9]));
+}
+
+#[test]
+fn without_an_owner_the_object_is_changed_whatever_controls_it() {
+    let stage = Stage::new();
+    stage.create(PARTS, &part(Some(("bar", "u9")), 1));
+    let size = stage.act(async |cx, kinds, _| {
+        let ensured = cx.ensure(&kinds.parts, Key::from(PART), &json!({}), |part| part.spec.size = Some(2));
+        ensured.await.unwrap().spec.size
+    });
+    assert_eq!((size, targets(&stage)), (Some(2), vec![CHANGED.to_owned()]));
+}
+
+/// It was found only when the object was gone.
+#[test]
+fn a_body_that_fits_no_object_of_the_kind_is_refused_where_there_is_an_object_too() {
+    let stage = Stage::new();
+    stage.create(PARTS, &part(OWN, 1));
+    let error = stage.act(async |cx, kinds, foo| {
+        let other = json!({ "metadata": { "name": "b" } });
+        cx.ensure(&kinds.parts, Key::from(PART), &other, |_| {}).owned_by(foo).await.unwrap_err()
+    });
+    assert_eq!(error.to_string(), "web/a: metadata.name of the body is b, and the object's is a");
+    assert_eq!(stage.requests(), [""; 0]);
+}

@@ -48,6 +48,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // The public API.
+mod cluster;
 mod error;
 mod playback;
 mod recording;
@@ -57,6 +58,9 @@ mod body;
 mod capture;
 mod file;
 
+pub use cluster::{
+    Answer, Call, RecordedChange, RecordedKind, ServedKind, SimulatedCluster, WatchProgress, WatchStream,
+};
 pub use error::{CaptureError, CaptureErrorKind};
 pub use playback::{Chunks, Pace, Playback, PlaybackClient, PlaybackConfig, Summary, Tally};
 pub use recording::{Recorder, RecorderConfig};

@@ -241,8 +241,9 @@ impl<'a, 'b> QueryString<'a, 'b> {
     }
 }
 
-/// Decodes `%XX` and `+`; invalid escapes stay as they are.
-fn percent_decode(text: &str) -> String {
+/// Decodes the `%XX` and `+` of a query; invalid escapes stay as they are.
+#[must_use]
+pub fn percent_decode(text: &str) -> String {
     let mut bytes = alloc::vec::Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {

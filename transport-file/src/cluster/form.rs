@@ -1,0 +1,75 @@
+//! The forms in which an object is sent: whole, or its metadata alone (`Accept` with `as=`).
+
+use super::refusal::Refusal;
+use serde_json::{Value, json};
+
+/// The form of the objects of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Whole,
+    Metadata,
+}
+
+impl Form {
+    /// The first form of an `Accept` header that the server has.
+    pub(super) fn negotiate(accept: &str) -> Result<Self, Refusal> {
+        if accept.trim().is_empty() {
+            return Ok(Self::Whole);
+        }
+        accept.split(',').find_map(Self::of_clause).ok_or_else(Refusal::not_acceptable)
+    }
+
+    fn of_clause(clause: &str) -> Option<Self> {
+        let mut parts = clause.split(';').map(str::trim);
+        if !matches!(parts.next()?, "application/json" | "application/*" | "*/*") {
+            return None;
+        }
+        match parts.find_map(|parameter| parameter.strip_prefix("as=")) {
+            None => Some(Self::Whole),
+            Some("PartialObjectMetadata" | "PartialObjectMetadataList") => Some(Self::Metadata),
+            Some(_) => None,
+        }
+    }
+
+    /// Kind and version of a list.
+    pub(super) fn list_type(self, api_version: &str, kind: &str) -> (String, String) {
+        match self {
+            Self::Whole => (format!("{kind}List"), api_version.to_owned()),
+            Self::Metadata => ("PartialObjectMetadataList".into(), METADATA_VERSION.into()),
+        }
+    }
+
+    /// An object in this form, as JSON.
+    pub(super) fn write(self, object: &Value) -> String {
+        match self {
+            Self::Whole => object.to_string(),
+            Self::Metadata => {
+                let metadata = &object["metadata"];
+                json!({ "kind": "PartialObjectMetadata", "apiVersion": METADATA_VERSION, "metadata": metadata })
+                    .to_string()
+            }
+        }
+    }
+}
+
+const METADATA_VERSION: &str = "meta.k8s.io/v1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_form_that_the_server_has_is_chosen() {
+        for (accept, form) in [
+            ("", Ok(Form::Whole)),
+            ("*/*", Ok(Form::Whole)),
+            ("application/vnd.kubernetes.protobuf, application/json", Ok(Form::Whole)),
+            ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json", Ok(Form::Metadata)),
+            ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Ok(Form::Whole)),
+            ("application/json;as=Table;v=v1;g=meta.k8s.io", Err(Refusal::not_acceptable())),
+            ("application/yaml", Err(Refusal::not_acceptable())),
+        ] {
+            assert_eq!(Form::negotiate(accept), form, "{accept}");
+        }
+    }
+}

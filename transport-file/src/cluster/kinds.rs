@@ -1,0 +1,276 @@
+//! The kinds that a cluster serves: Kubernetes' own, those that a caller adds, and those that requests imply.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A kind that a [`SimulatedCluster`](crate::SimulatedCluster) serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServedKind {
+    /// Group and version, such as `apps/v1`; for the core group the version alone, `v1`.
+    pub api_version: String,
+    /// The name of the kind, such as `Deployment`.
+    pub kind: String,
+    /// The name of the resource in paths, such as `deployments`.
+    pub plural: String,
+    /// Whether the objects have a namespace.
+    pub namespaced: bool,
+    /// Whether the status of an object changes by a request of its own.
+    pub has_status: bool,
+    /// Whether `metadata.generation` counts the changes of an object.
+    pub has_generation: bool,
+}
+
+/// All kinds, by the names of their collections, such as `apps/v1/deployments`.
+#[derive(Debug)]
+pub(super) struct Kinds(BTreeMap<String, Arc<ServedKind>>);
+
+impl ServedKind {
+    /// A kind of a custom resource.
+    pub(super) fn custom(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
+        Self {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+            namespaced,
+            has_status: true,
+            has_generation: true,
+        }
+    }
+
+    /// The name of the collection, such as `apps/v1/deployments`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.api_version, self.plural)
+    }
+
+    /// The group; empty for the core group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// The version without the group.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        self.api_version.split_once('/').map_or(&self.api_version, |(_, version)| version)
+    }
+
+    /// The plural with the group, as messages have it: `deployments.apps`.
+    pub(super) fn qualified(&self) -> String {
+        match self.group() {
+            "" => self.plural.clone(),
+            group => format!("{}.{group}", self.plural),
+        }
+    }
+
+    /// Whether it is a custom resource, by the rule for names: Kubernetes' own groups have no dot, or end in `k8s.io`.
+    pub(super) fn is_custom(&self) -> bool {
+        !is_built_in(&self.api_version)
+    }
+}
+
+impl Kinds {
+    pub(super) fn new() -> Self {
+        let kinds = BUILT_IN.iter().flat_map(|(api_version, kinds)| {
+            kinds.iter().map(|(kind, plural, traits)| {
+                let [namespaced, has_status, has_generation] = [N, S, G].map(|bit| traits & bit != 0);
+                let kind = ServedKind::custom(api_version, kind, plural, namespaced);
+                ServedKind { has_status, has_generation, ..kind }
+            })
+        });
+        Self(kinds.map(|kind| (kind.name(), kind.into())).collect())
+    }
+
+    pub(super) fn add(&mut self, kind: ServedKind) -> Arc<ServedKind> {
+        let kind = Arc::new(kind);
+        self.0.insert(kind.name(), Arc::clone(&kind));
+        kind
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<ServedKind>> {
+        self.0.values()
+    }
+
+    /// The kind of a collection. In a group that is not Kubernetes' own, it is there if it is asked for: its name is then
+    /// guessed by the plural.
+    pub(super) fn of_collection(&mut self, name: &str, namespaced: bool) -> Option<Arc<ServedKind>> {
+        if let Some(kind) = self.0.get(name) {
+            return Some(Arc::clone(kind));
+        }
+        let (api_version, plural) = name.rsplit_once('/')?;
+        if is_built_in(api_version) {
+            return None;
+        }
+        Some(self.add(ServedKind::custom(api_version, &guessed_kind(plural), plural, namespaced)))
+    }
+
+    /// The kind of an object. In a group that is not Kubernetes' own, it is there if an object has it: its plural is then
+    /// guessed as kubectl does.
+    pub(super) fn of_object(&mut self, api_version: &str, kind: &str) -> Option<Arc<ServedKind>> {
+        if let Some(known) = self.0.values().find(|known| known.api_version == api_version && known.kind == kind) {
+            return Some(Arc::clone(known));
+        }
+        if is_built_in(api_version) {
+            return None;
+        }
+        let plural = guessed_plural(kind);
+        let known = self.0.get(&format!("{api_version}/{plural}"));
+        let namespaced = known.is_none_or(|known| known.namespaced);
+        // A kind that was guessed by its plural has its name from now on.
+        Some(self.add(ServedKind::custom(api_version, kind, &plural, namespaced)))
+    }
+}
+
+/// Whether all kinds of a version are known, because it is Kubernetes' own.
+fn is_built_in(api_version: &str) -> bool {
+    BUILT_IN.iter().any(|(known, _)| *known == api_version)
+}
+
+/// The plural of a kind (apimachinery `meta.UnsafeGuessKindToResource`).
+fn guessed_plural(kind: &str) -> String {
+    let singular = kind.to_ascii_lowercase();
+    if singular == "endpoints" {
+        return singular;
+    }
+    match singular.as_bytes().last() {
+        Some(b's') => format!("{singular}es"),
+        Some(b'y') => format!("{}ies", &singular[..singular.len() - 1]),
+        _ => format!("{singular}s"),
+    }
+}
+
+/// The kind of a plural, as far as it can be guessed: `foos` are of the kind `Foo`.
+fn guessed_kind(plural: &str) -> String {
+    let singular = match plural {
+        _ if plural.ends_with("ies") => format!("{}y", &plural[..plural.len() - 3]),
+        _ if plural.ends_with("ses") => plural[..plural.len() - 2].to_owned(),
+        _ => plural.strip_suffix('s').unwrap_or(plural).to_owned(),
+    };
+    let mut letters = singular.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// The objects have a namespace.
+const N: u8 = 1;
+/// The status is a subresource.
+const S: u8 = 2;
+/// The objects have a generation.
+const G: u8 = 4;
+
+type KindRow = (&'static str, &'static str, u8);
+
+/// The kinds of Kubernetes 1.36 that can be stored, without those of alpha and beta versions.
+const BUILT_IN: [(&str, &[KindRow]); 16] = [
+    (
+        "v1",
+        &[
+            ("ConfigMap", "configmaps", N),
+            ("Endpoints", "endpoints", N),
+            ("Event", "events", N),
+            ("LimitRange", "limitranges", N),
+            ("Namespace", "namespaces", S),
+            ("Node", "nodes", S),
+            ("PersistentVolume", "persistentvolumes", S),
+            ("PersistentVolumeClaim", "persistentvolumeclaims", N | S),
+            ("Pod", "pods", N | S | G),
+            ("PodTemplate", "podtemplates", N | G),
+            ("ReplicationController", "replicationcontrollers", N | S | G),
+            ("ResourceQuota", "resourcequotas", N | S),
+            ("Secret", "secrets", N),
+            ("Service", "services", N | S),
+            ("ServiceAccount", "serviceaccounts", N),
+        ],
+    ),
+    (
+        "apps/v1",
+        &[
+            ("ControllerRevision", "controllerrevisions", N),
+            ("DaemonSet", "daemonsets", N | S | G),
+            ("Deployment", "deployments", N | S | G),
+            ("ReplicaSet", "replicasets", N | S | G),
+            ("StatefulSet", "statefulsets", N | S | G),
+        ],
+    ),
+    ("batch/v1", &[("CronJob", "cronjobs", N | S | G), ("Job", "jobs", N | S | G)]),
+    ("autoscaling/v1", &[("HorizontalPodAutoscaler", "horizontalpodautoscalers", N | S)]),
+    ("autoscaling/v2", &[("HorizontalPodAutoscaler", "horizontalpodautoscalers", N | S)]),
+    ("policy/v1", &[("PodDisruptionBudget", "poddisruptionbudgets", N | S | G)]),
+    (
+        "networking.k8s.io/v1",
+        &[
+            ("Ingress", "ingresses", N | S | G),
+            ("IngressClass", "ingressclasses", G),
+            ("NetworkPolicy", "networkpolicies", N | G),
+        ],
+    ),
+    (
+        "rbac.authorization.k8s.io/v1",
+        &[
+            ("ClusterRole", "clusterroles", 0),
+            ("ClusterRoleBinding", "clusterrolebindings", 0),
+            ("Role", "roles", N),
+            ("RoleBinding", "rolebindings", N),
+        ],
+    ),
+    (
+        "storage.k8s.io/v1",
+        &[
+            ("CSIDriver", "csidrivers", 0),
+            ("CSINode", "csinodes", 0),
+            ("CSIStorageCapacity", "csistoragecapacities", N),
+            ("StorageClass", "storageclasses", 0),
+            ("VolumeAttachment", "volumeattachments", S),
+        ],
+    ),
+    ("coordination.k8s.io/v1", &[("Lease", "leases", N)]),
+    ("discovery.k8s.io/v1", &[("EndpointSlice", "endpointslices", N | G)]),
+    ("events.k8s.io/v1", &[("Event", "events", N)]),
+    ("scheduling.k8s.io/v1", &[("PriorityClass", "priorityclasses", G)]),
+    ("node.k8s.io/v1", &[("RuntimeClass", "runtimeclasses", 0)]),
+    ("apiextensions.k8s.io/v1", &[("CustomResourceDefinition", "customresourcedefinitions", S | G)]),
+    (
+        "admissionregistration.k8s.io/v1",
+        &[
+            ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", G),
+            ("ValidatingAdmissionPolicy", "validatingadmissionpolicies", S | G),
+            ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", G),
+            ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations", G),
+        ],
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plural_is_guessed_as_kubectl_does() {
+        for (kind, plural) in
+            [("Foo", "foos"), ("Policy", "policies"), ("IngressClass", "ingressclasses"), ("Endpoints", "endpoints")]
+        {
+            assert_eq!(guessed_plural(kind), plural);
+        }
+        for (plural, kind) in [("foos", "Foo"), ("policies", "Policy"), ("classes", "Class"), ("fish", "Fish")] {
+            assert_eq!(guessed_kind(plural), kind);
+        }
+    }
+
+    #[test]
+    fn a_kind_that_an_informer_asked_for_gets_its_name_by_its_first_object() {
+        let mut kinds = Kinds::new();
+        let name = "example.com/v1/webapps";
+        assert_eq!(kinds.of_collection(name, true).map(|kind| kind.kind.clone()), Some("Webapp".into()));
+        assert_eq!(kinds.of_object("example.com/v1", "WebApp").map(|kind| kind.name()), Some(name.into()));
+        assert_eq!(kinds.of_collection(name, true).map(|kind| kind.kind.clone()), Some("WebApp".into()));
+    }
+
+    #[test]
+    fn the_groups_of_kubernetes_have_their_own_kinds_only() {
+        let mut kinds = Kinds::new();
+        assert!(kinds.of_object("v1", "Podd").is_none() && kinds.of_collection("apps/v1/deployment", true).is_none());
+        let node = kinds.of_object("v1", "Node");
+        assert!(node.is_some_and(|node| !node.namespaced && node.has_status && !node.is_custom()));
+        assert!(kinds.of_collection("v1/endpoints", true).is_some_and(|kind| kind.kind == "Endpoints"));
+    }
+}

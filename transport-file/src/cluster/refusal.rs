@@ -1,0 +1,162 @@
+//! The answers that are no success, as a kube-apiserver gives them: `metav1.Status` (apimachinery `api/errors`).
+
+use super::kinds::ServedKind;
+use core::time::Duration;
+use serde_json::{Value, json};
+
+/// An answer that is no success.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Refusal {
+    /// The HTTP status.
+    pub(super) code: u16,
+    /// The `Status`; `None` for the bare text of a path that no resource has.
+    pub(super) status: Option<Value>,
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl Refusal {
+    /// A refusal with a code and a reason of the API.
+    pub(super) fn new(code: u16, reason: &str, message: impl Into<String>) -> Self {
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {},
+            "status": "Failure", "message": message.into(), "reason": reason, "code": code,
+        });
+        Self { code, status: Some(status), retry_after: None }
+    }
+
+    /// The refusal with what it is about.
+    pub(super) fn with_details(mut self, details: Value) -> Self {
+        if let Some(status) = &mut self.status {
+            status["details"] = details;
+        }
+        self
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// No resource has this path.
+    pub(super) fn no_page() -> Self {
+        Self { code: 404, status: None, retry_after: None }
+    }
+
+    /// The group is served, and has no such resource.
+    pub(super) fn no_resource() -> Self {
+        Self::new(404, "NotFound", "the server could not find the requested resource").with_details(json!({}))
+    }
+
+    pub(super) fn not_found(kind: &ServedKind, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{} \"{name}\" not found", kind.qualified())).with_details(about(
+            kind,
+            &kind.plural,
+            name,
+        ))
+    }
+
+    pub(super) fn already_exists(kind: &ServedKind, name: &str) -> Self {
+        Self::new(409, "AlreadyExists", format!("{} \"{name}\" already exists", kind.qualified())).with_details(about(
+            kind,
+            &kind.plural,
+            name,
+        ))
+    }
+
+    pub(super) fn conflict(kind: &ServedKind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.qualified());
+        Self::new(409, "Conflict", message).with_details(about(kind, &kind.plural, name))
+    }
+
+    pub(super) fn forbidden(kind: &ServedKind, name: &str, why: &str) -> Self {
+        Self::new(403, "Forbidden", format!("{} \"{name}\" is forbidden: {why}", kind.qualified())).with_details(about(
+            kind,
+            &kind.plural,
+            name,
+        ))
+    }
+
+    /// A field has a value that it cannot have. `why` begins with the cause, such as `Required value`.
+    pub(super) fn invalid(kind: &ServedKind, name: &str, cause: Cause, field: &str, why: &str) -> Self {
+        let message = format!("{}: {why}", cause.text());
+        let qualified = match kind.group() {
+            "" => kind.kind.clone(),
+            group => format!("{}.{group}", kind.kind),
+        };
+        let mut details = about(kind, &kind.kind, name);
+        details["causes"] = json!([{ "reason": cause.reason(), "message": message, "field": field }]);
+        Self::new(422, "Invalid", format!("{qualified} \"{name}\" is invalid: {field}: {message}"))
+            .with_details(details)
+    }
+
+    pub(super) fn no_method() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(405, "MethodNotAllowed", message).with_details(json!({}))
+    }
+
+    pub(super) fn unsupported_media_type(accepted: &str) -> Self {
+        let message =
+            format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    pub(super) fn not_acceptable() -> Self {
+        let message = "only the following media types are accepted: application/json";
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    /// A watch cannot go on from a version.
+    pub(super) fn too_old(asked: u64, oldest: u64) -> Self {
+        Self::new(410, "Expired", format!("too old resource version: {asked} ({oldest})"))
+    }
+
+    /// A version that is not there yet.
+    pub(super) fn too_large(asked: u64, current: u64) -> Self {
+        let cause = json!({ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" });
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
+        let details = json!({ "causes": [cause], "retryAfterSeconds": 1 });
+        let refusal = Self::new(504, "Timeout", message).with_details(details);
+        Self { retry_after: Some(Duration::from_secs(1)), ..refusal }
+    }
+
+    /// The media type and the bytes of the answer.
+    pub(super) fn body(&self) -> (&'static str, Vec<u8>) {
+        match &self.status {
+            Some(status) => ("application/json", status.to_string().into_bytes()),
+            None => ("text/plain", b"404 page not found\n".to_vec()),
+        }
+    }
+}
+
+/// Why a field is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    Forbidden,
+    Invalid,
+    Required,
+}
+
+impl Cause {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Forbidden => "Forbidden",
+            Self::Invalid => "Invalid value",
+            Self::Required => "Required value",
+        }
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Forbidden => "FieldValueForbidden",
+            Self::Invalid => "FieldValueInvalid",
+            Self::Required => "FieldValueRequired",
+        }
+    }
+}
+
+fn about(kind: &ServedKind, named: &str, name: &str) -> Value {
+    let mut details = json!({ "name": name, "kind": named });
+    if !kind.group().is_empty() {
+        details["group"] = json!(kind.group());
+    }
+    details
+}

@@ -1,0 +1,268 @@
+//! The server: one request in, one answer out.
+
+use super::form::Form;
+use super::kinds::{Kinds, ServedKind};
+use super::list::list;
+use super::patch;
+use super::refusal::{Cause, Refusal};
+use super::store::{Recorded, Store};
+use super::target::Target;
+use super::watch::WatchState;
+use super::write::{self, Actor, Deleted, Moment, Part, Place};
+use listwatch_core::Instant;
+use listwatch_core::time::WallTime;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// One request, as it comes over a wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The method, such as `GET`.
+    pub method: &'a str,
+    /// Path and query.
+    pub target: &'a str,
+    /// The header `Accept`; empty for any media type.
+    pub accept: &'a str,
+    /// The header `Content-Type`; empty for none.
+    pub content_type: &'a str,
+    /// The body; empty for none.
+    pub body: &'a [u8],
+}
+
+/// A change that was recorded elsewhere.
+#[derive(Clone, Debug)]
+pub struct RecordedChange {
+    /// The name of the collection, such as `apps/v1/deployments`.
+    pub collection: String,
+    /// The change.
+    pub kind: RecordedKind,
+    /// The version after it.
+    pub version: u64,
+    /// The object after it or, if it was deleted, its last state. Of a bookmark, it is not read.
+    pub object: Value,
+}
+
+/// The kind of a recorded change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordedKind {
+    /// The object is there, new or changed.
+    Present,
+    /// The object was deleted.
+    Deleted,
+    /// All changes up to the version are known.
+    Bookmark,
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// A body that is complete.
+    Whole {
+        code: u16,
+        body: Vec<u8>,
+    },
+    Watch(WatchState),
+    Refused(Refusal),
+}
+
+#[derive(Debug)]
+pub(super) struct Server {
+    kinds: Kinds,
+    store: Store,
+    origin: WallTime,
+    /// How many uids were given.
+    uids: u64,
+}
+
+impl Server {
+    pub(super) fn new(origin: WallTime) -> Self {
+        Self { kinds: Kinds::new(), store: Store::new(), origin, uids: 0 }
+    }
+
+    pub(super) fn kinds(&mut self) -> &mut Kinds {
+        &mut self.kinds
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// The date at a time of its clock.
+    pub(super) fn wall(&self, now: Instant) -> WallTime {
+        self.origin + now.saturating_since(Instant::ZERO)
+    }
+
+    /// Answers a request.
+    pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, actor: Actor) -> Reply {
+        self.answer(now, call, actor).unwrap_or_else(Reply::Refused)
+    }
+
+    /// Enters a change that was recorded elsewhere. A change of a collection that no kind can have is left out.
+    pub(super) fn apply_recorded(&mut self, now: Instant, change: RecordedChange) {
+        let RecordedChange { collection, kind: change, version: revision, mut object } = change;
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
+        let is_namespaced = !namespace.is_empty();
+        let Some(kind) = self.kind_of_recorded(&collection, &object, is_namespaced) else { return };
+        if change == RecordedKind::Bookmark {
+            return self.store.advance(&kind, revision);
+        }
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        (object["kind"], object["apiVersion"]) = (json!(kind.kind), json!(kind.api_version));
+        let key = Place { kind: Arc::clone(&kind), namespace, name }.key();
+        let is_deletion = change == RecordedKind::Deleted;
+        self.store.record(now, &kind, &key, object, Recorded { revision, is_deletion });
+    }
+
+    fn kind_of_recorded(&mut self, collection: &str, object: &Value, namespaced: bool) -> Option<Arc<ServedKind>> {
+        let (api_version, plural) = collection.rsplit_once('/')?;
+        let known = self.kinds.of_collection(collection, namespaced);
+        let kind = object["kind"].as_str().filter(|_| object["apiVersion"] == api_version);
+        match (known, kind) {
+            (Some(known), Some(kind)) if known.kind != kind => {
+                Some(self.kinds.add(ServedKind { kind: kind.to_owned(), ..(*known).clone() }))
+            }
+            (None, kind) => Some(self.kinds.add(ServedKind::custom(api_version, kind?, plural, namespaced))),
+            (known, _) => known,
+        }
+    }
+
+    fn answer(&mut self, now: Instant, call: &Call<'_>, actor: Actor) -> Result<Reply, Refusal> {
+        let target = Target::parse(call.target).ok_or_else(Refusal::no_page)?;
+        let form = Form::negotiate(call.accept)?;
+        let namespaced = target.name.is_empty() || !target.namespace.is_empty();
+        let kind = self.kinds.of_collection(&target.collection, namespaced).ok_or_else(Refusal::no_resource)?;
+        if !kind.namespaced && !target.namespace.is_empty() {
+            return Err(Refusal::no_resource());
+        }
+        self.store.open(&kind);
+        if call.method == "GET" && target.flag("watch") {
+            return WatchState::begin(now, &self.store, &kind, &target, form).map(Reply::Watch);
+        }
+        let place = Place { kind, namespace: target.namespace.clone(), name: target.name.clone() };
+        let moment = Moment { now, wall: self.wall(now) };
+        match (call.method, target.name.is_empty()) {
+            ("GET", true) => list(&self.store, &place.kind, &target, form).map(|body| Reply::Whole { code: 200, body }),
+            ("GET", false) => Ok(done(200, form, place.stored(&self.store)?)),
+            ("POST", true) => self.create(moment, place, call, actor).map(|object| done(201, form, &object)),
+            ("PUT" | "PATCH", false) => self.change(moment, &place, &target, call, actor, form),
+            ("DELETE", false) => self.delete(moment, &place, call, form),
+            _ => Err(Refusal::no_method()),
+        }
+    }
+
+    fn create(
+        &mut self,
+        moment: Moment,
+        mut place: Place,
+        call: &Call<'_>,
+        actor: Actor,
+    ) -> Result<Arc<Value>, Refusal> {
+        let mut object = body(call)?;
+        check_type(&mut object, &place.kind)?;
+        let metadata = write::metadata_of(&mut object);
+        let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        if !text("namespace").is_empty() && text("namespace") != place.namespace {
+            return Err(Refusal::bad_request(write::OTHER_NAMESPACE));
+        }
+        self.uids += 1;
+        place.name = match (text("name"), text("generateName")) {
+            (name, _) if !name.is_empty() => name,
+            (_, prefix) if !prefix.is_empty() => format!("{prefix}{}", suffix(self.uids)),
+            _ => {
+                let why = "name or generateName is required";
+                return Err(Refusal::invalid(&place.kind, "", Cause::Required, "metadata.name", why));
+            }
+        };
+        let uid = uid(self.uids);
+        write::create(&mut self.store, moment, &place, object, actor, &uid)
+    }
+
+    fn change(
+        &mut self,
+        moment: Moment,
+        place: &Place,
+        target: &Target,
+        call: &Call<'_>,
+        actor: Actor,
+        form: Form,
+    ) -> Result<Reply, Refusal> {
+        let part = match target.subresource.as_str() {
+            "" => Part::Whole,
+            "status" if place.kind.has_status => Part::Status,
+            _ => return Err(Refusal::no_resource()),
+        };
+        let mut wanted = (**place.stored(&self.store)?).clone();
+        match call.method {
+            "PUT" => {
+                wanted = body(call)?;
+                check_type(&mut wanted, &place.kind)?;
+            }
+            _ => patch::merge(&mut wanted, &body(call)?),
+        }
+        let object = write::update(&mut self.store, moment, place, wanted, part, actor)?;
+        Ok(done(200, form, &object))
+    }
+
+    fn delete(&mut self, moment: Moment, place: &Place, call: &Call<'_>, form: Form) -> Result<Reply, Refusal> {
+        let options = if call.body.is_empty() { Value::Null } else { body(call)? };
+        let object = match write::delete(&mut self.store, moment, place, &options)? {
+            Deleted::Marked(object) => return Ok(done(200, form, &object)),
+            Deleted::Gone(object) => object,
+        };
+        let mut details = json!({ "name": place.name, "kind": place.kind.plural, "uid": object["metadata"]["uid"] });
+        if !place.kind.group().is_empty() {
+            details["group"] = json!(place.kind.group());
+        }
+        let status =
+            json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details });
+        Ok(Reply::Whole { code: 200, body: status.to_string().into_bytes() })
+    }
+}
+
+fn done(code: u16, form: Form, object: &Value) -> Reply {
+    Reply::Whole { code, body: form.write(object).into_bytes() }
+}
+
+fn body(call: &Call<'_>) -> Result<Value, Refusal> {
+    serde_json::from_slice(call.body)
+        .map_err(|error| Refusal::bad_request(format!("the object provided is unrecognized: {error}")))
+}
+
+/// Checks the type of an object, and sets it where the object has none.
+fn check_type(object: &mut Value, kind: &ServedKind) -> Result<(), Refusal> {
+    for (field, expected, what) in [("apiVersion", &kind.api_version, "API version"), ("kind", &kind.kind, "kind")] {
+        match object[field].as_str() {
+            Some(given) if given != expected => {
+                return Err(Refusal::bad_request(format!(
+                    "the {what} in the data ({given}) does not match the expected {what} ({expected})"
+                )));
+            }
+            Some(_) => {}
+            None if object.is_object() => object[field] = json!(expected),
+            None => return Err(Refusal::bad_request("the object provided is unrecognized: it is no object")),
+        }
+    }
+    Ok(())
+}
+
+/// The uid with a number, in the form of a UUID.
+fn uid(number: u64) -> String {
+    format!("00000000-0000-4000-8000-{number:012x}")
+}
+
+/// Five characters, from those that `generateName` takes (apimachinery `util/rand`).
+fn suffix(number: u64) -> String {
+    const CHARACTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    // A step that has no divisor in common with their number, so that neighbours look different.
+    let mut rest = number.wrapping_mul(7_368_787) % 14_348_907;
+    let mut character = || {
+        let found = CHARACTERS[(rest % 27) as usize];
+        rest /= 27;
+        char::from(found)
+    };
+    std::iter::repeat_with(&mut character).take(5).collect()
+}

@@ -1,0 +1,208 @@
+//! The objects of a cluster, and the last changes of each collection.
+
+use super::kinds::ServedKind;
+use listwatch_core::Instant;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// How many changes a collection remembers. A watch that is further behind gets a 410.
+pub(super) const WINDOW: usize = 4_096;
+
+/// All collections, and the version of the cluster.
+#[derive(Debug)]
+pub(super) struct Store {
+    revision: u64,
+    collections: BTreeMap<String, Collection>,
+}
+
+/// The objects of one resource.
+#[derive(Debug)]
+pub(super) struct Collection {
+    /// By namespace and name, in the order of etcd's keys.
+    objects: BTreeMap<String, Arc<Value>>,
+    changes: VecDeque<Change>,
+    /// How many changes are forgotten.
+    forgotten: u64,
+    /// The oldest version from which a watch can go on.
+    compacted: u64,
+    /// The newest version that was recorded; `None` where the changes are made here.
+    recorded: Option<u64>,
+}
+
+/// A change of an object.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    /// The version after it.
+    pub(super) revision: u64,
+    pub(super) at: Instant,
+    /// The object before it; `None` if it was created.
+    pub(super) before: Option<Arc<Value>>,
+    /// The object after it or, if it was deleted, its last state with the version of the deletion.
+    pub(super) object: Arc<Value>,
+    pub(super) is_deletion: bool,
+    key: String,
+}
+
+/// What a collection had at a version.
+pub(super) type State<'s> = BTreeMap<&'s str, &'s Arc<Value>>;
+
+/// The key of an object in its collection.
+pub(super) fn key(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
+}
+
+impl Store {
+    pub(super) fn new() -> Self {
+        Self { revision: 1, collections: BTreeMap::new() }
+    }
+
+    /// The version of the cluster.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The collection of a kind, which is empty at first.
+    pub(super) fn open(&mut self, kind: &ServedKind) -> &mut Collection {
+        self.collections.entry(kind.name()).or_insert_with(Collection::new)
+    }
+
+    pub(super) fn collection(&self, name: &str) -> Option<&Collection> {
+        self.collections.get(name)
+    }
+
+    pub(super) fn collections(&self) -> impl Iterator<Item = (&str, &Collection)> {
+        self.collections.iter().map(|(name, collection)| (name.as_str(), collection))
+    }
+
+    pub(super) fn object(&self, collection: &str, key: &str) -> Option<&Arc<Value>> {
+        self.collections.get(collection)?.objects.get(key)
+    }
+
+    /// The version of a list of this collection, from which a watch goes on.
+    pub(super) fn version_of(&self, collection: &str) -> u64 {
+        self.collections.get(collection).and_then(|collection| collection.recorded).unwrap_or(self.revision)
+    }
+
+    /// Stores an object in its next version.
+    pub(super) fn put(&mut self, now: Instant, kind: &ServedKind, key: &str, mut object: Value) -> Arc<Value> {
+        let revision = self.next_revision();
+        object["metadata"]["resourceVersion"] = json!(revision.to_string());
+        let object = Arc::new(object);
+        self.open(kind).enter(revision, now, key, Arc::clone(&object), false);
+        object
+    }
+
+    /// Removes an object, whose last state is given.
+    pub(super) fn remove(&mut self, now: Instant, kind: &ServedKind, key: &str, mut last: Value) {
+        let revision = self.next_revision();
+        last["metadata"]["resourceVersion"] = json!(revision.to_string());
+        self.open(kind).enter(revision, now, key, Arc::new(last), true);
+    }
+
+    /// Enters a change that happened elsewhere, in its own version. If the collection has a newer one, the change gets
+    /// the next.
+    pub(super) fn record(&mut self, now: Instant, kind: &ServedKind, key: &str, object: Value, change: Recorded) {
+        let revision = change.revision.max(self.open(kind).newest() + 1);
+        self.revision = self.revision.max(revision);
+        self.open(kind).recorded = Some(revision);
+        self.open(kind).enter(revision, now, key, Arc::new(object), change.is_deletion);
+    }
+
+    /// Notes that a recorded collection is complete up to a version.
+    pub(super) fn advance(&mut self, kind: &ServedKind, revision: u64) {
+        self.revision = self.revision.max(revision);
+        let collection = self.open(kind);
+        collection.recorded = Some(collection.newest().max(revision));
+    }
+
+    /// Forgets all changes: no watch goes on from an older version than the current one.
+    pub(super) fn compact(&mut self) {
+        for collection in self.collections.values_mut() {
+            collection.forgotten += collection.changes.len() as u64;
+            collection.compacted = collection.recorded.unwrap_or(self.revision);
+            collection.changes.clear();
+        }
+    }
+
+    fn next_revision(&mut self) -> u64 {
+        self.revision += 1;
+        self.revision
+    }
+}
+
+/// Where a recorded change belongs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recorded {
+    pub(super) revision: u64,
+    pub(super) is_deletion: bool,
+}
+
+impl Collection {
+    fn new() -> Self {
+        Self { objects: BTreeMap::new(), changes: VecDeque::new(), forgotten: 0, compacted: 0, recorded: None }
+    }
+
+    pub(super) fn objects(&self) -> &BTreeMap<String, Arc<Value>> {
+        &self.objects
+    }
+
+    /// The oldest version from which a watch can go on.
+    pub(super) fn compacted(&self) -> u64 {
+        self.compacted
+    }
+
+    /// The number of the first change after a version.
+    pub(super) fn position(&self, revision: u64) -> Result<u64, Forgotten> {
+        let known = self.changes.partition_point(|change| change.revision <= revision) as u64;
+        if revision < self.compacted { Err(Forgotten) } else { Ok(self.forgotten + known) }
+    }
+
+    /// The number of the next change.
+    pub(super) fn end(&self) -> u64 {
+        self.forgotten + self.changes.len() as u64
+    }
+
+    /// The change with this number; `Err` if it is forgotten.
+    pub(super) fn change(&self, position: u64) -> Result<Option<&Change>, Forgotten> {
+        let index = position.checked_sub(self.forgotten).ok_or(Forgotten)?;
+        Ok(usize::try_from(index).ok().and_then(|index| self.changes.get(index)))
+    }
+
+    /// The objects as they were at a version.
+    pub(super) fn state(&self, revision: u64) -> Result<State<'_>, Forgotten> {
+        if revision < self.compacted {
+            return Err(Forgotten);
+        }
+        let mut state: State<'_> = self.objects.iter().map(|(key, object)| (key.as_str(), object)).collect();
+        for change in self.changes.iter().rev().take_while(|change| change.revision > revision) {
+            match &change.before {
+                Some(before) => state.insert(&change.key, before),
+                None => state.remove(change.key.as_str()),
+            };
+        }
+        Ok(state)
+    }
+
+    fn newest(&self) -> u64 {
+        self.changes.back().map_or(self.compacted, |change| change.revision).max(self.recorded.unwrap_or(0))
+    }
+
+    fn enter(&mut self, revision: u64, at: Instant, key: &str, object: Arc<Value>, is_deletion: bool) {
+        let before = if is_deletion {
+            self.objects.remove(key)
+        } else {
+            self.objects.insert(key.to_owned(), Arc::clone(&object))
+        };
+        self.changes.push_back(Change { revision, at, before, object, is_deletion, key: key.to_owned() });
+        if self.changes.len() > WINDOW
+            && let Some(oldest) = self.changes.pop_front()
+        {
+            (self.forgotten, self.compacted) = (self.forgotten + 1, oldest.revision);
+        }
+    }
+}
+
+/// The history does not go back so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Forgotten;

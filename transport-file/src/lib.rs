@@ -2,7 +2,8 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | record another transport into a file | [`Recorder`], with a [`RecorderConfig`] |
+//! | record a controller into one file: its resources, its requests and its reconciles | [`Tape`], with a [`RecorderConfig`] |
+//! | record one resource into a file | [`Recorder`] |
 //! | play a file to an informer | [`Playback`] |
 //! | choose delays and chunk sizes, skip bad lines | [`PlaybackConfig`], [`Pace`], [`Chunks`] |
 //! | answer the single requests of a controller from a recording | [`Playback::client`], which makes a [`PlaybackClient`] |
@@ -58,12 +59,13 @@ mod body;
 mod capture;
 mod file;
 
+pub use capture::{Note, Position, Positions, TapeStart};
 pub use cluster::{
     Answer, Call, RecordedChange, RecordedKind, ServedKind, SimulatedCluster, WatchProgress, WatchStream,
 };
 pub use error::{CaptureError, CaptureErrorKind};
-pub use playback::{Chunks, Pace, Playback, PlaybackClient, PlaybackConfig, Summary, Tally};
-pub use recording::{Recorder, RecorderConfig};
+pub use playback::{Chunks, Notes, Pace, Playback, PlaybackClient, PlaybackConfig, Summary, Tally};
+pub use recording::{RecordedCalls, Recorder, RecorderConfig, Tape};
 
 #[cfg(test)]
 mod tests {
@@ -75,5 +77,6 @@ mod tests {
         fn owned<T: Send + 'static>() {}
         error::<CaptureError>();
         owned::<(Playback, PlaybackClient, PlaybackConfig, Recorder<Playback>, RecorderConfig, Summary)>();
+        owned::<(Tape, RecordedCalls<PlaybackClient>, Note)>();
     }
 }

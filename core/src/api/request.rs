@@ -35,6 +35,8 @@ pub struct ApiRequest {
     pub content_type: Option<&'static str>,
     /// The body; empty for none.
     pub body: Vec<u8>,
+    /// The number of the reconcile that sends it.
+    sender: Option<u64>,
 }
 
 /// The answer of a server.
@@ -74,7 +76,21 @@ impl ApiRequest {
             accept: "application/json",
             content_type: None,
             body: Vec::new(),
+            sender: None,
         }
+    }
+
+    /// Sets the number of the reconcile that sends the request, for a recording. The server does not get it.
+    #[must_use]
+    pub fn sent_by(mut self, reconcile: u64) -> Self {
+        self.sender = Some(reconcile);
+        self
+    }
+
+    /// The number of the reconcile that sends the request.
+    #[must_use]
+    pub fn sender(&self) -> Option<u64> {
+        self.sender
     }
 }
 

@@ -122,7 +122,7 @@ impl<'de> Visitor<'de> for JsonDigest {
 }
 
 /// Decodes the percent-encoding of a URL.
-fn decoded(text: &str) -> Vec<u8> {
+pub(crate) fn decoded(text: &str) -> Vec<u8> {
     let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
     let (bytes, mut at, mut plain) = (text.as_bytes(), 0, Vec::with_capacity(text.len()));
     while let Some(byte) = bytes.get(at) {

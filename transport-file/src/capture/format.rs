@@ -1,18 +1,26 @@
 //! The records of a capture, version 1.
 //!
 //! ```text
-//! {"capture":1,"started":"2026-11-20T10:41:52Z"}
+//! {"capture":1,"started":"2026-11-20T10:41:52.123Z","server":"https://…","cluster":"<uid>","seed":42}
 //! {"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?limit=50","headers":{}}}    "body" if one was sent
 //! {"t":7,"id":1,"response":{"status":200,"headers":{"content-type":"application/json"}}}
 //! {"t":8,"id":1,"data":"{\"kind\":\"PodList\",…"}      "base64" if the bytes are not UTF-8 by themselves
 //! {"t":9,"id":1,"end":"eof"}                           eof, cut, or the error
 //! {"t":9,"id":1,"end":"cut","by":"client"}             "by" if the client aborted the request
+//! {"t":10,"id":2,"request":{…},"by":12}                "by" if a reconcile sent it: the number of the reconcile
+//! {"t":11,"id":3,"request":{…,"withheld":true}}        neither its body nor the data of its response are there
+//! {"t":10,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["…"],"at":{"/api/v1/pods":{"changes":140,"version":"812"}}}
+//! {"t":11,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"version":"815"}}}
+//! {"t":12,"reconcile":12,"of":"foos","outcome":"done"}
 //! ```
+//!
+//! The lines are in the order in which things happened. A reader passes over fields that it does not know.
 
+use super::note::{Note, Positions, TapeStart, written};
 use crate::error::{CaptureErrorKind, Fault};
 use base64::prelude::{BASE64_STANDARD, Engine};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -24,12 +32,11 @@ const EXPECTED: &str = "a record of a capture";
 /// One line of a capture.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Line<'a> {
-    /// The first line.
-    Start {
-        version: u64,
-        started: Option<Text<'a>>,
-    },
+    /// The first line, with the version of the format.
+    Start(u64, TapeStart),
     Record(Record<'a>),
+    /// A line about a reconcile, with its time.
+    Note(u64, Note),
 }
 
 /// A record: the time, the request, and the event.
@@ -72,6 +79,12 @@ pub(crate) struct RequestRecord<'a> {
     /// The body, if any: as a string, or as JSON.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) body: Option<RequestBody<'a>>,
+    /// Whether the body and the data of the response were left out, because they may be confidential.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub(crate) withheld: bool,
+    /// The number of the reconcile that sent it, which stands beside the request.
+    #[serde(skip)]
+    pub(crate) by: Option<u64>,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -83,7 +96,7 @@ pub(crate) struct ResponseRecord<'a> {
 
 /// A body as its text in the line. A tree would take many times the memory.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RequestBody<'a>(#[serde(borrow)] &'a RawValue);
+pub(crate) struct RequestBody<'a>(#[serde(borrow, deserialize_with = "borrowed")] Cow<'a, RawValue>);
 
 /// A string, borrowed from the line if it has no escapes. Inside of an `Option`, serde does not borrow a bare `Cow`.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -97,6 +110,12 @@ struct Fields<'a> {
     capture: Option<u64>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     started: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    server: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    cluster: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     t: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,10 +131,49 @@ struct Fields<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     end: Option<Text<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    by: Option<Text<'a>>,
+    by: Option<By<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reconcile: Option<u64>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    of: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    key: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempt: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    causes: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Positions>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    outcome: Option<Text<'a>>,
+}
+
+/// The party that sent a request, or ended it.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum By<'a> {
+    /// The reconcile of this number.
+    Reconcile(u64),
+    #[serde(borrow)]
+    Party(Text<'a>),
+}
+
+impl<'a> RequestRecord<'a> {
+    /// A request without headers and body.
+    pub(crate) fn new(method: &'a str, path: String) -> Self {
+        let (method, path, headers) = (method.into(), path.into(), BTreeMap::new());
+        Self { method, path, headers, body: None, withheld: false, by: None }
+    }
 }
 
 impl RequestBody<'_> {
+    /// A body as a string of the line.
+    pub(crate) fn of(body: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(body);
+        // A text is always JSON.
+        Self(to_raw_value(&text).map_or(Cow::Borrowed(RawValue::NULL), Cow::Owned))
+    }
+
     /// The body, if it was recorded as a string.
     pub(crate) fn text(&self) -> Option<Cow<'_, str>> {
         serde_json::from_str(self.json()).ok().map(|Text(text)| text)
@@ -151,20 +209,20 @@ impl<'a> Line<'a> {
     /// Parses one line.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, Fault> {
         let fields: Fields<'a> = serde_json::from_slice(line).map_err(|error| Fault::of_json(&error, EXPECTED))?;
-        if let Some(version) = fields.capture {
-            return Ok(Self::Start { version, started: fields.started });
+        match fields {
+            Fields { capture: Some(version), .. } => Ok(Self::Start(version, fields.start())),
+            Fields { t: Some(t), id: Some(id), .. } => Ok(Self::Record(Record { t, id, payload: fields.payload()? })),
+            Fields { t: Some(t), reconcile: Some(reconcile), .. } => Ok(Self::Note(t, fields.note(reconcile)?)),
+            _ => Err(not_a_record("\"t\" and \"id\" are missing")),
         }
-        let (Some(t), Some(id)) = (fields.t, fields.id) else {
-            return Err(not_a_record("\"t\" and \"id\" are missing"));
-        };
-        Ok(Self::Record(Record { t, id, payload: fields.payload()? }))
     }
 
     /// Writes one line, without a line end.
     pub(crate) fn write(self, out: impl Write) -> std::io::Result<()> {
         let fields = match self {
-            Self::Start { version, started } => Fields { capture: Some(version), started, ..Fields::default() },
+            Self::Start(version, start) => Fields { capture: Some(version), ..Fields::of_start(start) },
             Self::Record(Record { t, id, payload }) => Fields { t: Some(t), id: Some(id), ..Fields::of(payload) },
+            Self::Note(t, note) => Fields { t: Some(t), ..Fields::of_note(note) },
         };
         serde_json::to_writer(out, &fields).map_err(std::io::Error::from)
     }
@@ -174,21 +232,24 @@ impl<'a> Fields<'a> {
     fn of(payload: Payload<'a>) -> Self {
         let fields = Self::default();
         match payload {
-            Payload::Request(request) => Self { request: Some(request), ..fields },
+            Payload::Request(request) => Self { by: request.by.map(By::Reconcile), request: Some(request), ..fields },
             Payload::Response(response) => Self { response: Some(response), ..fields },
             Payload::Data(data) => match str::from_utf8(&data) {
                 Ok(text) => Self { data: Some(Text(text.to_owned().into())), ..fields },
                 Err(_) => Self { base64: Some(Text(BASE64_STANDARD.encode(&data).into())), ..fields },
             },
             Payload::End(End { how, by_client }) => {
-                Self { end: Some(Text(how)), by: by_client.then(|| Text(CLIENT.into())), ..fields }
+                Self { end: Some(Text(how)), by: by_client.then(|| By::Party(Text(CLIENT.into()))), ..fields }
             }
         }
     }
 
     fn payload(self) -> Result<Payload<'a>, Fault> {
         match (self.request, self.response, self.data, self.base64, self.end) {
-            (Some(request), None, None, None, None) => Ok(Payload::Request(request)),
+            (Some(request), None, None, None, None) => {
+                let by = self.by.and_then(|by| if let By::Reconcile(number) = by { Some(number) } else { None });
+                Ok(Payload::Request(RequestRecord { by, ..request }))
+            }
             (None, Some(response), None, None, None) => Ok(Payload::Response(response)),
             (None, None, Some(Text(text)), None, None) => Ok(Payload::Data(match text {
                 Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
@@ -199,7 +260,7 @@ impl<'a> Fields<'a> {
                 Err(_) => Err(not_a_record("\"base64\" holds no base64")),
             },
             (None, None, None, None, Some(Text(how))) => {
-                let by_client = self.by.is_some_and(|Text(by)| by == CLIENT);
+                let by_client = matches!(self.by, Some(By::Party(Text(by))) if by == CLIENT);
                 Ok(Payload::End(End { how, by_client }))
             }
             (None, None, None, None, None) => {
@@ -208,6 +269,52 @@ impl<'a> Fields<'a> {
             _ => Err(not_a_record("more than one of \"request\", \"response\", \"data\", \"base64\" and \"end\"")),
         }
     }
+}
+
+impl Fields<'_> {
+    fn of_start(start: TapeStart) -> Self {
+        let text = |text: Option<String>| text.map(|text| Text(text.into()));
+        let TapeStart { started, server, cluster, seed } = start;
+        let (server, cluster) = (text(server), text(cluster));
+        Self { started: text(started.and_then(written)), server, cluster, seed, ..Self::default() }
+    }
+
+    fn start(self) -> TapeStart {
+        let text = |text: Option<Text<'_>>| text.map(|Text(text)| text.into_owned());
+        // Nothing is played by the date.
+        let started = self.started.and_then(|Text(date)| date.parse().ok());
+        TapeStart { started, server: text(self.server), cluster: text(self.cluster), seed: self.seed }
+    }
+
+    fn of_note(note: Note) -> Self {
+        let text = |text: String| Some(Text(text.into()));
+        let (reconcile, fields) = (Some(note.reconcile()), Self::default());
+        match note {
+            Note::Began { of, key, attempt, causes, at, .. } => {
+                let (of, key, attempt) = (text(of), text(key), Some(attempt));
+                Self { reconcile, of, key, attempt, causes: Some(causes), at: Some(at), ..fields }
+            }
+            Note::Read { of, at, .. } => Self { reconcile, of: text(of), at: Some(at), ..fields },
+            Note::Ended { of, outcome, .. } => Self { reconcile, of: text(of), outcome: text(outcome), ..fields },
+        }
+    }
+
+    fn note(self, reconcile: u64) -> Result<Note, Fault> {
+        let of = self.of.ok_or_else(|| not_a_record("\"of\" is missing"))?.0.into_owned();
+        match (self.key, self.at, self.outcome) {
+            (Some(Text(key)), Some(at), None) => {
+                let (attempt, causes) = (self.attempt.unwrap_or(1), self.causes.unwrap_or_default());
+                Ok(Note::Began { reconcile, of, key: key.into_owned(), attempt, causes, at })
+            }
+            (None, Some(at), None) => Ok(Note::Read { reconcile, of, at }),
+            (None, None, Some(Text(outcome))) => Ok(Note::Ended { reconcile, of, outcome: outcome.into_owned() }),
+            _ => Err(not_a_record("a reconcile has either \"outcome\" or \"at\", and a \"key\" only with \"at\"")),
+        }
+    }
+}
+
+fn borrowed<'de: 'a, 'a, D: Deserializer<'de>>(body: D) -> Result<Cow<'a, RawValue>, D::Error> {
+    <&RawValue>::deserialize(body).map(Cow::Borrowed)
 }
 
 fn not_a_record(why: impl std::fmt::Display) -> Fault {
@@ -242,6 +349,7 @@ mod tests {
     fn what_is_written_reads_back() {
         for line in [
             r#"{"capture":1,"started":"2026-11-20T10:41:52Z"}"#,
+            r#"{"capture":1,"started":"2026-11-20T10:41:52.007Z","server":"https://a:6443","cluster":"u-1","seed":42}"#,
             r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?limit=50","headers":{}}}"#,
             r#"{"t":0,"id":1,"request":{"method":"PUT","path":"/api/v1/pods/a","headers":{},"body":"{}"}}"#,
             r#"{"t":7,"id":1,"response":{"status":200,"headers":{"content-type":"application/json"}}}"#,
@@ -249,6 +357,11 @@ mod tests {
             r#"{"t":8,"id":1,"base64":"8A=="}"#,
             r#"{"t":9,"id":1,"end":"eof"}"#,
             r#"{"t":9,"id":1,"end":"cut","by":"client"}"#,
+            r#"{"t":0,"id":1,"request":{"method":"PUT","path":"/api/v1/pods/a","headers":{},"body":"{}"},"by":12}"#,
+            r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/secrets","headers":{},"withheld":true}}"#,
+            r#"{"t":5,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["x"],"at":{"/api/v1/pods":{"changes":140,"version":"812"}}}"#,
+            r#"{"t":6,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141}}}"#,
+            r#"{"t":9,"reconcile":12,"of":"foos","outcome":"requeue 5s"}"#,
         ] {
             let mut written = Vec::new();
             Line::parse(line.as_bytes()).unwrap().write(&mut written).unwrap();

@@ -4,6 +4,7 @@ use super::digest::RequestDigest;
 use super::exchange::{Exchange, RequestKey, Stage, is_list_or_watch, misplaced};
 use super::exchanges::Exchanges;
 use super::format::{End, Line, Payload, Record, RequestRecord, Text, VERSION};
+use super::note::TapeStart;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::FileCursor;
 use listwatch_core::Resource;
@@ -23,6 +24,7 @@ pub(crate) struct ClientIndex {
 /// The exchanges of a capture, by the requests that they answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
+    start: TapeStart,
     exchanges: Arc<Exchanges>,
     /// The index for clients.
     client_index: Arc<ClientIndex>,
@@ -88,6 +90,11 @@ impl Index {
         }
         let lists = self.queues.get_mut(&RequestKey { query: Query::List, ..question });
         lists.is_some_and(|queue| queue.has_left(&self.exchanges))
+    }
+
+    /// The first line.
+    pub(crate) fn start(&self) -> &TapeStart {
+        &self.start
     }
 
     /// The exchanges, which clients share.
@@ -156,10 +163,14 @@ impl Reading {
         }
         let first = !std::mem::replace(&mut self.begun, true);
         match Line::parse(line)? {
-            Line::Start { version: VERSION, .. } if first => Ok(()),
-            Line::Start { version, .. } if first => Err(unknown_version(version)),
-            Line::Start { .. } => Err(misplaced("the version of the capture belongs in the first line")),
+            Line::Start(VERSION, start) if first => {
+                self.index.start = start;
+                Ok(())
+            }
+            Line::Start(version, _) if first => Err(unknown_version(version)),
+            Line::Start(..) => Err(misplaced("the version of the capture belongs in the first line")),
             Line::Record(record) => self.record(number, &record),
+            Line::Note(..) => Ok(()),
         }
     }
 

@@ -7,8 +7,10 @@ mod digest;
 mod exchange;
 mod exchanges;
 mod index;
+mod note;
 
-pub(crate) use digest::RequestDigest;
+pub(crate) use digest::{RequestDigest, decoded};
 pub(crate) use exchange::{Exchange, Stage};
 pub(crate) use exchanges::Exchanges;
 pub(crate) use index::{ClientIndex, Index};
+pub use note::{Note, Position, Positions, TapeStart};

@@ -4,14 +4,16 @@ mod answer;
 mod client;
 mod config;
 mod lookup;
+mod notes;
 mod summary;
 
 pub use client::PlaybackClient;
 pub use config::{Chunks, Pace, PlaybackConfig};
+pub use notes::Notes;
 pub use summary::{Summary, Tally};
 
 use crate::body::Body;
-use crate::capture::Index;
+use crate::capture::{Index, TapeStart};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, FileKind, Source, detect};
 use answer::{Answer, Part};
@@ -134,6 +136,19 @@ impl Playback {
     #[must_use]
     pub fn resources(&self) -> &[Resource] {
         self.content.index().map_or(&[], Index::resources)
+    }
+
+    /// Returns the first line of a capture; `None` for a watch log and a list.
+    #[must_use]
+    pub fn start(&self) -> Option<&TapeStart> {
+        self.content.index().map(Index::start)
+    }
+
+    /// Reads the lines about reconciles, each with its time, in the order of the file. A watch log and a list have none.
+    pub fn notes(&self) -> Notes {
+        let is_capture = self.content.index().is_some();
+        let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
+        Notes::new(is_capture.then_some(cursor), self.config.skip_bad_lines)
     }
 
     /// Makes a client that is answered from the same recording, for the single requests of a controller.

@@ -65,12 +65,13 @@ impl CaptureWriter {
         line.write(&mut *out).and_then(|()| out.write_all(b"\n")).map_err(|error| self.failed(&error))
     }
 
-    /// Flushes the file while there is nothing to add. If a flush is not due yet, returns when to call again.
-    pub(crate) fn rest(&mut self, now: Instant) -> Result<Option<Instant>, CaptureError> {
+    /// Flushes the file while there is nothing to add. If a flush is not due yet, returns when to call again. A caller
+    /// that wrote many lines `at_once` flushes a plain file now.
+    pub(crate) fn rest(&mut self, now: Instant, at_once: bool) -> Result<Option<Instant>, CaptureError> {
         let due = match &self.out {
-            Out::Plain(_) => now,
+            Out::Plain(_) if at_once => now,
             Out::Gzip(_) if self.early_flushes > 0 => now,
-            Out::Gzip(_) => self.saved + BETWEEN_FLUSHES,
+            Out::Plain(_) | Out::Gzip(_) => self.saved + BETWEEN_FLUSHES,
         };
         if !self.dirty || now < due {
             return Ok(Some(due).filter(|_| self.dirty));

@@ -133,7 +133,7 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
     /// Ends the command if the user has to act, and reports other failures ever less often.
     fn on_failure(&mut self, failed: &FailureReport) -> Result<(), CommandError> {
         if let Some(error) = self.events.driver().transport().error() {
-            return Err(CommandError::Capture(error.clone()));
+            return Err(CommandError::Capture(error));
         }
         if failed.reaction == Reaction::ListInstead {
             return Ok(());

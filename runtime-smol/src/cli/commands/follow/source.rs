@@ -42,7 +42,7 @@ impl Source {
     }
 
     /// The error that ended the recording.
-    pub(super) fn error(&self) -> Option<&CaptureError> {
+    pub(super) fn error(&self) -> Option<CaptureError> {
         match &self.line {
             Line::Plain(_) => None,
             Line::Recorded(recorder) => recorder.error(),

@@ -1,0 +1,69 @@
+use crate::capture::Note;
+use crate::capture::format::Line;
+use crate::error::CaptureError;
+use crate::file::FileCursor;
+use core::fmt;
+use core::time::Duration;
+use memchr::memmem::Finder;
+
+/// The notes of a capture, each with its time since the recording began. [`Playback::notes`](crate::Playback::notes)
+/// makes it.
+///
+/// One line of the file is in memory. An error is the last item, unless bad lines are skipped.
+pub struct Notes {
+    /// `None` behind the last note.
+    cursor: Option<FileCursor>,
+    line: u64,
+    skip_bad_lines: bool,
+    field: Finder<'static>,
+}
+
+impl Notes {
+    pub(crate) fn new(cursor: Option<FileCursor>, skip_bad_lines: bool) -> Self {
+        // Inside of a string the last quote would be escaped, so that the bodies of responses need no parser.
+        Self { cursor, line: 0, skip_bad_lines, field: Finder::new(b"\"reconcile\":") }
+    }
+
+    /// The next note of the file.
+    fn read(&mut self) -> Result<Option<(Duration, Note)>, CaptureError> {
+        let Some(cursor) = &mut self.cursor else { return Ok(None) };
+        let path = cursor.path().clone();
+        loop {
+            self.line += 1;
+            let Some((number, line)) = cursor.line(self.line)? else { return Ok(None) };
+            if self.field.find(line).is_none() {
+                continue;
+            }
+            match Line::parse(line) {
+                Ok(Line::Note(t, note)) => return Ok(Some((Duration::from_millis(t), note))),
+                Ok(_) => {}
+                Err(fault) => return Err(CaptureError::new(&path, Some(number), fault)),
+            }
+        }
+    }
+}
+
+impl Iterator for Notes {
+    type Item = Result<(Duration, Note), CaptureError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.read() {
+                Ok(Some(note)) => return Some(Ok(note)),
+                Ok(None) => self.cursor = None,
+                Err(error) if self.skip_bad_lines && error.is_bad_line() => continue,
+                Err(error) => {
+                    self.cursor = None;
+                    return Some(Err(error));
+                }
+            }
+            return None;
+        }
+    }
+}
+
+impl fmt::Debug for Notes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notes").field("line", &self.line).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,126 @@
+use super::recorder::{failure, retry_after};
+use super::tape::Tape;
+use crate::capture::format::{End, Payload, RequestBody, RequestRecord, ResponseRecord, Text};
+use core::fmt;
+use core::task::Poll;
+use listwatch_core::Instant;
+use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Reply};
+use listwatch_core::request::RequestId;
+use listwatch_core::transport::{ReadContext, TransportError};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// An [`ApiTransport`] that records the requests and responses of another one on a [`Tape`]. [`Tape::client`] makes one.
+///
+/// It passes requests and responses on unchanged. A request is sent at its first poll, because its line stands before it
+/// is sent, and bears the time.
+pub struct RecordedCalls<X> {
+    transport: X,
+    tape: Tape,
+    open: HashMap<RequestId, Open>,
+}
+
+/// An open request.
+enum Open {
+    /// It is written and sent at its next poll, which knows the time.
+    Unsent(ApiRequest),
+    Sent {
+        /// Its number on the tape.
+        id: u64,
+        withheld: bool,
+    },
+}
+
+impl<X: ApiTransport> RecordedCalls<X> {
+    pub(super) fn new(tape: Tape, transport: X) -> Self {
+        Self { transport, tape, open: HashMap::new() }
+    }
+
+    /// Writes and sends a request, if it is not sent yet.
+    fn send(&mut self, request_id: RequestId, now: Instant) -> Result<(), TransportError> {
+        let Some(open @ Open::Unsent(_)) = self.open.get_mut(&request_id) else { return Ok(()) };
+        let id = self.tape.next_request();
+        let Open::Unsent(request) = core::mem::replace(open, Open::Sent { id, withheld: false }) else { return Ok(()) };
+        let withheld = self.tape.withholds(&request.path);
+        *open = Open::Sent { id, withheld };
+        let body = (!withheld && !request.body.is_empty()).then(|| RequestBody::of(&request.body));
+        self.tape.records(now, id, [Payload::Request(RequestRecord { body, ..sent(&request, withheld) })])?;
+        self.transport.open(request_id, &request);
+        Ok(())
+    }
+
+    /// Writes the end of a request.
+    fn end(&mut self, request_id: RequestId, now: Instant, reply: &Reply) -> Result<(), TransportError> {
+        let Some(Open::Sent { id, withheld }) = self.open.remove(&request_id) else { return Ok(()) };
+        let written = match reply {
+            Reply::Answered(answer) => self.tape.records(now, id, answered(answer, withheld)),
+            Reply::Failed(error) => self.tape.records(now, id, [Payload::End(failure(error, withheld))]),
+            Reply::Idle { .. } => Ok(()),
+        };
+        self.tape.flush_soon(now);
+        written
+    }
+
+    /// Ends a request that the tape cannot hold.
+    fn fail(&mut self, id: RequestId, error: TransportError) -> Poll<Reply> {
+        if let Some(Open::Sent { .. }) = self.open.remove(&id) {
+            self.transport.abort(id);
+        }
+        Poll::Ready(Reply::Failed(error))
+    }
+}
+
+impl<X: ApiTransport> ApiTransport for RecordedCalls<X> {
+    fn open(&mut self, id: RequestId, request: &ApiRequest) {
+        self.open.insert(id, Open::Unsent(request.clone()));
+    }
+
+    fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
+        let now = turn.now;
+        if let Err(error) = self.send(id, now) {
+            return self.fail(id, error);
+        }
+        match self.transport.poll_response(id, turn) {
+            Poll::Ready(reply @ (Reply::Answered(_) | Reply::Failed(_))) => match self.end(id, now, &reply) {
+                Ok(()) => Poll::Ready(reply),
+                Err(error) => Poll::Ready(Reply::Failed(error)),
+            },
+            waiting => waiting,
+        }
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        match self.open.remove(&id) {
+            Some(Open::Sent { id: recorded, .. }) => {
+                self.tape.aborted(recorded);
+                self.transport.abort(id);
+            }
+            Some(Open::Unsent(_)) => {}
+            None => self.transport.abort(id),
+        }
+    }
+}
+
+impl<X> fmt::Debug for RecordedCalls<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordedCalls")
+            .field("tape", &self.tape)
+            .field("open", &self.open.len())
+            .finish_non_exhaustive()
+    }
+}
+
+fn sent(request: &ApiRequest, withheld: bool) -> RequestRecord<'_> {
+    let accept = [("accept".into(), Text(request.accept.into()))];
+    let content_type = request.content_type.map(|value| ("content-type".into(), Text(value.into())));
+    let headers = accept.into_iter().chain(content_type).collect();
+    let by = request.sender();
+    RequestRecord { headers, withheld, by, ..RequestRecord::new(request.method.name(), request.to_string()) }
+}
+
+fn answered(answer: &ApiResponse, withheld: bool) -> impl Iterator<Item = Payload<'_>> {
+    let headers = retry_after(answer.retry_after).into_iter().collect();
+    let head = Payload::Response(ResponseRecord { status: answer.status, headers });
+    let data = (!withheld && !answer.body.is_empty()).then_some(Payload::Data(Cow::Borrowed(&answer.body)));
+    [Some(head), data, Some(Payload::End(End::new("eof")))].into_iter().flatten()
+}

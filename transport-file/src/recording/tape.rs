@@ -1,0 +1,356 @@
+use super::calls::RecordedCalls;
+use super::confidential::is_confidential;
+use super::config::RecorderConfig;
+use super::recorder::Recorder;
+use super::writer::CaptureWriter;
+use crate::capture::Note;
+use crate::capture::format::{End, Line, Payload, Record, VERSION};
+use crate::error::CaptureError;
+use core::fmt;
+use core::task::Waker;
+use listwatch_core::api::ApiTransport;
+use listwatch_core::transport::{TransportError, TransportErrorKind};
+use listwatch_core::{Instant, ListerWatcher};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// One file for a whole controller: the lists and watches of several resources, the other requests with their responses,
+/// and [notes](Note) of the reconciles, on one time base. [`Playback`](crate::Playback) plays it. A clone writes to the
+/// same file.
+///
+/// ```no_run
+/// use listwatch_core::ListerWatcher;
+/// use listwatch_core::api::{ApiTransport, Calls};
+/// use listwatch_transport_file::{CaptureError, RecorderConfig, Tape};
+///
+/// # fn record(pods: impl ListerWatcher, nodes: impl ListerWatcher, client: impl ApiTransport) -> Result<(), CaptureError> {
+/// let tape = Tape::create("tonight.jsonl.gz", RecorderConfig::new().seed(42))?;
+/// let (pods, nodes) = (tape.transport(pods), tape.transport(nodes));
+/// let calls = Calls::new(tape.client(client));
+/// // … informers poll `pods` and `nodes`, and a controller sends its requests by `calls` …
+/// tape.finish()
+/// # }
+/// ```
+///
+/// # Order
+///
+/// Lines are in the order in which things happened: a request stands before it is sent, and a part of a response before
+/// the caller gets it. Times never decrease. All callers of one tape read the same clock.
+///
+/// # The file
+///
+/// A file whose name ends in `.gz` is compressed. It ends in a whole line after a kill, which loses at most the last
+/// second, as long as an informer is polled. On Unix, only the owner may read the file.
+///
+/// If the file cannot be written, the recording ends: [`error`](Self::error) says why, and the requests go on without it,
+/// unless [`RecorderConfig::fail_unrecorded`] is set. The last clone [finishes](Self::finish) the file when it is dropped.
+///
+/// # Secrets
+///
+/// Of the headers, only media types and `Retry-After` are written, and no credentials. A request for Secrets, for the
+/// token of a service account or for the review of a token is there, with its status and its times; its body and that of
+/// its response are not, and it is marked as withheld. Once one was withheld, the messages of failed reconciles stay off
+/// too, because they may quote it. [`RecorderConfig::include_secrets`] changes both.
+#[derive(Clone)]
+pub struct Tape(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    include_secrets: bool,
+    fail_unrecorded: bool,
+    on_error: Mutex<Option<Box<dyn Fn(&CaptureError) + Send>>>,
+}
+
+struct State {
+    writer: CaptureWriter,
+    /// The instant from which times count.
+    began: Option<Instant>,
+    /// When the last record was written.
+    last: Instant,
+    next_request: u64,
+    next_transport: u64,
+    next_reconcile: u64,
+    /// The requests that clients aborted, with no time to write it.
+    aborted: Vec<u64>,
+    has_withheld: bool,
+    /// Whether a transport polls again when a flush is due.
+    flush_is_promised: bool,
+    /// The transports that are idle.
+    idle: BTreeMap<u64, Waker>,
+    error: Option<CaptureError>,
+    is_finished: bool,
+}
+
+impl Tape {
+    /// Creates a file.
+    ///
+    /// # Errors
+    /// If the file exists or cannot be created.
+    pub fn create(path: impl AsRef<Path>, config: RecorderConfig) -> Result<Self, CaptureError> {
+        Self::on(CaptureWriter::create(path.as_ref())?, config)
+    }
+
+    pub(super) fn on(mut writer: CaptureWriter, config: RecorderConfig) -> Result<Self, CaptureError> {
+        let RecorderConfig { start, began, include_secrets, fail_unrecorded } = config;
+        writer.write(Line::Start(VERSION, start))?;
+        let state = State {
+            writer,
+            began,
+            last: Instant::ZERO,
+            next_request: 1,
+            next_transport: 1,
+            next_reconcile: 1,
+            aborted: Vec::new(),
+            has_withheld: false,
+            flush_is_promised: false,
+            idle: BTreeMap::new(),
+            error: None,
+            is_finished: false,
+        };
+        let (state, on_error) = (Mutex::new(state), Mutex::default());
+        Ok(Self(Arc::new(Shared { state, include_secrets, fail_unrecorded, on_error })))
+    }
+
+    /// Records the lists and watches that go by this transport.
+    #[must_use]
+    pub fn transport<L: ListerWatcher>(&self, transport: L) -> Recorder<L> {
+        Recorder::new(self.clone(), transport)
+    }
+
+    /// Records the single requests that go by this transport.
+    #[must_use]
+    pub fn client<X: ApiTransport>(&self, transport: X) -> RecordedCalls<X> {
+        RecordedCalls::new(self.clone(), transport)
+    }
+
+    /// Returns the number of a reconcile that begins: 1, 2, 3 and so on for the controllers of one tape.
+    #[must_use]
+    pub fn next_reconcile(&self) -> u64 {
+        next(&mut self.state().next_reconcile)
+    }
+
+    /// Writes a line about a reconcile.
+    pub fn note(&self, now: Instant, note: &Note) {
+        let _failed = self.write(now, |state, t| {
+            let note = if state.has_withheld { without_message(note) } else { note.clone() };
+            state.writer.write(Line::Note(t, note))
+        });
+        self.flush_soon(now);
+    }
+
+    /// Writes what is left, and ends the file. Later requests are not recorded.
+    ///
+    /// # Errors
+    /// If writing fails now, or failed before.
+    pub fn finish(&self) -> Result<(), CaptureError> {
+        self.0.finish()
+    }
+
+    /// Returns the error that ended the recording; `None` while it goes on.
+    #[must_use]
+    pub fn error(&self) -> Option<CaptureError> {
+        self.state().error.clone()
+    }
+
+    /// Calls `on_error` once if the recording ends with an error, on the thread that finds it.
+    pub fn on_error(&self, on_error: impl Fn(&CaptureError) + Send + 'static) {
+        *lock(&self.0.on_error) = Some(Box::new(on_error));
+    }
+
+    /// Returns whether the contents of a request for this path, and of its response, stay off the tape.
+    pub(super) fn withholds(&self, path: &str) -> bool {
+        !self.0.include_secrets && is_confidential(path)
+    }
+
+    pub(super) fn next_transport(&self) -> u64 {
+        next(&mut self.state().next_transport)
+    }
+
+    pub(super) fn next_request(&self) -> u64 {
+        next(&mut self.state().next_request)
+    }
+
+    /// Writes the lines of a request, or of its response, together.
+    pub(super) fn records<'p>(
+        &self,
+        now: Instant,
+        id: u64,
+        payloads: impl IntoIterator<Item = Payload<'p>>,
+    ) -> Result<(), TransportError> {
+        self.write(now, |state, t| {
+            payloads.into_iter().try_for_each(|payload| {
+                state.has_withheld |= matches!(&payload, Payload::Request(request) if request.withheld);
+                state.writer.write(Line::Record(Record { t, id, payload }))
+            })
+        })
+    }
+
+    /// Notes that the client aborted a request. The next line comes behind it.
+    pub(super) fn aborted(&self, id: u64) {
+        self.state().aborted.push(id);
+    }
+
+    /// Returns why a request must fail: it would go on unrecorded.
+    pub(super) fn refusal(&self) -> Option<TransportError> {
+        let error = self.state().error.clone().filter(|_| self.0.fail_unrecorded)?;
+        Some(TransportError::new(TransportErrorKind::Other, error.to_string()))
+    }
+
+    /// Flushes the file while a transport is idle. If a flush is not due yet, returns when the transport has to call
+    /// again; if there is nothing to flush, `waker` is called when there is.
+    pub(super) fn rest(
+        &self,
+        now: Instant,
+        transport: u64,
+        wrote: bool,
+        waker: &Waker,
+    ) -> Result<Option<Instant>, TransportError> {
+        let mut due = None;
+        self.attempt(|state| {
+            due = state.writer.rest(now, wrote)?;
+            state.flush_is_promised = due.is_some();
+            let known = state.idle.entry(transport).or_insert_with(|| waker.clone());
+            known.clone_from(waker);
+            Ok(())
+        })?;
+        Ok(due)
+    }
+
+    /// Forgets a transport.
+    pub(super) fn leave(&self, transport: u64) {
+        let mut state = self.state();
+        state.idle.remove(&transport);
+        state.flush_is_promised = false;
+    }
+
+    /// Lets the lines that are written reach the file within a second, although their writer does not call again.
+    pub(super) fn flush_soon(&self, now: Instant) {
+        let mut idle = BTreeMap::new();
+        let _failed = self.attempt(|state| {
+            if state.writer.rest(now, false)?.is_some() && !core::mem::replace(&mut state.flush_is_promised, true) {
+                idle = core::mem::take(&mut state.idle);
+            }
+            Ok(())
+        });
+        idle.into_values().for_each(Waker::wake);
+    }
+
+    /// Writes lines at a time that is not before that of the last one.
+    fn write(
+        &self,
+        now: Instant,
+        write: impl FnOnce(&mut State, u64) -> Result<(), CaptureError>,
+    ) -> Result<(), TransportError> {
+        self.attempt(|state| {
+            let t = state.time(now);
+            state.write_aborts(t)?;
+            write(state, t)
+        })
+    }
+
+    /// Acts unless the recording is over. The first failure ends it.
+    fn attempt(&self, act: impl FnOnce(&mut State) -> Result<(), CaptureError>) -> Result<(), TransportError> {
+        let mut state = self.state();
+        if state.error.is_none() && !state.is_finished {
+            let Err(error) = act(&mut state) else { return Ok(()) };
+            state.error = Some(error.clone());
+            drop(state);
+            self.0.tell(&error);
+        } else {
+            drop(state);
+        }
+        self.refusal().map_or(Ok(()), Err)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0.state)
+    }
+}
+
+impl State {
+    /// The milliseconds since the recording began.
+    fn time(&mut self, now: Instant) -> u64 {
+        // Threads that read the clock one after the other may come here in another order.
+        self.last = self.last.max(now);
+        let t = self.last.saturating_since(*self.began.get_or_insert(self.last)).as_millis();
+        u64::try_from(t).unwrap_or(u64::MAX)
+    }
+
+    fn write_aborts(&mut self, t: u64) -> Result<(), CaptureError> {
+        core::mem::take(&mut self.aborted).into_iter().try_for_each(|id| {
+            let payload = Payload::End(End::by_client());
+            self.writer.write(Line::Record(Record { t, id, payload }))
+        })
+    }
+
+    fn finish(&mut self) -> Result<(), CaptureError> {
+        if core::mem::replace(&mut self.is_finished, true) {
+            return self.error.clone().map_or(Ok(()), Err);
+        }
+        let t = self.time(self.last);
+        let written = match self.error.take() {
+            Some(error) => Err(error),
+            None => self.write_aborts(t),
+        };
+        let finished = written.and(self.writer.finish());
+        self.error = finished.clone().err();
+        finished
+    }
+}
+
+impl Shared {
+    fn finish(&self) -> Result<(), CaptureError> {
+        let (was_known, finished) = {
+            let mut state = lock(&self.state);
+            (state.error.is_some(), state.finish())
+        };
+        if let Err(error) = finished.as_ref()
+            && !was_known
+        {
+            self.tell(error);
+        }
+        finished
+    }
+
+    fn tell(&self, error: &CaptureError) {
+        if let Some(on_error) = lock(&self.on_error).take() {
+            on_error(error);
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // It told its error.
+        let _told = self.finish();
+    }
+}
+
+impl fmt::Debug for Tape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tape").field("writer", &self.state().writer).finish_non_exhaustive()
+    }
+}
+
+/// The note without the message of an error, which may quote a Secret.
+fn without_message(note: &Note) -> Note {
+    let mut note = note.clone();
+    if let Note::Ended { outcome, .. } = &mut note
+        && let Some(message) = outcome.find(": ")
+    {
+        outcome.truncate(message);
+        outcome.push_str(": withheld");
+    }
+    note
+}
+
+/// Returns a number, and counts on.
+fn next(number: &mut u64) -> u64 {
+    *number += 1;
+    *number - 1
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -15,6 +15,7 @@ use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
 use simulated::{Entered, SimulatedTime};
 use source::Source;
+use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -170,6 +171,11 @@ impl Clock {
             (Source::Real { speed, .. }, Source::Real { speed: other, .. }) => speed == other,
             _ => Arc::ptr_eq(&self.0, &other.0),
         }
+    }
+
+    /// A seed of random delays. Under a simulated clock, each run is the same; otherwise none is as another one.
+    pub(crate) fn random_seed(&self) -> u64 {
+        if self.is_simulated() { 0 } else { RandomState::new().hash_one(()) }
     }
 
     /// Whether simulated time stands still for a peer outside of it; `waker` is called when it no longer does.

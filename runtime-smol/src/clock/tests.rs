@@ -157,3 +157,12 @@ fn a_real_date_is_the_machines_and_a_scaled_one_starts_with_it() {
     let (earliest, date, latest) = (since_start(&fast), fast.wall(), since_start(&fast));
     assert!((before + earliest..=after + latest).contains(&date));
 }
+
+#[test]
+fn each_controller_has_its_own_delays_except_in_a_simulation() {
+    let seeds = |clock: &Clock| [(); 2].map(|()| clock.random_seed());
+    let [one, other] = seeds(&Clock::real());
+    assert_ne!(one, other);
+    let [one, other] = seeds(&Clock::simulated());
+    assert_eq!(one, other);
+}

@@ -56,7 +56,7 @@ impl<'a> Running<'a> {
         let clock = informers.clock().clone();
         let ((held, to_show), (stop, stopped)) = (smol::channel::unbounded(), smol::channel::bounded(1));
         let (added, to_follow) = smol::channel::unbounded();
-        let seed = Settings::seed(&clock);
+        let seed = informers.world().seed_of(&settings.name).unwrap_or_else(|| clock.random_seed());
         let machine = settings.machine(&clock, seed);
         let threads = if clock.is_simulated() { 1 } else { settings.threads };
         let Settings { name, handle, workers: count, sync_within, drain, on_report, .. } = settings;

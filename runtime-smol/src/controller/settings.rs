@@ -6,7 +6,6 @@ use core::fmt;
 use core::time::Duration;
 use listwatch_core::controller::{Debounce, Reconciler};
 use listwatch_core::queue::{ExponentialBackoff, Lanes, WhileDelayed, WorkQueue};
-use std::hash::{BuildHasher, RandomState};
 
 /// What a controller was configured with.
 pub(super) struct Settings {
@@ -48,11 +47,6 @@ impl Settings {
         }
     }
 
-    /// The seed of all random delays. Under a simulated clock, each run is the same; otherwise none is as another one.
-    pub(super) fn seed(clock: &Clock) -> u64 {
-        if clock.is_simulated() { 0 } else { RandomState::new().hash_one(()) }
-    }
-
     /// The machine that is configured so.
     pub(super) fn machine(&self, clock: &Clock, seed: u64) -> Machine {
         let queue = WorkQueue::with_discipline(ExponentialBackoff::default(), Lanes::default(), seed);
@@ -88,19 +82,5 @@ impl fmt::Debug for Settings {
             .field("workers", workers)
             .field("threads", threads)
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_controller_has_its_own_delays_except_in_a_simulation() {
-        let seeds = |clock: &Clock| [(); 2].map(|()| Settings::seed(clock));
-        let [one, other] = seeds(&Clock::real());
-        assert_ne!(one, other);
-        let [one, other] = seeds(&Clock::simulated());
-        assert_eq!(one, other);
     }
 }

@@ -6,9 +6,14 @@ use core::fmt;
 use core::future::pending;
 use end::{End, Ended};
 use listwatch_core::{ListerWatcher, Resource};
+#[cfg(feature = "file")]
+use listwatch_transport_file::Tape;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 mod end;
+#[cfg(feature = "file")]
+mod recorded;
 #[cfg(feature = "file")]
 mod recording;
 #[cfg(feature = "http")]
@@ -36,6 +41,10 @@ pub struct World {
     transports: Arc<dyn Fn(&Resource) -> AnyTransport + Send + Sync>,
     end: Option<Arc<End>>,
     on_line: Option<Arc<OnLine>>,
+    /// Of all random delays, in a recording and its playback.
+    seed: Option<u64>,
+    #[cfg(feature = "file")]
+    tape: Option<Tape>,
 }
 
 /// Takes a line for operators.
@@ -69,7 +78,16 @@ impl World {
         client: Client,
         transports: impl Fn(&Resource) -> Box<dyn ListerWatcher + Send> + Send + Sync + 'static,
     ) -> Self {
-        Self { clock, client, transports: Arc::new(transports), end: None, on_line: None }
+        Self {
+            clock,
+            client,
+            transports: Arc::new(transports),
+            end: None,
+            on_line: None,
+            seed: None,
+            #[cfg(feature = "file")]
+            tape: None,
+        }
     }
 
     /// Ends the world with a future: the controllers that run in it are then
@@ -126,6 +144,8 @@ impl World {
     #[must_use]
     pub fn on_report_line(mut self, on_line: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_line = Some(Arc::new(on_line));
+        #[cfg(feature = "file")]
+        self.report_end_of_tape();
         self
     }
 
@@ -152,6 +172,15 @@ impl World {
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// The seed of a controller's random delays, if the world is recorded or of a recording.
+    pub(crate) fn seed_of(&self, controller: &str) -> Option<u64> {
+        let seed = self.seed?;
+        let mut hasher = DefaultHasher::new();
+        (seed, controller).hash(&mut hasher);
+        // As in a simulation that is not recorded.
+        Some(if seed == 0 { 0 } else { hasher.finish() })
     }
 
     /// Tells the clones of this world from other worlds, as long as one of them is there.

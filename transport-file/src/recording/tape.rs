@@ -3,8 +3,8 @@ use super::confidential::is_confidential;
 use super::config::RecorderConfig;
 use super::recorder::Recorder;
 use super::writer::CaptureWriter;
-use crate::capture::Note;
 use crate::capture::format::{End, Line, Payload, Record, VERSION};
+use crate::capture::{Note, TapeStart};
 use crate::error::CaptureError;
 use core::fmt;
 use core::task::Waker;
@@ -56,6 +56,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Tape(Arc<Shared>);
 
 struct Shared {
+    start: TapeStart,
     state: Mutex<State>,
     include_secrets: bool,
     fail_unrecorded: bool,
@@ -93,7 +94,7 @@ impl Tape {
 
     pub(super) fn on(mut writer: CaptureWriter, config: RecorderConfig) -> Result<Self, CaptureError> {
         let RecorderConfig { start, began, include_secrets, fail_unrecorded } = config;
-        writer.write(Line::Start(VERSION, start))?;
+        writer.write(Line::Start(VERSION, start.clone()))?;
         let state = State {
             writer,
             began,
@@ -109,7 +110,7 @@ impl Tape {
             is_finished: false,
         };
         let (state, on_error) = (Mutex::new(state), Mutex::default());
-        Ok(Self(Arc::new(Shared { state, include_secrets, fail_unrecorded, on_error })))
+        Ok(Self(Arc::new(Shared { start, state, include_secrets, fail_unrecorded, on_error })))
     }
 
     /// Records the lists and watches that go by this transport.
@@ -128,6 +129,12 @@ impl Tape {
     #[must_use]
     pub fn next_reconcile(&self) -> u64 {
         next(&mut self.state().next_reconcile)
+    }
+
+    /// Returns the first line of the file.
+    #[must_use]
+    pub fn start(&self) -> &TapeStart {
+        &self.0.start
     }
 
     /// Writes a line about a reconcile.

@@ -26,10 +26,12 @@ impl From<Playback> for World {
     fn from(playback: Playback) -> Self {
         let clock = Clock::simulated();
         let client = Client::new(playback.client(), clock.clone());
+        let seed = playback.start().and_then(|start| start.seed);
         let plays = Arc::new(Mutex::new(Plays::default()));
         let ended = Box::pin(played(clock.clone(), Arc::clone(&plays)));
         let transports = move |resource: &Resource| Box::new(Play::new(resource, playback.transport(), &plays)) as _;
-        Self::from_parts(clock, client, transports).until_ended(ended)
+        let world = Self::from_parts(clock, client, transports).until_ended(ended);
+        Self { seed, ..world }
     }
 }
 

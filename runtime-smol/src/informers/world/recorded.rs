@@ -1,0 +1,88 @@
+//! A world that is recorded on a tape.
+
+use super::World;
+use crate::caught::caught_call;
+use listwatch_transport_file::{CaptureError, RecorderConfig, Tape};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+impl World {
+    /// Records this world into a new file: every list and watch of its informers, every request of its client, and the
+    /// reconciles of its controllers. The [`Tape`] has the details, and [`Playback`](crate::file::Playback) plays it.
+    ///
+    /// The file is complete when the last clone of the world, its client and its informers are dropped. Under a simulated
+    /// clock, two runs that are the same make the same file.
+    ///
+    /// If the file cannot be written any more, the recording ends with a line for operators, and the controllers go on
+    /// without it.
+    ///
+    /// ```no_run
+    /// use listwatch_runtime_smol::World;
+    /// use listwatch_runtime_smol::http::Cluster;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let world = World::from(Cluster::infer()?).recorded_to("tonight.jsonl.gz")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the file exists or cannot be created.
+    pub fn recorded_to(self, path: impl AsRef<Path>) -> Result<Self, CaptureError> {
+        let config = self.recorder_config();
+        Tape::create(path, config).map(|tape| self.recorded(&tape))
+    }
+
+    /// The settings of a tape of this world: its date, its time and its seed.
+    ///
+    /// ```no_run
+    /// use listwatch_runtime_smol::World;
+    /// use listwatch_runtime_smol::file::Tape;
+    /// use listwatch_runtime_smol::http::Cluster;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let world = World::from(Cluster::infer()?);
+    /// let tape = Tape::create("tonight.jsonl.gz", world.recorder_config().include_secrets(true))?;
+    /// let world = world.recorded(&tape);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn recorder_config(&self) -> RecorderConfig {
+        let seed = self.seed.unwrap_or_else(|| self.clock.random_seed());
+        RecorderConfig::new().started(self.clock.wall()).began(self.clock.now()).seed(seed)
+    }
+
+    /// Records this world on a tape, as [`recorded_to`](Self::recorded_to) does. The client is recorded with all of its
+    /// clones.
+    #[must_use]
+    pub fn recorded(mut self, tape: &Tape) -> Self {
+        self.client.record(tape);
+        let (transports, recorder) = (self.transports, tape.clone());
+        self.transports = Arc::new(move |resource| Box::new(recorder.transport(transports(resource))));
+        (self.tape, self.seed) = (Some(tape.clone()), tape.start().seed.or(self.seed));
+        self.report_end_of_tape();
+        self
+    }
+
+    /// The tape that the world is recorded on.
+    #[must_use]
+    pub fn tape(&self) -> Option<&Tape> {
+        self.tape.as_ref()
+    }
+
+    /// Lets the operator know if the recording ends with an error.
+    pub(super) fn report_end_of_tape(&self) {
+        let Some(tape) = &self.tape else { return };
+        let on_line = self.on_line.clone();
+        tape.on_error(move |error| {
+            let line = format!("the recording ends, and the controllers go on without it: {error}");
+            // Neither a function that panics nor a closed standard error stops the controllers.
+            let _ignored = caught_call(|| match &on_line {
+                Some(on_line) => on_line(&line),
+                None => _ = writeln!(std::io::stderr(), "{line}"),
+            });
+        });
+    }
+}

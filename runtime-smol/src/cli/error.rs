@@ -4,9 +4,13 @@ use crate::output::background::{Amount, FinishError};
 use crate::resource::ResourceError;
 use listwatch_runtime_smol::file::{CaptureError, CaptureErrorKind};
 use listwatch_runtime_smol::http::ConfigError;
+use listwatch_runtime_smol::text::Printable;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
+
+/// The characters of a list of names at the most.
+const LONG: usize = 512;
 
 /// Why a command failed: one line.
 #[derive(Debug)]
@@ -26,6 +30,10 @@ pub(crate) enum CommandError {
     Resource(ResourceError),
     /// The server refuses, and a retry is in vain.
     Refused(String),
+    /// The server refused the first request for these resources; the others were followed to the end.
+    SomeRefused(Vec<String>),
+    /// A recording of several resources.
+    SeveralRecorded,
     /// The command ended before the first state was complete, in this status.
     NeverSynced(String),
     Signals(io::Error),
@@ -37,7 +45,7 @@ impl CommandError {
         match self {
             Self::Resource(error) => error.is_wrong_usage(),
             Self::Capture(error) => error.kind() == CaptureErrorKind::Secrets,
-            Self::Address(_) => true,
+            Self::Address(_) | Self::SeveralRecorded => true,
             _ => false,
         }
     }
@@ -107,6 +115,14 @@ impl fmt::Display for CommandError {
             Self::Config(error) | Self::Address(error) => error.fmt(f),
             Self::Resource(error) => error.fmt(f),
             Self::Refused(reason) => write!(f, "{reason}; to retry all the same, give --keep-trying"),
+            Self::SomeRefused(names) => {
+                write!(
+                    f,
+                    "not followed, because the server refused: {}",
+                    Printable::new(names.join(", ")).at_most(LONG)
+                )
+            }
+            Self::SeveralRecorded => f.write_str("a recording has one resource; give one"),
             Self::NeverSynced(status) => write!(f, "ended before the first state was complete: {status}"),
             Self::Signals(error) => write!(f, "cannot receive signals such as Ctrl-C: {error}"),
         }

@@ -59,7 +59,11 @@ fn groups(groups: &[Group]) -> Answer {
 
 /// A server that has one object of each resource, named after the path of its collection.
 fn server() -> Server {
-    Server::of(|path| match path.split_once('?').unwrap_or((path, "")) {
+    Server::of(answer)
+}
+
+pub(crate) fn answer(path: &str) -> Answer {
+    match path.split_once('?').unwrap_or((path, "")) {
         ("/api", _) => groups(CORE),
         ("/apis", _) => groups(NAMED),
         (_, query) if query.contains("watch=") => Answer::Silence,
@@ -70,7 +74,7 @@ fn server() -> Server {
                 json!({ "kind": "List", "apiVersion": "v1", "metadata": { "resourceVersion": "1" }, "items": [item] });
             Answer::json(200, list.to_string())
         }
-    })
+    }
 }
 
 fn watch(server: &Server, resource: &str) -> Run {

@@ -69,7 +69,7 @@ fn without_any_cluster_what_was_looked_for_and_how_to_give_one_is_said() {
 
 #[test]
 fn what_names_no_resource_is_refused_before_anybody_is_asked() {
-    for name in ["v1/pods/x", "apps/deployments", "v1/", "/", "v1/../pods"] {
+    for name in ["v1/pods/x", "deploy/", "v1/", "/", "v1/../pods"] {
         let run = listwatch(&format!("watch {name} --server {}", Server::nowhere()));
         assert_refused_with(2, &run, &[name, "v1/pods", "apps/v1/deployments"]);
     }
@@ -191,7 +191,7 @@ fn a_standard_output_that_was_closed_was_no_error() {
 fn wrong_usage_is_told_in_one_line() {
     for arguments in [
         "watch",
-        "watch a b",
+        "watch a,",
         "watch a -o x",
         "watch a --include-secrets",
         "watch a --server http://x --context c",

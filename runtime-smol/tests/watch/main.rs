@@ -22,5 +22,6 @@ mod readers;
 mod scratch;
 mod secrets;
 mod server;
+mod several;
 #[cfg(unix)]
 mod stderr;

@@ -1,8 +1,9 @@
 //! `listwatch watch` and `listwatch record`.
 
+use super::credentials::has_credential;
 use super::values::{Format, Kind, Print};
 use clap::Args;
-use clap::builder::{NonEmptyStringValueParser, PathBufValueParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +12,7 @@ const WATCH_EXAMPLES: &str = "\
 Examples:
   listwatch watch pods
   listwatch watch apps/v1/deployments -n web
+  listwatch watch pods deploy/web configmaps -n web
   listwatch watch pods -l app=web --print events --format json
   listwatch watch certificates.cert-manager.io --for 10m
   listwatch watch v1/pods --server http://127.0.0.1:8001    # beside `kubectl proxy`
@@ -27,7 +29,7 @@ Examples:
 Ctrl-C, SIGTERM, SIGHUP (not under nohup) and --for end the recording; the file is then complete.
 A second signal ends it at once. The file has no credentials.";
 
-/// Follow a resource of a cluster, and print every change
+/// Follow resources of a cluster, and print every change
 #[derive(Args)]
 #[command(after_help = WATCH_EXAMPLES)]
 pub(crate) struct WatchOptions {
@@ -63,10 +65,11 @@ pub(crate) struct RecordOptions {
 /// The options that `watch` and `record` share.
 #[derive(Args)]
 pub(crate) struct FollowOptions {
-    /// The plural with its version, such as v1/pods or apps/v1/deployments; or a name that kubectl
-    /// knows, such as pods, deploy or certificates.cert-manager.io
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) resource: String,
+    /// The resources: each a plural with its version, such as v1/pods or apps/v1/deployments, or a
+    /// name that kubectl knows, such as pods, deploy or certificates.cert-manager.io; a name may have
+    /// the name of one object behind it, such as deploy/web
+    #[arg(value_name = "RESOURCE", required = true, value_delimiter = ',', value_parser = resource)]
+    pub(crate) resources: Vec<String>,
 
     #[command(flatten)]
     server: ServerOptions,
@@ -156,6 +159,14 @@ fn new_file() -> impl TypedValueParser<Value = PathBuf> {
         true => Err("a recording never goes to standard output; give -o FILE"),
         false => Ok(file),
     })
+}
+
+/// Refuses what can be no name of a resource, and may be a credential. A group has no capitals, as a token has.
+fn resource(text: &str) -> Result<String, &'static str> {
+    let (kind, _object) = text.split_once('/').unwrap_or((text, ""));
+    let (_name, group) = kind.split_once('.').unwrap_or((kind, ""));
+    let is_name = !text.is_empty() && !group.contains(|c: char| c.is_uppercase()) && !has_credential(text);
+    is_name.then(|| text.into()).ok_or("give a resource, such as pods, v1/pods or deploy/web")
 }
 
 /// Checks the rules of Kubernetes for the name of a namespace.

@@ -39,11 +39,17 @@ fn every_option_of_watch_is_taken() {
     let Ok(Command::Watch(WatchOptions { follow, print })) = parsed(arguments) else { panic!("refused") };
     let Server::Kubeconfig { file, context } = follow.server() else { panic!("not from a kubeconfig") };
     assert!(file.as_deref() == Some("k".as_ref()) && context.as_deref() == Some("c"));
-    assert_eq!((&*follow.resource, follow.namespace()), ("apps/v1/deployments", Some("web")));
+    assert_eq!((&*follow.resources.concat(), follow.namespace()), ("apps/v1/deployments", Some("web")));
     assert_eq!((follow.labels.as_deref(), follow.fields.as_deref()), (Some("app=a"), Some("x=y")));
     assert!(follow.kind == Kind::Value && print == Print::Store && follow.format == Format::Json);
     assert!(follow.no_watch_list && follow.keep_trying);
     assert_eq!(follow.duration, Some(Duration::from_secs(90)));
+}
+
+#[test]
+fn several_resources_are_separated_by_blanks_or_commas() {
+    let Ok(Command::Watch(options)) = parsed("watch pods,services deploy/web") else { panic!("refused") };
+    assert_eq!(options.follow.resources, ["pods", "services", "deploy/web"]);
 }
 
 #[test]
@@ -97,7 +103,7 @@ fn wrong_arguments_are_reported_in_one_line() {
         "replay a --chunk 0",
         "replay a --workers",
         "watch",
-        "watch a b",
+        "watch a,",
         "watch a -o file",
         "watch a --server http://x --context c",
         "watch a --for ever",

@@ -4,10 +4,10 @@ use super::follow::{Outputs, follow};
 use crate::arguments::WatchOptions;
 use crate::error::CommandError;
 
-/// Follows a resource until the end is requested.
+/// Follows resources until the end is requested.
 ///
 /// # Errors
-/// The resource cannot be followed or printed.
+/// A resource cannot be followed or printed.
 pub(super) fn watch(options: &WatchOptions) -> Result<(), CommandError> {
     follow(&options.follow, Outputs { print: Some(options.print), recording: None })
 }

@@ -34,6 +34,8 @@ pub(crate) struct Discoverer<'a> {
     recovered_at: Cell<Option<Instant>>,
     /// Whether the missing resource was reported.
     missing_reported: Cell<bool>,
+    /// Whether a name needs discovery.
+    is_discovering: Cell<bool>,
 }
 
 /// A series of failures without an answer between them.
@@ -57,6 +59,7 @@ impl<'a> Discoverer<'a> {
             repeats: RefCell::default(),
             recovered_at: Cell::default(),
             missing_reported: Cell::default(),
+            is_discovering: Cell::default(),
         }
     }
 
@@ -68,6 +71,7 @@ impl<'a> Discoverer<'a> {
         &self,
         client: impl ApiClient + Send + Sync + 'static,
     ) -> Result<Discovery, ResourceError> {
+        self.is_discovering.set(true);
         let (client, mut discovery) = (Arc::new(client), Discovery::new());
         while let Some(request) = discovery.poll_request() {
             while let Err(error) = send(&client, &request, &mut discovery).await {
@@ -82,8 +86,8 @@ impl<'a> Discoverer<'a> {
     /// The status for people.
     pub(crate) fn status(&self) -> String {
         match &*self.outage.borrow() {
-            None if self.options.resource.contains('/') => "no request was sent".to_owned(),
-            None => format!("discovering `{}`", self.options.resource),
+            None if !self.is_discovering.get() => "no request was sent".to_owned(),
+            None => format!("discovering {}", self.names()),
             Some(outage) => outage.status(self.clock.now()).to_string(),
         }
     }
@@ -105,6 +109,11 @@ impl<'a> Discoverer<'a> {
         Ok(())
     }
 
+    fn names(&self) -> String {
+        let names: Vec<String> = self.options.resources.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    }
+
     fn on_answer(&self) {
         self.delays.borrow_mut().note_answer(self.clock.now());
         self.outage.take();
@@ -124,10 +133,9 @@ impl<'a> Discoverer<'a> {
 
     /// Reports the failure if it is due, and returns the time of the next attempt.
     fn on_failure(&self, error: ApiError) -> Result<Instant, ResourceError> {
-        let name = &self.options.resource;
         let (failure, is_final) = classify(&error);
         if is_final && !self.options.keep_trying {
-            return Err(ResourceError::Undiscovered(name.clone(), error));
+            return Err(ResourceError::Undiscovered(self.names(), error));
         }
         let now = self.clock.now();
         let before = self.outage.take();
@@ -137,7 +145,8 @@ impl<'a> Discoverer<'a> {
         let outage = Outage { failure, since, attempts, next };
         if self.repeats.borrow_mut().is_due(outage.failure.class(), attempts) {
             self.report(format_args!(
-                "cannot discover `{name}`: {}; {}",
+                "cannot discover {}: {}; {}",
+                self.names(),
                 Printable::new(&error).at_most(SENTENCE),
                 outage.status(now)
             ));

@@ -15,7 +15,7 @@ pub(crate) enum ResourceError {
     NotAResource(ParseResourceError),
     /// There is no client for the server.
     Client(ConfigError),
-    /// The server refuses discovery.
+    /// The server refuses discovery of these names.
     Undiscovered(String, ApiError),
     /// The server has no resource of this name. It may have resources with similar names, and groups that are
     /// unavailable.
@@ -40,10 +40,10 @@ impl ResourceError {
 impl fmt::Display for ResourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAResource(error) => error.fmt(f),
+            Self::NotAResource(error) => write!(f, "{error}; for one object, give for example deploy/web"),
             Self::Client(error) => error.fmt(f),
             Self::Undiscovered(name, error) => {
-                write!(f, "cannot discover `{name}`: {}", Printable::new(error).at_most(SENTENCE))?;
+                write!(f, "cannot discover {name}: {}", Printable::new(error).at_most(SENTENCE))?;
                 f.write_str("; to retry all the same, give --keep-trying; a name such as v1/pods needs no discovery")
             }
             Self::Unknown { name, similar, unavailable } => {

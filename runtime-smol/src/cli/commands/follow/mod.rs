@@ -1,5 +1,6 @@
-//! Following a resource of a cluster, as `watch` and `record` do.
+//! Following resources of a cluster, as `watch` and `record` do.
 
+mod followed;
 mod report;
 mod session;
 mod source;
@@ -10,10 +11,9 @@ use crate::output::background::Background;
 use crate::output::messages;
 use crate::output::printer::Printer;
 use crate::output::progress::Progress;
-use crate::report::counts::Counts;
-use crate::report::repeats::Repeats;
-use crate::resource::{Discoverer, resource};
+use crate::resource::{Discoverer, Named, resources};
 use crate::system::stop::{Stop, stop};
+use followed::Followed;
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
 use listwatch_runtime_smol::file::{Recorder, RecorderConfig};
 use listwatch_runtime_smol::http::{Cluster, ClusterOptions, HttpTransport};
@@ -38,10 +38,10 @@ pub(super) struct Recording<'a> {
     pub(super) include_secrets: bool,
 }
 
-/// Follows a resource until the end is requested.
+/// Follows resources until the end is requested.
 ///
 /// # Errors
-/// The resource cannot be followed, recorded or printed.
+/// A resource cannot be followed, recorded or printed.
 pub(super) fn follow(options: &FollowOptions, outputs: Outputs<'_>) -> Result<(), CommandError> {
     match options.kind {
         Kind::Raw => follow_as::<Raw>(options, outputs),
@@ -60,20 +60,26 @@ fn follow_as<T: DeserializeOwned + Unpin>(options: &FollowOptions, outputs: Outp
         for warning in cluster.warnings() {
             messages::print(format_args!("warning: {warning}"));
         }
-        let resource = find_resource(&mut stop, &cluster, options, &clock, &progress).await?;
-        let source = source(outputs.recording, &resource, cluster.transport()?)?;
-        let informer = Informer::<T>::new(resource, config(options));
+        let resources = find_resources(&mut stop, &cluster, options, &clock, &progress).await?;
+        if outputs.recording.is_some() && resources.len() > 1 {
+            return Err(CommandError::SeveralRecorded);
+        }
+        let follow = |Named { name, resource }| {
+            let source = source(outputs.recording, &resource, cluster.transport()?)?;
+            let informer = Informer::<T>::new(resource, config(options));
+            Ok(Followed::new(name, Events::start(Driver::new(informer, source), clock.clone())))
+        };
+        let followed = resources.into_iter().map(follow).collect::<Result<Vec<_>, CommandError>>()?;
         let session = Session {
             options,
             print: outputs.print,
             recorded: outputs.recording.map(|recording| recording.file),
             clock: clock.clone(),
-            events: Events::start(Driver::new(informer, source), clock.clone()),
             printer: Printer::new(Background::stdout(), outputs.print, options.format),
             progress,
             may_prompt: cluster.may_prompt(),
-            counts: Counts::default(),
-            repeats: Repeats::default(),
+            followed,
+            first: 0,
         };
         session.run(&mut stop).await
     })
@@ -92,14 +98,14 @@ async fn find_cluster(stop: &mut Stop, server: Server) -> Result<Cluster, Comman
     or(smol::unblock(move || configured(file.as_deref(), context)), stopped).await
 }
 
-/// The resource, unless the end is requested first.
-async fn find_resource(
+/// The resources, unless the end is requested first.
+async fn find_resources(
     stop: &mut Stop,
     cluster: &Cluster,
     options: &FollowOptions,
     clock: &Clock,
     progress: &Progress,
-) -> Result<Resource, CommandError> {
+) -> Result<Vec<Named>, CommandError> {
     let discoverer = Discoverer::new(options, clock.clone(), progress);
     let stopped = async {
         stop.await;
@@ -113,7 +119,7 @@ async fn find_resource(
         }
         pending().await
     };
-    let found = async { Some(resource(cluster, options, &discoverer).await.map_err(CommandError::from)) };
+    let found = async { Some(resources(cluster, options, &discoverer).await.map_err(CommandError::from)) };
     let found = or(stopped, or(found, or(shown, messages::keep_writing()))).await;
     progress.hide();
     found.unwrap_or_else(|| Err(CommandError::NeverSynced(discoverer.status())))

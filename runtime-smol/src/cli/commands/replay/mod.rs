@@ -102,10 +102,10 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
 
     /// Prints every event, and adds its key to the work queue.
     async fn play_events(&mut self) -> std::io::Result<()> {
-        self.printer.begin()?;
+        self.printer.begin(false)?;
         while let Some(event) = self.next().await? {
             self.counts.note(&event);
-            self.printer.event(&event)?;
+            self.printer.event(None, &event)?;
             if let Event::Undecodable(undecodable) = &event {
                 undecodable::report(undecodable, self.counts.undecodable, &self.options.file.display(), &self.progress);
             }
@@ -131,7 +131,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
     }
 
     fn print_store(&mut self) -> std::io::Result<()> {
-        self.printer.store(self.store.list())?;
+        self.printer.store(None, self.store.list())?;
         self.printer.out().flush()
     }
 

@@ -45,7 +45,7 @@ fn an_error_that_quoted_a_server_steered_the_terminal() {
         check("Failure", &failure.to_string());
     }
     for error in [
-        ApiError::Status { status: Box::new((*status).clone()), retry_after: None },
+        ApiError::Status { status: Box::new((*status).clone()), request: None, retry_after: None },
         ApiError::Transport(transport()),
         ApiError::Unreadable(hostile()),
         ApiError::Unwritable(hostile()),

@@ -1,7 +1,8 @@
-use super::{ApiClient, ApiError, ApiRequest, ApiResponse};
+use super::{ApiClient, ApiError, ApiRequest, ApiResponse, RequestLine};
 use crate::decode::{DecodeOptions, Decoder, ListMeta, Status};
 use crate::object::Object;
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -79,8 +80,12 @@ impl<T> ApiCall<T> {
     /// # Errors
     /// [`ApiError::Status`] for a status outside 200 to 299, [`ApiError::Unreadable`] for a body that is not a `T`.
     pub fn read(&self, response: &ApiResponse) -> Result<T, ApiError> {
-        checked(response)?;
-        (self.read)(&response.body).map_err(ApiError::Unreadable)
+        let line = || self.request.as_ref().ok().map(ApiRequest::line);
+        checked(response, line)?;
+        (self.read)(&response.body).map_err(|why| {
+            let which = line().map(|line| format!("{line}: ")).unwrap_or_default();
+            ApiError::Unreadable(format!("{which}{why}"))
+        })
     }
 
     /// Sends the request, and blocks until the answer has arrived. The client's time limit counts, not the call's.
@@ -100,13 +105,13 @@ impl<T> fmt::Debug for ApiCall<T> {
     }
 }
 
-/// An error unless the status of the answer is a success.
-pub(super) fn checked(response: &ApiResponse) -> Result<(), ApiError> {
+/// An error unless the status of the answer is a success. It names the request, if that is known.
+pub(super) fn checked(response: &ApiResponse, request: impl FnOnce() -> Option<RequestLine>) -> Result<(), ApiError> {
     if (200..300).contains(&response.status) {
         return Ok(());
     }
     let status = Box::new(Status::read(response.status, &response.body));
-    Err(ApiError::Status { status, retry_after: response.retry_after })
+    Err(ApiError::Status { status, request: request().map(Box::new), retry_after: response.retry_after })
 }
 
 pub(super) fn object<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {

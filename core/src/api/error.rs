@@ -1,3 +1,4 @@
+use super::RequestLine;
 use crate::decode::Status;
 use crate::queue::Outcome;
 use crate::text::Printable;
@@ -15,6 +16,8 @@ pub enum ApiError {
     Status {
         /// The `Status` in the body. If the body has none, it is made from the status code and the body's text.
         status: Box<Status>,
+        /// The request; `None` if the error was made by another than an [`ApiCall`](super::ApiCall).
+        request: Option<Box<RequestLine>>,
         /// The time to wait by the header `Retry-After`, without a limit; [`retry_after`](Self::retry_after) has one.
         retry_after: Option<Duration>,
     },
@@ -32,6 +35,15 @@ impl ApiError {
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Status { status, .. } => Some(status),
+            _ => None,
+        }
+    }
+
+    /// The request that the server refused, where that is known.
+    #[must_use]
+    pub fn request(&self) -> Option<&RequestLine> {
+        match self {
+            Self::Status { request, .. } => request.as_deref(),
             _ => None,
         }
     }
@@ -100,7 +112,7 @@ impl ApiError {
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Status { status, retry_after } => {
+            Self::Status { status, retry_after, .. } => {
                 retry_after.or_else(|| status.retry_after()).map(|asked| asked.min(ResponseHead::MAX_RETRY_AFTER))
             }
             _ => None,
@@ -169,7 +181,8 @@ impl From<&ApiError> for Outcome {
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Status { status, .. } => status.fmt(f),
+            Self::Status { status, request: Some(request), .. } => write!(f, "{request}: {status}"),
+            Self::Status { status, request: None, .. } => status.fmt(f),
             Self::Transport(error) => error.fmt(f),
             Self::Unreadable(why) => write!(f, "the response cannot be decoded: {}", Printable::new(why)),
             Self::Unwritable(why) => write!(f, "the request cannot be encoded: {}", Printable::new(why)),

@@ -33,7 +33,7 @@ pub use discovery::{ApiResource, Discovery};
 pub use error::ApiError;
 pub use objects::Api;
 pub use patch::Patch;
-pub use request::{ApiRequest, ApiResponse, Method};
+pub use request::{ApiRequest, ApiResponse, Method, RequestLine};
 pub use retry::ConflictRetry;
 pub use scale::{Scale, ScaleSpec, ScaleStatus};
 pub use transport::{ApiTransport, Reply};

@@ -1,4 +1,5 @@
 use crate::request::PercentEncoded;
+use crate::text::Printable;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -37,6 +38,16 @@ pub struct ApiRequest {
     pub body: Vec<u8>,
     /// The number of the reconcile that sends it.
     sender: Option<u64>,
+}
+
+/// Which request it was, without its query, which may be long. It is displayed as `GET /api/v1/pods`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestLine {
+    /// The HTTP method.
+    pub method: Method,
+    /// The path, without a query.
+    pub path: String,
 }
 
 /// The answer of a server.
@@ -91,6 +102,20 @@ impl ApiRequest {
     #[must_use]
     pub fn sender(&self) -> Option<u64> {
         self.sender
+    }
+}
+
+impl ApiRequest {
+    /// Method and path.
+    #[must_use]
+    pub fn line(&self) -> RequestLine {
+        RequestLine { method: self.method, path: self.path.clone() }
+    }
+}
+
+impl fmt::Display for RequestLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method.name(), Printable::new(&self.path))
     }
 }
 

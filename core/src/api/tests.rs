@@ -165,7 +165,9 @@ fn only_what_does_not_lie_in_the_request_is_transient() {
         assert_eq!(Outcome::from(&error), expected, "{error:?}");
     }
     let asked = |code| match refused(code, "") {
-        ApiError::Status { status, .. } => ApiError::Status { status, retry_after: Some(Duration::from_secs(7)) },
+        ApiError::Status { status, request, .. } => {
+            ApiError::Status { status, request, retry_after: Some(Duration::from_secs(7)) }
+        }
         other => other,
     };
     assert_eq!(Outcome::from(&asked(503)), Outcome::Transient(Duration::from_secs(7)));

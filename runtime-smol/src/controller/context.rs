@@ -32,7 +32,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// | [`adopt`](Self::adopt) | `patch`; `get` of the owner |
 /// | [`finalizer`](Self::finalizer) | `patch` and `get` |
 ///
-/// A late write is one of the [`timed_out_writes`](Self::timed_out_writes). Some clusters let only those name an owner who may `update` its `finalizers` (`OwnerReferencesPermissionEnforcement`).
+/// A late write is one of the [`timed_out_writes`](Self::timed_out_writes). Some clusters let only those name an owner
+/// who may `update` its `finalizers` (`OwnerReferencesPermissionEnforcement`).
 #[derive(Clone)]
 pub struct Context(Arc<Inner>);
 
@@ -85,8 +86,8 @@ impl Context {
     ///
     /// The store shows a create, replace or patch when it has the object's version, or a later one. It shows a delete
     /// when no object of that uid is left, or its `deletionTimestamp` is set. Before that, it must have the versions of
-    /// the object that this reconcile wrote or [read live](Self::live) by `kind`, and that of the answer. If that takes too long
-    /// ([`Reconciler::await_writes`](super::Reconciler::await_writes)), the key is reconciled, and
+    /// the object that this reconcile wrote or [read live](Self::live) by `kind`, and that of the answer. If that takes
+    /// too long ([`Reconciler::await_writes`](super::Reconciler::await_writes)), the key is reconciled, and
     /// [told](Self::timed_out_writes). A request that failed or was not answered is not waited for. Neither is an object
     /// that `kind` does not select, as far as its labels tell.
     ///

@@ -1,7 +1,9 @@
+use crate::informers::Collection;
 use core::error::Error as StdError;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::api::ApiError;
+use listwatch_core::decode::Status;
 use listwatch_core::queue::Outcome;
 use listwatch_core::transport::TransportError;
 
@@ -79,6 +81,20 @@ impl Error {
     #[must_use]
     pub fn as_dyn(&self) -> &(dyn StdError + Send + Sync + 'static) {
         &*self.cause
+    }
+
+    /// What an operator can do about a request for something that the server does not have.
+    pub(super) fn help(&self) -> Option<String> {
+        let refused = self.find::<ApiError>().filter(|error| error.is_not_found())?;
+        let collection = Collection::of(&refused.request()?.path)?;
+        if collection.subresource == Some("status") {
+            let advice = "if the object exists, its kind has no subresource `status`: a CRD declares it for each version, by \
+                          `subresources: {status: {}}`";
+            return Some(advice.to_owned());
+        }
+        // If the object is missing, or the namespace, the answer has its name.
+        let is_resource = refused.status().and_then(Status::name).is_none();
+        is_resource.then(|| collection.help())
     }
 
     /// Whether the failure says nothing about the object: a conflict, a 429, a 5xx, or no answer.

@@ -154,7 +154,8 @@ impl fmt::Display for Report<'_> {
                     Some(most) => write_held(f, *most)?,
                     None => write_next(f, *next, *retry_in)?,
                 }
-                write!(f, ": {}", Printable::new(error))
+                write!(f, ": {}", Printable::new(error))?;
+                error.help().iter().try_for_each(|help| write!(f, "; {}", Printable::new(help)))
             }
             Self::Panicked { key, message } => {
                 write!(f, "{}: the reconcile panicked: {}", Printable::new(key.as_str()), Printable::new(message))

@@ -9,6 +9,8 @@ pub(crate) struct Collection<'p> {
     pub(crate) namespace: Option<&'p str>,
     plural: &'p str,
     pub(crate) name: Option<&'p str>,
+    /// Such as `status`, in a path that leads to a part of an object.
+    pub(crate) subresource: Option<&'p str>,
 }
 
 impl<'p> Collection<'p> {
@@ -21,23 +23,31 @@ impl<'p> Collection<'p> {
             _ => return None,
         };
         let version = segments.next()?;
-        let mut rest = [(); 4].map(|()| segments.next());
+        let mut rest = [(); 5].map(|()| segments.next());
         let namespace = match rest {
             // The subresources of a namespace.
-            [Some("namespaces"), _, Some("status" | "finalize"), _] => None,
-            [Some("namespaces"), namespace, Some(plural), name] => {
-                rest = [Some(plural), name, None, None];
+            [Some("namespaces"), _, Some("status" | "finalize"), ..] => None,
+            [Some("namespaces"), namespace, Some(plural), name, part] => {
+                rest = [Some(plural), name, part, None, None];
                 namespace
             }
             _ => None,
         };
-        Some(Self { group, version, namespace, plural: rest[0]?, name: rest[1] })
+        Some(Self { group, version, namespace, plural: rest[0]?, name: rest[1], subresource: rest[2] })
     }
 
     /// The group and version, such as `apps/v1`.
     pub(crate) fn api_version(&self) -> String {
         let Self { group, version, .. } = self;
         if group.is_empty() { (*version).to_owned() } else { format!("{group}/{version}") }
+    }
+
+    /// What an operator can do if the server has no such resource.
+    pub(crate) fn help(&self) -> String {
+        let Self { plural, group, .. } = self;
+        let of_group = if group.is_empty() { String::new() } else { format!(" --api-group={group}") };
+        let resources = format!("`kubectl api-resources{of_group}`");
+        format!("is `{plural}` a plural of {}, and is it namespaced? check with {resources}", self.api_version())
     }
 
     /// Whether the objects of `other` are among those of this collection. Versions of the API share their objects.
@@ -66,6 +76,20 @@ mod tests {
         ] {
             let found = Collection::of(path).map(|found| (found.group, found.namespace, found.plural, found.name));
             assert_eq!(found, parts, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_subresource_comes_after_the_name() {
+        for (path, subresource) in [
+            ("/api/v1/namespaces/web/pods/a/status", Some("status")),
+            ("/apis/example.com/v1/widgets/a/scale", Some("scale")),
+            ("/api/v1/namespaces/web/status", Some("status")),
+            ("/api/v1/namespaces/web/pods/a", None),
+            ("/api/v1/namespaces/web/pods/status", None),
+            ("/api/v1/pods", None),
+        ] {
+            assert_eq!(Collection::of(path).unwrap().subresource, subresource, "{path}");
         }
     }
 

@@ -233,7 +233,7 @@ fn a_key_waits_for_as_long_as_its_server_asks() {
     let (clock, executor, queue) = (Clock::simulated(), Executor::new(), queue());
     let mut status = Box::new(Status::default());
     status.code = 429;
-    let busy = ApiError::Status { status, retry_after: Some(seconds(30)) };
+    let busy = ApiError::Status { status, request: None, retry_after: Some(seconds(30)) };
     let (times_of, now) = (&times, clock.clone());
     let workers = Workers::spawn(&executor, &queue, &clock, 1, move |_| {
         let mut times = times_of.lock().unwrap();

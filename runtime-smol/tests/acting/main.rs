@@ -9,5 +9,6 @@ mod creating;
 mod deleting;
 mod ensuring;
 mod finalizing;
+mod refused;
 mod stage;
 mod worlds;

@@ -89,7 +89,7 @@ impl Discovery {
     /// # Errors
     /// If `/api` or `/apis` cannot be read, or a limit is exceeded.
     pub fn handle(&mut self, request: &ApiRequest, response: &ApiResponse) -> Result<(), ApiError> {
-        let result = checked(response).and_then(|()| self.read(&request.path, &response.body));
+        let result = checked(response, || None).and_then(|()| self.read(&request.path, &response.body));
         match result {
             Err(error) if !matches!(request.path.as_str(), "/api" | "/apis") => {
                 self.unavailable.push((request.path.clone(), kept(error)));
@@ -208,10 +208,10 @@ fn kept(error: ApiError) -> ApiError {
     let cut = |text: &str| text.chars().take(LONGEST_MESSAGE).collect();
     let retry_after = error.retry_after();
     match error {
-        ApiError::Status { status, .. } => {
+        ApiError::Status { status, request, .. } => {
             let mut kept = Status::default();
             (kept.code, kept.reason, kept.message) = (status.code, cut(&status.reason), cut(&status.message));
-            ApiError::Status { status: Box::new(kept), retry_after }
+            ApiError::Status { status: Box::new(kept), request, retry_after }
         }
         ApiError::Unreadable(what) => ApiError::Unreadable(cut(&what)),
         other => other,

@@ -58,7 +58,8 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.closing != Closing::Open
     }
 
-    /// Whether the queue is shut down, nothing is ready and no worker has a key or holds it, so that nothing will come out again.
+    /// Whether the queue is shut down, nothing is ready and no worker has a key or holds it, so that nothing will come
+    /// out again.
     ///
     /// Stricter than client-go's `ShutDownWithDrain`, which does not wait for ready keys.
     #[must_use]

@@ -13,12 +13,13 @@ use serde_json::json;
 impl Context {
     /// Keeps a finalizer on an object, and cleans up when it is deleted (kube-rs `finalizer`).
     ///
-    /// It returns the object once it has the finalizer, so what is to be cleaned up is made only then. It returns `None` if
-    /// the object is being deleted or gone: then there is nothing more to do. An object with the finalizer is read from the server,
-    /// `clean_up` is called, and the finalizer removed.
+    /// It returns the object once it has the finalizer, so what is to be cleaned up is made only then. It returns `None`
+    /// if the object is being deleted or gone: then there is nothing more to do. An object with the finalizer is read
+    /// from the server, `clean_up` is called, and the finalizer removed.
     ///
-    /// If the removal fails, it is made again without `clean_up`, as long as the process lives and the cache has the object. If the process dies between
-    /// the two, the next one calls `clean_up` again, so it must not fail where nothing is left to do.
+    /// If the removal fails, it is made again without `clean_up`, as long as the process lives and the cache has the
+    /// object. If the process dies between the two, the next one calls `clean_up` again, so it must not fail where
+    /// nothing is left to do.
     ///
     /// `name` is a domain and a word, such as `example.com/bucket`.
     ///

@@ -142,8 +142,8 @@ impl Informers {
     /// The informer of `resource`, with all its namespaces unless the resource names one. `T` is any type that serde
     /// can read. Else it is as [`informer`](Self::informer).
     ///
-    /// A resource does not say its kind: [`with_kind`](InformerHandle::with_kind) does, and so does
-    /// [`informer_where`](Self::informer_where).
+    /// A resource that is given by its name does not say its kind: [`with_kind`](InformerHandle::with_kind) does, and so
+    /// do [`Resource::of`] and [`informer_where`](Self::informer_where).
     pub fn informer_of<T: DeserializeOwned + Send + Sync + 'static>(&self, resource: Resource) -> InformerHandle<T> {
         self.informer_with(resource, [""; 0], InformerConfig::default())
     }
@@ -155,6 +155,17 @@ impl Informers {
     /// [`Source::start_without_denied`](crate::controller::Source::start_without_denied) it starts without them.
     ///
     /// Without a namespace it is as [`informer_of`](Self::informer_of). The namespace `""` stands for all.
+    ///
+    /// ```
+    /// # #[derive(serde::Deserialize)]
+    /// # struct Deployment {}
+    /// # listwatch_runtime_smol::kind!(Deployment, "apps/v1", "deployments");
+    /// use listwatch_runtime_smol::{InformerHandle, Informers, Resource};
+    ///
+    /// fn of_two_teams(informers: &Informers) -> InformerHandle<Deployment> {
+    ///     informers.informer_in(Resource::of::<Deployment>(), ["shop", "pay"])
+    /// }
+    /// ```
     pub fn informer_in<T: DeserializeOwned + Send + Sync + 'static>(
         &self,
         resource: Resource,
@@ -171,7 +182,10 @@ impl Informers {
         config: InformerConfig,
     ) -> InformerHandle<T> {
         let namespaces = namespaces.into_iter().map(Into::into).collect();
-        InformerHandle::new(SharedState::of(&self.0, resource, namespaces, config))
+        let kind = resource.kind().zip(resource.is_namespaced());
+        let handle = InformerHandle::new(SharedState::of(&self.0, resource, namespaces, config));
+        kind.into_iter().for_each(|(kind, is_namespaced)| handle.set_kind(kind, is_namespaced));
+        handle
     }
 
     /// Runs all informers, also those that are added later, on any executor. It is done when the last clone of these

@@ -5,6 +5,7 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 /// A collection that can be listed and watched, with its selectors.
 ///
@@ -18,20 +19,30 @@ use core::fmt;
 /// assert_eq!(deployments.path(), "/apis/apps/v1/namespaces/web/deployments");
 /// # Ok::<(), listwatch_core::request::ParseResourceError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+///
+/// Whether the kind of its objects is known makes no other resource of it.
+#[derive(Clone, Debug)]
 #[doc(alias("GroupVersionResource", "ListOptions"))]
 pub struct Resource {
     path: Arc<str>,
     labels: Option<Arc<str>>,
     fields: Option<Arc<str>>,
     metadata_only: bool,
+    kind: Option<OfKind>,
+}
+
+/// What a [`Kind`] says of its objects.
+#[derive(Clone, Copy, Debug)]
+struct OfKind {
+    name: &'static str,
+    is_namespaced: bool,
 }
 
 impl Resource {
     /// The collection at `path`, such as `/api/v1/pods` or `/apis/apps/v1/namespaces/web/deployments`.
     #[must_use]
     pub fn new(path: &str) -> Self {
-        Self { path: path.into(), labels: None, fields: None, metadata_only: false }
+        Self { path: path.into(), labels: None, fields: None, metadata_only: false, kind: None }
     }
 
     /// The collection of all objects with this name in the API: version and plural, `v1/pods`, with the group before
@@ -50,7 +61,7 @@ impl Resource {
         }
     }
 
-    /// The collection of all objects of a kind.
+    /// The collection of all objects of a kind, whose [name](Self::kind) it knows.
     ///
     /// ```
     /// # struct Deployment;
@@ -62,7 +73,8 @@ impl Resource {
     #[must_use]
     pub fn of<K: Kind>() -> Self {
         let root = if K::API_VERSION.contains('/') { "/apis" } else { "/api" };
-        Self::new(&format!("{root}/{}/{}", K::API_VERSION, K::PLURAL))
+        let kind = OfKind { name: K::KIND, is_namespaced: K::NAMESPACED };
+        Self { kind: Some(kind), ..Self::new(&format!("{root}/{}/{}", K::API_VERSION, K::PLURAL)) }
     }
 
     /// Selects the objects of one namespace; an empty name selects those of all namespaces. It replaces a namespace
@@ -114,6 +126,18 @@ impl Resource {
         &self.path
     }
 
+    /// The kind of the objects, such as `Deployment`, if the resource is [of a kind](Self::of).
+    #[must_use]
+    pub fn kind(&self) -> Option<&'static str> {
+        self.kind.map(|kind| kind.name)
+    }
+
+    /// Whether the objects have a namespace, if the resource is [of a kind](Self::of).
+    #[must_use]
+    pub fn is_namespaced(&self) -> Option<bool> {
+        self.kind.map(|kind| kind.is_namespaced)
+    }
+
     /// The label selector.
     #[must_use]
     pub fn label_selector(&self) -> Option<&str> {
@@ -130,6 +154,28 @@ impl Resource {
     #[must_use]
     pub fn is_metadata_only(&self) -> bool {
         self.metadata_only
+    }
+}
+
+impl Resource {
+    /// What makes two resources the same.
+    fn parts(&self) -> (&str, Option<&str>, Option<&str>, bool) {
+        let Self { path, labels, fields, metadata_only, kind: _ } = self;
+        (path, labels.as_deref(), fields.as_deref(), *metadata_only)
+    }
+}
+
+impl PartialEq for Resource {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for Resource {}
+
+impl Hash for Resource {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
     }
 }
 
@@ -185,6 +231,19 @@ mod tests {
         assert_eq!(path("metrics.k8s.io/v1beta1/pods"), "/apis/metrics.k8s.io/v1beta1/pods");
         assert_eq!(Resource::named("v1/pods").unwrap().in_namespace("").path(), "/api/v1/pods");
         assert_eq!(Resource::named("v1/pods").unwrap().in_namespace("a").path(), "/api/v1/namespaces/a/pods");
+    }
+
+    struct Node;
+
+    crate::kind!(cluster Node, "v1", "nodes");
+
+    #[test]
+    fn a_resource_of_a_kind_is_the_one_of_its_name_and_knows_the_kind() {
+        let (of_kind, named) = (Resource::of::<Node>(), Resource::named("v1/nodes").unwrap());
+        assert_eq!(of_kind, named);
+        assert_eq!((of_kind.kind(), of_kind.is_namespaced()), (Some("Node"), Some(false)));
+        assert_eq!((named.kind(), named.is_namespaced()), (None, None));
+        assert_eq!(of_kind.with_label_selector("a=b").in_namespace("x").kind(), Some("Node"));
     }
 
     #[test]

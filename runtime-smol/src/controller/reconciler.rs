@@ -67,8 +67,8 @@ impl Controller {
     /// The informer of a resource: `"apps/v1/deployments"`, or a [`Resource`] with a namespace or selectors. `T` is any
     /// type that serde can read. The controller starts when it has synced.
     ///
-    /// A resource does not say its kind: [`with_kind`](InformerHandle::with_kind) does, and so does
-    /// [`informer_where`](Self::informer_where).
+    /// A resource that is given by its name does not say its kind: [`with_kind`](InformerHandle::with_kind) does, and so
+    /// do [`Resource::of`] and [`informer_where`](Self::informer_where).
     ///
     /// A name that is none of a resource is an error of the controller's [run](Reconciler::run).
     pub fn informer_of<T: DeserializeOwned + Send + Sync + 'static>(

@@ -3,7 +3,8 @@
 use crate::support::{SOON, WIDGETS, resource, widgets, with_informers};
 use core::time::Duration;
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
-use listwatch_runtime_smol::{Clock, Informers, Resource};
+use listwatch_runtime_smol::{Clock, Informers, Resource, kind};
+use serde::Deserialize;
 
 #[test]
 fn users_of_the_same_resource_and_type_share_one_watch_and_one_cache() {
@@ -22,6 +23,25 @@ fn users_of_the_same_resource_and_type_share_one_watch_and_one_cache() {
         clock.sleep(Duration::from_secs(1)).await;
         assert_eq!([one.len(), other.len(), third.len()], [3; 3]);
     });
+}
+
+#[derive(Deserialize)]
+struct Widget {}
+
+kind!(Widget, "example.com/v1", "widgets");
+
+#[test]
+fn an_informer_of_several_namespaces_did_not_know_the_kind_of_its_resource() {
+    let clock = Clock::simulated();
+    let (world, _server, _counts) = widgets(&clock);
+    let informers = Informers::new(world);
+    let nameless = informers.informer_in::<Widget>(Resource::named("example.com/v1/widgets").unwrap(), ["web", "db"]);
+    assert_eq!(nameless.kind(), None);
+    let named = informers.informer_in::<Widget>(Resource::of::<Widget>(), ["web", "db"]);
+    assert_eq!(named.kind(), Some("Widget"));
+    assert_eq!(nameless.kind(), Some("Widget"), "they are one informer");
+    let one = informers.informer_of::<Widget>(Resource::of::<Widget>().in_namespace("web"));
+    assert_eq!(one.kind(), Some("Widget"));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! | play a file to an informer | [`Playback`] |
 //! | choose delays and chunk sizes, skip bad lines | [`PlaybackConfig`], [`Pace`], [`Chunks`] |
 //! | answer the single requests of a controller from a recording | [`Playback::client`], which makes a [`PlaybackClient`] |
+//! | read a file as the states and changes of its resources | [`History`], which gives [`HistoryStep`]s |
 //! | count the exchanges that were played, and those left | [`Summary`], [`Tally`] |
 //! | report a bad file by line, with a remedy | [`CaptureError`], [`CaptureErrorKind`] |
 //!
@@ -51,6 +52,7 @@
 // The public API.
 mod cluster;
 mod error;
+mod history;
 mod playback;
 mod recording;
 
@@ -64,6 +66,7 @@ pub use cluster::{
     Answer, Call, RecordedChange, RecordedKind, ServedKind, SimulatedCluster, WatchProgress, WatchStream,
 };
 pub use error::{CaptureError, CaptureErrorKind};
+pub use history::{History, HistoryChange, HistoryStep, RecordedResource};
 pub use playback::{Chunks, Notes, Pace, Playback, PlaybackClient, PlaybackConfig, Summary, Tally};
 pub use recording::{RecordedCalls, Recorder, RecorderConfig, Tape};
 

@@ -284,7 +284,7 @@ fn unknown_version(version: u64) -> Fault {
 }
 
 /// Whether the request asked for metadata only.
-fn asks_for_metadata_only(sent: &RequestRecord<'_>) -> bool {
+pub(crate) fn asks_for_metadata_only(sent: &RequestRecord<'_>) -> bool {
     let accept = sent.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("accept"));
     accept.is_some_and(|(_, Text(types))| types.contains("as=PartialObjectMetadata"))
 }

@@ -1,0 +1,41 @@
+use super::resource::RecordedResource;
+use core::time::Duration;
+use listwatch_core::Key;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// One step of a [`History`](super::History).
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistoryStep {
+    /// The time since the recording began.
+    pub at: Duration,
+    /// The resource that changes.
+    pub resource: Arc<RecordedResource>,
+    /// What changes.
+    pub change: HistoryChange,
+}
+
+/// A change of a resource, as the recorded clients were told of it.
+///
+/// Objects have `kind` and `apiVersion`, which a server leaves out in lists.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HistoryChange {
+    /// A watch told of an object that was not there before.
+    Added(Value),
+    /// A watch told of a new state of an object.
+    Modified(Value),
+    /// A watch told of a deletion, with the last state. Its version is that of the deletion.
+    Deleted(Value),
+    /// The resource reached this version without a change: a bookmark, or a list that shows what was known.
+    Reached(u64),
+    /// A list shows changes that no watch told of, or its client had to list because a watch was answered by a 410. The
+    /// versions between are unknown, and so is their order.
+    Relisted {
+        /// The objects that are new or changed.
+        changed: Vec<Value>,
+        /// The objects that are gone.
+        gone: Vec<Key>,
+        /// The version of the list.
+        version: u64,
+    },
+}

@@ -1,0 +1,116 @@
+use super::observation::{key_of, number, version_of};
+use listwatch_core::framing::{Frame, Framer, Framing};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The most bytes of a list, with all its pages: as much as an informer takes.
+const MAX_LIST: usize = 2 * 1024 * 1024 * 1024;
+
+/// A list that arrives in pieces, page by page.
+#[derive(Debug)]
+pub(super) struct ListReader {
+    framer: Framer,
+    buffer: Vec<u8>,
+    page: Page,
+    bytes: usize,
+    objects: Vec<Value>,
+}
+
+/// The fields around the items of a page.
+#[derive(Debug, Default)]
+struct Page {
+    kind: Option<String>,
+    api_version: Option<String>,
+    metadata: Metadata,
+    complete: bool,
+    /// The place of its first object.
+    first: usize,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata {
+    resource_version: String,
+    r#continue: String,
+}
+
+/// A page that has ended.
+pub(super) enum PageEnd {
+    /// The list is complete, at this version.
+    Complete { objects: Vec<Value>, version: u64 },
+    /// The list goes on under this token.
+    Continued { token: String, list: ListReader },
+    /// The body is no list, or not whole.
+    Broken,
+}
+
+impl ListReader {
+    pub(super) fn new() -> Self {
+        let framer = Framer::new(Framing::List, MAX_LIST);
+        Self { framer, buffer: Vec::new(), page: Page::default(), bytes: 0, objects: Vec::new() }
+    }
+
+    /// Takes bytes of the body.
+    pub(super) fn read(&mut self, bytes: &[u8]) {
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > MAX_LIST {
+            (self.objects, self.page.complete) = (Vec::new(), false);
+            return;
+        }
+        self.buffer.extend_from_slice(bytes);
+        while let Some(frame) = self.framer.next_frame(&self.buffer) {
+            match frame {
+                Frame::Field { name, value } => self.page.field(name, value),
+                Frame::Item(item) => self.objects.extend(serde_json::from_slice::<Value>(item)),
+                Frame::ListEnd => self.page.complete = true,
+                _ => {}
+            }
+        }
+        self.buffer.drain(..self.framer.reclaim());
+    }
+
+    /// Ends a page.
+    pub(super) fn end(mut self) -> PageEnd {
+        let page = std::mem::take(&mut self.page);
+        if !page.complete {
+            return PageEnd::Broken;
+        }
+        for object in &mut self.objects[page.first..] {
+            page.complete_object(object);
+        }
+        if page.metadata.r#continue.is_empty() {
+            self.objects.retain(|object| key_of(object).is_some());
+            // What kubectl saves has no version of its own.
+            let newest = || self.objects.iter().map(version_of).max().unwrap_or(0);
+            let version = Some(number(&page.metadata.resource_version)).filter(|version| *version > 0);
+            return PageEnd::Complete { version: version.unwrap_or_else(newest), objects: self.objects };
+        }
+        let token = page.metadata.r#continue;
+        self.page.first = self.objects.len();
+        (self.framer, self.buffer) = (Framer::new(Framing::List, MAX_LIST), Vec::new());
+        PageEnd::Continued { token, list: self }
+    }
+}
+
+impl Page {
+    fn field(&mut self, name: &[u8], value: &[u8]) {
+        let text = || serde_json::from_slice(value).ok();
+        match name {
+            b"kind" => self.kind = text(),
+            b"apiVersion" => self.api_version = text(),
+            b"metadata" => self.metadata = serde_json::from_slice(value).unwrap_or_default(),
+            _ => {}
+        }
+    }
+
+    /// Adds the kind and the version of the API, which a server leaves out of the items.
+    fn complete_object(&self, object: &mut Value) {
+        let Some(fields) = object.as_object_mut() else { return };
+        let kind = self.kind.as_deref().and_then(|kind| kind.strip_suffix("List"));
+        for (name, value) in [("kind", kind), ("apiVersion", self.api_version.as_deref())] {
+            if let Some(value) = value.filter(|_| !fields.contains_key(name)) {
+                fields.insert(name.into(), value.into());
+            }
+        }
+    }
+}

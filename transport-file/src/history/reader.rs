@@ -1,0 +1,167 @@
+//! From the lines of a capture to what its clients were told.
+
+use super::list::{ListReader, PageEnd};
+use super::observation::{Observation, Told, number};
+use super::scope::Scope;
+use super::watch::{EXPIRED, WatchReader};
+use crate::capture::asks_for_metadata_only;
+use crate::capture::format::{Line, Payload, RequestRecord, ResponseRecord, Text};
+use crate::error::Fault;
+use listwatch_core::request::{Request, Verb};
+use listwatch_core::time::WallTime;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The lists and watches of a capture that are open.
+#[derive(Debug)]
+pub(super) struct Reader {
+    limit: usize,
+    /// The date at which the recording began.
+    pub(super) started: Option<WallTime>,
+    scopes: HashSet<Arc<Scope>>,
+    /// The scopes that were watched.
+    pub(super) watched: HashSet<Arc<Scope>>,
+    /// The scopes whose answers are passed over.
+    pub(super) ignored: HashSet<Arc<Scope>>,
+    open: HashMap<u64, Exchange>,
+    /// The newest list of each scope that has a page to come, with the token of that page.
+    continued: HashMap<Arc<Scope>, (String, ListReader)>,
+}
+
+#[derive(Debug)]
+struct Exchange {
+    scope: Arc<Scope>,
+    answer: Answer,
+}
+
+#[derive(Debug)]
+enum Answer {
+    List(ListReader),
+    /// A watch from a version, before its answer.
+    Requested(Option<u64>),
+    Watch(WatchReader),
+}
+
+impl Reader {
+    /// Reads watch events of up to `limit` bytes.
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            started: None,
+            scopes: HashSet::new(),
+            watched: HashSet::new(),
+            ignored: HashSet::new(),
+            open: HashMap::new(),
+            continued: HashMap::new(),
+        }
+    }
+
+    /// A reader of the same capture from its first line, which passes over these scopes.
+    pub(super) fn again(self, ignored: HashSet<Arc<Scope>>) -> Self {
+        Self { started: self.started, scopes: self.scopes, watched: self.watched, ignored, ..Self::new(self.limit) }
+    }
+
+    /// Takes a line, and adds what it tells to `told`. Returns its time, if it has one.
+    pub(super) fn line(&mut self, line: &[u8], told: &mut Vec<Observation>) -> Result<Option<u64>, Fault> {
+        if line.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        let record = match Line::parse(line)? {
+            Line::Record(record) => record,
+            Line::Start { started, .. } => {
+                self.started = started.and_then(|Text(started)| started.parse().ok());
+                return Ok(None);
+            }
+        };
+        match record.payload {
+            Payload::Request(request) => self.request(record.id, &request),
+            Payload::Response(response) => self.response(record.id, &response, told),
+            Payload::Data(data) => self.data(record.id, &data, told),
+            Payload::End(_) => self.end(record.id, told),
+        }
+        Ok(Some(record.t))
+    }
+
+    fn request(&mut self, id: u64, sent: &RequestRecord<'_>) {
+        if sent.method != "GET" {
+            return;
+        }
+        let mut request = Request::parse(&sent.path);
+        if asks_for_metadata_only(sent) {
+            request.resource = request.resource.metadata_only();
+        }
+        let Some(scope) = Scope::of(&request.resource).map(|scope| self.shared(scope)) else { return };
+        let answer = match &request.verb {
+            Verb::List { continue_token: None, .. } => {
+                self.continued.remove(&scope);
+                Answer::List(ListReader::new())
+            }
+            Verb::List { continue_token: Some(token), .. } => match self.continued.remove(&scope) {
+                Some((expected, list)) if *expected == **token => Answer::List(list),
+                _ => return,
+            },
+            Verb::Watch { resource_version, initial_events, .. } => {
+                self.watched.insert(Arc::clone(&scope));
+                let version = resource_version.as_deref().map_or(0, number);
+                Answer::Requested((!initial_events).then_some(version))
+            }
+        };
+        self.open.insert(id, Exchange { scope, answer });
+    }
+
+    /// A watch begins with its answer. An answer that is no success tells nothing.
+    fn response(&mut self, id: u64, response: &ResponseRecord<'_>, told: &mut Vec<Observation>) {
+        let Some(exchange) = self.open.get_mut(&id) else { return };
+        if response.status != 200 {
+            let expired = response.status == EXPIRED && matches!(exchange.answer, Answer::Requested(_));
+            let scope = Arc::clone(&exchange.scope);
+            told.extend(expired.then_some(Observation { scope, told: Told::Expired }));
+            self.open.remove(&id);
+            return;
+        }
+        if let Answer::Requested(version) = exchange.answer {
+            exchange.answer = Answer::Watch(WatchReader::new(version.is_none(), self.limit));
+            let begun = version.map(|version| Told::Watching { version });
+            told.extend(begun.map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
+        }
+    }
+
+    fn data(&mut self, id: u64, data: &[u8], told: &mut Vec<Observation>) {
+        let Some(exchange) = self.open.get_mut(&id) else { return };
+        if self.ignored.contains(&exchange.scope) {
+            self.open.remove(&id);
+            return;
+        }
+        match &mut exchange.answer {
+            Answer::List(list) => list.read(data),
+            Answer::Requested(_) => {}
+            Answer::Watch(watch) => {
+                let mut events = Vec::new();
+                watch.read(data, &mut events);
+                told.extend(events.into_iter().map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
+            }
+        }
+    }
+
+    fn end(&mut self, id: u64, told: &mut Vec<Observation>) {
+        let Some(Exchange { scope, answer: Answer::List(list) }) = self.open.remove(&id) else { return };
+        match list.end() {
+            PageEnd::Complete { objects, version } => {
+                told.push(Observation { scope, told: Told::State { objects, version } });
+            }
+            PageEnd::Continued { token, list } => {
+                self.continued.insert(scope, (token, list));
+            }
+            PageEnd::Broken => {}
+        }
+    }
+
+    fn shared(&mut self, scope: Scope) -> Arc<Scope> {
+        if let Some(known) = self.scopes.get(&scope) {
+            return Arc::clone(known);
+        }
+        let scope = Arc::new(scope);
+        self.scopes.insert(Arc::clone(&scope));
+        scope
+    }
+}

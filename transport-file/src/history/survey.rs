@@ -1,0 +1,120 @@
+//! The first reading of a capture: which resources it has, and the first state of each.
+
+use super::observation::{Observation, Told};
+use super::reader::Reader;
+use super::scope::Scope;
+use crate::error::{CaptureError, Fault};
+use crate::file::FileCursor;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What the first reading found.
+#[derive(Debug)]
+pub(super) struct Survey {
+    pub(super) reader: Reader,
+    /// The first state of each scope, in the order of the file.
+    pub(super) firsts: Vec<First>,
+    /// The last time in the file, in milliseconds.
+    pub(super) last: u64,
+    /// The error that ends the file early.
+    pub(super) fault: Option<CaptureError>,
+}
+
+/// The first state of a scope.
+#[derive(Debug)]
+pub(super) struct First {
+    pub(super) scope: Arc<Scope>,
+    /// When it was complete, in milliseconds.
+    pub(super) at: u64,
+    pub(super) objects: Vec<Value>,
+    pub(super) version: u64,
+    pub(super) sample: Option<Sample>,
+}
+
+/// What one object tells of its resource.
+#[derive(Debug)]
+pub(super) struct Sample {
+    pub(super) kind: String,
+    pub(super) namespaced: bool,
+}
+
+impl Survey {
+    /// Reads a whole capture.
+    pub(super) fn read(cursor: &mut FileCursor) -> Result<Self, CaptureError> {
+        let reader = Reader::new(cursor.line_limit());
+        let mut survey = Self { reader, firsts: Vec::new(), last: 0, fault: None };
+        let path = Arc::clone(cursor.path());
+        let lines = cursor.at(1)?;
+        survey.fault = loop {
+            match lines.next() {
+                Ok(None) => break None,
+                Err(error) => break Some(error),
+                Ok(Some((number, line))) => {
+                    if let Err(fault) = survey.line(line) {
+                        break Some(CaptureError::new(&path, Some(number), fault));
+                    }
+                }
+            }
+        };
+        let ignored = survey.ignored();
+        survey.firsts.retain(|first| !ignored.contains(&first.scope));
+        survey.reader = survey.reader.again(ignored);
+        Ok(survey)
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), Fault> {
+        let mut told = Vec::new();
+        if let Some(t) = self.reader.line(line, &mut told)? {
+            self.last = self.last.max(t);
+            told.into_iter().for_each(|observation| self.note(t, observation));
+        }
+        Ok(())
+    }
+
+    /// Notes the first state of a scope, and the first object. Then no more is read of that scope.
+    fn note(&mut self, at: u64, Observation { scope, told }: Observation) {
+        let place = self.firsts.iter().position(|first| Arc::ptr_eq(&first.scope, &scope));
+        let sample = match &told {
+            Told::Set(object) | Told::Deleted(object) => Sample::of(object),
+            Told::State { objects, .. } => objects.first().and_then(Sample::of),
+            _ => None,
+        };
+        let is_known = sample.is_some();
+        match (place, told) {
+            (Some(place), _) => {
+                let known = &mut self.firsts[place].sample;
+                *known = known.take().or(sample);
+            }
+            (None, Told::State { objects, version }) => {
+                self.firsts.push(First { scope: Arc::clone(&scope), at, objects, version, sample });
+            }
+            (None, Told::Watching { version }) => {
+                self.firsts.push(First { scope: Arc::clone(&scope), at, objects: Vec::new(), version, sample });
+            }
+            (None, _) => return,
+        }
+        if is_known {
+            self.reader.ignored.insert(scope);
+        }
+    }
+
+    /// The scopes that show nothing that another one does not show in more detail.
+    fn ignored(&self) -> HashSet<Arc<Scope>> {
+        let scopes = || self.firsts.iter().map(|first| &first.scope);
+        let is_shown = |scope: &&Arc<Scope>| {
+            scopes().any(|other| {
+                let covers = other != *scope && other.covers(scope) && self.reader.watched.contains(other);
+                covers || (other.is_beside(scope) && scope.metadata_only && !other.metadata_only)
+            })
+        };
+        scopes().filter(is_shown).cloned().collect()
+    }
+}
+
+impl Sample {
+    pub(super) fn of(object: &Value) -> Option<Self> {
+        let namespaced = object["metadata"]["namespace"].is_string();
+        Some(Self { kind: object["kind"].as_str()?.to_owned(), namespaced })
+    }
+}

@@ -1,0 +1,261 @@
+use super::*;
+use listwatch_core::Key;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+fn capture(name: &str) -> History {
+    let path = format!("{}/../tests/data/captures/{name}.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
+    History::from_file(path).unwrap()
+}
+
+/// The steps in few words: `@time` and, of each change, its kind, its object and its version.
+fn told(history: &mut History) -> Vec<String> {
+    history.map(|step| format!("@{} {}", step.at.as_millis(), shown(&step.change))).collect()
+}
+
+fn shown(change: &HistoryChange) -> String {
+    let named = |object: &Value| format!("{} {}", key_of(object).unwrap(), version_of(object));
+    match change {
+        HistoryChange::Added(object) => format!("added {}", named(object)),
+        HistoryChange::Modified(object) => format!("modified {}", named(object)),
+        HistoryChange::Deleted(object) => format!("deleted {}", named(object)),
+        HistoryChange::Reached(version) => format!("reached {version}"),
+        HistoryChange::Relisted { changed, gone, version } => {
+            let changed: Vec<String> = changed.iter().map(named).collect();
+            let gone: Vec<&str> = gone.iter().map(Key::as_str).collect();
+            format!("relisted {} -{} at {version}", changed.join(", "), gone.join(", "))
+        }
+    }
+}
+
+/// The history of a file with some content, which goes with it.
+struct Saved {
+    history: History,
+    path: PathBuf,
+}
+
+impl Drop for Saved {
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.path).unwrap();
+    }
+}
+
+fn of(content: &str) -> Result<Saved, CaptureError> {
+    static FILES: AtomicU32 = AtomicU32::new(0);
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("listwatch-history-{}-{number}", std::process::id()));
+    std::fs::write(&path, content).unwrap();
+    match History::from_file(&path) {
+        Ok(history) => Ok(Saved { history, path }),
+        Err(error) => {
+            std::fs::remove_file(&path).unwrap();
+            Err(error)
+        }
+    }
+}
+
+/// The steps of a file with this content.
+fn told_by(content: &str) -> Vec<String> {
+    told(&mut of(content).unwrap().history)
+}
+
+/// A capture, of which each exchange has its lines at one time.
+#[derive(Default)]
+struct Tape {
+    lines: String,
+    exchanges: u64,
+}
+
+impl Tape {
+    fn exchange(self, at: u64, target: &str, body: &str) -> Self {
+        self.exchange_as(at, target, "application/json", body)
+    }
+
+    fn exchange_as(mut self, at: u64, target: &str, accept: &str, body: &str) -> Self {
+        self.exchanges += 1;
+        let mut record = |what: Value| {
+            let mut line = serde_json::json!({ "t": at, "id": self.exchanges });
+            line.as_object_mut().unwrap().extend(what.as_object().unwrap().clone());
+            writeln!(self.lines, "{line}").unwrap();
+        };
+        let headers = serde_json::json!({ "Accept": accept });
+        record(serde_json::json!({ "request": { "method": "GET", "path": target, "headers": headers } }));
+        record(serde_json::json!({ "response": { "status": 200, "headers": {} } }));
+        record(serde_json::json!({ "data": body }));
+        record(serde_json::json!({ "end": "eof" }));
+        self
+    }
+
+    fn told(self) -> Vec<String> {
+        told_by(&self.lines)
+    }
+}
+
+fn object(name: &str, version: u64) -> Value {
+    serde_json::json!({ "metadata": { "name": name, "namespace": "web", "resourceVersion": version.to_string() } })
+}
+
+fn list(version: u64, items: &[Value]) -> String {
+    let metadata = serde_json::json!({ "resourceVersion": version.to_string() });
+    serde_json::json!({ "kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items }).to_string()
+}
+
+fn event(kind: &str, mut object: Value) -> String {
+    object["kind"] = "Pod".into();
+    object["apiVersion"] = "v1".into();
+    format!("{}\n", serde_json::json!({ "type": kind, "object": object }))
+}
+
+#[test]
+fn a_capture_is_its_first_list_and_then_what_its_watches_told() {
+    let mut history = capture("pods-rollout");
+    assert_eq!((history.origin().as_millis(), history.end().as_millis()), (72, 40_140));
+    let resource = Arc::clone(history.resources().next().unwrap());
+    assert_eq!((resource.path().as_str(), resource.kind.as_str(), resource.namespaced), ("/api/v1/pods", "Pod", true));
+    let first = history.next().unwrap();
+    let HistoryChange::Relisted { changed, gone, version: 724 } = first.change else { panic!("{first:?}") };
+    assert_eq!((changed.len(), gone.len()), (60, 0));
+    assert!(changed.iter().all(|pod| pod["kind"] == "Pod" && pod["apiVersion"] == "v1"));
+    let steps = told(&mut history);
+    let count = |kind: &str| steps.iter().filter(|step| step.split(' ').nth(1) == Some(kind)).count();
+    // The last list is as the watches told, so it is no gap.
+    assert_eq!((count("added"), count("modified"), count("deleted"), count("relisted")), (125, 530, 140, 0));
+    assert_eq!(steps.last().unwrap(), "@40140 reached 2447");
+    assert_eq!(history.error(), None);
+}
+
+#[test]
+fn a_list_after_a_lost_watch_is_a_gap_and_a_page_that_expired_no_list() {
+    for (name, first, gap) in [("chaos", 2462, (5673, 2766)), ("gap", 5542, (14_115, 5670))] {
+        let mut history = capture(name);
+        let HistoryChange::Relisted { version, .. } = history.next().unwrap().change else { panic!("{name}") };
+        assert_eq!(version, first, "{name}");
+        let gaps: Vec<HistoryStep> =
+            history.filter(|step| matches!(step.change, HistoryChange::Relisted { .. })).collect();
+        let [HistoryStep { at, change: HistoryChange::Relisted { version, gone, .. }, .. }] = &gaps[..] else {
+            panic!("{name}: {gaps:?}")
+        };
+        assert_eq!(((at.as_millis(), *version), gone.is_empty()), (gap, name == "chaos"), "{name}");
+    }
+}
+
+#[test]
+fn the_pages_of_a_list_belong_together_and_a_newer_list_drops_pages_without_an_end() {
+    let page = |token: &str, items: &[Value]| {
+        let metadata = serde_json::json!({ "resourceVersion": "9", "continue": token });
+        serde_json::json!({ "kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items }).to_string()
+    };
+    let tape = Tape::default()
+        .exchange(1, "/api/v1/pods?limit=1", &page("x", &[object("lost", 3)]))
+        .exchange(2, "/api/v1/pods?limit=1", &page("y", &[object("a", 4)]))
+        .exchange(3, "/api/v1/pods?limit=1&continue=x", &page("", &[object("lost-too", 5)]))
+        .exchange(4, "/api/v1/pods?limit=1", &page("z", &[object("a", 4)]))
+        .exchange(5, "/api/v1/pods?limit=1&continue=z", &page("", &[object("b", 6)]));
+    assert_eq!(tape.told(), ["@5 relisted web/a 4, web/b 6 - at 9"]);
+}
+
+#[test]
+fn the_first_state_of_each_resource_is_there_from_the_beginning() {
+    let deployments =
+        r#"{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"50"},"items":[]}"#;
+    let tape = Tape::default()
+        .exchange(5, "/api/v1/pods", &list(9, &[object("a", 4)]))
+        .exchange(6, "/api/v1/pods?watch=1&resourceVersion=9", &event("MODIFIED", object("a", 11)))
+        .exchange(70, "/apis/apps/v1/deployments", deployments);
+    let mut saved = of(&tape.lines).unwrap();
+    let steps = told(&mut saved.history);
+    assert_eq!(steps, ["@5 relisted web/a 4 - at 9", "@5 reached 50", "@6 modified web/a 11"]);
+    let kinds: Vec<&str> = saved.history.resources().map(|resource| resource.kind.as_str()).collect();
+    assert_eq!(kinds, ["Pod", "Deployment"]);
+}
+
+#[test]
+fn what_a_second_watch_tells_again_is_told_once() {
+    let tape = Tape::default()
+        .exchange(1, "/api/v1/pods", &list(9, &[object("a", 4)]))
+        .exchange(2, "/api/v1/pods?watch=1&resourceVersion=9", &event("MODIFIED", object("a", 11)))
+        .exchange(3, "/api/v1/pods?watch=1&resourceVersion=9", &event("MODIFIED", object("a", 11)))
+        .exchange(4, "/api/v1/pods", &list(10, &[object("a", 4)]))
+        .exchange(5, "/api/v1/pods", &list(12, &[object("a", 11)]));
+    assert_eq!(tape.told(), ["@1 relisted web/a 4 - at 9", "@2 modified web/a 11", "@5 reached 12"]);
+}
+
+#[test]
+fn a_watch_of_a_part_is_left_out_if_all_was_watched_and_an_object_is_gone_when_no_part_shows_it() {
+    let whole = |all: bool| {
+        let tape = Tape::default()
+            .exchange(1, "/api/v1/namespaces/web/pods?labelSelector=x", &list(9, &[object("a", 4)]))
+            .exchange(2, "/api/v1/namespaces/web/pods?labelSelector=y", &list(9, &[object("a", 4)]))
+            .exchange(3, "/api/v1/namespaces/web/pods?watch=1&labelSelector=x", &event("DELETED", object("a", 11)))
+            .exchange(4, "/api/v1/namespaces/web/pods?watch=1&labelSelector=y", &event("DELETED", object("a", 12)));
+        let tape = if all { tape.exchange(5, "/api/v1/pods?watch=1&resourceVersion=20", "") } else { tape };
+        tape.told()
+    };
+    assert_eq!(whole(false), ["@1 relisted web/a 4 - at 9", "@1 reached 9", "@4 deleted web/a 12"]);
+    assert_eq!(whole(true), ["@5 reached 20"]);
+}
+
+#[test]
+fn a_watch_list_is_a_state_once_its_initial_events_have_ended() {
+    let end = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}"#;
+    let events = [
+        event("ADDED", object("a", 4)),
+        event("BOOKMARK", serde_json::from_str(end).unwrap()),
+        event("ADDED", object("b", 10)),
+    ];
+    let tape = Tape::default().exchange(1, "/api/v1/pods?watch=1&sendInitialEvents=true", &events.concat());
+    assert_eq!(tape.told(), ["@1 relisted web/a 4 - at 9", "@1 added web/b 10"]);
+}
+
+#[test]
+fn metadata_alone_is_told_from_whole_objects_and_left_out_beside_them() {
+    let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    let tape = || Tape::default().exchange_as(1, "/api/v1/pods", accept, &list(9, &[object("a", 4)]));
+    let metadata = of(&tape().lines).unwrap();
+    let resource = Arc::clone(metadata.history.resources().next().unwrap());
+    assert_eq!((resource.metadata_only, resource.kind.as_str()), (true, "Pod"));
+    assert_eq!(tape().told(), ["@1 relisted web/a 4 - at 9"]);
+    let both = tape().exchange(2, "/api/v1/namespaces/web/pods", &list(8, &[object("b", 4)]));
+    assert!(!of(&both.lines).unwrap().history.resources().next().unwrap().metadata_only);
+    assert_eq!(both.told(), ["@2 relisted web/b 4 - at 8"]);
+}
+
+#[test]
+fn a_saved_list_is_one_state_of_each_of_its_kinds() {
+    let pod = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"web","resourceVersion":"7"}}"#;
+    let policy =
+        r#"{"kind":"NetworkPolicy","apiVersion":"networking.k8s.io/v1","metadata":{"name":"b","resourceVersion":"8"}}"#;
+    let saved =
+        format!(r#"{{"kind":"List","apiVersion":"v1","metadata":{{"resourceVersion":""}},"items":[{pod},{policy}]}}"#);
+    let paths: Vec<String> = of(&saved).unwrap().history.resources().map(|resource| resource.path()).collect();
+    assert_eq!(paths, ["/api/v1/pods", "/apis/networking.k8s.io/v1/networkpolicies"]);
+    assert_eq!(told_by(&saved), ["@0 relisted web/a 7 - at 8", "@0 relisted b 8 - at 8"]);
+}
+
+#[test]
+fn a_watch_log_begins_with_its_leading_additions_and_has_an_event_a_second() {
+    let log = [
+        event("ADDED", object("a", 4)),
+        event("ADDED", object("b", 3)),
+        event("MODIFIED", object("a", 5)),
+        event("DELETED", object("b", 6)),
+    ];
+    let first = "@0 relisted web/a 4, web/b 3 - at 4";
+    assert_eq!(told_by(&log.concat()), [first, "@1000 modified web/a 5", "@2000 deleted web/b 6"]);
+}
+
+#[test]
+fn a_capture_that_was_cut_is_told_up_to_the_cut_and_says_so() {
+    let tape = Tape::default().exchange(1, "/api/v1/pods", &list(9, &[object("a", 4)])).exchange(
+        2,
+        "/api/v1/pods?watch=1&resourceVersion=9",
+        &event("MODIFIED", object("a", 11)),
+    );
+    let cut = format!("{}{{\"t\":7,\"id\"", tape.lines);
+    let fault = of(&cut).unwrap().history.error().unwrap().to_string();
+    assert!(fault.contains(":9: the line breaks off"), "{fault}");
+    assert_eq!(told_by(&cut), ["@1 relisted web/a 4 - at 9", "@2 modified web/a 11"]);
+    let nothing = of("{\"t\":7,\"id\":1,\"request\":{\"method\":\"GET\",\"path\":\"/version\"}}\n").err().unwrap();
+    assert_eq!(nothing.kind(), CaptureErrorKind::NothingToPlay);
+}

@@ -23,11 +23,11 @@ pub struct ServedKind {
 
 /// All kinds, by the names of their collections, such as `apps/v1/deployments`.
 #[derive(Debug)]
-pub(super) struct Kinds(BTreeMap<String, Arc<ServedKind>>);
+pub(crate) struct Kinds(BTreeMap<String, Arc<ServedKind>>);
 
 impl ServedKind {
     /// A kind of a custom resource.
-    pub(super) fn custom(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
+    pub(crate) fn custom(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
         Self {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
@@ -71,7 +71,7 @@ impl ServedKind {
 }
 
 impl Kinds {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let kinds = BUILT_IN.iter().flat_map(|(api_version, kinds)| {
             kinds.iter().map(|(kind, plural, traits)| {
                 let [namespaced, has_status, has_generation] = [N, S, G].map(|bit| traits & bit != 0);
@@ -94,7 +94,7 @@ impl Kinds {
 
     /// The kind of a collection. In a group that is not Kubernetes' own, it is there if it is asked for: its name is then
     /// guessed by the plural.
-    pub(super) fn of_collection(&mut self, name: &str, namespaced: bool) -> Option<Arc<ServedKind>> {
+    pub(crate) fn of_collection(&mut self, name: &str, namespaced: bool) -> Option<Arc<ServedKind>> {
         if let Some(kind) = self.0.get(name) {
             return Some(Arc::clone(kind));
         }
@@ -107,7 +107,7 @@ impl Kinds {
 
     /// The kind of an object. In a group that is not Kubernetes' own, it is there if an object has it: its plural is then
     /// guessed as kubectl does.
-    pub(super) fn of_object(&mut self, api_version: &str, kind: &str) -> Option<Arc<ServedKind>> {
+    pub(crate) fn of_object(&mut self, api_version: &str, kind: &str) -> Option<Arc<ServedKind>> {
         if let Some(known) = self.0.values().find(|known| known.api_version == api_version && known.kind == kind) {
             return Some(Arc::clone(known));
         }

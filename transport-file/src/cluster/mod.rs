@@ -15,8 +15,9 @@ mod tests;
 mod watch;
 mod write;
 
+pub(crate) use kinds::Kinds;
 pub use kinds::ServedKind;
-pub use server::{Call, RecordedChange, RecordedKind};
+pub use server::{Call, RecordedChange, RecordedKind, RecordedState};
 pub use shared::{Answer, WatchStream};
 pub use watch::WatchProgress;
 
@@ -73,6 +74,12 @@ impl SimulatedCluster {
     /// Enters a change that was recorded elsewhere, in its own version. The versions of a collection ascend.
     pub fn apply_recorded(&self, now: Instant, change: RecordedChange) {
         self.shared.apply_recorded(now, change);
+    }
+
+    /// Enters a state that was recorded elsewhere, and whose changes are unknown. A watch is told what came before, and
+    /// then a 410; so its client has to list again.
+    pub fn apply_relisted(&self, now: Instant, state: RecordedState) {
+        self.shared.apply_relisted(now, state);
     }
 
     /// Forgets the history, as etcd does by and by: a watch from an older version, and a list's older continue token,

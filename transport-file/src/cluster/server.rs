@@ -5,12 +5,12 @@ use super::kinds::{Kinds, ServedKind};
 use super::list::list;
 use super::patch;
 use super::refusal::{Cause, Refusal};
-use super::store::{Recorded, Store};
+use super::store::{self, Recorded, RecordedGap, Store};
 use super::target::Target;
 use super::watch::WatchState;
 use super::write::{self, Actor, Deleted, Moment, Part, Place};
-use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
+use listwatch_core::{Instant, Key};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -51,6 +51,19 @@ pub enum RecordedKind {
     Deleted,
     /// All changes up to the version are known.
     Bookmark,
+}
+
+/// A state that was recorded elsewhere, behind a gap: the changes that led to it are unknown.
+#[derive(Clone, Debug)]
+pub struct RecordedState {
+    /// The name of the collection, such as `apps/v1/deployments`.
+    pub collection: String,
+    /// The objects that are new or changed.
+    pub changed: Vec<Value>,
+    /// The keys of the objects that are gone.
+    pub gone: Vec<Key>,
+    /// The version of the state.
+    pub version: u64,
 }
 
 /// The answer to a request.
@@ -104,17 +117,27 @@ impl Server {
     /// Enters a change that was recorded elsewhere. A change of a collection that no kind can have is left out.
     pub(super) fn apply_recorded(&mut self, now: Instant, change: RecordedChange) {
         let RecordedChange { collection, kind: change, version: revision, mut object } = change;
-        let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
-        let is_namespaced = !namespace.is_empty();
-        let Some(kind) = self.kind_of_recorded(&collection, &object, is_namespaced) else { return };
+        let Some(kind) = self.kind_of_recorded(&collection, &object, is_namespaced(&object)) else { return };
         if change == RecordedKind::Bookmark {
             return self.store.advance(&kind, revision);
         }
-        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let key = recorded_key(&object);
         (object["kind"], object["apiVersion"]) = (json!(kind.kind), json!(kind.api_version));
-        let key = Place { kind: Arc::clone(&kind), namespace, name }.key();
         let is_deletion = change == RecordedKind::Deleted;
         self.store.record(now, &kind, &key, object, Recorded { revision, is_deletion });
+    }
+
+    /// Enters a state that was recorded elsewhere. A watch that comes to it gets a 410, and so does one from before it.
+    pub(super) fn apply_relisted(&mut self, now: Instant, state: RecordedState) {
+        let RecordedState { collection, mut changed, gone, version: revision } = state;
+        let sample = changed.first().unwrap_or(&Value::Null);
+        let Some(kind) = self.kind_of_recorded(&collection, sample, is_namespaced(sample)) else { return };
+        for object in &mut changed {
+            (object["kind"], object["apiVersion"]) = (json!(kind.kind), json!(kind.api_version));
+        }
+        let changed = changed.into_iter().map(|object| (recorded_key(&object), object)).collect();
+        let gone = gone.iter().map(|key| store::key(key.namespace().unwrap_or_default(), key.name())).collect();
+        self.store.record_gap(now, &kind, RecordedGap { revision, changed, gone });
     }
 
     fn kind_of_recorded(&mut self, collection: &str, object: &Value, namespaced: bool) -> Option<Arc<ServedKind>> {
@@ -247,6 +270,15 @@ fn check_type(object: &mut Value, kind: &ServedKind) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+fn is_namespaced(object: &Value) -> bool {
+    object["metadata"]["namespace"].is_string()
+}
+
+fn recorded_key(object: &Value) -> String {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    store::key(text("namespace"), text("name"))
 }
 
 /// The uid with a number, in the form of a UUID.

@@ -2,7 +2,7 @@
 
 use super::kinds::ServedKind;
 use super::refusal::Refusal;
-use super::server::{Call, RecordedChange, Reply, Server};
+use super::server::{Call, RecordedChange, RecordedState, Reply, Server};
 use super::watch::{WatchProgress, WatchState};
 use super::write::Actor;
 use core::task::{Context, Waker};
@@ -54,9 +54,9 @@ impl Shared {
     /// Looks at the server, or changes something; the watches hear of it.
     pub(super) fn with<T>(&self, act: impl FnOnce(&mut Inside) -> T) -> T {
         let mut inside = self.lock();
-        let before = inside.server.store().revision();
+        let before = inside.server.store().steps();
         let done = act(&mut inside);
-        let is_changed = inside.server.store().revision() != before;
+        let is_changed = inside.server.store().steps() != before;
         let waiting = if is_changed { std::mem::take(&mut inside.waiting) } else { BTreeMap::new() };
         drop(inside);
         waiting.into_values().for_each(Waker::wake);
@@ -84,6 +84,13 @@ impl Shared {
         self.with(|inside| {
             inside.latest = inside.latest.max(now);
             inside.server.apply_recorded(now, change);
+        });
+    }
+
+    pub(super) fn apply_relisted(&self, now: Instant, state: RecordedState) {
+        self.with(|inside| {
+            inside.latest = inside.latest.max(now);
+            inside.server.apply_relisted(now, state);
         });
     }
 

@@ -13,6 +13,8 @@ pub(super) const WINDOW: usize = 4_096;
 #[derive(Debug)]
 pub(super) struct Store {
     revision: u64,
+    /// How often a collection got a change or a version.
+    steps: u64,
     collections: BTreeMap<String, Collection>,
 }
 
@@ -41,6 +43,9 @@ pub(super) struct Change {
     /// The object after it or, if it was deleted, its last state with the version of the deletion.
     pub(super) object: Arc<Value>,
     pub(super) is_deletion: bool,
+    /// Whether the changes before its version are unknown, up to those that follow in the same version. No watch goes
+    /// on here.
+    pub(super) is_gap: bool,
     key: String,
 }
 
@@ -54,12 +59,17 @@ pub(super) fn key(namespace: &str, name: &str) -> String {
 
 impl Store {
     pub(super) fn new() -> Self {
-        Self { revision: 1, collections: BTreeMap::new() }
+        Self { revision: 1, steps: 0, collections: BTreeMap::new() }
     }
 
     /// The version of the cluster.
     pub(super) fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// Changes with every change of any collection. A recorded change may leave the version as it is.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// The collection of a kind, which is empty at first.
@@ -103,15 +113,37 @@ impl Store {
     /// Enters a change that happened elsewhere, in its own version. If the collection has a newer one, the change gets
     /// the next.
     pub(super) fn record(&mut self, now: Instant, kind: &ServedKind, key: &str, object: Value, change: Recorded) {
-        let revision = change.revision.max(self.open(kind).newest() + 1);
-        self.revision = self.revision.max(revision);
-        self.open(kind).recorded = Some(revision);
+        let revision = self.recorded_revision(kind, change.revision);
         self.open(kind).enter(revision, now, key, Arc::new(object), change.is_deletion);
+    }
+
+    /// Enters a state that was recorded at a version, of which the changes before are unknown.
+    pub(super) fn record_gap(&mut self, now: Instant, kind: &ServedKind, gap: RecordedGap) {
+        let revision = self.recorded_revision(kind, gap.revision);
+        let collection = self.open(kind);
+        collection.push(Change { is_gap: true, ..Change::new(revision, now, "", Arc::default(), false) });
+        for key in gap.gone {
+            let last = collection.objects.get(&key).map(Arc::clone).unwrap_or_default();
+            collection.enter(revision, now, &key, last, true);
+        }
+        for (key, object) in gap.changed {
+            collection.enter(revision, now, &key, Arc::new(object), false);
+        }
+    }
+
+    /// The version of a change that was recorded in this one.
+    fn recorded_revision(&mut self, kind: &ServedKind, revision: u64) -> u64 {
+        let revision = revision.max(self.open(kind).newest() + 1);
+        self.revision = self.revision.max(revision);
+        self.steps += 1;
+        self.open(kind).recorded = Some(revision);
+        revision
     }
 
     /// Notes that a recorded collection is complete up to a version.
     pub(super) fn advance(&mut self, kind: &ServedKind, revision: u64) {
         self.revision = self.revision.max(revision);
+        self.steps += 1;
         let collection = self.open(kind);
         collection.recorded = Some(collection.newest().max(revision));
     }
@@ -127,6 +159,7 @@ impl Store {
 
     fn next_revision(&mut self) -> u64 {
         self.revision += 1;
+        self.steps += 1;
         self.revision
     }
 }
@@ -136,6 +169,22 @@ impl Store {
 pub(super) struct Recorded {
     pub(super) revision: u64,
     pub(super) is_deletion: bool,
+}
+
+/// A state that was recorded at a version.
+#[derive(Debug)]
+pub(super) struct RecordedGap {
+    pub(super) revision: u64,
+    /// The objects that are new or changed, by their keys.
+    pub(super) changed: Vec<(String, Value)>,
+    /// The keys of the objects that are gone.
+    pub(super) gone: Vec<String>,
+}
+
+impl Change {
+    fn new(revision: u64, at: Instant, key: &str, object: Arc<Value>, is_deletion: bool) -> Self {
+        Self { revision, at, before: None, object, is_deletion, is_gap: false, key: key.to_owned() }
+    }
 }
 
 impl Collection {
@@ -194,7 +243,11 @@ impl Collection {
         } else {
             self.objects.insert(key.to_owned(), Arc::clone(&object))
         };
-        self.changes.push_back(Change { revision, at, before, object, is_deletion, key: key.to_owned() });
+        self.push(Change { before, ..Change::new(revision, at, key, object, is_deletion) });
+    }
+
+    fn push(&mut self, change: Change) {
+        self.changes.push_back(change);
         if self.changes.len() > WINDOW
             && let Some(oldest) = self.changes.pop_front()
         {

@@ -179,6 +179,11 @@ impl WatchState {
             if due > now {
                 return Some(due);
             }
+            if change.is_gap {
+                let revision = change.revision;
+                self.tell_error(&Refusal::too_old(self.told, revision), out);
+                return None;
+            }
             self.tell_change(change, out);
             (self.next, self.told) = (self.next + 1, self.told.max(change.revision));
         }

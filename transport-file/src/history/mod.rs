@@ -24,7 +24,7 @@ use core::time::Duration;
 use list::{ListReader, PageEnd};
 use listwatch_core::time::WallTime;
 use observation::{Observation, Told, key_of, version_of};
-use resource::Collection;
+use resource::{Collection, Sample};
 use scope::Scope;
 use serde_json::Value;
 use source::{News, Source, next_event};
@@ -32,7 +32,7 @@ use state::ResourceState;
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
-use survey::{First, Sample, Survey};
+use survey::{First, Survey};
 
 /// The most bytes of a line of a capture, and of an event.
 const LINE_LIMIT: usize = 64 * 1024 * 1024;
@@ -56,7 +56,7 @@ const LINE_LIMIT: usize = 64 * 1024 * 1024;
 ///
 /// let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/captures/gap.jsonl.gz");
 /// let mut history = History::from_file(capture)?;
-/// assert_eq!(history.resources().map(|resource| resource.path()).collect::<Vec<_>>(), ["/api/v1/configmaps"]);
+/// assert_eq!(history.resources().map(|resource| resource.kind.name()).collect::<Vec<_>>(), ["v1/configmaps"]);
 ///
 /// let first = history.next().unwrap();
 /// assert!(matches!(first.change, HistoryChange::Relisted { changed, version: 5542, .. } if changed.len() == 21));
@@ -170,9 +170,9 @@ impl History {
 
     /// The place of the state of a resource.
     fn state(&mut self, scope: &Scope, sample: Option<Sample>) -> usize {
-        let known = self.states.iter().position(|state| scope.collection.is_of(&state.resource));
+        let known = self.states.iter().position(|state| scope.collection.name == state.resource.kind.name());
         known.unwrap_or_else(|| {
-            let resource = scope.collection.resource(sample.map(|it| (it.kind, it.namespaced)), scope.metadata_only);
+            let resource = scope.collection.resource(sample, scope.metadata_only);
             self.states.push(ResourceState::new(Arc::new(resource)));
             self.states.len() - 1
         })
@@ -188,7 +188,8 @@ impl History {
         match news {
             News::Capture { at, told } => {
                 for Observation { scope, told } in told {
-                    let known = self.states.iter().position(|state| scope.collection.is_of(&state.resource));
+                    let known =
+                        self.states.iter().position(|state| scope.collection.name == state.resource.kind.name());
                     let Some(state) = known else { continue };
                     let change = self.states[state].take(&scope, told);
                     self.ready(self.origin.max(Duration::from_millis(at)), state, change);

@@ -28,9 +28,7 @@ impl Scope {
 
     /// Whether both show objects of the same resource.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
-        let names =
-            |it: &Self| (it.collection.group.clone(), it.collection.version.clone(), it.collection.plural.clone());
-        names(self) == names(other)
+        self.collection.name == other.collection.name
     }
 
     /// Whether this scope shows every object of the other one, and as much of each.

@@ -2,6 +2,7 @@
 
 use super::observation::{Observation, Told};
 use super::reader::Reader;
+use super::resource::Sample;
 use super::scope::Scope;
 use crate::error::{CaptureError, Fault};
 use crate::file::FileCursor;
@@ -30,13 +31,6 @@ pub(super) struct First {
     pub(super) objects: Vec<Value>,
     pub(super) version: u64,
     pub(super) sample: Option<Sample>,
-}
-
-/// What one object tells of its resource.
-#[derive(Debug)]
-pub(super) struct Sample {
-    pub(super) kind: String,
-    pub(super) namespaced: bool,
 }
 
 impl Survey {
@@ -109,12 +103,5 @@ impl Survey {
             })
         };
         scopes().filter(is_shown).cloned().collect()
-    }
-}
-
-impl Sample {
-    pub(super) fn of(object: &Value) -> Option<Self> {
-        let namespaced = object["metadata"]["namespace"].is_string();
-        Some(Self { kind: object["kind"].as_str()?.to_owned(), namespaced })
     }
 }

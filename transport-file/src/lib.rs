@@ -63,7 +63,8 @@ mod file;
 
 pub use capture::{Note, Position, Positions, TapeStart};
 pub use cluster::{
-    Answer, Call, RecordedChange, RecordedKind, RecordedState, ServedKind, SimulatedCluster, WatchProgress, WatchStream,
+    Answer, Call, ClientOutcome, ClientRequest, ClusterClient, ClusterTransport, Fault, RecordedChange, RecordedKind,
+    RecordedState, ServedKind, SimulatedCluster, WatchProgress, WatchStream,
 };
 pub use error::{CaptureError, CaptureErrorKind};
 pub use history::{History, HistoryChange, HistoryStep, RecordedResource};

@@ -4,6 +4,7 @@ use crate::client::Client;
 use crate::clock::Clock;
 use core::fmt;
 use core::future::pending;
+use core::time::Duration;
 use end::{End, Ended};
 use listwatch_core::{ListerWatcher, Resource};
 #[cfg(feature = "file")]
@@ -18,6 +19,8 @@ mod recorded;
 mod recording;
 #[cfg(feature = "http")]
 mod server;
+#[cfg(feature = "file")]
+mod simulated;
 
 /// A transport of one informer, whatever it goes to.
 pub(super) type AnyTransport = Box<dyn ListerWatcher + Send>;
@@ -129,6 +132,28 @@ impl World {
             Ok(())
         };
         self.until_ended(Box::pin(async move { smol::future::or(before.ended(), end).await }))
+    }
+
+    /// Ends the world after a time of its clock, which begins when a controller of it starts. It is
+    /// [`until`](Self::until) with a sleep.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_runtime_smol::controller::{Controller, Outcome};
+    /// use listwatch_runtime_smol::file::SimulatedCluster;
+    /// use listwatch_runtime_smol::World;
+    ///
+    /// // A simulated hour takes no time.
+    /// let world = World::from(SimulatedCluster::new()).lasting(Duration::from_secs(3600));
+    /// let controller = Controller::new("pods", world);
+    /// let pods = controller.informer_of::<serde_json::Value>("v1/pods");
+    /// controller.reconciles(&pods).run(async |_cx, _key| Ok(Outcome::Done))?;
+    /// # Ok::<(), listwatch_runtime_smol::controller::RunError>(())
+    /// ```
+    #[must_use]
+    pub fn lasting(self, time: Duration) -> Self {
+        let clock = self.clock.clone();
+        self.until(async move { clock.sleep(time).await })
     }
 
     fn until_ended(mut self, ended: Ended) -> Self {

@@ -1,10 +1,15 @@
 //! A simulated cluster: objects in memory, and the answers of an API server.
 
+mod client;
+mod collector;
+mod fault;
 mod form;
 mod kinds;
+mod line;
 mod list;
 mod patch;
 mod refusal;
+mod requests;
 mod selector;
 mod server;
 mod shared;
@@ -12,26 +17,53 @@ mod store;
 mod target;
 #[cfg(test)]
 mod tests;
+mod transport;
 mod watch;
 mod write;
 
+pub use client::ClusterClient;
+pub use fault::Fault;
 pub(crate) use kinds::Kinds;
 pub use kinds::ServedKind;
+pub use requests::{ClientOutcome, ClientRequest};
 pub use server::{Call, RecordedChange, RecordedKind, RecordedState};
 pub use shared::{Answer, WatchStream};
+pub use transport::ClusterTransport;
 pub use watch::WatchProgress;
 
+use core::time::Duration;
+use line::Line;
 use listwatch_core::Instant;
+use listwatch_core::api::{ApiClient, ApiError, ApiRequest, ApiResponse};
+use listwatch_core::decode::Status;
 use listwatch_core::time::WallTime;
+use listwatch_core::transport::TransportError;
+use refusal::Refusal;
+use serde_json::Value;
 use server::Server;
 use shared::Shared;
 use std::sync::Arc;
-use write::Actor;
+use write::Place;
 
-/// A cluster in memory. A clone is the same cluster.
+/// A cluster in memory, which answers as a kube-apiserver does. A clone is the same cluster.
+///
+/// A test fills it with objects, runs a controller on it, and compares the requests and the objects after it.
+/// `World::from(cluster)` of `listwatch-runtime-smol` makes it the world of a controller, under simulated time.
+///
+/// ```
+/// use listwatch_transport_file::SimulatedCluster;
+/// use serde_json::json;
+///
+/// let cluster = SimulatedCluster::new();
+/// cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "x": "1" } }))?;
+/// cluster.patch("v1/configmaps", "default/a", json!({ "data": { "x": "2" } }))?;
+/// assert_eq!(cluster.get("v1/configmaps", "default/a")?["data"]["x"], "2");
+/// # Ok::<(), listwatch_core::api::ApiError>(())
+/// ```
 #[derive(Clone, Debug)]
+#[doc(alias("fake", "fake clientset", "envtest", "FakeClient"))]
 pub struct SimulatedCluster {
-    shared: Arc<Shared>,
+    line: Line,
 }
 
 impl SimulatedCluster {
@@ -47,45 +79,202 @@ impl SimulatedCluster {
     /// A cluster without objects, whose date is `origin` at [`Instant::ZERO`].
     #[must_use]
     pub fn starting_at(origin: WallTime) -> Self {
-        Self { shared: Shared::new(Server::new(origin)) }
+        Self { line: Line { shared: Shared::new(Server::new(origin)), base: Duration::ZERO } }
     }
 
-    /// Adds a kind of custom resources. A kind whose plural is regular needs no such call.
+    /// Adds a kind of custom resources. A kind with a regular plural and a namespace needs no such call.
     #[must_use]
     pub fn with_kind(self, api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
-        self.shared.with(|inside| {
-            inside.server.kinds().add(ServedKind::custom(api_version, kind, plural, namespaced));
-        });
+        let kind = ServedKind::custom(api_version, kind, plural, namespaced);
+        self.shared().with(|inside| inside.server.kinds().add(kind));
         self
+    }
+
+    /// Creates an object as it is given, with its status, and with its uid if it has one. A namespaced object without a
+    /// namespace goes to `default`.
+    ///
+    /// # Errors
+    /// If the object has no `apiVersion`, `kind` or name, if its kind is unknown, or if it exists already.
+    pub fn create(&self, object: Value) -> Result<Value, ApiError> {
+        let place = self.place(|server| server.place_of(&object))?;
+        self.act("POST", &Place { name: String::new(), ..place }, &object)
+    }
+
+    /// Replaces an object, with its status. If the object has a `resourceVersion`, it must be the current one.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create), and if the object does not exist or has changed.
+    pub fn replace(&self, object: Value) -> Result<Value, ApiError> {
+        let place = self.place(|server| server.place_of(&object))?;
+        self.act("PUT", &place, &object)
+    }
+
+    /// Changes fields of an object, and of its status, by a merge patch (RFC 7386): null removes a field.
+    ///
+    /// `resource` is a name such as `apps/v1/deployments`, and `key` is one such as `web/a`, or `a` alone in the
+    /// namespace `default` and for an object without a namespace.
+    ///
+    /// # Errors
+    /// If there is no such resource or object.
+    pub fn patch(&self, resource: &str, key: &str, patch: Value) -> Result<Value, ApiError> {
+        let place = self.place(|server| server.place_at(resource, key))?;
+        self.act("PATCH", &place, &patch)
+    }
+
+    /// Deletes an object, in the background. With finalizers, it is marked instead.
+    ///
+    /// # Errors
+    /// As [`patch`](Self::patch).
+    pub fn delete(&self, resource: &str, key: &str) -> Result<(), ApiError> {
+        let place = self.place(|server| server.place_at(resource, key))?;
+        self.act("DELETE", &place, &Value::Null).map(drop)
+    }
+
+    /// Returns an object.
+    ///
+    /// # Errors
+    /// As [`patch`](Self::patch). [`ApiError::is_not_found`] tells that the object does not exist.
+    pub fn get(&self, resource: &str, key: &str) -> Result<Value, ApiError> {
+        let place = self.place(|server| server.place_at(resource, key))?;
+        self.act("GET", &place, &Value::Null)
+    }
+
+    /// Returns the objects of a resource in all namespaces, in the order of namespaces and names.
+    ///
+    /// # Errors
+    /// If there is no such resource.
+    pub fn list(&self, resource: &str) -> Result<Vec<Value>, ApiError> {
+        let place = self.place(|server| server.place_at(resource, ""))?;
+        let mut list = self.act("GET", &place, &Value::Null)?;
+        Ok(serde_json::from_value(list["items"].take()).unwrap_or_default())
+    }
+
+    /// The single requests of clients, oldest first: reads and writes, but not the lists and watches of informers. The
+    /// newest 10,000 are kept.
+    #[must_use]
+    pub fn requests(&self) -> Vec<ClientRequest> {
+        self.shared().with(|inside| inside.requests.list())
+    }
+
+    /// Forgets the requests so far, so that a test compares those of its next step.
+    pub fn clear_requests(&self) {
+        self.shared().with(|inside| inside.requests.clear());
+    }
+
+    /// Lets the next request fail that begins with these words and segments of a path.
+    ///
+    /// `PATCH` is any patch. `PATCH /apis/apps/v1/namespaces/web/deployments/a` is one of that object, or of its status.
+    /// `LIST` and `WATCH`, with the path of the resource, are requests of informers. Several calls let several requests
+    /// fail, in their order.
+    pub fn fail_next(&self, requests: &str, fault: Fault) {
+        self.shared().with(|inside| inside.faults.push(requests, fault));
+    }
+
+    /// The requests of [`fail_next`](Self::fail_next) that have not failed yet.
+    #[must_use]
+    pub fn faults_left(&self) -> Vec<String> {
+        self.shared().with(|inside| inside.faults.left().map(str::to_owned).collect())
+    }
+
+    /// Forgets the history, as etcd does by and by: a watch from an older version, and an older continue token, get a 410.
+    pub fn compact(&self) {
+        self.shared().with(|inside| inside.server.store_mut().compact());
+    }
+
+    /// The date of the cluster.
+    #[must_use]
+    pub fn date(&self) -> WallTime {
+        let now = self.shared().now();
+        self.shared().with(|inside| inside.server.wall(now))
+    }
+
+    /// The same cluster for clients by another clock, which begins with the time that has passed in the cluster. From now
+    /// on, the cluster's own changes are made by that clock, too.
+    #[must_use]
+    pub fn on_clock(&self, now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        let base = self.shared().now().saturating_since(now());
+        self.shared().set_clock(Arc::new(move || now() + base));
+        Self { line: Line { shared: Arc::clone(self.shared()), base } }
+    }
+
+    /// A transport for one informer.
+    #[must_use]
+    pub fn transport(&self) -> ClusterTransport {
+        ClusterTransport::new(self.line.clone())
+    }
+
+    /// A transport for single requests, which [`requests`](Self::requests) lists.
+    #[must_use]
+    pub fn client(&self) -> ClusterClient {
+        ClusterClient::new(self.line.clone())
     }
 
     /// The kinds that are served, by the names of their collections.
     #[must_use]
     pub fn kinds(&self) -> Vec<Arc<ServedKind>> {
-        self.shared.kinds()
+        self.shared().kinds()
     }
 
     /// Answers a request that came over a wire.
     #[must_use]
     pub fn handle(&self, now: Instant, call: &Call<'_>) -> Answer {
-        self.shared.handle(now, call, Actor::Client)
+        self.shared().handle(now, call)
     }
 
     /// Enters a change that was recorded elsewhere, in its own version. The versions of a collection ascend.
     pub fn apply_recorded(&self, now: Instant, change: RecordedChange) {
-        self.shared.apply_recorded(now, change);
+        self.shared().apply_recorded(now, change);
     }
 
     /// Enters a state that was recorded elsewhere, and whose changes are unknown. A watch is told what came before, and
     /// then a 410; so its client has to list again.
     pub fn apply_relisted(&self, now: Instant, state: RecordedState) {
-        self.shared.apply_relisted(now, state);
+        self.shared().apply_relisted(now, state);
     }
 
-    /// Forgets the history, as etcd does by and by: a watch from an older version, and a list's older continue token,
-    /// get a 410.
-    pub fn compact(&self) {
-        self.shared.with(|inside| inside.server.store_mut().compact());
+    fn shared(&self) -> &Arc<Shared> {
+        &self.line.shared
+    }
+
+    fn place(&self, find: impl FnOnce(&mut Server) -> Result<Place, Refusal>) -> Result<Place, ApiError> {
+        self.shared().with(|inside| find(&mut inside.server)).map_err(|refusal| error(refusal.code, &refusal.body().1))
+    }
+
+    /// A request of the test.
+    fn act(&self, method: &str, place: &Place, body: &Value) -> Result<Value, ApiError> {
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let now = self.shared().now();
+        let answer = self.shared().answer(now, |server, now| server.act(now, method, place, &body));
+        let status = answer.head.status;
+        if !(200..300).contains(&status) {
+            return Err(error(status, &answer.body));
+        }
+        serde_json::from_slice(&answer.body).map_err(|error| ApiError::Unreadable(error.to_string()))
+    }
+}
+
+/// The cluster as a client of another program, such as kubectl: its requests are answered at once, and are not among
+/// [`requests`](SimulatedCluster::requests).
+///
+/// ```
+/// use listwatch_core::Resource;
+/// use listwatch_core::api::{Api, DeleteOptions, PropagationPolicy};
+/// use listwatch_transport_file::SimulatedCluster;
+/// use serde_json::{Value, json};
+///
+/// let cluster = SimulatedCluster::new();
+/// let pods = Api::<Value>::new(&Resource::named("v1/pods")?.in_namespace("web"));
+/// pods.create(&json!({ "metadata": { "name": "a" } })).send(&cluster)?;
+/// pods.delete("a", &DeleteOptions::default().with_propagation(PropagationPolicy::Orphan)).send(&cluster)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl ApiClient for SimulatedCluster {
+    fn send(&self, request: &ApiRequest) -> Result<ApiResponse, TransportError> {
+        let (target, content_type) = (request.to_string(), request.content_type.unwrap_or_default());
+        let (method, accept) = (request.method.name(), request.accept);
+        let call = Call { method, target: &target, accept, content_type, body: &request.body };
+        let answer = self.shared().handle(self.shared().now(), &call);
+        Ok(ApiResponse::new(answer.head.status, answer.body).with_retry_after(answer.head.retry_after))
     }
 }
 
@@ -93,4 +282,8 @@ impl Default for SimulatedCluster {
     fn default() -> Self {
         Self::new()
     }
+}
+
+fn error(code: u16, body: &[u8]) -> ApiError {
+    ApiError::Status { status: Box::new(Status::read(code, body)), retry_after: None }
 }

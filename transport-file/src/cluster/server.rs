@@ -1,5 +1,8 @@
 //! The server: one request in, one answer out.
 
+mod collect;
+
+use super::collector::Collector;
 use super::form::Form;
 use super::kinds::{Kinds, ServedKind};
 use super::list::list;
@@ -85,11 +88,13 @@ pub(super) struct Server {
     origin: WallTime,
     /// How many uids were given.
     uids: u64,
+    /// `None` where the changes were recorded, and with them those of a collector.
+    collector: Option<Collector>,
 }
 
 impl Server {
     pub(super) fn new(origin: WallTime) -> Self {
-        Self { kinds: Kinds::new(), store: Store::new(), origin, uids: 0 }
+        Self { kinds: Kinds::new(), store: Store::new(), origin, uids: 0, collector: Some(Collector::default()) }
     }
 
     pub(super) fn kinds(&mut self) -> &mut Kinds {
@@ -111,7 +116,23 @@ impl Server {
 
     /// Answers a request.
     pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, actor: Actor) -> Reply {
-        self.answer(now, call, actor).unwrap_or_else(Reply::Refused)
+        let reply = Target::parse(call.target).ok_or_else(Refusal::no_page).and_then(|target| {
+            let form = Form::negotiate(call.accept)?;
+            self.answer(now, call, &target, form, actor)
+        });
+        self.settle(now);
+        reply.unwrap_or_else(Reply::Refused)
+    }
+
+    /// Answers the author of a test.
+    pub(super) fn act(&mut self, now: Instant, method: &str, place: &Place, body: &[u8]) -> Reply {
+        let Place { kind, namespace, name } = place;
+        let target = Target::of(kind.name(), namespace.clone(), name.clone());
+        let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let call = Call { method, target: "", accept: "", content_type, body };
+        let reply = self.answer(now, &call, &target, Form::Whole, Actor::Author);
+        self.settle(now);
+        reply.unwrap_or_else(Reply::Refused)
     }
 
     /// Enters a change that was recorded elsewhere. A change of a collection that no kind can have is left out.
@@ -125,6 +146,39 @@ impl Server {
         (object["kind"], object["apiVersion"]) = (json!(kind.kind), json!(kind.api_version));
         let is_deletion = change == RecordedKind::Deleted;
         self.store.record(now, &kind, &key, object, Recorded { revision, is_deletion });
+        self.collector = None;
+    }
+
+    /// The kind and the namespace of a test's object.
+    pub(super) fn place_of(&mut self, object: &Value) -> Result<Place, Refusal> {
+        let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
+        let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+        for (field, value, example) in [("apiVersion", &api_version, "apps/v1"), ("kind", &kind, "Deployment")] {
+            if value.is_empty() {
+                let message = format!("the object has no `{field}`; give it one, such as `{example}`");
+                return Err(Refusal::bad_request(message));
+            }
+        }
+        let Some(kind) = self.kinds.of_object(&api_version, &kind) else {
+            return Err(Refusal::bad_request(format!(
+                "`{api_version}` has no kind `{kind}`; correct the name, or add the kind by `with_kind`"
+            )));
+        };
+        let metadata = &object["metadata"];
+        Ok(Place { kind, namespace: text(&metadata["namespace"]), name: text(&metadata["name"]) }.or_default())
+    }
+
+    /// The place of `web/a` in a collection such as `apps/v1/deployments`; without a name, that of the collection.
+    pub(super) fn place_at(&mut self, collection: &str, key: &str) -> Result<Place, Refusal> {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let known = self.kinds.of_collection(collection, true).filter(|kind| !kind.plural.is_empty());
+        let Some(kind) = known.filter(|kind| !kind.api_version.is_empty()) else {
+            return Err(Refusal::bad_request(format!(
+                "there is no resource `{collection}`; name version and plural, such as `v1/pods` or `apps/v1/deployments`"
+            )));
+        };
+        let place = Place { kind, namespace: namespace.to_owned(), name: name.to_owned() };
+        Ok(if name.is_empty() { place } else { place.or_default() })
     }
 
     /// Enters a state that was recorded elsewhere. A watch that comes to it gets a 410, and so does one from before it.
@@ -153,9 +207,14 @@ impl Server {
         }
     }
 
-    fn answer(&mut self, now: Instant, call: &Call<'_>, actor: Actor) -> Result<Reply, Refusal> {
-        let target = Target::parse(call.target).ok_or_else(Refusal::no_page)?;
-        let form = Form::negotiate(call.accept)?;
+    fn answer(
+        &mut self,
+        now: Instant,
+        call: &Call<'_>,
+        target: &Target,
+        form: Form,
+        actor: Actor,
+    ) -> Result<Reply, Refusal> {
         let namespaced = target.name.is_empty() || !target.namespace.is_empty();
         let kind = self.kinds.of_collection(&target.collection, namespaced).ok_or_else(Refusal::no_resource)?;
         if !kind.namespaced && !target.namespace.is_empty() {
@@ -163,15 +222,15 @@ impl Server {
         }
         self.store.open(&kind);
         if call.method == "GET" && target.flag("watch") {
-            return WatchState::begin(now, &self.store, &kind, &target, form).map(Reply::Watch);
+            return WatchState::begin(now, &self.store, &kind, target, form).map(Reply::Watch);
         }
         let place = Place { kind, namespace: target.namespace.clone(), name: target.name.clone() };
         let moment = Moment { now, wall: self.wall(now) };
         match (call.method, target.name.is_empty()) {
-            ("GET", true) => list(&self.store, &place.kind, &target, form).map(|body| Reply::Whole { code: 200, body }),
+            ("GET", true) => list(&self.store, &place.kind, target, form).map(|body| Reply::Whole { code: 200, body }),
             ("GET", false) => Ok(done(200, form, place.stored(&self.store)?)),
             ("POST", true) => self.create(moment, place, call, actor).map(|object| done(201, form, &object)),
-            ("PUT" | "PATCH", false) => self.change(moment, &place, &target, call, actor, form),
+            ("PUT" | "PATCH", false) => self.change(moment, &place, target, call, actor, form),
             ("DELETE", false) => self.delete(moment, &place, call, form),
             _ => Err(Refusal::no_method()),
         }

@@ -1,13 +1,17 @@
 //! A server behind a lock, and the tasks that wait for its changes.
 
+use super::fault::Faults;
 use super::kinds::ServedKind;
 use super::refusal::Refusal;
+use super::requests::Requests;
 use super::server::{Call, RecordedChange, RecordedState, Reply, Server};
 use super::watch::{WatchProgress, WatchState};
 use super::write::Actor;
+use core::fmt;
 use core::task::{Context, Waker};
 use core::time::Duration;
 use listwatch_core::Instant;
+use listwatch_core::time::earliest;
 use listwatch_core::transport::ResponseHead;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,15 +20,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(super) struct Shared(Mutex<Inside>);
 
-#[derive(Debug)]
 pub(super) struct Inside {
     pub(super) server: Server,
+    /// The single requests of clients.
+    pub(super) requests: Requests,
+    /// What is to go wrong.
+    pub(super) faults: Faults,
     /// The newest time that it was told.
-    pub(super) latest: Instant,
+    latest: Instant,
+    /// The clock by which it lives, if it has one.
+    clock: Option<ServerClock>,
     /// The tasks that wait for a change, by the numbers of their watches.
     waiting: BTreeMap<u64, Waker>,
     watches: u64,
 }
+
+/// The time of a server.
+type ServerClock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 /// The answer of a [`SimulatedCluster`](crate::SimulatedCluster).
 #[derive(Debug)]
@@ -47,8 +59,28 @@ pub struct WatchStream {
 
 impl Shared {
     pub(super) fn new(server: Server) -> Arc<Self> {
-        let inside = Inside { server, latest: Instant::ZERO, waiting: BTreeMap::new(), watches: 0 };
+        let inside = Inside {
+            server,
+            requests: Requests::default(),
+            faults: Faults::default(),
+            latest: Instant::ZERO,
+            clock: None,
+            waiting: BTreeMap::new(),
+            watches: 0,
+        };
         Arc::new(Self(Mutex::new(inside)))
+    }
+
+    /// The time: that of its clock or, without one, the newest that it was told.
+    pub(super) fn now(&self) -> Instant {
+        let (clock, latest) = self.with(|inside| (inside.clock.clone(), inside.latest));
+        // Not behind the lock: a clock may be anybody's.
+        clock.map_or(latest, |clock| clock().max(latest))
+    }
+
+    /// Lives by this clock from now on.
+    pub(super) fn set_clock(&self, clock: ServerClock) {
+        let _before = self.with(|inside| inside.clock.replace(clock));
     }
 
     /// Looks at the server, or changes something; the watches hear of it.
@@ -63,12 +95,17 @@ impl Shared {
         done
     }
 
-    /// Answers a request.
-    pub(super) fn handle(self: &Arc<Self>, now: Instant, call: &Call<'_>, actor: Actor) -> Answer {
+    /// Answers a client.
+    pub(super) fn handle(self: &Arc<Self>, now: Instant, call: &Call<'_>) -> Answer {
+        self.answer(now, |server, now| server.handle(now, call, Actor::Client))
+    }
+
+    /// Answers by the server.
+    pub(super) fn answer(self: &Arc<Self>, now: Instant, reply: impl FnOnce(&mut Server, Instant) -> Reply) -> Answer {
         let (reply, number) = self.with(|inside| {
-            inside.latest = inside.latest.max(now);
+            let now = inside.tick(now);
             inside.watches += 1;
-            (inside.server.handle(now, call, actor), inside.watches)
+            (reply(&mut inside.server, now), inside.watches)
         });
         match reply {
             Reply::Whole { code, body } => Answer { head: head(code, "application/json", None), body, watch: None },
@@ -82,14 +119,14 @@ impl Shared {
 
     pub(super) fn apply_recorded(&self, now: Instant, change: RecordedChange) {
         self.with(|inside| {
-            inside.latest = inside.latest.max(now);
+            let now = inside.tick(now);
             inside.server.apply_recorded(now, change);
         });
     }
 
     pub(super) fn apply_relisted(&self, now: Instant, state: RecordedState) {
         self.with(|inside| {
-            inside.latest = inside.latest.max(now);
+            let now = inside.tick(now);
             inside.server.apply_relisted(now, state);
         });
     }
@@ -104,13 +141,25 @@ impl Shared {
     }
 }
 
+impl Inside {
+    /// Takes the time, does what is due by it, and returns the newest time.
+    fn tick(&mut self, now: Instant) -> Instant {
+        self.latest = self.latest.max(now);
+        self.server.tick(self.latest);
+        self.latest
+    }
+}
+
 impl WatchStream {
     /// Appends what is due to `out`. Where nothing is, the waker is called when something changes.
     pub fn poll(&mut self, now: Instant, cx: &Context<'_>, out: &mut Vec<u8>) -> WatchProgress {
         let Self { shared, state, number } = self;
         let (progress, _waker) = shared.with(|inside| {
-            inside.latest = inside.latest.max(now);
-            let progress = state.advance(now, inside.server.store(), out);
+            inside.tick(now);
+            let progress = match state.advance(now, inside.server.store(), out) {
+                WatchProgress::Open(until) => WatchProgress::Open(earliest(until, inside.server.poll_timeout())),
+                WatchProgress::Over => WatchProgress::Over,
+            };
             let waits = progress != WatchProgress::Over;
             // The drop of a waker may drop a task, and with it another watch: not behind the lock.
             (progress, waits.then(|| inside.waiting.insert(*number, cx.waker().clone())))
@@ -124,6 +173,15 @@ impl WatchStream {
     }
 }
 
+impl fmt::Debug for Inside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inside")
+            .field("revision", &self.server.store().revision())
+            .field("now", &self.latest)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Drop for WatchStream {
     fn drop(&mut self) {
         let waker = self.shared.lock().waiting.remove(&self.number);
@@ -131,7 +189,7 @@ impl Drop for WatchStream {
     }
 }
 
-fn refused(refusal: &Refusal) -> Answer {
+pub(super) fn refused(refusal: &Refusal) -> Answer {
     let (content_type, body) = refusal.body();
     Answer { head: head(refusal.code, content_type, refusal.retry_after), body, watch: None }
 }

@@ -16,6 +16,17 @@ pub(super) struct Store {
     /// How often a collection got a change or a version.
     steps: u64,
     collections: BTreeMap<String, Collection>,
+    /// The objects that were changed since the last look.
+    touched: Vec<Touched>,
+}
+
+/// An object that was changed.
+#[derive(Clone, Debug)]
+pub(super) struct Touched {
+    pub(super) collection: String,
+    pub(super) key: String,
+    pub(super) before: Option<Arc<Value>>,
+    pub(super) after: Option<Arc<Value>>,
 }
 
 /// The objects of one resource.
@@ -59,7 +70,7 @@ pub(super) fn key(namespace: &str, name: &str) -> String {
 
 impl Store {
     pub(super) fn new() -> Self {
-        Self { revision: 1, steps: 0, collections: BTreeMap::new() }
+        Self { revision: 1, steps: 0, collections: BTreeMap::new(), touched: Vec::new() }
     }
 
     /// The version of the cluster.
@@ -81,8 +92,14 @@ impl Store {
         self.collections.get(name)
     }
 
-    pub(super) fn collections(&self) -> impl Iterator<Item = (&str, &Collection)> {
-        self.collections.iter().map(|(name, collection)| (name.as_str(), collection))
+    /// The collections and keys of all objects in a namespace.
+    pub(super) fn objects_in(&self, namespace: &str) -> impl Iterator<Item = (String, String)> {
+        let prefix = format!("{namespace}/");
+        self.collections.iter().flat_map(move |(name, collection)| {
+            let prefix = prefix.clone();
+            let inside = collection.objects.keys().filter(move |key| key.starts_with(&prefix));
+            inside.map(move |key| (name.clone(), key.clone()))
+        })
     }
 
     pub(super) fn object(&self, collection: &str, key: &str) -> Option<&Arc<Value>> {
@@ -99,7 +116,8 @@ impl Store {
         let revision = self.next_revision();
         object["metadata"]["resourceVersion"] = json!(revision.to_string());
         let object = Arc::new(object);
-        self.open(kind).enter(revision, now, key, Arc::clone(&object), false);
+        let before = self.open(kind).enter(revision, now, key, Arc::clone(&object), false);
+        self.touch(kind, key, before, Some(Arc::clone(&object)));
         object
     }
 
@@ -107,7 +125,17 @@ impl Store {
     pub(super) fn remove(&mut self, now: Instant, kind: &ServedKind, key: &str, mut last: Value) {
         let revision = self.next_revision();
         last["metadata"]["resourceVersion"] = json!(revision.to_string());
-        self.open(kind).enter(revision, now, key, Arc::new(last), true);
+        let before = self.open(kind).enter(revision, now, key, Arc::new(last), true);
+        self.touch(kind, key, before, None);
+    }
+
+    /// Takes the changes since the last look, oldest first.
+    pub(super) fn take_touched(&mut self) -> Vec<Touched> {
+        std::mem::take(&mut self.touched)
+    }
+
+    fn touch(&mut self, kind: &ServedKind, key: &str, before: Option<Arc<Value>>, after: Option<Arc<Value>>) {
+        self.touched.push(Touched { collection: kind.name(), key: key.to_owned(), before, after });
     }
 
     /// Enters a change that happened elsewhere, in its own version. If the collection has a newer one, the change gets
@@ -237,13 +265,22 @@ impl Collection {
         self.changes.back().map_or(self.compacted, |change| change.revision).max(self.recorded.unwrap_or(0))
     }
 
-    fn enter(&mut self, revision: u64, at: Instant, key: &str, object: Arc<Value>, is_deletion: bool) {
+    /// Enters a change, and returns the object before it.
+    fn enter(
+        &mut self,
+        revision: u64,
+        at: Instant,
+        key: &str,
+        object: Arc<Value>,
+        is_deletion: bool,
+    ) -> Option<Arc<Value>> {
         let before = if is_deletion {
             self.objects.remove(key)
         } else {
             self.objects.insert(key.to_owned(), Arc::clone(&object))
         };
-        self.push(Change { before, ..Change::new(revision, at, key, object, is_deletion) });
+        self.push(Change { before: before.clone(), ..Change::new(revision, at, key, object, is_deletion) });
+        before
     }
 
     fn push(&mut self, change: Change) {

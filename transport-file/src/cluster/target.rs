@@ -53,6 +53,11 @@ impl Target {
         })
     }
 
+    /// An object or, without a name, a collection.
+    pub(super) fn of(collection: String, namespace: String, name: String) -> Self {
+        Self { collection, namespace, name, ..Self::default() }
+    }
+
     /// A parameter; `None` if it is absent or empty.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         let found = self.query.iter().find(|(key, _)| key == name);

@@ -49,6 +49,16 @@ pub(super) enum Deleted {
 }
 
 impl Place {
+    /// The place in the namespace `default`, if it needs a namespace and has none, as kubectl takes it.
+    pub(super) fn or_default(mut self) -> Self {
+        if !self.kind.namespaced {
+            self.namespace.clear();
+        } else if self.namespace.is_empty() {
+            self.namespace = "default".to_owned();
+        }
+        self
+    }
+
     pub(super) fn key(&self) -> String {
         key(&self.namespace, &self.name)
     }

@@ -1,0 +1,83 @@
+//! The single requests of a controller.
+
+use super::line::{Line, Returned, WAY, broken};
+use super::server::Call;
+use core::task::Poll;
+use listwatch_core::Instant;
+use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Reply};
+use listwatch_core::request::RequestId;
+use listwatch_core::transport::ReadContext;
+use std::collections::BTreeMap;
+
+/// An [`ApiTransport`] to a simulated cluster. [`SimulatedCluster::client`](crate::SimulatedCluster::client) makes one.
+#[derive(Debug)]
+pub struct ClusterClient {
+    line: Line,
+    open: BTreeMap<RequestId, Open>,
+}
+
+/// A request under way.
+#[derive(Debug)]
+enum Open {
+    /// The caller has not looked for the answer yet.
+    Asked(ApiRequest),
+    /// On its way to the server.
+    Going(Instant, ApiRequest),
+    /// The answer, or the failure, is on its way back.
+    Coming(Instant, Reply),
+    Silent,
+}
+
+impl ClusterClient {
+    pub(super) fn new(line: Line) -> Self {
+        Self { line, open: BTreeMap::new() }
+    }
+
+    fn advance(&self, now: Instant, mut open: Open) -> Result<Reply, Open> {
+        loop {
+            open = match open {
+                Open::Asked(request) => Open::Going(now + WAY, request),
+                Open::Going(due, request) if due <= now => self.arrive(now, &request),
+                Open::Coming(due, reply) if due <= now => return Ok(reply),
+                open => return Err(open),
+            }
+        }
+    }
+
+    fn arrive(&self, now: Instant, request: &ApiRequest) -> Open {
+        let ApiRequest { method, accept, body, .. } = request;
+        let (target, content_type) = (request.to_string(), request.content_type.unwrap_or_default());
+        let call = Call { method: method.name(), target: &target, accept, content_type, body };
+        match self.line.send(now, *method, &call) {
+            Returned::Answer(answer) => {
+                let response = ApiResponse::new(answer.head.status, answer.body);
+                Open::Coming(now + WAY, Reply::Answered(response.with_retry_after(answer.head.retry_after)))
+            }
+            Returned::Broken(kind) => Open::Coming(now + WAY, Reply::Failed(broken(kind))),
+            Returned::Silence => Open::Silent,
+        }
+    }
+}
+
+impl ApiTransport for ClusterClient {
+    fn open(&mut self, id: RequestId, request: &ApiRequest) {
+        self.open.insert(id, Open::Asked(request.clone()));
+    }
+
+    fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
+        let Some(open) = self.open.remove(&id) else { return Poll::Ready(Reply::Idle { until: None }) };
+        Poll::Ready(self.advance(turn.now, open).unwrap_or_else(|open| {
+            let until = match &open {
+                Open::Going(due, _) | Open::Coming(due, _) => Some(*due),
+                Open::Asked(_) | Open::Silent => None,
+            };
+            self.open.insert(id, open);
+            Reply::Idle { until }
+        }))
+    }
+
+    /// A request that has not arrived is not processed.
+    fn abort(&mut self, id: RequestId) {
+        self.open.remove(&id);
+    }
+}

@@ -1,0 +1,98 @@
+//! The line between a client and the server: how long each way takes, and what gets lost on it.
+
+use super::fault::{Fault, refusal};
+use super::requests::{ClientOutcome, ClientRequest};
+use super::server::Call;
+use super::shared::{Answer, Shared, refused};
+use core::time::Duration;
+use listwatch_core::Instant;
+use listwatch_core::api::Method;
+use listwatch_core::transport::{TransportError, TransportErrorKind};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// How long each way takes.
+pub(super) const WAY: Duration = Duration::from_millis(1);
+
+/// How long a change is on its way to a watch: longer than an answer to its writer.
+pub(super) const LAG: Duration = Duration::from_millis(3);
+
+/// A line, by the clock of the client: the server's time less what passed before that clock began.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) shared: Arc<Shared>,
+    /// What had passed when the client's clock began.
+    pub(super) base: Duration,
+}
+
+/// What comes back over the line.
+#[derive(Debug)]
+pub(super) enum Returned {
+    Answer(Answer),
+    Broken(TransportErrorKind),
+    /// Nothing comes back.
+    Silence,
+}
+
+impl Line {
+    /// The server's time.
+    pub(super) fn there(&self, here: Instant) -> Instant {
+        here + self.base
+    }
+
+    /// The client's time.
+    pub(super) fn here(&self, there: Instant) -> Instant {
+        let base = u64::try_from(self.base.as_nanos()).unwrap_or(u64::MAX);
+        Instant::from_nanos(there.as_nanos().saturating_sub(base))
+    }
+
+    /// A list or a watch arrives.
+    pub(super) fn read(&self, now: Instant, call: &Call<'_>) -> Returned {
+        let verb = if call.target.contains("watch=") { "WATCH" } else { "LIST" };
+        let line = format!("{verb} {}", path(call.target));
+        let fault = self.shared.with(|inside| inside.faults.take(&line));
+        self.returned(fault, || self.shared.handle(self.there(now), call))
+    }
+
+    /// A single request arrives, and is noted.
+    pub(super) fn send(&self, now: Instant, method: Method, call: &Call<'_>) -> Returned {
+        let line = format!("{} {}", method.name(), path(call.target));
+        let fault = self.shared.with(|inside| inside.faults.take(&line));
+        let mut outcome = ClientOutcome::Dropped;
+        let returned = self.returned(fault, || {
+            let answer = self.shared.handle(self.there(now), call);
+            outcome = ClientOutcome::Lost(answer.head.status);
+            answer
+        });
+        if let Returned::Answer(answer) = &returned {
+            outcome = ClientOutcome::Answered(answer.head.status);
+        }
+        let (path, query) = call.target.split_once('?').unwrap_or((call.target, ""));
+        let body = serde_json::from_slice(call.body).unwrap_or(Value::Null);
+        let request = ClientRequest { method, path: path.to_owned(), query: query.to_owned(), body, outcome };
+        self.shared.with(|inside| inside.requests.push(request));
+        returned
+    }
+
+    fn returned(&self, fault: Option<Fault>, answer: impl FnOnce() -> Answer) -> Returned {
+        match fault {
+            None => Returned::Answer(answer()),
+            Some(Fault::Refused(code)) => Returned::Answer(refused(&refusal(code))),
+            Some(Fault::Lost) => {
+                drop(answer());
+                Returned::Broken(TransportErrorKind::Reset)
+            }
+            Some(Fault::Unreachable) => Returned::Broken(TransportErrorKind::Refused),
+            Some(Fault::Silent) => Returned::Silence,
+        }
+    }
+}
+
+/// The error of a line that broke because a test asked for it.
+pub(super) fn broken(kind: TransportErrorKind) -> TransportError {
+    TransportError::new(kind, "by fail_next")
+}
+
+fn path(target: &str) -> &str {
+    target.split_once('?').map_or(target, |(path, _)| path)
+}

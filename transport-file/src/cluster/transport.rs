@@ -1,0 +1,140 @@
+//! The lists and watches of an informer.
+
+use super::line::{LAG, Line, Returned, WAY, broken};
+use super::server::Call;
+use super::shared::Answer;
+use super::watch::WatchProgress;
+use core::task::{Context, Poll};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext, TransportErrorKind};
+use listwatch_core::{Instant, ListerWatcher};
+
+/// A [`ListerWatcher`] to a simulated cluster. [`SimulatedCluster::transport`](crate::SimulatedCluster::transport) makes
+/// one.
+#[derive(Debug)]
+pub struct ClusterTransport {
+    line: Line,
+    open: Option<Open>,
+}
+
+/// The open request.
+#[derive(Debug)]
+struct Open {
+    id: RequestId,
+    request: Request,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// The caller has not looked for the answer yet.
+    Asked,
+    /// On its way to the server.
+    Going(Instant),
+    /// The answer is on its way back.
+    Coming(Instant, Answer),
+    Failing(Instant, TransportErrorKind),
+    /// The head has arrived; so much of the body was read.
+    Body(Answer, usize),
+    Silent,
+}
+
+impl ClusterTransport {
+    pub(super) fn new(line: Line) -> Self {
+        Self { line, open: None }
+    }
+}
+
+impl Open {
+    fn advance(&mut self, line: &Line, now: Instant, cx: &Context<'_>, buf: &mut [u8]) -> Incoming {
+        let id = self.id;
+        loop {
+            match std::mem::replace(&mut self.stage, Stage::Silent) {
+                Stage::Asked => self.stage = Stage::Going(now + WAY),
+                Stage::Going(due) if due <= now => self.stage = self.arrive(line, now),
+                Stage::Coming(due, answer) if due <= now => {
+                    let head = answer.head.clone();
+                    self.stage = Stage::Body(answer, 0);
+                    return Incoming::Head { id, head };
+                }
+                Stage::Failing(due, kind) if due <= now => return Incoming::Failed { id, error: broken(kind) },
+                Stage::Body(mut answer, mut read) => {
+                    let incoming = next(id, &mut answer, &mut read, line, now, cx, buf);
+                    self.stage = Stage::Body(answer, read);
+                    return incoming;
+                }
+                stage => {
+                    let until = match &stage {
+                        Stage::Going(due) | Stage::Coming(due, _) | Stage::Failing(due, _) => Some(*due),
+                        _ => None,
+                    };
+                    self.stage = stage;
+                    return Incoming::Idle { until };
+                }
+            }
+        }
+    }
+
+    fn arrive(&self, line: &Line, now: Instant) -> Stage {
+        let (target, accept) = (self.request.to_string(), self.request.accept());
+        let call = Call { method: "GET", target: &target, accept, content_type: "", body: b"" };
+        match line.read(now, &call) {
+            Returned::Answer(mut answer) => {
+                answer.watch.iter_mut().for_each(|watch| watch.set_lag(LAG));
+                Stage::Coming(now + WAY, answer)
+            }
+            Returned::Broken(kind) => Stage::Failing(now + WAY, kind),
+            Returned::Silence => Stage::Silent,
+        }
+    }
+}
+
+/// The next bytes of a body, or its end, or when to look again.
+fn next(
+    id: RequestId,
+    answer: &mut Answer,
+    read: &mut usize,
+    line: &Line,
+    now: Instant,
+    cx: &Context<'_>,
+    buf: &mut [u8],
+) -> Incoming {
+    let mut progress = WatchProgress::Over;
+    if *read == answer.body.len()
+        && let Some(watch) = &mut answer.watch
+    {
+        answer.body.clear();
+        *read = 0;
+        progress = watch.poll(line.there(now), cx, &mut answer.body);
+    }
+    let unread = &answer.body[*read..];
+    if !unread.is_empty() {
+        let len = unread.len().min(buf.len());
+        buf[..len].copy_from_slice(&unread[..len]);
+        *read += len;
+        return Incoming::Data { id, len };
+    }
+    match progress {
+        WatchProgress::Over => Incoming::End { id },
+        WatchProgress::Open(until) => Incoming::Idle { until: until.map(|until| line.here(until)) },
+    }
+}
+
+impl ListerWatcher for ClusterTransport {
+    fn open(&mut self, id: RequestId, request: &Request) {
+        self.open = Some(Open { id, request: request.clone(), stage: Stage::Asked });
+    }
+
+    fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        let Some(open) = &mut self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
+        let incoming = open.advance(&self.line, turn.now, turn.cx, buf);
+        if matches!(incoming, Incoming::End { .. } | Incoming::Failed { .. }) {
+            self.open = None;
+        }
+        Poll::Ready(incoming)
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        self.open.take_if(|open| open.id == id);
+    }
+}

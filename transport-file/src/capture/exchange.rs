@@ -2,8 +2,9 @@
 
 use super::digest::hashed;
 use super::format::Payload;
-use crate::error::{CaptureErrorKind, Fault};
+use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use listwatch_core::request::{Query, Request};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The lines of a recorded request and its response, and the facts that an answer needs.
@@ -26,8 +27,12 @@ pub(crate) struct Exchange {
     pub(crate) taken: AtomicBool,
     /// Whether it asked for metadata only.
     pub(crate) metadata_only: bool,
+    /// Whether its contents were left out, because they may be confidential.
+    pub(crate) withheld: bool,
     /// Its kind; `None` for neither a list nor a watch.
     pub(crate) query: Option<Query>,
+    /// The index of the resource that it lists or watches.
+    pub(crate) resource: Option<usize>,
 }
 
 /// The parts of a list or watch by which its response is found.
@@ -58,6 +63,14 @@ impl Exchange {
     /// Whether it was played.
     pub(crate) fn is_taken(&self) -> bool {
         self.taken.load(Ordering::Relaxed)
+    }
+
+    /// The fault of playing an exchange whose contents were left out.
+    pub(crate) fn withheld(&self, path: &Path) -> Option<CaptureError> {
+        let message = "the contents of this request were withheld, because they may be secret; record again with \
+                       `RecorderConfig::include_secrets`, or leave out the part of the program that sends it";
+        let fault = || Fault::new(CaptureErrorKind::Withheld, message);
+        self.withheld.then(|| CaptureError::new(path, Some(self.first), fault()))
     }
 
     /// Whether it failed before a response.

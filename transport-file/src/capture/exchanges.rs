@@ -10,9 +10,23 @@ pub(crate) struct Exchanges {
     all: Vec<Exchange>,
     /// How many were not played: lists, watches, watch-lists, others.
     left: [AtomicU64; 4],
-    /// The line of the last record.
-    last: u64,
+    /// The line and the time of the last record.
+    last: (u64, u64),
+    /// The first line of the last request for each resource.
+    newest: Vec<u64>,
     calls: Calls,
+}
+
+/// How a recording goes on behind the last record of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behind {
+    /// With another list or watch of the same resource.
+    SameResource,
+    /// With records of others, up to this time in milliseconds.
+    Others {
+        until: u64,
+    },
+    Nothing,
 }
 
 /// The counts of client requests.
@@ -24,12 +38,16 @@ pub(crate) struct Calls {
 }
 
 impl Exchanges {
-    pub(crate) fn new(all: Vec<Exchange>, last: u64) -> Self {
-        let left = <[AtomicU64; 4]>::default();
+    pub(crate) fn new(all: Vec<Exchange>, last: (u64, u64)) -> Self {
+        let (left, mut newest) = (<[AtomicU64; 4]>::default(), Vec::new());
         for exchange in &all {
             left[kind(exchange.query)].fetch_add(1, Ordering::Relaxed);
+            if let Some(resource) = exchange.resource {
+                newest.resize(newest.len().max(resource + 1), 0);
+                newest[resource] = exchange.first;
+            }
         }
-        Self { all, left, last, calls: Calls::default() }
+        Self { all, left, last, newest, calls: Calls::default() }
     }
 
     /// Takes an exchange to play it; `None` if it was played.
@@ -51,9 +69,14 @@ impl Exchanges {
         self.left[kind(query)].load(Ordering::Relaxed)
     }
 
-    /// The line of the last record.
-    pub(crate) fn last(&self) -> u64 {
-        self.last
+    /// How the recording goes on behind an exchange.
+    pub(crate) fn behind(&self, exchange: &Exchange) -> Behind {
+        let (last, last_time) = self.last;
+        match exchange.resource.is_some_and(|resource| exchange.last < self.newest[resource]) {
+            true => Behind::SameResource,
+            false if exchange.last < last => Behind::Others { until: last_time },
+            false => Behind::Nothing,
+        }
     }
 
     pub(crate) fn calls(&self) -> &Calls {

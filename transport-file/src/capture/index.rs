@@ -149,8 +149,8 @@ struct Reading {
     index: Index,
     exchanges: Vec<Exchange>,
     client_index: ClientIndex,
-    /// The line of the last record.
-    last: u64,
+    /// The line and the time of the last record.
+    last: (u64, u64),
     /// The position of each recorded id.
     places: HashMap<u64, usize>,
     begun: bool,
@@ -186,7 +186,7 @@ impl Reading {
             (None, Payload::Request(request)) => self.request(number, record, request),
             (None, _) => return Err(misplaced(format_args!("a record for request {}, which is not there", record.id))),
         }
-        self.last = number;
+        self.last = (number, record.t);
         Ok(())
     }
 
@@ -199,10 +199,8 @@ impl Reading {
         let place = self.exchanges.len();
         self.places.insert(record.id, place);
         let query = is_list_or_watch(&sent.method, &request).then(|| request.query());
-        match query {
-            Some(_) => self.enqueue(place, &request),
-            None => self.index.others += 1,
-        }
+        let resource = query.map(|_| self.enqueue(place, &request));
+        self.index.others += u64::from(query.is_none());
         // Clients list; only informers watch.
         if matches!(query, None | Some(Query::List)) {
             self.client_index.places.entry(RequestDigest::recorded(sent)).or_default().push(place);
@@ -217,12 +215,14 @@ impl Reading {
             given_up: false,
             taken: AtomicBool::new(false),
             metadata_only,
+            withheld: sent.withheld,
             query,
+            resource,
         });
     }
 
-    /// Adds a list or a watch to its queue.
-    fn enqueue(&mut self, place: usize, request: &Request) {
+    /// Adds a list or a watch to its queue, and returns the index of the resource.
+    fn enqueue(&mut self, place: usize, request: &Request) -> usize {
         let index = &mut self.index;
         let resource = *index.numbers.entry(Collection(request.resource.clone())).or_insert_with(|| {
             index.resources.push(request.resource.clone());
@@ -233,6 +233,7 @@ impl Reading {
             .entry(RequestKey::new(resource, request))
             .or_default()
             .add(place, request.resource.is_metadata_only());
+        resource
     }
 }
 

@@ -11,6 +11,6 @@ mod note;
 
 pub(crate) use digest::{RequestDigest, decoded};
 pub(crate) use exchange::{Exchange, Stage};
-pub(crate) use exchanges::Exchanges;
+pub(crate) use exchanges::{Behind, Exchanges};
 pub(crate) use index::{ClientIndex, Index, asks_for_metadata_only};
 pub use note::{Note, Position, Positions, TapeStart};

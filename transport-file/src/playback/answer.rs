@@ -3,7 +3,7 @@
 use crate::body::{Body, JSON};
 use crate::capture::format::{End, Line, Payload, Record};
 use crate::capture::head::head;
-use crate::capture::{Exchange, Stage};
+use crate::capture::{Behind, Exchange, Stage};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::FileCursor;
 use core::time::Duration;
@@ -72,7 +72,7 @@ enum Script {
 
 impl Answer {
     /// A recorded response. If it has no end and the recording goes on, it broke off; if not, the recording did.
-    pub(crate) fn recorded(exchange: &Exchange, goes_on: bool, skip_bad_lines: bool) -> Self {
+    pub(crate) fn recorded(exchange: &Exchange, behind: Behind, skip_bad_lines: bool) -> Self {
         Self::from(Script::Recorded(Recorded {
             id: exchange.id,
             sent: exchange.sent,
@@ -80,7 +80,7 @@ impl Answer {
             last: exchange.last,
             stage: Stage::Requested,
             at: Duration::ZERO,
-            goes_on,
+            behind,
             skip_bad_lines,
         }))
     }
@@ -168,7 +168,7 @@ struct Recorded {
     stage: Stage,
     /// The delay of the newest record after the request.
     at: Duration,
-    goes_on: bool,
+    behind: Behind,
     skip_bad_lines: bool,
 }
 
@@ -192,7 +192,12 @@ impl Recorded {
                 Err(error) => return Err(error),
             }
         }
-        Ok(if self.goes_on { broken_off(TransportErrorKind::Reset, "no end was recorded") } else { Part::RecordingEnd })
+        if let Behind::Others { until } = self.behind {
+            // The recorded client read on as long as the recording went on.
+            self.at = self.at.max(self.delay(until));
+        }
+        let broken_off = || broken_off(TransportErrorKind::Reset, "no end was recorded");
+        Ok(if self.behind == Behind::Nothing { Part::RecordingEnd } else { broken_off() })
     }
 
     /// The part in a line, if the line belongs to this response.
@@ -206,7 +211,7 @@ impl Recorded {
         }
         let before = self.stage;
         self.stage = before.after(&payload)?;
-        self.at = Duration::from_millis(t.saturating_sub(self.sent));
+        self.at = self.delay(t);
         Ok(match payload {
             Payload::Request(_) => None,
             Payload::Response(response) => Some(Part::Head(head(&response))),
@@ -219,10 +224,18 @@ impl Recorded {
 }
 
 impl Recorded {
-    /// The part for a request that the recorded client aborted: a timeout, or the end of the recording if nothing
-    /// follows.
+    /// The part for a request that the recorded client aborted: a timeout, or the end of the recording if the client did
+    /// not go on.
     fn given_up(&self) -> Part {
-        if self.goes_on { broken_off(TransportErrorKind::Timeout, "aborted by the client") } else { Part::RecordingEnd }
+        match self.behind {
+            Behind::SameResource => broken_off(TransportErrorKind::Timeout, "aborted by the client"),
+            Behind::Others { .. } | Behind::Nothing => Part::RecordingEnd,
+        }
+    }
+
+    /// The delay of a time of the recording after the request.
+    fn delay(&self, t: u64) -> Duration {
+        Duration::from_millis(t.saturating_sub(self.sent))
     }
 }
 

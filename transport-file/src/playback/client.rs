@@ -75,7 +75,8 @@ enum Open {
     /// The recorded client aborted it. No response comes.
     Aborted,
     Due(Instant, Reply),
-    Unrecorded(TransportError),
+    /// Nothing recorded answers it.
+    Failed(TransportError),
 }
 
 impl PlaybackClient {
@@ -117,7 +118,8 @@ impl PlaybackClient {
     /// Reads the response of an exchange, with its delay after the request.
     fn read(&mut self, place: usize) -> (Duration, Reply) {
         let exchange = self.exchanges.get(place);
-        let mut answer = Answer::recorded(exchange, exchange.last < self.exchanges.last(), self.config.skip_bad_lines);
+        let behind = self.exchanges.behind(exchange);
+        let mut answer = Answer::recorded(exchange, behind, self.config.skip_bad_lines);
         let mut response = ApiResponse::new(0, Vec::new());
         loop {
             let delay = answer.peek(&mut self.cursor).0;
@@ -154,9 +156,13 @@ impl ApiTransport for PlaybackClient {
             Some(place) => {
                 let exchange = self.exchanges.get(place);
                 self.note(exchange);
-                if exchange.given_up { Open::Aborted } else { Open::Recorded(place) }
+                match exchange.withheld(self.cursor.path()) {
+                    Some(error) => Open::Failed(TransportError::new(TransportErrorKind::Other, error.to_string())),
+                    None if exchange.given_up => Open::Aborted,
+                    None => Open::Recorded(place),
+                }
             }
-            None => Open::Unrecorded(self.unrecorded(request, exact)),
+            None => Open::Failed(self.unrecorded(request, exact)),
         };
         self.open.insert(id, open);
     }
@@ -164,7 +170,7 @@ impl ApiTransport for PlaybackClient {
     fn poll_response(&mut self, id: RequestId, context: ReadContext<'_, '_>) -> Poll<Reply> {
         let (due, reply) = match self.open.remove(&id) {
             None => return Poll::Ready(Reply::Idle { until: None }),
-            Some(Open::Unrecorded(error)) => return Poll::Ready(Reply::Failed(error)),
+            Some(Open::Failed(error)) => return Poll::Ready(Reply::Failed(error)),
             Some(Open::Aborted) => {
                 self.open.insert(id, Open::Aborted);
                 return Poll::Ready(Reply::Idle { until: None });

@@ -3,7 +3,9 @@
 use super::answer::Answer;
 use crate::body::Body;
 use crate::capture::Index;
+use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use listwatch_core::request::{Query, Request};
+use std::path::Path;
 
 /// The responses in a file.
 #[derive(Clone)]
@@ -21,8 +23,8 @@ pub(crate) enum Lookup {
     Answered(Answer),
     /// The connection failed in the recording, or the request is a watch-list that the recorded server did not get.
     Refused(Answer),
-    /// Whole objects are requested, and metadata alone was recorded, at this line.
-    MetadataOnly(u64),
+    /// The recorded response cannot be played for this request.
+    Refusal(CaptureError),
     /// No response is left.
     Nothing,
 }
@@ -47,9 +49,9 @@ impl AnswerSource {
     }
 
     /// Takes the next response to a request.
-    pub(crate) fn reply(&mut self, request: &Request, skip_bad_lines: bool) -> Lookup {
+    pub(crate) fn reply(&mut self, request: &Request, path: &Path, skip_bad_lines: bool) -> Lookup {
         match self {
-            Self::Capture(index) => capture_reply(index, request, skip_bad_lines),
+            Self::Capture(index) => capture_reply(index, request, path, skip_bad_lines),
             Self::Body { list, watch } => {
                 let answer = match request.query() {
                     Query::List if request.continue_token().is_some() => None,
@@ -73,20 +75,26 @@ impl AnswerSource {
     }
 }
 
-fn capture_reply(index: &mut Index, request: &Request, skip_bad_lines: bool) -> Lookup {
+fn capture_reply(index: &mut Index, request: &Request, path: &Path, skip_bad_lines: bool) -> Lookup {
     // If the recorded server did watch-lists, a missing one means that the recording is over. But a client that aborted
     // one and listed instead did not try again.
     let unsupported = request.query() == Query::WatchList && (!index.knows(request) || index.turned_to_lists(request));
-    let last = index.exchanges().last();
-    match index.take(request) {
-        Some(exchange) if exchange.metadata_only && !request.resource.is_metadata_only() => {
-            Lookup::MetadataOnly(exchange.first)
-        }
-        Some(exchange) => {
-            let answer = Answer::recorded(exchange, exchange.last < last, skip_bad_lines);
-            if exchange.is_refused() { Lookup::Refused(answer) } else { Lookup::Answered(answer) }
-        }
-        None if unsupported => Lookup::Refused(Answer::unsupported_watch_list()),
-        None => Lookup::Nothing,
+    let exchanges = index.exchanges().clone();
+    let Some(exchange) = index.take(request) else {
+        return if unsupported { Lookup::Refused(Answer::unsupported_watch_list()) } else { Lookup::Nothing };
+    };
+    if let Some(withheld) = exchange.withheld(path) {
+        return Lookup::Refusal(withheld);
     }
+    if exchange.metadata_only && !request.resource.is_metadata_only() {
+        return Lookup::Refusal(metadata_only(path, exchange.first));
+    }
+    let answer = Answer::recorded(exchange, exchanges.behind(exchange), skip_bad_lines);
+    if exchange.is_refused() { Lookup::Refused(answer) } else { Lookup::Answered(answer) }
+}
+
+fn metadata_only(path: &Path, line: u64) -> CaptureError {
+    let message =
+        "only metadata was recorded here, and whole objects are requested; request metadata only, or record again";
+    CaptureError::new(path, Some(line), Fault::new(CaptureErrorKind::MetadataOnly, message))
 }

@@ -14,7 +14,7 @@ pub use summary::{Summary, Tally};
 
 use crate::body::Body;
 use crate::capture::{Index, TapeStart};
-use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::error::CaptureError;
 use crate::file::{FileCursor, FileKind, Source, detect};
 use answer::{Answer, Part};
 use core::fmt;
@@ -256,7 +256,7 @@ impl ListerWatcher for Playback {
             return;
         }
         let tally = self.summary.tally(request.query());
-        let answer = match self.content.reply(request, self.config.skip_bad_lines) {
+        let answer = match self.content.reply(request, self.cursor.path(), self.config.skip_bad_lines) {
             Lookup::Answered(answer) => {
                 tally.answered += 1;
                 answer
@@ -265,7 +265,7 @@ impl ListerWatcher for Playback {
                 tally.refused += 1;
                 answer
             }
-            Lookup::MetadataOnly(line) => Answer::broken(metadata_only(self.cursor.path(), line)),
+            Lookup::Refusal(error) => Answer::broken(error),
             Lookup::Nothing => {
                 self.complete = true;
                 return;
@@ -281,12 +281,6 @@ impl ListerWatcher for Playback {
     fn abort(&mut self, id: RequestId) {
         self.current.take_if(|current| current.id == id);
     }
-}
-
-fn metadata_only(path: &Path, line: u64) -> CaptureError {
-    let message =
-        "only metadata was recorded here, and whole objects are requested; request metadata only, or record again";
-    CaptureError::new(path, Some(line), Fault::new(CaptureErrorKind::MetadataOnly, message))
 }
 
 impl Current {

@@ -12,4 +12,5 @@ mod given_up;
 mod matching;
 mod recording;
 mod support;
+mod tape;
 mod timing;

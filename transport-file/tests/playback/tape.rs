@@ -1,0 +1,348 @@
+//! Tapes: several resources, the single requests of a client, and notes of reconciles in one file.
+
+use crate::recording::no_file;
+use crate::support::{Ending, Player, data, end, exchange, file, request, response, text};
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use listwatch_core::api::{ApiRequest, ApiTransport, Method, Reply};
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext, TransportError};
+use listwatch_core::{Instant, ListerWatcher};
+use listwatch_transport_file::{
+    CaptureErrorKind, Note, Playback, PlaybackConfig, Position, Recorder, RecorderConfig, Tape,
+};
+use std::path::Path;
+
+const PODS: &str = "/api/v1/pods";
+const NODES: &str = "/api/v1/nodes";
+const POD: &str = "/api/v1/namespaces/web/pods/a";
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis)
+}
+
+fn write(body: &str) -> ApiRequest {
+    let mut request = ApiRequest::new(Method::Put, POD);
+    (request.content_type, request.body) = (Some("application/json"), body.as_bytes().to_vec());
+    request
+}
+
+/// Something to record: two lists of each kind, and the answers to two writes.
+fn world() -> Playback {
+    let write = |t: u64, id: u64, body: &str, answer: &str| {
+        let mut lines = exchange(t, id, POD, answer).to_vec();
+        lines[0] = format!(r#"{{"t":{t},"id":{id},"request":{{"method":"PUT","path":"{POD}","body":"{body}"}}}}"#);
+        lines
+    };
+    let lines = [
+        exchange(0, 1, PODS, "pods").to_vec(),
+        exchange(0, 2, NODES, "nodes").to_vec(),
+        write(0, 3, "{}", "written"),
+        write(0, 4, "{\\\"a\\\":1}", "again"),
+        exchange(0, 5, PODS, "pods2").to_vec(),
+        exchange(0, 6, NODES, "nodes2").to_vec(),
+    ];
+    Playback::from_file(file(text(&lines.concat()))).unwrap()
+}
+
+/// Polls a client until it has an answer.
+fn answer(client: &mut impl ApiTransport, id: u64, request: &ApiRequest, mut now: Instant) -> Reply {
+    client.open(RequestId(id), request);
+    loop {
+        let mut cx = Context::from_waker(Waker::noop());
+        let turn = ReadContext { cx: &mut cx, now, max_wait: None };
+        match client.poll_response(RequestId(id), turn) {
+            Poll::Ready(Reply::Idle { until: Some(until) }) => now = until,
+            Poll::Ready(reply) => return reply,
+            Poll::Pending => panic!("a recording always knows"),
+        }
+    }
+}
+
+fn body(reply: &Reply) -> &str {
+    match reply {
+        Reply::Answered(answer) => str::from_utf8(&answer.body).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn began(reconcile: u64) -> Note {
+    let at = [(PODS.to_owned(), Position { changes: 1, version: Some("7".into()) })].into();
+    let (of, key, causes) = ("foos".to_owned(), "web/a".to_owned(), vec!["Pod web/a added".to_owned()]);
+    Note::Began { reconcile, of, key, attempt: 1, causes, at }
+}
+
+fn ended(reconcile: u64, outcome: &str) -> Note {
+    Note::Ended { reconcile, of: "foos".into(), outcome: outcome.into() }
+}
+
+fn lines(path: &Path) -> Vec<String> {
+    std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// Records the whole world.
+fn record(path: &Path, config: RecorderConfig) {
+    let (world, tape) = (world(), Tape::create(path, config).unwrap());
+    let mut pods = Player::of(tape.transport(world.transport()));
+    let mut nodes = Player::of(tape.transport(world.transport()));
+    let mut client = tape.client(world.client());
+    assert_eq!((pods.ask(PODS).text(), nodes.ask(NODES).text()), ("pods", "nodes"));
+    let reconcile = tape.next_reconcile();
+    tape.note(at(20), &began(reconcile));
+    assert_eq!(body(&answer(&mut client, 1, &write("{}").sent_by(reconcile), at(21))), "written");
+    tape.note(at(30), &ended(reconcile, "done"));
+    assert_eq!(body(&answer(&mut client, 2, &write(r#"{"a":1}"#), at(31))), "again");
+    pods.now = at(40);
+    assert_eq!(pods.ask(PODS).text(), "pods2");
+    tape.finish().unwrap();
+}
+
+#[test]
+fn a_tape_has_the_lines_of_all_in_the_order_in_which_they_happened() {
+    let path = no_file("tape.jsonl");
+    let config =
+        RecorderConfig::new().started("2026-11-22T14:53:47.123456Z".parse::<listwatch_core::time::WallTime>().unwrap());
+    record(&path, config.began(at(0)).server("https://a:6443").cluster("u-1").seed(42));
+    let json = r#""accept":"application/json""#;
+    let expected = [
+        r#"{"capture":1,"started":"2026-11-22T14:53:47.123Z","server":"https://a:6443","cluster":"u-1","seed":42}"#.to_owned(),
+        format!(r#"{{"t":7,"id":1,"request":{{"method":"GET","path":"{PODS}","headers":{{{json}}}}}}}"#),
+        response(7, 1),
+        data(7, 1, "pods"),
+        end(7, 1, "eof"),
+        format!(r#"{{"t":7,"id":2,"request":{{"method":"GET","path":"{NODES}","headers":{{{json}}}}}}}"#),
+        response(7, 2),
+        data(7, 2, "nodes"),
+        end(7, 2, "eof"),
+        r#"{"t":20,"reconcile":1,"of":"foos","key":"web/a","attempt":1,"causes":["Pod web/a added"],"at":{"/api/v1/pods":{"changes":1,"version":"7"}}}"#.into(),
+        format!(r#"{{"t":21,"id":3,"request":{{"method":"PUT","path":"{POD}","headers":{{{json},"content-type":"application/json"}},"body":"{{}}"}},"by":1}}"#),
+        r#"{"t":21,"id":3,"response":{"status":200,"headers":{}}}"#.into(),
+        data(21, 3, "written"),
+        end(21, 3, "eof"),
+        r#"{"t":30,"reconcile":1,"of":"foos","outcome":"done"}"#.into(),
+        format!(r#"{{"t":31,"id":4,"request":{{"method":"PUT","path":"{POD}","headers":{{{json},"content-type":"application/json"}},"body":"{{\"a\":1}}"}}}}"#),
+    ];
+    let written = lines(&path);
+    assert_eq!(written[..expected.len()], expected);
+}
+
+#[test]
+fn a_tape_plays_each_resource_and_each_request_as_it_was() {
+    let path = no_file("tape-copy.jsonl.gz");
+    record(&path, RecorderConfig::new());
+    let playback = Playback::from_file(&path).unwrap();
+    assert_eq!(playback.resources().iter().map(|resource| resource.path()).collect::<Vec<_>>(), [PODS, NODES]);
+    let notes: Vec<(Duration, Note)> = playback.notes().map(Result::unwrap).collect();
+    assert_eq!(notes, [(Duration::from_millis(13), began(1)), (Duration::from_millis(23), ended(1, "done"))]);
+    let (mut pods, mut nodes) = (Player::of(playback.transport()), Player::of(playback.transport()));
+    let mut client = playback.client();
+    // In another order than the recorded one.
+    assert_eq!(nodes.ask(NODES).text(), "nodes");
+    assert_eq!(body(&answer(&mut client, 1, &write(r#"{"a":1}"#), at(0))), "again");
+    assert_eq!((pods.ask(PODS).text(), pods.ask(PODS).text()), ("pods", "pods2"));
+    assert_eq!(body(&answer(&mut client, 2, &write("{}"), at(0))), "written");
+    assert_eq!(nodes.ask(NODES).ending, Ending::Over);
+    assert_eq!((nodes.playback.error(), playback.summary().unrecorded), (None, 0));
+}
+
+/// Notes when its request is opened.
+struct Noting(Tape, Playback);
+
+impl ListerWatcher for Noting {
+    fn open(&mut self, id: RequestId, request: &Request) {
+        self.0.note(at(50), &ended(1, "opened"));
+        self.1.open(id, request);
+    }
+
+    fn poll_read(&mut self, cx: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        self.1.poll_read(cx, buf)
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        self.1.abort(id);
+    }
+}
+
+#[test]
+fn a_request_stands_before_it_is_sent_and_data_before_they_are_handed_out() {
+    let path = no_file("tape-order.jsonl");
+    let tape = Tape::create(&path, RecorderConfig::new()).unwrap();
+    let mut pods = Player::of(tape.transport(Noting(tape.clone(), world())));
+    pods.now = at(50);
+    pods.open(PODS);
+    let mut buf = [0; 64];
+    while !matches!(pods.poll(&mut buf), Incoming::Data { .. }) {}
+    tape.note(at(49), &ended(1, "read"));
+    tape.finish().unwrap();
+    let written = lines(&path);
+    let kinds = ["capture", "request", "opened", "response", "data", "read"];
+    assert_eq!(written.len(), kinds.len());
+    for (line, kind) in written.iter().zip(kinds) {
+        assert!(line.contains(&format!("\"{kind}\"")), "{kind}: {line}");
+    }
+    assert!(written[5].contains("\"t\":0,"), "the time went back: {}", written[5]);
+}
+
+#[test]
+fn a_request_that_is_aborted_ends_at_the_time_of_the_next_line() {
+    let path = no_file("tape-aborted.jsonl");
+    let tape = Tape::create(&path, RecorderConfig::new().began(at(0))).unwrap();
+    let (mut unsent, mut client) = (tape.client(world().client()), tape.client(NoAnswer));
+    unsent.open(RequestId(1), &write("never sent"));
+    unsent.abort(RequestId(1));
+    client.open(RequestId(1), &write("{}"));
+    let mut cx = Context::from_waker(Waker::noop());
+    let pending = client.poll_response(RequestId(1), ReadContext { cx: &mut cx, now: at(3), max_wait: None });
+    assert_eq!(pending, Poll::Pending);
+    client.abort(RequestId(1));
+    tape.note(at(30_003), &ended(1, "retry"));
+    drop((tape, unsent, client));
+    let written = lines(&path);
+    assert_eq!(written[2], r#"{"t":30003,"id":1,"end":"cut","by":"client"}"#, "{written:?}");
+    assert!(written[1].contains("PUT") && written[3].contains("retry") && written.len() == 4, "{written:?}");
+}
+
+/// Never answers.
+struct NoAnswer;
+
+impl ApiTransport for NoAnswer {
+    fn open(&mut self, _: RequestId, _: &ApiRequest) {}
+
+    fn poll_response(&mut self, _: RequestId, _: ReadContext<'_, '_>) -> Poll<Reply> {
+        Poll::Pending
+    }
+
+    fn abort(&mut self, _: RequestId) {}
+}
+
+/// Another resource was still followed, so that the watch looked as if it had timed out.
+#[test]
+fn a_watch_that_was_aborted_at_the_end_of_a_tape_timed_out_because_another_one_was_aborted_later() {
+    let watch = |t, id, path: &str| vec![request(t, id, path), response(t, id), data(t, id, "x")];
+    let aborted = |id| vec![format!(r#"{{"t":19,"id":{id},"end":"cut","by":"client"}}"#)];
+    let (pods, nodes) = ("/api/v1/pods?watch=1", "/api/v1/nodes?watch=1");
+    let lines = [watch(0, 1, pods), watch(10, 2, nodes), aborted(1), aborted(2)].concat();
+    for path in [pods, nodes] {
+        let played = Player::of_lines(&lines, PlaybackConfig::new()).ask(path);
+        assert_eq!((played.text(), &played.ending), ("x", &Ending::Over), "{path}");
+    }
+}
+
+/// It broke off after its last event, although another resource was followed for longer.
+#[test]
+fn a_watch_that_was_open_when_its_tape_was_killed_broke_off_at_once() {
+    let lines = [
+        request(0, 1, "/api/v1/pods?watch=1"),
+        response(1, 1),
+        data(2, 1, "pods"),
+        request(10, 2, "/api/v1/nodes?watch=1"),
+        response(11, 2),
+        data(500, 2, "nodes"),
+    ];
+    let played = Player::of_lines(&lines, PlaybackConfig::new()).ask("/api/v1/pods?watch=1");
+    assert_eq!((played.text(), played.took), ("pods", 500));
+}
+
+/// The exchanges of a controller that handles Secrets, all of them with the secret.
+fn secrets() -> Playback {
+    let lines = [
+        exchange(0, 1, "/api/v1/secrets", "hunter2").to_vec(),
+        exchange(0, 2, "/api/v1/secrets?watch=1", "hunter2").to_vec(),
+        exchange(0, 3, "/api/v1/namespaces/web/secrets/a", "hunter2").to_vec(),
+        exchange(0, 4, PODS, "pods").to_vec(),
+        vec![request(0, 5, "/api/v1/namespaces/web/secrets/b"), end(0, 5, "hunter2 was refused")],
+    ];
+    Playback::from_file(file(text(&lines.concat()))).unwrap()
+}
+
+fn record_secrets(path: &Path, config: RecorderConfig) {
+    let (world, tape) = (secrets(), Tape::create(path, config).unwrap());
+    let (mut one, mut other) =
+        (Player::of(tape.transport(world.transport())), Player::of(tape.transport(world.transport())));
+    let mut client = tape.client(world.client());
+    tape.note(at(0), &ended(1, "failed: no pods"));
+    assert_eq!((one.ask("/api/v1/secrets").text(), one.ask("/api/v1/secrets?watch=1").text()), ("hunter2", "hunter2"));
+    assert_eq!(other.ask(PODS).text(), "pods");
+    for name in ["a", "b"] {
+        let mut request = ApiRequest::new(Method::Get, format!("/api/v1/namespaces/web/secrets/{name}"));
+        answer(&mut client, 1, &request, at(9));
+        (request.method, request.body) = (Method::Put, br#"{"data":{"p":"hunter2"}}"#.to_vec());
+        answer(&mut client, 1, &request, at(9));
+    }
+    let token = ApiRequest::new(Method::Post, "/api/v1/namespaces/web/serviceaccounts/a/token");
+    answer(&mut client, 1, &token, at(9));
+    tape.note(at(20), &ended(2, "failed: invalid type: string \"hunter2\", expected a number"));
+    tape.finish().unwrap();
+}
+
+#[test]
+fn the_contents_of_secrets_stay_off_a_tape_and_their_exchanges_do_not() {
+    let path = no_file("tape-secrets.jsonl");
+    record_secrets(&path, RecorderConfig::new());
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert!(!written.contains("hunter2"), "{written}");
+    assert_eq!(written.matches(r#""withheld":true"#).count(), 7, "{written}");
+    assert!(written.contains("failed: no pods") && written.contains(r#""outcome":"failed: withheld""#), "{written}");
+    record_secrets(&no_file("tape-with-secrets.jsonl"), RecorderConfig::new().include_secrets(true));
+}
+
+#[test]
+fn an_exchange_whose_contents_were_withheld_ends_its_playback_by_one_clear_error() {
+    let path = no_file("tape-withheld.jsonl");
+    record_secrets(&path, RecorderConfig::new());
+    let playback = Playback::from_file(&path).unwrap();
+    let (mut secrets, mut pods) = (Player::of(playback.transport()), Player::of(playback.transport()));
+    let played = secrets.ask("/api/v1/secrets");
+    assert_eq!((played.status(), played.text(), &played.ending), (None, "", &Ending::Over));
+    let error = secrets.playback.error().unwrap();
+    assert_eq!((error.kind(), error.line()), (CaptureErrorKind::Withheld, Some(3)));
+    let message = ":3: the contents of this request were withheld, because they may be secret; record again with \
+                   `RecorderConfig::include_secrets`, or leave out the part of the program that sends it";
+    assert!(error.to_string().ends_with(message), "{error}");
+    assert_eq!(pods.ask(PODS).text(), "pods");
+    let mut request = ApiRequest::new(Method::Put, "/api/v1/namespaces/web/secrets/a");
+    request.body = b"whatever".to_vec();
+    let Reply::Failed(TransportError { detail, .. }) = answer(&mut playback.client(), 1, &request, at(0)) else {
+        panic!("an answer was made up")
+    };
+    assert!(detail.contains("were withheld"), "{detail}");
+}
+
+#[test]
+fn a_note_reaches_the_file_within_a_second_although_no_informer_has_anything_to_do() {
+    for name in ["tape-soon.jsonl", "tape-soon.jsonl.gz"] {
+        let path = no_file(name);
+        let tape = Tape::create(&path, RecorderConfig::new()).unwrap();
+        let mut idle = Player::of(tape.transport(world()));
+        idle.ask(PODS);
+        assert_eq!(idle.poll(&mut [0; 8]), Incoming::Idle { until: None });
+        // The first flushes of a compressed file do not wait.
+        for early in 0..20 {
+            tape.note(at(early), &ended(1, "done"));
+        }
+        tape.note(at(1_400), &ended(1, "done"));
+        tape.note(at(1_500), &ended(1, "retry"));
+        idle.now = at(1_600);
+        let Incoming::Idle { until: Some(until) } = idle.poll(&mut [0; 8]) else { panic!("nobody flushes it") };
+        assert_eq!(until, at(2_400));
+        idle.now = until;
+        assert_eq!(idle.poll(&mut [0; 8]), Incoming::Idle { until: None });
+        std::mem::forget((tape, idle));
+        let notes: Vec<_> =
+            Playback::from_file(&path).map(|it| it.notes().map_while(Result::ok).collect()).unwrap_or_default();
+        assert!(notes.iter().any(|(_, note)| *note == ended(1, "retry")), "{name}: {notes:?}");
+    }
+}
+
+#[test]
+fn the_last_clone_of_a_tape_finishes_the_file() {
+    let path = no_file("tape-dropped.jsonl.gz");
+    let tape = Tape::create(&path, RecorderConfig::new()).unwrap();
+    let mut pods: Player<Recorder<Playback>> = Player::of(tape.transport(world()));
+    drop(tape);
+    pods.ask(PODS);
+    drop(pods);
+    let mut copy = Player::new(&path);
+    assert_eq!((copy.ask(PODS).text(), copy.ask(PODS).ending), ("pods", Ending::Over));
+    assert_eq!(copy.playback.error(), None);
+}

@@ -1,6 +1,7 @@
 //! From the bytes of an answer to objects: the trait [`Decode`], and JSON in one pass.
 
 mod answer;
+mod body;
 mod decoder;
 mod error;
 mod json;
@@ -8,7 +9,9 @@ mod list;
 mod metadata;
 mod raw;
 mod readable;
+mod row;
 mod status;
+mod tables;
 mod tee;
 mod text;
 mod type_meta;
@@ -21,7 +24,9 @@ pub use json::Json;
 pub use list::ListMeta;
 pub use metadata::DecodeOptions;
 pub use raw::{MetadataOnly, Raw};
+pub use row::{Column, Row};
 pub use status::Status;
+pub use tables::Tables;
 pub use watch::EventType;
 
 pub use crate::storage::Versioned;

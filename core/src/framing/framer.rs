@@ -13,6 +13,8 @@ pub enum Framing {
     Values,
     /// One frame an item of a list, and one a field around the items.
     List,
+    /// The same, or one frame a row of a `meta.k8s.io` Table: whichever of `items` and `rows` the body has.
+    Table,
 }
 
 /// A part of a body, borrowed from the caller's buffer.
@@ -22,6 +24,8 @@ pub enum Frame<'b> {
     Value(&'b [u8]),
     /// An item of a list.
     Item(&'b [u8]),
+    /// A row of a Table.
+    Row(&'b [u8]),
     /// Another field of a list.
     Field {
         /// Its name, without the quotes.
@@ -33,7 +37,7 @@ pub enum Frame<'b> {
     ListEnd,
     /// A frame was longer than the limit and was skipped. The frames behind it follow.
     TooLong,
-    /// The body is no list, or has `items` twice. No other frame follows.
+    /// The body is no list, or has its items twice. No other frame follows.
     NotAList,
 }
 
@@ -71,6 +75,10 @@ pub struct Framer {
     skipping: bool,
     /// The list's `items` was seen, perhaps empty or null.
     items_seen: bool,
+    /// Rows count as items.
+    table: bool,
+    /// The items that come are rows.
+    in_rows: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,9 +118,19 @@ impl Framer {
         let state = match framing {
             Framing::Lines => State::Line,
             Framing::Values => State::Gap,
-            Framing::List => State::ListStart,
+            Framing::List | Framing::Table => State::ListStart,
         };
-        Self { state, scanner: Scanner::default(), limit, start: 0, scanned: 0, skipping: false, items_seen: false }
+        Self {
+            state,
+            scanner: Scanner::default(),
+            limit,
+            start: 0,
+            scanned: 0,
+            skipping: false,
+            items_seen: false,
+            table: framing == Framing::Table,
+            in_rows: false,
+        }
     }
 
     /// The next frame in `buffer`, which holds every byte that has arrived and was not reclaimed. `None` if the framer
@@ -239,6 +257,7 @@ impl Framer {
         } else if self.is_ambiguous(buffer, name_end) {
             return self.give_up(buffer);
         } else if byte == b'[' && self.is_items(buffer, name_end) {
+            self.in_rows = self.is_rows(buffer, name_end);
             self.scanned += 1;
             self.start = self.scanned;
             self.items_seen = true;
@@ -263,7 +282,12 @@ impl Framer {
     }
 
     fn is_items(&self, buffer: &[u8], name_end: usize) -> bool {
-        !self.skipping && &buffer[self.start..self.start + name_end] == b"\"items"
+        let is_list = !self.skipping && &buffer[self.start..self.start + name_end] == b"\"items";
+        is_list || self.is_rows(buffer, name_end)
+    }
+
+    fn is_rows(&self, buffer: &[u8], name_end: usize) -> bool {
+        self.table && !self.skipping && &buffer[self.start..self.start + name_end] == b"\"rows"
     }
 
     /// Whether a field is a second `items`, or an `items` with escapes, which no server writes. Go takes the last field
@@ -272,8 +296,11 @@ impl Framer {
         if self.skipping {
             return false;
         }
-        let is_items = self.is_items(buffer, name_end);
-        if is_items { self.items_seen } else { names_items(&buffer[self.start + 1..self.start + name_end]) }
+        if self.is_items(buffer, name_end) {
+            return self.items_seen;
+        }
+        let name = &buffer[self.start + 1..self.start + name_end];
+        is_escaped(name, b"items") || (self.table && is_escaped(name, b"rows"))
     }
 
     fn on_items(&mut self, buffer: &[u8]) -> Option<Found> {
@@ -339,6 +366,7 @@ impl Framer {
         }
         let frame = &buffer[range];
         match found {
+            Found::Item(_) if self.in_rows => Frame::Row(frame),
             Found::Item(_) => Frame::Item(frame),
             Found::Field { name_end, value, .. } => Frame::Field { name: &frame[1..name_end], value: &frame[value..] },
             _ => Frame::Value(frame),
@@ -346,9 +374,9 @@ impl Framer {
     }
 }
 
-/// Whether a name, without its quotes, is `items` once its escapes are read.
-fn names_items(mut name: &[u8]) -> bool {
-    b"items".iter().all(|letter| {
+/// Whether a name, without its quotes, is `word` once its escapes are read.
+fn is_escaped(mut name: &[u8], word: &[u8]) -> bool {
+    word.iter().all(|letter| {
         let (read, rest) = match name {
             [b'\\', b'u', hex @ ..] if hex.len() >= 4 => {
                 let hex = core::str::from_utf8(&hex[..4]).ok();

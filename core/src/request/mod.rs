@@ -94,7 +94,7 @@ impl Request {
         }
     }
 
-    /// The value of the `Accept` header. A server that does not support metadata alone sends whole objects.
+    /// The value of the `Accept` header. A server that does not support metadata alone, or Tables, sends whole objects.
     ///
     /// ```
     /// use listwatch_core::request::Request;
@@ -108,12 +108,15 @@ impl Request {
     /// ```
     #[must_use]
     pub fn accept(&self) -> &'static str {
-        match (self.resource.is_metadata_only(), self.query()) {
-            (false, _) => "application/json",
-            (true, Query::List) => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
-            (true, Query::Watch | Query::WatchList) => {
+        match (self.resource.is_metadata_only(), self.resource.is_table(), self.query()) {
+            (false, false, _) => "application/json",
+            (true, false, Query::List) => {
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+            }
+            (true, false, Query::Watch | Query::WatchList) => {
                 "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
             }
+            (_, true, _) => "application/json;as=Table;g=meta.k8s.io;v=v1,application/json",
         }
     }
 
@@ -132,6 +135,11 @@ impl Request {
         let resource = Resource::new(path)
             .with_label_selector(labels.as_deref().unwrap_or_default())
             .with_field_selector(fields.as_deref().unwrap_or_default());
+        let resource = match value("includeObject").as_deref() {
+            Some("Object") => resource.as_table(),
+            Some("Metadata") => resource.as_table().metadata_only(),
+            _ => resource,
+        };
         let verb = if flag("watch") {
             Verb::Watch {
                 resource_version: shared("resourceVersion"),
@@ -149,7 +157,7 @@ impl Request {
     }
 }
 
-/// Writes the path and the selectors, as a request target has them.
+/// Writes the path, the selectors, and what a Table has of its objects, as a request target has them.
 ///
 /// ```
 /// use listwatch_core::Resource;
@@ -222,12 +230,17 @@ struct QueryString<'a, 'b> {
 }
 
 impl<'a, 'b> QueryString<'a, 'b> {
-    /// Writes the path and the selectors; more parameters may follow.
+    /// Writes the resource; more parameters may follow.
     fn of(resource: &Resource, f: &'a mut fmt::Formatter<'b>) -> Result<Self, fmt::Error> {
         f.write_str(resource.path())?;
         let mut query = Self { f, separator: '?' };
         query.text("labelSelector", resource.label_selector())?;
         query.text("fieldSelector", resource.field_selector())?;
+        match (resource.is_table(), resource.is_metadata_only()) {
+            (true, false) => query.pair("includeObject", "Object")?,
+            (true, true) => query.pair("includeObject", "Metadata")?,
+            (false, _) => {}
+        }
         Ok(query)
     }
 
@@ -316,6 +329,24 @@ mod tests {
             assert!(accepted(target).starts_with("application/json;as=PartialObjectMetadata;"), "{target}");
         }
         assert!(accepted("/pods").ends_with(",application/json"), "whole objects are better than a 406");
+    }
+
+    #[test]
+    fn a_table_is_asked_for_with_what_its_rows_have_of_their_objects() {
+        for (resource, included) in [
+            (Resource::new("/pods").as_table(), "includeObject=Object"),
+            (Resource::new("/pods").as_table().metadata_only(), "includeObject=Metadata"),
+        ] {
+            for verb in [
+                Verb::List { limit: Some(7), continue_token: None, resource_version: None },
+                Verb::Watch { resource_version: Some("12".into()), timeout: None, initial_events: false },
+            ] {
+                let request = Request { resource: resource.clone(), verb };
+                assert!(request.accept().starts_with("application/json;as=Table;"), "{request}");
+                assert!(request.to_string().contains(included), "{request}");
+                assert_eq!(Request::parse(&request.to_string()), request);
+            }
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub struct Resource {
     labels: Option<Arc<str>>,
     fields: Option<Arc<str>>,
     metadata_only: bool,
+    as_table: bool,
     kind: Option<OfKind>,
 }
 
@@ -42,7 +43,7 @@ impl Resource {
     /// The collection at `path`, such as `/api/v1/pods` or `/apis/apps/v1/namespaces/web/deployments`.
     #[must_use]
     pub fn new(path: &str) -> Self {
-        Self { path: path.into(), labels: None, fields: None, metadata_only: false, kind: None }
+        Self { path: path.into(), labels: None, fields: None, metadata_only: false, as_table: false, kind: None }
     }
 
     /// The collection of all objects with this name in the API: version and plural, `v1/pods`, with the group before
@@ -120,6 +121,15 @@ impl Resource {
         self
     }
 
+    /// Requests each object in a row of a `meta.k8s.io/v1` Table, with the cells that kubectl prints, if the server
+    /// supports it. [`Tables`](crate::decode::Tables) decodes the answer. With [`metadata_only`](Self::metadata_only),
+    /// a row has the metadata of its object; otherwise it has the whole object.
+    #[must_use]
+    pub fn as_table(mut self) -> Self {
+        self.as_table = true;
+        self
+    }
+
     /// The path without a query.
     #[must_use]
     pub fn path(&self) -> &str {
@@ -155,13 +165,19 @@ impl Resource {
     pub fn is_metadata_only(&self) -> bool {
         self.metadata_only
     }
+
+    /// Whether a Table is requested.
+    #[must_use]
+    pub fn is_table(&self) -> bool {
+        self.as_table
+    }
 }
 
 impl Resource {
     /// What makes two resources the same.
-    fn parts(&self) -> (&str, Option<&str>, Option<&str>, bool) {
-        let Self { path, labels, fields, metadata_only, kind: _ } = self;
-        (path, labels.as_deref(), fields.as_deref(), *metadata_only)
+    fn parts(&self) -> (&str, Option<&str>, Option<&str>, [bool; 2]) {
+        let Self { path, labels, fields, metadata_only, as_table, kind: _ } = self;
+        (path, labels.as_deref(), fields.as_deref(), [*metadata_only, *as_table])
     }
 }
 

@@ -11,7 +11,8 @@ pub fn divide(framing: Framing, limit: usize, body: &[u8]) -> Option<(Vec<Frame<
     match framing {
         Framing::Lines => Some(lines(limit, body)),
         Framing::Values => Some((values(limit, str::from_utf8(body).ok()?)?, true)),
-        Framing::List => list(limit, str::from_utf8(body).ok()?),
+        Framing::List => list(limit, str::from_utf8(body).ok()?, &["items"]),
+        Framing::Table => list(limit, str::from_utf8(body).ok()?, &["items", "rows"]),
     }
 }
 
@@ -36,7 +37,7 @@ fn values(limit: usize, body: &str) -> Option<Vec<Frame<'_>>> {
 
 /// A field is as long as its name, its value and what is between them. Without items, or null for them, it is no list; nor
 /// with items twice, or under a name with escapes.
-fn list(limit: usize, body: &str) -> Option<(Vec<Frame<'_>>, bool)> {
+fn list<'b>(limit: usize, body: &'b str, names: &[&str]) -> Option<(Vec<Frame<'b>>, bool)> {
     serde_json::from_str::<&RawValue>(body).ok().filter(|list| list.get().starts_with('{'))?;
     let (mut text, mut frames, mut items_seen) = (Text(body), Vec::new(), false);
     text.pass('{');
@@ -48,16 +49,17 @@ fn list(limit: usize, body: &str) -> Option<(Vec<Frame<'_>>, bool)> {
         text.pass(':');
         text.skip_space();
         let before_value = start - text.0.len();
-        let is_items = quoted == "\"items\"" && before_value <= limit;
+        let is_items = names.contains(&&quoted[1..quoted.len() - 1]) && before_value <= limit;
         let is_named =
-            before_value <= limit && serde_json::from_str::<String>(quoted).is_ok_and(|name| name == "items");
+            before_value <= limit && serde_json::from_str::<String>(quoted).is_ok_and(|name| names.contains(&&*name));
         if is_named && (items_seen || !is_items) {
             frames.push(Frame::NotAList);
             return Some((frames, false));
         }
         if is_items && text.pass('[') {
             items_seen = true;
-            items(limit, &mut text, &mut frames)?;
+            let frame = if quoted == "\"rows\"" { Frame::Row } else { Frame::Item };
+            items(limit, &mut text, &mut frames, frame)?;
             continue;
         }
         let value = text.value()?;
@@ -76,11 +78,16 @@ fn list(limit: usize, body: &str) -> Option<(Vec<Frame<'_>>, bool)> {
     Some((frames, items_seen))
 }
 
-fn items<'b>(limit: usize, text: &mut Text<'b>, frames: &mut Vec<Frame<'b>>) -> Option<()> {
+fn items<'b>(
+    limit: usize,
+    text: &mut Text<'b>,
+    frames: &mut Vec<Frame<'b>>,
+    frame: fn(&'b [u8]) -> Frame<'b>,
+) -> Option<()> {
     while !text.pass(']') {
         text.pass(',');
         let item = text.value()?;
-        frames.push(limited(limit, item.len(), Frame::Item(item.as_bytes())));
+        frames.push(limited(limit, item.len(), frame(item.as_bytes())));
     }
     Some(())
 }

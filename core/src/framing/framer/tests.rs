@@ -23,6 +23,7 @@ fn show(frame: Frame<'_>) -> String {
     match frame {
         Frame::Value(value) => text(value),
         Frame::Item(item) => format!("item {}", text(item)),
+        Frame::Row(row) => format!("row {}", text(row)),
         Frame::Field { name, value } => format!("{}={}", text(name), text(value)),
         other => format!("{other:?}"),
     }
@@ -129,4 +130,21 @@ fn a_name_with_escapes_does_not_end_early() {
 fn blank_lines_are_nothing_however_long() {
     let lines = format!("{}\n\n{{}}\n", " ".repeat(100));
     assert_eq!(all(Framing::Lines, 20, &lines).0, ["{}"]);
+}
+
+#[test]
+fn a_table_is_divided_into_its_rows_and_a_list_into_its_items() {
+    let (seen, complete) = all(Framing::Table, 100, r#"{"kind":"Table","columnDefinitions":[1],"rows":[{"a":1},{}]}"#);
+    assert_eq!(seen, [r#"kind="Table""#, "columnDefinitions=[1]", r#"row {"a":1}"#, "row {}", "ListEnd"]);
+    assert!(complete);
+    assert_eq!(all(Framing::Table, 100, r#"{"items":[{}]}"#).0, ["item {}", "ListEnd"]);
+    assert_eq!(all(Framing::Table, 100, r#"{"rows":null}"#).0, ["rows=null", "ListEnd"]);
+    assert_eq!(all(Framing::List, 100, r#"{"rows":[{}]}"#).0, ["rows=[{}]", "NotAList"]);
+}
+
+#[test]
+fn a_body_with_rows_and_items_is_no_list() {
+    for body in [r#"{"rows":[{}],"items":[]}"#, r#"{"items":[],"rows":[]}"#, r#"{"r\u006fws":[]}"#, r#"{"rows":{}}"#] {
+        assert_eq!(all(Framing::Table, 100, body).0.last().unwrap(), "NotAList", "{body}");
+    }
 }

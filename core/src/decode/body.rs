@@ -1,0 +1,154 @@
+//! The bytes of an answer, divided into frames for a decoder.
+
+use super::answer::{Ending, Part};
+use super::error::DecodeError;
+use super::list::ListMeta;
+use super::status::Status;
+use crate::framing::{Buffer, CONCATENATED_JSON, Frame, Framer, Framing};
+use crate::object::{Key, ObjectHandle};
+use crate::request::Query;
+use crate::transport::ResponseHead;
+use alloc::format;
+use alloc::sync::Arc;
+
+/// The body of one answer at a time. It keeps bytes until they make a frame.
+#[derive(Debug)]
+pub(super) struct Body {
+    buffer: Buffer,
+    framer: Framer,
+    frame_limit: usize,
+    /// How the bodies of lists are divided.
+    lists: Framing,
+    kind: Kind,
+    list: ListMeta,
+    /// A frame is with the caller's type. If this is true at the next call, the type panicked and the frame is gone.
+    decoding: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// No response has begun.
+    None,
+    List,
+    Watch,
+    /// The body of a response whose status is not 200.
+    Status(u16),
+}
+
+/// A frame with something to decode.
+pub(super) enum Content<'a> {
+    Item(&'a [u8], &'a ListMeta),
+    Row(&'a [u8], &'a ListMeta),
+    Event(&'a [u8]),
+    /// A field around the items, by its name.
+    Field(&'a [u8], &'a [u8]),
+}
+
+/// How many bytes of a refusal's body are kept.
+const STATUS_LIMIT: usize = 64 * 1024;
+
+impl Body {
+    /// Bodies of frames of at most `frame_limit` bytes.
+    pub(super) fn new(lists: Framing, frame_limit: usize) -> Self {
+        Self {
+            buffer: Buffer::default(),
+            framer: Framer::new(Framing::Lines, frame_limit),
+            frame_limit,
+            lists,
+            kind: Kind::None,
+            list: ListMeta::default(),
+            decoding: false,
+        }
+    }
+
+    pub(super) fn start(&mut self, query: Query, head: &ResponseHead) {
+        let framing = match query {
+            Query::List => self.lists,
+            Query::Watch | Query::WatchList if head.content_type.as_deref() == Some(CONCATENATED_JSON) => {
+                Framing::Values
+            }
+            Query::Watch | Query::WatchList => Framing::Lines,
+        };
+        self.kind = match (head.status, query) {
+            (200, Query::List) => Kind::List,
+            (200, _) => Kind::Watch,
+            (status, _) => Kind::Status(status),
+        };
+        self.decoding = false;
+        self.framer = Framer::new(framing, self.frame_limit);
+        self.buffer.clear();
+        self.list.clear();
+    }
+
+    pub(super) fn space(&mut self) -> &mut [u8] {
+        self.buffer.space()
+    }
+
+    pub(super) fn take(&mut self, len: usize) {
+        let room = match self.kind {
+            Kind::None => 0,
+            Kind::Status(_) => STATUS_LIMIT - self.buffer.filled().len(),
+            Kind::List | Kind::Watch => len,
+        };
+        self.buffer.commit(len.min(room));
+    }
+
+    /// The next part of the answer, as `decode` makes it of a frame. Of a field around the items it makes none.
+    pub(super) fn next_part<T>(
+        &mut self,
+        mut decode: impl FnMut(Content<'_>) -> Option<Part<ObjectHandle<T>>>,
+    ) -> Option<Part<ObjectHandle<T>>> {
+        if !matches!(self.kind, Kind::List | Kind::Watch) {
+            return None;
+        }
+        if self.decoding {
+            self.decoding = false;
+            return Some(unreadable("the Deserialize of the object's type panicked".into()));
+        }
+        loop {
+            let Some(frame) = self.framer.next_frame(self.buffer.filled()) else {
+                self.buffer.consume(self.framer.reclaim());
+                return None;
+            };
+            let content = match frame {
+                Frame::Item(item) => Content::Item(item, &self.list),
+                Frame::Row(row) => Content::Row(row, &self.list),
+                Frame::Value(event) => Content::Event(event),
+                Frame::Field { name, value } => {
+                    self.list.read_field(name, value);
+                    Content::Field(name, value)
+                }
+                Frame::ListEnd => continue,
+                Frame::NotAList => return Some(Part::NotAList),
+                Frame::TooLong => return Some(unreadable(self.too_long())),
+            };
+            self.decoding = true;
+            let part = decode(content);
+            self.decoding = false;
+            if part.is_some() {
+                return part;
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self) -> Ending<'_> {
+        match core::mem::replace(&mut self.kind, Kind::None) {
+            Kind::List if self.framer.is_complete() => Ending::List {
+                resource_version: self.list.resource_version(),
+                continue_token: self.list.continue_token(),
+            },
+            Kind::List => Ending::TruncatedList,
+            Kind::Watch | Kind::None => Ending::Watch,
+            Kind::Status(code) => Ending::Refusal(Status::read(code, self.buffer.filled())),
+        }
+    }
+
+    fn too_long(&self) -> Arc<str> {
+        format!("longer than the limit of {} bytes", self.frame_limit).into()
+    }
+}
+
+/// A part without a readable key.
+pub(super) fn unreadable<T>(error: Arc<str>) -> Part<ObjectHandle<T>> {
+    Part::Undecodable(DecodeError::<Key> { key: None, version: None, event_type: None, error })
+}

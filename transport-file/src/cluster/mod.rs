@@ -285,5 +285,5 @@ impl Default for SimulatedCluster {
 }
 
 fn error(code: u16, body: &[u8]) -> ApiError {
-    ApiError::Status { status: Box::new(Status::read(code, body)), retry_after: None }
+    ApiError::Status { status: Box::new(Status::read(code, body)), retry_after: None, request: None }
 }

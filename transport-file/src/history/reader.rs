@@ -5,7 +5,7 @@ use super::observation::{Observation, Told, number};
 use super::scope::Scope;
 use super::watch::{EXPIRED, WatchReader};
 use crate::capture::asks_for_metadata_only;
-use crate::capture::format::{Line, Payload, RequestRecord, ResponseRecord, Text};
+use crate::capture::format::{Line, Payload, RequestRecord, ResponseRecord};
 use crate::error::Fault;
 use listwatch_core::request::{Request, Verb};
 use listwatch_core::time::WallTime;
@@ -68,10 +68,11 @@ impl Reader {
         }
         let record = match Line::parse(line)? {
             Line::Record(record) => record,
-            Line::Start { started, .. } => {
-                self.started = started.and_then(|Text(started)| started.parse().ok());
+            Line::Start(_, start) => {
+                self.started = start.started;
                 return Ok(None);
             }
+            Line::Note(t, _) => return Ok(Some(t)),
         };
         match record.payload {
             Payload::Request(request) => self.request(record.id, &request),

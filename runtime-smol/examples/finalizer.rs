@@ -1,7 +1,6 @@
-//! Gives each Folder a directory, and removes the directory before the Folder goes.
+//! Gives each Folder a directory, says so by a condition in its status, and removes the directory before the Folder goes.
 //!
-//! `std::fs` blocks the thread of its reconcile. One worker can do that; of several, each needs a thread
-//! (`Reconciler::threads`), or `smol::unblock`.
+//! `std::fs` blocks its thread, so it is called on one of a pool (`Context::blocking`).
 //!
 //! It installs its CRD first, and waits until the server serves it. It ends at SIGTERM or Ctrl-C:
 //!
@@ -16,7 +15,7 @@ use listwatch_runtime_smol::http::Cluster;
 use listwatch_runtime_smol::informers::wait_for;
 use listwatch_runtime_smol::object::{Conditions, ObjectHandle};
 use listwatch_runtime_smol::{Executor, Found, Resource, World, kind, run};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::fs;
@@ -26,8 +25,17 @@ use std::time::Duration;
 
 const FINALIZER: &str = "example.com/directory";
 
-#[derive(Deserialize)]
-struct Folder {}
+#[derive(Clone, Deserialize, Serialize)]
+struct Folder {
+    #[serde(default)]
+    status: FolderStatus,
+}
+
+#[derive(Clone, Default, Deserialize, Serialize)]
+struct FolderStatus {
+    #[serde(default)]
+    conditions: Conditions,
+}
 
 kind!(Folder, "example.com/v1", "folders");
 
@@ -54,7 +62,11 @@ impl Crd {
 /// Applies the CRD, and waits until the server serves its objects.
 async fn install(world: &World) -> Result<(), Box<dyn Error>> {
     let name = "folders.example.com";
-    let schema = json!({ "openAPIV3Schema": { "type": "object" } });
+    // The status has a path of its own. The server would drop the fields that the schema does not name.
+    let (status, apart) =
+        (json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }), json!({ "status": {} }));
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "status": status } } });
+    let version = json!({ "name": "v1", "served": true, "storage": true, "schema": schema, "subresources": apart });
     let crd = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -63,7 +75,7 @@ async fn install(world: &World) -> Result<(), Box<dyn Error>> {
             "group": "example.com",
             "names": { "kind": "Folder", "plural": "folders", "singular": "folder" },
             "scope": "Namespaced",
-            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": schema }],
+            "versions": [version],
         },
     });
     let crds = Resource::of::<Crd>();
@@ -83,13 +95,16 @@ pub(crate) fn folders(world: impl Into<World>, root: &Path) -> Result<(), Box<dy
     let directory_of = |folder: &Found<Folder>| root.join(folder.key().as_str()); // namespace/name
     controller.reconciles(&folders).run(async |cx, key| {
         let Some(folder) = folders.get(&key) else { return Ok(Outcome::Done) };
-        let clean_up = async |folder: &Found<Folder>| match fs::remove_dir_all(directory_of(folder)) {
+        let directory = directory_of(&folder);
+        let removed = directory.clone();
+        let clean_up = async |_: &Found<Folder>| match cx.blocking(|| fs::remove_dir_all(removed)).await {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         };
-        if let Some(folder) = cx.finalizer(&folder, FINALIZER, clean_up).await? {
-            fs::create_dir_all(directory_of(&folder))?;
-        }
+        let Some(folder) = cx.finalizer(&folder, FINALIZER, clean_up).await? else { return Ok(Outcome::Done) };
+        cx.blocking(|| fs::create_dir_all(directory)).await?;
+        let ready = cx.condition(&folder, "Ready", true, "Made");
+        cx.change_status(&folder, |folder| _ = folder.status.conditions.set(ready.clone())).await?;
         Ok(Outcome::Done)
     })?;
     Ok(())

@@ -67,6 +67,7 @@
 //! | [`write`](Context::write) | any call of an [`Api`](crate::api::Api): replacements, scales, calls of subresources |
 //! | [`call`](Context::call), [`live`](Context::live) | a request for whose effect the key does not wait; reads past the cache |
 //! | [`warn`](Context::warn) | nothing: a report of the controller |
+//! | [`condition`](Context::condition) | nothing: a condition that `change_status` sets in a status |
 //!
 //! Each object goes to the cluster of its informer. After each of these, down to `write`, the key waits until the
 //! informer's store shows the change. [`Context`] lists the rights that they need.
@@ -239,7 +240,7 @@
 //!   it wrote.
 //! - A reconcile that fails or panics is reported, and retried by the rate limit.
 //! - A reconcile that never resolves costs the others nothing. One that computes holds up the workers of its thread,
-//!   and never the streams.
+//!   and never the streams. [`Context::blocking`] takes work that holds up no other reconcile.
 //! - At its end, no reconcile begins. Those that run have until a deadline, and then they are dropped with their
 //!   requests.
 //!

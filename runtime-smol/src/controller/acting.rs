@@ -4,6 +4,7 @@ mod adopt;
 mod apply;
 mod body;
 mod change;
+mod condition;
 mod create;
 mod delete;
 mod ensure;

@@ -143,6 +143,17 @@ impl Context {
         Outcome::RequeueAfter(self.0.state.machine.jittered(period))
     }
 
+    /// Runs work that blocks, as `std::fs` does, on a thread of the `blocking` crate's pool, while other reconciles go on
+    /// (tokio `spawn_blocking`). A panic of `work` is one of the reconcile.
+    ///
+    /// If the reconcile is dropped, such as at its [deadline](super::Reconciler::deadline), work that has begun goes on,
+    /// and its value is dropped. Under a [simulated clock](Clock::simulated), the work is done on the thread of the
+    /// reconcile, so that each run is the same.
+    #[doc(alias("spawn_blocking", "unblock"))]
+    pub async fn blocking<R: Send + 'static>(&self, work: impl FnOnce() -> R + Send + 'static) -> R {
+        if self.clock().is_simulated() { work() } else { smol::unblock(work).await }
+    }
+
     /// [Reports](super::Report::Warning) a problem with an object: its reason in one word, and a message.
     pub fn warn<T>(&self, about: &Found<T>, reason: &str, message: &str) {
         self.warn_about(&about.title(), reason, message);

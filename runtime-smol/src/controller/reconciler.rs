@@ -195,7 +195,7 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
 impl<T: Send + Sync + 'static> Reconciler<T> {
     /// Reconciles up to so many keys at a time; one by default (controller-runtime `MaxConcurrentReconciles`). A key is
     /// never with two workers. A reconcile that blocks, rather than awaits, holds up all workers of its
-    /// [thread](Self::threads), and by default they share one.
+    /// [thread](Self::threads), and by default they share one; [`Context::blocking`] holds up none.
     pub fn workers(mut self, workers: usize) -> Self {
         self.settings.workers = workers.max(1);
         self
@@ -203,9 +203,10 @@ impl<T: Send + Sync + 'static> Reconciler<T> {
 
     /// Distributes the workers over so many threads; one by default.
     ///
-    /// A reconcile that computes or blocks, as `std::fs` does, holds up the other workers of its thread, and no others.
-    /// With as many threads as [workers](Self::workers), it holds up none. Streams and mappers have a thread of their
-    /// own: that of the caller. Under a simulated clock, everything runs on that thread.
+    /// A reconcile that computes or blocks, as `std::fs` does, holds up the other workers of its thread, and no others,
+    /// unless it does so in [`Context::blocking`]. With as many threads as [workers](Self::workers), it holds up none.
+    /// Streams and mappers have a thread of their own: that of the caller. Under a simulated clock, everything runs on
+    /// that thread.
     pub fn threads(mut self, threads: usize) -> Self {
         self.settings.threads = threads.max(1);
         self

@@ -4,6 +4,7 @@
 mod adopting;
 mod applying;
 mod changing;
+mod conditions;
 mod controllers;
 mod creating;
 mod deleting;

@@ -38,7 +38,11 @@ fn a_folder_has_a_directory_once_its_definition_is_established_and_goes_after_it
     stage.apply(FOLDER, json!({}));
     let example = Example::start("finalizer", &stage.server);
     wait_until(|| stage.object(CRD).is_some());
-    assert_eq!(stage.object(CRD).unwrap()["spec"]["names"]["plural"], "folders");
+    let definition = stage.object(CRD).unwrap()["spec"].clone();
+    assert_eq!(
+        (&definition["names"]["plural"], &definition["versions"][0]["subresources"]),
+        (&json!("folders"), &json!({ "status": {} }))
+    );
     stage.apply(CRD, json!({ "status": { "conditions": null } }));
     let has_asked = |is_meant: &dyn Fn(&str) -> bool| stage.requests().iter().any(|asked| is_meant(&asked.target));
     let waits_for_definition = |target: &str| target.starts_with(CRDS) && target.contains("&resourceVersion=");
@@ -49,6 +53,9 @@ fn a_folder_has_a_directory_once_its_definition_is_established_and_goes_after_it
     wait_until(|| directory.is_dir());
     assert!(has_asked(&reads_folders));
     assert_eq!(stage.object(FOLDER).unwrap()["metadata"]["finalizers"], json!(["example.com/directory"]));
+    let ready = || stage.object(FOLDER).unwrap()["status"]["conditions"][0].clone();
+    wait_until(|| ready()["type"] == "Ready");
+    assert_eq!((&ready()["status"], &ready()["reason"]), (&json!("True"), &json!("Made")));
     fs::write(directory.join("file"), "text").unwrap();
 
     stage.delete(FOLDER);

@@ -169,3 +169,59 @@ fn a_period_shorter_than_the_addition_of_its_keys_took_the_streams_thread_for_ev
     assert!(has_b, "the streams do not get to its event");
     drop(started);
 }
+
+/// Both workers have one thread. The work that blocks ends when the other key was reconciled.
+#[test]
+fn work_that_blocks_holds_up_no_other_reconcile_of_its_thread() {
+    let stage = real();
+    ["a", "b"].into_iter().for_each(|name| stage.put(name));
+    let (turns, taken) = channel();
+    let taken = Arc::new(Mutex::new(taken));
+    let (done, reconciled) = channel();
+    let controller = stage.controller().workers(2).on_report(|_, _| {});
+    let controller = controller.calls(async move |cx, key: Key| {
+        if key.name() == "a" {
+            let taken = Arc::clone(&taken);
+            let other = cx.blocking(move || taken.lock().unwrap().recv_timeout(HANGS).is_ok()).await;
+            done.send(other).unwrap();
+        } else {
+            turns.send(()).unwrap();
+        }
+        Ok(Outcome::Done)
+    });
+    let started = controller.start().unwrap();
+    assert_eq!(reconciled.recv_timeout(HANGS * 2), Ok(true), "the other key waits for it");
+    drop(started);
+}
+
+#[test]
+fn a_panic_of_work_that_blocks_is_one_of_its_reconcile() {
+    for clock in [Clock::real(), Clock::simulated()] {
+        let (stage, reports) = (Stage::with(clock, Troubles::NONE), Log::default());
+        stage.put("a");
+        let said = reports.clone();
+        let controller = stage.controller().on_report(move |_, report| said.note(report));
+        let controller = controller.calls(async move |cx, _key| {
+            cx.blocking(|| assert!(thread::current().name() == Some("never"), "at the disco")).await;
+            Ok(Outcome::Done)
+        });
+        let ended = stage.play(controller, stage.until(|| reports.len() > 0));
+        assert_eq!((ended, &*reports.take()[0]), (Ok(()), "web/a: the reconcile panicked: at the disco"));
+    }
+}
+
+#[test]
+fn work_that_blocks_is_done_in_its_turn_under_a_simulated_clock() {
+    let (stage, log) = (Stage::new(), Log::default());
+    ["a", "b"].into_iter().for_each(|name| stage.put(name));
+    let noted = log.clone();
+    let controller = stage.controller().workers(2).on_report(|_, _| {});
+    let controller = controller.calls(async move |cx, key: Key| {
+        let this = thread::current().id();
+        assert_eq!(cx.blocking(|| thread::current().id()).await, this);
+        noted.note(key);
+        Ok(Outcome::Done)
+    });
+    let ended = stage.play(controller, stage.until(|| log.len() == 2));
+    assert_eq!((ended, log.take()), (Ok(()), ["web/a", "web/b"].map(String::from).to_vec()));
+}

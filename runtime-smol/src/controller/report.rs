@@ -101,6 +101,11 @@ pub enum Report<'a> {
         /// The error.
         error: &'a DecodeError,
     },
+    /// The sources of the controller have synced, so its reconciles begin.
+    Started {
+        /// The time since its begin.
+        after: Duration,
+    },
     /// The controller has ended before its sources had synced.
     NeverStarted,
     /// The controller has ended, and these keys are not done.
@@ -180,6 +185,10 @@ impl fmt::Display for Report<'_> {
             }
             Self::SourceNotSynced { error, .. } => Printable::new(error).fmt(f),
             Self::Undecodable { source, error } => write!(f, "{}: {error}", Printable::new(source)),
+            Self::Started { after } => {
+                f.write_str("started; its sources have synced")?;
+                if after.is_zero() { Ok(()) } else { write!(f, " after {:?}", rounded_up(*after)) }
+            }
             Self::NeverStarted => f.write_str("ended before its sources had synced"),
             Self::Ended { left } => write_left(f, left),
             Self::WriteTimedOut { key, written } => {

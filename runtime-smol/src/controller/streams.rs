@@ -102,11 +102,13 @@ async fn live(state: &State, syncing: Vec<HandleSynced>, stop: &Receiver<()>) ->
         let _closed = stop.recv().await;
         Ok(())
     };
+    let begun = state.clock.now();
     let started = async {
         // No key is handed out while a failed start waits for the other sources: its end would forget what was written.
         let start = state.machine.add_source();
         state.machine.start(None);
         all_synced(state, syncing).await?;
+        state.report(&Report::Started { after: state.clock.now().saturating_since(begun) });
         state.machine.source_synced(start);
         pending().await
     };

@@ -20,7 +20,7 @@ fn stage() -> (Stage, Log, Log) {
 
 fn running(stage: &Stage, (log, reports): (&Log, &Log)) -> listwatch_runtime_smol::controller::Running<'static> {
     let (log, reports) = (log.clone(), reports.clone());
-    stage.controller().on_report(move |_, report| reports.note(report)).calls(async move |_cx, key| {
+    stage.controller().on_report(move |_, report| reports.note_report(report)).calls(async move |_cx, key| {
         log.note(key);
         Ok(Outcome::Done)
     })

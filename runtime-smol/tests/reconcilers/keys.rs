@@ -199,7 +199,7 @@ fn a_mapper_that_panicked_ended_the_stream_of_its_source() {
             assert_ne!(part.meta().name(), "bad", "no such part");
             keys.add(format!("web/of-{}", part.meta().name()).as_str());
         })
-        .on_report(move |_, report| noted.note(report));
+        .on_report(move |_, report| noted.note_report(report));
     let controller = noting(controller, &log);
     let ended = stage.play(controller, async {
         ["bad", "good"].into_iter().for_each(|name| stage.put(&format!("{PARTS}/{name}")));

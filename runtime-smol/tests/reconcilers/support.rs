@@ -3,7 +3,7 @@
 use core::task::Poll;
 use core::time::Duration;
 use listwatch_runtime_smol::api::{ApiFn, ApiRequest, ApiResponse};
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Reconciler, RunError, Running};
+use listwatch_runtime_smol::controller::{Controller, ControllerHandle, Reconciler, Report, RunError, Running};
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::time::Instant;
@@ -178,6 +178,13 @@ pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 impl Log {
     pub(crate) fn note(&self, what: impl ToString) {
         self.0.lock().unwrap().push(what.to_string());
+    }
+
+    /// Notes a report, except for that of the start.
+    pub(crate) fn note_report(&self, report: &Report<'_>) {
+        if !matches!(report, Report::Started { .. }) {
+            self.note(report);
+        }
     }
 
     /// What happened since the last look.

@@ -200,7 +200,7 @@ fn a_panic_of_work_that_blocks_is_one_of_its_reconcile() {
         let (stage, reports) = (Stage::with(clock, Troubles::NONE), Log::default());
         stage.put("a");
         let said = reports.clone();
-        let controller = stage.controller().on_report(move |_, report| said.note(report));
+        let controller = stage.controller().on_report(move |_, report| said.note_report(report));
         let controller = controller.calls(async move |cx, _key| {
             cx.blocking(|| assert!(thread::current().name() == Some("never"), "at the disco")).await;
             Ok(Outcome::Done)

@@ -31,6 +31,7 @@ fn errors_and_panics_are_reported_and_retried() {
     let ended = stage.play(controller, stage.until(|| log.len() == 3));
     assert_eq!(ended, Ok(()));
     let expected = [
+        "test: started; its sources have synced",
         "test: web/a: failed, next attempt in 5ms: invalid digit found in string",
         "test: web/a: the reconcile panicked: at the disco",
         "test: ended; every key is done",
@@ -48,12 +49,15 @@ fn the_world_of_a_test_gets_the_reports_of_a_program_that_has_no_function_for_th
         let controller = Controller::new("test", world.on_report_line(move |line| noted.note(line)));
         let foos = controller.informer_of::<MetadataOnly>(Resource::new(FOOS));
         let controller = controller.reconciles(&foos);
-        let controller = if has_own { controller.on_report(move |_, report| said.note(report)) } else { controller };
+        let controller =
+            if has_own { controller.on_report(move |_, report| said.note_report(report)) } else { controller };
         let ended = controller.run(async |_cx, _key| Err("no".parse::<u32>().unwrap_err())?);
         assert!(matches!(ended, Ok(())), "{ended:?}");
     }
     let failed = "web/a: failed, next attempt in 5ms: invalid digit found in string";
-    assert_eq!((&*lines.take()[0], &*reports.take()[0]), (&*format!("test: {failed}"), failed));
+    let lines = lines.take();
+    assert_eq!((&*lines[0], &*lines[1]), ("test: started; its sources have synced", &*format!("test: {failed}")));
+    assert_eq!(reports.take()[0], failed);
 }
 
 /// An error of a program, of which this part panics.
@@ -85,7 +89,7 @@ fn an_error_that_panicked_when_it_was_read_or_dropped_ended_its_worker() {
         let (stage, log, reports) = (Stage::new(), Log::default(), Log::default());
         ["a", "b"].into_iter().for_each(|name| stage.put(name));
         let (noted, said) = (log.clone(), reports.clone());
-        let controller = stage.controller().on_report(move |_, report| said.note(report));
+        let controller = stage.controller().on_report(move |_, report| said.note_report(report));
         let controller = controller.calls(async move |_cx, key: Key| {
             noted.note(&key);
             if noted.len() == 1 { Err(Hostile(part))? } else { Ok(Outcome::Done) }
@@ -105,7 +109,7 @@ fn an_object_that_panicked_in_its_drop_ended_the_streams_of_its_controller() {
     let (noted, said) = (log.clone(), reports.clone());
     let bombs = stage.informers.informer_of::<Bomb>(Resource::new(FOOS));
     let controller = Controller::new("test", &stage.informers).reconciles(&bombs);
-    let controller = controller.on_report(move |_, report| said.note(report)).calls(async move |_cx, key| {
+    let controller = controller.on_report(move |_, report| said.note_report(report)).calls(async move |_cx, key| {
         noted.note(key);
         Ok(Outcome::Done)
     });
@@ -172,7 +176,7 @@ fn a_reconcile_is_dropped_at_its_deadline_and_its_key_retried() {
     stage.put("a");
     let (noted, said) = (log.clone(), reports.clone());
     let controller = stage.controller().deadline(Duration::from_secs(5));
-    let controller = controller.on_report(move |_, report| said.note(report)).calls(async move |_cx, key| {
+    let controller = controller.on_report(move |_, report| said.note_report(report)).calls(async move |_cx, key| {
         noted.note(key);
         if noted.len() == 1 {
             smol::future::pending::<()>().await;

@@ -129,14 +129,15 @@ fn a_write_that_its_store_does_not_show_in_time_is_told() {
     stage.put("a");
     let (known, noted, said) = (stage.parts.clone(), log.clone(), reports.clone());
     let controller = stage.controller().await_writes(Duration::from_secs(1));
-    let controller = controller.on_report(move |_, report| said.note(report)).calls(async move |cx, key: Key| {
-        noted.note(cx.timed_out_writes().iter().map(ToString::to_string).collect::<String>());
-        if cx.timed_out_writes().is_empty() {
-            let create = parts().create(&json!({ "metadata": { "name": key.name(), "namespace": "web" } }));
-            cx.write(&known, create).await?;
-        }
-        Ok(Outcome::Done)
-    });
+    let controller =
+        controller.on_report(move |_, report| said.note_report(report)).calls(async move |cx, key: Key| {
+            noted.note(cx.timed_out_writes().iter().map(ToString::to_string).collect::<String>());
+            if cx.timed_out_writes().is_empty() {
+                let create = parts().create(&json!({ "metadata": { "name": key.name(), "namespace": "web" } }));
+                cx.write(&known, create).await?;
+            }
+            Ok(Outcome::Done)
+        });
     let ended = stage.play(controller, stage.until(|| log.len() == 2));
     assert_eq!(ended, Ok(()));
     assert_eq!(log.take(), [String::new(), format!("{PARTS}/web/a at version 3")]);
@@ -340,7 +341,7 @@ fn a_write_in_one_informer_of_a_path_was_forgotten_for_that_in_another_one() {
     stage.put("a");
     let (all, noted, said) = (stage.parts.clone(), log.clone(), reports.clone());
     let values = stage.informers.informer_of::<Value>(Resource::new(PARTS));
-    let controller = stage.controller().await_writes(SOON).on_report(move |_, report| said.note(report));
+    let controller = stage.controller().await_writes(SOON).on_report(move |_, report| said.note_report(report));
     let controller = controller.calls(async move |cx, key: Key| {
         noted.note(cx.timed_out_writes().len());
         if noted.len() == 1 {
@@ -359,7 +360,7 @@ fn a_write_of_another_kind_was_awaited_for_ever() {
     stage.put("a");
     let (noted, said, foos) = (log.clone(), reports.clone(), stage.foos.clone());
     let elsewhere = stage.informers.informer_of::<MetadataOnly>(Resource::new(PARTS).in_namespace("db"));
-    let controller = stage.controller().on_report(move |_, report| said.note(report));
+    let controller = stage.controller().on_report(move |_, report| said.note_report(report));
     let controller = controller.calls(async move |cx, key: Key| {
         noted.note(cx.clock().now().as_nanos() / 1_000_000_000);
         if noted.len() == 1 {
@@ -382,7 +383,7 @@ fn a_write_that_no_watch_shows_had_its_key_reconciled_every_30_s_for_ever() {
     let (stage, log, reports) = (Stage::late(10_000 * LATE), Log::default(), Log::default());
     stage.put("a");
     let (known, noted, said) = (stage.parts.clone(), log.clone(), reports.clone());
-    let controller = stage.controller().on_report(move |_, report| said.note(report));
+    let controller = stage.controller().on_report(move |_, report| said.note_report(report));
     let controller = controller.calls(async move |cx, key: Key| {
         noted.note(cx.timed_out_writes().len());
         if noted.len() == 1 {
@@ -421,7 +422,7 @@ fn an_answer_about_another_object_than_the_request_is_not_awaited() {
         let (log, reports) = (Log::default(), Log::default());
         ["a", &format!("{PARTS}/a")].into_iter().for_each(|at| stage.put(at));
         let (known, noted, said) = (stage.parts.clone(), log.clone(), reports.clone());
-        let controller = stage.controller().on_report(move |_, report| said.note(report));
+        let controller = stage.controller().on_report(move |_, report| said.note_report(report));
         let controller = controller.calls(async move |cx, key: Key| {
             noted.note(cx.timed_out_writes().len());
             if noted.len() == 1 {
@@ -445,7 +446,7 @@ fn a_write_after_the_end_of_its_reconcile_was_lost_silently() {
     let (noted, said) = (log.clone(), reports.clone());
     let contexts = std::sync::Arc::new(Mutex::new(None));
     let kept = contexts.clone();
-    let controller = stage.controller().on_report(move |_, report| said.note(report));
+    let controller = stage.controller().on_report(move |_, report| said.note_report(report));
     let controller = controller.calls(async move |cx, _| {
         *kept.lock().unwrap() = Some(cx);
         noted.note("over");
@@ -471,7 +472,7 @@ fn the_end_of_the_wait_for_its_writes_was_reported_as_the_next_attempt_of_a_key(
         let (stage, log, reports) = (Stage::late(LATE), Log::default(), Log::default());
         stage.put("a");
         let (known, noted, told) = (stage.parts.clone(), log.clone(), reports.clone());
-        let controller = stage.controller().await_writes(2 * SOON).on_report(move |_, report| told.note(report));
+        let controller = stage.controller().await_writes(2 * SOON).on_report(move |_, report| told.note_report(report));
         let controller = controller.calls(async move |cx, key: Key| {
             noted.note(cx.clock().now() < Instant::ZERO + SOON);
             if noted.len() == 1 {

@@ -114,8 +114,8 @@ fn a_step_of_the_readme_from_nothing_to_a_controller_could_not_be_pasted() {
     assert!(exports.starts_with("export KUBECONFIG="), "{exports}");
     // So that the signal reaches the controller itself.
     let mut controller = Started::new(shell(&controller.replace("cargo run", "exec cargo run")));
-    assert!(readme.contains("When cargo prints `Running …`"));
-    controller.await_error("Running ");
+    assert!(readme.contains("When it prints `started`"));
+    controller.await_error("sample-controller: started");
     paste(create);
     paste(&format!("{exports}\n{drift}"));
 

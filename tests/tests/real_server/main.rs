@@ -11,4 +11,5 @@ mod follower;
 mod plane;
 mod resources;
 mod sample_controller;
+mod simulated_cluster;
 mod size;

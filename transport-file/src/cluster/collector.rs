@@ -1,7 +1,8 @@
 //! The garbage collector: what becomes of dependents when their owners go, and of the contents of namespaces.
 
+use super::metadata::{FOREGROUND, ORPHAN, finalizers, is_deleting};
+use super::place::Id;
 use super::store::Touched;
-use super::write::{FOREGROUND, ORPHAN, finalizers, is_deleting};
 use core::time::Duration;
 use listwatch_core::Instant;
 use serde_json::Value;
@@ -20,13 +21,6 @@ pub(super) struct Collector {
     /// The namespaces that are being deleted.
     ending: BTreeSet<String>,
     due: VecDeque<(Instant, Task)>,
-}
-
-/// An object: the name of its collection, and its key there.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Id {
-    pub(super) collection: String,
-    pub(super) key: String,
 }
 
 /// What is to be looked at.

@@ -39,6 +39,18 @@ impl Form {
         }
     }
 
+    /// An object as an item of a list, as JSON. The kinds of Kubernetes leave its type to the list.
+    pub(super) fn write_item(self, object: &Value, is_custom: bool) -> String {
+        match (self, object.as_object()) {
+            (Self::Whole, Some(fields)) if !is_custom => {
+                let mut fields = fields.clone();
+                ["apiVersion", "kind"].iter().for_each(|field| drop(fields.remove(*field)));
+                Value::Object(fields).to_string()
+            }
+            _ => self.write(object),
+        }
+    }
+
     /// An object in this form, as JSON.
     pub(super) fn write(self, object: &Value) -> String {
         match self {

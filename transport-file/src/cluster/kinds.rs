@@ -1,5 +1,6 @@
 //! The kinds that a cluster serves: Kubernetes' own, those that a caller adds, and those that requests imply.
 
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ pub struct ServedKind {
     pub namespaced: bool,
     /// Whether the status of an object changes by a request of its own.
     pub has_status: bool,
+    /// Whether the objects have a scale.
+    pub has_scale: bool,
     /// Whether `metadata.generation` counts the changes of an object.
     pub has_generation: bool,
 }
@@ -34,6 +37,7 @@ impl ServedKind {
             plural: plural.to_owned(),
             namespaced,
             has_status: true,
+            has_scale: false,
             has_generation: true,
         }
     }
@@ -64,7 +68,15 @@ impl ServedKind {
         }
     }
 
-    /// Whether it is a custom resource, by the rule for names: Kubernetes' own groups have no dot, or end in `k8s.io`.
+    /// The kind with the group, as messages have it: `Deployment.apps`.
+    pub(super) fn qualified_kind(&self) -> String {
+        match self.group() {
+            "" => self.kind.clone(),
+            group => format!("{}.{group}", self.kind),
+        }
+    }
+
+    /// Whether it is a custom resource.
     pub(super) fn is_custom(&self) -> bool {
         !is_built_in(&self.api_version)
     }
@@ -74,9 +86,9 @@ impl Kinds {
     pub(crate) fn new() -> Self {
         let kinds = BUILT_IN.iter().flat_map(|(api_version, kinds)| {
             kinds.iter().map(|(kind, plural, traits)| {
-                let [namespaced, has_status, has_generation] = [N, S, G].map(|bit| traits & bit != 0);
+                let [namespaced, has_status, has_generation, has_scale] = [N, S, G, C].map(|bit| traits & bit != 0);
                 let kind = ServedKind::custom(api_version, kind, plural, namespaced);
-                ServedKind { has_status, has_generation, ..kind }
+                ServedKind { has_status, has_generation, has_scale, ..kind }
             })
         });
         Self(kinds.map(|kind| (kind.name(), kind.into())).collect())
@@ -86,6 +98,21 @@ impl Kinds {
         let kind = Arc::new(kind);
         self.0.insert(kind.name(), Arc::clone(&kind));
         kind
+    }
+
+    /// Adds the kinds of a CustomResourceDefinition.
+    pub(super) fn define(&mut self, definition: &Value) {
+        let spec = &definition["spec"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (group, kind, plural) =
+            (text(&spec["group"]), text(&spec["names"]["kind"]), text(&spec["names"]["plural"]));
+        let served = spec["versions"].as_array().into_iter().flatten().filter(|version| version["served"] != false);
+        for version in served.filter(|_| ![&group, &kind, &plural].iter().any(|name| name.is_empty())) {
+            let api_version = format!("{group}/{}", text(&version["name"]));
+            let has = |part: &str| version["subresources"].get(part).is_some();
+            let custom = ServedKind::custom(&api_version, &kind, &plural, spec["scope"] != "Cluster");
+            self.add(ServedKind { has_status: has("status"), has_scale: has("scale"), ..custom });
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<ServedKind>> {
@@ -157,6 +184,8 @@ const N: u8 = 1;
 const S: u8 = 2;
 /// The objects have a generation.
 const G: u8 = 4;
+/// The objects have a scale.
+const C: u8 = 8;
 
 type KindRow = (&'static str, &'static str, u8);
 
@@ -175,7 +204,7 @@ const BUILT_IN: [(&str, &[KindRow]); 16] = [
             ("PersistentVolumeClaim", "persistentvolumeclaims", N | S),
             ("Pod", "pods", N | S | G),
             ("PodTemplate", "podtemplates", N | G),
-            ("ReplicationController", "replicationcontrollers", N | S | G),
+            ("ReplicationController", "replicationcontrollers", N | S | G | C),
             ("ResourceQuota", "resourcequotas", N | S),
             ("Secret", "secrets", N),
             ("Service", "services", N | S),
@@ -187,9 +216,9 @@ const BUILT_IN: [(&str, &[KindRow]); 16] = [
         &[
             ("ControllerRevision", "controllerrevisions", N),
             ("DaemonSet", "daemonsets", N | S | G),
-            ("Deployment", "deployments", N | S | G),
-            ("ReplicaSet", "replicasets", N | S | G),
-            ("StatefulSet", "statefulsets", N | S | G),
+            ("Deployment", "deployments", N | S | G | C),
+            ("ReplicaSet", "replicasets", N | S | G | C),
+            ("StatefulSet", "statefulsets", N | S | G | C),
         ],
     ),
     ("batch/v1", &[("CronJob", "cronjobs", N | S | G), ("Job", "jobs", N | S | G)]),

@@ -87,7 +87,7 @@ fn body(
         remaining.into_iter().for_each(|remaining| metadata["remainingItemCount"] = json!(remaining));
     }
     let (list_kind, api_version) = form.list_type(&kind.api_version, &kind.kind);
-    let items: Vec<String> = items.iter().map(|item| form.write(item)).collect();
+    let items: Vec<String> = items.iter().map(|item| form.write_item(item, kind.is_custom())).collect();
     let items = items.join(",");
     format!(r#"{{"kind":"{list_kind}","apiVersion":"{api_version}","metadata":{metadata},"items":[{items}]}}"#)
         .into_bytes()

@@ -1,5 +1,6 @@
 //! A simulated cluster: objects in memory, and the answers of an API server.
 
+mod apply;
 mod client;
 mod collector;
 mod fault;
@@ -7,7 +8,11 @@ mod form;
 mod kinds;
 mod line;
 mod list;
+mod merge_keys;
+mod metadata;
+mod names;
 mod patch;
+mod place;
 mod refusal;
 mod requests;
 mod selector;
@@ -38,12 +43,12 @@ use listwatch_core::api::{ApiClient, ApiError, ApiRequest, ApiResponse};
 use listwatch_core::decode::Status;
 use listwatch_core::time::WallTime;
 use listwatch_core::transport::TransportError;
+use place::Place;
 use refusal::Refusal;
 use serde_json::Value;
 use server::Server;
 use shared::Shared;
 use std::sync::Arc;
-use write::Place;
 
 /// A cluster in memory, which answers as a kube-apiserver does. A clone is the same cluster.
 ///
@@ -145,8 +150,8 @@ impl SimulatedCluster {
     /// If there is no such resource.
     pub fn list(&self, resource: &str) -> Result<Vec<Value>, ApiError> {
         let place = self.place(|server| server.place_at(resource, ""))?;
-        let mut list = self.act("GET", &place, &Value::Null)?;
-        Ok(serde_json::from_value(list["items"].take()).unwrap_or_default())
+        let now = self.shared().now();
+        Ok(self.shared().look(now, |server| server.store().list(&place.kind)))
     }
 
     /// The single requests of clients, oldest first: reads and writes, but not the lists and watches of informers. The

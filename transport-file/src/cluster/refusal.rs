@@ -32,6 +32,14 @@ impl Refusal {
         self
     }
 
+    /// A refusal to which the server gives no reason.
+    pub(super) fn without_reason(code: u16, message: &str) -> Self {
+        let mut refusal = Self::new(code, "", message);
+        let status = refusal.status.as_mut().and_then(Value::as_object_mut);
+        status.into_iter().for_each(|status| drop(status.remove("reason")));
+        refusal
+    }
+
     pub(super) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
@@ -75,17 +83,41 @@ impl Refusal {
         ))
     }
 
-    /// A field has a value that it cannot have. `why` begins with the cause, such as `Required value`.
+    /// A precondition of a deletion does not hold. It is about the kind, where others are about the resource.
+    pub(super) fn precondition(kind: &ServedKind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.qualified_kind());
+        Self::new(409, "Conflict", message).with_details(about(kind, &kind.kind, name))
+    }
+
+    /// A field has a value that it cannot have.
     pub(super) fn invalid(kind: &ServedKind, name: &str, cause: Cause, field: &str, why: &str) -> Self {
+        Self::unprocessed(kind, (&kind.kind, kind.qualified_kind()), name, cause, field, why)
+    }
+
+    /// As [`invalid`](Self::invalid), about the resource, where others are about the kind.
+    pub(super) fn invalid_resource(kind: &ServedKind, name: &str, cause: Cause, field: &str, why: &str) -> Self {
+        Self::unprocessed(kind, (&kind.plural, kind.qualified()), name, cause, field, why)
+    }
+
+    fn unprocessed(
+        kind: &ServedKind,
+        (named, qualified): (&str, String),
+        name: &str,
+        cause: Cause,
+        field: &str,
+        why: &str,
+    ) -> Self {
         let message = format!("{}: {why}", cause.text());
-        let qualified = match kind.group() {
-            "" => kind.kind.clone(),
-            group => format!("{}.{group}", kind.kind),
-        };
-        let mut details = about(kind, &kind.kind, name);
+        let mut details = about(kind, named, name);
         details["causes"] = json!([{ "reason": cause.reason(), "message": message, "field": field }]);
-        Self::new(422, "Invalid", format!("{qualified} \"{name}\" is invalid: {field}: {message}"))
-            .with_details(details)
+        let message = format!("{qualified} \"{name}\" is invalid: {field}: {message}");
+        Self::new(422, "Invalid", message).with_details(details)
+    }
+
+    /// A patch cannot be applied to its object.
+    pub(super) fn unprocessable() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        Self::new(422, "Invalid", message).with_details(json!({}))
     }
 
     pub(super) fn no_method() -> Self {
@@ -93,9 +125,14 @@ impl Refusal {
         Self::new(405, "MethodNotAllowed", message).with_details(json!({}))
     }
 
-    pub(super) fn unsupported_media_type(accepted: &str) -> Self {
-        let message =
-            format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
+    /// The media type of a patch is none that the kind takes.
+    pub(super) fn unsupported_media_type(is_custom: bool) -> Self {
+        if !is_custom {
+            let message = "415: Unsupported Media Type";
+            return Self::new(415, "UnsupportedMediaType", message).with_details(json!({}));
+        }
+        let message = "the body of the request was in an unknown format - accepted media types include: \
+                       application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
         Self::new(415, "UnsupportedMediaType", message)
     }
 
@@ -154,7 +191,10 @@ impl Cause {
 }
 
 fn about(kind: &ServedKind, named: &str, name: &str) -> Value {
-    let mut details = json!({ "name": name, "kind": named });
+    let mut details = json!({ "kind": named });
+    if !name.is_empty() {
+        details["name"] = json!(name);
+    }
     if !kind.group().is_empty() {
         details["group"] = json!(kind.group());
     }

@@ -61,8 +61,14 @@ impl FieldRequirement {
         let Some((field, value, is_equal)) = parts else {
             return Err(Refusal::bad_request(format!("invalid selector: '{term}'; can't understand '{term}'")));
         };
-        if !is_supported(field, kind) {
-            return Err(Refusal::bad_request(format!("field label not supported: {field}")));
+        let own = fields_of(kind);
+        if !matches!(field, "metadata.name" | "metadata.namespace") && !own.contains(&field) {
+            return Err(Refusal::bad_request(if own.is_empty() && !kind.is_custom() {
+                let known = r#"only "metadata.name", "metadata.namespace""#;
+                format!("\"{field}\" is not a known field selector: {known}")
+            } else {
+                format!("field label not supported: {field}")
+            }));
         }
         Ok(Self { field: field.to_owned(), value: value.to_owned(), is_equal })
     }
@@ -78,9 +84,10 @@ impl FieldRequirement {
     }
 }
 
-/// Whether a kind can be selected by a field (Kubernetes 1.36, the conversion functions of field labels).
-fn is_supported(field: &str, kind: &ServedKind) -> bool {
-    let of_kind: &[&str] = match (kind.api_version.as_str(), kind.kind.as_str()) {
+/// The fields by which the objects of a kind can be selected, besides those that all kinds have (Kubernetes 1.36, the
+/// conversion functions of field labels).
+fn fields_of(kind: &ServedKind) -> &'static [&'static str] {
+    match (kind.api_version.as_str(), kind.kind.as_str()) {
         ("v1", "Pod") => &[
             "spec.nodeName",
             "spec.restartPolicy",
@@ -110,6 +117,5 @@ fn is_supported(field: &str, kind: &ServedKind) -> bool {
         ("v1", "ReplicationController") | ("apps/v1", "ReplicaSet") => &["status.replicas"],
         ("batch/v1", "Job") => &["status.successful"],
         _ => &[],
-    };
-    matches!(field, "metadata.name" | "metadata.namespace") || of_kind.contains(&field)
+    }
 }

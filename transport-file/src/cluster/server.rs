@@ -2,20 +2,25 @@
 
 mod collect;
 mod naming;
+mod read;
+mod scale;
+mod single;
 
+use super::apply::FieldOwners;
 use super::collector::Collector;
 use super::form::Form;
 use super::kinds::{Kinds, ServedKind};
 use super::list::list;
-use super::patch;
-use super::refusal::{Cause, Refusal};
+use super::place::{Id, Place};
+use super::refusal::Refusal;
 use super::store::{self, Recorded, RecordedGap, Store};
 use super::target::Target;
 use super::watch::WatchState;
-use super::write::{self, Actor, Deleted, Moment, Part, Place};
+use super::write::{Actor, Moment};
 use listwatch_core::time::WallTime;
 use listwatch_core::{Instant, Key};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One request, as it comes over a wire.
@@ -82,6 +87,23 @@ pub(super) enum Reply {
     Refused(Refusal),
 }
 
+/// A request that was read, and its time.
+#[derive(Clone, Copy, Debug)]
+struct Asked<'a> {
+    moment: Moment,
+    call: &'a Call<'a>,
+    target: &'a Target,
+    form: Form,
+    actor: Actor,
+}
+
+impl Asked<'_> {
+    /// The answer that is an object.
+    fn done(&self, code: u16, object: &Value) -> Reply {
+        Reply::Whole { code, body: self.form.write(object).into_bytes() }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Server {
     kinds: Kinds,
@@ -89,13 +111,22 @@ pub(super) struct Server {
     origin: WallTime,
     /// How many uids were given.
     uids: u64,
+    /// The field managers of each object.
+    owners: BTreeMap<Id, FieldOwners>,
     /// `None` where the changes were recorded, and with them those of a collector.
     collector: Option<Collector>,
 }
 
 impl Server {
     pub(super) fn new(origin: WallTime) -> Self {
-        Self { kinds: Kinds::new(), store: Store::new(), origin, uids: 0, collector: Some(Collector::default()) }
+        Self {
+            kinds: Kinds::new(),
+            store: Store::new(),
+            origin,
+            uids: 0,
+            owners: BTreeMap::new(),
+            collector: Some(Collector::default()),
+        }
     }
 
     pub(super) fn kinds(&mut self) -> &mut Kinds {
@@ -117,9 +148,10 @@ impl Server {
 
     /// Answers a request.
     pub(super) fn handle(&mut self, now: Instant, call: &Call<'_>, actor: Actor) -> Reply {
+        let moment = Moment { now, wall: self.wall(now) };
         let reply = Target::parse(call.target).ok_or_else(Refusal::no_page).and_then(|target| {
             let form = Form::negotiate(call.accept)?;
-            self.answer(now, call, &target, form, actor)
+            self.answer(&Asked { moment, call, target: &target, form, actor })
         });
         self.settle(now);
         reply.unwrap_or_else(Reply::Refused)
@@ -131,7 +163,9 @@ impl Server {
         let target = Target::of(kind.name(), namespace.clone(), name.clone());
         let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let call = Call { method, target: "", accept: "", content_type, body };
-        let reply = self.answer(now, &call, &target, Form::Whole, Actor::Author);
+        let moment = Moment { now, wall: self.wall(now) };
+        let asked = Asked { moment, call: &call, target: &target, form: Form::Whole, actor: Actor::Author };
+        let reply = self.answer(&asked);
         self.settle(now);
         reply.unwrap_or_else(Reply::Refused)
     }
@@ -177,128 +211,29 @@ impl Server {
         }
     }
 
-    fn answer(
-        &mut self,
-        now: Instant,
-        call: &Call<'_>,
-        target: &Target,
-        form: Form,
-        actor: Actor,
-    ) -> Result<Reply, Refusal> {
+    fn answer(&mut self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
+        let Asked { call, target, form, .. } = *asked;
         let namespaced = target.name.is_empty() || !target.namespace.is_empty();
         let kind = self.kinds.of_collection(&target.collection, namespaced).ok_or_else(Refusal::no_resource)?;
         if !kind.namespaced && !target.namespace.is_empty() {
             return Err(Refusal::no_resource());
         }
         self.store.open(&kind);
+        self.store.set_dry_run(target.parameter("dryRun").is_some());
         if call.method == "GET" && target.flag("watch") {
-            return WatchState::begin(now, &self.store, &kind, target, form).map(Reply::Watch);
+            return WatchState::begin(asked.moment.now, &self.store, &kind, target, form).map(Reply::Watch);
         }
         let place = Place { kind, namespace: target.namespace.clone(), name: target.name.clone() };
-        let moment = Moment { now, wall: self.wall(now) };
         match (call.method, target.name.is_empty()) {
             ("GET", true) => list(&self.store, &place.kind, target, form).map(|body| Reply::Whole { code: 200, body }),
-            ("GET", false) => Ok(done(200, form, place.stored(&self.store)?)),
-            ("POST", true) => self.create(moment, place, call, actor).map(|object| done(201, form, &object)),
-            ("PUT" | "PATCH", false) => self.change(moment, &place, target, call, actor, form),
-            ("DELETE", false) => self.delete(moment, &place, call, form),
+            ("GET", false) => self.read(asked, &place),
+            ("POST", true) => self.create(asked, place),
+            ("PUT" | "PATCH", false) => self.change(asked, &place),
+            ("DELETE", false) => self.delete(asked, &place),
+            ("DELETE", true) => self.delete_collection(asked, &place.kind),
             _ => Err(Refusal::no_method()),
         }
     }
-
-    fn create(
-        &mut self,
-        moment: Moment,
-        mut place: Place,
-        call: &Call<'_>,
-        actor: Actor,
-    ) -> Result<Arc<Value>, Refusal> {
-        let mut object = body(call)?;
-        check_type(&mut object, &place.kind)?;
-        let metadata = write::metadata_of(&mut object);
-        let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        if !text("namespace").is_empty() && text("namespace") != place.namespace {
-            return Err(Refusal::bad_request(write::OTHER_NAMESPACE));
-        }
-        self.uids += 1;
-        place.name = match (text("name"), text("generateName")) {
-            (name, _) if !name.is_empty() => name,
-            (_, prefix) if !prefix.is_empty() => format!("{prefix}{}", suffix(self.uids)),
-            _ => {
-                let why = "name or generateName is required";
-                return Err(Refusal::invalid(&place.kind, "", Cause::Required, "metadata.name", why));
-            }
-        };
-        let uid = uid(self.uids);
-        write::create(&mut self.store, moment, &place, object, actor, &uid)
-    }
-
-    fn change(
-        &mut self,
-        moment: Moment,
-        place: &Place,
-        target: &Target,
-        call: &Call<'_>,
-        actor: Actor,
-        form: Form,
-    ) -> Result<Reply, Refusal> {
-        let part = match target.subresource.as_str() {
-            "" => Part::Whole,
-            "status" if place.kind.has_status => Part::Status,
-            _ => return Err(Refusal::no_resource()),
-        };
-        let mut wanted = (**place.stored(&self.store)?).clone();
-        match call.method {
-            "PUT" => {
-                wanted = body(call)?;
-                check_type(&mut wanted, &place.kind)?;
-            }
-            _ => patch::merge(&mut wanted, &body(call)?),
-        }
-        let object = write::update(&mut self.store, moment, place, wanted, part, actor)?;
-        Ok(done(200, form, &object))
-    }
-
-    fn delete(&mut self, moment: Moment, place: &Place, call: &Call<'_>, form: Form) -> Result<Reply, Refusal> {
-        let options = if call.body.is_empty() { Value::Null } else { body(call)? };
-        let object = match write::delete(&mut self.store, moment, place, &options)? {
-            Deleted::Marked(object) => return Ok(done(200, form, &object)),
-            Deleted::Gone(object) => object,
-        };
-        let mut details = json!({ "name": place.name, "kind": place.kind.plural, "uid": object["metadata"]["uid"] });
-        if !place.kind.group().is_empty() {
-            details["group"] = json!(place.kind.group());
-        }
-        let status =
-            json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details });
-        Ok(Reply::Whole { code: 200, body: status.to_string().into_bytes() })
-    }
-}
-
-fn done(code: u16, form: Form, object: &Value) -> Reply {
-    Reply::Whole { code, body: form.write(object).into_bytes() }
-}
-
-fn body(call: &Call<'_>) -> Result<Value, Refusal> {
-    serde_json::from_slice(call.body)
-        .map_err(|error| Refusal::bad_request(format!("the object provided is unrecognized: {error}")))
-}
-
-/// Checks the type of an object, and sets it where the object has none.
-fn check_type(object: &mut Value, kind: &ServedKind) -> Result<(), Refusal> {
-    for (field, expected, what) in [("apiVersion", &kind.api_version, "API version"), ("kind", &kind.kind, "kind")] {
-        match object[field].as_str() {
-            Some(given) if given != expected => {
-                return Err(Refusal::bad_request(format!(
-                    "the {what} in the data ({given}) does not match the expected {what} ({expected})"
-                )));
-            }
-            Some(_) => {}
-            None if object.is_object() => object[field] = json!(expected),
-            None => return Err(Refusal::bad_request("the object provided is unrecognized: it is no object")),
-        }
-    }
-    Ok(())
 }
 
 fn is_namespaced(object: &Value) -> bool {
@@ -308,22 +243,4 @@ fn is_namespaced(object: &Value) -> bool {
 fn recorded_key(object: &Value) -> String {
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
     store::key(text("namespace"), text("name"))
-}
-
-/// The uid with a number, in the form of a UUID.
-fn uid(number: u64) -> String {
-    format!("00000000-0000-4000-8000-{number:012x}")
-}
-
-/// Five characters, from those that `generateName` takes (apimachinery `util/rand`).
-fn suffix(number: u64) -> String {
-    const CHARACTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-    // A step that has no divisor in common with their number, so that neighbours look different.
-    let mut rest = number.wrapping_mul(7_368_787) % 14_348_907;
-    let mut character = || {
-        let found = CHARACTERS[(rest % 27) as usize];
-        rest /= 27;
-        char::from(found)
-    };
-    std::iter::repeat_with(&mut character).take(5).collect()
 }

@@ -100,6 +100,14 @@ impl Shared {
         self.answer(now, |server, now| server.handle(now, call, Actor::Client))
     }
 
+    /// Looks at the server at a time.
+    pub(super) fn look<T>(&self, now: Instant, look: impl FnOnce(&Server) -> T) -> T {
+        self.with(|inside| {
+            inside.tick(now);
+            look(&inside.server)
+        })
+    }
+
     /// Answers by the server.
     pub(super) fn answer(self: &Arc<Self>, now: Instant, reply: impl FnOnce(&mut Server, Instant) -> Reply) -> Answer {
         let (reply, number) = self.with(|inside| {

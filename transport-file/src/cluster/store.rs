@@ -18,6 +18,8 @@ pub(super) struct Store {
     collections: BTreeMap<String, Collection>,
     /// The objects that were changed since the last look.
     touched: Vec<Touched>,
+    /// Whether nothing is stored.
+    is_dry_run: bool,
 }
 
 /// An object that was changed.
@@ -70,7 +72,7 @@ pub(super) fn key(namespace: &str, name: &str) -> String {
 
 impl Store {
     pub(super) fn new() -> Self {
-        Self { revision: 1, steps: 0, collections: BTreeMap::new(), touched: Vec::new() }
+        Self { revision: 1, steps: 0, collections: BTreeMap::new(), touched: Vec::new(), is_dry_run: false }
     }
 
     /// The version of the cluster.
@@ -92,6 +94,16 @@ impl Store {
         self.collections.get(name)
     }
 
+    /// The objects of a kind.
+    pub(super) fn list(&self, kind: &ServedKind) -> Vec<Value> {
+        let collection = self.collections.get(&kind.name());
+        collection
+            .into_iter()
+            .flat_map(|collection| collection.objects.values())
+            .map(|object| (**object).clone())
+            .collect()
+    }
+
     /// The collections and keys of all objects in a namespace.
     pub(super) fn objects_in(&self, namespace: &str) -> impl Iterator<Item = (String, String)> {
         let prefix = format!("{namespace}/");
@@ -111,8 +123,20 @@ impl Store {
         self.collections.get(collection).and_then(|collection| collection.recorded).unwrap_or(self.revision)
     }
 
+    /// From now on, nothing is stored (`dryRun`), or again everything.
+    pub(super) fn set_dry_run(&mut self, is_dry_run: bool) {
+        self.is_dry_run = is_dry_run;
+    }
+
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.is_dry_run
+    }
+
     /// Stores an object in its next version.
     pub(super) fn put(&mut self, now: Instant, kind: &ServedKind, key: &str, mut object: Value) -> Arc<Value> {
+        if self.is_dry_run {
+            return Arc::new(object);
+        }
         let revision = self.next_revision();
         object["metadata"]["resourceVersion"] = json!(revision.to_string());
         let object = Arc::new(object);
@@ -123,6 +147,9 @@ impl Store {
 
     /// Removes an object, whose last state is given.
     pub(super) fn remove(&mut self, now: Instant, kind: &ServedKind, key: &str, mut last: Value) {
+        if self.is_dry_run {
+            return;
+        }
         let revision = self.next_revision();
         last["metadata"]["resourceVersion"] = json!(revision.to_string());
         let before = self.open(kind).enter(revision, now, key, Arc::new(last), true);

@@ -1,8 +1,12 @@
 //! Changes of single objects, by the rules of a server for metadata, status, versions and finalizers.
 
 use super::kinds::ServedKind;
+use super::metadata::{
+    FOREGROUND, ORPHAN, SERVER_FIELDS, finalizers, generation, is_deleting, metadata_of, remove_empty, set_finalizers,
+};
+use super::place::Place;
 use super::refusal::{Cause, Refusal};
-use super::store::{Store, key};
+use super::store::Store;
 use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
 use serde_json::{Map, Value, json};
@@ -31,14 +35,6 @@ pub(super) enum Part {
     Status,
 }
 
-/// An object and its place.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) kind: Arc<ServedKind>,
-    pub(super) namespace: String,
-    pub(super) name: String,
-}
-
 /// What became of an object that was to be deleted.
 #[derive(Clone, Debug)]
 pub(super) enum Deleted {
@@ -48,27 +44,7 @@ pub(super) enum Deleted {
     Marked(Arc<Value>),
 }
 
-impl Place {
-    /// The place in the namespace `default`, if it needs a namespace and has none, as kubectl takes it.
-    pub(super) fn or_default(mut self) -> Self {
-        if !self.kind.namespaced {
-            self.namespace.clear();
-        } else if self.namespace.is_empty() {
-            self.namespace = "default".to_owned();
-        }
-        self
-    }
-
-    pub(super) fn key(&self) -> String {
-        key(&self.namespace, &self.name)
-    }
-
-    pub(super) fn stored<'s>(&self, store: &'s Store) -> Result<&'s Arc<Value>, Refusal> {
-        store.object(&self.kind.name(), &self.key()).ok_or_else(|| Refusal::not_found(&self.kind, &self.name))
-    }
-}
-
-/// Stores a new object. `serial` is the number of its uid.
+/// Stores a new object.
 pub(super) fn create(
     store: &mut Store,
     moment: Moment,
@@ -83,9 +59,10 @@ pub(super) fn create(
     }
     let metadata = metadata_of(&mut object);
     let given = metadata.get("uid").filter(|uid| actor == Actor::Author && uid.is_string()).cloned();
-    for field in SERVER_FIELDS {
-        metadata.remove(*field);
-    }
+    // A server keeps the generation that it does not count.
+    let is_server_field = |field: &&&str| **field != "generation" || kind.has_generation;
+    SERVER_FIELDS.iter().filter(is_server_field).for_each(|field| drop(metadata.remove(*field)));
+    remove_empty(metadata);
     metadata.insert("name".into(), json!(name));
     if kind.namespaced {
         metadata.insert("namespace".into(), json!(place.namespace));
@@ -97,6 +74,11 @@ pub(super) fn create(
     }
     if kind.has_status && actor == Actor::Client {
         remove(&mut object, "status");
+    }
+    if is_namespace(kind) {
+        object["metadata"]["labels"]["kubernetes.io/metadata.name"] = json!(name);
+        object["spec"]["finalizers"] = json!(["kubernetes"]);
+        object["status"]["phase"] = json!("Active");
     }
     Ok(store.put(moment.now, kind, &place.key(), object))
 }
@@ -121,6 +103,7 @@ pub(super) fn update(
         set(&mut wanted, "status", stored["status"].clone());
     }
     keep_server_fields(metadata_of(&mut wanted), &stored);
+    remove_empty(metadata_of(&mut wanted));
     check_finalizers(place, &wanted, &stored)?;
     if wanted == *stored {
         return Ok(stored);
@@ -128,7 +111,7 @@ pub(super) fn update(
     if kind.has_generation && differs(&wanted, &stored) {
         wanted["metadata"]["generation"] = json!(generation(&stored) + 1);
     }
-    if is_deleting(&stored) && finalizers(&wanted).is_empty() {
+    if is_deleting(&stored) && finalizers(&wanted).is_empty() && !is_namespace(kind) {
         store.remove(moment.now, kind, &place.key(), wanted.clone());
         return Ok(Arc::new(wanted));
     }
@@ -141,16 +124,20 @@ pub(super) fn delete(store: &mut Store, moment: Moment, place: &Place, options: 
     check_preconditions(place, &options["preconditions"], &stored)?;
     let mut object = (*stored).clone();
     set_finalizers(&mut object, deletion_finalizers(&stored, options["propagationPolicy"].as_str()));
-    if finalizers(&object).is_empty() {
+    if finalizers(&object).is_empty() && !is_namespace(kind) {
         store.remove(moment.now, kind, &place.key(), object);
         return Ok(Deleted::Gone(stored));
     }
     if !is_deleting(&stored) {
         let metadata = metadata_of(&mut object);
         metadata.insert("deletionTimestamp".into(), json!(moment.wall.to_string()));
-        metadata.insert("deletionGracePeriodSeconds".into(), json!(0));
-        if kind.has_generation {
-            metadata.insert("generation".into(), json!(generation(&stored) + 1));
+        if is_namespace(kind) {
+            object["status"]["phase"] = json!("Terminating");
+        } else {
+            metadata.insert("deletionGracePeriodSeconds".into(), json!(0));
+            if generation(&stored) > 0 {
+                metadata.insert("generation".into(), json!(generation(&stored) + 1));
+            }
         }
     }
     if object == *stored {
@@ -173,23 +160,6 @@ fn deletion_finalizers(stored: &Value, policy: Option<&str>) -> Vec<String> {
     finalizers.extend(wanted.map(str::to_owned));
     finalizers
 }
-
-/// The finalizer that keeps an object until its dependents have lost their reference to it.
-pub(super) const ORPHAN: &str = "orphan";
-/// The finalizer that keeps an object until its dependents are gone.
-pub(super) const FOREGROUND: &str = "foregroundDeletion";
-
-/// The fields of metadata that a server sets.
-const SERVER_FIELDS: &[&str] = &[
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
 
 fn check_identity(place: &Place, metadata: &Map<String, Value>, stored: &Value) -> Result<(), Refusal> {
     let Place { kind, name, .. } = place;
@@ -219,7 +189,7 @@ pub(super) const OTHER_NAMESPACE: &str =
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
 
 fn check_preconditions(place: &Place, preconditions: &Value, stored: &Value) -> Result<(), Refusal> {
-    let refused = |why: String| Err(Refusal::conflict(&place.kind, &place.name, &why));
+    let refused = |why: String| Err(Refusal::precondition(&place.kind, &place.name, &why));
     let known = |field: &str| stored["metadata"][field].as_str().unwrap_or_default();
     if let Some(uid) = preconditions["uid"].as_str().filter(|uid| *uid != known("uid")) {
         let known = known("uid");
@@ -264,6 +234,11 @@ fn keep_server_fields(metadata: &mut Map<String, Value>, stored: &Value) {
     }
 }
 
+/// Whether it is the kind of namespaces, which go when nothing is left in them.
+fn is_namespace(kind: &ServedKind) -> bool {
+    kind.kind == "Namespace" && kind.api_version == "v1"
+}
+
 /// Whether anything but metadata and status differs.
 fn differs(one: &Value, other: &Value) -> bool {
     let spec = |object: &Value| {
@@ -273,38 +248,6 @@ fn differs(one: &Value, other: &Value) -> bool {
         object
     };
     spec(one) != spec(other)
-}
-
-pub(super) fn is_deleting(object: &Value) -> bool {
-    !object["metadata"]["deletionTimestamp"].is_null()
-}
-
-pub(super) fn finalizers(object: &Value) -> Vec<&str> {
-    object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
-}
-
-pub(super) fn set_finalizers(object: &mut Value, finalizers: Vec<String>) {
-    let metadata = metadata_of(object);
-    if finalizers.is_empty() {
-        metadata.remove("finalizers");
-    } else {
-        metadata.insert("finalizers".into(), json!(finalizers));
-    }
-}
-
-fn generation(object: &Value) -> u64 {
-    object["metadata"]["generation"].as_u64().unwrap_or(0)
-}
-
-/// The metadata of an object, which it gets if it has none.
-pub(super) fn metadata_of(object: &mut Value) -> &mut Map<String, Value> {
-    if !object.is_object() {
-        *object = json!({});
-    }
-    if !object["metadata"].is_object() {
-        object["metadata"] = json!({});
-    }
-    object["metadata"].as_object_mut().expect("it was made one above")
 }
 
 fn set(object: &mut Value, field: &str, value: Value) {

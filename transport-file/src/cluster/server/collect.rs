@@ -1,7 +1,9 @@
 //! What a server does by itself: the tasks of the garbage collector.
 
-use super::super::collector::{Id, NAMESPACES, Task};
-use super::super::write::{self, Actor, Moment, Part, Place};
+use super::super::collector::{NAMESPACES, Task};
+use super::super::metadata::{FOREGROUND, ORPHAN, finalizers, is_deleting, metadata_of, set_finalizers};
+use super::super::place::{Id, Place};
+use super::super::write::{self, Actor, Moment, Part};
 use super::Server;
 use listwatch_core::Instant;
 use serde_json::{Value, json};
@@ -10,6 +12,7 @@ use std::sync::Arc;
 impl Server {
     /// Does what is due by itself.
     pub(in super::super) fn tick(&mut self, now: Instant) {
+        self.store.set_dry_run(false);
         while let Some((due, task)) = self.collector.as_mut().and_then(|collector| collector.poll_task(now)) {
             let moment = Moment { now: due, wall: self.wall(due) };
             self.collect(moment, task);
@@ -25,6 +28,9 @@ impl Server {
     /// Tells the collector what was changed.
     pub(super) fn settle(&mut self, now: Instant) {
         let touched = self.store.take_touched();
+        for gone in touched.iter().filter(|change| change.after.is_none()) {
+            self.owners.remove(&Id { collection: gone.collection.clone(), key: gone.key.clone() });
+        }
         if let Some(collector) = &mut self.collector {
             touched.iter().for_each(|change| collector.note(now, change));
         }
@@ -60,22 +66,22 @@ impl Server {
 
     /// Deletes or orphans the dependents of an object that waits for it, and lets it go.
     fn collect_owner(&mut self, moment: Moment, id: &Id) {
-        let Some((place, object)) = self.found(id).filter(|(_, object)| write::is_deleting(object)) else { return };
+        let Some((place, object)) = self.found(id).filter(|(_, object)| is_deleting(object)) else { return };
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
         let dependents = self.collector.as_ref().map(|collector| collector.dependents(uid)).unwrap_or_default();
         let dependents: Vec<(Place, Arc<Value>)> = dependents.iter().filter_map(|id| self.found(id)).collect();
-        let finalizers = write::finalizers(&object);
-        if finalizers.contains(&write::ORPHAN) {
+        let waiting = finalizers(&object);
+        if waiting.contains(&ORPHAN) {
             for (place, dependent) in &dependents {
                 let others = references(dependent).filter(|reference| reference["uid"] != uid).cloned().collect();
                 self.set_owners(moment, place, dependent, others);
             }
-            self.finish(moment, &place, &object, write::ORPHAN);
-        } else if finalizers.contains(&write::FOREGROUND) {
+            self.finish(moment, &place, &object, ORPHAN);
+        } else if waiting.contains(&FOREGROUND) {
             let blocks = |reference: &Value| reference["uid"] == uid && reference["blockOwnerDeletion"] == true;
             let blocking = dependents.iter().filter(|(_, dependent)| references(dependent).any(blocks));
             if blocking.clone().next().is_none() {
-                return self.finish(moment, &place, &object, write::FOREGROUND);
+                return self.finish(moment, &place, &object, FOREGROUND);
             }
             blocking.for_each(|(place, _)| self.remove(moment, place, Some("Foreground")));
         }
@@ -84,13 +90,13 @@ impl Server {
     /// Deletes what is in a namespace that is being deleted, and then the namespace.
     fn collect_namespace(&mut self, moment: Moment, name: &str) {
         let id = Id { collection: NAMESPACES.to_owned(), key: name.to_owned() };
-        let Some((place, object)) = self.found(&id).filter(|(_, object)| write::is_deleting(object)) else { return };
+        let Some((place, object)) = self.found(&id).filter(|(_, object)| is_deleting(object)) else { return };
         let inside: Vec<Id> = self.store.objects_in(name).map(|(collection, key)| Id { collection, key }).collect();
-        if inside.is_empty() && write::finalizers(&object).is_empty() {
+        if inside.is_empty() && finalizers(&object).is_empty() {
             return self.store.remove(moment.now, &place.kind, name, (*object).clone());
         }
         for id in inside {
-            if let Some((place, _)) = self.found(&id).filter(|(_, object)| !write::is_deleting(object)) {
+            if let Some((place, _)) = self.found(&id).filter(|(_, object)| !is_deleting(object)) {
                 self.remove(moment, &place, None);
             }
         }
@@ -99,8 +105,7 @@ impl Server {
     fn found(&mut self, id: &Id) -> Option<(Place, Arc<Value>)> {
         let object = Arc::clone(self.store.object(&id.collection, &id.key)?);
         let kind = self.kinds.of_collection(&id.collection, true)?;
-        let (namespace, name) = id.key.split_once('/').unwrap_or(("", &id.key));
-        Some((Place { kind, namespace: namespace.to_owned(), name: name.to_owned() }, object))
+        Some((id.place(&kind), object))
     }
 
     /// Deletes an object for the collector. It may be gone.
@@ -110,7 +115,7 @@ impl Server {
 
     fn set_owners(&mut self, moment: Moment, place: &Place, object: &Value, owners: Vec<Value>) {
         let mut object = object.clone();
-        let metadata = write::metadata_of(&mut object);
+        let metadata = metadata_of(&mut object);
         if owners.is_empty() {
             metadata.remove("ownerReferences");
         } else {
@@ -121,9 +126,9 @@ impl Server {
 
     /// Takes a finalizer from an object, which goes with its last one.
     fn finish(&mut self, moment: Moment, place: &Place, object: &Value, finalizer: &str) {
-        let left = write::finalizers(object).into_iter().filter(|name| *name != finalizer).map(str::to_owned).collect();
+        let left = finalizers(object).into_iter().filter(|name| *name != finalizer).map(str::to_owned).collect();
         let mut object = object.clone();
-        write::set_finalizers(&mut object, left);
+        set_finalizers(&mut object, left);
         let _gone = write::update(&mut self.store, moment, place, object, Part::Whole, Actor::Author);
     }
 }

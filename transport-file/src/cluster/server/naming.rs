@@ -1,7 +1,7 @@
 //! How a test names objects and resources.
 
+use super::super::place::Place;
 use super::super::refusal::Refusal;
-use super::super::write::Place;
 use super::Server;
 use serde_json::Value;
 

@@ -1,0 +1,295 @@
+//! Server-side apply: which field manager owns which field, and what an apply makes of an object.
+
+use super::merge_keys::ListType;
+use super::refusal::Refusal;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The path of a field, or of an element of a list that has keys.
+type Path = Vec<Step>;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Field(String),
+    /// The element of a list whose field has this value, as JSON.
+    Key(&'static str, String),
+    /// The element of a set, as JSON.
+    Element(String),
+}
+
+/// The owners of the fields of one object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FieldOwners(BTreeMap<Manager, BTreeSet<Path>>);
+
+/// A field manager: one that applies, or one that changes by other requests.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Manager {
+    pub(super) name: String,
+    /// The part of the object by whose request it changed; empty for all of it.
+    pub(super) subresource: String,
+    /// The version by which it changed; `None` where it applies.
+    pub(super) update: Option<String>,
+}
+
+impl FieldOwners {
+    /// Takes note of a change by another request than an apply.
+    pub(super) fn on_update(&mut self, manager: &Manager, is_known: bool, before: &Value, after: &Value) {
+        let (old, new) = (leaves(is_known, before), leaves(is_known, after));
+        let changed: BTreeSet<Path> =
+            new.iter().filter(|(path, value)| old.get(*path) != Some(value)).map(|(path, _)| path.clone()).collect();
+        for owned in self.0.values_mut() {
+            owned.retain(|path| new.contains_key(path) && !changed.contains(path));
+        }
+        self.0.entry(manager.clone()).or_default().extend(changed);
+        self.0.retain(|_, owned| !owned.is_empty());
+    }
+
+    /// What becomes of an object when a manager applies its fields.
+    pub(super) fn apply(
+        &mut self,
+        manager: &Manager,
+        is_known: bool,
+        live: &Value,
+        applied: &Value,
+        force: bool,
+    ) -> Result<Value, Refusal> {
+        let (wanted, current) = (leaves(is_known, applied), leaves(is_known, live));
+        let differs = |path: &Path| current.get(path) != wanted.get(path);
+        let conflicts: Vec<(&Manager, &Path)> = self
+            .0
+            .iter()
+            .filter(|(other, _)| *other != manager)
+            .flat_map(|(other, owned)| owned.iter().map(move |path| (other, path)))
+            .filter(|(_, path)| wanted.contains_key(*path) && differs(path))
+            .collect();
+        if !conflicts.is_empty() && !force {
+            return Err(refused(&conflicts));
+        }
+        let lost: BTreeSet<Path> = conflicts.into_iter().map(|(_, path)| path.clone()).collect();
+        for owned in self.0.values_mut() {
+            owned.retain(|path| !lost.contains(path));
+        }
+        let before = self.0.insert(manager.clone(), wanted.keys().cloned().collect()).unwrap_or_default();
+        let mut object = live.clone();
+        let is_owned = |path: &Path| self.0.values().any(|owned| owned.contains(path));
+        let mut gone: Vec<&Path> = before.iter().filter(|path| !is_owned(path)).collect();
+        // An element is found by its key, which goes last.
+        gone.sort_by_key(|path| is_key(path));
+        gone.into_iter().for_each(|path| remove(&mut object, path));
+        wanted.iter().for_each(|(path, value)| set(&mut object, path, (*value).clone()));
+        self.0.retain(|_, owned| !owned.is_empty());
+        Ok(object)
+    }
+}
+
+/// The fields without fields of their own, and their values. Those that name the object are nobody's.
+fn leaves(is_known: bool, object: &Value) -> BTreeMap<Path, &Value> {
+    let mut found = BTreeMap::new();
+    for (field, value) in object.as_object().into_iter().flatten() {
+        match field.as_str() {
+            "apiVersion" | "kind" => {}
+            "metadata" => {
+                let metadata = value.as_object().into_iter().flatten();
+                let settable = ["annotations", "finalizers", "labels", "ownerReferences"];
+                for (field, value) in metadata.filter(|(field, _)| settable.contains(&field.as_str())) {
+                    let path = ["metadata", field].map(|name| Step::Field(name.to_owned()));
+                    collect(is_known, field, value, &mut path.to_vec(), &mut found);
+                }
+            }
+            _ => collect(is_known, field, value, &mut vec![Step::Field(field.clone())], &mut found),
+        }
+    }
+    found
+}
+
+fn collect<'v>(is_known: bool, field: &str, value: &'v Value, path: &mut Path, found: &mut BTreeMap<Path, &'v Value>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (field, value) in fields {
+                path.push(Step::Field(field.clone()));
+                collect(is_known, field, value, path, found);
+                path.pop();
+            }
+        }
+        Value::Array(list) => match ListType::of(is_known, field, list) {
+            ListType::Atomic => drop(found.insert(path.clone(), value)),
+            ListType::Set => {
+                for element in list {
+                    path.push(Step::Element(element.to_string()));
+                    found.insert(path.clone(), element);
+                    path.pop();
+                }
+            }
+            ListType::Map(key) => {
+                for element in list {
+                    path.push(Step::Key(key, element[key].to_string()));
+                    collect(is_known, "", element, path, found);
+                    path.pop();
+                }
+            }
+        },
+        _ => drop(found.insert(path.clone(), value)),
+    }
+}
+
+/// Sets the value at a path, whose parents are made.
+fn set(target: &mut Value, path: &[Step], value: Value) {
+    let Some((step, rest)) = path.split_first() else {
+        // An object without fields leaves those of others.
+        if !(target.is_object() && is_empty(&value)) {
+            *target = value;
+        }
+        return;
+    };
+    match step {
+        Step::Field(field) => {
+            if !target.is_object() {
+                *target = Value::Object(Map::new());
+            }
+            set(&mut target[field], rest, value);
+        }
+        Step::Key(..) | Step::Element(_) => {
+            if !target.is_array() {
+                *target = Value::Array(Vec::new());
+            }
+            let Some(list) = target.as_array_mut() else { return };
+            let place = list.iter().position(|element| step.is(element)).unwrap_or_else(|| {
+                list.push(step.element());
+                list.len() - 1
+            });
+            set(&mut list[place], rest, value);
+        }
+    }
+}
+
+/// Removes the value at a path, and the parents that it leaves empty.
+fn remove(target: &mut Value, path: &[Step]) {
+    let Some((step, rest)) = path.split_first() else { return };
+    match (step, target) {
+        (Step::Field(field), Value::Object(fields)) => {
+            if let Some(value) = fields.get_mut(field) {
+                remove(value, rest);
+                if rest.is_empty() || is_empty(value) {
+                    fields.remove(field);
+                }
+            }
+        }
+        (_, Value::Array(list)) => {
+            if let Some(place) = list.iter().position(|element| step.is(element)) {
+                remove(&mut list[place], rest);
+                if rest.is_empty() || is_empty(&list[place]) {
+                    list.remove(place);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+}
+
+/// Whether a path leads to the key of an element.
+fn is_key(path: &Path) -> bool {
+    matches!(&path[..], [.., Step::Key(key, _), Step::Field(field)] if key == field)
+}
+
+impl Step {
+    /// A new element of a list, with its key.
+    fn element(&self) -> Value {
+        match self {
+            Self::Key(key, value) => json!({ *key: serde_json::from_str::<Value>(value).unwrap_or_default() }),
+            Self::Field(_) | Self::Element(_) => Value::Null,
+        }
+    }
+
+    /// Whether it leads to an element of a list.
+    fn is(&self, element: &Value) -> bool {
+        match self {
+            Self::Field(_) => false,
+            Self::Key(key, value) => element.get(key).is_some_and(|found| found.to_string() == *value),
+            Self::Element(value) => element.to_string() == *value,
+        }
+    }
+}
+
+/// The refusal of an apply (structured-merge-diff `merge.Conflicts`).
+fn refused(conflicts: &[(&Manager, &Path)]) -> Refusal {
+    let by = |Manager { name, subresource, update }: &Manager| {
+        let part = if subresource.is_empty() { String::new() } else { format!(" with subresource \"{subresource}\"") };
+        let using = update.as_ref().map_or_else(String::new, |version| format!(" using {version}"));
+        format!("conflict with \"{name}\"{part}{using}")
+    };
+    let causes = conflicts.iter().map(
+        |(manager, path)| json!({ "reason": "FieldManagerConflict", "message": by(manager), "field": text(path) }),
+    );
+    let mut groups: BTreeMap<&Manager, Vec<String>> = BTreeMap::new();
+    conflicts.iter().for_each(|(manager, path)| groups.entry(manager).or_default().push(text(path)));
+    let groups = groups.into_iter().map(|(manager, paths)| match &paths[..] {
+        [path] => format!("{}: {path}", by(manager)),
+        paths => format!("{}:\n- {}", by(manager).replacen("conflict", "conflicts", 1), paths.join("\n- ")),
+    });
+    let (count, plural) = (conflicts.len(), if conflicts.len() == 1 { "" } else { "s" });
+    let message = format!("Apply failed with {count} conflict{plural}: {}", groups.collect::<Vec<_>>().join("\n"));
+    Refusal::new(409, "Conflict", message).with_details(json!({ "causes": causes.collect::<Vec<_>>() }))
+}
+
+/// A path as messages have it: `.spec.containers[name="web"].image`.
+fn text(path: &Path) -> String {
+    path.iter()
+        .map(|step| match step {
+            Step::Field(field) => format!(".{field}"),
+            Step::Key(key, value) => format!("[{key}={value}]"),
+            Step::Element(value) => format!("[={value}]"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applies(name: &str) -> Manager {
+        Manager { name: name.to_owned(), subresource: String::new(), update: None }
+    }
+
+    fn spec(value: &Value) -> Value {
+        json!({ "spec": value })
+    }
+
+    #[test]
+    fn a_manager_takes_back_what_it_no_longer_applies_and_nobody_else_owns() {
+        let (mut owners, one, two) = (FieldOwners::default(), applies("one"), applies("two"));
+        let first = spec(&json!({ "containers": [{ "name": "a", "image": "1", "tty": true }], "x": { "y": 1 } }));
+        let live = owners.apply(&one, true, &json!({}), &first, false).unwrap();
+        assert_eq!(live, first);
+        let second = spec(&json!({ "containers": [{ "name": "a", "image": "1" }, { "name": "b", "image": "2" }] }));
+        let live = owners.apply(&two, true, &live, &second, false).unwrap();
+        let less = spec(&json!({ "containers": [{ "name": "a", "image": "1" }] }));
+        let live = owners.apply(&one, true, &live, &less, false).unwrap();
+        assert_eq!(live, second, "tty and x were its own");
+        let live = owners.apply(&one, true, &live, &json!({}), false).unwrap();
+        assert_eq!(live, second, "the rest is another's, too");
+    }
+
+    #[test]
+    fn a_field_of_another_manager_is_a_conflict_unless_it_is_equal_or_forced() {
+        let mut owners = FieldOwners::default();
+        let update = Manager { name: "kubectl".into(), subresource: String::new(), update: Some("v1".into()) };
+        let live = spec(&json!({ "replicas": 1, "paused": true }));
+        owners.on_update(&update, true, &json!({}), &live);
+        let apply = |owners: &mut FieldOwners, replicas: u64, force| {
+            owners.apply(&applies("me"), true, &live, &spec(&json!({ "replicas": replicas })), force)
+        };
+        assert_eq!(apply(&mut owners.clone(), 1, false), Ok(live.clone()));
+        let refusal = apply(&mut owners.clone(), 2, false).unwrap_err();
+        let status = refusal.status.unwrap();
+        assert_eq!(
+            status["message"],
+            "Apply failed with 1 conflict: conflict with \"kubectl\" using v1: .spec.replicas"
+        );
+        assert_eq!(apply(&mut owners, 2, true), Ok(spec(&json!({ "replicas": 2, "paused": true }))));
+        assert_eq!(owners.0[&update].len(), 1, "it has lost the field");
+    }
+}

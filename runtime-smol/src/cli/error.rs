@@ -5,9 +5,12 @@ use crate::resource::ResourceError;
 use listwatch_runtime_smol::file::{CaptureError, CaptureErrorKind};
 use listwatch_runtime_smol::http::ConfigError;
 use listwatch_runtime_smol::text::Printable;
+use listwatch_runtime_smol::time::WallTime;
 use std::fmt;
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The characters of a list of names at the most.
 const LONG: usize = 512;
@@ -37,6 +40,14 @@ pub(crate) enum CommandError {
     /// The command ended before the first state was complete, in this status.
     NeverSynced(String),
     Signals(io::Error),
+    /// No server can listen at this address.
+    Listen(SocketAddr, io::Error),
+    /// The recording has no such moment.
+    OutOfRange {
+        file: PathBuf,
+        dates: [WallTime; 2],
+        length: Duration,
+    },
 }
 
 impl CommandError {
@@ -45,7 +56,7 @@ impl CommandError {
         match self {
             Self::Resource(error) => error.is_wrong_usage(),
             Self::Capture(error) => error.kind() == CaptureErrorKind::Secrets,
-            Self::Address(_) | Self::SeveralRecorded => true,
+            Self::Address(_) | Self::SeveralRecorded | Self::OutOfRange { .. } => true,
             _ => false,
         }
     }
@@ -124,6 +135,14 @@ impl fmt::Display for CommandError {
             }
             Self::SeveralRecorded => f.write_str("a recording has one resource; give one"),
             Self::NeverSynced(status) => write!(f, "ended before the first state was complete: {status}"),
+            Self::Listen(address, error) if error.kind() == ErrorKind::AddrInUse => {
+                write!(f, "{address} is in use; give another --port, or 0 for any that is free")
+            }
+            Self::Listen(address, error) => write!(f, "cannot listen at {address}: {error}"),
+            Self::OutOfRange { file, dates: [first, last], length } => {
+                let (file, length) = (file.display(), length.as_secs_f64());
+                write!(f, "{file}: --at is outside of the recording, which lasts {length:.0} s, from {first} to {last}")
+            }
             Self::Signals(error) => write!(f, "cannot receive signals such as Ctrl-C: {error}"),
         }
     }

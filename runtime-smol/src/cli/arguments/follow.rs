@@ -178,7 +178,7 @@ fn namespace(text: &str) -> Result<String, &'static str> {
 }
 
 /// Reads seconds, or numbers with their units.
-fn duration(text: &str) -> Result<Duration, &'static str> {
+pub(super) fn duration(text: &str) -> Result<Duration, &'static str> {
     let seconds = text.parse().ok().map(Duration::from_secs);
     let with_units = || {
         let span: Span = text.parse().ok()?;

@@ -4,6 +4,7 @@ mod completions;
 mod credentials;
 mod follow;
 mod replay;
+mod serve;
 mod usage;
 mod values;
 
@@ -11,6 +12,7 @@ pub(crate) use completions::CompletionsOptions;
 pub(crate) use credentials::hide_credentials;
 pub(crate) use follow::{FollowOptions, RecordOptions, Server, WatchOptions};
 pub(crate) use replay::{IndexBy, ReplayOptions, Speed};
+pub(crate) use serve::{Moment, ServeOptions};
 pub(crate) use values::{Format, Kind, Print};
 
 use clap::error::ErrorKind;
@@ -26,6 +28,7 @@ Examples:
   listwatch watch pods                                # print every change of every pod
   listwatch record v1/pods -o tonight.jsonl.gz        # write the traffic of the watch to a file
   listwatch replay tonight.jsonl.gz --print events    # print the changes that a controller saw
+  listwatch serve tonight.jsonl.gz                    # serve the recording as a cluster, for kubectl
 
 `listwatch help COMMAND` has the options and more examples of each command.
 
@@ -34,7 +37,7 @@ Exit status:
   1  the command failed, or its output was not read
   2  the arguments are wrong";
 
-/// Kubernetes informers: watch a resource of a cluster, record the watch, and replay the recording
+/// Kubernetes informers: watch a resource of a cluster, record the watch, replay or serve the recording
 #[derive(Parser)]
 #[command(
     name = "listwatch",
@@ -55,6 +58,7 @@ pub(crate) enum Command {
     Watch(WatchOptions),
     Record(RecordOptions),
     Replay(ReplayOptions),
+    Serve(ServeOptions),
     Completions(CompletionsOptions),
 }
 

@@ -3,6 +3,7 @@
 mod follow;
 mod record;
 mod replay;
+mod serve;
 mod watch;
 
 use crate::arguments::{Command, completions};
@@ -19,6 +20,7 @@ pub(crate) fn run(command: &Command) -> Result<(), CommandError> {
         Command::Watch(options) => watch::watch(options),
         Command::Record(options) => record::record(options),
         Command::Replay(options) => replay::replay(options),
+        Command::Serve(options) => serve::serve(options),
         Command::Completions(options) => output::print(&completions(options.shell)).map_err(CommandError::Output),
     }
 }
@@ -32,6 +34,7 @@ fn needs_output(command: &Command) -> bool {
         Command::Watch(_) => true,
         Command::Record(options) => options.print.is_some(),
         Command::Replay(options) => options.print.is_some(),
+        Command::Serve(_) => false,
         Command::Completions(_) => true,
     }
 }

@@ -1,0 +1,205 @@
+//! HTTP/1.1 on a socket, with limits.
+
+use super::body::AnswerBody;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode, Uri};
+use listwatch_runtime_smol::Executor;
+use smol::Timer;
+use smol::future::{FutureExt, or};
+use smol::io::{AsyncRead, AsyncWrite};
+use smol::lock::Semaphore;
+use smol::net::{TcpListener, TcpStream};
+use smol_hyper::rt::{FuturesIo, SmolTimer};
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// The most connections at a time. Others wait until one of these ends.
+const CONNECTIONS: usize = 512;
+
+/// The most bytes of the head of a request.
+const HEAD: usize = 64 * 1024;
+
+/// The most bytes of the body of a request, as an API server takes them.
+const BODY: usize = 3 * 1024 * 1024;
+
+/// How long a connection may be without a request, and how long the head of one may take.
+const IDLE: Duration = Duration::from_secs(90);
+
+/// How long a client may take no byte of its answer.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// A request whose body was read.
+pub(super) struct Asked {
+    pub(super) method: String,
+    /// Path and query.
+    pub(super) target: String,
+    pub(super) accept: String,
+    pub(super) content_type: String,
+    pub(super) body: Bytes,
+}
+
+/// Answers the requests on all connections of a listener with `answer`, for ever.
+pub(super) async fn serve<A>(listener: TcpListener, executor: &Executor<'static>, answer: A) -> Infallible
+where
+    A: Fn(Asked) -> Response<AnswerBody> + Clone + Send + Sync + 'static,
+{
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let place = places.acquire_arc().await;
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let connection = connection(stream, answer.clone());
+                executor.spawn(async move { (connection.await, drop(place)).0 }).detach();
+            }
+            // Too many open files, for example: other connections may end.
+            Err(_) => drop(Timer::after(Duration::from_millis(100)).await),
+        }
+    }
+}
+
+/// A connection ends by its client, or by a limit.
+async fn connection<A>(stream: TcpStream, answer: A)
+where
+    A: Fn(Asked) -> Response<AnswerBody> + Send + Sync + 'static,
+{
+    let _slower_without = stream.set_nodelay(true);
+    let answer = Arc::new(answer);
+    let service = service_fn(move |request| {
+        let answer = Arc::clone(&answer);
+        async move {
+            Ok::<_, Infallible>(match read(request).await {
+                Ok(asked) => answer(asked),
+                Err(refused) => refused,
+            })
+        }
+    });
+    let mut server = http1::Builder::new();
+    server.timer(SmolTimer::new()).header_read_timeout(IDLE).max_header_size(HEAD).max_buf_size(2 * HEAD);
+    let _ended_by_the_client = server.serve_connection(FuturesIo::new(Patient::new(stream)), service).await;
+}
+
+/// Reads a request, unless it is refused.
+async fn read(request: Request<Incoming>) -> Result<Asked, Response<AnswerBody>> {
+    let (head, body) = request.into_parts();
+    if !is_for_this_server(&head.headers, &head.uri) {
+        let message = "the request names another server, or comes from a page of a browser";
+        return Err(plain(StatusCode::FORBIDDEN, message));
+    }
+    let text = |name: HeaderName| {
+        let values = head.headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+        values.collect::<Vec<_>>().join(",")
+    };
+    let body = async { Limited::new(body, BODY).collect().await.map(|body| body.to_bytes()).ok() };
+    let late = async {
+        Timer::after(IDLE).await;
+        None
+    };
+    let Some(body) = or(body, late).await else {
+        return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "the body of the request is too large, or too slow"));
+    };
+    let target = head.uri.path_and_query().map_or("/", |target| target.as_str()).to_owned();
+    let (accept, content_type) = (text(hyper::header::ACCEPT), text(CONTENT_TYPE));
+    Ok(Asked { method: head.method.to_string(), target, accept, content_type, body })
+}
+
+/// Whether a request names this server by an address, or as `localhost`. A page that turns its own name to this address
+/// (DNS rebinding) does not, and other pages send `Origin`.
+fn is_for_this_server(headers: &HeaderMap, uri: &Uri) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).or_else(|| uri.host());
+    host.is_some_and(is_own_name) && !headers.contains_key(ORIGIN)
+}
+
+fn is_own_name(host: &str) -> bool {
+    let without_port = host.rsplit_once(':').map_or(host, |(name, port)| match port.parse::<u16>() {
+        Ok(_) => name,
+        Err(_) => host,
+    });
+    let address = without_port.trim_start_matches('[').trim_end_matches(']');
+    without_port.eq_ignore_ascii_case("localhost")
+        || host.parse::<SocketAddr>().is_ok()
+        || address.parse::<IpAddr>().is_ok()
+}
+
+fn plain(status: StatusCode, message: &str) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::whole(format!("{message}\n").into_bytes()));
+    *response.status_mut() = status;
+    response
+}
+
+/// A socket whose peer has to take a byte in time.
+struct Patient {
+    stream: TcpStream,
+    stalled: Option<Timer>,
+}
+
+impl Patient {
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, stalled: None }
+    }
+
+    /// Ends a write that waits for too long.
+    fn limited<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Timer::after(STALLED));
+        stalled.poll(cx).map(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Patient {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Patient {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.limited(cx, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_close(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_named_by_an_address_or_as_localhost() {
+        for host in ["127.0.0.1", "127.0.0.1:8001", "localhost", "LocalHost:80", "[::1]", "[::1]:8001", "10.0.0.7:80"] {
+            assert!(is_own_name(host), "{host}");
+        }
+        for host in ["", "example.com", "example.com:8001", "127.0.0.1.example.com", "localhost.example.com:1"] {
+            assert!(!is_own_name(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_a_browser_is_refused() {
+        let mut headers = HeaderMap::new();
+        let uri = Uri::from_static("/api");
+        assert!(!is_for_this_server(&headers, &uri), "without a host");
+        headers.insert(HOST, hyper::header::HeaderValue::from_static("127.0.0.1:8001"));
+        assert!(is_for_this_server(&headers, &uri));
+        headers.insert(ORIGIN, hyper::header::HeaderValue::from_static("http://example.com"));
+        assert!(!is_for_this_server(&headers, &uri));
+    }
+}

@@ -1,0 +1,131 @@
+//! `listwatch serve`.
+
+mod audience;
+mod body;
+mod date;
+mod discovery;
+mod http;
+mod site;
+mod table;
+mod timeline;
+
+use crate::arguments::{Moment, ServeOptions, hide_credentials};
+use crate::error::CommandError;
+use crate::output::{self, messages};
+use crate::system::stop::stop;
+use listwatch_runtime_smol::file::{History, RecordedResource};
+use listwatch_runtime_smol::text::Printable;
+use listwatch_runtime_smol::time::WallTime;
+use listwatch_runtime_smol::{Clock, Executor, run};
+use site::Site;
+use smol::future::{or, pending};
+use smol::net::TcpListener;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use timeline::{Passing, Timeline};
+
+/// Serves a recording until the end is requested.
+///
+/// # Errors
+/// The recording has nothing to serve, the moment is none of it, or the address is taken.
+pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
+    let clock = Clock::real();
+    let stop = stop(&clock, None).map_err(CommandError::Signals)?;
+    let history = History::from_file(&options.file)?;
+    let resources: Vec<Arc<RecordedResource>> = history.resources().cloned().collect();
+    let mut timeline = Timeline::new(history);
+    let moment = moment(options, &timeline)?;
+    let site = Site::new(clock.clone(), options.writable, timeline.began + moment);
+    timeline.skip_to(moment, &site);
+    if let Some(fault) = timeline.error() {
+        messages::print(format_args!("{fault}; the recording is served up to there"));
+    }
+    let executor = Executor::new();
+    run(&clock, &executor, async {
+        let address = SocketAddr::new(options.address, options.port);
+        let unable = |error| CommandError::Listen(address, error);
+        let listener = TcpListener::bind(address).await.map_err(unable)?;
+        let address = listener.local_addr().map_err(unable)?;
+        if !address.ip().is_loopback() {
+            messages::print("warning: whoever reaches this address can read the recording, without a credential");
+        }
+        output::print(greeting(options, &timeline, &resources, address).as_bytes()).map_err(CommandError::Output)?;
+        let answer = {
+            let site = site.clone();
+            move |asked: http::Asked| site.answer(&asked)
+        };
+        let serving = async { match http::serve(listener, &executor, answer).await {} };
+        let playing = async {
+            if let Some(passing) = passing(options) {
+                timeline.play(&site, passing, &clock).await;
+                report_end(&timeline);
+            }
+            pending().await
+        };
+        or(stop, or(serving, or(playing, messages::keep_writing()))).await;
+        Ok(())
+    })
+}
+
+/// The moment at which the cluster begins, since the recording began.
+fn moment(options: &ServeOptions, timeline: &Timeline) -> Result<Duration, CommandError> {
+    let moment = match &options.at {
+        None => timeline.position,
+        Some(Moment::End) => Duration::MAX,
+        Some(Moment::After(time)) => *time,
+        Some(Moment::Date(date)) if *date < timeline.began => return Err(out_of_range(options, timeline)),
+        Some(Moment::Date(date)) => date.saturating_since(timeline.began),
+    };
+    let is_past = matches!(options.at, Some(Moment::Date(_) | Moment::After(_))) && moment > timeline.end();
+    if is_past { Err(out_of_range(options, timeline)) } else { Ok(moment) }
+}
+
+fn out_of_range(options: &ServeOptions, timeline: &Timeline) -> CommandError {
+    let dates: [WallTime; 2] = [timeline.began, timeline.began + timeline.end()];
+    CommandError::OutOfRange { file: options.file.clone(), dates, length: timeline.end() }
+}
+
+/// How time passes; `None` if it stands at a moment.
+fn passing(options: &ServeOptions) -> Option<Passing> {
+    let speed = options.speed.or_else(|| options.at.is_none().then_some(1.0))?;
+    Some(Passing { speed, unattended: options.unattended })
+}
+
+/// The lines that say how to reach the cluster.
+fn greeting(
+    options: &ServeOptions,
+    timeline: &Timeline,
+    resources: &[Arc<RecordedResource>],
+    address: SocketAddr,
+) -> String {
+    let names: Vec<String> = resources.iter().map(|resource| resource.kind.name()).collect();
+    let (file, names) = (options.file.display().to_string(), names.join(", "));
+    let date = timeline.date();
+    let passes = match passing(options) {
+        None => "time stands still".to_owned(),
+        Some(Passing { speed, unattended }) => {
+            let speed = if speed == 1.0 { String::new() } else { format!(", {speed} times as fast") };
+            let when = if unattended { "passes" } else { "passes while a client watches" };
+            format!("time {when}{speed}, up to {:.0} s", timeline.end().as_secs_f64())
+        }
+    };
+    let plural = resources.first().map_or("pods", |resource| &resource.kind.plural);
+    let namespaced = resources.first().is_none_or(|resource| resource.kind.namespaced);
+    let all = if namespaced { " -A" } else { "" };
+    hide_credentials(format!(
+        "{} at http://{address}: {}\nat {:.0} s ({date}); {passes}\n\n  kubectl -s http://{address} get {plural}{all} \
+         --watch\n",
+        Printable::new(file),
+        Printable::new(names),
+        timeline.position.as_secs_f64(),
+    ))
+}
+
+fn report_end(timeline: &Timeline) {
+    let end = timeline.end().as_secs_f64();
+    match timeline.error() {
+        None => messages::print(format_args!("the recording has ended, at {end:.0} s; its last state stays")),
+        Some(fault) => messages::print(format_args!("{fault}; the last state before it, at {end:.0} s, stays")),
+    }
+}

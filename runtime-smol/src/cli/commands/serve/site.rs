@@ -1,0 +1,207 @@
+//! What each request is answered.
+
+use super::audience::Audience;
+use super::body::AnswerBody;
+use super::date::RecordedDate;
+use super::discovery;
+use super::http::Asked;
+use super::table::{TableEvents, TableForm, Tables};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{Response, StatusCode};
+use listwatch_runtime_smol::Clock;
+use listwatch_runtime_smol::file::{Answer, Call, RecordedResource, ServedKind, SimulatedCluster};
+use listwatch_runtime_smol::time::WallTime;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A cluster that is a recording.
+#[derive(Clone)]
+pub(super) struct Site {
+    pub(super) cluster: SimulatedCluster,
+    pub(super) clock: Clock,
+    pub(super) audience: Audience,
+    pub(super) writable: bool,
+    date: RecordedDate,
+    /// The resources that the recording has shown.
+    resources: Arc<Mutex<Vec<Arc<RecordedResource>>>>,
+}
+
+impl Site {
+    /// A cluster without resources.
+    pub(super) fn new(clock: Clock, writable: bool, date: WallTime) -> Self {
+        let elapsed = clock.now().saturating_since(listwatch_runtime_smol::time::Instant::ZERO);
+        let micros = i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX);
+        let origin = WallTime::from_unix_micros(date.as_unix_micros().saturating_sub(micros));
+        Self {
+            cluster: SimulatedCluster::starting_at(origin),
+            clock,
+            audience: Audience::default(),
+            writable,
+            date: RecordedDate::new(date),
+            resources: Arc::default(),
+        }
+    }
+
+    /// Sets the date, and adds a resource that is new.
+    pub(super) fn reach(&self, date: WallTime, resource: &Arc<RecordedResource>) {
+        self.date.set(date);
+        let mut resources = self.resources();
+        if !resources.iter().any(|known| Arc::ptr_eq(known, resource)) {
+            resources.push(Arc::clone(resource));
+        }
+    }
+
+    /// Answers a request.
+    pub(super) fn answer(&self, asked: &Asked) -> Response<AnswerBody> {
+        let path = asked.target.split_once('?').map_or(asked.target.as_str(), |(path, _)| path);
+        match path {
+            "/healthz" | "/livez" | "/readyz" => return response(200, "text/plain", b"ok".to_vec()),
+            _ => {}
+        }
+        let kinds = self.kinds();
+        let discovered = || discovery::answer(path, kinds.iter().map(AsRef::as_ref), self.writable);
+        if asked.method == "GET"
+            && let Some(found) = discovered()
+        {
+            return json_response(200, &found);
+        }
+        match self.refusal(asked, path) {
+            Some(refusal) => refusal,
+            None => self.objects(asked, path),
+        }
+    }
+
+    /// Why a request is refused, if it is.
+    fn refusal(&self, asked: &Asked, path: &str) -> Option<Response<AnswerBody>> {
+        let collection = collection_of(path)?;
+        if !self.writable && asked.method != "GET" {
+            let message = "this cluster is a recording, which nothing changes; with `listwatch serve --writable`, changes are \
+                           kept in memory";
+            return Some(status(403, "Forbidden", message));
+        }
+        let resources = self.resources();
+        let recorded = resources.iter().find(|resource| resource.kind.name() == collection);
+        match recorded {
+            None if !self.writable => {
+                let message = format!("the recording has no list and no watch of {collection}");
+                Some(status(404, "NotFound", &message))
+            }
+            Some(resource) if resource.metadata_only && !asks_for_metadata(asked) => {
+                let message = format!(
+                    "the recording has the metadata of {collection} alone; ask for `as=PartialObjectMetadata`, or \
+                     record it without `--type meta`"
+                );
+                Some(status(406, "NotAcceptable", &message))
+            }
+            _ => None,
+        }
+    }
+
+    /// Answers a request for objects.
+    fn objects(&self, asked: &Asked, path: &str) -> Response<AnswerBody> {
+        let now = self.clock.now();
+        let form = TableForm::of(&asked.accept, &asked.target).zip(collection_of(path));
+        let tables = form.map(|(form, collection)| Tables::new(form, &collection, self.date.clone()));
+        let accept = if tables.is_some() { "application/json" } else { asked.accept.as_str() };
+        let call = Call {
+            method: &asked.method,
+            target: &asked.target,
+            accept,
+            content_type: &asked.content_type,
+            body: &asked.body,
+        };
+        let Answer { head, body, watch } = self.cluster.handle(now, &call);
+        let table = || tables.as_ref().filter(|_| head.status < 300).and_then(|tables| tables.of(&body));
+        let mut answer = match watch {
+            None => response(head.status, "", table().unwrap_or(body)),
+            Some(stream) => {
+                let events = tables.map(TableEvents::new);
+                let seat = self.audience.join();
+                Response::new(AnswerBody::watch(stream, self.clock.clone(), events, seat))
+            }
+        };
+        let content_type = head.content_type.and_then(|content_type| content_type.parse().ok());
+        answer.headers_mut().insert(CONTENT_TYPE, content_type.unwrap_or(JSON));
+        answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        if let Some(delay) = head.retry_after {
+            answer.headers_mut().insert(RETRY_AFTER, delay.as_secs().into());
+        }
+        answer
+    }
+
+    /// The kinds that are served.
+    fn kinds(&self) -> Vec<Arc<ServedKind>> {
+        if self.writable {
+            return self.cluster.kinds();
+        }
+        self.resources().iter().map(|resource| Arc::clone(&resource.kind)).collect()
+    }
+
+    fn resources(&self) -> MutexGuard<'_, Vec<Arc<RecordedResource>>> {
+        self.resources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// The name of the collection that a path names, or that has the object it names.
+fn collection_of(path: &str) -> Option<String> {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let (version, rest) = match parts[..] {
+        ["api", version, ref rest @ ..] => (version.to_owned(), rest),
+        ["apis", group, version, ref rest @ ..] => (format!("{group}/{version}"), rest),
+        _ => return None,
+    };
+    let plural = match *rest {
+        ["namespaces", _, part, ..] if !matches!(part, "status" | "finalize") => part,
+        [plural, ..] => plural,
+        [] => return None,
+    };
+    Some(format!("{version}/{plural}"))
+}
+
+/// Whether the metadata of objects is enough for a client.
+fn asks_for_metadata(asked: &Asked) -> bool {
+    asked.accept.contains("as=PartialObjectMetadata") || TableForm::of(&asked.accept, &asked.target).is_some()
+}
+
+fn status(code: u16, reason: &str, message: &str) -> Response<AnswerBody> {
+    json_response(
+        code,
+        &json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
+            "reason": reason, "details": {}, "code": code,
+        }),
+    )
+}
+
+fn json_response(code: u16, body: &Value) -> Response<AnswerBody> {
+    response(code, "application/json", body.to_string().into_bytes())
+}
+
+fn response(code: u16, content_type: &'static str, body: Vec<u8>) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::whole(body));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_a_collection_or_an_object_in_it() {
+        for (path, expected) in [
+            ("/api/v1/pods", Some("v1/pods")),
+            ("/api/v1/namespaces/web/pods/a/status", Some("v1/pods")),
+            ("/api/v1/namespaces/web", Some("v1/namespaces")),
+            ("/api/v1/namespaces/web/finalize", Some("v1/namespaces")),
+            ("/apis/apps/v1/namespaces/web/deployments", Some("apps/v1/deployments")),
+            ("/api/v1", None),
+            ("/version", None),
+        ] {
+            assert_eq!(collection_of(path).as_deref(), expected, "{path}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! `listwatch watch` and `listwatch record`.
 
 use super::credentials::has_credential;
-use super::values::{Format, Kind, Print};
+use super::values::{Format, Kind, Output, Print};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
@@ -13,7 +13,8 @@ Examples:
   listwatch watch pods
   listwatch watch apps/v1/deployments -n web
   listwatch watch pods deploy/web configmaps -n web
-  listwatch watch pods -l app=web --print events --format json
+  listwatch watch pods -l app=web -o wide
+  listwatch watch configmaps -o json > changes.json    # `listwatch replay` plays it
   listwatch watch certificates.cert-manager.io --for 10m
   listwatch watch v1/pods --server http://127.0.0.1:8001    # beside `kubectl proxy`
 
@@ -36,9 +37,23 @@ pub(crate) struct WatchOptions {
     #[command(flatten)]
     pub(crate) follow: FollowOptions,
 
-    /// Print every event, or the cache at the end; as JSON, the cache follows the events
+    /// Print a table with the server's columns and with what changed (table, wide), names, or each
+    /// change with its whole object as JSON or YAML [default: table on a terminal]
+    #[arg(short, long, value_name = "FORMAT", value_enum, help_heading = "Output")]
+    pub(crate) output: Option<Output>,
+
+    /// Print for programs what client-go's handlers get, as a table or as one JSON object a line
+    /// [default: table if the output is no terminal]
+    #[arg(long, value_enum, conflicts_with = "output", help_heading = "Output")]
+    pub(crate) format: Option<Format>,
+
+    /// Print every event, or the cache at the end; with --format json, the cache follows the events
     #[arg(long, value_enum, default_value_t = Print::Events, help_heading = "Output")]
     pub(crate) print: Print,
+
+    /// Print the values of Secrets too, with -o json or -o yaml
+    #[arg(long, help_heading = "Output")]
+    pub(crate) show_secrets: bool,
 }
 
 /// Follow a resource of a cluster, and write the traffic to a file
@@ -51,6 +66,10 @@ pub(crate) struct RecordOptions {
     /// Print every event, or the cache at the end [default: the summary]
     #[arg(long, value_enum, help_heading = "Output")]
     pub(crate) print: Option<Print>,
+
+    /// Print a table, or one JSON object a line
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    pub(crate) format: Format,
 
     /// The new file to write, gzipped if its name ends in .gz; for JSON on standard output, give
     /// --print events --format json
@@ -106,10 +125,6 @@ pub(crate) struct FollowOptions {
     /// End after this time, such as 90s, 10m or 1h30m
     #[arg(long = "for", value_name = "TIME", value_parser = duration, help_heading = "Informer")]
     pub(crate) duration: Option<Duration>,
-
-    /// Print a table, or one JSON object a line (kubectl's -o json)
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    pub(crate) format: Format,
 }
 
 #[derive(Args)]

@@ -13,7 +13,7 @@ pub(crate) use credentials::hide_credentials;
 pub(crate) use follow::{FollowOptions, RecordOptions, Server, WatchOptions};
 pub(crate) use replay::{IndexBy, ReplayOptions, Speed};
 pub(crate) use serve::{Moment, ServeOptions};
-pub(crate) use values::{Format, Kind, Print};
+pub(crate) use values::{Format, Kind, Output, Print};
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};

@@ -35,13 +35,16 @@ fn a_replay_without_options_has_the_defaults() {
 #[test]
 fn every_option_of_watch_is_taken() {
     let arguments = "watch apps/v1/deployments --context c --kubeconfig k -n web -l app=a --field-selector x=y --type \
-        value --print store --format json --no-watch-list --keep-trying --for 90s";
-    let Ok(Command::Watch(WatchOptions { follow, print })) = parsed(arguments) else { panic!("refused") };
+        value --print store --format json --show-secrets --no-watch-list --keep-trying --for 90s";
+    let Ok(Command::Watch(WatchOptions { follow, print, output, format, show_secrets })) = parsed(arguments) else {
+        panic!("refused")
+    };
     let Server::Kubeconfig { file, context } = follow.server() else { panic!("not from a kubeconfig") };
     assert!(file.as_deref() == Some("k".as_ref()) && context.as_deref() == Some("c"));
     assert_eq!((&*follow.resources.concat(), follow.namespace()), ("apps/v1/deployments", Some("web")));
     assert_eq!((follow.labels.as_deref(), follow.fields.as_deref()), (Some("app=a"), Some("x=y")));
-    assert!(follow.kind == Kind::Value && print == Print::Store && follow.format == Format::Json);
+    assert!(follow.kind == Kind::Value && print == Print::Store);
+    assert!(output.is_none() && format == Some(Format::Json) && show_secrets);
     assert!(follow.no_watch_list && follow.keep_trying);
     assert_eq!(follow.duration, Some(Duration::from_secs(90)));
 }
@@ -105,6 +108,7 @@ fn wrong_arguments_are_reported_in_one_line() {
         "watch",
         "watch a,",
         "watch a -o file",
+        "watch a -o json --format json",
         "watch a --server http://x --context c",
         "watch a --for ever",
         "watch a --for=-5m",
@@ -140,10 +144,12 @@ fn a_misspelt_word_is_reported_with_the_word_that_was_meant() {
 }
 
 #[test]
-fn output_as_json_is_asked_for_as_kubectl_does_and_the_message_names_our_option() {
-    for arguments in ["watch pods -o json", "watch pods -ojson", "watch pods --output=json", "replay x -o json"] {
-        let error = parsed(arguments).err().unwrap();
-        assert!(error.contains(" (for JSON, give `--format json`)"), "{error}");
+fn output_as_json_is_asked_for_as_kubectl_does() {
+    let error = parsed("replay x -o json").err().unwrap();
+    assert!(error.contains(" (for JSON, give `--format json`)"), "{error}");
+    for arguments in ["watch pods -o json", "watch pods -ojson", "watch pods --output=json"] {
+        let Ok(Command::Watch(options)) = parsed(arguments) else { panic!("refused") };
+        assert!(options.output == Some(Output::Json) && options.format.is_none(), "{arguments}");
     }
 }
 

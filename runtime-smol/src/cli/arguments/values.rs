@@ -16,6 +16,16 @@ pub(crate) enum Print {
     Store,
 }
 
+/// The forms in which kubectl prints objects.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub(crate) enum Output {
+    Table,
+    Wide,
+    Name,
+    Json,
+    Yaml,
+}
+
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub(crate) enum Format {
     Table,

@@ -3,6 +3,7 @@
 use super::follow::{Outputs, Recording, follow};
 use crate::arguments::RecordOptions;
 use crate::error::CommandError;
+use crate::output::printer::Form;
 
 /// Follows a resource and records the traffic until the end is requested.
 ///
@@ -10,5 +11,8 @@ use crate::error::CommandError;
 /// The resource cannot be followed, recorded or printed.
 pub(super) fn record(options: &RecordOptions) -> Result<(), CommandError> {
     let recording = Recording { file: &options.output, include_secrets: options.include_secrets };
-    follow(&options.follow, Outputs { print: options.print, recording: Some(recording) })
+    follow(
+        &options.follow,
+        Outputs { print: options.print, form: Form::Handlers(options.format), recording: Some(recording) },
+    )
 }

@@ -4,7 +4,15 @@ pub(crate) mod background;
 pub(crate) mod messages;
 pub(crate) mod printer;
 pub(crate) mod progress;
+pub(crate) mod shown;
 pub(crate) mod text;
+
+mod age;
+mod changes;
+mod screen;
+mod secrets;
+mod table;
+mod yaml;
 
 use std::io::{self, Write};
 

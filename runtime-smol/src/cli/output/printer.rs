@@ -1,59 +1,108 @@
 //! Events and the cache on standard output.
 
+use super::changes::changes;
+use super::secrets;
+use super::shown::Shown;
+use super::table::{Change, Table};
 use super::text::{cell, write_json};
-use crate::arguments::{Format, Print};
-use listwatch_runtime_smol::Event;
+use super::yaml::write_yaml;
+use crate::arguments::{Format, Output, Print};
 use listwatch_runtime_smol::object::ObjectHandle;
+use listwatch_runtime_smol::{Event, Resource};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::Write;
+use std::time::SystemTime;
+
+/// How events and the cache are printed.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Form {
+    /// The arguments of client-go's handlers, for programs.
+    Handlers(Format),
+    /// Objects, as kubectl prints them.
+    Objects {
+        output: Output,
+        /// Whether the values of Secrets are printed.
+        secrets: bool,
+    },
+}
+
+impl Form {
+    /// Whether the cells of the server are printed.
+    pub(crate) fn is_table(self) -> bool {
+        matches!(self, Self::Objects { output: Output::Table | Output::Wide, .. })
+    }
+}
 
 /// Prints events, the cache, both or nothing.
 pub(crate) struct Printer<W> {
     out: W,
     print: Option<Print>,
-    format: Format,
+    form: Form,
+    resources: Vec<Printed>,
+    table: Table,
+}
+
+/// A resource whose events are printed.
+pub(crate) struct Printed {
+    /// The name that the user gave.
+    name: String,
+    /// Whether its objects are Secrets, which their metadata alone does not tell.
+    secret: bool,
+}
+
+impl Printed {
+    pub(crate) fn new(name: impl Into<String>, resource: &Resource) -> Self {
+        Self { name: name.into(), secret: secrets::are_secrets(resource) }
+    }
 }
 
 impl<W: Write> Printer<W> {
-    pub(crate) fn new(out: W, print: Option<Print>, format: Format) -> Self {
-        Self { out, print, format }
+    /// A printer of these resources. If `namespaces` is true, a table has a column of namespaces.
+    pub(crate) fn new(out: W, print: Option<Print>, form: Form, resources: Vec<Printed>, namespaces: bool) -> Self {
+        let wide = matches!(form, Form::Objects { output: Output::Wide, .. });
+        let table = Table::new(resources.len(), wide, namespaces);
+        Self { out, print, form, resources, table }
     }
 
-    /// The writer.
+    /// The writer. It lacks what [`settle`](Self::settle) writes.
     pub(crate) fn out(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Prints the header of the events, of one resource or of several.
-    pub(crate) fn begin(&mut self, several: bool) -> std::io::Result<()> {
-        match (self.format, self.print) {
-            (Format::Table, Some(Print::Events)) if several => {
+    /// Writes the lines of a table that were held to be aligned.
+    pub(crate) fn settle(&mut self) -> std::io::Result<()> {
+        self.table.flush(&mut self.out)
+    }
+
+    /// Prints the header of the events for programs.
+    pub(crate) fn begin(&mut self) -> std::io::Result<()> {
+        match (self.form, self.print) {
+            (Form::Handlers(Format::Table), Some(Print::Events)) if self.resources.len() > 1 => {
                 writeln!(self.out, "{:10} {:24} {:64} VERSION", "EVENT", "RESOURCE", "KEY")
             }
-            (Format::Table, Some(Print::Events)) => writeln!(self.out, "{:10} {:64} VERSION", "EVENT", "KEY"),
+            (Form::Handlers(Format::Table), Some(Print::Events)) => {
+                writeln!(self.out, "{:10} {:64} VERSION", "EVENT", "KEY")
+            }
             _ => Ok(()),
         }
     }
 
-    /// Prints an event, with its resource if there are several: as JSON, one line with the arguments of client-go's
-    /// handlers.
-    pub(crate) fn event<T>(&mut self, resource: Option<&str>, event: &Event<T>) -> std::io::Result<()> {
-        let Some(object) = event.object().filter(|_| self.print == Some(Print::Events)) else { return Ok(()) };
-        match self.format {
-            Format::Json => write_json(&mut self.out, &notification(resource, event, object)),
-            Format::Table => {
-                let (key, version) = (cell(object.key().as_str()), cell(object.meta().resource_version()));
-                write!(self.out, "{:10} ", verb(event))?;
-                resource.map_or(Ok(()), |resource| write!(self.out, "{:24} ", cell(resource)))?;
-                writeln!(self.out, "{key:64} {version}")
-            }
+    /// Prints an event of the resource with this index.
+    pub(crate) fn event<T: Shown>(&mut self, index: usize, event: &Event<T>) -> std::io::Result<()> {
+        if self.print != Some(Print::Events) {
+            return Ok(());
+        }
+        match self.form {
+            Form::Handlers(format) => self.handler_event(index, event, format),
+            Form::Objects { output, secrets } => self.object_event(index, event, output, secrets),
         }
     }
 
-    /// Prints the cache of a resource, sorted by key: as JSON, one line.
-    pub(crate) fn store<T>(
+    /// Prints the cache of the resource with this index, sorted by key.
+    pub(crate) fn store<T: Shown>(
         &mut self,
-        resource: Option<&str>,
+        index: usize,
         objects: impl IntoIterator<Item = ObjectHandle<T>>,
     ) -> std::io::Result<()> {
         if self.print.is_none() {
@@ -61,19 +110,50 @@ impl<W: Write> Printer<W> {
         }
         let mut objects: Vec<ObjectHandle<T>> = objects.into_iter().collect();
         objects.sort_by_cached_key(|object| object.key().clone());
-        match self.format {
+        match self.form {
+            Form::Handlers(format) => self.handler_store(index, &objects, format),
+            Form::Objects { output, secrets } => self.object_store(index, &objects, output, secrets),
+        }
+    }
+
+    /// The name of the resource, if there are several.
+    fn resource(&self, index: usize) -> Option<&str> {
+        self.resources.get(index).filter(|_| self.resources.len() > 1).map(|resource| &*resource.name)
+    }
+}
+
+/// The arguments of client-go's handlers.
+impl<W: Write> Printer<W> {
+    /// As JSON, one line with the arguments of a handler.
+    fn handler_event<T>(&mut self, index: usize, event: &Event<T>, format: Format) -> std::io::Result<()> {
+        let Some(object) = event.object() else { return Ok(()) };
+        let resource = self.resource(index).map(str::to_owned);
+        match format {
+            Format::Json => write_json(&mut self.out, &notification(resource.as_deref(), event, object)),
+            Format::Table => {
+                let (key, version) = (cell(object.key().as_str()), cell(object.meta().resource_version()));
+                write!(self.out, "{:10} ", verb(event))?;
+                resource.map_or(Ok(()), |resource| write!(self.out, "{:24} ", cell(&resource)))?;
+                writeln!(self.out, "{key:64} {version}")
+            }
+        }
+    }
+
+    /// As JSON, one line.
+    fn handler_store<T>(&mut self, index: usize, objects: &[ObjectHandle<T>], format: Format) -> std::io::Result<()> {
+        let resource = self.resource(index).map(str::to_owned);
+        match format {
             Format::Json => {
                 let entry = |object: &ObjectHandle<T>| format!("{} {}", object.key(), object.meta().resource_version());
                 let mut store = Map::from_iter(resource.map(|resource| ("resource".to_owned(), resource.into())));
                 store.insert("store".to_owned(), objects.iter().map(entry).collect::<Vec<_>>().into());
-                write_json(&mut self.out, &store)?;
+                write_json(&mut self.out, &store)
             }
-            Format::Table => self.table(resource, &objects)?,
+            Format::Table => self.handler_table(resource.as_deref(), objects),
         }
-        Ok(())
     }
 
-    fn table<T>(&mut self, resource: Option<&str>, objects: &[ObjectHandle<T>]) -> std::io::Result<()> {
+    fn handler_table<T>(&mut self, resource: Option<&str>, objects: &[ObjectHandle<T>]) -> std::io::Result<()> {
         if self.print == Some(Print::Events) {
             writeln!(self.out)?;
         }
@@ -88,6 +168,85 @@ impl<W: Write> Printer<W> {
     }
 }
 
+/// Objects, as kubectl prints them.
+impl<W: Write> Printer<W> {
+    /// Prints an event, unless it is an update by a list that found the object unchanged.
+    fn object_event<T: Shown>(
+        &mut self,
+        index: usize,
+        event: &Event<T>,
+        output: Output,
+        secrets: bool,
+    ) -> std::io::Result<()> {
+        if matches!(event, Event::Updated { old, new } if old.meta().is_same_state(new.meta())) {
+            return Ok(());
+        }
+        let Some(object) = event.object() else { return Ok(()) };
+        let secret = self.is_secret(index);
+        match output {
+            Output::Table | Output::Wide => self.row(index, Some((verb(event), changed(event, secret))), object),
+            Output::Name => writeln!(self.out, "{}", name(&object.json(), object.meta().name())),
+            Output::Json | Output::Yaml => watch_events(event).try_for_each(|(event_type, object)| {
+                let object = readable(object, secret, secrets);
+                self.write(&WatchEvent { r#type: event_type, object }, output)
+            }),
+        }
+    }
+
+    fn object_store<T: Shown>(
+        &mut self,
+        index: usize,
+        objects: &[ObjectHandle<T>],
+        output: Output,
+        secrets: bool,
+    ) -> std::io::Result<()> {
+        let secret = self.is_secret(index);
+        for object in objects {
+            match output {
+                Output::Table | Output::Wide => self.row(index, None, object)?,
+                Output::Name => writeln!(self.out, "{}", name(&object.json(), object.meta().name()))?,
+                Output::Json | Output::Yaml => self.write(&readable(object, secret, secrets), output)?,
+            }
+        }
+        self.settle()
+    }
+
+    fn is_secret(&self, index: usize) -> bool {
+        self.resources.get(index).is_some_and(|resource| resource.secret)
+    }
+
+    fn row<T: Shown>(
+        &mut self,
+        index: usize,
+        event: Option<(&'static str, String)>,
+        object: &ObjectHandle<T>,
+    ) -> std::io::Result<()> {
+        let prefix = self.resource(index).map(|_| kind(&object.json())).unwrap_or_default();
+        self.table.add(index, Change { event, object, prefix }, wall_clock());
+        if self.table.is_full() { self.settle() } else { Ok(()) }
+    }
+
+    fn write(&mut self, value: &impl Serialize, output: Output) -> std::io::Result<()> {
+        match output {
+            Output::Yaml => write_yaml(&mut self.out, &serde_json::to_value(value)?),
+            _ => write_json(&mut self.out, value),
+        }
+    }
+}
+
+/// An event of a watch, as `kubectl get --watch --output-watch-events` prints it.
+#[derive(Serialize)]
+struct WatchEvent {
+    r#type: &'static str,
+    object: Value,
+}
+
+/// The time of a line.
+#[expect(clippy::disallowed_methods, reason = "no decision depends on it")]
+fn wall_clock() -> SystemTime {
+    SystemTime::now()
+}
+
 fn verb<T>(event: &Event<T>) -> &'static str {
     match event {
         Event::Added { .. } => "added",
@@ -96,6 +255,51 @@ fn verb<T>(event: &Event<T>) -> &'static str {
         Event::Deleted { final_state_known: true, .. } => "deleted",
         Event::Deleted { final_state_known: false, .. } => "vanished",
         _ => "",
+    }
+}
+
+/// What an update changed.
+fn changed<T: Shown>(event: &Event<T>, secret: bool) -> String {
+    match event {
+        Event::Updated { old, new } => changes(&old.json(), &new.json(), secret),
+        _ => String::new(),
+    }
+}
+
+/// The events of a watch that say the same.
+fn watch_events<T>(event: &Event<T>) -> impl Iterator<Item = (&'static str, &ObjectHandle<T>)> {
+    let (first, second) = match event {
+        Event::Added { object, .. } => (Some(("ADDED", object)), None),
+        Event::Updated { new, .. } => (Some(("MODIFIED", new)), None),
+        Event::Recreated { old, new } => (Some(("DELETED", old)), Some(("ADDED", new))),
+        Event::Deleted { object, .. } => (Some(("DELETED", object)), None),
+        _ => (None, None),
+    };
+    first.into_iter().chain(second)
+}
+
+/// The whole object, without the values of a Secret unless they are asked for.
+fn readable<T: Shown>(object: &ObjectHandle<T>, secret: bool, show: bool) -> Value {
+    let mut object = object.json();
+    if !show && (secret || secrets::is_secret(&object)) {
+        secrets::hide(&mut object);
+    }
+    object
+}
+
+/// Kind, group and name, as kubectl's `-o name` has them.
+fn name(object: &Value, name: &str) -> String {
+    cell(&format!("{}{name}", kind(object))).into_owned()
+}
+
+/// Kind and group of an object, up to the slash: `deployment.apps/`.
+fn kind(object: &Value) -> String {
+    let (kind, api_version) = (object["kind"].as_str(), object["apiVersion"].as_str());
+    let kind = kind.unwrap_or_default().to_lowercase();
+    match api_version.and_then(|version| version.split_once('/')) {
+        _ if kind.is_empty() => String::new(),
+        Some((group, _version)) => format!("{kind}.{group}/"),
+        None => format!("{kind}/"),
     }
 }
 

@@ -9,15 +9,16 @@ use crate::arguments::{FollowOptions, Kind, Print, Server};
 use crate::error::CommandError;
 use crate::output::background::Background;
 use crate::output::messages;
-use crate::output::printer::Printer;
+use crate::output::printer::{Form, Printed, Printer};
 use crate::output::progress::Progress;
+use crate::output::shown::Shown;
 use crate::resource::{Discoverer, Named, resources};
 use crate::system::stop::{Stop, stop};
 use followed::Followed;
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
 use listwatch_runtime_smol::file::{Recorder, RecorderConfig};
 use listwatch_runtime_smol::http::{Cluster, ClusterOptions, HttpTransport};
-use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, Resource, run};
+use listwatch_runtime_smol::{Clock, Executor, InformerConfig, Resource, run};
 use serde::de::DeserializeOwned;
 use session::{Session, TICK};
 use smol::future::{or, pending};
@@ -29,6 +30,7 @@ use std::time::Duration;
 #[derive(Clone, Copy)]
 pub(super) struct Outputs<'a> {
     pub(super) print: Option<Print>,
+    pub(super) form: Form,
     pub(super) recording: Option<Recording<'a>>,
 }
 
@@ -44,13 +46,18 @@ pub(super) struct Recording<'a> {
 /// A resource cannot be followed, recorded or printed.
 pub(super) fn follow(options: &FollowOptions, outputs: Outputs<'_>) -> Result<(), CommandError> {
     match options.kind {
+        // Metadata are printed as the server words them.
+        Kind::Meta if matches!(outputs.form, Form::Objects { .. }) => follow_as::<Raw>(options, outputs),
         Kind::Raw => follow_as::<Raw>(options, outputs),
         Kind::Meta => follow_as::<MetadataOnly>(options, outputs),
         Kind::Value => follow_as::<serde_json::Value>(options, outputs),
     }
 }
 
-fn follow_as<T: DeserializeOwned + Unpin>(options: &FollowOptions, outputs: Outputs<'_>) -> Result<(), CommandError> {
+fn follow_as<T: DeserializeOwned + Shown + Unpin>(
+    options: &FollowOptions,
+    outputs: Outputs<'_>,
+) -> Result<(), CommandError> {
     let clock = Clock::real();
     let mut stop = stop(&clock, options.duration).map_err(CommandError::Signals)?;
     run(&clock, &Executor::new(), async {
@@ -64,18 +71,22 @@ fn follow_as<T: DeserializeOwned + Unpin>(options: &FollowOptions, outputs: Outp
         if outputs.recording.is_some() && resources.len() > 1 {
             return Err(CommandError::SeveralRecorded);
         }
+        let printed = resources.iter().map(|Named { name, resource }| Printed::new(name, resource)).collect();
         let follow = |Named { name, resource }| {
             let source = source(outputs.recording, &resource, cluster.transport()?)?;
-            let informer = Informer::<T>::new(resource, config(options));
-            Ok(Followed::new(name, Events::start(Driver::new(informer, source), clock.clone())))
+            let as_table = outputs.form.is_table() && outputs.recording.is_none();
+            Ok(Followed::<T>::start(name, resource, as_table, config(options), source, &clock))
         };
         let followed = resources.into_iter().map(follow).collect::<Result<Vec<_>, CommandError>>()?;
+        let all_namespaces = options.namespace().is_none();
         let session = Session {
             options,
             print: outputs.print,
             recorded: outputs.recording.map(|recording| recording.file),
             clock: clock.clone(),
-            printer: Printer::new(Background::stdout(), outputs.print, options.format),
+            printer: Printer::new(Background::stdout(), outputs.print, outputs.form, printed, all_namespaces),
+            form: outputs.form,
+            cluster: &cluster,
             progress,
             may_prompt: cluster.may_prompt(),
             followed,

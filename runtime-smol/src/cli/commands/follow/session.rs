@@ -1,16 +1,21 @@
 //! The loop of `watch` and `record`: events, output, signals.
 
+use super::config;
 use super::followed::{Followed, poll_next};
 use super::report::Report;
+use super::source::Source;
 use crate::arguments::{FollowOptions, Format, Print, hide_credentials};
 use crate::error::CommandError;
 use crate::output::background::Background;
 use crate::output::messages;
-use crate::output::printer::Printer;
+use crate::output::printer::{Form, Printer};
 use crate::output::progress::Progress;
+use crate::output::shown::Shown;
 use crate::report::reason::detailed;
 use crate::report::undecodable;
 use crate::system::stop::Stop;
+use listwatch_runtime_smol::decode::Row;
+use listwatch_runtime_smol::http::Cluster;
 use listwatch_runtime_smol::informer::InformerStatus;
 use listwatch_runtime_smol::reflector::{FailureReport, Reaction};
 use listwatch_runtime_smol::text::Printable;
@@ -36,24 +41,26 @@ pub(super) struct Session<'a, T: DeserializeOwned> {
     pub(super) recorded: Option<&'a Path>,
     pub(super) clock: Clock,
     pub(super) printer: Printer<Background>,
+    pub(super) form: Form,
+    pub(super) cluster: &'a Cluster,
     pub(super) progress: Progress,
     /// Whether a plugin may ask for a credential at the terminal.
     pub(super) may_prompt: bool,
     pub(super) followed: Vec<Followed<T>>,
-    /// Changes with each event, so that no resource waits for another.
+    /// The resource that is asked for an event first.
     pub(super) first: usize,
 }
 
 enum Wakeup<T> {
     /// An event of the resource with this index.
-    Event(usize, Event<T>),
+    Event(usize, Event<Row<T>>),
     /// The reader took output, or the output failed.
     Printed(std::io::Result<()>),
     Tick,
     Stop,
 }
 
-impl<T: DeserializeOwned + Unpin> Session<'_, T> {
+impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
     /// Follows the resources, and then prints and records the end.
     ///
     /// # Errors
@@ -84,11 +91,14 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
         {
             return Wakeup::Event(index, event);
         }
+        if let Err(error) = self.printer.settle() {
+            return Wakeup::Printed(Err(error));
+        }
         self.show();
         self.wait(stop).await
     }
 
-    fn poll_event(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<(usize, Option<Event<T>>)> {
+    fn poll_event(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<(usize, Option<Event<Row<T>>>)> {
         poll_next(&mut self.followed, &mut self.first, cx)
     }
 
@@ -118,15 +128,13 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
         or(stopped, or(event, or(printed, or(tick, messages::keep_writing())))).await
     }
 
-    fn on_event(&mut self, index: usize, event: &Event<T>) -> Result<(), CommandError> {
-        let several = self.followed.len() > 1;
+    fn on_event(&mut self, index: usize, event: &Event<Row<T>>) -> Result<(), CommandError> {
         if self.events() == 0 && event.object().is_some() {
-            self.printer.begin(several).map_err(CommandError::Output)?;
+            self.printer.begin().map_err(CommandError::Output)?;
         }
         let resource = &mut self.followed[index];
         resource.counts.note(event);
-        let name = several.then_some(&*resource.name);
-        self.printer.event(name, event).map_err(CommandError::Output)?;
+        self.printer.event(index, event).map_err(CommandError::Output)?;
         match event {
             Event::Failed(failed) => self.on_failure(index, failed),
             Event::Undecodable(undecodable) => {
@@ -146,6 +154,9 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
         if failed.reaction == Reaction::ListInstead {
             return Ok(());
         }
+        if !resource.counts.synced && is_not_acceptable(failed) {
+            return self.follow_without_table(index);
+        }
         let (class, reason) = (failed.failure.class(), detailed(failed));
         if class.requires_intervention() && !resource.counts.synced && !self.options.keep_trying {
             return self.on_refusal(index, reason);
@@ -154,6 +165,15 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
             let status = resource.status(&self.clock);
             self.report(index, format_args!("{reason}; {status}"));
         }
+        Ok(())
+    }
+
+    /// Follows a resource anew, whose server refuses a table instead of answering with objects.
+    fn follow_without_table(&mut self, index: usize) -> Result<(), CommandError> {
+        let Followed { name, resource, .. } = &self.followed[index];
+        let source = Source::plain(self.cluster.transport()?);
+        let (name, resource) = (name.clone(), resource.clone());
+        self.followed[index] = Followed::start(name, resource, false, config(self.options), source, &self.clock);
         Ok(())
     }
 
@@ -265,17 +285,20 @@ impl<T: DeserializeOwned + Unpin> Session<'_, T> {
             return self.printer.out().write_all(summary.as_bytes());
         }
         // After a table of events, thousands of lines of the cache would be in the way.
-        let wanted = self.print == Some(Print::Store) || self.options.format == Format::Json;
-        let several = self.followed.len() > 1;
-        for resource in self.followed.iter().filter(|resource| resource.counts.synced && wanted) {
-            let name = several.then_some(&*resource.name);
-            self.printer.store(name, resource.cache().iter().cloned())?;
+        let wanted = self.print == Some(Print::Store) || self.form == Form::Handlers(Format::Json);
+        for (index, resource) in self.followed.iter().enumerate().filter(|(_, it)| it.counts.synced && wanted) {
+            self.printer.store(index, resource.cache().iter().cloned())?;
         }
-        Ok(())
+        self.printer.settle()
     }
 
     fn summary(&self) -> String {
         let report = Report { followed: &self.followed, clock: &self.clock, recorded: self.recorded };
         hide_credentials(report.to_string())
     }
+}
+
+/// Whether the server refuses to answer in the requested form. One that has no Tables should send objects instead.
+fn is_not_acceptable(failed: &FailureReport) -> bool {
+    failed.request.resource.is_table() && failed.failure.status().is_some_and(|status| status.code == 406)
 }

@@ -4,8 +4,9 @@ mod report;
 
 use crate::arguments::{IndexBy, Kind, Print, ReplayOptions, Speed, hide_credentials};
 use crate::error::CommandError;
-use crate::output::printer::Printer;
+use crate::output::printer::{Form, Printed, Printer};
 use crate::output::progress::Progress;
+use crate::output::shown::Shown;
 use crate::output::{self, messages};
 use crate::report::counts::Counts;
 use crate::report::undecodable;
@@ -50,7 +51,7 @@ struct Replay<'a, T: DeserializeOwned> {
     counts: Counts,
 }
 
-impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
+impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
     fn new(options: &'a ReplayOptions) -> Result<Self, CommandError> {
         let (clock, pace) = match options.speed {
             Speed::Times(speed) => (Clock::scaled(speed), Pace::Recorded),
@@ -63,6 +64,9 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
         let store = writer.store();
         // A recording may have metadata, whole objects or both.
         let resource = playback.resource().cloned().unwrap_or_else(|| Resource::new("/recording")).metadata_only();
+        let printed = Printed::new("recording", &resource);
+        let form = Form::Handlers(options.format);
+        let printer = Printer::new(stdout(), options.print, form, vec![printed], false);
         let informer = Informer::with_cache(resource, config(options, &playback), writer);
         let printed = options.print == Some(Print::Events) && std::io::stdout().is_terminal();
         let progress = Progress::bar(playback.summary().file_bytes, !printed);
@@ -75,7 +79,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
             queue: Arc::new(SharedWorkQueue::default()),
             reconciles: Arc::default(),
             events: events.until(|driver| driver.transport().is_complete()),
-            printer: Printer::new(stdout(), options.print, options.format),
+            printer,
             progress,
             counts: Counts::default(),
         })
@@ -102,10 +106,10 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
 
     /// Prints every event, and adds its key to the work queue.
     async fn play_events(&mut self) -> std::io::Result<()> {
-        self.printer.begin(false)?;
+        self.printer.begin()?;
         while let Some(event) = self.next().await? {
             self.counts.note(&event);
-            self.printer.event(None, &event)?;
+            self.printer.event(0, &event)?;
             if let Event::Undecodable(undecodable) = &event {
                 undecodable::report(undecodable, self.counts.undecodable, &self.options.file.display(), &self.progress);
             }
@@ -131,7 +135,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> Replay<'a, T> {
     }
 
     fn print_store(&mut self) -> std::io::Result<()> {
-        self.printer.store(None, self.store.list())?;
+        self.printer.store(0, self.store.list())?;
         self.printer.out().flush()
     }
 

@@ -12,5 +12,6 @@ pub mod pods;
 pub mod recovery;
 pub mod silent;
 pub mod sim;
+pub mod tapes;
 pub mod told;
 pub mod unpark;

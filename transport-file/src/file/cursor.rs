@@ -1,12 +1,11 @@
-use super::detect::skip_mark;
-use super::lines::Lines;
+use super::lines::{Lines, Place};
 use super::lookback::Lookback;
 use super::source::Source;
 use crate::error::CaptureError;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A position in a file that is read forward. To go back, the file is opened again.
+/// A position in a file that is read forward. To go back, the file is read again from an earlier place.
 pub(crate) struct FileCursor {
     path: Arc<Path>,
     line_limit: usize,
@@ -14,7 +13,7 @@ pub(crate) struct FileCursor {
     furthest: u64,
     bad_lines: u64,
     lookback: Option<Lookback>,
-    /// How many times the file was opened.
+    /// How many times the file was opened, or read again from an earlier place.
     opened: u64,
 }
 
@@ -23,13 +22,13 @@ impl FileCursor {
         Self { path, line_limit, lines: None, furthest: 0, bad_lines: 0, lookback: None, opened: 0 }
     }
 
-    /// Keeps the last lines, up to `bytes`, so that a small step back does not open the file again.
+    /// Keeps the last lines, up to `bytes`, so that a small step back does not read the file again.
     pub(crate) fn with_lookback(mut self, bytes: usize) -> Self {
         self.lookback = Some(Lookback::new(bytes));
         self
     }
 
-    /// How many times the file was opened.
+    /// How many times the file was opened, or read again from an earlier place.
     pub(crate) fn opened(&self) -> u64 {
         self.opened
     }
@@ -55,40 +54,50 @@ impl FileCursor {
 
     /// Moves so that `line` is read next.
     pub(crate) fn at(&mut self, line: u64) -> Result<&mut Lines, CaptureError> {
+        self.at_place(Place::from_start(line))
+    }
+
+    /// Moves so that the line of `place` is read next.
+    pub(crate) fn at_place(&mut self, place: Place) -> Result<&mut Lines, CaptureError> {
         self.furthest = self.position();
-        let lines = match self.lines.take().filter(|lines| lines.number() < line) {
+        let lines = match self.lines.take() {
             Some(lines) => lines,
             None => {
                 self.opened += 1;
-                let mut source = Source::open(&self.path)?;
-                skip_mark(&mut source)?;
-                Lines::new(source, self.line_limit)
+                Lines::new(Source::open(&self.path)?, self.line_limit)?
             }
         };
         let lines = self.lines.insert(lines);
-        lines.skip_to(line)?;
+        let is_behind = lines.number() >= place.line;
+        if is_behind || lines.is_before(place.entry) {
+            self.opened += u64::from(is_behind);
+            lines.seek(place.entry)?;
+        }
+        lines.skip_to(place.line)?;
         Ok(lines)
     }
 
     /// Reads a line, and returns it with its number; `None` at the end of the file.
-    pub(crate) fn line(&mut self, number: u64) -> Result<Option<(u64, &[u8])>, CaptureError> {
-        let Some(mut lookback) = self.lookback.take() else { return self.at(number)?.next() };
-        let read = if lookback.get(number).is_some() { Ok(()) } else { self.read_up_to(number, &mut lookback) };
+    pub(crate) fn line(&mut self, place: Place) -> Result<Option<(u64, &[u8])>, CaptureError> {
+        let Some(mut lookback) = self.lookback.take() else { return self.at_place(place)?.next() };
+        let number = place.line;
+        let read = if lookback.get(number).is_some() { Ok(()) } else { self.read_up_to(place, &mut lookback) };
         let lookback = self.lookback.insert(lookback);
         read.map(|()| lookback.get(number).map(|line| (number, line)))
     }
 
     /// Reads up to this line, and keeps the last lines.
-    fn read_up_to(&mut self, number: u64, lookback: &mut Lookback) -> Result<(), CaptureError> {
-        let reached = self.lines.as_ref().map_or(0, Lines::number);
-        let lines = self.at(if reached < number { reached + 1 } else { 1 })?;
-        while lines.number() < number {
+    fn read_up_to(&mut self, place: Place, lookback: &mut Lookback) -> Result<(), CaptureError> {
+        let near = self.lines.as_ref().filter(|lines| !lines.is_before(place.entry)).map_or(0, Lines::number);
+        let next = if near > 0 && near < place.line { near + 1 } else { place.entry.first_line() };
+        let lines = self.at_place(Place { line: next, ..place })?;
+        while lines.number() < place.line {
             let read = lines.next().map(|line| line.map(|(at, line)| lookback.push(at, line)));
             match read {
                 Ok(Some(())) => {}
                 Ok(None) => break,
                 // A line on the way may be bad.
-                Err(error) if error.is_bad_line() && lines.number() < number => {}
+                Err(error) if error.is_bad_line() && lines.number() < place.line => {}
                 Err(error) => return Err(error),
             }
         }

@@ -4,8 +4,10 @@ mod cursor;
 mod detect;
 mod lines;
 mod lookback;
+mod members;
 mod source;
 
 pub(crate) use cursor::FileCursor;
 pub(crate) use detect::{FileKind, detect};
+pub(crate) use lines::Place;
 pub(crate) use source::Source;

@@ -1,7 +1,7 @@
+use super::members::Members;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,13 +17,14 @@ pub(crate) struct Source {
 
 enum Bytes {
     Plain(BufReader<Counted>),
-    Gzip(BufReader<MultiGzDecoder<BufReader<Counted>>>),
+    Gzip(Members),
 }
 
 /// A file that counts the bytes read from it.
-struct Counted {
+pub(super) struct Counted {
     file: File,
-    read: u64,
+    /// The position in the file.
+    at: u64,
 }
 
 impl Source {
@@ -36,10 +37,10 @@ impl Source {
             return Err(error("is no regular file, which is needed to read it twice; save it to one first".into()));
         }
         let file = File::open(path).map_err(unopened)?;
-        let mut file = BufReader::with_capacity(BUFFER, Counted { file, read: 0 });
+        let mut file = BufReader::with_capacity(BUFFER, Counted { file, at: 0 });
         let gzip = file.fill_buf().map(|bytes| bytes.starts_with(&GZIP_MAGIC));
         let bytes = if gzip.map_err(|cause| error(unreadable(&cause)))? {
-            Bytes::Gzip(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file)))
+            Bytes::Gzip(Members::new(file, BUFFER))
         } else {
             Bytes::Plain(file)
         };
@@ -58,7 +59,26 @@ impl Source {
     /// The number of bytes that were consumed of the file.
     pub(crate) fn position(&self) -> u64 {
         let file = self.file();
-        file.get_ref().read - file.buffer().len() as u64
+        file.get_ref().at - file.buffer().len() as u64
+    }
+
+    /// Where reading may begin again for the bytes that come next: here, or at the newest member of a gzip file.
+    ///
+    /// The flag tells whether the next byte is the first one behind that place.
+    pub(super) fn entry(&mut self) -> (u64, bool) {
+        match &mut self.bytes {
+            Bytes::Plain(_) => (self.position(), true),
+            Bytes::Gzip(members) => members.entry(),
+        }
+    }
+
+    /// Goes to an [`entry`](Self::entry).
+    pub(super) fn seek(&mut self, entry: u64) -> Result<(), CaptureError> {
+        let sought = match &mut self.bytes {
+            Bytes::Plain(file) => file.seek(SeekFrom::Start(entry)).map(drop),
+            Bytes::Gzip(members) => members.seek(entry),
+        };
+        sought.map_err(|error| self.error(None, &error))
     }
 
     /// Converts a failure to read.
@@ -86,14 +106,14 @@ impl Source {
     fn file(&self) -> &BufReader<Counted> {
         match &self.bytes {
             Bytes::Plain(file) => file,
-            Bytes::Gzip(gzip) => gzip.get_ref().get_ref(),
+            Bytes::Gzip(members) => members.file(),
         }
     }
 
     fn buffered(&mut self) -> &mut dyn BufRead {
         match &mut self.bytes {
             Bytes::Plain(file) => file,
-            Bytes::Gzip(gzip) => gzip,
+            Bytes::Gzip(members) => members,
         }
     }
 }
@@ -118,10 +138,24 @@ impl BufRead for Source {
     }
 }
 
+impl Counted {
+    /// The position in the file, from its beginning.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+}
+
 impl Read for Counted {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buf)?;
-        self.read += read as u64;
+        self.at += read as u64;
         Ok(read)
+    }
+}
+
+impl Seek for Counted {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.at = self.file.seek(to)?;
+        Ok(self.at)
     }
 }

@@ -5,7 +5,7 @@ use crate::capture::format::{End, Line, Payload, Record};
 use crate::capture::head::head;
 use crate::capture::{Behind, Exchange, Stage};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::file::FileCursor;
+use crate::file::{FileCursor, Place};
 use core::time::Duration;
 use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
 use std::vec;
@@ -176,7 +176,7 @@ impl Recorded {
     fn next(&mut self, cursor: &mut FileCursor) -> Result<Part, CaptureError> {
         while self.line <= self.last {
             let path = cursor.path().clone();
-            let line = cursor.line(self.line);
+            let line = cursor.line(Place::from_start(self.line));
             self.line += 1;
             let part = match line {
                 Ok(Some((number, line))) => {

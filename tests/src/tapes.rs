@@ -1,0 +1,122 @@
+//! Captures of a controller, of any length, written out without being held in memory.
+
+use std::io::{self, Write};
+
+/// The collection that is listed and watched.
+pub const PODS: &str = "/api/v1/pods";
+
+/// The requests of a group: a watch, and the writes that are made while it is open.
+const GROUP: u64 = 10;
+
+/// A list, then watches of it, each with an event before each of nine writes.
+///
+/// ```
+/// use listwatch_tests::tapes::LargeTape;
+///
+/// let mut tape = Vec::new();
+/// LargeTape { requests: 100, padding: 1000 }.write(&mut tape)?;
+/// assert!((180_000..220_000).contains(&tape.len()));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct LargeTape {
+    /// How many requests there are.
+    pub requests: u64,
+    /// How many bytes are added to each object.
+    pub padding: usize,
+}
+
+impl LargeTape {
+    /// Writes the capture.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(b"{\"capture\":1,\"started\":\"2026-11-20T10:41:52Z\"}\n")?;
+        let list = r#"{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}"#;
+        request(out, 0, "GET", PODS, "")?;
+        response(out, 0)?;
+        writeln!(out, r#"{{"t":0,"id":0,"data":"{list}"}}"#)?;
+        end(out, 0, 0)?;
+        for id in 1..self.requests {
+            if is_watch(id) {
+                request(out, id, "GET", &format!("{PODS}?watch=1&resourceVersion={id}"), "")?;
+                response(out, id)?;
+            } else {
+                self.write_change(out, id)?;
+            }
+            if is_watch(id + 1) || id + 1 == self.requests {
+                end(out, id, watch_of(id))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the path and the body of each write, in their order.
+    pub fn writes(self) -> impl Iterator<Item = (String, String)> {
+        (1..self.requests).filter(|id| !is_watch(*id)).map(|id| (path(id), body(id)))
+    }
+
+    /// An event of the open watch, and a write with its answer.
+    fn write_change(self, out: &mut impl Write, id: u64) -> io::Result<()> {
+        let watch = watch_of(id);
+        write!(out, r#"{{"t":{id},"id":{watch},"data":"{{\"type\":\"ADDED\",\"object\":"#)?;
+        self.write_object(out, id)?;
+        writeln!(out, r#"}}\n"}}"#)?;
+        request(out, id, "PUT", &path(id), &body(id).replace('"', "\\\""))?;
+        response(out, id)?;
+        write!(out, r#"{{"t":{id},"id":{id},"data":""#)?;
+        self.write_object(out, id)?;
+        writeln!(out, r#""}}"#)?;
+        end(out, id, id)
+    }
+
+    /// An object, with padding that no compression halves again and again.
+    fn write_object(self, out: &mut impl Write, id: u64) -> io::Result<()> {
+        let meta = format!(
+            r#"\"name\":\"pod-{}\",\"namespace\":\"web\",\"resourceVersion\":\"{}\",\"annotations\":{{\"padding\":\""#,
+            id % 1000,
+            id + 1
+        );
+        write!(out, r#"{{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{{{meta}"#)?;
+        let mut state = id;
+        for _ in 0..self.padding / 64 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            write!(out, "{:016x}-of-the-annotations-that-a-controller-has-written-", state)?;
+        }
+        out.write_all(br#"\"}}}"#)
+    }
+}
+
+fn is_watch(id: u64) -> bool {
+    id % GROUP == 1
+}
+
+/// The watch that is open while this request is made.
+fn watch_of(id: u64) -> u64 {
+    id - (id - 1) % GROUP
+}
+
+fn path(id: u64) -> String {
+    format!("/api/v1/namespaces/web/pods/pod-{}/status", id % 1000)
+}
+
+fn body(id: u64) -> String {
+    format!(r#"{{"status":{{"observed":{id}}}}}"#)
+}
+
+fn request(out: &mut impl Write, id: u64, method: &str, path: &str, body: &str) -> io::Result<()> {
+    let body = if body.is_empty() { String::new() } else { format!(r#","body":"{body}""#) };
+    writeln!(out, r#"{{"t":{id},"id":{id},"request":{{"method":"{method}","path":"{path}","headers":{{}}{body}}}}}"#)
+}
+
+fn response(out: &mut impl Write, id: u64) -> io::Result<()> {
+    writeln!(
+        out,
+        r#"{{"t":{id},"id":{id},"response":{{"status":200,"headers":{{"content-type":"application/json"}}}}}}"#
+    )
+}
+
+fn end(out: &mut impl Write, t: u64, id: u64) -> io::Result<()> {
+    writeln!(out, r#"{{"t":{t},"id":{id},"end":"eof"}}"#)
+}

@@ -1,7 +1,7 @@
 use crate::capture::Note;
 use crate::capture::format::Line;
 use crate::error::CaptureError;
-use crate::file::FileCursor;
+use crate::file::{FileCursor, Place};
 use core::fmt;
 use core::time::Duration;
 use memchr::memmem::Finder;
@@ -30,7 +30,7 @@ impl Notes {
         let path = cursor.path().clone();
         loop {
             self.line += 1;
-            let Some((number, line)) = cursor.line(self.line)? else { return Ok(None) };
+            let Some((number, line)) = cursor.line(Place::from_start(self.line))? else { return Ok(None) };
             if self.field.find(line).is_none() {
                 continue;
             }

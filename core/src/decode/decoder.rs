@@ -192,7 +192,7 @@ fn utf8(frame: &[u8]) -> Result<&str, String> {
 
 /// serde_json quotes the rejected value, which can be most of the frame. The place behind it always stays.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn message(error: serde_json::Error) -> String {
+pub(super) fn message(error: serde_json::Error) -> String {
     let (whole, place) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
     let (what, place) = whole.strip_suffix(&place).map_or((&*whole, ""), |what| (what, &place));
     format!("{}{place}", Printable::new(what).at_most(QUOTED))

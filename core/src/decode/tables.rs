@@ -2,7 +2,7 @@
 
 use super::answer::{Decode, Ending, Part};
 use super::body::{Body, Content, unreadable};
-use super::decoder::{Decoder, WatchEvent};
+use super::decoder::{Decoder, WatchEvent, message};
 use super::json::{event_part, item_part};
 use super::list::ListMeta;
 use super::metadata::DecodeOptions;
@@ -109,7 +109,7 @@ impl Reader {
     fn row<T: DeserializeOwned>(&mut self, row: &[u8], list: &ListMeta) -> Part<ObjectHandle<Row<T>>> {
         let row: RowText<'_> = match serde_json::from_slice(row) {
             Ok(row) => row,
-            Err(error) => return unreadable(format!("a row of a Table cannot be read: {error}").into()),
+            Err(error) => return unreadable(format!("a row of a Table cannot be read: {}", message(error)).into()),
         };
         let Some(object) = row.object else { return unreadable("a row of a Table has no object".into()) };
         let item = self.decoder.item(object.get().as_bytes(), list);
@@ -372,6 +372,13 @@ mod tests {
         let several = event("ADDED", table(columns(), json!([row("a", ""), row("b", "")])));
         let told = parts(&mut Tables::<Raw>::default(), Query::Watch, &several);
         assert!(matches!(&told[..], [Part::Undecodable(error)] if error.error.contains("several rows")), "{told:?}");
+    }
+
+    #[test]
+    fn a_row_that_is_a_long_text_is_not_quoted_whole() {
+        let body = table(columns(), json!(["x".repeat(1 << 20)])).to_string();
+        let told = parts(&mut Tables::<Raw>::default(), Query::List, &body);
+        assert!(matches!(&told[..], [Part::Undecodable(error)] if error.error.len() < 1_000), "{told:?}");
     }
 
     /// Megabytes of cells, and of columns, took many times as much memory as their text.

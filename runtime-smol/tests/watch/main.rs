@@ -16,6 +16,7 @@ mod inert;
 mod limits;
 #[path = "../support/notifications.rs"]
 mod notifications;
+mod people;
 mod played;
 mod readers;
 #[path = "../support/scratch.rs"]
@@ -25,3 +26,6 @@ mod server;
 mod several;
 #[cfg(unix)]
 mod stderr;
+mod tables;
+#[cfg(unix)]
+mod terminal;

@@ -13,3 +13,4 @@ mod resources;
 mod sample_controller;
 mod simulated_cluster;
 mod size;
+mod tables;

@@ -64,6 +64,11 @@ impl Plane {
         self.turn.get_mut().and_then(Option::as_mut).unwrap()
     }
 
+    /// The kubeconfig of the administrator.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
     /// A name that nothing has, for something that no namespace has.
     pub(crate) fn name(&self, name: &str) -> String {
         format!("listwatch-{name}-{}", std::process::id())

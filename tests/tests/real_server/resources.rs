@@ -6,7 +6,7 @@ use listwatch_core::Resource;
 use listwatch_core::decode::{MetadataOnly, Raw};
 use serde_json::{Value, json};
 
-fn deployment(name: &str, replicas: u32) -> Value {
+pub(crate) fn deployment(name: &str, replicas: u32) -> Value {
     let labels = json!({ "app": name });
     let pod = json!({ "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "c", "image": "none" }] } });
     let spec = json!({ "replicas": replicas, "selector": { "matchLabels": labels }, "template": pod });
@@ -14,7 +14,7 @@ fn deployment(name: &str, replicas: u32) -> Value {
 }
 
 /// Wheels, in a group that nothing else has.
-fn custom_resource_definition(group: &str) -> Value {
+pub(crate) fn custom_resource_definition(group: &str) -> Value {
     let schema = json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
     let version = json!({ "name": "v1", "served": true, "storage": true, "schema": schema });
     let names = json!({ "plural": "wheels", "singular": "wheel", "kind": "Wheel" });

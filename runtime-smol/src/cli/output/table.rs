@@ -92,11 +92,9 @@ impl Table {
     /// Writes the lines that are held.
     pub(super) fn flush(&mut self, out: &mut impl Write) -> io::Result<()> {
         self.held = 0;
-        let columns = self.screen.width();
-        for line in std::mem::take(&mut self.lines) {
-            self.write(out, &line, columns)?;
-        }
-        Ok(())
+        let columns = self.screen.width().filter(|_| !self.wide);
+        let lines = std::mem::take(&mut self.lines);
+        lines.iter().try_for_each(|line| writeln!(out, "{}", self.text(line, columns)))
     }
 
     fn hold(&mut self, line: Line) {
@@ -139,40 +137,37 @@ impl Table {
         shown.unzip()
     }
 
-    fn write(&self, out: &mut impl Write, line: &Line, columns: Option<usize>) -> io::Result<()> {
-        let part = &self.parts[line.part];
-        let begin = match &line.event {
-            Some((time, verb)) => format!("{}  {}  ", padded(time, self.time()), padded(verb, VERB)),
-            None => String::new(),
-        };
-        let cells: Vec<String> =
-            line.cells.iter().zip(&part.widths).map(|(cell, width)| padded(cell, *width)).collect();
-        let cells = cells.join("  ");
-        let room = columns.filter(|_| !self.wide).map_or(usize::MAX, |columns| columns.saturating_sub(width(&begin)));
+    /// A line as text, with the changes beside the cells. If they do not fit there, they get a line of their own.
+    fn text(&self, line: &Line, columns: Option<usize>) -> String {
+        let taken = if line.event.is_some() { self.time() + VERB + 4 } else { 0 };
+        let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(taken));
+        let cells = line.cells.iter().zip(&self.parts[line.part].widths);
+        let cells = cells.map(|(cell, width)| padded(cell, *width)).collect::<Vec<_>>().join("  ");
         let fits = width(&cells) + 2 + width(&line.changes) <= room;
-        // Changes that do not fit in the line get one of their own.
-        let beside = if fits || line.is_header { &*line.changes } else { "" };
-        let cells = if beside.is_empty() { cells.trim_end() } else { &cells };
-        let begin = match &line.event {
-            Some((time, verb)) if !line.is_header => {
-                let verb = self.screen.coloured(&padded(verb, VERB), colour(verb));
-                format!("{}  {verb}  ", padded(time, self.time()))
+        let mut text = self.begin(line);
+        match &*line.changes {
+            "" => text.push_str(&cut(cells.trim_end(), room)),
+            changes if fits => text.push_str(&(cells + &self.screen.dimmed(&format!("  {changes}")))),
+            _ if line.is_header => text.push_str(&cut(cells.trim_end(), room)),
+            changes => {
+                let indent = self.time() + 2;
+                let changes =
+                    columns.map_or_else(|| changes.to_owned(), |columns| cut(changes, columns.saturating_sub(indent)));
+                let below = format!("\n{}{}", " ".repeat(indent), self.screen.dimmed(&changes));
+                text.push_str(&(cut(cells.trim_end(), room) + &below));
             }
-            _ => begin,
-        };
-        write!(out, "{begin}{}", cut(cells, room))?;
-        if !beside.is_empty() {
-            let beside = cut(beside, room.saturating_sub(width(cells) + 2));
-            write!(out, "{}", self.screen.dimmed(&format!("  {beside}")).trim_end())?;
         }
-        writeln!(out)?;
-        if !fits && !line.is_header && !line.changes.is_empty() {
-            let indent = self.time() + 2;
-            let changes = columns
-                .map_or_else(|| line.changes.clone(), |columns| cut(&line.changes, columns.saturating_sub(indent)));
-            writeln!(out, "{}{}", " ".repeat(indent), self.screen.dimmed(&changes))?;
+        text
+    }
+
+    /// The time and the verb.
+    fn begin(&self, line: &Line) -> String {
+        let Some((time, verb)) = &line.event else { return String::new() };
+        let (time, padded_verb) = (padded(time, self.time()), padded(verb, VERB));
+        match line.is_header {
+            true => format!("{time}  {padded_verb}  "),
+            false => format!("{time}  {}  ", self.screen.coloured(&padded_verb, colour(verb))),
         }
-        Ok(())
     }
 
     /// The columns of a time.

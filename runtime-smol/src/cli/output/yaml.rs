@@ -52,8 +52,8 @@ fn escaped(text: &str) -> String {
             '\n' => write!(escaped, "\\n"),
             c if is_printable(c) => write!(escaped, "{c}"),
             c => match u32::from(c) {
-                code @ ..=0xffff => write!(escaped, "\\u{code:04X}"),
-                code => write!(escaped, "\\U{code:08X}"),
+                code @ ..=0xffff => write!(escaped, "\\u{code:04x}"),
+                code => write!(escaped, "\\U{code:08x}"),
             },
         };
         debug_assert!(written.is_ok(), "a String takes any text");

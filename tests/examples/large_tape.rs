@@ -113,7 +113,8 @@ fn bytes_read() -> String {
 }
 
 fn peak_memory() -> String {
-    proc_line("/proc/self/status", "VmHWM:").map_or_else(|| "peak memory unknown".into(), |peak| format!("peak memory {peak}"))
+    proc_line("/proc/self/status", "VmHWM:")
+        .map_or_else(|| "peak memory unknown".into(), |peak| format!("peak memory {peak}"))
 }
 
 fn proc_line(path: &str, name: &str) -> Option<String> {

@@ -33,7 +33,8 @@ impl LargeTape {
     /// Those of `out`.
     pub fn write(self, out: &mut impl Write) -> io::Result<()> {
         out.write_all(b"{\"capture\":1,\"started\":\"2026-11-20T10:41:52Z\"}\n")?;
-        let list = r#"{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}"#;
+        let list =
+            r#"{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}"#;
         request(out, 0, "GET", PODS, "")?;
         response(out, 0)?;
         writeln!(out, r#"{{"t":0,"id":0,"data":"{list}"}}"#)?;

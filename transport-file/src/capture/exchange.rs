@@ -1,54 +1,45 @@
 //! One request of a capture, with its response.
 
-use super::digest::hashed;
 use super::format::Payload;
+use super::key::ResourceKey;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::file::Place;
 use listwatch_core::request::{Query, Request};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-/// The lines of a recorded request and its response, and the facts that an answer needs.
+/// A recorded request, and how far its response was read.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     /// The id of the request in the capture.
     pub(crate) id: u64,
+    /// The number of the request in the capture, from zero.
+    pub(crate) number: u64,
     /// When it was sent, in milliseconds since the recording began.
     pub(crate) sent: u64,
     /// The line of the request.
-    pub(crate) first: u64,
-    /// The line of the last record.
-    pub(crate) last: u64,
-    pub(crate) stage: Stage,
-    /// Whether there is a response.
-    pub(crate) answered: bool,
-    /// Whether the recorded client aborted it.
-    pub(crate) given_up: bool,
-    /// Whether it was played.
-    pub(crate) taken: AtomicBool,
+    pub(crate) place: Place,
     /// Whether it asked for metadata only.
     pub(crate) metadata_only: bool,
     /// Whether its contents were left out, because they may be confidential.
     pub(crate) withheld: bool,
     /// Its kind; `None` for neither a list nor a watch.
     pub(crate) query: Option<Query>,
-    /// The index of the resource that it lists or watches.
-    pub(crate) resource: Option<usize>,
+    /// The resource that it lists or watches.
+    pub(crate) resource: Option<ResourceKey>,
+    progress: Mutex<Progress>,
 }
 
-/// The parts of a list or watch by which its response is found.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RequestKey {
-    /// The index of the resource in the capture.
-    pub(crate) resource: usize,
-    pub(crate) query: Query,
-    /// A digest of a list's continue token. Tokens have any length.
-    pub(crate) page: Option<u64>,
-}
-
-impl RequestKey {
-    pub(crate) fn new(resource: usize, request: &Request) -> Self {
-        Self { resource, query: request.query(), page: request.continue_token().map(hashed) }
-    }
+/// How far a response was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    /// The line of the last record up to now.
+    pub(crate) last: u64,
+    pub(crate) stage: Stage,
+    /// Whether there is a response.
+    pub(crate) answered: bool,
+    /// Whether the recorded client aborted it.
+    pub(crate) given_up: bool,
 }
 
 /// The progress of a response.
@@ -59,10 +50,37 @@ pub(crate) enum Stage {
     Ended,
 }
 
+/// The facts of a recorded request.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) id: u64,
+    pub(super) number: u64,
+    pub(super) at: u64,
+    pub(super) place: Place,
+}
+
 impl Exchange {
-    /// Whether it was played.
-    pub(crate) fn is_taken(&self) -> bool {
-        self.taken.load(Ordering::Relaxed)
+    pub(super) fn new(sent: &Sent, request: Option<&Request>, metadata_only: bool, withheld: bool) -> Self {
+        let progress = Progress { last: sent.place.line, stage: Stage::Requested, answered: false, given_up: false };
+        Self {
+            id: sent.id,
+            number: sent.number,
+            sent: sent.at,
+            place: sent.place,
+            metadata_only,
+            withheld,
+            query: request.map(Request::query),
+            resource: request.map(|request| ResourceKey::of(&request.resource)),
+            progress: Mutex::new(progress),
+        }
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_progress(&self, progress: Progress) {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
     }
 
     /// The fault of playing an exchange whose contents were left out.
@@ -70,12 +88,13 @@ impl Exchange {
         let message = "the contents of this request were withheld, because they may be secret; record again with \
                        `RecorderConfig::include_secrets`, or leave out the part of the program that sends it";
         let fault = || Fault::new(CaptureErrorKind::Withheld, message);
-        self.withheld.then(|| CaptureError::new(path, Some(self.first), fault()))
+        self.withheld.then(|| CaptureError::new(path, Some(self.place.line), fault()))
     }
 
-    /// Whether it failed before a response.
+    /// Whether it failed before a response, as far as it was read.
     pub(crate) fn is_refused(&self) -> bool {
-        self.stage == Stage::Ended && !self.answered
+        let Progress { stage, answered, .. } = self.progress();
+        stage == Stage::Ended && !answered
     }
 }
 

@@ -1,340 +1,391 @@
-//! The index of a capture: the only part of it that stays in memory.
+//! The index of a capture, which grows while the capture is played.
 
-use super::digest::RequestDigest;
-use super::exchange::{Exchange, RequestKey, Stage, is_list_or_watch, misplaced};
-use super::exchanges::Exchanges;
-use super::format::{End, Line, Payload, Record, RequestRecord, Text, VERSION};
+use super::exchange::{Exchange, Progress, Stage};
+use super::key::{Key, ResourceKey};
 use super::note::TapeStart;
+use super::reading::{Reading, Step};
+use super::survey::{self, Found, Survey};
+use super::waiting::Waiting;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::FileCursor;
 use listwatch_core::Resource;
 use listwatch_core::request::{Query, Request};
-use std::collections::{HashMap, VecDeque};
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The index of the exchanges that answer client requests.
-#[derive(Debug, Default)]
-pub(crate) struct ClientIndex {
-    /// For each request, its exchanges in the order of the capture, by their positions.
-    pub(crate) places: HashMap<RequestDigest, Vec<usize>>,
-}
+/// The exchanges of a capture, which its playback, its transports and its clients share.
+///
+/// The capture is read as far as the next answer needs. An exchange is played once, for the first request that matches.
+#[derive(Clone)]
+pub(crate) struct Index(Arc<Shared>);
 
-/// The exchanges of a capture, by the requests that they answer.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Index {
+struct Shared {
+    path: Arc<Path>,
+    line_limit: usize,
+    skip_bad_lines: bool,
     start: TapeStart,
-    exchanges: Arc<Exchanges>,
-    /// The index for clients.
-    client_index: Arc<ClientIndex>,
-    resources: Vec<Resource>,
-    /// The position of each resource in `resources`.
-    numbers: HashMap<Collection, usize>,
-    /// The lists and watches, by resource, kind and page.
-    queues: HashMap<RequestKey, Queue>,
-    /// How many exchanges are neither lists nor watches.
-    others: u64,
-    bad_lines: u64,
-    fault: Option<CaptureError>,
+    /// The resource of the first list or watch.
+    resource: Resource,
+    fault: Arc<OnceLock<CaptureError>>,
+    survey: OnceLock<Survey>,
+    calls: Calls,
+    state: Mutex<State>,
 }
+
+struct State {
+    reading: Reading,
+    waiting: Waiting,
+    resources: HashMap<ResourceKey, Recorded>,
+    found: Found,
+    taken: Found,
+    /// How many more times the capture may be read to tell how often a request was recorded.
+    counts_left: u32,
+}
+
+/// What is known of a resource.
+#[derive(Default)]
+struct Recorded {
+    /// The line of its last request.
+    newest: u64,
+    /// Its last watch-list.
+    watch_list: Option<Arc<Exchange>>,
+}
+
+/// The counts of client requests.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    pub(crate) answered: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    pub(crate) unrecorded: AtomicU64,
+}
+
+/// The recorded answer to a list or a watch.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    Exchange(Arc<Exchange>),
+    /// The request is a watch-list, which the recorded server did not get.
+    Unsupported,
+    Nothing,
+}
+
+/// How a recording goes on behind the last record of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behind {
+    /// With another list or watch of the same resource.
+    SameResource,
+    /// With records of others, up to this time in milliseconds.
+    Others {
+        until: u64,
+    },
+    Nothing,
+}
+
+/// How many bytes of lines are read to find a better answer than the one at hand.
+const LOOK_AHEAD: u64 = 16 * 1024 * 1024;
+
+/// The most resources of which something is known. Each takes 40 bytes.
+const MOST_RESOURCES: usize = 1 << 14;
+
+/// How often the capture is read to tell how often a request was recorded.
+const COUNTS: u32 = 8;
 
 impl Index {
-    /// Reads a whole capture.
-    pub(crate) fn read(cursor: &mut FileCursor, skip_bad_lines: bool) -> Result<Self, CaptureError> {
-        let mut reading = Reading::default();
-        let path = cursor.path().clone();
-        let lines = cursor.at(1)?;
-        loop {
-            let read = match lines.next() {
-                Ok(None) => break,
-                Ok(Some((number, line))) => {
-                    reading.line(number, line).map_err(|fault| CaptureError::new(&path, Some(number), fault))
-                }
-                Err(error) => Err(error),
-            };
-            match read {
-                Ok(()) => {}
-                Err(error) if skip_bad_lines && error.is_bad_line() => reading.index.bad_lines += 1,
-                Err(error) => {
-                    reading.index.fault = Some(error);
-                    break;
-                }
+    /// Reads a capture up to its first list or watch.
+    pub(crate) fn open(path: &Arc<Path>, line_limit: usize, skip_bad_lines: bool) -> Result<Self, CaptureError> {
+        let cursor = || FileCursor::new(Arc::clone(path), line_limit);
+        let mut state = State {
+            reading: Reading::new(cursor(), skip_bad_lines),
+            waiting: Waiting::new(cursor()),
+            resources: HashMap::new(),
+            found: Found::default(),
+            taken: Found::default(),
+            counts_left: COUNTS,
+        };
+        let resource = loop {
+            match state.advance() {
+                Step::Began(began) if began.resource.is_some() => break began.resource,
+                Step::Over => break None,
+                _ => {}
             }
-        }
-        let Reading { mut index, exchanges, client_index, last, .. } = reading;
-        (index.exchanges, index.client_index) = (Exchanges::new(exchanges, last).into(), client_index.into());
-        if index.resources.is_empty() {
-            return Err(index.fault.take().unwrap_or_else(|| CaptureError::new(&path, None, index.nothing_to_play())));
-        }
-        Ok(index)
+        };
+        let fault = Arc::clone(state.reading.fault());
+        let Some(resource) = resource else {
+            let nothing = || CaptureError::new(path, None, state.nothing_to_play());
+            return Err(fault.get().cloned().unwrap_or_else(nothing));
+        };
+        Ok(Self(Arc::new(Shared {
+            path: Arc::clone(path),
+            line_limit,
+            skip_bad_lines,
+            start: state.reading.start(),
+            resource,
+            fault,
+            survey: OnceLock::new(),
+            calls: Calls::default(),
+            state: Mutex::new(state),
+        })))
     }
 
-    /// Takes the next recorded response to such a request.
-    pub(crate) fn take(&mut self, request: &Request) -> Option<&Exchange> {
-        let question = self.question(request)?;
-        self.queues.get_mut(&question)?.take(&self.exchanges, request.resource.is_metadata_only())
-    }
-
-    /// Whether the capture has any such request.
-    pub(crate) fn knows(&self, request: &Request) -> bool {
-        self.question(request).is_some_and(|question| self.queues.contains_key(&question))
-    }
-
-    /// Whether the recorded client aborted such a request, and listed instead.
-    pub(crate) fn turned_to_lists(&mut self, request: &Request) -> bool {
-        let Some(question) = self.question(request) else { return false };
-        let last = self.queues.get(&question).map(|queue| self.exchanges.get(queue.newest));
-        if !last.is_some_and(|last| last.given_up && last.is_taken()) {
-            return false;
+    /// Takes the next recorded answer to a list or a watch.
+    ///
+    /// Metadata alone counts only if it is enough, or if no whole objects are left.
+    pub(crate) fn take(&self, request: &Request) -> Result<Taken, CaptureError> {
+        let (whole, metadata) = (Key::of_request(request, false), Key::of_request(request, true));
+        let mut state = self.state();
+        let metadata_is_enough = request.resource.is_metadata_only();
+        let wanted = if metadata_is_enough { &[whole, metadata][..] } else { &[whole] };
+        let mut taken = match request.query() {
+            Query::WatchList => state.take_watch_list(wanted, &request.resource)?,
+            Query::List | Query::Watch => state.take(wanted)?,
+        };
+        if taken.is_none() && !metadata_is_enough {
+            taken = state.take_waiting(&[metadata])?;
         }
-        let lists = self.queues.get_mut(&RequestKey { query: Query::List, ..question });
-        lists.is_some_and(|queue| queue.has_left(&self.exchanges))
+        Ok(match taken {
+            Some(exchange) => Taken::Exchange(exchange),
+            None if request.query() == Query::WatchList && !state.ends_without_watch_list(&request.resource)? => {
+                Taken::Unsupported
+            }
+            None => Taken::Nothing,
+        })
+    }
+
+    /// Takes the next recorded answer to a client's request; if none is near, one that was recorded without its body.
+    pub(crate) fn take_call(&self, exact: Key, bare: Key) -> Result<Option<Arc<Exchange>>, CaptureError> {
+        let mut state = self.state();
+        let until = (exact != bare).then_some([bare]);
+        match state.take_before(&[exact], until.as_ref().map_or(&[], |bare| &bare[..]))? {
+            None if exact != bare => state.take_waiting(&[bare]),
+            taken => Ok(taken),
+        }
+    }
+
+    /// Reads on until there is a record of an exchange behind `line`, or no more, and returns the progress.
+    pub(crate) fn await_record(&self, exchange: &Exchange, line: u64) -> Progress {
+        let mut state = self.state();
+        loop {
+            let progress = exchange.progress();
+            if progress.last > line || progress.stage == Stage::Ended || state.reading.is_over() {
+                return progress;
+            }
+            state.advance();
+        }
+    }
+
+    /// Reads on until it is known how the recording goes on behind an exchange, whose last record is in `line`.
+    pub(crate) fn behind(&self, exchange: &Exchange, line: u64) -> Behind {
+        let mut state = self.state();
+        loop {
+            let newest = exchange.resource.and_then(|resource| state.resources.get(&resource));
+            if newest.is_some_and(|known| known.newest > line) {
+                return Behind::SameResource;
+            }
+            if state.reading.is_over() {
+                break;
+            }
+            state.advance();
+        }
+        let (last, until) = state.reading.last();
+        if line < last { Behind::Others { until } } else { Behind::Nothing }
+    }
+
+    /// How often a client's request was recorded, of which nothing waits; `None` if that is not counted once more.
+    pub(crate) fn count(&self, call: Key) -> Option<u64> {
+        let mut state = self.state();
+        if !state.waiting.may_know(call) {
+            return Some(0);
+        }
+        state.counts_left = state.counts_left.checked_sub(1)?;
+        drop(state);
+        Some(survey::count(self.reading(), call))
     }
 
     /// The first line.
     pub(crate) fn start(&self) -> &TapeStart {
-        &self.start
+        &self.0.start
     }
 
-    /// The exchanges, which clients share.
-    pub(crate) fn exchanges(&self) -> &Arc<Exchanges> {
-        &self.exchanges
+    pub(crate) fn path(&self) -> &Arc<Path> {
+        &self.0.path
     }
 
-    /// The index for clients.
-    pub(crate) fn client_index(&self) -> &Arc<ClientIndex> {
-        &self.client_index
+    /// The resource of the first list or watch.
+    pub(crate) fn resource(&self) -> &Resource {
+        &self.0.resource
     }
 
-    /// The resources that were listed or watched, in the order of their first requests.
+    /// The resources that were listed or watched, in the order of their first requests. Reads the whole capture once.
     pub(crate) fn resources(&self) -> &[Resource] {
-        &self.resources
+        self.survey().resources()
     }
 
-    /// How many recorded responses of this kind were not played.
-    pub(crate) fn left(&self, query: Query) -> u64 {
-        self.exchanges.left(Some(query))
+    /// Whether watch-lists of the first resource were recorded, near its first list.
+    pub(crate) fn has_watch_lists(&self) -> Result<bool, CaptureError> {
+        let resource = &self.0.resource;
+        let mut state = self.state();
+        state.find_watch_list(&[], resource)?;
+        Ok(state.recorded_watch_list(resource).is_some())
     }
 
-    /// How many recorded requests are neither lists nor watches.
-    pub(crate) fn others(&self) -> u64 {
-        self.others
+    /// The counts of client requests.
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.0.calls
     }
 
-    pub(crate) fn bad_lines(&self) -> u64 {
-        self.bad_lines
+    /// How many exchanges there are, how many of them were not taken, and how many lines are bad.
+    ///
+    /// Reads the whole capture, unless it was read.
+    pub(crate) fn counts(&self) -> (Found, Found, u64) {
+        let whole = Some(self.state()).filter(|state| state.reading.is_over());
+        let whole = whole.map(|state| (state.found, state.reading.bad_lines()));
+        let (found, bad_lines) = whole.unwrap_or_else(|| (self.survey().found(), self.survey().bad_lines()));
+        (found, found.without(self.state().taken), bad_lines)
     }
 
-    /// The error that ended the index before the file.
+    /// The error that ended the capture before the file, once it was read up to there.
     pub(crate) fn fault(&self) -> Option<&CaptureError> {
-        self.fault.as_ref()
+        self.0.fault.get()
     }
 
-    fn question(&self, request: &Request) -> Option<RequestKey> {
-        let resource = *self.numbers.get(&Collection(request.resource.clone()))?;
-        Some(RequestKey::new(resource, request))
+    fn survey(&self) -> &Survey {
+        self.0.survey.get_or_init(|| Survey::of(self.reading()))
+    }
+
+    /// A reading of its own, from the beginning.
+    fn reading(&self) -> Reading {
+        Reading::new(FileCursor::new(Arc::clone(&self.0.path), self.0.line_limit), self.0.skip_bad_lines)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Reads a line.
+    fn advance(&mut self) -> Step {
+        let step = self.reading.step();
+        match &step {
+            Step::Began(began) => {
+                self.found.add(began.exchange.query);
+                if let Some(resource) = began.exchange.resource {
+                    self.note(resource, &began.exchange);
+                }
+                self.waiting.add(began);
+            }
+            Step::Skipped(Some(request)) => self.waiting.leave_out(*request),
+            Step::Read | Step::Skipped(None) | Step::Over => {}
+        }
+        step
+    }
+
+    /// Notes a request for a resource.
+    fn note(&mut self, resource: ResourceKey, exchange: &Arc<Exchange>) {
+        if self.resources.len() == MOST_RESOURCES && !self.resources.contains_key(&resource) {
+            return;
+        }
+        let known = self.resources.entry(resource).or_default();
+        known.newest = exchange.place.line;
+        if exchange.query == Some(Query::WatchList) {
+            known.watch_list = Some(Arc::clone(exchange));
+        }
+    }
+
+    /// Takes the first exchange that waits for one of these keys.
+    fn take_waiting(&mut self, keys: &[Key]) -> Result<Option<Arc<Exchange>>, CaptureError> {
+        let first = self.waiting.first(keys, &self.reading)?;
+        if let Some(exchange) = &first {
+            self.waiting.take(exchange);
+            self.taken.add(exchange.query);
+        }
+        Ok(first)
+    }
+
+    /// Takes the first exchange with one of these keys.
+    fn take(&mut self, keys: &[Key]) -> Result<Option<Arc<Exchange>>, CaptureError> {
+        self.take_before(keys, &[])
+    }
+
+    /// Takes the first exchange with one of these keys, unless it lies far behind one with a key of `others`.
+    fn take_before(&mut self, keys: &[Key], others: &[Key]) -> Result<Option<Arc<Exchange>>, CaptureError> {
+        if let Some(exchange) = self.take_waiting(keys)? {
+            return Ok(Some(exchange));
+        }
+        let has_other = !others.is_empty() && self.waiting.first(others, &self.reading)?.is_some();
+        let mut until = has_other.then(|| self.reading.bytes() + LOOK_AHEAD);
+        while until.is_none_or(|until| self.reading.bytes() < until) {
+            match self.advance() {
+                Step::Began(began) if keys.iter().any(|key| began.keys.contains(*key)) => {
+                    return self.take_waiting(keys);
+                }
+                Step::Began(began) if others.iter().any(|key| began.keys.contains(*key)) => {
+                    until = until.or(Some(self.reading.bytes() + LOOK_AHEAD));
+                }
+                Step::Over => break,
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the first watch-list with one of these keys.
+    fn take_watch_list(&mut self, keys: &[Key], resource: &Resource) -> Result<Option<Arc<Exchange>>, CaptureError> {
+        if let Some(exchange) = self.find_watch_list(keys, resource)? {
+            return Ok(Some(exchange));
+        }
+        // If the recorded server did watch-lists, another one may come at any time.
+        match self.recorded_watch_list(resource) {
+            Some(_) => self.take(keys),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes the first watch-list with one of these keys, unless only lists of the resource are near.
+    fn find_watch_list(&mut self, keys: &[Key], resource: &Resource) -> Result<Option<Arc<Exchange>>, CaptureError> {
+        if self.recorded_watch_list(resource).is_some() {
+            return self.take_waiting(keys);
+        }
+        self.take_before(keys, &[Key::of_list(resource, false), Key::of_list(resource, true)])
+    }
+
+    /// Whether the recording is over for a client that asks for one more watch-list.
+    ///
+    /// It is, if the recorded server did watch-lists; but a client that aborted one and listed instead did not try again.
+    fn ends_without_watch_list(&mut self, resource: &Resource) -> Result<bool, CaptureError> {
+        let Some(newest) = self.recorded_watch_list(resource) else { return Ok(false) };
+        let was_given_up = newest.progress().given_up && self.waiting.is_taken(&newest);
+        let lists = [Key::of_list(resource, false), Key::of_list(resource, true)];
+        Ok(!was_given_up || self.waiting.first(&lists, &self.reading)?.is_none())
+    }
+
+    /// The last watch-list of a resource that was read.
+    fn recorded_watch_list(&self, resource: &Resource) -> Option<Arc<Exchange>> {
+        self.resources.get(&ResourceKey::of(resource)).and_then(|known| known.watch_list.clone())
     }
 
     fn nothing_to_play(&self) -> Fault {
-        let (others, bad) = (self.others(), self.bad_lines);
+        let (others, bad) = (self.found.of(None), self.reading.bad_lines());
         let found = format!("the capture has neither lists nor watches (other requests: {others}, bad lines: {bad})");
         Fault::new(CaptureErrorKind::NothingToPlay, format!("{found}; record a program that lists or watches"))
     }
 }
 
-/// An index under construction.
-#[derive(Default)]
-struct Reading {
-    index: Index,
-    exchanges: Vec<Exchange>,
-    client_index: ClientIndex,
-    /// The line and the time of the last record.
-    last: (u64, u64),
-    /// The position of each recorded id.
-    places: HashMap<u64, usize>,
-    begun: bool,
-}
-
-impl Reading {
-    fn line(&mut self, number: u64, line: &[u8]) -> Result<(), Fault> {
-        if line.trim_ascii().is_empty() {
-            return Ok(());
-        }
-        let first = !std::mem::replace(&mut self.begun, true);
-        match Line::parse(line)? {
-            Line::Start(VERSION, start) if first => {
-                self.index.start = start;
-                Ok(())
-            }
-            Line::Start(version, _) if first => Err(unknown_version(version)),
-            Line::Start(..) => Err(misplaced("the version of the capture belongs in the first line")),
-            Line::Record(record) => self.record(number, &record),
-            Line::Note(..) => Ok(()),
-        }
-    }
-
-    fn record(&mut self, number: u64, record: &Record<'_>) -> Result<(), Fault> {
-        let known = self.places.get(&record.id).map(|&place| &mut self.exchanges[place]);
-        match (known, &record.payload) {
-            (Some(exchange), payload) => {
-                exchange.stage = exchange.stage.after(payload)?;
-                exchange.answered |= exchange.stage == Stage::Answered;
-                exchange.given_up |= matches!(payload, Payload::End(End { by_client: true, .. }));
-                exchange.last = number;
-            }
-            (None, Payload::Request(request)) => self.request(number, record, request),
-            (None, _) => return Err(misplaced(format_args!("a record for request {}, which is not there", record.id))),
-        }
-        self.last = (number, record.t);
-        Ok(())
-    }
-
-    fn request(&mut self, number: u64, record: &Record<'_>, sent: &RequestRecord<'_>) {
-        let mut request = Request::parse(&sent.path);
-        let metadata_only = asks_for_metadata_only(sent);
-        if metadata_only {
-            request.resource = request.resource.metadata_only();
-        }
-        let place = self.exchanges.len();
-        self.places.insert(record.id, place);
-        let query = is_list_or_watch(&sent.method, &request).then(|| request.query());
-        let resource = query.map(|_| self.enqueue(place, &request));
-        self.index.others += u64::from(query.is_none());
-        // Clients list; only informers watch.
-        if matches!(query, None | Some(Query::List)) {
-            self.client_index.places.entry(RequestDigest::recorded(sent)).or_default().push(place);
-        }
-        self.exchanges.push(Exchange {
-            id: record.id,
-            sent: record.t,
-            first: number,
-            last: number,
-            stage: Stage::Requested,
-            answered: false,
-            given_up: false,
-            taken: AtomicBool::new(false),
-            metadata_only,
-            withheld: sent.withheld,
-            query,
-            resource,
-        });
-    }
-
-    /// Adds a list or a watch to its queue, and returns the index of the resource.
-    fn enqueue(&mut self, place: usize, request: &Request) -> usize {
-        let index = &mut self.index;
-        let resource = *index.numbers.entry(Collection(request.resource.clone())).or_insert_with(|| {
-            index.resources.push(request.resource.clone());
-            index.resources.len() - 1
-        });
-        index
-            .queues
-            .entry(RequestKey::new(resource, request))
-            .or_default()
-            .add(place, request.resource.is_metadata_only());
-        resource
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Index").field("path", &self.0.path).finish_non_exhaustive()
     }
 }
-
-/// The exchanges of equal requests that were not played, by their positions.
-#[derive(Clone, Debug, Default)]
-struct Queue {
-    whole: VecDeque<usize>,
-    metadata_only: VecDeque<usize>,
-    /// The last one that was recorded.
-    newest: usize,
-}
-
-impl Queue {
-    fn add(&mut self, place: usize, metadata_only: bool) {
-        let form = if metadata_only { &mut self.metadata_only } else { &mut self.whole };
-        form.push_back(place);
-        self.newest = place;
-    }
-
-    /// Takes the first one. Metadata alone counts only if it is enough, or if no whole objects are left.
-    fn take<'a>(&mut self, exchanges: &'a Exchanges, metadata_is_enough: bool) -> Option<&'a Exchange> {
-        loop {
-            work::step();
-            let metadata_first = match (self.whole.front(), self.metadata_only.front()) {
-                (Some(whole), Some(metadata)) => metadata_is_enough && metadata < whole,
-                (whole, _) => whole.is_none(),
-            };
-            let form = if metadata_first { &mut self.metadata_only } else { &mut self.whole };
-            // A client may have taken it before.
-            if let Some(exchange) = exchanges.take(form.pop_front()?) {
-                return Some(exchange);
-            }
-        }
-    }
-
-    fn has_left(&mut self, exchanges: &Exchanges) -> bool {
-        for form in [&mut self.whole, &mut self.metadata_only] {
-            while form.front().is_some_and(|place| exchanges.get(*place).is_taken()) {
-                form.pop_front();
-            }
-        }
-        !self.whole.is_empty() || !self.metadata_only.is_empty()
-    }
-}
-
-fn unknown_version(version: u64) -> Fault {
-    let message = format!("version {version} of the capture format is unknown here; use a release that reads it");
-    Fault::new(CaptureErrorKind::Version, message)
-}
-
-/// Whether the request asked for metadata only.
-pub(crate) fn asks_for_metadata_only(sent: &RequestRecord<'_>) -> bool {
-    let accept = sent.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("accept"));
-    accept.is_some_and(|(_, Text(types))| types.contains("as=PartialObjectMetadata"))
-}
-
-/// A resource that equals itself in the metadata-only form: both forms share their exchanges.
-#[derive(Clone, Debug)]
-struct Collection(Resource);
-
-impl Collection {
-    fn names(&self) -> (&str, Option<&str>, Option<&str>) {
-        (self.0.path(), self.0.label_selector(), self.0.field_selector())
-    }
-}
-
-impl PartialEq for Collection {
-    fn eq(&self, other: &Self) -> bool {
-        work::step();
-        self.names() == other.names()
-    }
-}
-
-impl Eq for Collection {}
-
-impl Hash for Collection {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.names().hash(state);
-    }
-}
-
-/// Counts the steps of a search, for tests.
-mod work {
-    #[cfg(test)]
-    thread_local! {
-        pub(super) static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-    }
-
-    pub(super) fn step() {
-        #[cfg(test)]
-        STEPS.set(STEPS.get() + 1);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capture::work;
     use std::fmt::Write;
 
     /// A capture of these requests, all of which failed to connect.
-    fn capture(name: &str, targets: impl Iterator<Item = String>) -> FileCursor {
+    fn capture(name: &str, targets: impl Iterator<Item = String>) -> Arc<Path> {
         let mut lines = String::new();
         for (id, target) in targets.enumerate() {
             writeln!(lines, r#"{{"t":0,"id":{id},"request":{{"method":"GET","path":"{target}","headers":{{}}}}}}"#)
@@ -343,21 +394,23 @@ mod tests {
         }
         let path = std::env::temp_dir().join(format!("listwatch-index-{name}-{}", std::process::id()));
         std::fs::write(&path, lines).unwrap();
-        FileCursor::new(path.into(), usize::MAX)
+        path.into()
     }
 
-    /// The steps to index these requests, and to make each again.
+    /// The steps to make each of these requests again.
     fn steps(name: &str, targets: impl Iterator<Item = String> + Clone) -> u64 {
-        let mut cursor = capture(name, targets.clone());
+        let path = capture(name, targets.clone());
         work::STEPS.set(0);
-        let mut index = Index::read(&mut cursor, false).unwrap();
+        let index = Index::open(&path, usize::MAX, false).unwrap();
         for target in targets {
             let request = Request::parse(&target);
-            assert!(index.take(&request).is_some_and(Exchange::is_refused), "{target}");
-            assert!(index.knows(&request) && !index.turned_to_lists(&request));
+            let Ok(Taken::Exchange(exchange)) = index.take(&request) else { panic!("{target}") };
+            index.await_record(&exchange, exchange.place.line);
+            assert!(exchange.is_refused(), "{target}");
         }
-        std::fs::remove_file(cursor.path()).unwrap();
-        assert_eq!(index.left(Query::List), 0);
+        let (found, left, _) = index.counts();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((found.of(Some(Query::List)) > 0, left.of(Some(Query::List))), (true, 0));
         work::STEPS.get()
     }
 

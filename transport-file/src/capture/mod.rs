@@ -5,12 +5,21 @@ pub(crate) mod head;
 
 mod digest;
 mod exchange;
-mod exchanges;
+mod id_set;
 mod index;
+mod key;
+mod key_filter;
 mod note;
+mod number_set;
+mod passed;
+mod reading;
+mod survey;
+mod waiting;
+mod work;
 
 pub(crate) use digest::{RequestDigest, decoded};
 pub(crate) use exchange::{Exchange, Stage};
-pub(crate) use exchanges::{Behind, Exchanges};
-pub(crate) use index::{ClientIndex, Index, asks_for_metadata_only};
+pub(crate) use index::{Behind, Index, Taken};
+pub(crate) use key::Key;
 pub use note::{Note, Position, Positions, TapeStart};
+pub(crate) use reading::asks_for_metadata_only;

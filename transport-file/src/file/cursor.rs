@@ -90,7 +90,7 @@ impl FileCursor {
     fn read_up_to(&mut self, place: Place, lookback: &mut Lookback) -> Result<(), CaptureError> {
         let near = self.lines.as_ref().filter(|lines| !lines.is_before(place.entry)).map_or(0, Lines::number);
         let next = if near > 0 && near < place.line { near + 1 } else { place.entry.first_line() };
-        let lines = self.at_place(Place { line: next, ..place })?;
+        let lines = self.at_place(place.before(next))?;
         while lines.number() < place.line {
             let read = lines.next().map(|line| line.map(|(at, line)| lookback.push(at, line)));
             match read {
@@ -102,6 +102,11 @@ impl FileCursor {
             }
         }
         Ok(())
+    }
+
+    /// How many bytes of lines were read.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.lines.as_ref().map_or(0, Lines::bytes)
     }
 
     /// The largest offset in the file that was reached, in bytes.

@@ -10,6 +10,8 @@ pub(crate) struct Lines {
     number: u64,
     limit: usize,
     entry: Entry,
+    /// How many bytes of lines were read.
+    bytes: u64,
 }
 
 /// A place where reading may begin.
@@ -42,13 +44,18 @@ impl Place {
     pub(crate) fn from_start(line: u64) -> Self {
         Self { line, entry: Entry::default() }
     }
+
+    /// A later line that is found from here.
+    pub(crate) fn before(self, line: u64) -> Self {
+        Self { line, ..self }
+    }
 }
 
 impl Lines {
     /// Starts at the first line. A line of more than `limit` bytes is an error.
     pub(crate) fn new(mut source: Source, limit: usize) -> Result<Self, CaptureError> {
         skip_mark(&mut source)?;
-        Ok(Self { source, line: Vec::new(), number: 0, limit, entry: Entry::default() })
+        Ok(Self { source, line: Vec::new(), number: 0, limit, entry: Entry::default(), bytes: 0 })
     }
 
     /// The number of the last line that was read, from one; zero before the first.
@@ -59,6 +66,11 @@ impl Lines {
     /// The bytes behind the last line.
     pub(crate) fn source(&mut self) -> &mut Source {
         &mut self.source
+    }
+
+    /// How many bytes of lines were read.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The number of bytes that were consumed of the file.
@@ -103,6 +115,7 @@ impl Lines {
             return Ok(None);
         }
         self.number += 1;
+        self.bytes += read as u64;
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
         } else if read as u64 == most {

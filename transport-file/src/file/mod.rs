@@ -9,5 +9,5 @@ mod source;
 
 pub(crate) use cursor::FileCursor;
 pub(crate) use detect::{FileKind, detect};
-pub(crate) use lines::Place;
+pub(crate) use lines::{Lines, Place};
 pub(crate) use source::Source;

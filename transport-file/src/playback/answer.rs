@@ -3,11 +3,12 @@
 use crate::body::{Body, JSON};
 use crate::capture::format::{End, Line, Payload, Record};
 use crate::capture::head::head;
-use crate::capture::{Behind, Exchange, Stage};
+use crate::capture::{Behind, Exchange, Index, Stage};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, Place};
 use core::time::Duration;
 use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
+use std::sync::Arc;
 use std::vec;
 
 /// A part of a response.
@@ -17,6 +18,10 @@ pub(crate) enum Part {
     Data(Chunk),
     End,
     Failed(TransportError),
+    /// The recorded client aborted the request here, and listed or watched again, or not.
+    GivenUp {
+        went_on: bool,
+    },
     /// The recording ends here, before the response.
     RecordingEnd,
     /// The recording cannot be read on.
@@ -72,15 +77,14 @@ enum Script {
 
 impl Answer {
     /// A recorded response. If it has no end and the recording goes on, it broke off; if not, the recording did.
-    pub(crate) fn recorded(exchange: &Exchange, behind: Behind, skip_bad_lines: bool) -> Self {
+    pub(crate) fn recorded(exchange: Arc<Exchange>, index: Index, skip_bad_lines: bool) -> Self {
         Self::from(Script::Recorded(Recorded {
-            id: exchange.id,
-            sent: exchange.sent,
-            line: exchange.first + 1,
-            last: exchange.last,
+            line: exchange.place.line + 1,
+            last: exchange.progress().last,
             stage: Stage::Requested,
             at: Duration::ZERO,
-            behind,
+            exchange,
+            index,
             skip_bad_lines,
         }))
     }
@@ -158,55 +162,54 @@ fn file_part(body: &mut Body, cursor: &mut FileCursor) -> Part {
 /// A response of a capture, read record by record.
 #[derive(Clone)]
 struct Recorded {
-    id: u64,
-    /// When the request was sent, in milliseconds since the recording began.
-    sent: u64,
+    exchange: Arc<Exchange>,
+    index: Index,
     /// The line to read next.
     line: u64,
-    /// The line of the last record.
+    /// The line of the last record that is known.
     last: u64,
     stage: Stage,
     /// The delay of the newest record after the request.
     at: Duration,
-    behind: Behind,
     skip_bad_lines: bool,
 }
 
 impl Recorded {
     fn next(&mut self, cursor: &mut FileCursor) -> Result<Part, CaptureError> {
-        while self.line <= self.last {
-            let path = cursor.path().clone();
-            let line = cursor.line(Place::from_start(self.line));
-            self.line += 1;
-            let part = match line {
-                Ok(Some((number, line))) => {
-                    self.part(line).map_err(|fault| CaptureError::new(&path, Some(number), fault))
+        loop {
+            while self.line <= self.last {
+                let place = self.exchange.place.before(self.line);
+                self.line += 1;
+                match self.read(place, cursor) {
+                    Ok(None) => {}
+                    Ok(Some(part)) => return Ok(part),
+                    Err(error) if self.skip_bad_lines && error.is_bad_line() => {}
+                    Err(error) => return Err(error),
                 }
-                Ok(None) => Err(CaptureError::new(&path, None, shortened())),
-                Err(error) => Err(error),
-            };
-            match part {
-                Ok(None) => {}
-                Ok(Some(part)) => return Ok(part),
-                Err(error) if self.skip_bad_lines && error.is_bad_line() => {}
-                Err(error) => return Err(error),
             }
+            let last = self.index.await_record(&self.exchange, self.last).last;
+            if last <= self.last {
+                return Ok(self.broken_off());
+            }
+            self.last = last;
         }
-        if let Behind::Others { until } = self.behind {
-            // The recorded client read on as long as the recording went on.
-            self.at = self.at.max(self.delay(until));
-        }
-        let broken_off = || broken_off(TransportErrorKind::Reset, "no end was recorded");
-        Ok(if self.behind == Behind::Nothing { Part::RecordingEnd } else { broken_off() })
     }
 
     /// The part in a line, if the line belongs to this response.
+    fn read(&mut self, place: Place, cursor: &mut FileCursor) -> Result<Option<Part>, CaptureError> {
+        let path = cursor.path().clone();
+        match cursor.line(place)? {
+            Some((number, line)) => self.part(line).map_err(|fault| CaptureError::new(&path, Some(number), fault)),
+            None => Err(CaptureError::new(&path, None, shortened())),
+        }
+    }
+
     fn part(&mut self, line: &[u8]) -> Result<Option<Part>, Fault> {
-        if line.trim_ascii().is_empty() {
+        if line.trim_ascii().is_empty() || id_of(line).is_some_and(|id| id != self.exchange.id) {
             return Ok(None);
         }
         let Line::Record(Record { t, id, payload }) = Line::parse(line)? else { return Ok(None) };
-        if id != self.id {
+        if id != self.exchange.id {
             return Ok(None);
         }
         let before = self.stage;
@@ -221,22 +224,41 @@ impl Recorded {
             Payload::End(end) => Some(ending(before, &end.how)),
         })
     }
-}
 
-impl Recorded {
-    /// The part for a request that the recorded client aborted: a timeout, or the end of the recording if the client did
-    /// not go on.
-    fn given_up(&self) -> Part {
-        match self.behind {
-            Behind::SameResource => broken_off(TransportErrorKind::Timeout, "aborted by the client"),
-            Behind::Others { .. } | Behind::Nothing => Part::RecordingEnd,
+    /// The part for a response without an end.
+    fn broken_off(&mut self) -> Part {
+        let behind = self.index.behind(&self.exchange, self.last);
+        if let Behind::Others { until } = behind {
+            // The recorded client read on as long as the recording went on.
+            self.at = self.at.max(self.delay(until));
         }
+        match behind {
+            Behind::Nothing => Part::RecordingEnd,
+            Behind::SameResource | Behind::Others { .. } => {
+                broken_off(TransportErrorKind::Reset, "no end was recorded")
+            }
+        }
+    }
+
+    /// The part for a request that the recorded client aborted.
+    fn given_up(&self) -> Part {
+        let went_on = self.index.behind(&self.exchange, self.line - 1) == Behind::SameResource;
+        Part::GivenUp { went_on }
     }
 
     /// The delay of a time of the recording after the request.
     fn delay(&self, t: u64) -> Duration {
-        Duration::from_millis(t.saturating_sub(self.sent))
+        Duration::from_millis(t.saturating_sub(self.exchange.sent))
     }
+}
+
+/// The id of a record, if the line begins as a recorder writes it.
+fn id_of(line: &[u8]) -> Option<u64> {
+    let number = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = line.strip_prefix(b"{\"t\":")?;
+    let rest = rest[number(rest)..].strip_prefix(b",\"id\":")?;
+    let (id, rest) = rest.split_at(number(rest));
+    str::from_utf8(id).ok()?.parse().ok().filter(|_| rest.starts_with(b","))
 }
 
 /// The part for an `end` at this stage.
@@ -256,6 +278,11 @@ fn kind(end: &str) -> Option<TransportErrorKind> {
 
 fn broken_off(kind: TransportErrorKind, end: &str) -> Part {
     Part::Failed(TransportError::new(kind, format!("recorded: {end}")))
+}
+
+/// The error for a client that waited in vain.
+pub(crate) fn timed_out() -> TransportError {
+    TransportError::new(TransportErrorKind::Timeout, "recorded: aborted by the client")
 }
 
 fn shortened() -> Fault {

@@ -1,6 +1,7 @@
 use super::answer::{Answer, Part};
 use super::config::PlaybackConfig;
-use crate::capture::{ClientIndex, Exchange, Exchanges, RequestDigest};
+use crate::capture::{Exchange, Index, Key, RequestDigest};
+use crate::error::CaptureError;
 use crate::file::FileCursor;
 use core::fmt;
 use core::task::Poll;
@@ -57,10 +58,8 @@ use std::sync::atomic::Ordering;
 /// ```
 pub struct PlaybackClient {
     config: PlaybackConfig,
-    exchanges: Arc<Exchanges>,
-    index: Arc<ClientIndex>,
-    /// How many exchanges of each request were tried.
-    tried: HashMap<RequestDigest, usize>,
+    /// `None` for a file without requests.
+    index: Option<Index>,
     cursor: FileCursor,
     open: HashMap<RequestId, Open>,
 }
@@ -70,8 +69,8 @@ const LOOKBACK: usize = 4 << 20;
 
 /// An open request.
 enum Open {
-    /// Answered by the exchange at this position.
-    Recorded(usize),
+    /// Answered by this exchange.
+    Recorded(Index, Arc<Exchange>),
     /// The recorded client aborted it. No response comes.
     Aborted,
     Due(Instant, Reply),
@@ -80,59 +79,50 @@ enum Open {
 }
 
 impl PlaybackClient {
-    pub(crate) fn new(
-        config: PlaybackConfig,
-        exchanges: Arc<Exchanges>,
-        index: Arc<ClientIndex>,
-        cursor: FileCursor,
-    ) -> Self {
-        let (tried, open, cursor) = (HashMap::new(), HashMap::new(), cursor.with_lookback(LOOKBACK));
-        Self { config, exchanges, index, tried, cursor, open }
+    pub(crate) fn new(config: PlaybackConfig, index: Option<Index>, cursor: FileCursor) -> Self {
+        Self { config, index, cursor: cursor.with_lookback(LOOKBACK), open: HashMap::new() }
     }
 
-    /// Takes the next exchange of a request, and returns its position.
-    fn take(&mut self, digest: RequestDigest) -> Option<usize> {
-        let places = self.index.places.get(&digest)?;
-        let tried = self.tried.entry(digest).or_default();
-        while let Some(place) = places.get(*tried) {
-            *tried += 1;
-            if self.exchanges.take(*place).is_some() {
-                return Some(*place);
+    /// Finds the answer to a request.
+    fn find(&self, request: &ApiRequest) -> Open {
+        let exact = Key::of_call(RequestDigest::exactly(request));
+        let Some(index) = &self.index else { return Open::Failed(unrecorded(request, "the file has no requests")) };
+        let (calls, bare) = (index.calls(), Key::of_call(RequestDigest::without_body(request)));
+        let exchange = match index.take_call(exact, bare) {
+            Ok(Some(exchange)) => exchange,
+            Ok(None) => {
+                calls.unrecorded.fetch_add(1, Ordering::Relaxed);
+                return Open::Failed(unrecorded(request, &why_not(index.count(exact))));
             }
-        }
-        None
-    }
-
-    fn unrecorded(&self, request: &ApiRequest, digest: RequestDigest) -> TransportError {
-        self.exchanges.calls().unrecorded.fetch_add(1, Ordering::Relaxed);
-        let recorded = self.index.places.get(&digest).map_or(0, Vec::len);
-        let why = match recorded {
-            0 => "the recording has no such request with this body".to_owned(),
-            1 => "its only response was used before".to_owned(),
-            more => format!("its {more} responses were used before"),
+            Err(error) => return Open::Failed(unreadable(&error)),
         };
-        let detail = format!("unrecorded: {} {request}: {why}", request.method.name());
-        TransportError::new(TransportErrorKind::Other, detail)
+        // The next record tells whether the connection failed.
+        index.await_record(&exchange, exchange.place.line);
+        let count = if exchange.is_refused() { &calls.refused } else { &calls.answered };
+        count.fetch_add(1, Ordering::Relaxed);
+        match exchange.withheld(index.path()) {
+            Some(error) => Open::Failed(TransportError::new(TransportErrorKind::Other, error.to_string())),
+            None => Open::Recorded(index.clone(), exchange),
+        }
     }
 
-    /// Reads the response of an exchange, with its delay after the request.
-    fn read(&mut self, place: usize) -> (Duration, Reply) {
-        let exchange = self.exchanges.get(place);
-        let behind = self.exchanges.behind(exchange);
-        let mut answer = Answer::recorded(exchange, behind, self.config.skip_bad_lines);
+    /// Reads the response of an exchange, with its delay after the request; `None` if the recorded client aborted it.
+    fn read(&mut self, index: Index, exchange: Arc<Exchange>) -> Option<(Duration, Reply)> {
+        let mut answer = Answer::recorded(exchange, index, self.config.skip_bad_lines);
         let mut response = ApiResponse::new(0, Vec::new());
         loop {
             let delay = answer.peek(&mut self.cursor).0;
-            let failed = |error| (delay, Reply::Failed(error));
+            let failed = |error| Some((delay, Reply::Failed(error)));
             match answer.pop() {
                 Some(Part::Head(head)) => {
                     (response.status, response.retry_after) = (head.status, head.retry_after);
                 }
                 Some(Part::Data(chunk)) => response.body.extend(chunk.into_bytes()),
-                Some(Part::End) => return (delay, Reply::Answered(response)),
+                Some(Part::End) => return Some((delay, Reply::Answered(response))),
+                Some(Part::GivenUp { .. }) => return None,
                 Some(Part::Failed(error)) => return failed(error),
                 Some(Part::Broken(error)) => {
-                    return failed(TransportError::new(TransportErrorKind::Protocol, error.to_string()));
+                    return failed(unreadable(&error));
                 }
                 Some(Part::RecordingEnd) | None => {
                     let detail = "the recording ends before the response";
@@ -141,30 +131,11 @@ impl PlaybackClient {
             }
         }
     }
-
-    fn note(&self, exchange: &Exchange) {
-        let calls = self.exchanges.calls();
-        let count = if exchange.is_refused() { &calls.refused } else { &calls.answered };
-        count.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 impl ApiTransport for PlaybackClient {
     fn open(&mut self, id: RequestId, request: &ApiRequest) {
-        let (exact, bare) = (RequestDigest::exactly(request), RequestDigest::without_body(request));
-        let open = match self.take(exact).or_else(|| self.take(bare)) {
-            Some(place) => {
-                let exchange = self.exchanges.get(place);
-                self.note(exchange);
-                match exchange.withheld(self.cursor.path()) {
-                    Some(error) => Open::Failed(TransportError::new(TransportErrorKind::Other, error.to_string())),
-                    None if exchange.given_up => Open::Aborted,
-                    None => Open::Recorded(place),
-                }
-            }
-            None => Open::Failed(self.unrecorded(request, exact)),
-        };
-        self.open.insert(id, open);
+        self.open.insert(id, self.find(request));
     }
 
     fn poll_response(&mut self, id: RequestId, context: ReadContext<'_, '_>) -> Poll<Reply> {
@@ -176,8 +147,11 @@ impl ApiTransport for PlaybackClient {
                 return Poll::Ready(Reply::Idle { until: None });
             }
             Some(Open::Due(due, reply)) => (due, reply),
-            Some(Open::Recorded(place)) => {
-                let (delay, reply) = self.read(place);
+            Some(Open::Recorded(index, exchange)) => {
+                let Some((delay, reply)) = self.read(index, exchange) else {
+                    self.open.insert(id, Open::Aborted);
+                    return Poll::Ready(Reply::Idle { until: None });
+                };
                 (self.config.due(context.now, delay), reply)
             }
         };
@@ -191,6 +165,25 @@ impl ApiTransport for PlaybackClient {
     fn abort(&mut self, id: RequestId) {
         self.open.remove(&id);
     }
+}
+
+fn unrecorded(request: &ApiRequest, why: &str) -> TransportError {
+    let detail = format!("unrecorded: {} {request}: {why}", request.method.name());
+    TransportError::new(TransportErrorKind::Other, detail)
+}
+
+/// Why a request has no answer that was recorded so often.
+fn why_not(recorded: Option<u64>) -> String {
+    match recorded {
+        Some(0) => "the recording has no such request with this body".into(),
+        Some(1) => "its only response was used before".into(),
+        Some(more) => format!("its {more} responses were used before"),
+        None => "the recording has no response left to it".into(),
+    }
+}
+
+fn unreadable(error: &CaptureError) -> TransportError {
+    TransportError::new(TransportErrorKind::Protocol, error.to_string())
 }
 
 impl fmt::Debug for PlaybackClient {
@@ -226,9 +219,8 @@ mod tests {
         let path = std::env::temp_dir().join(format!("listwatch-client-{count}-{}", std::process::id()));
         std::fs::write(&path, lines.join("\n")).unwrap();
         let cursor = || FileCursor::new(path.as_path().into(), usize::MAX);
-        let index = Index::read(&mut cursor(), false).unwrap();
-        let (exchanges, client_index) = (index.exchanges().clone(), index.client_index().clone());
-        let mut client = PlaybackClient::new(PlaybackConfig::new(), exchanges, client_index, cursor());
+        let index = Index::open(&path.as_path().into(), usize::MAX, false).unwrap();
+        let mut client = PlaybackClient::new(PlaybackConfig::new(), Some(index), cursor());
         for id in 1..=count - 2 {
             let mut request = ApiRequest::new(Method::Delete, format!("/api/v1/nodes/n{id}"));
             request.body = b"{}".to_vec();

@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use crate::body::Body;
-use crate::capture::Index;
+use crate::capture::{Index, Taken};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use listwatch_core::request::{Query, Request};
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// The responses in a file.
 #[derive(Clone)]
 pub(crate) enum AnswerSource {
-    Capture(Box<Index>),
+    Capture(Index),
     /// A file without requests. Its bytes are one body, for any resource.
     Body {
         list: Option<Box<Answer>>,
@@ -49,9 +49,9 @@ impl AnswerSource {
     }
 
     /// Takes the next response to a request.
-    pub(crate) fn reply(&mut self, request: &Request, path: &Path, skip_bad_lines: bool) -> Lookup {
+    pub(crate) fn reply(&mut self, request: &Request, skip_bad_lines: bool) -> Lookup {
         match self {
-            Self::Capture(index) => capture_reply(index, request, path, skip_bad_lines),
+            Self::Capture(index) => capture_reply(index, request, skip_bad_lines),
             Self::Body { list, watch } => {
                 let answer = match request.query() {
                     Query::List if request.continue_token().is_some() => None,
@@ -64,33 +64,35 @@ impl AnswerSource {
         }
     }
 
-    /// How many responses of this kind were not played.
-    pub(crate) fn left(&self, query: Query) -> u64 {
+    /// Whether a file that is one body has a response of this kind left.
+    pub(crate) fn has_body(&self, query: Query) -> bool {
         match (self, query) {
-            (Self::Capture(index), _) => index.left(query),
-            (Self::Body { list, .. }, Query::List) => list.is_some().into(),
-            (Self::Body { watch, .. }, Query::Watch) => watch.is_some().into(),
-            (Self::Body { .. }, Query::WatchList) => 0,
+            (Self::Body { list, .. }, Query::List) => list.is_some(),
+            (Self::Body { watch, .. }, Query::Watch) => watch.is_some(),
+            (Self::Body { .. }, Query::WatchList) | (Self::Capture(_), _) => false,
         }
     }
 }
 
-fn capture_reply(index: &mut Index, request: &Request, path: &Path, skip_bad_lines: bool) -> Lookup {
-    // If the recorded server did watch-lists, a missing one means that the recording is over. But a client that aborted
-    // one and listed instead did not try again.
-    let unsupported = request.query() == Query::WatchList && (!index.knows(request) || index.turned_to_lists(request));
-    let exchanges = index.exchanges().clone();
-    let Some(exchange) = index.take(request) else {
-        return if unsupported { Lookup::Refused(Answer::unsupported_watch_list()) } else { Lookup::Nothing };
+fn capture_reply(index: &Index, request: &Request, skip_bad_lines: bool) -> Lookup {
+    let exchange = match index.take(request) {
+        Ok(Taken::Exchange(exchange)) => exchange,
+        Ok(Taken::Unsupported) => return Lookup::Refused(Answer::unsupported_watch_list()),
+        Ok(Taken::Nothing) => return Lookup::Nothing,
+        Err(error) => return Lookup::Refusal(error),
     };
-    if let Some(withheld) = exchange.withheld(path) {
+    if let Some(withheld) = exchange.withheld(index.path()) {
         return Lookup::Refusal(withheld);
     }
+    let line = exchange.place.line;
     if exchange.metadata_only && !request.resource.is_metadata_only() {
-        return Lookup::Refusal(metadata_only(path, exchange.first));
+        return Lookup::Refusal(metadata_only(index.path(), line));
     }
-    let answer = Answer::recorded(exchange, exchanges.behind(exchange), skip_bad_lines);
-    if exchange.is_refused() { Lookup::Refused(answer) } else { Lookup::Answered(answer) }
+    // The next record tells whether the connection failed.
+    index.await_record(&exchange, line);
+    let is_refused = exchange.is_refused();
+    let answer = Answer::recorded(exchange, index.clone(), skip_bad_lines);
+    if is_refused { Lookup::Refused(answer) } else { Lookup::Answered(answer) }
 }
 
 fn metadata_only(path: &Path, line: u64) -> CaptureError {

@@ -16,7 +16,7 @@ use crate::body::Body;
 use crate::capture::{Index, TapeStart};
 use crate::error::CaptureError;
 use crate::file::{FileCursor, FileKind, Source, detect};
-use answer::{Answer, Part};
+use answer::{Answer, Part, timed_out};
 use core::fmt;
 use core::task::Poll;
 use listwatch_core::request::{Query, Request, RequestId};
@@ -102,12 +102,14 @@ impl Playback {
         let path: Arc<Path> = path.as_ref().into();
         let mut source = Source::open(&path)?;
         let cursor = || FileCursor::new(path.clone(), config.line_limit);
-        let content = match detect(&mut source)? {
-            FileKind::Capture => AnswerSource::Capture(Index::read(&mut cursor(), config.skip_bad_lines)?.into()),
+        let (kind, file_bytes) = (detect(&mut source)?, source.file_bytes());
+        drop(source);
+        let content = match kind {
+            FileKind::Capture => AnswerSource::Capture(Index::open(&path, config.line_limit, config.skip_bad_lines)?),
             FileKind::WatchLog => AnswerSource::watch_log(Body::watch_log(&mut cursor(), config.skip_bad_lines)?),
             FileKind::List => AnswerSource::list(),
         };
-        let summary = Summary { file_bytes: source.file_bytes(), ..Summary::default() };
+        let summary = Summary { file_bytes, ..Summary::default() };
         Ok(Self { config, content, cursor: cursor(), current: None, complete: false, error: None, summary })
     }
 
@@ -129,7 +131,7 @@ impl Playback {
     /// `None` for a watch log and a list, which do not name one.
     #[must_use]
     pub fn resource(&self) -> Option<&Resource> {
-        self.resources().first()
+        self.content.index().map(Index::resource)
     }
 
     /// Returns the resources that were listed or watched, in the order of their first requests.
@@ -171,10 +173,7 @@ impl Playback {
     #[must_use]
     pub fn client(&self) -> PlaybackClient {
         let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
-        let index = self.content.index();
-        let exchanges = index.map(|index| index.exchanges().clone()).unwrap_or_default();
-        let client_index = index.map(|index| index.client_index().clone()).unwrap_or_default();
-        PlaybackClient::new(self.config, exchanges, client_index, cursor)
+        PlaybackClient::new(self.config, self.content.index().cloned(), cursor)
     }
 
     /// Makes a transport for another reflector, which plays what is left of the same recording.
@@ -192,23 +191,23 @@ impl Playback {
     /// Returns counts of the requests that were played up to now, and of those left.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        let index = self.content.index();
         let mut summary = Summary {
-            others: index.map_or(0, Index::others),
-            bad_lines: index.map_or_else(|| self.cursor.bad_lines(), Index::bad_lines),
+            bad_lines: self.cursor.bad_lines(),
             file_bytes_played: self.cursor.position(),
             complete: self.complete,
             ..self.summary
         };
-        if let Some(exchanges) = index.map(Index::exchanges) {
-            let (calls, count) = (exchanges.calls(), |count: &AtomicU64| count.load(Ordering::Relaxed));
-            let (answered, refused) = (count(&calls.answered), count(&calls.refused));
-            summary.calls = Tally { answered, refused, left: exchanges.left(None) };
-            summary.unrecorded = count(&calls.unrecorded);
-        }
-        for query in [Query::List, Query::Watch, Query::WatchList] {
-            summary.tally(query).left = self.content.left(query);
-        }
+        let queries = [Query::List, Query::Watch, Query::WatchList];
+        let Some(index) = self.content.index() else {
+            queries.into_iter().for_each(|query| summary.tally(query).left = self.content.has_body(query).into());
+            return summary;
+        };
+        let (found, left, bad_lines) = index.counts();
+        let (calls, count) = (index.calls(), |count: &AtomicU64| count.load(Ordering::Relaxed));
+        let (answered, refused) = (count(&calls.answered), count(&calls.refused));
+        summary.calls = Tally { answered, refused, left: left.of(None) };
+        (summary.unrecorded, summary.others, summary.bad_lines) = (count(&calls.unrecorded), found.of(None), bad_lines);
+        queries.into_iter().for_each(|query| summary.tally(query).left = left.of(Some(query)));
         summary
     }
 
@@ -228,11 +227,12 @@ impl Playback {
             Some(Part::Head(head)) => Incoming::Head { id, head },
             Some(Part::End) => self.close(Incoming::End { id }),
             Some(Part::Failed(error)) => self.close(Incoming::Failed { id, error }),
+            Some(Part::GivenUp { went_on: true }) => self.close(Incoming::Failed { id, error: timed_out() }),
             Some(Part::Broken(error)) => {
                 self.error = Some(error);
                 self.finish()
             }
-            Some(Part::Data(_) | Part::RecordingEnd) | None => self.finish(),
+            Some(Part::Data(_) | Part::GivenUp { went_on: false } | Part::RecordingEnd) | None => self.finish(),
         }
     }
 
@@ -256,7 +256,7 @@ impl ListerWatcher for Playback {
             return;
         }
         let tally = self.summary.tally(request.query());
-        let answer = match self.content.reply(request, self.cursor.path(), self.config.skip_bad_lines) {
+        let answer = match self.content.reply(request, self.config.skip_bad_lines) {
             Lookup::Answered(answer) => {
                 tally.answered += 1;
                 answer

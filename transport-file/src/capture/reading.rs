@@ -1,0 +1,286 @@
+//! The reading of a capture, line by line and in order.
+
+use super::digest::RequestDigest;
+use super::exchange::{Exchange, Progress, Sent, Stage, is_list_or_watch, misplaced};
+use super::format::{End, Line, Payload, Record, RequestRecord, Text, VERSION};
+use super::id_set::IdSet;
+use super::key::Key;
+use super::note::TapeStart;
+use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::file::{FileCursor, Place};
+use listwatch_core::Resource;
+use listwatch_core::request::{Query, Request};
+use memchr::memmem;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// A capture that is read forward, and the state that its next lines depend on.
+pub(super) struct Reading {
+    cursor: FileCursor,
+    records: Records,
+    skip_bad_lines: bool,
+    /// The number of lines that were read.
+    lines: u64,
+    bad_lines: u64,
+    is_over: bool,
+    /// The error that ended the reading before the file.
+    fault: Arc<OnceLock<CaptureError>>,
+}
+
+/// The news of a line.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// A request.
+    Began(Began),
+    /// A record of an exchange, or no record.
+    Read,
+    /// A bad line, with the number of its request, if it has one.
+    Skipped(Option<u64>),
+    /// The file or its good part has ended.
+    Over,
+}
+
+/// A request that was read.
+#[derive(Debug)]
+pub(super) struct Began {
+    pub(super) exchange: Arc<Exchange>,
+    pub(super) keys: Keys,
+    /// The resource that it lists or watches.
+    pub(super) resource: Option<Resource>,
+}
+
+/// The keys by which an exchange is found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keys {
+    request: Option<Key>,
+    call: Option<Key>,
+}
+
+/// The records that were read.
+#[derive(Default)]
+struct Records {
+    start: Option<TapeStart>,
+    begun: bool,
+    /// The exchanges without an end.
+    open: HashMap<u64, Arc<Exchange>>,
+    /// The ids of the exchanges that ended.
+    ended: IdSet,
+    /// The number of requests.
+    requests: u64,
+    /// The line and the time of the last record.
+    last: (u64, u64),
+    /// Whether some request is not found by its [`mark`](REQUEST).
+    has_unmarked_requests: bool,
+}
+
+/// The most exchanges that are open at once. Each takes some 300 bytes.
+const MOST_OPEN: usize = 1 << 16;
+
+/// The text by which lines of requests are found. In a string its quotes would be escaped.
+const REQUEST: &[u8] = b"\"request\"";
+
+impl Reading {
+    pub(super) fn new(cursor: FileCursor, skip_bad_lines: bool) -> Self {
+        let (records, fault) = (Records::default(), Arc::default());
+        Self { cursor, records, skip_bad_lines, lines: 0, bad_lines: 0, is_over: false, fault }
+    }
+
+    /// Reads a line.
+    pub(super) fn step(&mut self) -> Step {
+        if self.is_over {
+            return Step::Over;
+        }
+        let requests = self.records.requests;
+        match self.read() {
+            Ok(Some(step)) => step,
+            Ok(None) => self.end(None),
+            Err(error) if self.skip_bad_lines && error.is_bad_line() => {
+                self.bad_lines += 1;
+                Step::Skipped((self.records.requests > requests).then_some(requests))
+            }
+            Err(error) => self.end(Some(error)),
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Step>, CaptureError> {
+        let lines = self.cursor.at(self.lines + 1)?;
+        let place = lines.place();
+        let read = match lines.next() {
+            Ok(None) => return Ok(None),
+            Ok(Some((_, line))) => self.records.line(place, line),
+            Err(error) => {
+                self.lines = lines.number();
+                return Err(error);
+            }
+        };
+        self.lines = place.line;
+        read.map(Some).map_err(|fault| CaptureError::new(self.cursor.path(), Some(place.line), fault))
+    }
+
+    fn end(&mut self, fault: Option<CaptureError>) -> Step {
+        self.is_over = true;
+        if let Some(fault) = fault {
+            self.fault.get_or_init(|| fault);
+        }
+        Step::Over
+    }
+
+    /// Whether there is nothing more to read.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The error that ended the reading, once there is one.
+    pub(super) fn fault(&self) -> &Arc<OnceLock<CaptureError>> {
+        &self.fault
+    }
+
+    /// The first line.
+    pub(super) fn start(&self) -> TapeStart {
+        self.records.start.clone().unwrap_or_default()
+    }
+
+    pub(super) fn bad_lines(&self) -> u64 {
+        self.bad_lines
+    }
+
+    /// The line and the time of the last record.
+    pub(super) fn last(&self) -> (u64, u64) {
+        self.records.last
+    }
+
+    /// How many bytes of lines were read.
+    pub(super) fn bytes(&self) -> u64 {
+        self.cursor.bytes()
+    }
+
+    /// An exchange without an end.
+    pub(super) fn open(&self, id: u64) -> Option<&Arc<Exchange>> {
+        self.records.open.get(&id)
+    }
+
+    /// Whether a line that was read may have a request.
+    pub(super) fn may_have_request(&self, line: &[u8]) -> bool {
+        self.records.has_unmarked_requests || is_marked(line)
+    }
+}
+
+impl Records {
+    fn line(&mut self, place: Place, line: &[u8]) -> Result<Step, Fault> {
+        if line.trim_ascii().is_empty() {
+            return Ok(Step::Read);
+        }
+        let first = !std::mem::replace(&mut self.begun, true);
+        match Line::parse(line)? {
+            Line::Start(VERSION, start) if first => {
+                self.start = Some(start);
+                Ok(Step::Read)
+            }
+            Line::Start(version, _) if first => Err(unknown_version(version)),
+            Line::Start(..) => Err(misplaced("the version of the capture belongs in the first line")),
+            Line::Record(record) => {
+                self.has_unmarked_requests |= matches!(record.payload, Payload::Request(_)) && !is_marked(line);
+                self.record(place, &record)
+            }
+            Line::Note(..) => Ok(Step::Read),
+        }
+    }
+
+    fn record(&mut self, place: Place, record: &Record<'_>) -> Result<Step, Fault> {
+        let number = self.requests;
+        self.requests += u64::from(matches!(record.payload, Payload::Request(_)));
+        let step = match (self.open.get(&record.id), &record.payload) {
+            (Some(_), payload) => self.go_on(record.id, place, payload)?,
+            (None, payload) if self.ended.contains(record.id) => {
+                Stage::Ended.after(payload)?;
+                Step::Read
+            }
+            (None, Payload::Request(request)) => self.begin(number, place, record, request)?,
+            (None, _) => return Err(misplaced(format_args!("a record for request {}, which is not there", record.id))),
+        };
+        self.last = (place.line, record.t);
+        Ok(step)
+    }
+
+    /// A further record of an open exchange.
+    fn go_on(&mut self, id: u64, place: Place, payload: &Payload<'_>) -> Result<Step, Fault> {
+        let Some(exchange) = self.open.get(&id) else { return Ok(Step::Read) };
+        let before = exchange.progress();
+        let stage = before.stage.after(payload)?;
+        exchange.set_progress(Progress {
+            last: place.line,
+            stage,
+            answered: before.answered || stage == Stage::Answered,
+            given_up: matches!(payload, Payload::End(End { by_client: true, .. })),
+        });
+        if stage == Stage::Ended {
+            self.open.remove(&id);
+            self.ended.insert(id);
+        }
+        Ok(Step::Read)
+    }
+
+    fn begin(
+        &mut self,
+        number: u64,
+        place: Place,
+        record: &Record<'_>,
+        request: &RequestRecord<'_>,
+    ) -> Result<Step, Fault> {
+        if self.open.len() == MOST_OPEN {
+            return Err(too_many_open());
+        }
+        let began = Began::new(&Sent { id: record.id, number, at: record.t, place }, request);
+        self.open.insert(record.id, Arc::clone(&began.exchange));
+        Ok(Step::Began(began))
+    }
+}
+
+impl Began {
+    pub(super) fn new(sent: &Sent, record: &RequestRecord<'_>) -> Self {
+        let mut request = Request::parse(&record.path);
+        let metadata_only = asks_for_metadata_only(record);
+        if metadata_only {
+            request.resource = request.resource.metadata_only();
+        }
+        let request = Some(request).filter(|request| is_list_or_watch(&record.method, request));
+        let exchange = Exchange::new(sent, request.as_ref(), metadata_only, record.withheld);
+        // Clients list; only informers watch.
+        let is_call = matches!(exchange.query, None | Some(Query::List));
+        let keys = Keys {
+            request: request.as_ref().map(|request| Key::of_request(request, metadata_only)),
+            call: is_call.then(|| Key::of_call(RequestDigest::recorded(record))),
+        };
+        Self { exchange: exchange.into(), keys, resource: request.map(|request| request.resource) }
+    }
+}
+
+impl Keys {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Key> {
+        [self.request, self.call].into_iter().flatten()
+    }
+
+    pub(super) fn contains(&self, key: Key) -> bool {
+        self.iter().any(|own| own == key)
+    }
+}
+
+fn is_marked(line: &[u8]) -> bool {
+    memmem::find(line, REQUEST).is_some()
+}
+
+fn too_many_open() -> Fault {
+    let message = format!("more than {MOST_OPEN} requests are open at once");
+    Fault::of_line(CaptureErrorKind::Order, message)
+}
+
+fn unknown_version(version: u64) -> Fault {
+    let message = format!("version {version} of the capture format is unknown here; use a release that reads it");
+    Fault::new(CaptureErrorKind::Version, message)
+}
+
+/// Whether the request asked for metadata only.
+pub(crate) fn asks_for_metadata_only(sent: &RequestRecord<'_>) -> bool {
+    let accept = sent.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("accept"));
+    accept.is_some_and(|(_, Text(types))| types.contains("as=PartialObjectMetadata"))
+}

@@ -180,7 +180,9 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock, J: Judge<V>> Future for Awaiting
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { store, key, place, judge } = &mut *self;
+        store.observed();
         let (sight, _wakers) = store.cell.with(|contents| {
+            store.on_read(contents);
             let wakers = contents.sleep(key, place, cx.waker());
             (contents.look(key), wakers)
         });

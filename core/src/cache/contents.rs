@@ -91,8 +91,9 @@ impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
             woken.append(&mut self.readers.take_all());
         }
         self.waiting.wake(key, woken);
-        if let (Some(version), Some(stream)) = (change.applied, self.streams.get_mut(stream)) {
-            stream.advance(version, woken);
+        if let Some(stream) = self.streams.get_mut(stream) {
+            stream.changes += 1;
+            change.applied.into_iter().for_each(|version| stream.advance(version, woken));
         }
         known
     }

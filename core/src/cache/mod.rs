@@ -9,6 +9,7 @@
 | [`Cache`] | the cache that an informer writes: an [`Indexer`], or a [`StoreWriterIn`] | | |
 | [`Change`] | what the informer tells a cache to apply | | |
 | [`Note`] | what the informer tells a cache besides changes | | |
+| [`Observer`] | hears of the reads of a store, each with its [`Position`] | | |
 | [`StoreIn`] | reads a cache from any thread or task while the informer writes | `Lister` | `Store` |
 | [`StreamStatus`] | the progress of one informer of a store | | |
 | [`StoreWriterIn`] | the only writer of a store, owned by the informer | | `Writer` |
@@ -26,6 +27,8 @@ mod contents;
 mod indexer;
 #[cfg(feature = "json")]
 mod note;
+#[cfg(feature = "json")]
+mod observer;
 #[cfg(feature = "alloc")]
 mod snapshot;
 #[cfg(feature = "json")]
@@ -54,6 +57,8 @@ pub use indexer::Indexer;
 pub use indexer::{IndexId, IndexerIn};
 #[cfg(feature = "json")]
 pub use note::Note;
+#[cfg(feature = "json")]
+pub use observer::{Observer, Position};
 #[cfg(feature = "alloc")]
 pub use snapshot::{Snapshot, SnapshotIntoIter, SnapshotIter};
 #[cfg(feature = "std")]

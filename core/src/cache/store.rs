@@ -4,6 +4,7 @@ mod tests;
 
 use super::contents::Contents;
 use super::indexer::{IndexId, Indexer};
+use super::observer::Observer;
 use super::snapshot::Snapshot;
 use super::stream::{Stream, StreamStatus};
 use crate::object::{LabelSelector, ObjectHandle};
@@ -69,6 +70,8 @@ pub type Store<T> = StoreIn<ObjectHandle<T>, crate::sync::StdLock>;
 /// ```
 pub struct StoreIn<V: Keyed, L: Lock> {
     pub(crate) cell: Arc<Shared<Contents<V>, L>>,
+    /// Set before the store has readers.
+    pub(super) observer: Option<Arc<dyn Observer>>,
 }
 
 impl<V: Keyed + Clone, L: Lock> StoreIn<V, L> {
@@ -151,7 +154,23 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
     /// Where `f` panics; the store stays usable. Where it is called from an index function of the same cache, if the
     /// lock can tell; see [`Lock`].
     pub fn read<R>(&self, f: impl FnOnce(&Indexer<V>) -> R) -> R {
-        self.cell.read(|contents| f(&contents.objects))
+        self.observed();
+        self.cell.read(|contents| {
+            self.on_read(contents);
+            f(&contents.objects)
+        })
+    }
+
+    /// Tells the observer of a read that is about to begin.
+    pub(super) fn observed(&self) {
+        self.observer.iter().for_each(|observer| observer.before_read());
+    }
+
+    /// Tells the observer of a read.
+    pub(super) fn on_read(&self, contents: &Contents<V>) {
+        if let Some(observer) = &self.observer {
+            observer.on_read(&mut contents.streams.iter().map(Stream::position));
+        }
     }
 
     /// Whether the store has every object of the first list, of every [stream](Self::streams) (client-go `HasSynced`).
@@ -199,7 +218,7 @@ impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
 
 impl<V: Keyed, L: Lock> Clone for StoreIn<V, L> {
     fn clone(&self) -> Self {
-        Self { cell: Arc::clone(&self.cell) }
+        Self { cell: Arc::clone(&self.cell), observer: self.observer.clone() }
     }
 }
 

@@ -3,6 +3,7 @@ use super::change::Change;
 use super::contents::Contents;
 use super::indexer::Indexer;
 use super::note::Note;
+use super::observer::Observer;
 use super::store::StoreIn;
 use super::stream::Scope;
 use crate::fanout::EventLog;
@@ -71,7 +72,8 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> StoreWriterIn<V, L> {
     /// one change for each key, or holds the informer back; see [`WhenBehind`](crate::fanout::WhenBehind).
     #[must_use]
     pub fn with_log_limit(indexer: Indexer<V>, limit: usize) -> Self {
-        Self::of(Arc::new(Shared::new(Contents::new(indexer, limit))), 0, None)
+        let cell = Arc::new(Shared::new(Contents::new(indexer, limit)));
+        Self::of(StoreIn { cell, observer: None }, 0, None)
     }
 }
 
@@ -88,8 +90,14 @@ impl<V: Keyed, L: Lock> StoreWriterIn<V, L> {
         self.scope.as_ref().map(|scope| &*scope.namespace)
     }
 
-    fn of(cell: Arc<Shared<Contents<V>, L>>, stream: usize, scope: Option<Scope<V::Key>>) -> Self {
-        let store = StoreIn { cell };
+    /// Tells `observer` of each read of the stores that this writer makes from now on.
+    #[must_use]
+    pub fn observed_by(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.store.observer = Some(observer);
+        self
+    }
+
+    fn of(store: StoreIn<V, L>, stream: usize, scope: Option<Scope<V::Key>>) -> Self {
         Self { store, stream, scope, has_room: true, held: None, woken: Vec::new(), freed: Vec::new() }
     }
 }
@@ -129,14 +137,13 @@ impl<T, L: Lock> StoreWriterIn<ObjectHandle<T>, L> {
             contents.split(&scopes);
             contents.take_waiting()
         }));
-        let cell = &self.store.cell;
-        scopes.into_iter().enumerate().map(|(at, scope)| Self::of(Arc::clone(cell), at, Some(scope))).collect()
+        scopes.into_iter().enumerate().map(|(at, scope)| Self::of(self.store.clone(), at, Some(scope))).collect()
     }
 }
 
 impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L> {
     fn read<R>(&self, f: impl FnOnce(&Indexer<V>) -> R) -> R {
-        self.store.read(f)
+        self.store.cell.read(|contents| f(&contents.objects))
     }
 
     fn write<R>(&mut self, f: impl FnOnce(&mut Indexer<V>) -> R) -> R {

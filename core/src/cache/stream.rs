@@ -1,3 +1,4 @@
+use super::observer::Position;
 use super::waiting::{Place, Version};
 use crate::object::digits;
 use crate::reflector::FailureReport;
@@ -19,6 +20,8 @@ pub struct StreamStatus {
     pub synced: bool,
     /// The version up to which the store has every change.
     pub applied: Option<Arc<str>>,
+    /// How many changes of objects the informer has applied since the store was made.
+    pub changes: u64,
     /// The last failure, until the informer has recovered.
     pub failure: Option<FailureReport>,
     /// Whether the informer was stopped or dropped.
@@ -34,6 +37,8 @@ pub(super) struct Stream<K> {
     pub(super) is_gone: bool,
     pub(super) failure: Option<FailureReport>,
     applied: Option<Arc<str>>,
+    /// How many changes were applied.
+    pub(super) changes: u64,
     /// The tasks that wait for a version.
     versions: BTreeMap<Version, Wakers>,
 }
@@ -68,6 +73,7 @@ impl<K> Stream<K> {
             is_gone: false,
             failure: None,
             applied: None,
+            changes: 0,
             versions: BTreeMap::new(),
         }
     }
@@ -86,9 +92,14 @@ impl<K> Stream<K> {
             namespace: self.scope.as_ref().map(|scope| Arc::clone(&scope.namespace)),
             synced: self.has_synced,
             applied: self.applied.clone(),
+            changes: self.changes,
             failure: self.failure.clone(),
             stopped: self.is_stopped,
         }
+    }
+
+    pub(super) fn position(&self) -> Position<'_> {
+        Position::new(self.changes, self.applied.as_ref())
     }
 
     pub(super) fn reached(&self) -> Reached {

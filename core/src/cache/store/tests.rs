@@ -1,10 +1,14 @@
 use super::super::access::Cache;
+use super::super::change::Change;
 use super::super::indexer::{IndexId, Indexer};
+use super::super::observer::{Observer, Position};
 use super::super::store_writer::{StoreWriter, StoreWriterIn};
 use super::{Store, StoreIn};
+use crate::fifo::Delta;
 use crate::object::{LabelSelector, MetaBuilder, Object, ObjectHandle};
 use crate::sync::{CellLock, Lock, StdLock};
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -146,4 +150,39 @@ fn an_index_function_that_panics_leaves_the_cache_open_and_exact() {
         });
     }
     behind_every_lock!(panics_once);
+}
+
+/// Notes what it hears.
+#[derive(Default)]
+struct Heard(std::sync::Mutex<Vec<String>>);
+
+impl Observer for Heard {
+    fn before_read(&self) {
+        self.0.lock().unwrap().push("before".into());
+    }
+
+    fn on_read(&self, streams: &mut dyn Iterator<Item = Position<'_>>) {
+        let positions = streams.map(|at| alloc::format!("{}@{}", at.changes, at.applied.map_or("", |it| it)));
+        self.0.lock().unwrap().extend(positions);
+    }
+}
+
+#[test]
+fn an_observer_hears_each_read_at_the_position_that_it_sees_and_none_of_the_writer() {
+    let heard = Arc::<Heard>::default();
+    let mut writer = StoreWriter::new(Indexer::new()).observed_by(heard.clone());
+    let pods: Store<&'static str> = writer.store();
+    let take = || core::mem::take(&mut *heard.0.lock().unwrap());
+    assert!(pods.is_empty());
+    assert_eq!(take(), ["before", "0@"]);
+    for (version, delta) in
+        ["5", "7"].into_iter().zip([Delta::Added(pod("a", "web-1", "n1")), Delta::Deleted(pod("a", "web-1", "n1"))])
+    {
+        let version = version.into();
+        writer.apply(Change::new(&delta, false).applying(Some(&version)));
+        assert!(writer.read(Indexer::len) < 2 && take().is_empty());
+    }
+    assert_eq!(pods.clone().list().len(), 0);
+    assert_eq!(take(), ["before", "2@7"]);
+    assert_eq!(pods.streams()[0].changes, 2);
 }

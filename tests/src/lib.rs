@@ -3,6 +3,7 @@
 //! The library depends on core alone, unless the features `capture` and `kubeconfig` need a transport. So fuzz builds
 //! stay small.
 
+pub mod answers;
 pub mod bomb;
 pub mod control_plane;
 pub mod go;

@@ -9,6 +9,8 @@
 //! | answer the single requests of a controller from a recording | [`Playback::client`], which makes a [`PlaybackClient`] |
 //! | read a file as the states and changes of its resources | [`History`], which gives [`HistoryStep`]s |
 //! | count the exchanges that were played, and those left | [`Summary`], [`Tally`] |
+//! | test a controller on a cluster in memory | [`SimulatedCluster`], with [`Fault`]s and its [`ClientRequest`]s |
+//! | serve that cluster over a wire | [`SimulatedCluster::handle`], which takes a [`Call`] and returns an [`Answer`] |
 //! | report a bad file by line, with a remedy | [`CaptureError`], [`CaptureErrorKind`] |
 //!
 //! [`Playback::from_file`] takes three kinds of files, gzipped or not, and detects the kind by the first bytes:

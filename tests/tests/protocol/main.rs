@@ -5,4 +5,5 @@ mod document;
 mod exchange;
 mod exchanges;
 mod rules;
+mod simulated_cluster;
 mod table;

@@ -52,8 +52,9 @@ use std::sync::Arc;
 
 /// A cluster in memory, which answers as a kube-apiserver does. A clone is the same cluster.
 ///
-/// A test fills it with objects, runs a controller on it, and compares the requests and the objects after it.
-/// `World::from(cluster)` of `listwatch-runtime-smol` makes it the world of a controller, under simulated time.
+/// A test fills it with objects, runs a controller on it, and compares the requests and the objects after it. `World` of
+/// `listwatch-runtime-smol` is made of it by `World::from(cluster)`, under simulated time. An informer of core takes
+/// [`transport`](Self::transport), and [`client`](Self::client) sends single requests.
 ///
 /// ```
 /// use listwatch_transport_file::SimulatedCluster;
@@ -65,6 +66,55 @@ use std::sync::Arc;
 /// assert_eq!(cluster.get("v1/configmaps", "default/a")?["data"]["x"], "2");
 /// # Ok::<(), listwatch_core::api::ApiError>(())
 /// ```
+///
+/// # As a kube-apiserver does
+///
+/// | part | behaviour |
+/// |---|---|
+/// | metadata | `resourceVersion`, `uid`, `creationTimestamp`, `generateName`; `generation` counts what is neither metadata nor status |
+/// | refusals | 400, 404, 405, 406, 409, 410, 415, 422 and 504 with a `Status`, whose reason, message and details are a server's |
+/// | status, scale | change by requests of their own, where the kind has them |
+/// | patches | merge, JSON, strategic (not for custom resources) and apply, with field managers and their conflicts |
+/// | deletion | finalizers, preconditions, collections of objects; background, foreground and orphan |
+/// | garbage collector | dependents go with the last of their owners; references to absent owners are removed |
+/// | namespaces | one that is deleted goes with its contents, and takes no new ones |
+/// | lists | label and field selectors, `limit` and `continue`, of an exact version, metadata only |
+/// | watches | from a version, with initial events (watch-list), bookmarks each minute, `timeoutSeconds`, 410 |
+/// | dry runs | change nothing |
+/// | definitions | a CustomResourceDefinition adds its kinds |
+///
+/// # What is left out
+///
+/// | left out | instead |
+/// |---|---|
+/// | schemas, defaults, admission | an object is stored as it is given; names are checked |
+/// | users and permissions | [`fail_next`](Self::fail_next) with [`Fault::Refused(403)`](Fault::Refused) |
+/// | other controllers: no pods of a Deployment, no conditions | the test changes the objects as they do |
+/// | namespaces that must exist | every namespace takes objects |
+/// | the grace period of pods | a pod without finalizers is gone at once |
+/// | versions of a kind (`autoscaling/v1` and `v2`) | each has objects of its own |
+/// | a scale of custom resources | a definition with `subresources.scale` adds it, for `spec.replicas` |
+/// | `eviction`, `binding`, `token`, `log`, `exec` | 404 |
+/// | YAML, protobuf, `managedFields` | an answer is JSON; field managers are kept, and not shown |
+/// | the order of a strategic patch (`$setElementOrder`) | elements keep the order that they had |
+/// | causes in a 400 | its message is the cluster's own |
+///
+/// # Kinds
+///
+/// The kinds of Kubernetes 1.36 are known. In other groups every kind exists as soon as an object or a request has it. Its
+/// plural is guessed as kubectl does (`Policy`, `policies`), it has a namespace, and its status is a subresource.
+/// [`with_kind`](Self::with_kind) adds any other.
+///
+/// # Time
+///
+/// The cluster has no clock: requests bring the time. By a world's clock, each way takes a millisecond, a change is on its
+/// way to a watch for three, and the garbage collector follows after 50. So a controller sees a write of its own after the
+/// answer. [`date`](Self::date) begins at [`ORIGIN`](Self::ORIGIN); uids and generated names are counted. So each run is
+/// the same.
+///
+/// # Memory
+///
+/// The last 4,096 changes of each resource are kept for watches, and the last 10,000 single requests.
 #[derive(Clone, Debug)]
 #[doc(alias("fake", "fake clientset", "envtest", "FakeClient"))]
 pub struct SimulatedCluster {
@@ -87,7 +137,8 @@ impl SimulatedCluster {
         Self { line: Line { shared: Shared::new(Server::new(origin)), base: Duration::ZERO } }
     }
 
-    /// Adds a kind of custom resources. A kind with a regular plural and a namespace needs no such call.
+    /// Adds a kind of custom resources, or replaces what is known of it. A kind with a regular plural and a namespace needs
+    /// no such call.
     #[must_use]
     pub fn with_kind(self, api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
         let kind = ServedKind::custom(api_version, kind, plural, namespaced);

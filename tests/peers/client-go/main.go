@@ -2,7 +2,7 @@
 //
 // `peers wq` and `peers fifo` tell what its work queue and cache take for the work of ../../benches, in nanoseconds an
 // item: each line has the name of a benchmark and the fastest of some rounds. `peers follow KUBECONFIG NAMESPACE`
-// follows a real server.
+// follows a real server, and `peers notify SERVER RESOURCE` prints what its shared informer tells.
 package main
 
 import (
@@ -32,8 +32,13 @@ func main() {
 			fmt.Fprintln(os.Stderr, "peers:", err)
 			os.Exit(1)
 		}
+	} else if len(os.Args) == 4 && os.Args[1] == "notify" {
+		if err := notify(os.Args[2], os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, "peers:", err)
+			os.Exit(1)
+		}
 	} else {
-		fmt.Fprintln(os.Stderr, "usage: peers wq|fifo|follow KUBECONFIG NAMESPACE")
+		fmt.Fprintln(os.Stderr, "usage: peers wq|fifo|follow KUBECONFIG NAMESPACE|notify SERVER RESOURCE")
 		os.Exit(2)
 	}
 }

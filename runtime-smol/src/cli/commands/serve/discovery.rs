@@ -48,10 +48,6 @@ pub(super) fn answer<'k>(
         ["api", version] => resources(version, kinds, writable),
         ["apis", group, version] => resources(&format!("{group}/{version}"), kinds, writable),
         ["openapi", "v3"] => Some(json!({ "paths": {} })),
-        ["openapi", "v2"] => {
-            let info = json!({ "title": "listwatch", "version": "v1.36.0" });
-            Some(json!({ "swagger": "2.0", "info": info, "paths": {}, "definitions": {} }))
-        }
         _ => None,
     }
 }

@@ -78,7 +78,8 @@ fn moment(options: &ServeOptions, timeline: &Timeline) -> Result<Duration, Comma
         Some(Moment::Date(date)) => date.saturating_since(timeline.began),
     };
     let is_past = matches!(options.at, Some(Moment::Date(_) | Moment::After(_))) && moment > timeline.end();
-    if is_past { Err(out_of_range(options, timeline)) } else { Ok(moment) }
+    // The first state counts from the beginning.
+    if is_past { Err(out_of_range(options, timeline)) } else { Ok(moment.max(timeline.position)) }
 }
 
 fn out_of_range(options: &ServeOptions, timeline: &Timeline) -> CommandError {

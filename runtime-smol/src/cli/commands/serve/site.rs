@@ -56,6 +56,8 @@ impl Site {
         let path = asked.target.split_once('?').map_or(asked.target.as_str(), |(path, _)| path);
         match path {
             "/healthz" | "/livez" | "/readyz" => return response(200, "text/plain", b"ok".to_vec()),
+            // An empty document is no bytes. So kubectl finds no schema, and leaves the validation to the server.
+            "/openapi/v2" => return response(200, OPENAPI, Vec::new()),
             _ => {}
         }
         let kinds = self.kinds();
@@ -78,6 +80,11 @@ impl Site {
             let message = "this cluster is a recording, which nothing changes; with `listwatch serve --writable`, changes are \
                            kept in memory";
             return Some(status(403, "Forbidden", message));
+        }
+        if is_binary(&asked.content_type) {
+            let message =
+                "this server takes JSON; with kubectl, give `create -f FILE`, or `apply --server-side -f FILE`";
+            return Some(status(415, "UnsupportedMediaType", message));
         }
         let resources = self.resources();
         let recorded = resources.iter().find(|resource| resource.kind.name() == collection);
@@ -142,6 +149,8 @@ impl Site {
     }
 }
 
+/// The media type in which kubectl reads the schemas of a server.
+const OPENAPI: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The name of the collection that a path names, or that has the object it names.
@@ -158,6 +167,10 @@ fn collection_of(path: &str) -> Option<String> {
         [] => return None,
     };
     Some(format!("{version}/{plural}"))
+}
+
+fn is_binary(content_type: &str) -> bool {
+    ["application/vnd.kubernetes.protobuf", "application/cbor"].iter().any(|binary| content_type.starts_with(binary))
 }
 
 /// Whether the metadata of objects is enough for a client.

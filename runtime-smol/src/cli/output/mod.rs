@@ -1,5 +1,6 @@
 //! Standard output and standard error.
 
+pub(crate) mod age;
 pub(crate) mod background;
 pub(crate) mod messages;
 pub(crate) mod printer;
@@ -7,8 +8,8 @@ pub(crate) mod progress;
 pub(crate) mod shown;
 pub(crate) mod text;
 
-mod age;
 mod changes;
+mod date;
 mod screen;
 mod secrets;
 mod table;

@@ -1,6 +1,7 @@
 //! The table for people: a line a change, with the columns of the server and what changed.
 
-use super::age::{age, date, time_of_day};
+use super::age::age;
+use super::date::{date, time_of_day};
 use super::screen::{Screen, cut, padded, width};
 use super::shown::Shown;
 use super::text::cell;
@@ -179,9 +180,11 @@ impl Table {
 /// The cells of a server that sends no Table.
 fn own_cells<T: Shown>(change: &Change<'_, T>, now: SystemTime) -> (Vec<String>, Vec<String>) {
     let object = change.object.json();
-    let created = object.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
     let name = format!("{}{}", change.prefix, change.object.meta().name());
-    (vec!["NAME".to_owned(), "AGE".to_owned()], vec![cell(&name).into_owned(), age(created, now)])
+    (
+        vec!["NAME".to_owned(), "AGE".to_owned()],
+        vec![cell(&name).into_owned(), age(&object["metadata"]["creationTimestamp"], now.into())],
+    )
 }
 
 /// A cell as kubectl prints it: a text up to its first line break, and nothing for null.

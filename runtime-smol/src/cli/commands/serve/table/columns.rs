@@ -1,7 +1,7 @@
 //! The columns of each kind (`AddHandlers` of kubernetes' `pkg/printers/internalversion`).
 
-use super::age::{age, human};
 use super::pod::PodSummary;
+use crate::output::age::{age, human};
 use listwatch_runtime_smol::time::WallTime;
 use serde_json::{Value, json};
 

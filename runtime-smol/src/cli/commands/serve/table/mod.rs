@@ -1,6 +1,5 @@
 //! Tables, as `kubectl get` asks for them (`Accept` with `as=Table`).
 
-mod age;
 mod columns;
 mod pod;
 

@@ -1,6 +1,6 @@
 //! The columns of a pod (`printPod` of kubernetes' `pkg/printers`).
 
-use super::age::age;
+use crate::output::age::age;
 use listwatch_runtime_smol::time::WallTime;
 use serde_json::Value;
 

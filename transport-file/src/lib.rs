@@ -63,14 +63,16 @@ mod body;
 mod capture;
 mod file;
 
-pub use capture::{Note, Position, Positions, TapeStart};
+pub use capture::{LateWrite, Note, Position, Positions, TapeStart};
 pub use cluster::{
     Answer, Call, ClientOutcome, ClientRequest, ClusterClient, ClusterTransport, Fault, RecordedChange, RecordedKind,
     RecordedState, ServedKind, SimulatedCluster, WatchProgress, WatchStream,
 };
 pub use error::{CaptureError, CaptureErrorKind};
 pub use history::{History, HistoryChange, HistoryStep, RecordedResource};
-pub use playback::{Chunks, Notes, Pace, Playback, PlaybackClient, PlaybackConfig, Summary, Tally};
+pub use playback::{
+    Chunks, Notes, Pace, Playback, PlaybackClient, PlaybackConfig, SentCall, Step, StepKind, Steps, Summary, Tally,
+};
 pub use recording::{RecordedCalls, Recorder, RecorderConfig, Tape};
 
 #[cfg(test)]

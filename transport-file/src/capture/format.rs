@@ -11,14 +11,18 @@
 //! {"t":11,"id":3,"request":{…,"withheld":true}}        neither its body nor the data of its response are there
 //! {"t":10,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["…"],"at":{"/api/v1/pods":{"changes":140,"version":"812"}}}
 //! {"t":11,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"version":"815"}}}
+//! {"t":11,"reconcile":12,"of":"foos","date":"2026-11-20T10:41:52.134521Z"}
 //! {"t":12,"reconcile":12,"of":"foos","outcome":"done"}
+//!
+//! The lines about reconciles have numbers, `"note":1` and so on, so that a missing one is found.
 //! ```
 //!
 //! The lines are in the order in which things happened. A reader passes over fields that it does not know.
 
-use super::note::{Note, Positions, TapeStart, written};
+use super::note::{LateWrite, Note, Positions, TapeStart, written};
 use crate::error::{CaptureErrorKind, Fault};
 use base64::prelude::{BASE64_STANDARD, Engine};
+use listwatch_core::time::MicroTime;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
@@ -35,8 +39,8 @@ pub(crate) enum Line<'a> {
     /// The first line, with the version of the format.
     Start(u64, TapeStart),
     Record(Record<'a>),
-    /// A line about a reconcile, with its time.
-    Note(u64, Note),
+    /// A line about a reconcile, with its time and its number among such lines.
+    Note(u64, Option<u64>, Note),
 }
 
 /// A record: the time, the request, and the event.
@@ -143,9 +147,15 @@ struct Fields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     causes: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    late: Option<Vec<LateWrite>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<Positions>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    date: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
     outcome: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<u64>,
 }
 
 /// The party that sent a request, or ended it.
@@ -212,7 +222,9 @@ impl<'a> Line<'a> {
         match fields {
             Fields { capture: Some(version), .. } => Ok(Self::Start(version, fields.start())),
             Fields { t: Some(t), id: Some(id), .. } => Ok(Self::Record(Record { t, id, payload: fields.payload()? })),
-            Fields { t: Some(t), reconcile: Some(reconcile), .. } => Ok(Self::Note(t, fields.note(reconcile)?)),
+            Fields { t: Some(t), reconcile: Some(reconcile), note, .. } => {
+                Ok(Self::Note(t, note, fields.note(reconcile)?))
+            }
             _ => Err(not_a_record("\"t\" and \"id\" are missing")),
         }
     }
@@ -222,7 +234,7 @@ impl<'a> Line<'a> {
         let fields = match self {
             Self::Start(version, start) => Fields { capture: Some(version), ..Fields::of_start(start) },
             Self::Record(Record { t, id, payload }) => Fields { t: Some(t), id: Some(id), ..Fields::of(payload) },
-            Self::Note(t, note) => Fields { t: Some(t), ..Fields::of_note(note) },
+            Self::Note(t, number, note) => Fields { t: Some(t), note: number, ..Fields::of_note(note) },
         };
         serde_json::to_writer(out, &fields).map_err(std::io::Error::from)
     }
@@ -290,9 +302,13 @@ impl Fields<'_> {
         let text = |text: String| Some(Text(text.into()));
         let (reconcile, fields) = (Some(note.reconcile()), Self::default());
         match note {
-            Note::Began { of, key, attempt, causes, at, .. } => {
+            Note::Began { of, key, attempt, causes, late, at, .. } => {
                 let (of, key, attempt) = (text(of), text(key), Some(attempt));
-                Self { reconcile, of, key, attempt, causes: Some(causes), at: Some(at), ..fields }
+                let late = Some(late).filter(|late| !late.is_empty());
+                Self { reconcile, of, key, attempt, causes: Some(causes), late, at: Some(at), ..fields }
+            }
+            Note::Date { of, date, .. } => {
+                Self { reconcile, of: text(of), date: text(MicroTime(date).to_string()), ..fields }
             }
             Note::Read { of, at, .. } => Self { reconcile, of: text(of), at: Some(at), ..fields },
             Note::Ended { of, outcome, .. } => Self { reconcile, of: text(of), outcome: text(outcome), ..fields },
@@ -301,14 +317,21 @@ impl Fields<'_> {
 
     fn note(self, reconcile: u64) -> Result<Note, Fault> {
         let of = self.of.ok_or_else(|| not_a_record("\"of\" is missing"))?.0.into_owned();
-        match (self.key, self.at, self.outcome) {
-            (Some(Text(key)), Some(at), None) => {
+        match (self.key, self.at, self.date, self.outcome) {
+            (Some(Text(key)), Some(at), None, None) => {
                 let (attempt, causes) = (self.attempt.unwrap_or(1), self.causes.unwrap_or_default());
-                Ok(Note::Began { reconcile, of, key: key.into_owned(), attempt, causes, at })
+                let late = self.late.unwrap_or_default();
+                Ok(Note::Began { reconcile, of, key: key.into_owned(), attempt, causes, late, at })
             }
-            (None, Some(at), None) => Ok(Note::Read { reconcile, of, at }),
-            (None, None, Some(Text(outcome))) => Ok(Note::Ended { reconcile, of, outcome: outcome.into_owned() }),
-            _ => Err(not_a_record("a reconcile has either \"outcome\" or \"at\", and a \"key\" only with \"at\"")),
+            (None, Some(at), None, None) => Ok(Note::Read { reconcile, of, at }),
+            (None, None, Some(Text(date)), None) => match date.parse() {
+                Ok(date) => Ok(Note::Date { reconcile, of, date }),
+                Err(_) => Err(not_a_record("\"date\" is no date of RFC 3339")),
+            },
+            (None, None, None, Some(Text(outcome))) => Ok(Note::Ended { reconcile, of, outcome: outcome.into_owned() }),
+            _ => Err(not_a_record(
+                "a reconcile has one of \"outcome\", \"date\" and \"at\", and a \"key\" only with \"at\"",
+            )),
         }
     }
 }
@@ -360,6 +383,9 @@ mod tests {
             r#"{"t":0,"id":1,"request":{"method":"PUT","path":"/api/v1/pods/a","headers":{},"body":"{}"},"by":12}"#,
             r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/secrets","headers":{},"withheld":true}}"#,
             r#"{"t":5,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["x"],"at":{"/api/v1/pods":{"changes":140,"version":"812"}}}"#,
+            r#"{"t":5,"reconcile":13,"of":"foos","key":"web/a","attempt":1,"causes":[],"late":[{"source":"/api/v1/pods","object":"web/a","version":"7"}],"at":{},"note":1}"#,
+            r#"{"t":6,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"read":3}},"note":2}"#,
+            r#"{"t":6,"reconcile":12,"of":"foos","date":"2026-11-20T10:41:52.134521Z"}"#,
             r#"{"t":6,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141}}}"#,
             r#"{"t":9,"reconcile":12,"of":"foos","outcome":"requeue 5s"}"#,
         ] {

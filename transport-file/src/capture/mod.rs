@@ -21,5 +21,5 @@ pub(crate) use digest::{RequestDigest, decoded};
 pub(crate) use exchange::{Exchange, Stage};
 pub(crate) use index::{Behind, Index, Taken};
 pub(crate) use key::Key;
-pub use note::{Note, Position, Positions, TapeStart};
+pub use note::{LateWrite, Note, Position, Positions, TapeStart};
 pub(crate) use reading::asks_for_metadata_only;

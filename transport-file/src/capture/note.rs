@@ -17,10 +17,21 @@ pub enum Note {
         attempt: u32,
         /// The events that woke the reconcile, the oldest first.
         causes: Vec<String>,
+        /// The writes of earlier reconciles of the key that their caches did not show in time.
+        late: Vec<LateWrite>,
         /// The states that the caches were in.
         at: Positions,
     },
-    /// A reconcile read caches in another state than the last one that was noted for it.
+    /// A reconcile asked for the date.
+    Date {
+        /// The number of the reconcile.
+        reconcile: u64,
+        /// The controller's name.
+        of: String,
+        /// The answer.
+        date: WallTime,
+    },
+    /// A reconcile read a cache for the first time, or in another state than the last one that was noted for it.
     Read {
         /// The number of the reconcile.
         reconcile: u64,
@@ -51,6 +62,24 @@ pub struct Position {
     /// The resource version of the newest change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// How many times the reconcile had read the cache, with this time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub read: u64,
+}
+
+/// A write that a cache did not show in time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateWrite {
+    /// The path of the cache's lists and watches.
+    pub source: String,
+    /// The key of the object.
+    pub object: String,
+    /// The version that the cache is to show; `None` for a deletion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The uid of the object that was deleted, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
 }
 
 /// The first line of a capture: where and when it was recorded. Older captures have fewer of the fields.
@@ -72,7 +101,10 @@ impl Note {
     #[must_use]
     pub fn reconcile(&self) -> u64 {
         match self {
-            Self::Began { reconcile, .. } | Self::Read { reconcile, .. } | Self::Ended { reconcile, .. } => *reconcile,
+            Self::Began { reconcile, .. }
+            | Self::Date { reconcile, .. }
+            | Self::Read { reconcile, .. }
+            | Self::Ended { reconcile, .. } => *reconcile,
         }
     }
 
@@ -80,9 +112,13 @@ impl Note {
     #[must_use]
     pub fn of(&self) -> &str {
         match self {
-            Self::Began { of, .. } | Self::Read { of, .. } | Self::Ended { of, .. } => of,
+            Self::Began { of, .. } | Self::Date { of, .. } | Self::Read { of, .. } | Self::Ended { of, .. } => of,
         }
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Writes a date by RFC 3339, with milliseconds if it has any. A date after the year 9999 cannot be written.

@@ -32,6 +32,8 @@ pub(super) struct Reading {
 pub(super) enum Step {
     /// A request.
     Began(Began),
+    /// A note of this controller.
+    Noted(String),
     /// A record of an exchange, or no record.
     Read,
     /// A bad line, with the number of its request, if it has one.
@@ -182,7 +184,7 @@ impl Records {
                 self.has_unmarked_requests |= matches!(record.payload, Payload::Request(_)) && !is_marked(line);
                 self.record(place, &record)
             }
-            Line::Note(..) => Ok(Step::Read),
+            Line::Note(_, _, note) => Ok(Step::Noted(note.of().to_owned())),
         }
     }
 

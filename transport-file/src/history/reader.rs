@@ -72,7 +72,7 @@ impl Reader {
                 self.started = start.started;
                 return Ok(None);
             }
-            Line::Note(t, _) => return Ok(Some(t)),
+            Line::Note(t, ..) => return Ok(Some(t)),
         };
         match record.payload {
             Payload::Request(request) => self.request(record.id, &request),

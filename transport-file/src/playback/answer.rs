@@ -262,7 +262,7 @@ fn id_of(line: &[u8]) -> Option<u64> {
 }
 
 /// The part for an `end` at this stage.
-fn ending(stage: Stage, end: &str) -> Part {
+pub(super) fn ending(stage: Stage, end: &str) -> Part {
     match (stage, end) {
         (Stage::Answered, "eof") => Part::End,
         (Stage::Answered, _) => broken_off(kind(end).unwrap_or(TransportErrorKind::Reset), end),

@@ -5,11 +5,13 @@ mod client;
 mod config;
 mod lookup;
 mod notes;
+mod steps;
 mod summary;
 
 pub use client::PlaybackClient;
 pub use config::{Chunks, Pace, PlaybackConfig};
 pub use notes::Notes;
+pub use steps::{SentCall, Step, StepKind, Steps};
 pub use summary::{Summary, Tally};
 
 use crate::body::Body;
@@ -151,6 +153,21 @@ impl Playback {
         let is_capture = self.content.index().is_some();
         let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
         Notes::new(is_capture.then_some(cursor), self.config.skip_bad_lines)
+    }
+
+    /// Returns the names of the controllers whose reconciles were noted, in the order of their first ones. Reads the whole
+    /// file once.
+    #[must_use]
+    pub fn controllers(&self) -> &[String] {
+        self.content.index().map_or(&[], Index::controllers)
+    }
+
+    /// Returns the steps of the reconciles that were recorded, in their order: notes, requests and responses.
+    #[must_use]
+    pub fn steps(&self) -> Steps {
+        let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
+        let fault = self.content.index().and_then(Index::last_fault).cloned();
+        Steps::new(cursor, fault)
     }
 
     /// Makes a client that is answered from the same recording, for the single requests of a controller.

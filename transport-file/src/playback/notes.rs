@@ -35,7 +35,7 @@ impl Notes {
                 continue;
             }
             match Line::parse(line) {
-                Ok(Line::Note(t, note)) => return Ok(Some((Duration::from_millis(t), note))),
+                Ok(Line::Note(t, _, note)) => return Ok(Some((Duration::from_millis(t), note))),
                 Ok(_) => {}
                 Err(fault) => return Err(CaptureError::new(&path, Some(number), fault)),
             }

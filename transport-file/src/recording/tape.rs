@@ -72,6 +72,7 @@ struct State {
     next_request: u64,
     next_transport: u64,
     next_reconcile: u64,
+    next_note: u64,
     /// The requests that clients aborted, with no time to write it.
     aborted: Vec<u64>,
     has_withheld: bool,
@@ -102,6 +103,7 @@ impl Tape {
             next_request: 1,
             next_transport: 1,
             next_reconcile: 1,
+            next_note: 1,
             aborted: Vec::new(),
             has_withheld: false,
             flush_is_promised: false,
@@ -141,7 +143,8 @@ impl Tape {
     pub fn note(&self, now: Instant, note: &Note) {
         let _failed = self.write(now, |state, t| {
             let note = if state.has_withheld { without_message(note) } else { note.clone() };
-            state.writer.write(Line::Note(t, note))
+            let number = next(&mut state.next_note);
+            state.writer.write(Line::Note(t, Some(number), note))
         });
         self.flush_soon(now);
     }

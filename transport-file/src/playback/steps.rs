@@ -1,0 +1,294 @@
+//! What reconciles did, in the order of the tape.
+
+use super::answer::{Part, ending};
+use crate::capture::format::{Line, Payload, Record, RequestRecord, Text};
+use crate::capture::head::head;
+use crate::capture::{Note, Stage};
+use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::file::{FileCursor, Place};
+use core::fmt;
+use core::time::Duration;
+use listwatch_core::api::{ApiResponse, Reply};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The steps of the reconciles on a tape. [`Playback::steps`](crate::Playback::steps) makes it.
+///
+/// The lines that the lists and watches take, which are nearly all of a tape, are passed over. An error is the last item:
+/// a line that cannot be read, a note that is missing, or one that contradicts those before it.
+pub struct Steps {
+    /// `None` behind the last step.
+    cursor: Option<FileCursor>,
+    line: u64,
+    /// Where the file cannot be read on.
+    fault: Option<CaptureError>,
+    /// The open requests of reconciles, by their ids.
+    open: BTreeMap<u64, OpenCall>,
+    /// The reconciles that began and did not end.
+    running: BTreeSet<u64>,
+    /// The number of the last note.
+    last_note: Option<u64>,
+}
+
+/// One step of a reconcile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The time since the recording began.
+    pub at: Duration,
+    /// The line of the file.
+    pub line: u64,
+    /// The number of the reconcile.
+    pub reconcile: u64,
+    /// What it did.
+    pub kind: StepKind,
+}
+
+/// What a reconcile did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepKind {
+    /// It began, read, asked for the date, or ended.
+    Noted(Note),
+    /// It sent a request.
+    Sent(SentCall),
+    /// The request of this id was answered, or failed.
+    Answered(u64, Reply),
+    /// The reconcile gave up the request of this id.
+    GivenUp(u64),
+}
+
+/// A request that a reconcile sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentCall {
+    /// The id of the request on the tape.
+    pub id: u64,
+    /// The HTTP method.
+    pub method: String,
+    /// The path and the query.
+    pub target: String,
+    /// The media type of the body.
+    pub content_type: Option<String>,
+    /// The body; empty for none.
+    pub body: Vec<u8>,
+    /// Whether the bodies of the request and of its response were left out.
+    pub withheld: bool,
+}
+
+struct OpenCall {
+    reconcile: u64,
+    stage: Stage,
+    response: ApiResponse,
+}
+
+impl Steps {
+    pub(super) fn new(cursor: FileCursor, fault: Option<CaptureError>) -> Self {
+        let (open, running) = (BTreeMap::new(), BTreeSet::new());
+        Self { cursor: Some(cursor), line: 0, fault, open, running, last_note: None }
+    }
+
+    fn read(&mut self) -> Result<Option<Step>, CaptureError> {
+        let Some(mut cursor) = self.cursor.take() else { return Ok(None) };
+        let path = cursor.path().clone();
+        loop {
+            self.line += 1;
+            if let Some(fault) = self.fault.take_if(|fault| fault.line().is_none_or(|line| line <= self.line)) {
+                return Err(fault);
+            }
+            let Some((number, line)) = cursor.line(Place::from_start(self.line))? else { return Ok(None) };
+            let step = self.step(number, line);
+            if let Some(step) = step.map_err(|fault| CaptureError::new(&path, Some(number), fault))? {
+                self.cursor = Some(cursor);
+                return Ok(Some(step));
+            }
+        }
+    }
+
+    fn step(&mut self, number: u64, line: &[u8]) -> Result<Option<Step>, Fault> {
+        if line.trim_ascii().is_empty() || id_of(line).is_some_and(|id| !self.open.contains_key(&id) && !opens(line)) {
+            return Ok(None);
+        }
+        let (t, found) = match Line::parse(line)? {
+            Line::Start(..) => return Ok(None),
+            Line::Note(t, order, note) => {
+                self.check(order, &note)?;
+                (t, Some((note.reconcile(), StepKind::Noted(note))))
+            }
+            Line::Record(Record { t, id, payload }) => (t, self.record(id, payload)?),
+        };
+        let step = |(reconcile, kind)| Step { at: Duration::from_millis(t), line: number, reconcile, kind };
+        Ok(found.map(step))
+    }
+
+    fn record(&mut self, id: u64, payload: Payload<'_>) -> Result<Option<(u64, StepKind)>, Fault> {
+        if let Payload::Request(request) = payload {
+            let Some(reconcile) = request.by else { return Ok(None) };
+            if !self.running.contains(&reconcile) && self.last_note.is_none() {
+                return Err(contradicts(format_args!("a request of reconcile {reconcile}, which did not begin")));
+            }
+            let response = ApiResponse::new(0, Vec::new());
+            self.open.insert(id, OpenCall { reconcile, stage: Stage::Requested, response });
+            return Ok(Some((reconcile, StepKind::Sent(SentCall::of(id, &request)))));
+        }
+        let Some(call) = self.open.get_mut(&id) else { return Ok(None) };
+        let before = call.stage;
+        call.stage = before.after(&payload)?;
+        let ended = match payload {
+            Payload::Request(_) => return Ok(None),
+            Payload::Response(response) => {
+                let head = head(&response);
+                (call.response.status, call.response.retry_after) = (head.status, head.retry_after);
+                return Ok(None);
+            }
+            Payload::Data(data) => {
+                call.response.body.extend_from_slice(&data);
+                return Ok(None);
+            }
+            Payload::End(end) => end,
+        };
+        let Some(OpenCall { reconcile, response, .. }) = self.open.remove(&id) else { return Ok(None) };
+        let kind = match ending(before, &ended.how) {
+            _ if ended.by_client => StepKind::GivenUp(id),
+            Part::Failed(error) => StepKind::Answered(id, Reply::Failed(error)),
+            _ => StepKind::Answered(id, Reply::Answered(response)),
+        };
+        Ok(Some((reconcile, kind)))
+    }
+
+    /// Checks that no note is missing before this one.
+    fn check(&mut self, order: Option<u64>, note: &Note) -> Result<(), Fault> {
+        if let Some(order) = order {
+            let expected = self.last_note.map_or(1, |last| last + 1);
+            if order != expected {
+                return Err(contradicts(format_args!("note {order} stands where note {expected} belongs")));
+            }
+            self.last_note = Some(order);
+        }
+        let number = note.reconcile();
+        let is_in_order = match note {
+            Note::Began { .. } => self.running.insert(number),
+            Note::Ended { .. } => self.running.remove(&number),
+            Note::Date { .. } | Note::Read { .. } => self.running.contains(&number),
+        };
+        if is_in_order {
+            return Ok(());
+        }
+        Err(match note {
+            Note::Began { .. } => contradicts(format_args!("reconcile {number} begins again")),
+            _ => contradicts(format_args!("a note of reconcile {number}, which does not run here")),
+        })
+    }
+}
+
+impl SentCall {
+    fn of(id: u64, request: &RequestRecord<'_>) -> Self {
+        let header = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let body =
+            request.body.as_ref().map(|body| body.text().map_or_else(|| body.json().into(), |text| text.into_owned()));
+        Self {
+            id,
+            method: request.method.as_ref().to_owned(),
+            target: request.path.as_ref().to_owned(),
+            content_type: header.map(|(_, Text(value))| value.as_ref().to_owned()),
+            body: body.unwrap_or_default().into_bytes(),
+            withheld: request.withheld,
+        }
+    }
+}
+
+impl Iterator for Steps {
+    type Item = Result<Step, CaptureError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
+    }
+}
+
+impl fmt::Debug for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Steps").field("line", &self.line).finish_non_exhaustive()
+    }
+}
+
+fn contradicts(what: impl fmt::Display) -> Fault {
+    let message = format!("{what}: lines are missing or out of order; replay the tape as it was recorded");
+    Fault::new(CaptureErrorKind::Order, message)
+}
+
+/// The id in a line as a recorder writes it: `{"t":7,"id":1,`. Another line is parsed.
+fn id_of(line: &[u8]) -> Option<u64> {
+    let rest = line.strip_prefix(b"{\"t\":")?;
+    let rest = rest[digits(rest)..].strip_prefix(b",\"id\":")?;
+    let (id, rest) = rest.split_at(digits(rest));
+    rest.first().filter(|next| **next == b',')?;
+    str::from_utf8(id).ok()?.parse().ok()
+}
+
+/// Whether the line has a request.
+fn opens(line: &[u8]) -> bool {
+    let head = &line[..line.len().min(64)];
+    head.windows(10).any(|text| text == b"\"request\":")
+}
+
+fn digits(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(name: &str, lines: &[&str]) -> Vec<Result<Step, String>> {
+        let path = std::env::temp_dir().join(format!("listwatch-steps-{name}-{}", std::process::id()));
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let steps = Steps::new(FileCursor::new(path.as_path().into(), usize::MAX), None);
+        let steps = steps.map(|step| step.map_err(|error| error.to_string())).collect();
+        std::fs::remove_file(path).unwrap();
+        steps
+    }
+
+    const BEGAN: &str = r#"{"t":5,"reconcile":7,"of":"foos","key":"web/a","attempt":1,"causes":[],"at":{},"note":1}"#;
+    const SENT: &str = r#"{"t":6,"id":3,"request":{"method":"POST","path":"/api/v1/nodes","headers":{"content-type":"application/json"},"body":"{}"},"by":7}"#;
+    const ENDED: &str = r#"{"t":9,"reconcile":7,"of":"foos","outcome":"done","note":2}"#;
+
+    #[test]
+    fn steps_are_those_of_reconciles_with_whole_answers() {
+        let lines = [
+            r#"{"capture":1}"#,
+            r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/nodes","headers":{}}}"#,
+            BEGAN,
+            SENT,
+            r#"{"t":6,"id":1,"response":{"status":200,"headers":{}}}"#,
+            r#"{"t":7,"id":3,"response":{"status":201,"headers":{}}}"#,
+            r#"{"t":7,"id":3,"data":"{\"a\":1}"}"#,
+            r#"{"t":8,"id":3,"end":"eof"}"#,
+            ENDED,
+        ];
+        let steps: Vec<Step> = steps("whole", &lines).into_iter().map(Result::unwrap).collect();
+        let places: Vec<_> = steps.iter().map(|step| (step.line, step.reconcile)).collect();
+        assert_eq!(places, [(3, 7), (4, 7), (8, 7), (9, 7)]);
+        let StepKind::Sent(sent) = &steps[1].kind else { panic!("{:?}", steps[1]) };
+        assert_eq!((&*sent.method, &*sent.target, &*sent.body), ("POST", "/api/v1/nodes", &b"{}"[..]));
+        assert_eq!(sent.content_type.as_deref(), Some("application/json"));
+        assert_eq!(steps[2].kind, StepKind::Answered(3, Reply::Answered(ApiResponse::new(201, *br#"{"a":1}"#))));
+    }
+
+    #[test]
+    fn notes_that_are_missing_or_contradict_others_are_an_error_at_their_line() {
+        for (lines, error) in [
+            (&[ENDED][..], "1: note 2 stands where note 1 belongs"),
+            (&[BEGAN, BEGAN], "2: note 1 stands where note 2 belongs"),
+            (&[SENT], "1: a request of reconcile 7, which did not begin"),
+            (
+                &[r#"{"t":9,"reconcile":7,"of":"foos","outcome":"done","note":1}"#],
+                "1: a note of reconcile 7, which does not run here",
+            ),
+        ] {
+            let steps = steps("missing", lines);
+            let Some(Err(found)) = steps.last() else { panic!("{steps:?}") };
+            let found = found.split_once(':').map_or("", |(_, rest)| rest);
+            assert!(found.starts_with(error), "{found}");
+            assert!(
+                found.ends_with("lines are missing or out of order; replay the tape as it was recorded"),
+                "{found}"
+            );
+        }
+    }
+}

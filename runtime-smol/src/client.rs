@@ -46,8 +46,6 @@ pub struct Client {
     calls: Arc<Mutex<OpenCalls>>,
     clock: Clock,
     timeout: Option<Duration>,
-    /// The number of the reconcile that sends the requests.
-    sender: Option<u64>,
 }
 
 impl Client {
@@ -58,7 +56,7 @@ impl Client {
     #[must_use]
     #[doc(alias = "try_default")]
     pub fn new(transport: impl ApiTransport + Send + 'static, clock: Clock) -> Self {
-        Self { calls: Arc::new(Mutex::new(Calls::new(Box::new(transport)))), clock, timeout: None, sender: None }
+        Self { calls: Arc::new(Mutex::new(Calls::new(Box::new(transport)))), clock, timeout: None }
     }
 
     /// Sends requests by a client that blocks, each on a thread of the `blocking` crate's pool, under any executor.
@@ -91,18 +89,12 @@ impl Client {
     /// Sends a request; its answer is whatever the server said.
     pub(crate) async fn respond<T>(&self, call: &ApiCall<T>) -> Result<ApiResponse, ApiError> {
         let (timeout, request) = (call.timeout().or(self.timeout), call.request()?);
-        let request = match self.sender {
-            Some(reconcile) => &request.clone().sent_by(reconcile),
+        #[cfg(feature = "file")]
+        let request = match crate::witness::present() {
+            Some(witness) => &request.clone().sent_by(witness.reconcile()),
             None => request,
         };
         Ok(Pending::open(&self.calls, &self.clock, request, timeout).await?)
-    }
-
-    /// The same client, whose requests bear the number of the reconcile that sends them.
-    #[cfg(feature = "file")]
-    #[expect(dead_code, reason = "the notes of reconciles need it")]
-    pub(crate) fn sending_for(&self, reconcile: u64) -> Self {
-        Self { sender: Some(reconcile), ..self.clone() }
     }
 
     /// Records the requests of all clones from now on.

@@ -248,6 +248,7 @@
 
 mod acting;
 mod added;
+mod attempt;
 mod cleaned;
 mod context;
 mod crew;
@@ -259,6 +260,8 @@ mod handle;
 mod keys;
 mod live;
 mod mapper;
+#[cfg(feature = "file")]
+mod noted;
 mod outages;
 mod own_kind;
 mod owner;

@@ -48,6 +48,8 @@ mod board;
 mod collection;
 mod found;
 mod handle;
+#[cfg(feature = "file")]
+mod probe;
 mod registry;
 mod runners;
 mod shared;

@@ -248,6 +248,8 @@
 mod budget;
 mod caught;
 mod run;
+#[cfg(feature = "file")]
+mod witness;
 
 mod client;
 pub mod clock;

@@ -218,6 +218,12 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
         self.deadline_of(self.find(item.id)?)
     }
 
+    /// The number of a key's failures since it last succeeded: client-go's `NumRequeues`.
+    #[must_use]
+    pub fn failures(&self, key: &K) -> u32 {
+        self.queue.num_requeues(key)
+    }
+
     /// A delay between `period` and 1.1 × `period`, so that keys that were reconciled together are repeated apart:
     /// client-go's `wait.Jitter(period, 0.1)`. Two reconcilers of one seed give the same delays, one after the other.
     #[doc(alias = "Jitter")]

@@ -67,6 +67,15 @@ impl Pending {
         reply
     }
 
+    /// Waits until `until`. It is no sleep of a reconcile that is witnessed: its requests are.
+    fn poll_timer(&mut self, until: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
+        let poll = || self.clock.poll_at(&mut self.sleep, until, cx);
+        #[cfg(feature = "file")]
+        return crate::witness::with(None, poll);
+        #[cfg(not(feature = "file"))]
+        poll()
+    }
+
     /// When to poll a pending transport again at the latest.
     fn deadline(&self) -> Option<Instant> {
         let State::Open(id) = self.state else { return None };
@@ -98,7 +107,7 @@ impl Future for Pending {
                 this.deadline()
             }
         };
-        if this.clock.poll_at(&mut this.sleep, until, cx).is_ready() {
+        if this.poll_timer(until, cx).is_ready() {
             // A transport that blocks requests the next poll at once. Other tasks run first: the last poll may have
             // been long.
             cx.waker().wake_by_ref();

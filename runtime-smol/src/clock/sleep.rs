@@ -58,9 +58,18 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.source.now() >= self.at {
-            return Poll::Ready(());
+        let is_over = self.source.now() >= self.at || self.poll_timer(cx).is_ready();
+        #[cfg(feature = "file")]
+        if is_over && let Some(witness) = crate::witness::present() {
+            witness.on_awake();
         }
+        if is_over { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+impl Sleep {
+    /// Polls the timer of a sleep that is not over by the clock.
+    fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let source = Arc::clone(&self.source);
         match &*source {
             Source::Real { start, speed, .. } => self.poll_real(*start, *speed, cx),

@@ -140,7 +140,21 @@ impl Context {
     #[must_use]
     #[doc(alias("Jitter", "requeue_after"))]
     pub fn requeue_about(&self, period: Duration) -> Outcome {
-        Outcome::RequeueAfter(self.0.state.machine.jittered(period))
+        Outcome::RequeueAfter(self.jittered(period))
+    }
+
+    /// A delay from `period` to 1.1 × `period`. Beside a tape it depends on the reconcile alone, so that its replay draws
+    /// the same, whatever others draw.
+    fn jittered(&self, period: Duration) -> Duration {
+        #[cfg(feature = "file")]
+        if let Some(witness) = crate::witness::present() {
+            let (State { seed, name, .. }, mut hasher) = (&*self.0.state, DefaultHasher::new());
+            (seed, name, witness.reconcile(), period).hash(&mut hasher);
+            let most = u64::try_from((period / 10).as_nanos()).unwrap_or(u64::MAX);
+            let drawn = (u128::from(hasher.finish()) * u128::from(most)) >> u64::BITS;
+            return period.saturating_add(Duration::from_nanos(drawn as u64));
+        }
+        self.0.state.machine.jittered(period)
     }
 
     /// Runs work that blocks, as `std::fs` does, on a thread of the `blocking` crate's pool, while other reconciles go on

@@ -1,5 +1,6 @@
 //! The loop of one worker.
 
+use super::attempt::Attempt;
 use super::context::Context;
 use super::error::{Error, Reconciled};
 use super::expected::Expected;
@@ -77,9 +78,12 @@ impl Worker<'_> {
             self.state.report(&Report::WriteTimedOut { key: job.key(), written: &expected.write.object });
         }
         let cx = Context::new(self.state, key, causes, late);
-        let called = async { self.reconcile.call(cx.clone(), job.key().clone()).await };
+        let attempt = Attempt::begin(self.state, &cx, job.failures());
+        let called = async { attempt.run(|| self.reconcile.call(cx.clone(), job.key().clone())).await };
         let limited = by(clock, job.deadline(), called);
-        match caught(limited, || self.handle.is_over()).await {
+        let ended = caught(limited, || self.handle.is_over()).await;
+        attempt.end(&ended);
+        match ended {
             Caught::Done(Some(Ok(outcome))) => _ = self.end(job, &cx, outcome),
             Caught::Done(Some(Err(error))) => self.fail(job, &cx, error),
             Caught::Done(None) => {

@@ -1,6 +1,8 @@
 //! What all handles of an informer share.
 
 use super::board::Board;
+#[cfg(feature = "file")]
+use super::probe::Probe;
 use super::registry::{EntryId, InformerKey, Registry};
 use super::stream::{Stop, Stream};
 use super::stream_name::StreamName;
@@ -56,6 +58,11 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
         let (clock, names) = (registry.world.clock(), key.streams.iter().cloned().map(StreamName::new));
         let boards: Arc<[_]> = names.map(|name| Arc::new(Board::new(name, clock.clone()))).collect();
         let writer = StoreWriter::new(key.config.reflector.seed.map_or_else(Indexer::new, Indexer::with_seed));
+        #[cfg(feature = "file")]
+        let writer = match registry.world.stream_names(&key.streams) {
+            Some(names) => writer.observed_by(Arc::new(Probe { names })),
+            None => writer,
+        };
         let store = writer.store();
         let stream = |(writer, board): (_, &Arc<Board>)| {
             let informer = Informer::with_cache(board.name().resource().clone(), key.config, writer);

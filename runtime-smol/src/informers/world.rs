@@ -11,6 +11,8 @@ use listwatch_core::{ListerWatcher, Resource};
 use listwatch_transport_file::Tape;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+#[cfg(feature = "file")]
+use stream_names::StreamNames;
 
 mod end;
 #[cfg(feature = "file")]
@@ -21,6 +23,8 @@ mod recording;
 mod server;
 #[cfg(feature = "file")]
 mod simulated;
+#[cfg(feature = "file")]
+mod stream_names;
 
 /// A transport of one informer, whatever it goes to.
 pub(super) type AnyTransport = Box<dyn ListerWatcher + Send>;
@@ -48,6 +52,8 @@ pub struct World {
     seed: Option<u64>,
     #[cfg(feature = "file")]
     tape: Option<Tape>,
+    #[cfg(feature = "file")]
+    names: Arc<StreamNames>,
 }
 
 /// Takes a line for operators.
@@ -90,6 +96,8 @@ impl World {
             seed: None,
             #[cfg(feature = "file")]
             tape: None,
+            #[cfg(feature = "file")]
+            names: Arc::default(),
         }
     }
 

@@ -55,6 +55,12 @@ impl<'a, K: Hash + Eq + Clone, Lk: Lock, C, W, L: RateLimiter> ReconcileGuard<'a
         self.item.as_ref().map(read).unwrap_or_default()
     }
 
+    /// The number of the key's failures since it last succeeded.
+    #[must_use]
+    pub fn failures(&self) -> u32 {
+        self.reconciler.dispatch.read(|reconciler| reconciler.failures(&self.key))
+    }
+
     /// See [`dropped_causes`](crate::controller::ReconcilerIn::dropped_causes).
     #[must_use]
     pub fn dropped_causes(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 use super::World;
 use crate::caught::caught_call;
+use listwatch_core::Resource;
 use listwatch_transport_file::{CaptureError, RecorderConfig, Tape};
 use std::io::Write;
 use std::path::Path;
@@ -70,6 +71,11 @@ impl World {
     #[must_use]
     pub fn tape(&self) -> Option<&Tape> {
         self.tape.as_ref()
+    }
+
+    /// The names of new lists and watches on the tape, if the world has one.
+    pub(in crate::informers) fn stream_names(&self, streams: &[Resource]) -> Option<Vec<Arc<str>>> {
+        self.tape.is_some().then(|| streams.iter().map(|stream| self.names.name(stream)).collect())
     }
 
     /// Lets the operator know if the recording ends with an error.

@@ -1,0 +1,156 @@
+//! The notes of a reconcile on the tape of its world.
+
+use crate::clock::Clock;
+use crate::witness::Witness;
+use core::time::Duration;
+use listwatch_core::Key;
+use listwatch_core::controller::{Awaited, Cause, Write};
+use listwatch_core::queue::Outcome;
+use listwatch_core::time::WallTime;
+use listwatch_transport_file::{LateWrite, Note, Position, Positions, Tape};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A reconcile that is noted. Dropped without an [end](Self::end), it is noted as dropped.
+pub(super) struct Noted {
+    tape: Tape,
+    clock: Clock,
+    of: Arc<str>,
+    reconcile: u64,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// The reads of each list-and-watch.
+    reads: HashMap<Box<str>, Reads>,
+    is_over: bool,
+}
+
+#[derive(Default)]
+struct Reads {
+    count: u64,
+    /// The changes that the last read saw.
+    changes: Option<u64>,
+}
+
+/// What a reconcile begins with.
+pub(super) struct Beginning<'b> {
+    pub(super) key: &'b Key,
+    pub(super) attempt: u32,
+    pub(super) causes: &'b [(Cause, Duration)],
+    pub(super) late: &'b [Write],
+}
+
+impl Noted {
+    pub(super) fn begin(tape: &Tape, clock: &Clock, of: &Arc<str>, beginning: &Beginning<'_>) -> Arc<Self> {
+        let (tape, reconcile, progress) = (tape.clone(), tape.next_reconcile(), Mutex::default());
+        let noted = Self { tape, clock: clock.clone(), of: Arc::clone(of), reconcile, progress };
+        let Beginning { key, attempt, causes, late } = beginning;
+        noted.note(|reconcile, of| Note::Began {
+            reconcile,
+            of,
+            key: key.as_str().to_owned(),
+            attempt: *attempt,
+            causes: causes.iter().map(|(cause, waited)| cause_text(cause, *waited)).collect(),
+            late: late.iter().map(late_write).collect(),
+            at: Positions::new(),
+        });
+        Arc::new(noted)
+    }
+
+    /// The reconcile has ended.
+    pub(super) fn end(&self, outcome: String) {
+        let is_first = !core::mem::replace(&mut self.progress().is_over, true);
+        if is_first {
+            self.note(|reconcile, of| Note::Ended { reconcile, of, outcome });
+        }
+    }
+
+    fn note(&self, note: impl FnOnce(u64, String) -> Note) {
+        self.tape.note(self.clock.now(), &note(self.reconcile, self.of.as_ref().to_owned()));
+    }
+
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Witness for Noted {
+    fn reconcile(&self) -> u64 {
+        self.reconcile
+    }
+
+    fn before_read(&self, _stream: &str) {}
+
+    fn on_read(&self, stream: &str, changes: u64, version: Option<&str>) {
+        let mut progress = self.progress();
+        if !progress.reads.contains_key(stream) {
+            progress.reads.insert(stream.into(), Reads::default());
+        }
+        let Some(reads) = progress.reads.get_mut(stream) else { return };
+        reads.count += 1;
+        if reads.changes.replace(changes) != Some(changes) {
+            let position = Position { changes, version: version.map(str::to_owned), read: reads.count };
+            let at = Positions::from([(stream.to_owned(), position)]);
+            self.note(|reconcile, of| Note::Read { reconcile, of, at });
+        }
+    }
+
+    fn on_date(&self, date: WallTime) -> WallTime {
+        self.note(|reconcile, of| Note::Date { reconcile, of, date });
+        date
+    }
+
+    fn on_awake(&self) {
+        self.note(|reconcile, of| Note::Read { reconcile, of, at: Positions::new() });
+    }
+}
+
+/// The reconcile was dropped with the controller's future.
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.end(DROPPED.to_owned());
+    }
+}
+
+pub(super) const DROPPED: &str = "dropped";
+/// Dropped at its deadline.
+pub(super) const OVERDUE: &str = "overdue";
+
+/// The outcome of a reconcile that returned, as the tape has it.
+pub(super) fn outcome_text(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Done => "done".to_owned(),
+        Outcome::RequeueAfter(delay) => format!("requeue {delay:?}"),
+        Outcome::RetryAfter(delay) => format!("retry {delay:?}"),
+        Outcome::Transient(_) => "retry, transient".to_owned(),
+        Outcome::Terminal => "terminal".to_owned(),
+        _ => "retry".to_owned(),
+    }
+}
+
+/// The outcome of a reconcile that failed.
+pub(super) fn failure_text(message: &str) -> String {
+    format!("failed: {message}")
+}
+
+/// The outcome of a reconcile that panicked.
+pub(super) fn panic_text(message: &str) -> String {
+    format!("panicked: {message}")
+}
+
+/// A cause, and for how long it waited: `Updated /api/v1/pods/web/a at version 17 after 120ms`.
+fn cause_text(cause: &Cause, waited: Duration) -> String {
+    format!("{cause} after {waited:?}")
+}
+
+fn late_write(write: &Write) -> LateWrite {
+    let (source, object) = (write.source.as_ref().to_owned(), write.object.as_str().to_owned());
+    match &write.until {
+        Awaited::Version(version) => {
+            LateWrite { source, object, version: Some(version.as_ref().to_owned()), uid: None }
+        }
+        Awaited::Gone(uid) => LateWrite { source, object, version: None, uid: uid.as_ref().map(ToString::to_string) },
+    }
+}

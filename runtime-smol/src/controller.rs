@@ -268,6 +268,8 @@ mod owner;
 mod read;
 mod reads;
 mod reconciler;
+#[cfg(feature = "file")]
+mod replayed;
 mod report;
 mod run_error;
 mod running;
@@ -285,6 +287,8 @@ mod worker;
 mod writes;
 mod written;
 
+#[cfg(feature = "file")]
+pub use crate::replay::{Divergence, DivergenceKind, Findings};
 pub use acting::{ActError, Apply, Create, Delete, Ensure};
 pub use added::AddedSource;
 pub use context::Context;

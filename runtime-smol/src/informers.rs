@@ -46,6 +46,8 @@
 
 mod board;
 mod collection;
+#[cfg(feature = "file")]
+mod followed;
 mod found;
 mod handle;
 #[cfg(feature = "file")]

@@ -247,6 +247,8 @@
 
 mod budget;
 mod caught;
+#[cfg(feature = "file")]
+mod replay;
 mod run;
 #[cfg(feature = "file")]
 mod witness;

@@ -59,6 +59,19 @@ impl Context {
         Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, late: all, writes }))
     }
 
+    /// That of a reconcile on a tape. Its late writes are known by their paths alone.
+    #[cfg(feature = "file")]
+    pub(super) fn replayed(
+        state: &Arc<State>,
+        key: Key,
+        causes: Vec<(Cause, Duration)>,
+        timed_out: Vec<Write>,
+    ) -> Self {
+        let writes = Writes { awaited: Vec::new(), stale: Vec::new(), seen: Vec::new(), is_over: false };
+        let (late, writes) = (Vec::new(), Mutex::new(writes));
+        Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, late, writes }))
+    }
+
     /// The client of the controller's world.
     #[must_use]
     pub fn client(&self) -> &Client {
@@ -238,8 +251,11 @@ impl Context {
 
     /// Whether the store of the object's informer lacks a write to it that was waited for too long.
     pub(super) fn is_outdated<T: Send + Sync + 'static>(&self, object: &Found<T>) -> bool {
-        let informer = object.informer().identity();
-        self.0.late.iter().any(|late| late.is_of(&informer, object.key()))
+        let (informer, path) = (object.informer().identity(), object.informer().resource().path());
+        let is_late = |write: &Write| *write.source == *path && write.object == *object.key();
+        // In a replay, none has its informer.
+        let is_replayed = self.0.late.is_empty() && self.0.timed_out.iter().any(is_late);
+        is_replayed || self.0.late.iter().any(|late| late.is_of(&informer, object.key()))
     }
 
     /// Ends the reconcile: its writes, and those of earlier reconciles that are awaited again.

@@ -33,6 +33,12 @@ impl<'a> Crew<'a> {
         shares.map(crew).collect()
     }
 
+    /// The program's function.
+    #[cfg(feature = "file")]
+    pub(super) fn reconcile(&self) -> Arc<dyn Reconcile + 'a> {
+        Arc::clone(&self.reconcile)
+    }
+
     /// Reconciles on the calling thread, until the controller is drained. After a panic its workers have
     /// [left](WorkerStates::lost), and the panic hook has printed the message.
     pub(super) fn run_to_end(self) {

@@ -32,6 +32,16 @@ impl Followed {
         }
     }
 
+    /// The source whose path a text begins with; the longest of them.
+    #[cfg(feature = "file")]
+    pub(super) fn source_of(&self, text: &str) -> Option<Arc<str>> {
+        let paths = lock(&self.0);
+        let begins = |source: &&Arc<str>| {
+            text.strip_prefix(&***source).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        paths.sources.iter().filter(begins).max_by_key(|source| source.len()).cloned()
+    }
+
     /// Whether no source has objects of this collection, for the first time that it is missed. Another informer of the
     /// same objects counts: one of their metadata alone, of another version, or of one of their namespaces.
     pub(super) fn misses(&self, path: &str) -> bool {

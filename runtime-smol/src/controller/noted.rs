@@ -1,10 +1,12 @@
 //! The notes of a reconcile on the tape of its world.
 
+use super::followed::Followed;
 use crate::clock::Clock;
 use crate::witness::Witness;
 use core::time::Duration;
 use listwatch_core::Key;
-use listwatch_core::controller::{Awaited, Cause, Write};
+use listwatch_core::controller::{Awaited, Cause, CauseKind, Write};
+use listwatch_core::object::Uid;
 use listwatch_core::queue::Outcome;
 use listwatch_core::time::WallTime;
 use listwatch_transport_file::{LateWrite, Note, Position, Positions, Tape};
@@ -152,5 +154,81 @@ fn late_write(write: &Write) -> LateWrite {
             LateWrite { source, object, version: Some(version.as_ref().to_owned()), uid: None }
         }
         Awaited::Gone(uid) => LateWrite { source, object, version: None, uid: uid.as_ref().map(ToString::to_string) },
+    }
+}
+
+/// The cause that a tape tells: its source is one of `followed`, or has no objects.
+pub(super) fn cause_of(text: &str, followed: &Followed) -> Option<(Cause, Duration)> {
+    let (text, waited) = text.rsplit_once(" after ")?;
+    let (kind, rest) = text.split_once(' ')?;
+    let kind = KINDS.into_iter().find(|known| format!("{known:?}") == kind)?;
+    let (rest, version) = match rest.rsplit_once(" at version ") {
+        Some((rest, version)) => (rest, Some(version.into())),
+        None => (rest, None),
+    };
+    let source = followed.source_of(rest);
+    let object = source.as_ref().and_then(|source| rest.strip_prefix(&**source)?.strip_prefix('/').map(Key::from));
+    Some((Cause { source: source.unwrap_or_else(|| rest.into()), kind, object, version }, duration(waited)?))
+}
+
+const KINDS: [CauseKind; 9] = [
+    CauseKind::Initial,
+    CauseKind::Added,
+    CauseKind::Updated,
+    CauseKind::Recreated,
+    CauseKind::Deleted,
+    CauseKind::Resync,
+    CauseKind::Coalesced,
+    CauseKind::Period,
+    CauseKind::Requested,
+];
+
+/// The duration that `Debug` wrote.
+fn duration(text: &str) -> Option<Duration> {
+    let unit = text.find(|c: char| c.is_alphabetic())?;
+    let (number, unit) = text.split_at(unit);
+    let digits = match unit {
+        "s" => 9,
+        "ms" => 6,
+        "µs" => 3,
+        "ns" => 0,
+        _ => return None,
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let nanos = format!("{whole}{fraction:0<digits$}").parse().ok()?;
+    Some(Duration::from_nanos(nanos))
+}
+
+/// The late write that a tape tells.
+pub(super) fn write_of(late: &LateWrite) -> Write {
+    let until = match &late.version {
+        Some(version) => Awaited::Version(version.as_str().into()),
+        None => Awaited::Gone(late.uid.as_deref().map(Uid::from)),
+    };
+    Write { source: late.source.as_str().into(), object: late.object.as_str().into(), until }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_reads_back_from_its_text() {
+        let followed = Followed::of(["/api/v1/pods", "/api/v1/namespaces/web/pods"].map(Arc::from).into_iter());
+        let of = |source: &str, kind, object: Option<&str>, version: Option<&str>| Cause {
+            source: source.into(),
+            kind,
+            object: object.map(Key::from),
+            version: version.map(Arc::from),
+        };
+        for (cause, waited) in [
+            (of("/api/v1/pods", CauseKind::Updated, Some("web/a"), Some("17")), Duration::from_nanos(1_000_000_001)),
+            (of("/api/v1/namespaces/web/pods", CauseKind::Deleted, Some("web/a"), None), Duration::ZERO),
+            (of("/api/v1/pods", CauseKind::Coalesced, None, None), Duration::from_micros(12)),
+            (of("period", CauseKind::Period, None, None), Duration::from_millis(1500)),
+            (of("by hand", CauseKind::Requested, None, None), Duration::from_secs(90)),
+        ] {
+            assert_eq!(cause_of(&cause_text(&cause, waited), &followed), Some((cause, waited)));
+        }
     }
 }

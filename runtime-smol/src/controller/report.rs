@@ -113,6 +113,12 @@ pub enum Report<'a> {
         /// Each key, and how it was left.
         left: &'a [KeyReport<Key>],
     },
+    /// The replay of a tape has ended.
+    #[cfg(feature = "file")]
+    Replayed {
+        /// What it found.
+        findings: &'a super::Findings,
+    },
     /// A reconcile [warned](super::Context::warn).
     Warning {
         /// The key that is reconciled.
@@ -189,6 +195,8 @@ impl fmt::Display for Report<'_> {
                 f.write_str("started; its sources have synced")?;
                 if after.is_zero() { Ok(()) } else { write!(f, " after {:?}", rounded_up(*after)) }
             }
+            #[cfg(feature = "file")]
+            Self::Replayed { findings } => findings.counts().fmt(f),
             Self::NeverStarted => f.write_str("ended before its sources had synced"),
             Self::Ended { left } => write_left(f, left),
             Self::WriteTimedOut { key, written } => {

@@ -34,6 +34,9 @@ pub enum RunError {
     },
     /// The [world](crate::World) ended, and should not have: a recording has an error.
     World(String),
+    /// A controller that a tape drove did not make the writes of the tape, or made others.
+    #[cfg(feature = "file")]
+    Diverged(Box<super::Findings>),
     /// The system started no thread, or reports no signals.
     System(String),
     /// A thread of the controller panicked, outside of the program's own functions. The panic hook got the message.
@@ -88,6 +91,8 @@ impl fmt::Display for RunError {
                 write_keys(f, "reconciles were dropped", dropped)?;
                 write_keys(f, "reconciles still block their threads", blocked)
             }
+            #[cfg(feature = "file")]
+            Self::Diverged(findings) => findings.fmt(f),
             Self::World(why) | Self::System(why) | Self::Panicked(why) => write!(f, "{}", Printable::new(why)),
         }
     }

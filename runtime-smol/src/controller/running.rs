@@ -19,10 +19,14 @@ use super::threads::{Threads, named, no_thread, shares};
 use super::worker::Reconcile;
 use crate::clock::Clock;
 use crate::informers::Informers;
+#[cfg(feature = "file")]
+use crate::replay::Replay;
 use crate::workers::WorkerStates;
 use async_executor::{Executor, LocalExecutor};
 use core::fmt;
 use smol::future::{or, pending};
+#[cfg(feature = "file")]
+use std::sync::PoisonError;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 
@@ -89,6 +93,10 @@ impl<'a> Running<'a> {
             stop,
         };
         let state = Arc::new(state);
+        #[cfg(feature = "file")]
+        let registered = state.informers.world().replay().map_or(Ok(()), |replay| replay.register(&state.name));
+        #[cfg(feature = "file")]
+        let mistake = mistake.or(registered.err().map(RunError::Config));
         let (handle, refused) = match handle.attach(&state) {
             Ok(()) => (handle, mistake),
             Err(refused) => (ControllerHandle::default(), Some(refused)),
@@ -146,6 +154,11 @@ impl<'a> Running<'a> {
     /// Runs the streams, and the workers that have no thread.
     async fn run_here(self) -> Result<(), RunError> {
         let Self { streams, crews, handle: _ } = self;
+        #[cfg(feature = "file")]
+        if let Some((replay, reconcile)) = replay_of(&streams, &crews) {
+            drop(crews);
+            return super::replayed::replay(streams, reconcile, replay).await;
+        }
         let crews = async {
             run_in_turn(crews).await;
             pending().await
@@ -240,6 +253,11 @@ impl Running<'static> {
         let clock = self.clock();
         let Self { streams, crews, handle: _ } = self;
         async move {
+            #[cfg(feature = "file")]
+            if let Some((replay, reconcile)) = replay_of(&streams, &crews) {
+                drop(crews);
+                return replay_bound(streams, reconcile, replay).await;
+            }
             if clock.is_simulated() {
                 let crews = ThreadBound::new(move || Box::pin(run_in_turn(crews)));
                 let crews = async {
@@ -256,6 +274,29 @@ impl Running<'static> {
             streams.run().await
         }
     }
+}
+
+/// The replay that drives the controller, if its world is a tape, and the function that it calls.
+#[cfg(feature = "file")]
+fn replay_of<'a>(streams: &Streams, crews: &[Crew<'a>]) -> Option<(Arc<Replay>, Arc<dyn Reconcile + 'a>)> {
+    let replay = streams.ending.state.informers.world().replay()?;
+    Some((Arc::clone(replay), crews.first()?.reconcile()))
+}
+
+/// Replays on the thread that polls first.
+#[cfg(feature = "file")]
+async fn replay_bound(streams: Streams, reconcile: Arc<dyn Reconcile>, replay: Arc<Replay>) -> Result<(), RunError> {
+    let ended = Arc::<Mutex<Option<_>>>::default();
+    let told = Arc::clone(&ended);
+    ThreadBound::new(move || {
+        Box::pin(async move {
+            let end = super::replayed::replay(streams, reconcile, replay).await;
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+        })
+    })
+    .await;
+    let end = ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+    end.unwrap_or_else(|| Err(RunError::Panicked("the replay panicked".into())))
 }
 
 /// There is one under a simulated clock.

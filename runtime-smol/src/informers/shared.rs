@@ -2,10 +2,16 @@
 
 use super::board::Board;
 #[cfg(feature = "file")]
+use super::followed::Followed;
+#[cfg(feature = "file")]
 use super::probe::Probe;
 use super::registry::{EntryId, InformerKey, Registry};
 use super::stream::{Stop, Stream};
 use super::stream_name::StreamName;
+#[cfg(feature = "file")]
+use super::world::World;
+#[cfg(feature = "file")]
+use crate::replay::Advance;
 use core::any::TypeId;
 use listwatch_core::cache::{Indexer, StoreWriter};
 use listwatch_core::{Informer, InformerConfig, Resource, Store};
@@ -22,6 +28,9 @@ pub(super) struct SharedState<T> {
     pub(super) store: Store<T>,
     pub(super) boards: Arc<[Arc<Board>]>,
     streams: Vec<Arc<dyn Stop>>,
+    /// The same for the replay of the world.
+    #[cfg(feature = "file")]
+    _followed: Vec<Arc<dyn Advance>>,
     key: InformerKey,
     id: EntryId,
 }
@@ -59,8 +68,10 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
         let boards: Arc<[_]> = names.map(|name| Arc::new(Board::new(name, clock.clone()))).collect();
         let writer = StoreWriter::new(key.config.reflector.seed.map_or_else(Indexer::new, Indexer::with_seed));
         #[cfg(feature = "file")]
-        let writer = match registry.world.stream_names(&key.streams) {
-            Some(names) => writer.observed_by(Arc::new(Probe { names })),
+        let names = registry.world.stream_names(&key.streams);
+        #[cfg(feature = "file")]
+        let writer = match &names {
+            Some(names) => writer.observed_by(Arc::new(Probe { names: names.clone() })),
             None => writer,
         };
         let store = writer.store();
@@ -69,10 +80,25 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
             Arc::new(Stream::new(informer, &registry.world, Arc::clone(board), registry.on_error.clone()))
         };
         let started: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).map(stream).collect();
+        #[cfg(feature = "file")]
+        let followed = followed(&registry.world, &store, &started, &names.unwrap_or_default());
         let streams = started.iter().map(|stream| Arc::clone(stream) as Arc<dyn Stop>).collect();
         let (registry, key) = (Arc::clone(registry), key.clone());
         let (kind, is_namespaced) = (OnceLock::new(), OnceLock::new());
-        (Self { registry, resource, kind, is_namespaced, store, boards, streams, key, id }, started)
+        let shared = Self {
+            registry,
+            resource,
+            kind,
+            is_namespaced,
+            store,
+            boards,
+            streams,
+            #[cfg(feature = "file")]
+            _followed: followed,
+            key,
+            id,
+        };
+        (shared, started)
     }
 }
 
@@ -82,6 +108,23 @@ impl<T> Drop for SharedState<T> {
         self.registry.forget(&self.key, self.id);
         self.streams.iter().for_each(|stream| stream.stop());
     }
+}
+
+/// The streams as the replay of their world, if it is one, knows them.
+#[cfg(feature = "file")]
+fn followed<T: DeserializeOwned + Send + Sync + 'static>(
+    world: &World,
+    store: &Store<T>,
+    streams: &[Arc<Stream<T>>],
+    names: &[Arc<str>],
+) -> Vec<Arc<dyn Advance>> {
+    let Some(replay) = world.replay() else { return Vec::new() };
+    let followed = streams.iter().zip(names).enumerate().map(|(place, (stream, name))| {
+        let followed: Arc<dyn Advance> = Arc::new(Followed::new(stream, store, place));
+        replay.add_stream(Arc::clone(name), &followed);
+        followed
+    });
+    followed.collect()
 }
 
 /// One writer for each stream. A writer of one stream alone covers whatever the server sends.

@@ -8,6 +8,8 @@ use super::world::World;
 use crate::caught::caught_call;
 use crate::clock::Clock;
 use crate::events::{Events, SharedEvents};
+#[cfg(feature = "file")]
+use crate::replay::Replay;
 use core::future::poll_fn;
 use core::mem;
 use core::pin::Pin;
@@ -17,7 +19,11 @@ use futures_core::Stream as _;
 use listwatch_core::informer::{SharedDriver, SharedInformer};
 use listwatch_core::{Driver, Event};
 use serde::de::DeserializeOwned;
+#[cfg(feature = "file")]
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+#[cfg(feature = "file")]
+use std::task::Wake;
 
 /// Called with what goes wrong in a stream.
 pub(super) type OnError = Arc<dyn Fn(&StreamName, &StreamError<'_>) + Send + Sync>;
@@ -27,6 +33,9 @@ pub(super) type OnError = Arc<dyn Fn(&StreamName, &StreamError<'_>) + Send + Syn
 pub(super) struct Stream<T: DeserializeOwned> {
     board: Arc<Board>,
     clock: Clock,
+    /// The replay of its world, and a time of its own in it.
+    #[cfg(feature = "file")]
+    replay: Option<(Arc<Replay>, Clock)>,
     on_error: Option<OnError>,
     state: Mutex<State<T>>,
 }
@@ -44,6 +53,18 @@ enum Phase<T: DeserializeOwned> {
     /// The task has the events, without the lock.
     Polled,
     Stopped,
+}
+
+/// Whether it was woken.
+#[cfg(feature = "file")]
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+#[cfg(feature = "file")]
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// What the task does next.
@@ -65,11 +86,58 @@ impl<T: DeserializeOwned> Stream<T> {
     ) -> Self {
         let transport = StreamTransport::new(world, board.name().resource().clone());
         let phase = Phase::Prepared(Box::new(Driver::new(informer, transport)));
-        Self { board, clock: world.clock().clone(), on_error, state: Mutex::new(State { phase, waker: None }) }
+        Self {
+            board,
+            clock: world.clock().clone(),
+            #[cfg(feature = "file")]
+            replay: world.replay().map(|replay| (Arc::clone(replay), Clock::simulated())),
+            on_error,
+            state: Mutex::new(State { phase, waker: None }),
+        }
+    }
+
+    /// The clock of the stream. In a replay it goes on with the stream alone.
+    fn clock(&self) -> &Clock {
+        #[cfg(feature = "file")]
+        if let Some((replay, clock)) = &self.replay
+            && replay.is_on()
+        {
+            return clock;
+        }
+        &self.clock
+    }
+
+    /// Takes the next event of a stream that is replayed, or passes time for it. False if nothing is left.
+    #[cfg(feature = "file")]
+    pub(super) fn turn(&self) -> bool {
+        let woken = Arc::new(Flag::default());
+        match self.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&woken)))) {
+            Poll::Ready(Turn::Leave) => return false,
+            Poll::Ready(Turn::Take(event)) => {
+                StreamError::of(&event).iter().for_each(|error| self.report(error));
+                self.let_go(event);
+            }
+            Poll::Ready(Turn::Recover(panic)) => {
+                // The same bytes and the same code: it would panic for ever.
+                self.report(&StreamError::Panicked(&panic));
+                return false;
+            }
+            Poll::Pending if woken.0.load(Ordering::Relaxed) => {}
+            Poll::Pending => {
+                let is_over = |replay: &Replay| replay.is_over(self.board.name().resource());
+                return self.replay.as_ref().is_some_and(|(replay, clock)| !is_over(replay) && clock.advance());
+            }
+        }
+        true
     }
 
     /// Follows the resource until the stream is stopped.
     pub(super) async fn run(&self) {
+        #[cfg(feature = "file")]
+        if self.replay.as_ref().is_some_and(|(replay, _)| replay.is_on()) {
+            while !self.board.has_synced() && self.turn() {}
+            return;
+        }
         let [first, longest] = AFTER_PANIC;
         let mut delay = first;
         loop {
@@ -115,7 +183,7 @@ impl<T: DeserializeOwned> Stream<T> {
         let mut state = self.lock();
         let _last = state.waker.replace(waker);
         match mem::replace(&mut state.phase, Phase::Polled) {
-            Phase::Prepared(driver) => Some(Box::new(Events::start(*driver, self.clock.clone()))),
+            Phase::Prepared(driver) => Some(Box::new(Events::start(*driver, self.clock().clone()))),
             Phase::Started(events) => Some(events),
             left @ (Phase::Polled | Phase::Stopped) => {
                 state.phase = left;
@@ -138,7 +206,7 @@ impl<T: DeserializeOwned> Stream<T> {
     }
 
     fn note(&self, events: &SharedEvents<T, StreamTransport>) {
-        let (informer, now) = (events.driver().informer(), self.clock.now());
+        let (informer, now) = (events.driver().informer(), self.clock().now());
         self.board.note(informer.poll_synced(now), informer.status(now));
     }
 

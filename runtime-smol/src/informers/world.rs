@@ -2,6 +2,8 @@
 
 use crate::client::Client;
 use crate::clock::Clock;
+#[cfg(feature = "file")]
+use crate::replay::Replay;
 use core::fmt;
 use core::future::pending;
 use core::time::Duration;
@@ -19,6 +21,8 @@ mod end;
 mod recorded;
 #[cfg(feature = "file")]
 mod recording;
+#[cfg(feature = "file")]
+mod replaying;
 #[cfg(feature = "http")]
 mod server;
 #[cfg(feature = "file")]
@@ -54,6 +58,8 @@ pub struct World {
     tape: Option<Tape>,
     #[cfg(feature = "file")]
     names: Arc<StreamNames>,
+    #[cfg(feature = "file")]
+    replay: Option<Arc<Replay>>,
 }
 
 /// Takes a line for operators.
@@ -98,6 +104,8 @@ impl World {
             tape: None,
             #[cfg(feature = "file")]
             names: Arc::default(),
+            #[cfg(feature = "file")]
+            replay: None,
         }
     }
 

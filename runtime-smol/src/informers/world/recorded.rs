@@ -75,7 +75,8 @@ impl World {
 
     /// The names of new lists and watches on the tape, if the world has one.
     pub(in crate::informers) fn stream_names(&self, streams: &[Resource]) -> Option<Vec<Arc<str>>> {
-        self.tape.is_some().then(|| streams.iter().map(|stream| self.names.name(stream)).collect())
+        (self.tape.is_some() || self.replay.is_some())
+            .then(|| streams.iter().map(|stream| self.names.name(stream)).collect())
     }
 
     /// Lets the operator know if the recording ends with an error.

@@ -24,6 +24,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// one, or has no list of an informer's resource.
 impl From<Playback> for World {
     fn from(playback: Playback) -> Self {
+        if !playback.controllers().is_empty() {
+            return Self::replaying(&playback);
+        }
         let clock = Clock::simulated();
         let client = Client::new(playback.client(), clock.clone());
         let seed = playback.start().and_then(|start| start.seed);

@@ -51,15 +51,22 @@ pub(super) struct Met {
     repeated_after_loss: u64,
     pub(super) repeated: Vec<Repeated>,
     seconds: u64,
+    /// After how many reconciles the user's code had no flaws any more.
+    pub(super) calm_after: u64,
     /// Of all that went over the wire; of many seeds it says nothing.
     pub(super) hash: u64,
 }
 
 impl Met {
+    pub(super) fn reconciles(&self) -> u64 {
+        self.tally.reconciles
+    }
+
     /// What one seed has met.
-    pub(super) fn of(tally: Tally, inside: &Inside, seconds: u64) -> Self {
+    pub(super) fn of(tally: Tally, calm_after: u64, inside: &Inside, seconds: u64) -> Self {
         let ledger = &inside.ledger;
         Self {
+            calm_after,
             seeds: 1,
             tally,
             faults: inside.met.clone(),

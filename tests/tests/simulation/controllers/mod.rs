@@ -10,6 +10,7 @@ mod kinds;
 mod met;
 mod others;
 mod play;
+mod replays;
 mod user;
 mod view;
 
@@ -65,5 +66,5 @@ fn a_controller_that_does_not_wait_for_its_writes_repeats_some() {
 /// How the user's code of a seed behaves.
 fn manner(seed: u64, awaits_writes: bool) -> Manner {
     let mut dice = Dice::new(!seed);
-    Manner { flaws: dice.pick(&[0, 2, 8]), awaits_writes, checks_versions: dice.chance(50) }
+    Manner { flaws: dice.pick(&[0, 2, 8]), awaits_writes, checks_versions: dice.chance(50), is_changed: false }
 }

@@ -6,13 +6,18 @@ use super::others;
 use super::user::{Handles, Manner, Reconciled, User};
 use listwatch_core::reflector::Consistency;
 use listwatch_core::{InformerConfig, Instant};
-use listwatch_runtime_smol::controller::{Controller, ControllerHandle, RunError, Running, Source, predicate};
+use listwatch_runtime_smol::controller::{
+    Controller, ControllerHandle, Findings, RunError, Running, Source, predicate,
+};
+use listwatch_runtime_smol::file::Playback;
 use listwatch_runtime_smol::{Client, Clock, Executor, Informers, Key, Resource, World, run};
 use listwatch_tests::sim::{ApiLine, ApiServer, Change, Dice, Feed, FeedTroubles, Inside, Place, Trace, Troubles};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+const NAME: &str = "foos";
 /// How often others change something.
 const CHANGES: u32 = 60;
 /// How long a server that is restarted is away at most.
@@ -81,11 +86,20 @@ impl Setup {
 /// # Panics
 /// Where a rule is broken.
 pub(super) fn play(seed: u64, manner: Manner) -> Met {
+    play_on(seed, manner, None)
+}
+
+/// The same, recorded into a file if one is named.
+pub(super) fn play_on(seed: u64, manner: Manner, tape: Option<&Path>) -> Met {
     let mut dice = Dice::new(seed);
     let (setup, clock) = (Setup::draw(&mut dice), Clock::simulated());
     let server = server();
     others::settle(&server, &mut dice);
-    let informers = Informers::new(world(&server, &clock, &setup, &mut dice));
+    let world = world(&server, &clock, &setup, &mut dice);
+    let informers = Informers::new(match tape {
+        Some(tape) => world.recorded_to(tape).unwrap(),
+        None => world,
+    });
     let user = User::new(handles(&informers, &setup, &mut dice), manner, Dice::new(dice.throw()));
     let (handle, executor) = (ControllerHandle::default(), Executor::new());
     let controller = executor.spawn(keep_running(&informers, &user, &setup, &handle));
@@ -101,8 +115,33 @@ pub(super) fn play(seed: u64, manner: Manner) -> Met {
         assert_eq!(controller.await, Ok(()), "drained");
     });
     let seconds = clock.now().as_nanos() / 1_000_000_000;
-    let tally = user.notes().tally;
-    server.with(|inside| Met::of(tally, inside, seconds))
+    let (tally, calm_after) = {
+        let notes = user.notes();
+        (notes.tally, notes.calm_after)
+    };
+    server.with(|inside| Met::of(tally, calm_after, inside, seconds))
+}
+
+/// What a replay of a seed found, and what its user's code reported.
+pub(super) struct Replayed {
+    pub(super) ended: Result<(), RunError>,
+    pub(super) findings: Findings,
+    pub(super) user: User,
+}
+
+/// Replays the tape of a seed by the same controller, or one of another manner.
+pub(super) fn replay(seed: u64, manner: Manner, tape: &Path, calm_after: u64) -> Replayed {
+    let mut dice = Dice::new(seed);
+    let (setup, server) = (Setup::draw(&mut dice), server());
+    others::settle(&server, &mut dice);
+    let _unused = world(&server, &Clock::simulated(), &setup, &mut dice);
+    let informers = Informers::new(Playback::from_file(tape).unwrap());
+    let user = User::new(handles(&informers, &setup, &mut dice), manner, Dice::new(dice.throw()));
+    user.calm_after(calm_after);
+    let controller = controller(&informers, &user, &setup, &ControllerHandle::default());
+    let ended = run(informers.clock(), &Executor::new(), controller.future());
+    let findings = informers.world().findings(NAME).unwrap();
+    Replayed { ended, findings, user }
 }
 
 fn server() -> ApiServer {
@@ -154,7 +193,7 @@ fn controller(informers: &Informers, user: &User, setup: &Setup, handle: &Contro
     let Handles { foos, deployments, settings } = user.handles();
     let (own, all_foos) = (Source::from(foos), foos.clone());
     let own = if setup.generations { own.when(predicate::generation_changed) } else { own };
-    let mut controller = Controller::new("foos", informers)
+    let mut controller = Controller::new(NAME, informers)
         .reconciles(own)
         .owns(deployments)
         .maps(settings, move |setting, keys| {

@@ -30,6 +30,8 @@ pub(super) struct Manner {
     pub(super) awaits_writes: bool,
     /// Whether a change names the version that it was decided on.
     pub(super) checks_versions: bool,
+    /// Whether one line of the code is another one: a Foo of three replicas gets four.
+    pub(super) is_changed: bool,
 }
 
 /// The user's code, and what it has seen. A clone is the same.
@@ -43,7 +45,10 @@ pub(super) struct User {
 /// What the code has seen.
 pub(super) struct Notes {
     dice: Dice,
-    is_calm: bool,
+    /// After how many reconciles nothing goes wrong any more.
+    pub(super) calm_after: u64,
+    /// What the changed line makes of writes.
+    pub(super) changed: Vec<(Key, Changed)>,
     busy: BTreeSet<Key>,
     /// The last reconcile of each key that ended well.
     pub(super) reconciled: BTreeMap<Key, Reconciled>,
@@ -95,7 +100,8 @@ impl User {
     pub(super) fn new(handles: Handles, manner: Manner, dice: Dice) -> Self {
         let notes = Notes {
             dice,
-            is_calm: false,
+            calm_after: u64::MAX,
+            changed: Vec::new(),
             busy: BTreeSet::new(),
             reconciled: BTreeMap::new(),
             written: BTreeMap::new(),
@@ -105,9 +111,14 @@ impl User {
         Self { handles, manner, notes: Arc::new(Mutex::new(notes)) }
     }
 
-    /// From now on nothing goes wrong in it.
+    /// From now on nothing goes wrong in new reconciles.
     pub(super) fn calm(&self) {
-        self.notes().is_calm = true;
+        let begun = self.notes().tally.reconciles;
+        self.calm_after(begun);
+    }
+
+    pub(super) fn calm_after(&self, reconciles: u64) {
+        self.notes().calm_after = reconciles;
     }
 
     pub(super) fn handles(&self) -> &Handles {
@@ -122,14 +133,15 @@ impl User {
     pub(super) async fn reconcile(&self, cx: &Context, key: &Key) -> controller::Reconciled {
         let (_busy, began) = (Busy::new(self, key), cx.clock().now());
         let is_late = !cx.timed_out_writes().is_empty();
+        let mut luck = self.luck();
         self.check_own_writes(key, is_late);
-        self.may_fail(cx).await?;
+        self.may_fail(cx, &mut luck).await?;
         let view = if is_late { self.live_view(cx, key).await? } else { self.cached_view(key) };
-        self.may_fail(cx).await?;
+        self.may_fail(cx, &mut luck).await?;
         self.act(cx, key, &view).await.inspect_err(|error| {
             self.notes().tally.conflicts += u64::from(error.is_conflict());
         })?;
-        let outcome = self.may_fail(cx).await?;
+        let outcome = self.may_fail(cx, &mut luck).await?;
         if outcome == Outcome::Done {
             let saw_foo = view.foo.is_some();
             self.notes().reconciled.insert(key.clone(), Reconciled { began, saw_foo });
@@ -178,17 +190,43 @@ impl User {
         };
         let setting = Key::new(key.namespace(), &foo.setting);
         let setting = self.handles.settings.get(&setting).map(|setting| setting.spec.text.clone());
-        let spec = wanted(foo.replicas, setting.as_deref());
+        let (spec, changed) = self.wanted(view, foo, setting.as_deref());
+        let tell = || self.notes().changed.extend(changed.map(|kind| (key.clone(), kind)));
         match &view.deployment {
-            None => self.create(cx, key, foo, &spec).await?,
-            Some(other) if other.owner.as_ref() != Some(&foo.uid) => {
-                self.delete(cx, key, other).await?;
+            None => {
+                tell();
                 self.create(cx, key, foo, &spec).await?;
             }
-            Some(own) if own.spec != spec => self.change(cx, key, own, &spec).await?,
-            Some(_) => {}
+            Some(other) if other.owner.as_ref() != Some(&foo.uid) => {
+                self.delete(cx, key, other).await?;
+                tell();
+                self.create(cx, key, foo, &spec).await?;
+            }
+            Some(own) if own.spec != spec => {
+                tell();
+                self.change(cx, key, own, &spec).await?;
+            }
+            Some(_) => tell(),
         }
         if foo.seen != Some(foo.generation) { self.report(cx, key, foo).await } else { Ok(()) }
+    }
+
+    /// The spec that the Deployment is to have, and what the changed line makes of its write.
+    fn wanted(&self, view: &View, foo: &SeenFoo, setting: Option<&str>) -> (Value, Option<Changed>) {
+        let spec = wanted(foo.replicas, setting);
+        if !self.manner.is_changed || foo.replicas != 3 {
+            return (spec, None);
+        }
+        let changed = wanted(4, setting);
+        let own = view.deployment.as_ref().filter(|other| other.owner.as_ref() == Some(&foo.uid));
+        let writes = |spec: &Value| own.is_none_or(|own| own.spec != *spec);
+        let kind = match (writes(&spec), writes(&changed)) {
+            (true, true) => Some(Changed::Different),
+            (true, false) => Some(Changed::Missing),
+            (false, true) => Some(Changed::Additional),
+            (false, false) => None,
+        };
+        (changed, kind)
     }
 
     async fn create(&self, cx: &Context, key: &Key, foo: &SeenFoo, spec: &Value) -> Result<(), ApiError> {
@@ -241,8 +279,8 @@ impl User {
     }
 
     /// Takes some time, and goes wrong at times: by an error, a panic, or not at all coming back.
-    async fn may_fail(&self, cx: &Context) -> controller::Reconciled {
-        let flaw = self.flaw();
+    async fn may_fail(&self, cx: &Context, luck: &mut Luck) -> controller::Reconciled {
+        let flaw = self.flaw(luck);
         cx.clock().sleep(flaw.pause).await;
         match flaw.kind {
             Kind::None => Ok(Outcome::Done),
@@ -253,14 +291,20 @@ impl User {
         }
     }
 
-    fn flaw(&self) -> Flaw {
+    /// The luck of a reconcile that begins. It depends on how many began before alone.
+    fn luck(&self) -> Luck {
+        let mut notes = self.notes();
+        Luck { dice: Dice::new(notes.dice.throw()), is_calm: notes.tally.reconciles >= notes.calm_after }
+    }
+
+    fn flaw(&self, Luck { dice, is_calm }: &mut Luck) -> Flaw {
         let (flaws, mut notes) = (self.manner.flaws, self.notes());
-        let pause = notes.dice.between(Duration::ZERO, Duration::from_millis(200));
-        if notes.is_calm || !notes.dice.chance(flaws) {
+        let pause = dice.between(Duration::ZERO, Duration::from_millis(200));
+        if *is_calm || !dice.chance(flaws) {
             return Flaw { pause, kind: Kind::None };
         }
-        let delay = notes.dice.between(Duration::ZERO, Duration::from_secs(3));
-        let kind = match notes.dice.below(8) {
+        let delay = dice.between(Duration::ZERO, Duration::from_secs(3));
+        let kind = match dice.below(8) {
             0..3 => Kind::Error,
             3..5 => Kind::Panic,
             5 => Kind::Hang,
@@ -276,6 +320,20 @@ impl User {
         }
         Flaw { pause, kind }
     }
+}
+
+/// What decides what goes wrong in a reconcile.
+struct Luck {
+    dice: Dice,
+    is_calm: bool,
+}
+
+/// What the changed line makes of a write of the Deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Changed {
+    Missing,
+    Additional,
+    Different,
 }
 
 /// What goes wrong in the user's code, after some time.

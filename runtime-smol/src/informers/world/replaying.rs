@@ -1,0 +1,67 @@
+//! The tape of a controller as a world, which replays it.
+
+use super::World;
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::replay::{Findings, Replay, ReplayedCalls};
+use core::task::Poll;
+use listwatch_core::request::{Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext};
+use listwatch_core::{ListerWatcher, Resource};
+use listwatch_transport_file::Playback;
+use std::sync::Arc;
+
+impl World {
+    /// A world in which the tape drives the controllers.
+    pub(super) fn replaying(playback: &Playback) -> Self {
+        let start = playback.start();
+        let origin = start.and_then(|start| start.started).unwrap_or(Clock::SIMULATED_ORIGIN);
+        let (clock, replay) = (Clock::simulated_at(origin), Arc::new(Replay::new(playback)));
+        let client = Client::new(ReplayedCalls::new(&replay, playback.client()), clock.clone());
+        let (recording, told) = (playback.transport(), Arc::clone(&replay));
+        let transports = move |resource: &Resource| {
+            let (resource, playback, replay) = (resource.clone(), recording.transport(), Arc::clone(&told));
+            Box::new(Told { resource, playback, replay, is_over: false }) as _
+        };
+        let seed = start.and_then(|start| start.seed);
+        Self { seed, replay: Some(replay), ..Self::from_parts(clock, client, transports) }
+    }
+
+    /// The replay of a tape with reconciles.
+    pub(crate) fn replay(&self) -> Option<&Arc<Replay>> {
+        self.replay.as_ref()
+    }
+
+    /// What the replay of a tape has found up to now in the reconciles of a controller; `None` for a world that replays
+    /// none.
+    #[must_use]
+    pub fn findings(&self, controller: &str) -> Option<Findings> {
+        self.replay.as_ref().map(|replay| replay.findings(controller))
+    }
+}
+
+/// A transport that tells when it is over.
+struct Told {
+    resource: Resource,
+    playback: Playback,
+    replay: Arc<Replay>,
+    is_over: bool,
+}
+
+impl ListerWatcher for Told {
+    fn open(&mut self, id: RequestId, request: &Request) {
+        self.playback.open(id, request);
+    }
+
+    fn poll_read(&mut self, cx: ReadContext<'_, '_>, buffer: &mut [u8]) -> Poll<Incoming> {
+        let read = self.playback.poll_read(cx, buffer);
+        if self.playback.is_complete() && !core::mem::replace(&mut self.is_over, true) {
+            self.replay.note_over(&self.resource, self.playback.error().map(ToString::to_string));
+        }
+        read
+    }
+
+    fn abort(&mut self, id: RequestId) {
+        self.playback.abort(id);
+    }
+}

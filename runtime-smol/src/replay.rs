@@ -1,0 +1,213 @@
+//! The replay of controllers by a tape: what their reconciles read is as it was, and what they write is compared.
+//!
+//! [`Script`] reads the tape ahead, a whole reconcile at a time. A [`Replayed`] reconcile is answered from there, and
+//! finds what differs. The [caches](Advance) go on as far as each read needs, and no further. The controller's own side
+//! polls the reconciles, each at its lines of the tape and in their order.
+
+mod calls;
+mod divergence;
+mod fields;
+mod plausible;
+mod reconcile;
+mod script;
+mod streams;
+
+pub(crate) use calls::ReplayedCalls;
+pub use divergence::{Divergence, DivergenceKind, Findings};
+pub(crate) use reconcile::Replayed;
+pub(crate) use script::{Line, LineKind};
+pub(crate) use streams::Advance;
+
+use crate::witness;
+use core::task::{Context, Poll, Waker};
+use listwatch_core::Resource;
+use listwatch_transport_file::Playback;
+use plausible::Known;
+use script::Script;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use streams::Streams;
+
+/// A tape that is replayed. All parts of its world share it.
+pub(crate) struct Replay {
+    /// The controllers on the tape.
+    recorded: Vec<String>,
+    state: Mutex<State>,
+    streams: Mutex<Streams>,
+}
+
+struct State {
+    script: Script,
+    /// The controllers that run here.
+    running: Vec<Arc<str>>,
+    reconciles: HashMap<u64, Arc<Replayed>>,
+    known: Known,
+    findings: BTreeMap<Arc<str>, Findings>,
+    /// Why the replay cannot go on.
+    error: Option<String>,
+    /// The controllers that wait for their turn.
+    waiting: Vec<Waker>,
+}
+
+impl Replay {
+    pub(crate) fn new(playback: &Playback) -> Self {
+        let state = State {
+            script: Script::new(playback.steps()),
+            running: Vec::new(),
+            reconciles: HashMap::new(),
+            known: Known::default(),
+            findings: BTreeMap::new(),
+            error: None,
+            waiting: Vec::new(),
+        };
+        let (state, streams) = (Mutex::new(state), Mutex::default());
+        Self { recorded: playback.controllers().to_vec(), state, streams }
+    }
+
+    /// Lets the tape drive a controller of this name.
+    ///
+    /// # Errors
+    /// The tape has none.
+    pub(crate) fn register(&self, controller: &Arc<str>) -> Result<(), String> {
+        if !self.recorded.iter().any(|recorded| **recorded == **controller) {
+            return Err(format!(
+                "the tape is of {}, and has no reconcile of {controller}; replay it with the program that it was recorded of",
+                self.recorded.join(", ")
+            ));
+        }
+        self.state().running.push(Arc::clone(controller));
+        Ok(())
+    }
+
+    /// Whether the tape drives a controller.
+    pub(crate) fn is_on(&self) -> bool {
+        !self.state().running.is_empty()
+    }
+
+    /// The next line, if it is of this controller; `None` behind the last one.
+    ///
+    /// # Errors
+    /// The tape cannot be read, or no such controller runs here.
+    pub(crate) fn poll_line(&self, controller: &str, cx: &Context<'_>) -> Poll<Result<Option<Line>, String>> {
+        let waker = cx.waker().clone();
+        let mut state = self.state();
+        if let Some(error) = &state.error {
+            return Poll::Ready(Err(error.clone()));
+        }
+        let Some(of) = state.script.head() else { return Poll::Ready(Ok(None)) };
+        if *of == *controller {
+            return Poll::Ready(Ok(state.script.next()));
+        }
+        if !state.running.iter().any(|running| *running == of) {
+            return Poll::Ready(Err(format!("the tape goes on with the reconciles of {of}, which does not run here")));
+        }
+        state.waiting.push(waker);
+        Poll::Pending
+    }
+
+    /// The line is played.
+    pub(crate) fn pass(&self) {
+        let waiting = core::mem::take(&mut self.state().waiting);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Begins the reconcile of this number.
+    pub(crate) fn begin(self: &Arc<Self>, number: u64) -> Option<Arc<Replayed>> {
+        let mut state = self.state();
+        let record = state.script.take(number)?;
+        let reconcile = Arc::new(Replayed::new(number, record, Arc::clone(self)));
+        state.reconciles.insert(number, Arc::clone(&reconcile));
+        Some(reconcile)
+    }
+
+    /// The reconcile is over, with this outcome unless it was cut off.
+    pub(crate) fn end(&self, reconcile: &Replayed, outcome: Option<String>) {
+        let found = reconcile.found(outcome);
+        let mut state = self.state();
+        state.reconciles.remove(&reconcile.number());
+        state.findings.entry(Arc::clone(reconcile.of())).or_default().add(found);
+    }
+
+    /// What was found in the reconciles of a controller.
+    pub(crate) fn findings(&self, controller: &str) -> Findings {
+        self.state().findings.get(controller).cloned().unwrap_or_default()
+    }
+
+    /// The error at which the tape ends.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.state().script.fault()
+    }
+
+    /// Adds a list-and-watch under its name on the tape.
+    pub(crate) fn add_stream(&self, name: Arc<str>, stream: &Arc<dyn Advance>) {
+        lock(&self.streams).add(name, stream);
+    }
+
+    /// Nothing is left to play for lists and watches of this resource.
+    pub(crate) fn note_over(&self, resource: &Resource, error: Option<String>) {
+        lock(&self.streams).note_over(resource, error);
+    }
+
+    /// Whether that is so.
+    pub(crate) fn is_over(&self, resource: &Resource) -> bool {
+        lock(&self.streams).is_over(resource)
+    }
+
+    /// Brings every cache to its first state.
+    pub(crate) fn sync(&self) {
+        let streams = lock(&self.streams).all();
+        witness::with(None, || {
+            for stream in streams {
+                while !stream.has_synced() && stream.turn() {}
+            }
+        });
+    }
+
+    /// Brings a cache to the position that a reconcile reads it at, of a line of the tape. Returns false if another
+    /// reconcile needs it at an earlier one first, or has gone on.
+    pub(crate) fn bring(&self, stream: &str, position: &NotedRead) -> bool {
+        if self.state().script.is_needed_before(stream, position) {
+            return false;
+        }
+        let Some(found) = lock(&self.streams).get(stream) else {
+            let why = format!("the tape has reads of {stream}, of which the program has no informer");
+            self.fail(position.line, &why);
+            return false;
+        };
+        let brought = witness::with(None, || streams::bring(&*found, position.changes, position.version.as_deref()));
+        match brought {
+            Ok(is_there) => is_there,
+            Err(why) => {
+                let why = lock(&self.streams).error_of(stream).unwrap_or(why);
+                self.fail(position.line, &format!("the cache of {stream} cannot follow the tape: {why}"));
+                false
+            }
+        }
+    }
+
+    fn fail(&self, line: u64, why: &str) {
+        let mut state = self.state();
+        state.error.get_or_insert_with(|| format!("line {line} of the tape: {why}"));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+/// A read that was noted.
+#[derive(Clone, Debug)]
+pub(crate) struct NotedRead {
+    pub(crate) line: u64,
+    pub(crate) stream: String,
+    pub(crate) changes: u64,
+    pub(crate) version: Option<String>,
+    /// Which of the reconcile's reads of that cache it was.
+    read: u64,
+    /// After how many answers and sleeps of the reconcile it was.
+    after: u64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,216 @@
+//! What a replay found.
+
+use core::fmt;
+use listwatch_core::text::Printable;
+use std::sync::Arc;
+
+/// What a replay found in the reconciles of a controller: its writes beside those of the tape.
+///
+/// [`Display`](fmt::Display) writes the counts in one line, and the first divergence below.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Findings {
+    /// The reconciles that were replayed.
+    pub reconciles: u64,
+    /// The writes that are as they were.
+    pub same: u64,
+    /// The writes of the tape that the controller did not make.
+    pub missing: u64,
+    /// The requests of the controller that the tape does not have.
+    pub additional: u64,
+    /// The writes that the controller made with other fields.
+    pub different: u64,
+    /// The reconciles that ended with another outcome.
+    pub outcomes: u64,
+    /// The reconciles that were not compared, because others, on other threads, read between their reads.
+    pub not_compared: u64,
+    /// What differs, in the order of the tape. The first thousand are kept.
+    pub divergences: Vec<Divergence>,
+}
+
+/// A difference between a controller and its tape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Divergence {
+    /// The line of the tape on which the reconcile began.
+    pub line: u64,
+    /// The number of the reconcile.
+    pub reconcile: u64,
+    /// The controller's name.
+    pub of: Arc<str>,
+    /// The key that was reconciled.
+    pub key: String,
+    /// One for the first attempt.
+    pub attempt: u32,
+    /// The events that woke the reconcile, the oldest first.
+    pub causes: Vec<String>,
+    /// What differs.
+    pub kind: DivergenceKind,
+}
+
+/// How a controller differs from its tape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DivergenceKind {
+    /// A write of the tape was not made.
+    Missing {
+        /// The HTTP method.
+        method: String,
+        /// The path and the query.
+        target: String,
+    },
+    /// A write that the tape does not have, or another request that it has no answer to.
+    Additional {
+        /// The HTTP method.
+        method: String,
+        /// The path and the query.
+        target: String,
+    },
+    /// A write with other fields.
+    Different {
+        /// The HTTP method.
+        method: String,
+        /// The path and the query on the tape.
+        target: String,
+        /// The fields, as `spec.replicas 2 → 3`. Those of a Secret have no values.
+        fields: Vec<String>,
+    },
+    /// The reconcile ended with another outcome.
+    Outcome {
+        /// That of the tape.
+        recorded: String,
+        /// That of the replay.
+        replayed: String,
+    },
+}
+
+/// What was found in one reconcile.
+pub(super) struct Found {
+    pub(super) reconcile: u64,
+    pub(super) line: u64,
+    pub(super) key: String,
+    pub(super) attempt: u32,
+    pub(super) causes: Vec<String>,
+    pub(super) of: Arc<str>,
+    pub(super) same: u64,
+    pub(super) is_inexact: bool,
+    pub(super) divergences: Vec<DivergenceKind>,
+}
+
+/// Writes the counts.
+struct Counts<'f>(&'f Findings);
+
+/// How many divergences are kept.
+const KEPT: usize = 1000;
+/// How many causes a message names.
+const NAMED: usize = 3;
+
+impl Findings {
+    /// Whether the controller made the writes of the tape, and no others.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.missing + self.additional + self.different + self.outcomes == 0
+    }
+
+    /// The counts, in one line.
+    pub(crate) fn counts(&self) -> impl fmt::Display {
+        Counts(self)
+    }
+
+    pub(super) fn add(&mut self, found: Found) {
+        let Found { reconcile, line, key, attempt, causes, of, same, is_inexact, divergences } = found;
+        self.reconciles += 1;
+        if is_inexact && !divergences.is_empty() {
+            self.not_compared += 1;
+            return;
+        }
+        self.same += same;
+        for kind in divergences {
+            *self.count(&kind) += 1;
+            let divergence = Divergence {
+                line,
+                reconcile,
+                of: Arc::clone(&of),
+                key: key.clone(),
+                attempt,
+                causes: causes.clone(),
+                kind,
+            };
+            let place = self.divergences.partition_point(|other| other.line <= line);
+            self.divergences.insert(place, divergence);
+            self.divergences.truncate(KEPT);
+        }
+    }
+
+    fn count(&mut self, kind: &DivergenceKind) -> &mut u64 {
+        match kind {
+            DivergenceKind::Missing { .. } => &mut self.missing,
+            DivergenceKind::Additional { .. } => &mut self.additional,
+            DivergenceKind::Different { .. } => &mut self.different,
+            DivergenceKind::Outcome { .. } => &mut self.outcomes,
+        }
+    }
+}
+
+impl fmt::Display for Counts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Findings { reconciles, same, missing, additional, different, outcomes, not_compared, .. } = self.0;
+        write!(f, "replayed {reconciles} reconciles: {same} writes are the same")?;
+        if self.0.is_same() {
+            f.write_str(", and no other was made")?;
+        } else {
+            write!(
+                f,
+                ", {missing} missing, {additional} additional, {different} different; {outcomes} other outcomes"
+            )?;
+        }
+        if *not_compared > 0 {
+            write!(f, "; {not_compared} reconciles were not compared, because others read between their reads")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.counts().fmt(f)?;
+        self.divergences.first().map_or(Ok(()), |first| write!(f, "\nthe first: {first}"))
+    }
+}
+
+/// A line for people: `reconcile 12 of foos, web/a, attempt 1 (Updated …): PATCH …: spec.replicas 2 → 3`.
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (of, key) = (Printable::new(&*self.of), Printable::new(&*self.key));
+        write!(f, "reconcile {} of {of}, {key}, attempt {}", self.reconcile, self.attempt)?;
+        for (place, cause) in self.causes.iter().rev().take(NAMED).enumerate() {
+            write!(f, "{}{}", if place == 0 { " (" } else { ", " }, Printable::new(cause))?;
+        }
+        match self.causes.len() {
+            0 => {}
+            1..=NAMED => f.write_str(")")?,
+            more => write!(f, " and {} more)", more - NAMED)?,
+        }
+        write!(f, ": {}", self.kind)
+    }
+}
+
+impl fmt::Display for DivergenceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing { method, target } => {
+                write!(f, "missing: {} {}", Printable::new(method), Printable::new(target))
+            }
+            Self::Additional { method, target } => {
+                write!(f, "additional: {} {}", Printable::new(method), Printable::new(target))
+            }
+            Self::Different { method, target, fields } => {
+                write!(f, "different: {} {}: ", Printable::new(method), Printable::new(target))?;
+                write!(f, "{}", Printable::new(fields.join(", ")))
+            }
+            Self::Outcome { recorded, replayed } => {
+                write!(f, "the outcome was {}, and is {}", Printable::new(recorded), Printable::new(replayed))
+            }
+        }
+    }
+}

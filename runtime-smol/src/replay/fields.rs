@@ -1,0 +1,163 @@
+//! What differs between two requests, field by field.
+
+use listwatch_core::api::ApiRequest;
+use listwatch_transport_file::SentCall;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// How many characters of a value are told.
+const LONGEST: usize = 80;
+/// How many fields of a request are told.
+const MOST: usize = 20;
+
+/// A body as what it says.
+#[derive(PartialEq)]
+pub(super) enum Body<'b> {
+    Json(Value),
+    Bytes(&'b [u8]),
+}
+
+impl<'b> Body<'b> {
+    pub(super) fn of(body: &'b [u8]) -> Self {
+        serde_json::from_slice(body).map_or(Self::Bytes(body), Self::Json)
+    }
+}
+
+/// The parameters of a request, in any order.
+#[derive(PartialEq)]
+pub(super) struct Query<'t>(BTreeMap<&'t str, Vec<&'t str>>);
+
+impl<'t> Query<'t> {
+    pub(super) fn of(target: &'t str) -> Self {
+        let query = target.split_once('?').map_or("", |(_, query)| query);
+        let mut parameters = BTreeMap::<_, Vec<_>>::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            parameters.entry(name).or_default().push(value);
+        }
+        Self(parameters)
+    }
+}
+
+/// The fields in which a request differs from the recorded one: `spec.replicas 2 → 3`.
+pub(super) fn differences(recorded: &SentCall, replayed: &ApiRequest) -> Vec<String> {
+    let mut fields = Fields { told: Vec::new(), left: 0, is_secret: is_secret(&replayed.path) };
+    let target = replayed.to_string();
+    let (Query(before), Query(after)) = (Query::of(&recorded.target), Query::of(&target));
+    let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
+    let join = |values: Option<&Vec<&str>>| values.map(|values| Value::from(values.join(",")));
+    for name in names {
+        fields.compare(&format!("?{name}"), join(before.get(name)).as_ref(), join(after.get(name)).as_ref());
+    }
+    if let (Some(before), after) = (&recorded.content_type, replayed.content_type) {
+        fields.compare("content-type", Some(&Value::from(&**before)), after.map(Value::from).as_ref());
+    }
+    match (Body::of(&recorded.body), Body::of(&replayed.body)) {
+        (Body::Json(before), Body::Json(after)) => fields.compare("", Some(&before), Some(&after)),
+        (before, after) if before != after => fields.tell("the body changed".to_owned()),
+        _ => {}
+    }
+    if fields.left > 0 {
+        fields.told.push(format!("and {} more", fields.left));
+    }
+    fields.told
+}
+
+/// Whether the values are never told.
+fn is_secret(path: &str) -> bool {
+    path.split('/').any(|segment| matches!(segment, "secrets" | "token" | "tokenreviews"))
+}
+
+struct Fields {
+    told: Vec<String>,
+    left: usize,
+    is_secret: bool,
+}
+
+impl Fields {
+    fn compare(&mut self, path: &str, before: Option<&Value>, after: Option<&Value>) {
+        match (before, after) {
+            (before, after) if before == after => {}
+            (Some(Value::Object(before)), Some(Value::Object(after))) => {
+                let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
+                for name in names {
+                    self.compare(&join(path, name), before.get(name), after.get(name));
+                }
+            }
+            (Some(Value::Array(before)), Some(Value::Array(after))) => {
+                for place in 0..before.len().max(after.len()) {
+                    self.compare(&format!("{path}[{place}]"), before.get(place), after.get(place));
+                }
+            }
+            _ if self.is_secret => self.tell(format!("{path} changed")),
+            (Some(before), Some(after)) => self.tell(format!("{path} {} → {}", shown(before), shown(after))),
+            (Some(before), None) => self.tell(format!("{path} {} → absent", shown(before))),
+            (None, Some(after)) => self.tell(format!("{path} absent → {}", shown(after))),
+            (None, None) => {}
+        }
+    }
+
+    fn tell(&mut self, field: String) {
+        if self.told.len() < MOST { self.told.push(field) } else { self.left += 1 }
+    }
+}
+
+fn join(path: &str, name: &str) -> String {
+    match (path, name.contains(['.', '/'])) {
+        ("", _) => name.to_owned(),
+        (path, false) => format!("{path}.{name}"),
+        (path, true) => format!("{path}[\"{name}\"]"),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use listwatch_core::api::Method;
+    use serde_json::json;
+
+    fn differ(path: &str, before: &Value, after: &Value) -> Vec<String> {
+        let recorded = SentCall {
+            id: 1,
+            method: "PATCH".into(),
+            target: format!("{path}?a=1&b=2"),
+            content_type: Some("application/merge-patch+json".into()),
+            body: before.to_string().into(),
+            withheld: false,
+        };
+        let mut request = ApiRequest::new(Method::Patch, path);
+        request.query = vec![("b", "2".into()), ("a", "1".into())];
+        request.content_type = Some("application/merge-patch+json");
+        request.body = after.to_string().into();
+        differences(&recorded, &request)
+    }
+
+    #[test]
+    fn each_field_is_told_with_its_value_before_and_after() {
+        let before = json!({ "spec": { "replicas": 2, "old": "x", "list": [1, 2] }, "same": { "a.b": 1 } });
+        let after = json!({ "same": { "a.b": 1 }, "spec": { "new": true, "list": [1, 3, 4], "replicas": 3 } });
+        let expected = [
+            "spec.list[1] 2 → 3",
+            "spec.list[2] absent → 4",
+            "spec.old \"x\" → absent",
+            "spec.replicas 2 → 3",
+            "spec.new absent → true",
+        ];
+        assert_eq!(differ("/api/v1/nodes/a", &before, &after), expected);
+        assert_eq!(differ("/api/v1/nodes/a", &before, &before), [""; 0]);
+    }
+
+    #[test]
+    fn the_values_of_a_secret_are_not_told() {
+        let (before, after) = (json!({ "data": { "key": "aGVsbG8=" } }), json!({ "data": { "key": "d29ybGQ=" } }));
+        assert_eq!(differ("/api/v1/namespaces/web/secrets/a", &before, &after), ["data.key changed"]);
+    }
+}

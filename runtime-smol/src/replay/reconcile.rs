@@ -1,0 +1,266 @@
+//! A reconcile that is replayed: its reads, its requests, and what differs from the tape.
+
+use super::divergence::{DivergenceKind, Found};
+use super::fields::{self, Body, Query};
+use super::plausible;
+use super::script::{Record, RecordedCall};
+use super::{NotedRead, Replay, lock};
+use crate::witness::Witness;
+use core::task::Waker;
+use listwatch_core::api::{ApiRequest, Method, Reply};
+use listwatch_core::time::WallTime;
+use listwatch_core::transport::{TransportError, TransportErrorKind};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+pub(crate) struct Replayed {
+    number: u64,
+    of: Arc<str>,
+    replay: Arc<Replay>,
+    live: Mutex<Live>,
+}
+
+struct Live {
+    record: Record,
+    /// How many answers and sleeps it had up to now.
+    resumed: u64,
+    reads: HashMap<Box<str>, u64>,
+    same: u64,
+    divergences: Vec<DivergenceKind>,
+    /// A read could not be as it was.
+    is_inexact: bool,
+    /// The calls that wait for their answers, by the places on the tape.
+    waiting: HashMap<usize, Waker>,
+}
+
+/// The answer to a call.
+pub(super) enum Ticket {
+    /// That of the recorded call at this place.
+    Recorded(usize),
+    Now(Reply),
+    /// The tape ends before.
+    Never,
+}
+
+impl Replayed {
+    pub(super) fn new(number: u64, record: Record, replay: Arc<Replay>) -> Self {
+        let live = Live {
+            resumed: 0,
+            reads: HashMap::new(),
+            same: 0,
+            divergences: Vec::new(),
+            is_inexact: false,
+            waiting: HashMap::new(),
+            record,
+        };
+        Self { number, of: Arc::clone(&live.record.of), replay, live: Mutex::new(live) }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn of(&self) -> &Arc<str> {
+        &self.of
+    }
+
+    /// What the tape says of it.
+    pub(crate) fn with_record<R>(&self, read: impl FnOnce(&Record) -> R) -> R {
+        read(&lock(&self.live).record)
+    }
+
+    /// The outcome on the tape; `None` if the tape ends first.
+    pub(crate) fn recorded_outcome(&self) -> Option<String> {
+        self.with_record(|record| record.outcome.clone())
+    }
+
+    /// The tape has come to the answer at this place.
+    pub(crate) fn on_answered(&self, place: usize) {
+        let (waker, known) = {
+            let mut live = lock(&self.live);
+            let Some(call) = live.record.calls.get_mut(place) else { return };
+            call.is_answered = true;
+            let known = plausible::known(&call.sent, call.reply.as_ref());
+            (live.waiting.remove(&place), known)
+        };
+        if let Some((path, object)) = known {
+            self.replay.state().known.add(path, object);
+        }
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// The tape has come to these reads. Caches that the reconcile did not read go on too.
+    pub(crate) fn on_reads(&self, reads: &[NotedRead]) {
+        for read in reads {
+            let is_left = {
+                let mut live = lock(&self.live);
+                let left =
+                    live.record.reads.iter().position(|other| other.line == read.line && other.stream == read.stream);
+                left.and_then(|place| live.record.reads.remove(place)).is_some()
+            };
+            if is_left {
+                self.replay.bring(&read.stream, read);
+            }
+        }
+    }
+
+    /// Finds the recorded call that this is, and what differs.
+    pub(super) fn on_call(&self, request: &ApiRequest) -> Ticket {
+        let mut live = lock(&self.live);
+        let is_write = request.method != Method::Get;
+        if let Some(place) = live.matching(request) {
+            let call = &mut live.record.calls[place];
+            call.is_made = true;
+            let fields = if call.sent.withheld { Vec::new() } else { fields::differences(&call.sent, request) };
+            let (method, target, withheld) = (call.sent.method.clone(), call.sent.target.clone(), call.sent.withheld);
+            match (is_write, fields.is_empty()) {
+                (false, _) => {}
+                (true, true) => live.same += 1,
+                (true, false) => live.divergences.push(DivergenceKind::Different { method, target, fields }),
+            }
+            if withheld && let Some(Reply::Answered(answer)) = &mut live.record.calls[place].reply {
+                let status = answer.status;
+                if answer.body.is_empty() && (200..300).contains(&status) {
+                    answer.body = plausible::answer(request, None).body;
+                }
+            }
+            return Ticket::Recorded(place);
+        }
+        let is_cut = live.record.outcome.is_none() && live.record.calls.iter().all(|call| call.is_made);
+        if is_cut {
+            return Ticket::Never;
+        }
+        let known = self.replay.state().known.of(&request.path);
+        let (method, target) = (request.method.name().to_owned(), request.to_string());
+        if !is_write && known.is_none() {
+            let detail = format!("the tape has no answer to GET {target}");
+            live.divergences.push(DivergenceKind::Additional { method, target });
+            return Ticket::Now(Reply::Failed(TransportError::new(TransportErrorKind::Other, detail)));
+        }
+        if is_write {
+            live.divergences.push(DivergenceKind::Additional { method, target });
+        }
+        Ticket::Now(Reply::Answered(plausible::answer(request, known.as_ref())))
+    }
+
+    /// The answer to the recorded call at this place, once the tape has come to it.
+    pub(super) fn poll_answer(&self, place: usize, waker: &Waker) -> Option<Reply> {
+        let waker = waker.clone();
+        let mut live = lock(&self.live);
+        let call = live.record.calls.get(place)?;
+        match call.reply.clone().filter(|_| call.is_answered) {
+            Some(reply) => {
+                live.resumed += 1;
+                Some(reply)
+            }
+            None => {
+                live.waiting.insert(place, waker);
+                None
+            }
+        }
+    }
+
+    /// Nobody waits for the answer at this place any more.
+    pub(super) fn forget(&self, place: usize) {
+        let _waker = lock(&self.live).waiting.remove(&place);
+    }
+
+    /// What differs, now that it has ended with this outcome; `None` if it was cut off.
+    pub(super) fn found(&self, outcome: Option<String>) -> Found {
+        let mut live = lock(&self.live);
+        let Live { record, divergences, same, is_inexact, .. } = &mut *live;
+        if let (Some(recorded), Some(replayed)) = (record.outcome.clone(), outcome) {
+            let missing = record.calls.iter().filter(|call| call.is_missing());
+            divergences.extend(missing.map(|RecordedCall { sent, .. }| DivergenceKind::Missing {
+                method: sent.method.clone(),
+                target: sent.target.clone(),
+            }));
+            if kind_of(&recorded) != kind_of(&replayed) {
+                divergences.push(DivergenceKind::Outcome { recorded, replayed });
+            }
+        }
+        Found {
+            reconcile: self.number,
+            line: record.line,
+            key: record.key.clone(),
+            attempt: record.attempt,
+            causes: record.causes.clone(),
+            of: Arc::clone(&record.of),
+            same: *same,
+            is_inexact: *is_inexact,
+            divergences: core::mem::take(divergences),
+        }
+    }
+}
+
+impl Live {
+    /// The place of the recorded call that a request is: the first unused one that is equal, or else that has the same
+    /// method and path.
+    fn matching(&self, request: &ApiRequest) -> Option<usize> {
+        let target = request.to_string();
+        let (body, query) = (Body::of(&request.body), Query::of(&target));
+        let mut first = None;
+        for (place, call) in self.record.calls.iter().enumerate() {
+            let path = call.sent.target.split_once('?').map_or(&*call.sent.target, |(path, _)| path);
+            if call.is_made || call.sent.method != request.method.name() || path != request.path {
+                continue;
+            }
+            if Query::of(&call.sent.target) == query && (call.sent.withheld || Body::of(&call.sent.body) == body) {
+                return Some(place);
+            }
+            first = first.or(Some(place));
+        }
+        first
+    }
+
+    /// The noted read that this is, if the reconcile has come to it.
+    fn next_read(&mut self, stream: &str) -> Option<(NotedRead, bool)> {
+        if !self.reads.contains_key(stream) {
+            self.reads.insert(stream.into(), 0);
+        }
+        let count = self.reads.get_mut(stream).map_or(0, |count| {
+            *count += 1;
+            *count
+        });
+        let resumed = self.resumed;
+        let place = self.record.reads.iter().position(|read| read.stream == stream)?;
+        let noted = &self.record.reads[place];
+        let has_come = noted.read <= count && noted.after <= resumed;
+        if has_come { self.record.reads.remove(place).map(|noted| (noted.clone(), noted.read == count)) } else { None }
+    }
+}
+
+impl RecordedCall {
+    /// Whether it is a write that was not made.
+    fn is_missing(&self) -> bool {
+        !self.is_made && self.sent.method != Method::Get.name()
+    }
+}
+
+impl Witness for Replayed {
+    fn reconcile(&self) -> u64 {
+        self.number
+    }
+
+    fn before_read(&self, stream: &str) {
+        let Some((noted, is_same)) = lock(&self.live).next_read(stream) else { return };
+        if !self.replay.bring(stream, &noted) && is_same {
+            lock(&self.live).is_inexact = true;
+        }
+    }
+
+    fn on_read(&self, _stream: &str, _changes: u64, _version: Option<&str>) {}
+
+    fn on_date(&self, date: WallTime) -> WallTime {
+        lock(&self.live).record.dates.pop_front().unwrap_or(date)
+    }
+
+    fn on_awake(&self) {
+        lock(&self.live).resumed += 1;
+    }
+}
+
+/// An outcome without the message of an error.
+fn kind_of(outcome: &str) -> &str {
+    outcome.split_once(": ").map_or(outcome, |(kind, _)| kind)
+}

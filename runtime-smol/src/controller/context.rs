@@ -67,8 +67,7 @@ impl Context {
         causes: Vec<(Cause, Duration)>,
         timed_out: Vec<Write>,
     ) -> Self {
-        let writes = Writes { awaited: Vec::new(), stale: Vec::new(), seen: Vec::new(), is_over: false };
-        let (late, writes) = (Vec::new(), Mutex::new(writes));
+        let (late, writes) = (Vec::new(), Mutex::new(Writes::new(Vec::new(), Vec::new())));
         Self(Arc::new(Inner { state: Arc::clone(state), key, causes, timed_out, late, writes }))
     }
 

@@ -62,7 +62,8 @@ impl Drop for Fresh {
 fn the_programs_of_the_readme_could_not_be_pasted() {
     let readme = fs::read_to_string(checkout().join("README.md")).unwrap();
     assert!(!readme.contains("```rust,"), "a program that is not built here");
-    let ([dependencies], [controller, tests @ ..]) = (&blocks(&readme, "toml")[..], &blocks(&readme, "rust")[..]) else {
+    let ([dependencies], [controller, tests @ ..]) = (&blocks(&readme, "toml")[..], &blocks(&readme, "rust")[..])
+    else {
         panic!("not one list of dependencies, one controller and its tests")
     };
     let printed = Fresh::new(dependencies).test(&format!("{controller}\n{}", tests.join("\n")));

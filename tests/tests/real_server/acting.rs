@@ -129,11 +129,22 @@ impl Scene {
 
     /// A resource with a status, in a group that nothing else has.
     fn install_wheels(&mut self) -> Resource {
+        self.install_wheels_with(json!({ "status": {} }))
+    }
+
+    fn install_wheels_with(&mut self, subresources: Value) -> Resource {
         let group = self.plane.name("wheels") + &self.namespace + ".example";
-        self.plane.create_global("apiextensions.k8s.io/v1/customresourcedefinitions", &definition(&group));
+        let definition = definition(&group, subresources);
+        self.plane.create_global("apiextensions.k8s.io/v1/customresourcedefinitions", &definition);
         let wheels = self.resource(&format!("{group}/v1/wheels"));
         while !self.plane.has(&wheels) {}
         wheels
+    }
+
+    fn create_wheel(&self, wheels: &Resource, spec: &Value) {
+        let api_version = wheels.path().split('/').skip(2).take(2).collect::<Vec<_>>().join("/");
+        let wheel = json!({ "apiVersion": api_version, "kind": "Wheel", "metadata": { "name": "w" }, "spec": spec });
+        self.plane.create(wheels, &wheel);
     }
 }
 
@@ -149,7 +160,7 @@ fn deployment() -> Value {
     json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "web" }, "spec": spec })
 }
 
-fn definition(group: &str) -> Value {
+fn definition(group: &str, subresources: Value) -> Value {
     let nullable = |kind: &str| json!({ "type": kind, "nullable": true });
     let size = json!({ "type": "integer", "default": 3 });
     let spec = json!({ "type": "object", "properties": { "count": nullable("integer"), "ratio": nullable("number"),
@@ -158,7 +169,7 @@ fn definition(group: &str) -> Value {
         json!({ "type": "object", "properties": { "seen": { "type": "integer" }, "left": { "type": "string" } } });
     let schema = json!({ "openAPIV3Schema": { "type": "object", "properties": { "spec": spec, "status": status } } });
     let version =
-        json!({ "name": "v1", "served": true, "storage": true, "schema": schema, "subresources": { "status": {} } });
+        json!({ "name": "v1", "served": true, "storage": true, "schema": schema, "subresources": subresources });
     let names = json!({ "plural": "wheels", "singular": "wheel", "kind": "Wheel" });
     let spec = json!({ "group": group, "scope": "Namespaced", "names": names, "versions": [version] });
     json!({ "metadata": { "name": format!("wheels.{group}") }, "spec": spec })
@@ -243,9 +254,7 @@ fn numbers_nulls_and_defaults_of_a_custom_resource_stay_what_they_are() {
     let wheels = scene.install_wheels();
     let big = 9_007_199_254_740_993_i64;
     let spec = json!({ "count": big, "ratio": 0.1, "note": null, "more": [1, 2] });
-    let api_version = wheels.path().split('/').skip(2).take(2).collect::<Vec<_>>().join("/");
-    let wheel = json!({ "apiVersion": api_version, "kind": "Wheel", "metadata": { "name": "w" }, "spec": spec });
-    scene.plane.create(&wheels, &wheel);
+    scene.create_wheel(&wheels, &spec);
     let controller = scene.controller();
     let informer = controller.informer_of::<Wheel>(wheels.clone());
     let spec = scene.act(controller, &informer, "w", async |cx, wheel| {
@@ -265,6 +274,33 @@ fn numbers_nulls_and_defaults_of_a_custom_resource_stay_what_they_are() {
     let wheel = scene.plane.get(&wheels, "w").unwrap();
     assert_eq!(wheel["spec"], json!({ "count": big - 2, "size": 3, "note": "", "more": [1, 2] }));
     assert_eq!(wheel["status"], json!({ "seen": 2 }));
+}
+
+/// What the report of a failed reconcile says of a 404 depends on the name in it.
+#[test]
+fn the_answer_about_a_missing_resource_names_nothing_and_one_about_a_missing_subresource_names_the_object() {
+    let Some(mut scene) = Scene::new("missing") else { return };
+    let wheels = scene.install_wheels_with(json!({}));
+    scene.create_wheel(&wheels, &json!({ "count": 1 }));
+    let controller = scene.controller();
+    let informer = controller.informer_of::<Wheel>(wheels.clone());
+    let (namespace, map) = (scene.namespace.clone(), json!({ "metadata": { "name": "m" } }));
+    let named = scene.act(controller, &informer, "w", async |cx, wheel| {
+        let status = cx.change_status(wheel, |wheel| wheel.status = Some(json!({ "seen": 1 }))).await.unwrap_err();
+        let resource = |name: &str, namespace: &str| Resource::named(name).unwrap().in_namespace(namespace);
+        let create = async |at: Resource| cx.call(Api::<Value>::new(&at).create(&map)).await.unwrap_err();
+        let errors = [
+            status.api().unwrap().clone(),
+            create(resource("v1/configmap", &namespace)).await,
+            create(resource("example.invalid/v1/foos", &namespace)).await,
+            create(resource("v1/configmaps", "not-there")).await,
+        ];
+        errors.map(|error| {
+            assert!(error.is_not_found(), "{error}");
+            error.status().and_then(|status| status.name()).map(str::to_owned)
+        })
+    });
+    assert_eq!(named, [Some("w".to_owned()), None, None, Some("not-there".to_owned())]);
 }
 
 #[test]

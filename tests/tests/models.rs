@@ -384,6 +384,13 @@ fn the_seeds_of_the_captures_keep_the_rules_of_a_transport() {
     replay_seeds("capture", ops::capture::run);
 }
 
+#[test]
+fn random_runs_of_a_simulated_cluster_end_with_caches_that_are_its_lists() {
+    for seed in 0..400 {
+        ops::cluster::run(&bytes(seed, 40 + seed as usize % 300));
+    }
+}
+
 /// Calls `check` with every sequence of `len` items of `alphabet`.
 fn every_sequence<T: Copy>(alphabet: &[T], len: usize, check: &mut impl FnMut(&[T])) {
     let mut digits = vec![0; len];

@@ -3,6 +3,8 @@
 #[cfg(feature = "capture")]
 pub mod capture;
 pub mod change;
+#[cfg(feature = "capture")]
+pub mod cluster;
 pub mod controller;
 pub mod decoder;
 pub mod delta_fifo;

@@ -1,6 +1,6 @@
 //! The single requests of a controller.
 
-use super::line::{Line, Returned, WAY, broken};
+use super::line::{BY_TEST, Line, Returned, WAY, broken};
 use super::server::Call;
 use core::task::Poll;
 use listwatch_core::Instant;
@@ -53,7 +53,7 @@ impl ClusterClient {
                 let response = ApiResponse::new(answer.head.status, answer.body);
                 Open::Coming(now + WAY, Reply::Answered(response.with_retry_after(answer.head.retry_after)))
             }
-            Returned::Broken(kind) => Open::Coming(now + WAY, Reply::Failed(broken(kind))),
+            Returned::Broken(kind) => Open::Coming(now + WAY, Reply::Failed(broken(kind, BY_TEST))),
             Returned::Silence => Open::Silent,
         }
     }

@@ -46,6 +46,11 @@ impl Line {
         Instant::from_nanos(there.as_nanos().saturating_sub(base))
     }
 
+    /// How often all connections were broken.
+    pub(super) fn disconnections(&self) -> u64 {
+        self.shared.with(|inside| inside.disconnections)
+    }
+
     /// A list or a watch arrives.
     pub(super) fn read(&self, now: Instant, call: &Call<'_>) -> Returned {
         let verb = if call.target.contains("watch=") { "WATCH" } else { "LIST" };
@@ -88,9 +93,12 @@ impl Line {
     }
 }
 
+/// The reason of a failure that a test asked for.
+pub(super) const BY_TEST: &str = "by fail_next";
+
 /// The error of a line that broke because a test asked for it.
-pub(super) fn broken(kind: TransportErrorKind) -> TransportError {
-    TransportError::new(kind, "by fail_next")
+pub(super) fn broken(kind: TransportErrorKind, why: &str) -> TransportError {
+    TransportError::new(kind, why)
 }
 
 fn path(target: &str) -> &str {

@@ -232,6 +232,12 @@ impl SimulatedCluster {
         self.shared().with(|inside| inside.faults.left().map(str::to_owned).collect())
     }
 
+    /// Breaks the open lists and watches of informers, as a restart of the server does. With [`compact`](Self::compact),
+    /// no watch goes on after it.
+    pub fn disconnect(&self) {
+        self.shared().with(|inside| inside.disconnections += 1);
+    }
+
     /// Forgets the history, as etcd does by and by: a watch from an older version, and an older continue token, get a 410.
     pub fn compact(&self) {
         self.shared().with(|inside| inside.server.store_mut().compact());

@@ -26,6 +26,8 @@ pub(super) struct Inside {
     pub(super) requests: Requests,
     /// What is to go wrong.
     pub(super) faults: Faults,
+    /// How often all connections were broken.
+    pub(super) disconnections: u64,
     /// The newest time that it was told.
     latest: Instant,
     /// The clock by which it lives, if it has one.
@@ -63,6 +65,7 @@ impl Shared {
             server,
             requests: Requests::default(),
             faults: Faults::default(),
+            disconnections: 0,
             latest: Instant::ZERO,
             clock: None,
             waiting: BTreeMap::new(),
@@ -86,9 +89,9 @@ impl Shared {
     /// Looks at the server, or changes something; the watches hear of it.
     pub(super) fn with<T>(&self, act: impl FnOnce(&mut Inside) -> T) -> T {
         let mut inside = self.lock();
-        let before = inside.server.store().steps();
+        let before = (inside.server.store().steps(), inside.disconnections);
         let done = act(&mut inside);
-        let is_changed = inside.server.store().steps() != before;
+        let is_changed = (inside.server.store().steps(), inside.disconnections) != before;
         let waiting = if is_changed { std::mem::take(&mut inside.waiting) } else { BTreeMap::new() };
         drop(inside);
         waiting.into_values().for_each(Waker::wake);

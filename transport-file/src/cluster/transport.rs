@@ -1,6 +1,6 @@
 //! The lists and watches of an informer.
 
-use super::line::{LAG, Line, Returned, WAY, broken};
+use super::line::{BY_TEST, LAG, Line, Returned, WAY, broken};
 use super::server::Call;
 use super::shared::Answer;
 use super::watch::WatchProgress;
@@ -22,6 +22,8 @@ pub struct ClusterTransport {
 struct Open {
     id: RequestId,
     request: Request,
+    /// How often all connections had been broken when it arrived.
+    disconnections: u64,
     stage: Stage,
 }
 
@@ -48,6 +50,9 @@ impl ClusterTransport {
 impl Open {
     fn advance(&mut self, line: &Line, now: Instant, cx: &Context<'_>, buf: &mut [u8]) -> Incoming {
         let id = self.id;
+        if self.is_broken(line) {
+            return Incoming::Failed { id, error: broken(TransportErrorKind::Reset, "by disconnect") };
+        }
         loop {
             match std::mem::replace(&mut self.stage, Stage::Silent) {
                 Stage::Asked => self.stage = Stage::Going(now + WAY),
@@ -57,7 +62,9 @@ impl Open {
                     self.stage = Stage::Body(answer, 0);
                     return Incoming::Head { id, head };
                 }
-                Stage::Failing(due, kind) if due <= now => return Incoming::Failed { id, error: broken(kind) },
+                Stage::Failing(due, kind) if due <= now => {
+                    return Incoming::Failed { id, error: broken(kind, BY_TEST) };
+                }
                 Stage::Body(mut answer, mut read) => {
                     let incoming = next(id, &mut answer, &mut read, line, now, cx, buf);
                     self.stage = Stage::Body(answer, read);
@@ -75,7 +82,13 @@ impl Open {
         }
     }
 
-    fn arrive(&self, line: &Line, now: Instant) -> Stage {
+    fn is_broken(&self, line: &Line) -> bool {
+        let has_arrived = matches!(self.stage, Stage::Coming(..) | Stage::Body(..) | Stage::Silent);
+        has_arrived && self.disconnections != line.disconnections()
+    }
+
+    fn arrive(&mut self, line: &Line, now: Instant) -> Stage {
+        self.disconnections = line.disconnections();
         let (target, accept) = (self.request.to_string(), self.request.accept());
         let call = Call { method: "GET", target: &target, accept, content_type: "", body: b"" };
         match line.read(now, &call) {
@@ -122,7 +135,7 @@ fn next(
 
 impl ListerWatcher for ClusterTransport {
     fn open(&mut self, id: RequestId, request: &Request) {
-        self.open = Some(Open { id, request: request.clone(), stage: Stage::Asked });
+        self.open = Some(Open { id, request: request.clone(), disconnections: 0, stage: Stage::Asked });
     }
 
     fn poll_read(&mut self, turn: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {

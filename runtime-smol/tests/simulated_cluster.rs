@@ -72,3 +72,79 @@ fn a_scenario_changes_the_cluster_while_the_controller_runs() {
     );
     assert_eq!(run(), requests);
 }
+
+/// Runs the sample controller on a cluster for a time.
+fn run_for(cluster: &SimulatedCluster, seconds: u64) {
+    sample(World::from(cluster.clone()).lasting(Duration::from_secs(seconds))).unwrap();
+}
+
+#[test]
+fn a_second_world_is_the_controller_after_a_restart() {
+    let cluster = with_foo();
+    run_for(&cluster, 3600);
+    assert_eq!(cluster.date().to_string(), "2000-01-01T01:00:00Z");
+    cluster.clear_requests();
+    cluster.patch(FOOS, "web/a", json!({ "spec": { "deploymentName": "c" } })).unwrap();
+    run_for(&cluster, 60);
+    assert_eq!(cluster.requests(), ["POST /apis/apps/v1/namespaces/web/deployments 201"]);
+    let created = &cluster.get(DEPLOYMENTS, "web/c").unwrap()["metadata"]["creationTimestamp"];
+    assert_eq!(created, "2000-01-01T01:00:00Z");
+    assert_eq!(cluster.date().to_string(), "2000-01-01T01:01:00Z");
+}
+
+#[test]
+fn requests_get_lost_on_their_way_there_and_back() {
+    const DEPLOYMENT: &str = "/apis/apps/v1/namespaces/web/deployments";
+    for (fault, first) in [
+        (Fault::Lost, "201 lost"),
+        (Fault::Silent, "dropped"),
+        (Fault::Unreachable, "dropped"),
+        (Fault::Refused(503), "503"),
+    ] {
+        let cluster = with_foo();
+        cluster.fail_next("POST /apis/apps/v1", fault);
+        run_for(&cluster, 120);
+        assert_eq!(cluster.requests()[0], *format!("POST {DEPLOYMENT} {first}"), "{fault:?}");
+        assert_eq!((cluster.list(DEPLOYMENTS).unwrap().len(), cluster.faults_left()), (1, Vec::new()), "{fault:?}");
+        let made = cluster.requests().iter().filter(|request| request.to_string().contains("201")).count();
+        assert_eq!(made, 1, "{fault:?}: {:?}", cluster.requests());
+    }
+}
+
+#[test]
+fn informers_find_what_happened_while_their_connections_were_broken() {
+    let cluster = with_foo();
+    let world = World::from(cluster.clone());
+    let (clock, it) = (world.clock().clone(), cluster.clone());
+    let scenario = async move {
+        for replicas in [5, 6] {
+            clock.sleep(Duration::from_secs(60)).await;
+            it.disconnect();
+            it.patch(FOOS, "web/a", json!({ "spec": { "replicas": replicas } })).unwrap();
+            it.compact();
+            it.fail_next("WATCH", Fault::Unreachable);
+            clock.sleep(Duration::from_secs(60)).await;
+            assert_eq!(it.get(DEPLOYMENTS, "web/b").unwrap()["spec"]["replicas"], replicas);
+        }
+    };
+    sample(world.until(scenario)).unwrap();
+    assert_eq!(cluster.faults_left(), [""; 0]);
+}
+
+#[test]
+fn a_denied_list_ends_the_controller() {
+    let cluster = with_foo();
+    cluster.fail_next("LIST /apis/apps/v1/deployments", Fault::Refused(403));
+    cluster.fail_next("WATCH /apis/apps/v1/deployments", Fault::Refused(403));
+    let error = sample(World::from(cluster.clone()).lasting(Duration::from_secs(60))).unwrap_err().to_string();
+    assert!(error.contains("deployments"), "{error}");
+}
+
+#[test]
+fn a_scenario_that_fails_fails_the_run() {
+    let cluster = SimulatedCluster::new();
+    let it = cluster.clone();
+    let scenario = async move { drop(it.get(FOOS, "web/none").unwrap()) };
+    let error = sample(World::from(cluster).until(scenario)).unwrap_err().to_string();
+    assert!(error.contains("not found"), "{error}");
+}

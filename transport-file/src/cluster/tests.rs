@@ -112,3 +112,240 @@ impl std::task::Wake for Woken {
         self.0.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 }
+
+/// A request at a time in milliseconds.
+fn send_at(cluster: &SimulatedCluster, millis: u64, line: &str, body: &Value) -> (u16, Value) {
+    let (method, target) = line.split_once(' ').expect("a method and a target");
+    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+    let call = Call { method, target, accept: "", content_type: "application/merge-patch+json", body: &body };
+    let answer = cluster.handle(Instant::ZERO + Duration::from_millis(millis), &call);
+    (answer.head.status, serde_json::from_slice(&answer.body).unwrap_or_default())
+}
+
+/// Creates ConfigMaps, each with the owners that were created before it.
+fn create_owned(cluster: &SimulatedCluster, objects: &[(&str, &[&str])]) {
+    for (name, owners) in objects {
+        let reference = |owner: &&str| {
+            let owner = cluster.get("v1/configmaps", owner).expect("an owner");
+            json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"],
+                "uid": owner["metadata"]["uid"], "blockOwnerDeletion": true })
+        };
+        let references: Vec<Value> = owners.iter().map(reference).collect();
+        let metadata = json!({ "name": name, "ownerReferences": references });
+        cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata })).expect("created");
+    }
+}
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// The names of the ConfigMaps at a time, each with how many owners it has.
+fn maps_at(cluster: &SimulatedCluster, millis: u64) -> Vec<String> {
+    let (_, list) = send_at(cluster, millis, &format!("GET {MAPS}"), &Value::Null);
+    let items = list["items"].as_array().cloned().unwrap_or_default();
+    let owners = |item: &Value| item["metadata"]["ownerReferences"].as_array().map_or(0, Vec::len);
+    items
+        .iter()
+        .map(|item| format!("{} {}", item["metadata"]["name"].as_str().unwrap_or_default(), owners(item)))
+        .collect()
+}
+
+fn delete_at(cluster: &SimulatedCluster, millis: u64, name: &str, policy: &str) {
+    let options = json!({ "propagationPolicy": policy });
+    assert_eq!(send_at(cluster, millis, &format!("DELETE {MAPS}/{name}"), &options).0, 200);
+}
+
+#[test]
+fn a_dependent_goes_with_the_last_of_its_owners() {
+    let cluster = SimulatedCluster::new();
+    create_owned(&cluster, &[("a", &[]), ("b", &[]), ("c", &["a", "b"]), ("d", &["c"])]);
+    delete_at(&cluster, 0, "a", "Background");
+    assert_eq!(maps_at(&cluster, 49), ["b 0", "c 2", "d 1"], "the collector follows later");
+    assert_eq!(maps_at(&cluster, 50), ["b 0", "c 1", "d 1"]);
+    delete_at(&cluster, 100, "b", "Background");
+    assert_eq!(maps_at(&cluster, 150), ["d 1"]);
+    assert_eq!(maps_at(&cluster, 200), [""; 0]);
+}
+
+#[test]
+fn an_owner_goes_after_its_dependents_or_leaves_them_alone() {
+    let cluster = SimulatedCluster::new();
+    create_owned(&cluster, &[("a", &[]), ("b", &["a"]), ("c", &["b"]), ("x", &[]), ("y", &["x"])]);
+    delete_at(&cluster, 0, "a", "Foreground");
+    let (_, owner) = send_at(&cluster, 0, &format!("GET {MAPS}/a"), &Value::Null);
+    assert_eq!(owner["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+    let mut seen = Vec::new();
+    for millis in (0..1_000).step_by(50) {
+        let maps: Vec<String> = maps_at(&cluster, millis).iter().map(|map| map[..1].to_owned()).collect();
+        if seen.last() != Some(&maps.concat()) {
+            seen.push(maps.concat());
+        }
+    }
+    assert_eq!(seen, ["abcxy", "abxy", "axy", "xy"]);
+    delete_at(&cluster, 1_000, "x", "Orphan");
+    assert_eq!(maps_at(&cluster, 1_000), ["x 0", "y 1"]);
+    assert_eq!(maps_at(&cluster, 1_050), ["y 0"]);
+}
+
+#[test]
+fn an_object_whose_owner_never_was_there_is_garbage() {
+    let cluster = SimulatedCluster::new();
+    let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "u-1" });
+    let metadata = json!({ "name": "a", "ownerReferences": [owner] });
+    cluster.create(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata })).expect("created");
+    assert_eq!((maps_at(&cluster, 49).len(), maps_at(&cluster, 50).len()), (1, 0));
+}
+
+#[test]
+fn a_namespace_goes_with_its_contents_and_takes_no_new_ones() {
+    let cluster = SimulatedCluster::new();
+    cluster.create(json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "web" } })).expect("created");
+    let pod = json!({ "metadata": { "name": "a", "finalizers": ["example.com/wait"] } });
+    assert_eq!(send_at(&cluster, 0, &format!("POST {PODS}"), &pod).0, 201);
+    let (_, namespace) = send_at(&cluster, 0, "DELETE /api/v1/namespaces/web", &Value::Null);
+    assert_eq!(namespace["status"]["phase"], "Terminating");
+    let (code, refusal) = send_at(&cluster, 0, &format!("POST {PODS}"), &named("b"));
+    let message =
+        "pods \"b\" is forbidden: unable to create new content in namespace web because it is being terminated";
+    assert_eq!((code, &refusal["message"]), (403, &json!(message)));
+    let (_, pod) = send_at(&cluster, 100, &format!("GET {PODS}/a"), &Value::Null);
+    assert!(pod["metadata"]["deletionTimestamp"].is_string(), "{pod}");
+    assert_eq!(send_at(&cluster, 100, "GET /api/v1/namespaces/web", &Value::Null).0, 200);
+    let finalizers = json!({ "metadata": { "finalizers": null } });
+    assert_eq!(send_at(&cluster, 100, &format!("PATCH {PODS}/a"), &finalizers).0, 200);
+    assert_eq!(send_at(&cluster, 200, "GET /api/v1/namespaces/web", &Value::Null).0, 404);
+    assert_eq!(send_at(&cluster, 200, &format!("POST {PODS}"), &named("b")).0, 201, "every namespace takes objects");
+}
+
+/// The names of a list's items, and its continue token.
+fn page(cluster: &SimulatedCluster, query: &str) -> (u16, String, String) {
+    let (code, list) = send(cluster, &format!("GET {PODS}?{query}"), &Value::Null);
+    let items = list["items"].as_array().cloned().unwrap_or_default();
+    let names: String = items.iter().filter_map(|item| item["metadata"]["name"].as_str()).collect();
+    (code, names, list["metadata"]["continue"].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn a_page_is_of_the_version_of_the_first() {
+    let cluster = SimulatedCluster::new();
+    for name in ["a", "b", "c", "d"] {
+        send(&cluster, &format!("POST {PODS}"), &named(name));
+    }
+    let (_, names, token) = page(&cluster, "limit=2");
+    assert_eq!(names, "ab");
+    for (line, body) in [("DELETE", Value::Null), ("PATCH", json!({ "metadata": { "labels": { "x": "y" } } }))] {
+        assert_eq!(send(&cluster, &format!("{line} {PODS}/{}", if line == "PATCH" { "c" } else { "d" }), &body).0, 200);
+    }
+    send(&cluster, &format!("POST {PODS}"), &named("e"));
+    assert_eq!(page(&cluster, &format!("limit=2&continue={token}")), (200, "cd".into(), String::new()));
+    assert_eq!(page(&cluster, "").1, "abce");
+    let labelled = format!("limit=2&continue={token}&labelSelector=x");
+    assert_eq!(page(&cluster, &labelled).1, "", "it was labelled later");
+    cluster.compact();
+    let (code, _, offered) = page(&cluster, &format!("limit=2&continue={token}"));
+    assert_eq!(code, 410);
+    assert_eq!(page(&cluster, &format!("continue={offered}")), (200, "ce".into(), String::new()), "what there is now");
+}
+
+#[test]
+fn a_watch_behind_the_window_gets_a_410() {
+    let cluster = SimulatedCluster::new();
+    let (_, pod) = send(&cluster, &format!("POST {PODS}"), &named("a"));
+    let version = pod["metadata"]["resourceVersion"].as_str().expect("a version");
+    let target = format!("/api/v1/pods?watch=1&resourceVersion={version}");
+    let mut slow = watch(&cluster, &target);
+    for count in 0..=store::WINDOW {
+        let patch = json!({ "metadata": { "labels": { "count": count.to_string() } } });
+        cluster.patch("v1/pods", "web/a", patch).expect("patched");
+    }
+    assert_eq!(told(&mut slow), ["ERROR "]);
+    assert_eq!(told(&mut watch(&cluster, &target)), ["ERROR "]);
+    let status = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 410,
+        "message": "too old resource version: 2 (3)", "reason": "Expired" });
+    let mut bytes = Vec::new();
+    watch(&cluster, &target).poll(Instant::ZERO, &Context::from_waker(Waker::noop()), &mut bytes);
+    let event: Value = serde_json::from_slice(&bytes).expect("an event");
+    assert_eq!(event, json!({ "type": "ERROR", "object": status }));
+}
+
+#[test]
+fn a_watch_tells_what_comes_into_its_selection_and_what_leaves_it() {
+    let cluster = SimulatedCluster::new();
+    let mut watch = watch(&cluster, "/api/v1/pods?watch=1&labelSelector=app%3Dx&resourceVersion=1");
+    for (name, app) in [("a", "x"), ("b", "y"), ("b", "x"), ("a", "y"), ("a", "z")] {
+        let metadata = json!({ "name": name, "namespace": "web", "labels": { "app": app } });
+        let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata });
+        cluster.create(pod.clone()).or_else(|_| cluster.replace(pod)).expect("stored");
+    }
+    cluster.delete("v1/pods", "web/a").expect("deleted");
+    cluster.delete("v1/pods", "web/b").expect("deleted");
+    assert_eq!(told(&mut watch), ["ADDED a", "ADDED b", "DELETED a", "DELETED b"]);
+}
+
+#[test]
+fn a_watch_list_ends_its_initial_events_by_a_bookmark_and_the_watch_by_its_timeout() {
+    let cluster = SimulatedCluster::new();
+    send(&cluster, &format!("POST {PODS}"), &named("a"));
+    let query =
+        "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=90";
+    let mut watch = watch(&cluster, &format!("/api/v1/pods?{query}"));
+    let mut poll = |seconds: u64| {
+        let (mut bytes, now) = (Vec::new(), Instant::ZERO + Duration::from_secs(seconds));
+        let progress = watch.poll(now, &Context::from_waker(Waker::noop()), &mut bytes);
+        (String::from_utf8(bytes).expect("text"), progress)
+    };
+    let at = |seconds| WatchProgress::Open(Some(Instant::ZERO + Duration::from_secs(seconds)));
+    let (events, progress) = poll(0);
+    let lines: Vec<&str> = events.lines().collect();
+    assert!(lines[0].starts_with(r#"{"type":"ADDED""#) && lines[1].contains(r#""k8s.io/initial-events-end":"true""#));
+    assert_eq!(progress, at(60));
+    let bookmark =
+        r#"{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"2"}}}"#;
+    assert_eq!(poll(60), (format!("{bookmark}\n"), at(90)));
+    assert_eq!(poll(90), (String::new(), WatchProgress::Over));
+}
+
+#[test]
+fn a_wrong_call_of_a_test_says_what_to_do() {
+    let cluster = SimulatedCluster::new();
+    let said = |error: Result<Value, ApiError>| error.expect_err("an error").to_string();
+    for (object, message) in [
+        (json!({}), "the object has no `apiVersion`; give it one, such as `apps/v1`"),
+        (json!({ "apiVersion": "v1" }), "the object has no `kind`; give it one, such as `Deployment`"),
+        (
+            json!({ "apiVersion": "v1", "kind": "Podd" }),
+            "`v1` has no kind `Podd`; correct the name, or add the kind by `with_kind`",
+        ),
+        (
+            json!({ "apiVersion": "v1", "kind": "Pod" }),
+            "metadata.name: Required value: name or generateName is required",
+        ),
+    ] {
+        let error = said(cluster.create(object));
+        assert!(error.contains(message), "{error}");
+    }
+    for resource in ["apps/v1/deployment", "pods", "v1/"] {
+        let error = said(cluster.get(resource, "web/a"));
+        assert!(error.contains("name version and plural, such as `v1/pods`"), "{error}");
+    }
+    assert!(cluster.get("v1/pods", "a").is_err_and(|error| error.is_not_found()));
+}
+
+#[test]
+fn a_test_gives_an_object_with_status_and_uid_and_names_come_from_a_prefix() {
+    let cluster = SimulatedCluster::new();
+    let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n", "uid": "u-1", "resourceVersion": "77",
+        "creationTimestamp": "2026-01-01T00:00:00Z" }, "status": { "phase": "x" } });
+    let node = cluster.create(node).expect("created");
+    let metadata =
+        json!({ "name": "n", "uid": "u-1", "resourceVersion": "2", "creationTimestamp": "2000-01-01T00:00:00Z" });
+    assert_eq!((&node["metadata"], &node["status"]), (&metadata, &json!({ "phase": "x" })));
+    let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "web-" } });
+    let names: Vec<Value> =
+        [pod.clone(), pod].map(|pod| cluster.create(pod).expect("created")["metadata"]["name"].clone()).into();
+    assert!(
+        names[0] != names[1]
+            && names.iter().all(|name| name.as_str().is_some_and(|name| name.starts_with("web-") && name.len() == 9))
+    );
+    assert_eq!(cluster.list("v1/pods").expect("pods").len(), 2);
+    assert_eq!(cluster.get("v1/nodes", "n").expect("a node")["kind"], "Node");
+}

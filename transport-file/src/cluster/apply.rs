@@ -208,8 +208,8 @@ impl Step {
     fn is(&self, element: &Value) -> bool {
         match self {
             Self::Field(_) => false,
-            Self::Key(key, value) => element.get(key).is_some_and(|found| found.to_string() == *value),
-            Self::Element(value) => element.to_string() == *value,
+            Self::Key(key, value) => element.get(key).map(Value::to_string).as_ref() == Some(value),
+            Self::Element(value) => Some(element.to_string()).as_ref() == Some(value),
         }
     }
 }

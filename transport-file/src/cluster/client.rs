@@ -33,14 +33,14 @@ impl ClusterClient {
         Self { line, open: BTreeMap::new() }
     }
 
-    fn advance(&self, now: Instant, mut open: Open) -> Result<Reply, Open> {
-        loop {
-            open = match open {
-                Open::Asked(request) => Open::Going(now + WAY, request),
-                Open::Going(due, request) if due <= now => self.arrive(now, &request),
-                Open::Coming(due, reply) if due <= now => return Ok(reply),
-                open => return Err(open),
-            }
+    /// Lets a request go on, as far as it does by now.
+    fn advance(&self, now: Instant, mut open: Open) -> Open {
+        if let Open::Asked(request) = open {
+            open = Open::Going(now + WAY, request);
+        }
+        match open {
+            Open::Going(due, request) if due <= now => self.arrive(now, &request),
+            open => open,
         }
     }
 
@@ -66,14 +66,14 @@ impl ApiTransport for ClusterClient {
 
     fn poll_response(&mut self, id: RequestId, turn: ReadContext<'_, '_>) -> Poll<Reply> {
         let Some(open) = self.open.remove(&id) else { return Poll::Ready(Reply::Idle { until: None }) };
-        Poll::Ready(self.advance(turn.now, open).unwrap_or_else(|open| {
-            let until = match &open {
-                Open::Going(due, _) | Open::Coming(due, _) => Some(*due),
-                Open::Asked(_) | Open::Silent => None,
-            };
-            self.open.insert(id, open);
-            Reply::Idle { until }
-        }))
+        let open = self.advance(turn.now, open);
+        let until = match open {
+            Open::Coming(due, reply) if due <= turn.now => return Poll::Ready(reply),
+            Open::Going(due, _) | Open::Coming(due, _) => Some(due),
+            Open::Asked(_) | Open::Silent => None,
+        };
+        self.open.insert(id, open);
+        Poll::Ready(Reply::Idle { until })
     }
 
     /// A request that has not arrived is not processed.

@@ -28,7 +28,7 @@ pub(super) struct Line {
 /// What comes back over the line.
 #[derive(Debug)]
 pub(super) enum Returned {
-    Answer(Answer),
+    Answer(Box<Answer>),
     Broken(TransportErrorKind),
     /// Nothing comes back.
     Silence,
@@ -81,8 +81,8 @@ impl Line {
 
     fn returned(&self, fault: Option<Fault>, answer: impl FnOnce() -> Answer) -> Returned {
         match fault {
-            None => Returned::Answer(answer()),
-            Some(Fault::Refused(code)) => Returned::Answer(refused(&refusal(code))),
+            None => Returned::Answer(Box::new(answer())),
+            Some(Fault::Refused(code)) => Returned::Answer(Box::new(refused(&refusal(code)))),
             Some(Fault::Lost) => {
                 drop(answer());
                 Returned::Broken(TransportErrorKind::Reset)

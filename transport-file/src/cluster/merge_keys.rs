@@ -14,6 +14,15 @@ pub(super) enum ListType {
 }
 
 impl ListType {
+    /// Whether two elements are the same. Those of an atomic list are not told apart.
+    pub(super) fn is_same(self, one: &Value, other: &Value) -> bool {
+        match self {
+            Self::Atomic => false,
+            Self::Set => one == other,
+            Self::Map(key) => one.get(key) == other.get(key),
+        }
+    }
+
     /// The type of the list in a field. Of custom resources, only metadata have lists that are no single value.
     pub(super) fn of(is_known: bool, field: &str, list: &[Value]) -> Self {
         let key = match field {

@@ -55,14 +55,12 @@ fn strategic_list(target: &mut Value, field: &str, patch: &[Value]) {
         *target = Value::Array(kept.into_iter().filter(|element| !directive(element, "delete")).collect());
         return;
     };
-    let same: Box<dyn Fn(&Value, &Value) -> bool> = match ListType::of(true, field, &kept) {
-        ListType::Atomic => {
-            *elements = kept;
-            return;
-        }
-        ListType::Set => Box::new(|one, other| one == other),
-        ListType::Map(key) => Box::new(move |one, other| one.get(key) == other.get(key)),
-    };
+    let list = ListType::of(true, field, &kept);
+    if list == ListType::Atomic {
+        *elements = kept;
+        return;
+    }
+    let same = |one: &Value, other: &Value| list.is_same(one, other);
     let before = std::mem::take(elements);
     let (gone, patches): (Vec<Value>, Vec<Value>) = kept.into_iter().partition(|element| directive(element, "delete"));
     let left = before.iter().filter(|element| !gone.iter().any(|gone| same(gone, element)));

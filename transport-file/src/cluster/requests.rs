@@ -91,7 +91,8 @@ impl fmt::Display for ClientOutcome {
 
 impl PartialEq<str> for ClientRequest {
     fn eq(&self, other: &str) -> bool {
-        self.to_string() == other
+        let text = self.to_string();
+        text == other
     }
 }
 

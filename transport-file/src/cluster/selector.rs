@@ -78,7 +78,10 @@ impl FieldRequirement {
         let is_same = match found {
             None | Some(Value::Null) => self.value.is_empty(),
             Some(Value::String(text)) => *text == self.value,
-            Some(other) => other.to_string() == self.value,
+            Some(other) => {
+                let text = other.to_string();
+                text == self.value
+            }
         };
         is_same == self.is_equal
     }

@@ -83,7 +83,7 @@ pub(super) enum Reply {
         code: u16,
         body: Vec<u8>,
     },
-    Watch(WatchState),
+    Watch(Box<WatchState>),
     Refused(Refusal),
 }
 
@@ -221,7 +221,8 @@ impl Server {
         self.store.open(&kind);
         self.store.set_dry_run(target.parameter("dryRun").is_some());
         if call.method == "GET" && target.flag("watch") {
-            return WatchState::begin(asked.moment.now, &self.store, &kind, target, form).map(Reply::Watch);
+            return WatchState::begin(asked.moment.now, &self.store, &kind, target, form)
+                .map(|watch| Reply::Watch(Box::new(watch)));
         }
         let place = Place { kind, namespace: target.namespace.clone(), name: target.name.clone() };
         match (call.method, target.name.is_empty()) {

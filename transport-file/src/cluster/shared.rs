@@ -55,7 +55,7 @@ pub struct Answer {
 #[derive(Debug)]
 pub struct WatchStream {
     shared: Arc<Shared>,
-    state: WatchState,
+    state: Box<WatchState>,
     number: u64,
 }
 

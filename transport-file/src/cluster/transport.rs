@@ -94,7 +94,7 @@ impl Open {
         match line.read(now, &call) {
             Returned::Answer(mut answer) => {
                 answer.watch.iter_mut().for_each(|watch| watch.set_lag(LAG));
-                Stage::Coming(now + WAY, answer)
+                Stage::Coming(now + WAY, *answer)
             }
             Returned::Broken(kind) => Stage::Failing(now + WAY, kind),
             Returned::Silence => Stage::Silent,

@@ -22,6 +22,8 @@ pub struct ServedKind {
     pub has_scale: bool,
     /// Whether `metadata.generation` counts the changes of an object.
     pub has_generation: bool,
+    /// Whether all this was guessed by a name.
+    pub(crate) is_guessed: bool,
 }
 
 /// All kinds, by the names of their collections, such as `apps/v1/deployments`.
@@ -39,7 +41,12 @@ impl ServedKind {
             has_status: true,
             has_scale: false,
             has_generation: true,
+            is_guessed: false,
         }
+    }
+
+    fn guessed(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
+        Self { is_guessed: true, ..Self::custom(api_version, kind, plural, namespaced) }
     }
 
     /// The name of the collection, such as `apps/v1/deployments`.
@@ -129,7 +136,7 @@ impl Kinds {
         if is_built_in(api_version) {
             return None;
         }
-        Some(self.add(ServedKind::custom(api_version, &guessed_kind(plural), plural, namespaced)))
+        Some(self.add(ServedKind::guessed(api_version, &guessed_kind(plural), plural, namespaced)))
     }
 
     /// The kind of an object. In a group that is not Kubernetes' own, it is there if an object has it: its plural is then
@@ -145,7 +152,7 @@ impl Kinds {
         let known = self.0.get(&format!("{api_version}/{plural}"));
         let namespaced = known.is_none_or(|known| known.namespaced);
         // A kind that was guessed by its plural has its name from now on.
-        Some(self.add(ServedKind::custom(api_version, kind, &plural, namespaced)))
+        Some(self.add(ServedKind::guessed(api_version, kind, &plural, namespaced)))
     }
 }
 

@@ -41,10 +41,12 @@ use line::Line;
 use listwatch_core::Instant;
 use listwatch_core::api::{ApiClient, ApiError, ApiRequest, ApiResponse};
 use listwatch_core::decode::Status;
+use listwatch_core::object::Kind;
 use listwatch_core::time::WallTime;
 use listwatch_core::transport::TransportError;
 use place::Place;
 use refusal::Refusal;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use server::Server;
 use shared::Shared;
@@ -103,7 +105,7 @@ use std::sync::Arc;
 ///
 /// The kinds of Kubernetes 1.36 are known. In other groups every kind exists as soon as an object or a request has it. Its
 /// plural is guessed as kubectl does (`Policy`, `policies`), it has a namespace, and its status is a subresource.
-/// [`with_kind`](Self::with_kind) adds any other.
+/// [`with_kind`](Self::with_kind) adds any other, and so does a CustomResourceDefinition.
 ///
 /// # Time
 ///
@@ -144,6 +146,12 @@ impl SimulatedCluster {
         let kind = ServedKind::custom(api_version, kind, plural, namespaced);
         self.shared().with(|inside| inside.server.kinds().add(kind));
         self
+    }
+
+    /// Adds the kind of a type, such as one without a namespace (`kind!(cluster Policy, "example.com/v1", "policies")`).
+    #[must_use]
+    pub fn with_kind_of<T: Kind>(self) -> Self {
+        self.with_kind(T::API_VERSION, T::KIND, T::PLURAL, T::NAMESPACED)
     }
 
     /// Creates an object as it is given, with its status, and with its uid if it has one. A namespaced object without a
@@ -193,6 +201,31 @@ impl SimulatedCluster {
     pub fn get(&self, resource: &str, key: &str) -> Result<Value, ApiError> {
         let place = self.place(|server| server.place_at(resource, key))?;
         self.act("GET", &place, &Value::Null)
+    }
+
+    /// Returns an object of a type that knows its kind.
+    ///
+    /// ```
+    /// # use listwatch_transport_file::SimulatedCluster;
+    /// #[derive(serde::Deserialize)]
+    /// struct ConfigMap {
+    ///     data: std::collections::BTreeMap<String, String>,
+    /// }
+    ///
+    /// listwatch_core::kind!(ConfigMap, "v1", "configmaps");
+    ///
+    /// # let cluster = SimulatedCluster::new();
+    /// # cluster.create(serde_json::json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" },
+    /// #     "data": { "x": "1" } }))?;
+    /// assert_eq!(cluster.object::<ConfigMap>("default/a")?.data["x"], "1");
+    /// # Ok::<(), listwatch_core::api::ApiError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`get`](Self::get), or [`ApiError::Unreadable`] if the object is not of the type.
+    pub fn object<T: Kind + DeserializeOwned>(&self, key: &str) -> Result<T, ApiError> {
+        let object = self.get(&format!("{}/{}", T::API_VERSION, T::PLURAL), key)?;
+        serde_json::from_value(object).map_err(|error| ApiError::Unreadable(error.to_string()))
     }
 
     /// Returns the objects of a resource in all namespaces, in the order of namespaces and names.

@@ -54,6 +54,16 @@ impl Refusal {
         Self::new(404, "NotFound", "the server could not find the requested resource").with_details(json!({}))
     }
 
+    /// A request without a namespace for a kind that was taken to have one.
+    pub(super) fn guessed_namespaced(kind: &ServedKind) -> Self {
+        let message = format!(
+            "the simulated cluster takes {} to have a namespace, and the request names none; if they have none, add the \
+             kind by `with_kind`",
+            kind.qualified()
+        );
+        Self::new(404, "NotFound", message).with_details(json!({}))
+    }
+
     pub(super) fn not_found(kind: &ServedKind, name: &str) -> Self {
         Self::new(404, "NotFound", format!("{} \"{name}\" not found", kind.qualified())).with_details(about(
             kind,

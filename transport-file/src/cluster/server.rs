@@ -218,6 +218,10 @@ impl Server {
         if !kind.namespaced && !target.namespace.is_empty() {
             return Err(Refusal::no_resource());
         }
+        let is_of_object = !target.name.is_empty() || asked.call.method == "POST";
+        if kind.is_guessed && kind.namespaced && target.namespace.is_empty() && is_of_object {
+            return Err(Refusal::guessed_namespaced(&kind));
+        }
         self.store.open(&kind);
         self.store.set_dry_run(target.parameter("dryRun").is_some());
         if call.method == "GET" && target.flag("watch") {

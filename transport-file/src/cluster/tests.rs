@@ -331,6 +331,25 @@ fn a_wrong_call_of_a_test_says_what_to_do() {
 }
 
 #[test]
+fn an_object_of_a_custom_kind_without_a_namespace_was_not_found_and_nothing_said_why() {
+    let (policies, policy) = (
+        "/apis/example.com/v1/policies",
+        json!({ "apiVersion": "example.com/v1", "kind": "Policy",
+        "metadata": { "name": "a" } }),
+    );
+    let guessed = SimulatedCluster::new();
+    guessed.create(policy.clone()).expect("created");
+    for line in [format!("GET {policies}/a"), format!("POST {policies}")] {
+        let (code, refusal) = send(&guessed, &line, &policy);
+        let message = refusal["message"].as_str().unwrap_or_default();
+        assert!(code == 404 && message.contains("add the kind by `with_kind`"), "{refusal}");
+    }
+    let known = SimulatedCluster::new().with_kind("example.com/v1", "Policy", "policies", false);
+    known.create(policy).expect("created");
+    assert_eq!(send(&known, &format!("GET {policies}/a"), &Value::Null).0, 200);
+}
+
+#[test]
 fn a_test_gives_an_object_with_status_and_uid_and_names_come_from_a_prefix() {
     let cluster = SimulatedCluster::new();
     let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n", "uid": "u-1", "resourceVersion": "77",

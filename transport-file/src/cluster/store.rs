@@ -311,6 +311,7 @@ impl Collection {
     }
 
     fn push(&mut self, change: Change) {
+        self.recorded = self.recorded.map(|recorded| recorded.max(change.revision));
         self.changes.push_back(change);
         if self.changes.len() > WINDOW
             && let Some(oldest) = self.changes.pop_front()

@@ -367,4 +367,11 @@ fn a_test_gives_an_object_with_status_and_uid_and_names_come_from_a_prefix() {
     );
     assert_eq!(cluster.list("v1/pods").expect("pods").len(), 2);
     assert_eq!(cluster.get("v1/nodes", "n").expect("a node")["kind"], "Node");
+#[test]
+fn a_list_of_a_recorded_collection_did_not_show_what_was_written_since() {
+    let cluster = SimulatedCluster::new();
+    cluster.apply_relisted(Instant::ZERO, relisted(&[("a", 5)], &[], 9));
+    assert_eq!(send(&cluster, &format!("POST {PODS}"), &named("b")).0, 201);
+    let (_, list) = send(&cluster, "GET /api/v1/pods", &Value::Null);
+    assert_eq!((list["items"].as_array().map(Vec::len), &list["metadata"]["resourceVersion"]), (Some(2), &json!("10")));
 }

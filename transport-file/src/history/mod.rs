@@ -24,10 +24,10 @@ use core::time::Duration;
 use list::{ListReader, PageEnd};
 use listwatch_core::time::WallTime;
 use observation::{Observation, Told, key_of, version_of};
-use resource::{Collection, Sample};
-use scope::Scope;
+use resource::Sample;
+use scope::{KindScopes, Scope};
 use serde_json::Value;
-use source::{News, Source, next_event};
+use source::{News, PACE, Source, next_event};
 use state::ResourceState;
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
@@ -67,7 +67,7 @@ const LINE_LIMIT: usize = 64 * 1024 * 1024;
 ///
 /// # Memory
 ///
-/// A capture is read twice. Until the first step is taken, the first state of each resource is in memory; after that,
+/// A capture and a watch log are read twice. Until the first step is taken, the first state of each resource is in memory; after that,
 /// the keys and versions of all objects, and the lists that are being read.
 pub struct History {
     source: Source,
@@ -106,7 +106,7 @@ impl History {
         self.origin
     }
 
-    /// The time of the last line, since the recording began; of a list or a watch log, that of what was read so far.
+    /// The time of the last line, since the recording began.
     #[must_use]
     pub fn end(&self) -> Duration {
         self.end
@@ -118,8 +118,7 @@ impl History {
         self.started
     }
 
-    /// The fault that ends the history before the file. It is known at once for a capture, and of a watch log when its
-    /// last step was taken.
+    /// The fault that ends the history before the file. It is known from the beginning, unless the file is changed.
     #[must_use]
     pub fn error(&self) -> Option<&CaptureError> {
         self.fault.as_ref()
@@ -135,17 +134,32 @@ impl History {
         Ok(Self { end: Duration::from_millis(last), started, fault, ..Self::fixed(firsts, source) })
     }
 
+    /// Reads a watch log twice too, so that its end and its fault are known.
     fn of_watch_log(mut cursor: FileCursor) -> Result<Self, CaptureError> {
         let mut body = Body::watch_log(&mut cursor, false)?;
-        let (mut objects, mut names) = (Vec::new(), HashSet::new());
-        let first = loop {
-            match next_event(&mut body, &mut cursor)? {
-                Some(Told::Set(object)) if names.insert((scope_of(&object), key_of(&object))) => objects.push(object),
-                other => break other,
+        let mut scopes = KindScopes::new();
+        let (mut objects, mut names, mut events) = (Vec::new(), HashSet::new(), 0);
+        let fault = loop {
+            match next_event(&mut body, &mut cursor) {
+                Ok(None) => break None,
+                Err(error) => break Some(error),
+                Ok(Some(Told::Set(object))) if events == 0 && names.insert((scopes.of(&object), key_of(&object))) => {
+                    objects.push(object);
+                }
+                Ok(Some(_)) => events += 1,
             }
         };
-        let source = Source::WatchLog { cursor, body: body.into(), at: 0, first };
-        Ok(Self::fixed(firsts_of(objects), source))
+        if let Some(fault) = fault.as_ref().filter(|_| objects.is_empty() && events == 0) {
+            return Err(fault.clone());
+        }
+        let mut cursor = FileCursor::new(Arc::clone(cursor.path()), LINE_LIMIT);
+        let mut body = Body::watch_log(&mut cursor, false)?;
+        for _ in &objects {
+            next_event(&mut body, &mut cursor)?;
+        }
+        let firsts = firsts_of(objects, &mut scopes);
+        let source = Source::WatchLog { cursor, body: body.into(), at: 0, scopes };
+        Ok(Self { end: Duration::from_millis(events * PACE), fault, ..Self::fixed(firsts, source) })
     }
 
     /// A history that begins with these states.
@@ -195,13 +209,11 @@ impl History {
                     self.ready(self.origin.max(Duration::from_millis(at)), state, change);
                 }
             }
-            News::Event { at, told } => {
+            News::Event { at, scope, told } => {
                 let (Told::Set(object) | Told::Deleted(object)) = &told else { return };
-                let scope = Arc::new(scope_of(object));
                 let state = self.state(&scope, Sample::of(object));
                 let change = self.states[state].take(&scope, told);
-                self.end = Duration::from_millis(at);
-                self.ready(self.end, state, change);
+                self.ready(Duration::from_millis(at), state, change);
             }
         }
     }
@@ -245,7 +257,7 @@ fn saved_list(cursor: &mut FileCursor) -> Result<Vec<First>, CaptureError> {
     }
     match list.end() {
         PageEnd::Complete { objects, version } => {
-            let mut firsts = firsts_of(objects);
+            let mut firsts = firsts_of(objects, &mut KindScopes::new());
             firsts.iter_mut().for_each(|first| first.version = first.version.max(version));
             Ok(firsts)
         }
@@ -255,25 +267,20 @@ fn saved_list(cursor: &mut FileCursor) -> Result<Vec<First>, CaptureError> {
 }
 
 /// The first states of resources that only their objects name.
-fn firsts_of(objects: Vec<Value>) -> Vec<First> {
+fn firsts_of(objects: Vec<Value>, scopes: &mut KindScopes) -> Vec<First> {
     let mut firsts: Vec<First> = Vec::new();
     for object in objects {
-        let scope = scope_of(&object);
+        let scope = scopes.of(&object);
         let version = version_of(&object);
-        let place = firsts.iter().position(|first| *first.scope == scope).unwrap_or_else(|| {
+        let place = firsts.iter().position(|first| first.scope == scope).unwrap_or_else(|| {
             let sample = Sample::of(&object);
-            firsts.push(First { scope: scope.into(), at: 0, objects: Vec::new(), version: 0, sample });
+            firsts.push(First { scope, at: 0, objects: Vec::new(), version: 0, sample });
             firsts.len() - 1
         });
         firsts[place].version = firsts[place].version.max(version);
         firsts[place].objects.push(object);
     }
     firsts
-}
-
-fn scope_of(object: &Value) -> Scope {
-    let text = |name: &str| object[name].as_str().unwrap_or_default();
-    Scope::whole(Collection::of_kind(text("apiVersion"), text("kind")))
 }
 
 fn nothing_to_serve(cursor: &FileCursor) -> CaptureError {

@@ -29,6 +29,16 @@ pub(super) enum Told {
     Expired,
 }
 
+impl Told {
+    /// The object that it tells of; null if it tells of none, or of several.
+    pub(super) fn object(&self) -> &Value {
+        match self {
+            Self::Set(object) | Self::Deleted(object) => object,
+            _ => &Value::Null,
+        }
+    }
+}
+
 /// The key of an object; `None` if it has no name.
 pub(super) fn key_of(object: &Value) -> Option<Key> {
     let metadata = &object["metadata"];

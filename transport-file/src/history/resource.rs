@@ -42,8 +42,8 @@ impl Collection {
     }
 
     /// The collection of the objects of a kind; of one that is not known, as kubectl guesses it.
-    pub(super) fn of_kind(api_version: &str, kind: &str) -> Self {
-        let known = Kinds::new().of_object(api_version, kind);
+    pub(super) fn of_kind(api_version: &str, kind: &str, kinds: &mut Kinds) -> Self {
+        let known = kinds.of_object(api_version, kind);
         let name = known.map_or_else(|| format!("{api_version}/{}", kind.to_ascii_lowercase()), |known| known.name());
         Self { name, namespace: None }
     }

@@ -1,5 +1,9 @@
 use super::resource::Collection;
+use crate::cluster::Kinds;
 use listwatch_core::Resource;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The objects that a list or a watch shows: those of a collection, and of one namespace, by selectors.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -8,6 +12,28 @@ pub(super) struct Scope {
     labels: Option<String>,
     fields: Option<String>,
     pub(super) metadata_only: bool,
+}
+
+/// The scopes of objects that no request names, by their kinds.
+#[derive(Debug)]
+pub(super) struct KindScopes {
+    kinds: Kinds,
+    known: HashMap<String, Arc<Scope>>,
+}
+
+impl KindScopes {
+    pub(super) fn new() -> Self {
+        Self { kinds: Kinds::new(), known: HashMap::new() }
+    }
+
+    pub(super) fn of(&mut self, object: &Value) -> Arc<Scope> {
+        let text = |name: &str| object[name].as_str().unwrap_or_default();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let scope = self.known.entry(format!("{api_version}/{kind}"));
+        let scope =
+            scope.or_insert_with(|| Arc::new(Scope::whole(Collection::of_kind(api_version, kind, &mut self.kinds))));
+        Arc::clone(scope)
+    }
 }
 
 impl Scope {

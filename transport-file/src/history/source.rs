@@ -2,6 +2,7 @@
 
 use super::observation::{Observation, Told};
 use super::reader::Reader;
+use super::scope::{KindScopes, Scope};
 use super::watch::event_of;
 use crate::body::Body;
 use crate::error::CaptureError;
@@ -14,14 +15,14 @@ pub(super) const PACE: u64 = 1_000;
 /// What clients were told, in the order of the file.
 pub(super) enum Source {
     Capture { cursor: FileCursor, reader: Box<Reader>, line: u64 },
-    WatchLog { cursor: FileCursor, body: Box<Body>, at: u64, first: Option<Told> },
+    WatchLog { cursor: FileCursor, body: Box<Body>, at: u64, scopes: KindScopes },
     Over,
 }
 
 /// What a line told, and when.
 pub(super) enum News {
     Capture { at: u64, told: Vec<Observation> },
-    Event { at: u64, told: Told },
+    Event { at: u64, scope: Arc<Scope>, told: Told },
 }
 
 impl Source {
@@ -30,13 +31,10 @@ impl Source {
         match self {
             Self::Over => Ok(None),
             Self::Capture { cursor, reader, line } => next_of_capture(cursor, reader, line),
-            Self::WatchLog { cursor, body, at, first } => {
+            Self::WatchLog { cursor, body, at, scopes } => {
                 *at += PACE;
-                let told = match first.take() {
-                    Some(told) => Some(told),
-                    None => next_event(body, cursor)?,
-                };
-                Ok(told.map(|told| News::Event { at: *at, told }))
+                let told = next_event(body, cursor)?;
+                Ok(told.map(|told| News::Event { at: *at, scope: scopes.of(told.object()), told }))
             }
         }
     }

@@ -72,7 +72,7 @@ pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
 fn moment(options: &ServeOptions, timeline: &Timeline) -> Result<Duration, CommandError> {
     let moment = match &options.at {
         None => timeline.position,
-        Some(Moment::End) => Duration::MAX,
+        Some(Moment::End) => timeline.end(),
         Some(Moment::After(time)) => *time,
         Some(Moment::Date(date)) if *date < timeline.began => return Err(out_of_range(options, timeline)),
         Some(Moment::Date(date)) => date.saturating_since(timeline.began),

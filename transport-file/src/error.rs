@@ -17,7 +17,7 @@ pub struct CaptureError {
 pub enum CaptureErrorKind {
     /// The file cannot be opened, read or written.
     Io,
-    /// The gzip data is damaged or truncated.
+    /// The compressed data is damaged or truncated.
     Gzip,
     /// The file is empty.
     Empty,

@@ -35,8 +35,6 @@ pub(crate) enum CommandError {
     Refused(String),
     /// The server refused the first request for these resources; the others were followed to the end.
     SomeRefused(Vec<String>),
-    /// A recording of several resources.
-    SeveralRecorded,
     /// The command ended before the first state was complete, in this status.
     NeverSynced(String),
     Signals(io::Error),
@@ -56,7 +54,7 @@ impl CommandError {
         match self {
             Self::Resource(error) => error.is_wrong_usage(),
             Self::Capture(error) => error.kind() == CaptureErrorKind::Secrets,
-            Self::Address(_) | Self::SeveralRecorded | Self::OutOfRange { .. } => true,
+            Self::Address(_) | Self::OutOfRange { .. } => true,
             _ => false,
         }
     }
@@ -133,7 +131,6 @@ impl fmt::Display for CommandError {
                     Printable::new(names.join(", ")).at_most(LONG)
                 )
             }
-            Self::SeveralRecorded => f.write_str("a recording has one resource; give one"),
             Self::NeverSynced(status) => write!(f, "ended before the first state was complete: {status}"),
             Self::Listen(address, error) if error.kind() == ErrorKind::AddrInUse => {
                 write!(f, "{address} is in use; give another --port, or 0 for any that is free")

@@ -19,6 +19,7 @@
 //!
 //! The lines are in the order in which things happened. A reader passes over fields that it does not know.
 
+use super::escape::escape;
 use super::note::{LateWrite, Note, Positions, TapeStart, written};
 use crate::error::{CaptureErrorKind, Fault};
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -230,7 +231,16 @@ impl<'a> Line<'a> {
     }
 
     /// Writes one line, without a line end.
-    pub(crate) fn write(self, out: impl Write) -> std::io::Result<()> {
+    pub(crate) fn write(self, out: &mut Vec<u8>) -> std::io::Result<()> {
+        // Most of a file are these lines, and most of the time of writing goes into them.
+        if let Self::Record(Record { t, id, payload: Payload::Data(data) }) = &self
+            && let Ok(text) = str::from_utf8(data)
+        {
+            write!(out, r#"{{"t":{t},"id":{id},"data":"#)?;
+            escape(text, out);
+            out.push(b'}');
+            return Ok(());
+        }
         let fields = match self {
             Self::Start(version, start) => Fields { capture: Some(version), ..Fields::of_start(start) },
             Self::Record(Record { t, id, payload }) => Fields { t: Some(t), id: Some(id), ..Fields::of(payload) },
@@ -246,9 +256,9 @@ impl<'a> Fields<'a> {
         match payload {
             Payload::Request(request) => Self { by: request.by.map(By::Reconcile), request: Some(request), ..fields },
             Payload::Response(response) => Self { response: Some(response), ..fields },
-            Payload::Data(data) => match str::from_utf8(&data) {
-                Ok(text) => Self { data: Some(Text(text.to_owned().into())), ..fields },
-                Err(_) => Self { base64: Some(Text(BASE64_STANDARD.encode(&data).into())), ..fields },
+            Payload::Data(data) => match String::from_utf8(data.into_owned()) {
+                Ok(text) => Self { data: Some(Text(text.into())), ..fields },
+                Err(error) => Self { base64: Some(Text(BASE64_STANDARD.encode(error.as_bytes()).into())), ..fields },
             },
             Payload::End(End { how, by_client }) => {
                 Self { end: Some(Text(how)), by: by_client.then(|| By::Party(Text(CLIENT.into()))), ..fields }

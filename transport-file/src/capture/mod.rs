@@ -4,6 +4,7 @@ pub(crate) mod format;
 pub(crate) mod head;
 
 mod digest;
+mod escape;
 mod exchange;
 mod id_set;
 mod index;

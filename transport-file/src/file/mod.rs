@@ -2,6 +2,7 @@
 
 mod cursor;
 mod detect;
+mod frames;
 mod lines;
 mod lookback;
 mod members;

@@ -1,3 +1,4 @@
+use super::frames::Frames;
 use super::members::Members;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use std::fs::File;
@@ -6,9 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const BUFFER: usize = 64 * 1024;
 
-/// The bytes of a file, decompressed if it begins with the magic bytes of gzip. A gzip file may have several members.
+/// The bytes of a file, decompressed if it begins with the magic bytes of gzip or Zstandard. A gzip file may have several members.
 pub(crate) struct Source {
     path: Arc<Path>,
     len: u64,
@@ -18,6 +20,7 @@ pub(crate) struct Source {
 enum Bytes {
     Plain(BufReader<Counted>),
     Gzip(Members),
+    Zstd(Box<Frames>),
 }
 
 /// A file that counts the bytes read from it.
@@ -38,11 +41,11 @@ impl Source {
         }
         let file = File::open(path).map_err(unopened)?;
         let mut file = BufReader::with_capacity(BUFFER, Counted { file, at: 0 });
-        let gzip = file.fill_buf().map(|bytes| bytes.starts_with(&GZIP_MAGIC));
-        let bytes = if gzip.map_err(|cause| error(unreadable(&cause)))? {
-            Bytes::Gzip(Members::new(file, BUFFER))
-        } else {
-            Bytes::Plain(file)
+        let magic = file.fill_buf().map(|bytes| [&GZIP_MAGIC[..], &ZSTD_MAGIC].map(|magic| bytes.starts_with(magic)));
+        let bytes = match magic.map_err(|cause| error(unreadable(&cause)))? {
+            [true, _] => Bytes::Gzip(Members::new(file, BUFFER)),
+            [_, true] => Bytes::Zstd(Box::new(Frames::new(file, BUFFER).map_err(|cause| error(unreadable(&cause)))?)),
+            _ => Bytes::Plain(file),
         };
         Ok(Self { path: path.clone(), len: metadata.len(), bytes })
     }
@@ -69,6 +72,7 @@ impl Source {
         match &mut self.bytes {
             Bytes::Plain(_) => (self.position(), true),
             Bytes::Gzip(members) => members.entry(),
+            Bytes::Zstd(frames) => frames.entry(),
         }
     }
 
@@ -77,26 +81,31 @@ impl Source {
         let sought = match &mut self.bytes {
             Bytes::Plain(file) => file.seek(SeekFrom::Start(entry)).map(drop),
             Bytes::Gzip(members) => members.seek(entry),
+            Bytes::Zstd(frames) => frames.rewind(),
         };
         sought.map_err(|error| self.error(None, &error))
     }
 
     /// Converts a failure to read.
     pub(crate) fn error(&self, line: Option<u64>, error: &io::Error) -> CaptureError {
-        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
-        let gzip = matches!(self.bytes, Bytes::Gzip(_));
-        let fault = match error.kind() {
-            UnexpectedEof if gzip => Fault::new(
+        use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
+        let format = match self.bytes {
+            Bytes::Plain(_) => None,
+            Bytes::Gzip(_) => Some("gzip"),
+            Bytes::Zstd(_) => Some("zstd"),
+        };
+        let fault = match (error.kind(), format) {
+            (UnexpectedEof, Some(format)) => Fault::new(
                 CaptureErrorKind::Gzip,
                 format!(
-                    "the gzip data breaks off at byte {}; copy the file again, unless its recording was killed: then up \
-                     to its last second may be missing",
+                    "the {format} data breaks off at byte {}; copy the file again, unless its recording was killed: then \
+                     up to its last second may be missing",
                     self.position()
                 ),
             ),
-            InvalidData | InvalidInput if gzip => Fault::new(
+            (InvalidData | InvalidInput, Some(format)) | (Other, Some(format @ "zstd")) => Fault::new(
                 CaptureErrorKind::Gzip,
-                format!("the gzip data is damaged at byte {} ({error}); copy the file again", self.position()),
+                format!("the {format} data is damaged at byte {} ({error}); copy the file again", self.position()),
             ),
             _ => Fault::new(CaptureErrorKind::Io, unreadable(error)),
         };
@@ -107,6 +116,7 @@ impl Source {
         match &self.bytes {
             Bytes::Plain(file) => file,
             Bytes::Gzip(members) => members.file(),
+            Bytes::Zstd(frames) => frames.file(),
         }
     }
 
@@ -114,6 +124,7 @@ impl Source {
         match &mut self.bytes {
             Bytes::Plain(file) => file,
             Bytes::Gzip(members) => members,
+            Bytes::Zstd(frames) => frames,
         }
     }
 }

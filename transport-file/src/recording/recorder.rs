@@ -1,8 +1,7 @@
-use super::confidential::is_confidential;
 use super::config::RecorderConfig;
 use super::tape::Tape;
 use crate::capture::format::{End, Payload, RequestRecord, ResponseRecord, Text};
-use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::error::CaptureError;
 use core::task::{Context, Poll};
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::time::earliest;
@@ -32,7 +31,7 @@ use std::time::Duration;
 ///
 /// # The file
 ///
-/// A file whose name ends in `.gz` is compressed. If the process is killed, a file can be played up to its last line,
+/// A file whose name ends in `.zst` or `.gz` is compressed. If the process is killed, a file can be played up to its last line,
 /// and a compressed one up to its last second.
 ///
 /// Of the headers, only media types and `Retry-After` are written, and no credentials. On Unix, only the owner may read
@@ -77,11 +76,7 @@ impl<L: ListerWatcher> Recorder<L> {
         transport: L,
         config: RecorderConfig,
     ) -> Result<Self, CaptureError> {
-        if is_confidential(resource.path()) && !config.include_secrets {
-            let why = "the recording would contain Secrets; to allow that, set `RecorderConfig::include_secrets`";
-            return Err(CaptureError::new(path, None, Fault::new(CaptureErrorKind::Secrets, why)));
-        }
-        Ok(Tape::create(path, config.fail_unrecorded(true))?.transport(transport))
+        Ok(Tape::create_for(path, [resource], config.fail_unrecorded(true))?.transport(transport))
     }
 
     pub(super) fn new(tape: Tape, transport: L) -> Self {
@@ -230,6 +225,7 @@ pub(super) fn failure(error: &TransportError, withheld: bool) -> End<'static> {
 mod tests {
     use super::*;
     use crate::Playback;
+    use crate::error::CaptureErrorKind;
     use crate::recording::writer::CaptureWriter;
     use core::task::Waker;
     use std::io::Write;
@@ -270,11 +266,31 @@ mod tests {
         assert_eq!(recorder.finish().unwrap_err().kind(), CaptureErrorKind::Io);
     }
 
+    #[test]
+    fn a_program_that_records_itself_goes_on_when_its_disk_is_full_and_is_told_once() {
+        let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        for name in ["itself.jsonl", "itself.jsonl.gz", "itself.jsonl.zst"] {
+            let writer = CaptureWriter::new(name.as_ref(), Box::new(Disk(3_000))).unwrap();
+            let tape = Tape::on(writer, RecorderConfig::new()).unwrap();
+            let errors = told.clone();
+            tape.on_error(move |error| errors.lock().unwrap().push(error.to_string()));
+            let mut recorder = tape.transport(rollout());
+            assert_eq!(answer(&mut recorder, 1), Incoming::End { id: RequestId(1) });
+            drop(recorder);
+            assert_eq!(tape.finish().unwrap_err(), tape.error().unwrap());
+            let told = std::mem::take(&mut *told.lock().unwrap());
+            assert!(told.len() == 1 && told[0].starts_with(&format!("{name}: cannot be written")), "{told:?}");
+        }
+    }
+
+    fn rollout() -> Playback {
+        Playback::from_file(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/captures/pods-rollout.jsonl.gz")).unwrap()
+    }
+
     fn on_a_disk_of(bytes: usize, name: &str) -> Recorder<Playback> {
-        let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/captures/pods-rollout.jsonl.gz");
-        let writer = CaptureWriter::new(name.as_ref(), Box::new(Disk(bytes)));
+        let writer = CaptureWriter::new(name.as_ref(), Box::new(Disk(bytes))).unwrap();
         let tape = Tape::on(writer, RecorderConfig::new().fail_unrecorded(true)).unwrap();
-        tape.transport(Playback::from_file(capture).unwrap())
+        tape.transport(rollout())
     }
 
     /// The end of the response to a list.

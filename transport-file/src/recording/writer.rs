@@ -5,14 +5,18 @@ use flate2::write::GzEncoder;
 use listwatch_core::Instant;
 use std::fmt;
 use std::fs::OpenOptions;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use zstd::stream::write::Encoder;
 
-/// The file of a recording, plain or compressed.
+/// The file of a recording, plain or compressed. It always ends in a whole line.
 pub(crate) struct CaptureWriter {
     path: PathBuf,
-    out: Out,
+    file: Sink,
+    compression: Option<Compressor>,
+    /// Whole lines that are neither compressed nor in the file yet.
+    lines: Vec<u8>,
     /// Whether written lines have not reached the file yet.
     dirty: bool,
     /// When the last flush was.
@@ -21,9 +25,9 @@ pub(crate) struct CaptureWriter {
     early_flushes: u32,
 }
 
-enum Out {
-    Plain(BufWriter<Sink>),
-    Gzip(BufWriter<GzEncoder<Sink>>),
+enum Compressor {
+    Gzip(GzEncoder<Vec<u8>>),
+    Zstd(Encoder<'static, Vec<u8>>),
 }
 
 type Sink = Box<dyn Write + Send>;
@@ -34,6 +38,12 @@ const BETWEEN_FLUSHES: Duration = Duration::from_secs(1);
 /// How many first flushes do not wait, so that a recording that is killed early has its beginning.
 const EARLY_FLUSHES: u32 = 16;
 
+/// How many bytes of lines are written together.
+const BLOCK: usize = 64 * 1024;
+
+/// The fastest level that finds what recurs in each event of an object.
+const ZSTD_LEVEL: i32 = 1;
+
 impl CaptureWriter {
     /// Creates a file. On Unix, only its owner may read it.
     pub(crate) fn create(path: &Path) -> Result<Self, CaptureError> {
@@ -42,36 +52,43 @@ impl CaptureWriter {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path).map_err(|error| refuse(path, why_not(path, &error)))?;
-        Ok(Self::new(path, Box::new(file)))
+        Self::new(path, Box::new(file))
     }
 
-    /// Writes to `sink`. The path decides on compression, and names the file in errors.
-    pub(crate) fn new(path: &Path, sink: Sink) -> Self {
-        let gzip = path.extension().is_some_and(|extension| extension == "gz");
-        let out = match gzip {
-            true => Out::Gzip(BufWriter::new(GzEncoder::new(sink, Compression::default()))),
-            false => Out::Plain(BufWriter::new(sink)),
+    /// Writes to `file`. The path decides on compression, and names the file in errors.
+    pub(crate) fn new(path: &Path, file: Sink) -> Result<Self, CaptureError> {
+        let compression = match path.extension() {
+            Some(extension) if extension == "gz" => {
+                Some(Compressor::Gzip(GzEncoder::new(Vec::new(), Compression::default())))
+            }
+            Some(extension) if extension == "zst" => {
+                let encoder = Encoder::new(Vec::new(), ZSTD_LEVEL).and_then(|mut encoder| {
+                    encoder.include_checksum(true)?;
+                    Ok(encoder)
+                });
+                Some(Compressor::Zstd(encoder.map_err(|error| refuse(path, why_not(path, &error)))?))
+            }
+            _ => None,
         };
-        Self { path: path.into(), out, dirty: false, saved: Instant::ZERO, early_flushes: EARLY_FLUSHES }
+        let (path, lines, saved) = (path.into(), Vec::new(), Instant::ZERO);
+        Ok(Self { path, file, compression, lines, dirty: false, saved, early_flushes: EARLY_FLUSHES })
     }
 
     /// Adds a line.
     pub(crate) fn write(&mut self, line: Line<'_>) -> Result<(), CaptureError> {
         self.dirty = true;
-        let out: &mut dyn Write = match &mut self.out {
-            Out::Plain(out) => out,
-            Out::Gzip(out) => out,
-        };
-        line.write(&mut *out).and_then(|()| out.write_all(b"\n")).map_err(|error| self.failed(&error))
+        line.write(&mut self.lines).map_err(|error| self.failed(&error))?;
+        self.lines.push(b'\n');
+        if self.lines.len() < BLOCK { Ok(()) } else { self.flush() }
     }
 
     /// Flushes the file while there is nothing to add. If a flush is not due yet, returns when to call again. A caller
     /// that wrote many lines `at_once` flushes a plain file now.
     pub(crate) fn rest(&mut self, now: Instant, at_once: bool) -> Result<Option<Instant>, CaptureError> {
-        let due = match &self.out {
-            Out::Plain(_) if at_once => now,
-            Out::Gzip(_) if self.early_flushes > 0 => now,
-            Out::Plain(_) | Out::Gzip(_) => self.saved + BETWEEN_FLUSHES,
+        let due = match &self.compression {
+            None if at_once => now,
+            Some(_) if self.early_flushes > 0 => now,
+            None | Some(_) => self.saved + BETWEEN_FLUSHES,
         };
         if !self.dirty || now < due {
             return Ok(Some(due).filter(|_| self.dirty));
@@ -84,28 +101,54 @@ impl CaptureWriter {
     /// Ends the file.
     pub(crate) fn finish(&mut self) -> Result<(), CaptureError> {
         self.flush()?;
-        let finished = match &mut self.out {
-            Out::Plain(out) => out.flush(),
-            Out::Gzip(out) => out.get_mut().try_finish(),
-        };
+        let Some(compressor) = &mut self.compression else { return Ok(()) };
+        let finished = compressor.finish().and_then(|rest| self.file.write_all(&rest));
         finished.map_err(|error| self.failed(&error))
     }
 
+    /// Writes the lines, so that a reader gets them all.
     fn flush(&mut self) -> Result<(), CaptureError> {
-        let flushed = match &mut self.out {
-            Out::Plain(out) => out.flush(),
-            Out::Gzip(out) => out.flush(),
+        let written = match &mut self.compression {
+            None => self.file.write_all(&self.lines),
+            Some(compressor) => compressor.flushed(&self.lines).and_then(|bytes| self.file.write_all(&bytes)),
         };
-        flushed.map_err(|error| self.failed(&error))
+        self.lines.clear();
+        written.and_then(|()| self.file.flush()).map_err(|error| self.failed(&error))
     }
 
-    fn failed(&self, error: &std::io::Error) -> CaptureError {
+    fn failed(&self, error: &io::Error) -> CaptureError {
         let advice = match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; make room, and record on under another name",
             _ => "",
         };
         let kept = "the records before are kept, and can be played";
         refuse(&self.path, format!("cannot be written: {error}; {kept}{advice}"))
+    }
+}
+
+impl Compressor {
+    /// The bytes of these lines, from which they can be read without those that follow.
+    fn flushed(&mut self, lines: &[u8]) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Gzip(out) => {
+                out.write_all(lines)?;
+                out.flush()?;
+                Ok(core::mem::take(out.get_mut()))
+            }
+            Self::Zstd(out) => {
+                out.write_all(lines)?;
+                out.flush()?;
+                Ok(core::mem::take(out.get_mut()))
+            }
+        }
+    }
+
+    /// The bytes that end the file.
+    fn finish(&mut self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Gzip(out) => out.try_finish().map(|()| core::mem::take(out.get_mut())),
+            Self::Zstd(out) => out.do_finish().map(|()| core::mem::take(out.get_mut())),
+        }
     }
 }
 
@@ -116,7 +159,7 @@ impl fmt::Debug for CaptureWriter {
 }
 
 /// The reason why a file cannot be created, with a remedy.
-fn why_not(path: &Path, error: &std::io::Error) -> String {
+fn why_not(path: &Path, error: &io::Error) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     match error.kind() {
         ErrorKind::AlreadyExists if path.is_file() || path.is_symlink() => {

@@ -128,9 +128,14 @@ fn a_tape_has_the_lines_of_all_in_the_order_in_which_they_happened() {
 
 #[test]
 fn a_tape_plays_each_resource_and_each_request_as_it_was() {
-    let path = no_file("tape-copy.jsonl.gz");
-    record(&path, RecorderConfig::new());
-    let playback = Playback::from_file(&path).unwrap();
+    for name in ["tape-copy.jsonl", "tape-copy.jsonl.gz", "tape-copy.jsonl.zst"] {
+        let path = no_file(name);
+        record(&path, RecorderConfig::new());
+        assert_plays(&Playback::from_file(&path).unwrap());
+    }
+}
+
+fn assert_plays(playback: &Playback) {
     assert_eq!(playback.resources().iter().map(|resource| resource.path()).collect::<Vec<_>>(), [PODS, NODES]);
     let notes: Vec<(Duration, Note)> = playback.notes().map(Result::unwrap).collect();
     assert_eq!(notes, [(Duration::from_millis(13), began(1)), (Duration::from_millis(23), ended(1, "done"))]);
@@ -310,7 +315,7 @@ fn an_exchange_whose_contents_were_withheld_ends_its_playback_by_one_clear_error
 
 #[test]
 fn a_note_reaches_the_file_within_a_second_although_no_informer_has_anything_to_do() {
-    for name in ["tape-soon.jsonl", "tape-soon.jsonl.gz"] {
+    for name in ["tape-soon.jsonl", "tape-soon.jsonl.gz", "tape-soon.jsonl.zst"] {
         let path = no_file(name);
         let tape = Tape::create(&path, RecorderConfig::new()).unwrap();
         let mut idle = Player::of(tape.transport(world()));
@@ -345,4 +350,65 @@ fn the_last_clone_of_a_tape_finishes_the_file() {
     let mut copy = Player::new(&path);
     assert_eq!((copy.ask(PODS).text(), copy.ask(PODS).ending), ("pods", Ending::Over));
     assert_eq!(copy.playback.error(), None);
+}
+
+/// The bodies that the requests of [`record`] get, and whether an error was found.
+fn played(path: &Path) -> (Vec<String>, bool) {
+    let Ok(playback) = Playback::from_file(path) else { return (Vec::new(), true) };
+    let (mut pods, mut nodes) = (Player::of(playback.transport()), Player::of(playback.transport()));
+    let mut bodies = Vec::new();
+    let mut failed = false;
+    for (player, target) in [(&mut pods, PODS), (&mut nodes, NODES)] {
+        let played = player.ask(target);
+        failed |= played.ending != Ending::End;
+        bodies.push(String::from_utf8_lossy(&played.body).into_owned());
+    }
+    match answer(&mut playback.client(), 1, &write("{}"), at(0)) {
+        Reply::Answered(answer) => bodies.push(String::from_utf8_lossy(&answer.body).into_owned()),
+        _ => failed = true,
+    }
+    while pods.ask(PODS).ending != Ending::Over {}
+    let notes_fail = playback.notes().any(|note| note.is_err());
+    (bodies, failed || notes_fail || pods.playback.error().is_some())
+}
+
+#[test]
+fn a_compressed_tape_of_which_a_bit_was_flipped_or_the_end_was_cut_plays_what_it_held_or_fails() {
+    for name in ["tape-flipped.jsonl.gz", "tape-flipped.jsonl.zst"] {
+        let path = no_file(name);
+        record(&path, RecorderConfig::new());
+        let (whole, good) = (std::fs::read(&path).unwrap(), played(&path));
+        assert!(!good.1, "{good:?}");
+        let flipped = (0..whole.len()).map(|at| {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << (at % 8);
+            bytes
+        });
+        let cut = (0..whole.len()).map(|len| whole[..len].to_vec());
+        for (number, bytes) in flipped.chain(cut).enumerate() {
+            std::fs::write(&path, bytes).unwrap();
+            let (bodies, failed) = played(&path);
+            assert!(failed || bodies == good.0, "{name} {number}: {bodies:?}");
+        }
+    }
+}
+
+#[test]
+fn a_tape_whose_lines_were_dropped_doubled_or_exchanged_ends_its_playback() {
+    let path = no_file("tape-shuffled.jsonl");
+    record(&path, RecorderConfig::new());
+    let whole = lines(&path);
+    for at in 0..whole.len() {
+        let (mut dropped, mut doubled, mut exchanged) = (whole.clone(), whole.clone(), whole.clone());
+        dropped.remove(at);
+        doubled.insert(at, whole[at].clone());
+        exchanged.swap(at, (at + 1) % whole.len());
+        for lines in [dropped, doubled, exchanged] {
+            std::fs::write(&path, text(&lines)).unwrap();
+            let (bodies, failed) = played(&path);
+            let known = ["pods", "nodes", "written", "", "pods2", "podspods", "nodesnodes", "writtenwritten"];
+            assert!(bodies.iter().all(|body| known.contains(&&**body)), "{bodies:?}");
+            assert!(failed || bodies.len() == 3, "{at}: {bodies:?}");
+        }
+    }
 }

@@ -25,6 +25,7 @@ const RECORD_EXAMPLES: &str = "\
 Examples:
   listwatch record v1/pods -o tonight.jsonl.gz
   listwatch record deployments -n web -o web.jsonl --for 2h
+  listwatch record v1/pods apps/v1/deployments -o both.jsonl.zst
   listwatch record pods -o pods.jsonl --print events --format json
 
 Ctrl-C, SIGTERM, SIGHUP (not under nohup) and --for end the recording; the file is then complete.

@@ -16,9 +16,9 @@ use crate::resource::{Discoverer, Named, resources};
 use crate::system::stop::{Stop, stop};
 use followed::Followed;
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
-use listwatch_runtime_smol::file::{Recorder, RecorderConfig};
-use listwatch_runtime_smol::http::{Cluster, ClusterOptions, HttpTransport};
-use listwatch_runtime_smol::{Clock, Executor, InformerConfig, Resource, run};
+use listwatch_runtime_smol::file::{RecorderConfig, Tape};
+use listwatch_runtime_smol::http::{Cluster, ClusterOptions};
+use listwatch_runtime_smol::{Clock, Executor, InformerConfig, run};
 use serde::de::DeserializeOwned;
 use session::{Session, TICK};
 use smol::future::{or, pending};
@@ -68,12 +68,10 @@ fn follow_as<T: DeserializeOwned + Shown + Unpin>(
             messages::print(format_args!("warning: {warning}"));
         }
         let resources = find_resources(&mut stop, &cluster, options, &clock, &progress).await?;
-        if outputs.recording.is_some() && resources.len() > 1 {
-            return Err(CommandError::SeveralRecorded);
-        }
+        let tape = tape(outputs.recording, &resources, &cluster)?;
         let printed = resources.iter().map(|Named { name, resource }| Printed::new(name, resource)).collect();
         let follow = |Named { name, resource }| {
-            let source = source(outputs.recording, &resource, cluster.transport()?)?;
+            let source = Source::new(cluster.transport()?, tape.as_ref());
             let as_table = outputs.form.is_table() && outputs.recording.is_none();
             Ok(Followed::<T>::start(name, resource, as_table, config(options), source, &clock))
         };
@@ -141,14 +139,17 @@ fn configured(file: Option<&Path>, context: Option<String>) -> Result<Cluster, C
     Ok(file.map_or_else(|| options.infer(), |file| options.kubeconfig(file))?)
 }
 
-fn source(
+/// The tape of a recording.
+fn tape(
     recording: Option<Recording<'_>>,
-    resource: &Resource,
-    transport: HttpTransport,
-) -> Result<Source, CommandError> {
-    let Some(Recording { file, include_secrets }) = recording else { return Ok(Source::plain(transport)) };
-    let config = RecorderConfig::new().started(wall_clock()).include_secrets(include_secrets);
-    Ok(Source::recorded(Recorder::create(file, resource, transport, config)?))
+    resources: &[Named],
+    cluster: &Cluster,
+) -> Result<Option<Tape>, CommandError> {
+    let Some(Recording { file, include_secrets }) = recording else { return Ok(None) };
+    let config = RecorderConfig::new().started(wall_clock()).server(cluster.server());
+    let config = config.include_secrets(include_secrets).fail_unrecorded(true);
+    let resources = resources.iter().map(|Named { resource, .. }| resource);
+    Ok(Some(Tape::create_for(file, resources, config)?))
 }
 
 /// The date in the header of a recording.

@@ -171,7 +171,7 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
     /// Follows a resource anew, whose server refuses a table instead of answering with objects.
     fn follow_without_table(&mut self, index: usize) -> Result<(), CommandError> {
         let Followed { name, resource, .. } = &self.followed[index];
-        let source = Source::plain(self.cluster.transport()?);
+        let source = Source::new(self.cluster.transport()?, None);
         let (name, resource) = (name.clone(), resource.clone());
         self.followed[index] = Followed::start(name, resource, false, config(self.options), source, &self.clock);
         Ok(())

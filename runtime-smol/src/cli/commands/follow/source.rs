@@ -1,7 +1,7 @@
 //! The connection to a cluster, recorded or not.
 
 use core::task::Poll;
-use listwatch_runtime_smol::file::{CaptureError, Recorder};
+use listwatch_runtime_smol::file::{CaptureError, Recorder, Tape};
 use listwatch_runtime_smol::http::HttpTransport;
 use listwatch_runtime_smol::request::{Query, Request, RequestId};
 use listwatch_runtime_smol::transport::ListerWatcher;
@@ -29,15 +29,12 @@ pub(super) struct Requests {
 }
 
 impl Source {
-    pub(super) fn plain(transport: HttpTransport) -> Self {
-        Self::over(Line::Plain(transport))
-    }
-
-    pub(super) fn recorded(recorder: Recorder<HttpTransport>) -> Self {
-        Self::over(Line::Recorded(Box::new(recorder)))
-    }
-
-    fn over(line: Line) -> Self {
+    /// A connection that is recorded on the tape, if there is one.
+    pub(super) fn new(transport: HttpTransport, tape: Option<&Tape>) -> Self {
+        let line = match tape {
+            Some(tape) => Line::Recorded(Box::new(tape.transport(transport))),
+            None => Line::Plain(transport),
+        };
         Self { line, requests: Requests::default(), answered: false }
     }
 

@@ -1,0 +1,39 @@
+//! What a recording adds to the CPU time of following: over TLS, from a process of its own, event by event.
+
+#[path = "../../tests/sockets/certificates.rs"]
+mod certificates;
+mod follower;
+mod server;
+
+use follower::{Follower, Run};
+use std::path::PathBuf;
+
+/// Each way of following is measured so often, with and without a tape by turns. The least counts: other work can only
+/// add.
+const ROUNDS: usize = 3;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() == Some("serve") {
+        return server::serve(&PathBuf::from(arguments.next().expect("a path for the kubeconfig")));
+    }
+    let scratch = std::env::temp_dir().join(format!("listwatch-recording-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).unwrap();
+    let follower = Follower::start(&scratch);
+    println!("| CPU time of an event | without | `.jsonl` | adds | `.jsonl.gz` | adds |");
+    println!("|---|--:|--:|--:|--:|--:|");
+    for run in [Run::Fields, Run::Value, Run::Metadata] {
+        let best = [None, Some("jsonl"), Some("jsonl.gz")].map(|tape| {
+            (0..ROUNDS).map(|_| follower.micros(run, tape)).fold(f64::INFINITY, f64::min)
+        });
+        let [without, plain, gzip] = best;
+        let adds = |with: f64| (with / without - 1.0) * 100.0;
+        println!(
+            "| {run} | {without:.1} µs | {plain:.1} µs | {:.1} % | {gzip:.1} µs | {:.1} % |",
+            adds(plain),
+            adds(gzip)
+        );
+    }
+    drop(follower);
+    std::fs::remove_dir_all(&scratch).unwrap();
+}

@@ -30,8 +30,6 @@ use streams::Streams;
 
 /// A tape that is replayed. All parts of its world share it.
 pub(crate) struct Replay {
-    /// The controllers on the tape.
-    recorded: Vec<String>,
     state: Mutex<State>,
     streams: Mutex<Streams>,
 }
@@ -61,22 +59,12 @@ impl Replay {
             waiting: Vec::new(),
         };
         let (state, streams) = (Mutex::new(state), Mutex::default());
-        Self { recorded: playback.controllers().to_vec(), state, streams }
+        Self { state, streams }
     }
 
     /// Lets the tape drive a controller of this name.
-    ///
-    /// # Errors
-    /// The tape has none.
-    pub(crate) fn register(&self, controller: &Arc<str>) -> Result<(), String> {
-        if !self.recorded.iter().any(|recorded| **recorded == **controller) {
-            return Err(format!(
-                "the tape is of {}, and has no reconcile of {controller}; replay it with the program that it was recorded of",
-                self.recorded.join(", ")
-            ));
-        }
+    pub(crate) fn register(&self, controller: &Arc<str>) {
         self.state().running.push(Arc::clone(controller));
-        Ok(())
     }
 
     /// Whether the tape drives a controller.
@@ -99,7 +87,8 @@ impl Replay {
             return Poll::Ready(Ok(state.script.next()));
         }
         if !state.running.iter().any(|running| *running == of) {
-            return Poll::Ready(Err(format!("the tape goes on with the reconciles of {of}, which does not run here")));
+            let why = "replay it with the program that it was recorded of";
+            return Poll::Ready(Err(format!("the tape has a reconcile of {of}, and no such controller runs here; {why}")));
         }
         state.waiting.push(waker);
         Poll::Pending

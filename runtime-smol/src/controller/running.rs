@@ -94,9 +94,7 @@ impl<'a> Running<'a> {
         };
         let state = Arc::new(state);
         #[cfg(feature = "file")]
-        let registered = state.informers.world().replay().map_or(Ok(()), |replay| replay.register(&state.name));
-        #[cfg(feature = "file")]
-        let mistake = mistake.or(registered.err().map(RunError::Config));
+        state.informers.world().replay().into_iter().for_each(|replay| replay.register(&state.name));
         let (handle, refused) = match handle.attach(&state) {
             Ok(()) => (handle, mistake),
             Err(refused) => (ControllerHandle::default(), Some(refused)),

@@ -75,8 +75,14 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
             None => writer,
         };
         let store = writer.store();
+        #[cfg(feature = "file")]
+        let seed = names.as_ref().and_then(|names| registry.world.seed_of(names.first()?));
+        #[cfg(not(feature = "file"))]
+        let seed = None;
         let stream = |(writer, board): (_, &Arc<Board>)| {
-            let informer = Informer::with_cache(board.name().resource().clone(), key.config, writer);
+            let mut informer = Informer::with_cache(board.name().resource().clone(), key.config, writer);
+            // A replay has the same delays as its recording.
+            seed.into_iter().for_each(|seed| informer.seed_unless_chosen(seed));
             Arc::new(Stream::new(informer, &registry.world, Arc::clone(board), registry.on_error.clone()))
         };
         let started: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).map(stream).collect();

@@ -215,11 +215,11 @@ impl World {
         &self.client
     }
 
-    /// The seed of a controller's random delays, if the world is recorded or of a recording.
-    pub(crate) fn seed_of(&self, controller: &str) -> Option<u64> {
+    /// The seed of the random delays of a controller, or of an informer, if the world is recorded or of a recording.
+    pub(crate) fn seed_of(&self, name: &str) -> Option<u64> {
         let seed = self.seed?;
         let mut hasher = DefaultHasher::new();
-        (seed, controller).hash(&mut hasher);
+        (seed, name).hash(&mut hasher);
         // As in a simulation that is not recorded.
         Some(if seed == 0 { 0 } else { hasher.finish() })
     }

@@ -22,7 +22,7 @@ use answer::{Answer, Part, timed_out};
 use core::fmt;
 use core::task::Poll;
 use listwatch_core::request::{Query, Request, RequestId};
-use listwatch_core::transport::{Incoming, ReadContext};
+use listwatch_core::transport::{Incoming, ReadContext, TransportError};
 use listwatch_core::{Instant, ListerWatcher, Resource};
 use lookup::{AnswerSource, Lookup};
 use std::path::Path;
@@ -203,6 +203,13 @@ impl Playback {
         let (content, summary) =
             (self.content.clone(), Summary { file_bytes: self.summary.file_bytes, ..Summary::default() });
         Self { config: self.config, content, cursor, current: None, complete: false, error: None, summary }
+    }
+
+    /// Returns whether this failure stands for a request that the recorded client aborted. A client that aborts at the
+    /// same moment by its own deadlines can wait for that.
+    #[must_use]
+    pub fn is_given_up(error: &TransportError) -> bool {
+        *error == timed_out()
     }
 
     /// Returns counts of the requests that were played up to now, and of those left.

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// one, or has no list of an informer's resource.
 impl From<Playback> for World {
     fn from(playback: Playback) -> Self {
-        if !playback.controllers().is_empty() {
+        if playback.has_reconciles() {
             return Self::replaying(&playback);
         }
         let clock = Clock::simulated();

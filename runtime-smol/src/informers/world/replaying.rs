@@ -58,7 +58,13 @@ impl ListerWatcher for Told {
         if self.playback.is_complete() && !core::mem::replace(&mut self.is_over, true) {
             self.replay.note_over(&self.resource, self.playback.error().map(ToString::to_string));
         }
-        read
+        match read {
+            // The informer does so by itself, as the recorded one did, and reacts to that.
+            Poll::Ready(Incoming::Failed { error, .. }) if Playback::is_given_up(&error) => {
+                Poll::Ready(Incoming::Idle { until: None })
+            }
+            read => read,
+        }
     }
 
     fn abort(&mut self, id: RequestId) {

@@ -53,6 +53,8 @@ pub(super) struct Met {
     seconds: u64,
     /// After how many reconciles the user's code had no flaws any more.
     pub(super) calm_after: u64,
+    /// How often the controller could not start, and no task ran its informers for a while.
+    pub(super) restarts: u64,
     /// Of all that went over the wire; of many seeds it says nothing.
     pub(super) hash: u64,
 }
@@ -63,10 +65,11 @@ impl Met {
     }
 
     /// What one seed has met.
-    pub(super) fn of(tally: Tally, calm_after: u64, inside: &Inside, seconds: u64) -> Self {
+    pub(super) fn of(tally: Tally, (calm_after, restarts): (u64, u64), inside: &Inside, seconds: u64) -> Self {
         let ledger = &inside.ledger;
         Self {
             calm_after,
+            restarts,
             seeds: 1,
             tally,
             faults: inside.met.clone(),

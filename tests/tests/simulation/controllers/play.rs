@@ -115,11 +115,11 @@ pub(super) fn play_on(seed: u64, manner: Manner, tape: Option<&Path>) -> Met {
         assert_eq!(controller.await, Ok(()), "drained");
     });
     let seconds = clock.now().as_nanos() / 1_000_000_000;
-    let (tally, calm_after) = {
+    let (tally, calm_after, restarts) = {
         let notes = user.notes();
-        (notes.tally, notes.calm_after)
+        (notes.tally, notes.calm_after, notes.restarts)
     };
-    server.with(|inside| Met::of(tally, calm_after, inside, seconds))
+    server.with(|inside| Met::of(tally, (calm_after, restarts), inside, seconds))
 }
 
 /// What a replay of a seed found, and what its user's code reported.
@@ -183,7 +183,10 @@ async fn keep_running(
 ) -> Result<(), RunError> {
     loop {
         match controller(informers, user, setup, handle).future().await {
-            Err(RunError::NotSynced { .. }) => informers.clock().sleep(AWAY).await,
+            Err(RunError::NotSynced { .. }) => {
+                user.notes().restarts += 1;
+                informers.clock().sleep(AWAY).await;
+            }
             ended => return ended,
         }
     }

@@ -47,6 +47,8 @@ pub(super) struct Notes {
     dice: Dice,
     /// After how many reconciles nothing goes wrong any more.
     pub(super) calm_after: u64,
+    /// How often the controller could not start.
+    pub(super) restarts: u64,
     /// What the changed line makes of writes.
     pub(super) changed: Vec<(Key, Changed)>,
     busy: BTreeSet<Key>,
@@ -101,6 +103,7 @@ impl User {
         let notes = Notes {
             dice,
             calm_after: u64::MAX,
+            restarts: 0,
             changed: Vec::new(),
             busy: BTreeSet::new(),
             reconciled: BTreeMap::new(),

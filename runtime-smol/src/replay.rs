@@ -88,7 +88,9 @@ impl Replay {
         }
         if !state.running.iter().any(|running| *running == of) {
             let why = "replay it with the program that it was recorded of";
-            return Poll::Ready(Err(format!("the tape has a reconcile of {of}, and no such controller runs here; {why}")));
+            return Poll::Ready(Err(format!(
+                "the tape has a reconcile of {of}, and no such controller runs here; {why}"
+            )));
         }
         state.waiting.push(waker);
         Poll::Pending

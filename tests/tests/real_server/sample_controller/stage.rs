@@ -7,11 +7,13 @@ use crate::audit::{AuditLog, Write};
 use crate::plane::{Plane, own_plane};
 use listwatch_core::Resource;
 use listwatch_core::api::{ApiClient, ApiRequest, Method};
-use listwatch_runtime_smol::controller::RunError;
+use listwatch_runtime_smol::controller::{Findings, RunError};
+use listwatch_runtime_smol::file::Playback;
 use listwatch_runtime_smol::{Client, Clock, World};
 use listwatch_transport_http::{Cluster, HttpClient, HttpTransport};
 use serde_json::{Value, json};
 use smol::channel::Sender;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -37,6 +39,8 @@ pub(crate) struct Stage {
     pub(crate) deployments: Resource,
     pub(crate) requests: Requests,
     namespace: String,
+    /// What the controller records.
+    tape: PathBuf,
     log: AuditLog,
     reports: Arc<Mutex<Vec<String>>>,
     controller: Option<(Sender<()>, Controller)>,
@@ -52,7 +56,8 @@ impl Stage {
         let of = |resource| Resource::named(resource).unwrap().in_namespace(&namespace);
         let (foos, deployments) = (of("samplecontroller.k8s.io/v1alpha1/foos"), of("apps/v1/deployments"));
         let (requests, reports) = (Requests::default(), Arc::default());
-        let mut stage = Self { plane, foos, deployments, requests, namespace, log, reports, controller: None };
+        let tape = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sample-controller-{name}.jsonl.gz"));
+        let mut stage = Self { tape, plane, foos, deployments, requests, namespace, log, reports, controller: None };
         stage.install();
         stage.start();
         Some(stage)
@@ -111,6 +116,8 @@ impl Stage {
         let reports = Arc::clone(&self.reports);
         let world = world.on_report_line(move |line| reports.lock().unwrap().push(line.to_owned()));
         let world = world.until(async move { _ = ended.recv().await });
+        let _of_an_earlier_run = std::fs::remove_file(&self.tape);
+        let world = world.recorded_to(&self.tape).unwrap();
         self.controller = Some((end, thread::spawn(|| sample(world))));
     }
 
@@ -157,10 +164,29 @@ impl Stage {
         Some(controller.join())
     }
 
-    /// Ends the controller, and returns the writes of everybody to Foos and Deployments.
+    /// Ends the controller, and returns the writes of everybody to Foos and Deployments. The tape of the controller drives
+    /// the same program, and its writes are those on the tape.
     pub(crate) fn end(&mut self) -> Vec<Write> {
         self.stop().unwrap().unwrap().unwrap();
+        let findings = self.replayed();
+        assert!((0..2).all(|_| self.replayed() == findings), "{findings}");
         self.log.read().into_iter().filter(|write| write.namespace == self.namespace).collect()
+    }
+}
+
+impl Stage {
+    /// What the replay of the tape finds.
+    fn replayed(&self) -> Findings {
+        let world = World::from(Playback::from_file(&self.tape).unwrap());
+        let begun = self.reports().len();
+        let lines = Arc::clone(&self.reports);
+        let ended = sample(world.clone().on_report_line(move |line| lines.lock().unwrap().push(line.to_owned())));
+        let findings = world.findings(NAME).unwrap();
+        println!("{}: {findings}", self.tape.display());
+        self.reports.lock().unwrap().truncate(begun);
+        assert_eq!(ended, Ok(()), "{findings}");
+        assert!(findings.same > 0 && findings.not_compared == 0, "{findings}");
+        findings
     }
 }
 

@@ -67,7 +67,7 @@ fn the_programs_of_the_readme_could_not_be_pasted() {
         panic!("not one list of dependencies, one controller and its tests")
     };
     let printed = Fresh::new(dependencies).test(&format!("{controller}\n{}", tests.join("\n")));
-    assert!(printed.contains("test result: ok. 2 passed"), "{printed}");
+    assert!(printed.contains("test result: ok. 3 passed"), "{printed}");
 }
 
 #[test]

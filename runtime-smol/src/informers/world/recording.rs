@@ -22,6 +22,21 @@ const LOOK: Duration = Duration::from_secs(1);
 ///
 /// It ends a simulated minute after no informer has anything left to play. It ends with an error at once if the file has
 /// one, or has no list of an informer's resource.
+///
+/// The tape of a controller that [recorded itself](World::recorded_to) is replayed: it drives the controllers of its names,
+/// and no work queue does. Each reconcile begins at its time, with the key and the causes of the tape. Each read of a cache
+/// sees what it saw, and requests get the recorded answers. The controller returns
+/// [`RunError::Diverged`](crate::RunError::Diverged) if its writes are others than those of the tape.
+///
+/// | in a replay | |
+/// |---|---|
+/// | dates of [`Clock::wall`], random delays, `generateName` | those of the tape |
+/// | a write that the tape does not have | succeeds with what it sent, laid over the last known object |
+/// | another request that it does not have | gets the last known object, or fails |
+/// | [mappers](crate::controller::Reconciler::maps), requeues and back-off | are not called or acted on; outcomes are compared |
+/// | state of the program outside of its caches, such as files and statics | is not on the tape |
+///
+/// The world's date begins with that of the tape. Programs without a controller play the tape as any other recording.
 impl From<Playback> for World {
     fn from(playback: Playback) -> Self {
         if playback.has_reconciles() {

@@ -134,15 +134,15 @@ impl Reader {
         event_part(event.map(|event| map(event, |object| self.with_cells(object, cells))))
     }
 
-    /// Remembers the columns, which servers name in the first Table of a watch alone.
+    /// Remembers the columns, which servers name in the first Table of a watch alone. Of too many, none is known.
     fn note_columns(&mut self, json: &str) {
-        let columns: Option<Vec<Column>> = match json.len() {
-            ..=CELLS_LIMIT => serde_json::from_str(json).unwrap_or_default(),
-            _ => Some(Vec::new()),
-        };
-        match columns {
-            Some(columns) if columns != *self.columns => self.columns = columns.into(),
-            _ => {}
+        if json.len() > CELLS_LIMIT {
+            self.columns = Arc::from([]);
+            return;
+        }
+        let columns: Vec<Column> = serde_json::from_str::<Option<_>>(json).ok().flatten().unwrap_or_default();
+        if !columns.is_empty() && columns != *self.columns {
+            self.columns = columns.into();
         }
     }
 
@@ -310,6 +310,7 @@ mod tests {
         let mut tables = Tables::<Raw>::default();
         let body = event("ADDED", table(columns(), json!([row("a", "1s")])))
             + &event("MODIFIED", table(Value::Null, json!([row("a", "2s")])))
+            + &event("MODIFIED", table(json!([]), json!([row("a", "2s")])))
             + &event("DELETED", table(json!([{ "name": "Other" }]), json!([row("a", "3s")])));
         let parts = parts(&mut tables, Query::Watch, &body);
         let told = parts.iter().map(|part| match part {
@@ -319,7 +320,8 @@ mod tests {
         let told: Vec<_> = told.collect();
         assert_eq!(told[0], (EventType::Added, vec!["Name", "Age"], vec![json!("a"), json!("1s")]));
         assert_eq!(told[1], (EventType::Modified, vec!["Name", "Age"], vec![json!("a"), json!("2s")]));
-        assert_eq!(told[2], (EventType::Deleted, vec!["Other"], vec![]), "not as many cells as columns");
+        assert_eq!(told[2], told[1], "no columns are no other columns");
+        assert_eq!(told[3], (EventType::Deleted, vec!["Other"], vec![]), "not as many cells as columns");
     }
 
     #[test]

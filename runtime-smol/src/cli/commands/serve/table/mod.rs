@@ -98,7 +98,7 @@ impl Tables {
 
     fn table(&self, metadata: Value, objects: impl IntoIterator<Item = Value>, with_columns: bool) -> Value {
         let rows: Vec<Value> = objects.into_iter().map(|object| self.row(object)).collect();
-        let columns: Vec<Value> = if with_columns { self.columns.iter().map(definition).collect() } else { Vec::new() };
+        let columns: Option<Vec<Value>> = with_columns.then(|| self.columns.iter().map(definition).collect());
         let version = format!("meta.k8s.io/{}", self.form.version);
         let mut table = Map::new();
         table.insert("kind".into(), "Table".into());
@@ -158,9 +158,8 @@ impl TableEvents {
         }
         let version = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
         let with_columns = !std::mem::replace(&mut self.has_columns, true);
-        // A bookmark has a version and no row.
-        let row = (event["type"] != "BOOKMARK").then_some(object);
-        event["object"] = self.tables.table(version, row, with_columns);
+        // The row of a bookmark has the annotation that ends the initial events.
+        event["object"] = self.tables.table(version, [object], with_columns);
         Some(event.to_string().into_bytes())
     }
 }
@@ -220,6 +219,17 @@ mod tests {
             let event: Value = serde_json::from_str(line).unwrap();
             event["object"]["columnDefinitions"].as_array().map(Vec::len)
         };
-        assert_eq!((columns(told[0]), columns(told[1]), told[2]), (Some(3), Some(0), error.as_str()));
+        assert_eq!((columns(told[0]), columns(told[1]), told[2]), (Some(3), None, error.as_str()));
+    }
+
+    /// A watch-list as a table never ended: the bookmark at its end had a version and no row.
+    #[test]
+    fn the_bookmark_of_a_table_had_no_row_and_so_no_annotations() {
+        let mut events = TableEvents::new(tables("/api/v1/configmaps?watch=1&includeObject=Object"));
+        let end =
+            json!({ "metadata": { "resourceVersion": "9", "annotations": { "k8s.io/initial-events-end": "true" } } });
+        let told = events.of(format!("{}\n", json!({ "type": "BOOKMARK", "object": end })).as_bytes());
+        let told: Value = serde_json::from_slice(&told).unwrap();
+        assert_eq!(told["object"]["rows"][0]["object"], end, "{told}");
     }
 }

@@ -218,6 +218,8 @@ fn annotations_of_secrets_were_printed_where_metadata_alone_was_asked_for() {
         let run = watched(&server, &format!("v1/secrets --type meta -o {form}"), count);
         assert!(!run.stdout.contains("hunter"), "{form}: {}", run.stdout);
     }
+    let names = watched(&server, "v1/secrets --type meta -o name", 2).output();
+    assert_eq!(names, "secrets/s\nsecrets/s\n", "metadata tell no kind");
 }
 
 #[test]

@@ -74,6 +74,13 @@ fn a_name_behind_a_resource_selects_one_object() {
 }
 
 #[test]
+fn a_name_that_is_typed_as_for_kubectl_is_reported_with_the_way_to_write_it() {
+    let server = server();
+    let run = listwatch(&format!("watch pods web-1 --server {} --for 2m", server.url));
+    assert_eq!(run.error(1), "the server has no resource `web-1` (for one object, give pods/web-1)");
+}
+
+#[test]
 fn a_resource_that_is_given_twice_is_followed_once() {
     let server = server();
     let mut following = follow(&server, &format!("pods po v1/pods {EVENTS}"));

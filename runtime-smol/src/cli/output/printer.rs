@@ -49,11 +49,13 @@ pub(crate) struct Printed {
     name: String,
     /// Whether its objects are Secrets, which their metadata alone does not tell.
     secret: bool,
+    /// Plural and group, up to the slash, for objects of which no more than metadata is known.
+    plural: String,
 }
 
 impl Printed {
     pub(crate) fn new(name: impl Into<String>, resource: &Resource) -> Self {
-        Self { name: name.into(), secret: secrets::are_secrets(resource) }
+        Self { name: name.into(), secret: secrets::are_secrets(resource), plural: plural(resource) }
     }
 }
 
@@ -185,7 +187,7 @@ impl<W: Write> Printer<W> {
         let secret = self.is_secret(index);
         match output {
             Output::Table | Output::Wide => self.row(index, Some((verb(event), changed(event, secret))), object),
-            Output::Name => writeln!(self.out, "{}", name(&object.json(), object.meta().name())),
+            Output::Name => self.name(index, object),
             Output::Json | Output::Yaml => watch_events(event).try_for_each(|(event_type, object)| {
                 let object = readable(object, secret, secrets);
                 self.write(&WatchEvent { r#type: event_type, object }, output)
@@ -204,11 +206,28 @@ impl<W: Write> Printer<W> {
         for object in objects {
             match output {
                 Output::Table | Output::Wide => self.row(index, None, object)?,
-                Output::Name => writeln!(self.out, "{}", name(&object.json(), object.meta().name()))?,
+                Output::Name => self.name(index, object)?,
                 Output::Json | Output::Yaml => self.write(&readable(object, secret, secrets), output)?,
             }
         }
         self.settle()
+    }
+
+    fn name<T: Shown>(&mut self, index: usize, object: &ObjectHandle<T>) -> std::io::Result<()> {
+        let name = format!("{}{}", self.kind(index, object), object.meta().name());
+        writeln!(self.out, "{}", cell(&name))
+    }
+
+    /// Kind and group of an object as kubectl's `-o name` has them, up to the slash: `deployment.apps/`.
+    fn kind<T: Shown>(&self, index: usize, object: &ObjectHandle<T>) -> String {
+        let object = object.json();
+        let (kind, api_version) = (object["kind"].as_str(), object["apiVersion"].as_str());
+        let kind = kind.unwrap_or_default().to_lowercase();
+        match api_version.and_then(|version| version.split_once('/')) {
+            _ if matches!(&*kind, "" | "partialobjectmetadata") => self.resources[index].plural.clone(),
+            Some((group, _version)) => format!("{kind}.{group}/"),
+            None => format!("{kind}/"),
+        }
     }
 
     fn is_secret(&self, index: usize) -> bool {
@@ -221,7 +240,7 @@ impl<W: Write> Printer<W> {
         event: Option<(&'static str, String)>,
         object: &ObjectHandle<T>,
     ) -> std::io::Result<()> {
-        let prefix = self.resource(index).map(|_| kind(&object.json())).unwrap_or_default();
+        let prefix = self.resource(index).map(|_| self.kind(index, object)).unwrap_or_default();
         self.table.add(index, Change { event, object, prefix }, wall_clock());
         if self.table.is_full() { self.settle() } else { Ok(()) }
     }
@@ -287,19 +306,12 @@ fn readable<T: Shown>(object: &ObjectHandle<T>, secret: bool, show: bool) -> Val
     object
 }
 
-/// Kind, group and name, as kubectl's `-o name` has them.
-fn name(object: &Value, name: &str) -> String {
-    cell(&format!("{}{name}", kind(object))).into_owned()
-}
-
-/// Kind and group of an object, up to the slash: `deployment.apps/`.
-fn kind(object: &Value) -> String {
-    let (kind, api_version) = (object["kind"].as_str(), object["apiVersion"].as_str());
-    let kind = kind.unwrap_or_default().to_lowercase();
-    match api_version.and_then(|version| version.split_once('/')) {
-        _ if kind.is_empty() => String::new(),
-        Some((group, _version)) => format!("{kind}.{group}/"),
-        None => format!("{kind}/"),
+/// Plural and group of a collection, up to the slash: `deployments.apps/`.
+fn plural(resource: &Resource) -> String {
+    let plural = resource.path().rsplit('/').next().unwrap_or_default();
+    match resource.path().strip_prefix("/apis/").and_then(|path| path.split_once('/')) {
+        Some((group, _)) => format!("{plural}.{group}/"),
+        None => format!("{plural}/"),
     }
 }
 

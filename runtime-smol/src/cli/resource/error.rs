@@ -23,6 +23,8 @@ pub(crate) enum ResourceError {
         name: String,
         similar: Vec<String>,
         unavailable: Vec<String>,
+        /// The kind that the arguments have before the name.
+        behind: Option<String>,
     },
     /// The server does not support `watch` for the resource.
     Unwatchable(String),
@@ -31,6 +33,14 @@ pub(crate) enum ResourceError {
 }
 
 impl ResourceError {
+    /// The error of a name that stands behind a kind.
+    pub(super) fn behind(mut self, kind: Option<&str>) -> Self {
+        if let Self::Unknown { behind, .. } = &mut self {
+            *behind = kind.map(str::to_owned);
+        }
+        self
+    }
+
     /// Whether the arguments are wrong for every cluster.
     pub(crate) fn is_wrong_usage(&self) -> bool {
         matches!(self, Self::NotAResource(_))
@@ -46,7 +56,7 @@ impl fmt::Display for ResourceError {
                 write!(f, "cannot discover {name}: {}", Printable::new(error).at_most(SENTENCE))?;
                 f.write_str("; to retry all the same, give --keep-trying; a name such as v1/pods needs no discovery")
             }
-            Self::Unknown { name, similar, unavailable } => {
+            Self::Unknown { name, similar, unavailable, behind } => {
                 write!(f, "the server has no resource `{name}`")?;
                 if !unavailable.is_empty() {
                     write!(
@@ -55,9 +65,10 @@ impl fmt::Display for ResourceError {
                         Printable::new(unavailable.join(", ")).at_most(SENTENCE)
                     )?;
                 }
-                match &similar[..] {
-                    [] => f.write_str(" (`kubectl api-resources` lists its resources)"),
-                    names => write!(f, " (did you mean {}?)", names.join(" or ")),
+                match (&similar[..], behind) {
+                    ([], Some(kind)) => write!(f, " (for one object, give {kind}/{name})"),
+                    ([], None) => f.write_str(" (`kubectl api-resources` lists its resources)"),
+                    (names, _) => write!(f, " (did you mean {}?)", names.join(" or ")),
                 }
             }
             Self::Unwatchable(name) => write!(f, "{name} cannot be watched: the server has no `watch` for it"),

@@ -108,14 +108,23 @@ async fn discovered(
     discoverer: &Discoverer<'_>,
 ) -> Result<Vec<Resource>, ResourceError> {
     let client = HangUp(cluster.client().map_err(ResourceError::Client)?);
-    let unknown = || wanted.iter().filter(|wanted| wanted.collection.is_none());
+    let unknown = || wanted.iter().enumerate().filter(|(_, wanted)| wanted.collection.is_none());
     loop {
         let discovery = discoverer.discover(client.0.clone()).await?;
-        match unknown().map(|wanted| find(wanted.kind, options, &discovery)).collect() {
+        let found = unknown().map(|(index, name)| {
+            find(name.kind, options, &discovery).map_err(|error| error.behind(kind_before(wanted, index)))
+        });
+        match found.collect() {
             Err(missing @ ResourceError::Unknown { .. }) => discoverer.wait_for_missing(missing).await?,
             found => return found,
         }
     }
+}
+
+/// The kind before a name, which may be meant as the name of an object: `pods web`.
+fn kind_before<'a>(wanted: &[Wanted<'a>], index: usize) -> Option<&'a str> {
+    let before = wanted[..index].last()?;
+    (before.object.is_none() && before.collection.is_none()).then_some(before.kind)
 }
 
 /// A client that gives its requests up when it is dropped.
@@ -132,7 +141,7 @@ fn find(name: &str, options: &FollowOptions, discovery: &Discovery) -> Result<Re
         let name = name.to_owned();
         let (similar, unavailable) = (similar(&name, discovery.resources()), discovery.unavailable());
         let unavailable = unavailable.iter().map(|(path, _)| path.clone()).collect();
-        return Err(ResourceError::Unknown { name, similar, unavailable });
+        return Err(ResourceError::Unknown { name, similar, unavailable, behind: None });
     };
     if !kind.verbs.iter().any(|verb| verb == "watch") {
         return Err(ResourceError::Unwatchable(full_name(kind)));

@@ -8,7 +8,7 @@
 //! | choose delays and chunk sizes, skip bad lines | [`PlaybackConfig`], [`Pace`], [`Chunks`] |
 //! | answer the single requests of a controller from a recording | [`Playback::client`], which makes a [`PlaybackClient`] |
 //! | read a file as the states and changes of its resources | [`History`], which gives [`HistoryStep`]s |
-//! | count the exchanges that were played, and those left | [`Summary`], [`Tally`] |
+//! | count the exchanges that were played, and those left | [`Summary`], [`Tally`], [`Progress`] |
 //! | test a controller on a cluster in memory | [`SimulatedCluster`], with [`Fault`]s and its [`ClientRequest`]s |
 //! | serve that cluster over a wire | [`SimulatedCluster::handle`], which takes a [`Call`] and returns an [`Answer`] |
 //! | report a bad file by line, with a remedy | [`CaptureError`], [`CaptureErrorKind`] |
@@ -71,7 +71,8 @@ pub use cluster::{
 pub use error::{CaptureError, CaptureErrorKind};
 pub use history::{History, HistoryChange, HistoryStep, RecordedResource};
 pub use playback::{
-    Chunks, Notes, Pace, Playback, PlaybackClient, PlaybackConfig, SentCall, Step, StepKind, Steps, Summary, Tally,
+    Chunks, Notes, Pace, Playback, PlaybackClient, PlaybackConfig, Progress, SentCall, Step, StepKind, Steps, Summary,
+    Tally,
 };
 pub use recording::{RecordedCalls, Recorder, RecorderConfig, Tape};
 

@@ -95,10 +95,9 @@ const COUNTS: u32 = 8;
 impl Index {
     /// Reads a capture up to its first list or watch.
     pub(crate) fn open(path: &Arc<Path>, line_limit: usize, skip_bad_lines: bool) -> Result<Self, CaptureError> {
-        let cursor = || FileCursor::new(Arc::clone(path), line_limit);
         let mut state = State {
-            reading: Reading::new(cursor(), skip_bad_lines),
-            waiting: Waiting::new(cursor()),
+            reading: Reading::new(FileCursor::new(Arc::clone(path), line_limit), skip_bad_lines),
+            waiting: Waiting::new(path, line_limit),
             resources: HashMap::new(),
             found: Found::default(),
             taken: Found::default(),
@@ -222,12 +221,15 @@ impl Index {
         self.survey().resources()
     }
 
-    /// Whether watch-lists of the first resource were recorded, near its first list.
-    pub(crate) fn has_watch_lists(&self) -> Result<bool, CaptureError> {
-        let resource = &self.0.resource;
-        let mut state = self.state();
-        state.find_watch_list(&[], resource)?;
-        Ok(state.recorded_watch_list(resource).is_some())
+    /// Whether watch-lists of the first resource were recorded, not far behind its first list.
+    pub(crate) fn has_watch_lists(&self) -> bool {
+        let (resource, mut state) = (&self.0.resource, self.state());
+        if state.recorded_watch_list(resource).is_none() {
+            let keys = [false, true].map(|metadata_only| Key::of_watch_list(resource, metadata_only));
+            // What cannot be read is reported when it is played.
+            let _unreadable = state.read_up_to(&keys, &lists_of(resource));
+        }
+        state.recorded_watch_list(resource).is_some()
     }
 
     /// The counts of client requests.
@@ -321,16 +323,20 @@ impl State {
 
     /// Takes the first exchange with one of these keys, unless it lies far behind one with a key of `others`.
     fn take_before(&mut self, keys: &[Key], others: &[Key]) -> Result<Option<Arc<Exchange>>, CaptureError> {
-        if let Some(exchange) = self.take_waiting(keys)? {
-            return Ok(Some(exchange));
+        self.read_up_to(keys, others)?;
+        self.take_waiting(keys)
+    }
+
+    /// Reads on until an exchange with one of these keys waits, unless it lies far behind one with a key of `others`.
+    fn read_up_to(&mut self, keys: &[Key], others: &[Key]) -> Result<(), CaptureError> {
+        if self.waiting.first(keys, &self.reading)?.is_some() {
+            return Ok(());
         }
-        let has_other = !others.is_empty() && self.waiting.first(others, &self.reading)?.is_some();
+        let has_other = self.waiting.first(others, &self.reading)?.is_some();
         let mut until = has_other.then(|| self.reading.bytes() + LOOK_AHEAD);
         while until.is_none_or(|until| self.reading.bytes() < until) {
             match self.advance() {
-                Step::Began(began) if keys.iter().any(|key| began.keys.contains(*key)) => {
-                    return self.take_waiting(keys);
-                }
+                Step::Began(began) if keys.iter().any(|key| began.keys.contains(*key)) => break,
                 Step::Began(began) if others.iter().any(|key| began.keys.contains(*key)) => {
                     until = until.or(Some(self.reading.bytes() + LOOK_AHEAD));
                 }
@@ -338,27 +344,16 @@ impl State {
                 _ => {}
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    /// Takes the first watch-list with one of these keys.
+    /// Takes the first watch-list with one of these keys. If only lists of the resource are near, there is none.
     fn take_watch_list(&mut self, keys: &[Key], resource: &Resource) -> Result<Option<Arc<Exchange>>, CaptureError> {
-        if let Some(exchange) = self.find_watch_list(keys, resource)? {
-            return Ok(Some(exchange));
-        }
         // If the recorded server did watch-lists, another one may come at any time.
         match self.recorded_watch_list(resource) {
             Some(_) => self.take(keys),
-            None => Ok(None),
+            None => self.take_before(keys, &lists_of(resource)),
         }
-    }
-
-    /// Takes the first watch-list with one of these keys, unless only lists of the resource are near.
-    fn find_watch_list(&mut self, keys: &[Key], resource: &Resource) -> Result<Option<Arc<Exchange>>, CaptureError> {
-        if self.recorded_watch_list(resource).is_some() {
-            return self.take_waiting(keys);
-        }
-        self.take_before(keys, &[Key::of_list(resource, false), Key::of_list(resource, true)])
     }
 
     /// Whether the recording is over for a client that asks for one more watch-list.
@@ -367,8 +362,7 @@ impl State {
     fn ends_without_watch_list(&mut self, resource: &Resource) -> Result<bool, CaptureError> {
         let Some(newest) = self.recorded_watch_list(resource) else { return Ok(false) };
         let was_given_up = newest.progress().given_up && self.waiting.is_taken(&newest);
-        let lists = [Key::of_list(resource, false), Key::of_list(resource, true)];
-        Ok(!was_given_up || self.waiting.first(&lists, &self.reading)?.is_none())
+        Ok(!was_given_up || self.waiting.first(&lists_of(resource), &self.reading)?.is_none())
     }
 
     /// The last watch-list of a resource that was read.
@@ -381,6 +375,11 @@ impl State {
         let found = format!("the capture has neither lists nor watches (other requests: {others}, bad lines: {bad})");
         Fault::new(CaptureErrorKind::NothingToPlay, format!("{found}; record a program that lists or watches"))
     }
+}
+
+/// The keys of the first pages of lists.
+fn lists_of(resource: &Resource) -> [Key; 2] {
+    [false, true].map(|metadata_only| Key::of_list(resource, metadata_only))
 }
 
 impl fmt::Debug for Index {

@@ -21,14 +21,20 @@ impl ResourceKey {
 impl Key {
     /// The key of a list or a watch that got whole objects or metadata alone: the resource, the kind and the page.
     pub(crate) fn of_request(request: &Request, metadata_only: bool) -> Self {
-        let ResourceKey(resource) = ResourceKey::of(&request.resource);
-        Self(hashed((resource, request.query(), request.continue_token(), metadata_only)))
+        Self::of(&request.resource, request.query(), request.continue_token(), metadata_only)
     }
 
     /// The key of the first page of a list.
     pub(crate) fn of_list(resource: &Resource, metadata_only: bool) -> Self {
-        let ResourceKey(resource) = ResourceKey::of(resource);
-        Self(hashed((resource, Query::List, None::<&str>, metadata_only)))
+        Self::of(resource, Query::List, None, metadata_only)
+    }
+
+    pub(crate) fn of_watch_list(resource: &Resource, metadata_only: bool) -> Self {
+        Self::of(resource, Query::WatchList, None, metadata_only)
+    }
+
+    fn of(resource: &Resource, query: Query, page: Option<&str>, metadata_only: bool) -> Self {
+        Self(hashed((ResourceKey::of(resource), query, page, metadata_only)))
     }
 
     /// The key of a client's request.

@@ -8,8 +8,8 @@ use super::passed::Passed;
 use super::reading::{Began, Keys, Reading};
 use super::work;
 use crate::error::CaptureError;
-use crate::file::FileCursor;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The exchanges that wait for a request. The newest ones are in memory; the others are read again.
@@ -28,9 +28,9 @@ pub(super) struct Waiting {
 const MOST: usize = 4096;
 
 impl Waiting {
-    /// Waits for requests. `cursor` reads exchanges again that are in memory no more.
-    pub(super) fn new(cursor: FileCursor) -> Self {
-        let passed = Passed::new(cursor);
+    /// No exchanges, of this file.
+    pub(super) fn new(path: &Arc<Path>, line_limit: usize) -> Self {
+        let passed = Passed::new(path, line_limit);
         let (newest, by_key) = (BTreeMap::new(), BTreeSet::new());
         Self { newest, by_key, passed, taken: NumberSet::default(), keys: KeyFilter::new() }
     }

@@ -12,7 +12,7 @@ pub use client::PlaybackClient;
 pub use config::{Chunks, Pace, PlaybackConfig};
 pub use notes::Notes;
 pub use steps::{SentCall, Step, StepKind, Steps};
-pub use summary::{Summary, Tally};
+pub use summary::{Progress, Summary, Tally};
 
 use crate::body::Body;
 use crate::capture::{Index, TapeStart};
@@ -136,7 +136,8 @@ impl Playback {
         self.content.index().map(Index::resource)
     }
 
-    /// Returns the resources that were listed or watched, in the order of their first requests.
+    /// Returns the resources that were listed or watched, in the order of their first requests. The first call reads the
+    /// whole capture.
     #[must_use]
     pub fn resources(&self) -> &[Resource] {
         self.content.index().map_or(&[], Index::resources)
@@ -212,7 +213,27 @@ impl Playback {
         *error == timed_out()
     }
 
+    /// Returns whether the recorded client of the first resource used watch-lists: whether a watch-list of it was recorded
+    /// before, or up to 16 MiB behind, the first list that was not played.
+    ///
+    /// A watch log and a list have none.
+    #[must_use]
+    pub fn has_watch_lists(&self) -> bool {
+        self.content.index().is_some_and(Index::has_watch_lists)
+    }
+
+    /// Returns counts of the requests that were played up to now, and of the file's bytes. Unlike
+    /// [`summary`](Self::summary), it reads nothing.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        let Summary { lists, watches, watch_lists, file_bytes, .. } = self.summary;
+        let answered = lists.answered + watches.answered + watch_lists.answered;
+        Progress { answered, file_bytes, file_bytes_played: self.cursor.position() }
+    }
+
     /// Returns counts of the requests that were played up to now, and of those left.
+    ///
+    /// To count those left, the rest of a capture is read once, unless it was played to its end.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let mut summary = Summary {

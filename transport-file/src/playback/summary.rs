@@ -30,6 +30,18 @@ pub struct Summary {
     pub complete: bool,
 }
 
+/// How far a playback is. [`Playback::progress`](crate::Playback::progress) returns it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Lists and watches that got a recorded response, or its beginning.
+    pub answered: u64,
+    /// The size of the file in bytes.
+    pub file_bytes: u64,
+    /// Bytes of the file that were played.
+    pub file_bytes_played: u64,
+}
+
 /// Counts of one kind of request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -8,7 +8,7 @@ use core::time::Duration;
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
 use listwatch_core::{ListerWatcher, Resource};
-use listwatch_transport_file::{Playback, Summary};
+use listwatch_transport_file::Playback;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How long the controllers have for what the last exchange of a recording brought.
@@ -83,8 +83,7 @@ impl Play {
     /// Nothing is left to play, or cannot be played.
     fn on_complete(&mut self) {
         let error = self.playback.error().map(ToString::to_string);
-        let Summary { lists, watches, watch_lists, .. } = self.playback.summary();
-        let is_answered = [lists, watches, watch_lists].iter().any(|tally| tally.answered > 0);
+        let is_answered = self.playback.progress().answered > 0;
         let nothing = || format!("the recording has no list or watch of {}, or none is left", self.path);
         let error = error.or_else(|| (!is_answered).then(nothing));
         self.with(|plays| plays.error = plays.error.take().or(error));

@@ -69,7 +69,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         let printer = Printer::new(stdout(), options.print, form, vec![printed], false);
         let informer = Informer::with_cache(resource, config(options, &playback), writer);
         let printed = options.print == Some(Print::Events) && std::io::stdout().is_terminal();
-        let progress = Progress::bar(playback.summary().file_bytes, !printed);
+        let progress = Progress::bar(playback.progress().file_bytes, !printed);
         let events = Events::start(Driver::new(informer, playback), clock.clone());
         Ok(Self {
             options,
@@ -161,7 +161,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
 
     fn show_progress(&self) {
         if self.progress.is_visible() {
-            let position = self.events.driver().transport().summary().file_bytes_played;
+            let position = self.events.driver().transport().progress().file_bytes_played;
             self.progress.show_at(position, &format!("{} events; {}", self.counts.events, self.status()));
         }
     }
@@ -216,7 +216,7 @@ fn config(options: &ReplayOptions, playback: &Playback) -> InformerConfig {
     config.reflector.watch_timeout = None;
     config.reflector.answer_timeout = None;
     config.reflector.reconnect_jitter = std::time::Duration::ZERO;
-    config.reflector.watch_list = playback.summary().watch_lists.left > 0;
+    config.reflector.watch_list = playback.has_watch_lists();
     config.order = options.order;
     // A replay is the same each time.
     config.reflector.seed = Some(0);

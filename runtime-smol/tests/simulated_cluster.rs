@@ -11,6 +11,10 @@ use std::time::Duration;
 #[expect(dead_code, reason = "the program's own start")]
 mod sample_controller;
 
+#[path = "../examples/finalizer.rs"]
+#[expect(dead_code, reason = "the program's own start")]
+mod finalizer;
+
 const FOOS: &str = "samplecontroller.k8s.io/v1alpha1/foos";
 const DEPLOYMENTS: &str = "apps/v1/deployments";
 
@@ -147,4 +151,29 @@ fn a_scenario_that_fails_fails_the_run() {
     let scenario = async move { drop(it.get(FOOS, "web/none").unwrap()) };
     let error = sample(World::from(cluster).until(scenario)).unwrap_err().to_string();
     assert!(error.contains("not found"), "{error}");
+}
+
+#[test]
+fn a_controller_installs_its_definition_and_cleans_up_by_a_finalizer() {
+    const FOLDERS: &str = "example.com/v1/folders";
+    let root = std::env::temp_dir().join(format!("listwatch-simulated-{}", std::process::id()));
+    let (cluster, directory) = (SimulatedCluster::new(), root.join("web/a"));
+    let world = World::from(cluster.clone());
+    let (clock, it, made) = (world.clock().clone(), cluster.clone(), directory.clone());
+    let scenario = async move {
+        clock.sleep(Duration::from_secs(1)).await;
+        let metadata = json!({ "name": "a", "namespace": "web" });
+        it.create(json!({ "apiVersion": "example.com/v1", "kind": "Folder", "metadata": metadata })).unwrap();
+        clock.sleep(Duration::from_secs(10)).await;
+        let folder = it.get(FOLDERS, "web/a").unwrap();
+        assert_eq!(folder["status"]["conditions"][0]["type"], "Ready");
+        assert!(folder["metadata"]["finalizers"].is_array() && made.is_dir());
+        it.delete(FOLDERS, "web/a").unwrap();
+        assert!(it.get(FOLDERS, "web/a").unwrap()["metadata"]["deletionTimestamp"].is_string());
+        clock.sleep(Duration::from_secs(10)).await;
+    };
+    finalizer::folders(world.until(scenario), &root).unwrap();
+    assert_eq!(cluster.list(FOLDERS).unwrap(), Vec::<Value>::new());
+    assert!(!directory.exists());
+    std::fs::remove_dir_all(root).unwrap();
 }

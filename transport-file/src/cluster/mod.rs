@@ -83,7 +83,7 @@ use std::sync::Arc;
 /// | lists | label and field selectors, `limit` and `continue`, of an exact version, metadata only |
 /// | watches | from a version, with initial events (watch-list), bookmarks each minute, `timeoutSeconds`, 410 |
 /// | dry runs | change nothing |
-/// | definitions | a CustomResourceDefinition adds its kinds |
+/// | definitions | a CustomResourceDefinition adds its kinds, and becomes `Established` |
 ///
 /// # What is left out
 ///
@@ -96,6 +96,7 @@ use std::sync::Arc;
 /// | the grace period of pods | a pod without finalizers is gone at once |
 /// | versions of a kind (`autoscaling/v1` and `v2`) | each has objects of its own |
 /// | a scale of custom resources | a definition with `subresources.scale` adds it, for `spec.replicas` |
+/// | the end of a definition | its objects stay when a CustomResourceDefinition is deleted |
 /// | `eviction`, `binding`, `token`, `log`, `exec` | 404 |
 /// | YAML, protobuf, `managedFields` | an answer is JSON; field managers are kept, and not shown |
 /// | the order of a strategic patch (`$setElementOrder`) | elements keep the order that they had |
@@ -253,8 +254,8 @@ impl SimulatedCluster {
     /// Lets the next request fail that begins with these words and segments of a path.
     ///
     /// `PATCH` is any patch. `PATCH /apis/apps/v1/namespaces/web/deployments/a` is one of that object, or of its status.
-    /// `LIST` and `WATCH`, with the path of the resource, are requests of informers. Several calls let several requests
-    /// fail, in their order.
+    /// `LIST` and `WATCH`, with the path of the resource, are requests of informers, which begin with a `WATCH` (a
+    /// watch-list) unless they are told otherwise. Several calls let several requests fail, in their order.
     pub fn fail_next(&self, requests: &str, fault: Fault) {
         self.shared().with(|inside| inside.faults.push(requests, fault));
     }

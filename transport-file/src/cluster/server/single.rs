@@ -62,11 +62,32 @@ impl Server {
         self.uids += 1;
         let uid = names::uid(self.uids);
         let created = write::create(&mut self.store, asked.moment, place, object, asked.actor, &uid)?;
-        if place.kind.name() == DEFINITIONS {
-            self.kinds.define(&created);
-        }
         self.note_update(asked, place, &Value::Null, &created);
+        self.establish(asked, place, &created);
         Ok(created)
+    }
+
+    /// Adds the kinds of a CustomResourceDefinition, and says so in its status.
+    fn establish(&mut self, asked: &Asked<'_>, place: &Place, definition: &Value) {
+        if place.kind.name() != DEFINITIONS || self.store.is_dry_run() {
+            return;
+        }
+        self.kinds.define(definition);
+        let condition = |name: &str, reason: &str, message: &str| {
+            json!({ "type": name, "status": "True", "lastTransitionTime": asked.moment.wall.to_string(),
+                "reason": reason, "message": message })
+        };
+        let mut established = definition.clone();
+        if established["status"]["conditions"].is_null() {
+            established["status"] = json!({
+                "acceptedNames": definition["spec"]["names"],
+                "conditions": [
+                    condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+                    condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+                ],
+            });
+        }
+        let _is_there = write::update(&mut self.store, asked.moment, place, established, Part::Status, Actor::Author);
     }
 
     /// Nothing is created in a namespace that is being deleted.
@@ -105,6 +126,7 @@ impl Server {
         }
         let object = write::update(&mut self.store, asked.moment, place, wanted, part, asked.actor)?;
         self.note_update(asked, place, &stored, &object);
+        self.establish(asked, place, &object);
         Ok(asked.done(200, &object))
     }
 

@@ -252,16 +252,6 @@ impl Index {
         self.0.fault.get()
     }
 
-    /// The controllers whose reconciles were noted, in the order of their first ones. Reads the whole capture.
-    pub(crate) fn controllers(&self) -> &[String] {
-        self.survey().controllers()
-    }
-
-    /// The error that ends the capture before the file. Reads the whole capture.
-    pub(crate) fn last_fault(&self) -> Option<&CaptureError> {
-        self.survey().fault()
-    }
-
     fn survey(&self) -> &Survey {
         self.0.survey.get_or_init(|| Survey::of(self.reading()))
     }
@@ -289,7 +279,7 @@ impl State {
                 self.waiting.add(began);
             }
             Step::Skipped(Some(request)) => self.waiting.leave_out(*request),
-            Step::Noted(_) | Step::Read | Step::Skipped(None) | Step::Over => {}
+            Step::Read | Step::Skipped(None) | Step::Over => {}
         }
         step
     }

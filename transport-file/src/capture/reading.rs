@@ -32,8 +32,6 @@ pub(super) struct Reading {
 pub(super) enum Step {
     /// A request.
     Began(Began),
-    /// A note of this controller.
-    Noted(String),
     /// A record of an exchange, or no record.
     Read,
     /// A bad line, with the number of its request, if it has one.
@@ -184,7 +182,7 @@ impl Records {
                 self.has_unmarked_requests |= matches!(record.payload, Payload::Request(_)) && !is_marked(line);
                 self.record(place, &record)
             }
-            Line::Note(_, _, note) => Ok(Step::Noted(note.of().to_owned())),
+            Line::Note(..) => Ok(Step::Read),
         }
     }
 

@@ -2,19 +2,16 @@
 
 use super::key::{Key, ResourceKey};
 use super::reading::{Reading, Step};
-use crate::error::CaptureError;
 use listwatch_core::Resource;
 use listwatch_core::request::Query;
 use std::collections::HashSet;
 
 /// The facts that a playback does not need, which are found by reading the capture once more.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Survey {
     resources: Vec<Resource>,
     found: Found,
     bad_lines: u64,
-    controllers: Vec<String>,
-    fault: Option<CaptureError>,
 }
 
 /// Counts of exchanges by their kinds: lists, watches, watch-lists, others.
@@ -24,7 +21,7 @@ pub(crate) struct Found([u64; 4]);
 impl Survey {
     /// Reads on to the end.
     pub(super) fn of(mut reading: Reading) -> Self {
-        let mut survey = Self::default();
+        let mut survey = Self { resources: Vec::new(), found: Found::default(), bad_lines: 0 };
         let mut known = HashSet::new();
         loop {
             match reading.step() {
@@ -32,30 +29,17 @@ impl Survey {
                     survey.found.add(began.exchange.query);
                     survey.resources.extend(began.resource.filter(|resource| known.insert(ResourceKey::of(resource))));
                 }
-                Step::Noted(controller) if !survey.controllers.contains(&controller) => {
-                    survey.controllers.push(controller);
-                }
-                Step::Noted(_) | Step::Read | Step::Skipped(_) => {}
+                Step::Read | Step::Skipped(_) => {}
                 Step::Over => break,
             }
         }
-        (survey.bad_lines, survey.fault) = (reading.bad_lines(), reading.fault().get().cloned());
+        survey.bad_lines = reading.bad_lines();
         survey
     }
 
     /// The resources that were listed or watched, in the order of their first requests.
     pub(super) fn resources(&self) -> &[Resource] {
         &self.resources
-    }
-
-    /// The controllers whose reconciles were noted, in the order of their first ones.
-    pub(super) fn controllers(&self) -> &[String] {
-        &self.controllers
-    }
-
-    /// The error that ends the capture before the file.
-    pub(super) fn fault(&self) -> Option<&CaptureError> {
-        self.fault.as_ref()
     }
 
     pub(super) fn found(&self) -> Found {
@@ -73,7 +57,7 @@ pub(super) fn count(mut reading: Reading, key: Key) -> u64 {
     loop {
         match reading.step() {
             Step::Began(began) => count += u64::from(began.keys.contains(key)),
-            Step::Noted(_) | Step::Read | Step::Skipped(_) => {}
+            Step::Read | Step::Skipped(_) => {}
             Step::Over => return count,
         }
     }

@@ -156,19 +156,18 @@ impl Playback {
         Notes::new(is_capture.then_some(cursor), self.config.skip_bad_lines)
     }
 
-    /// Returns the names of the controllers whose reconciles were noted, in the order of their first ones. Reads the whole
-    /// file once.
+    /// Returns whether a controller was recorded with its reconciles. The file is read up to the first one.
     #[must_use]
-    pub fn controllers(&self) -> &[String] {
-        self.content.index().map_or(&[], Index::controllers)
+    pub fn has_reconciles(&self) -> bool {
+        // The tape of a controller has a seed, so other captures are not searched.
+        self.start().is_some_and(|start| start.seed.is_some()) && self.notes().next().is_some()
     }
 
     /// Returns the steps of the reconciles that were recorded, in their order: notes, requests and responses.
     #[must_use]
     pub fn steps(&self) -> Steps {
         let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
-        let fault = self.content.index().and_then(Index::last_fault).cloned();
-        Steps::new(cursor, fault)
+        Steps::new(cursor)
     }
 
     /// Makes a client that is answered from the same recording, for the single requests of a controller.

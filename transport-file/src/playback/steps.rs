@@ -19,8 +19,6 @@ pub struct Steps {
     /// `None` behind the last step.
     cursor: Option<FileCursor>,
     line: u64,
-    /// Where the file cannot be read on.
-    fault: Option<CaptureError>,
     /// The open requests of reconciles, by their ids.
     open: BTreeMap<u64, OpenCall>,
     /// The reconciles that began and did not end.
@@ -79,9 +77,9 @@ struct OpenCall {
 }
 
 impl Steps {
-    pub(super) fn new(cursor: FileCursor, fault: Option<CaptureError>) -> Self {
+    pub(super) fn new(cursor: FileCursor) -> Self {
         let (open, running) = (BTreeMap::new(), BTreeSet::new());
-        Self { cursor: Some(cursor), line: 0, fault, open, running, last_note: None }
+        Self { cursor: Some(cursor), line: 0, open, running, last_note: None }
     }
 
     fn read(&mut self) -> Result<Option<Step>, CaptureError> {
@@ -89,9 +87,6 @@ impl Steps {
         let path = cursor.path().clone();
         loop {
             self.line += 1;
-            if let Some(fault) = self.fault.take_if(|fault| fault.line().is_none_or(|line| line <= self.line)) {
-                return Err(fault);
-            }
             let Some((number, line)) = cursor.line(Place::from_start(self.line))? else { return Ok(None) };
             let step = self.step(number, line);
             if let Some(step) = step.map_err(|fault| CaptureError::new(&path, Some(number), fault))? {
@@ -214,7 +209,8 @@ fn contradicts(what: impl fmt::Display) -> Fault {
 
 /// The id in a line as a recorder writes it: `{"t":7,"id":1,`. Another line is parsed.
 fn id_of(line: &[u8]) -> Option<u64> {
-    let rest = line.strip_prefix(b"{\"t\":")?;
+    // A line that was cut is parsed, and refused.
+    let rest = line.strip_suffix(b"}")?.strip_prefix(b"{\"t\":")?;
     let rest = rest[digits(rest)..].strip_prefix(b",\"id\":")?;
     let (id, rest) = rest.split_at(digits(rest));
     rest.first().filter(|next| **next == b',')?;
@@ -238,7 +234,7 @@ mod tests {
     fn steps(name: &str, lines: &[&str]) -> Vec<Result<Step, String>> {
         let path = std::env::temp_dir().join(format!("listwatch-steps-{name}-{}", std::process::id()));
         std::fs::write(&path, lines.join("\n")).unwrap();
-        let steps = Steps::new(FileCursor::new(path.as_path().into(), usize::MAX), None);
+        let steps = Steps::new(FileCursor::new(path.as_path().into(), usize::MAX));
         let steps = steps.map(|step| step.map_err(|error| error.to_string())).collect();
         std::fs::remove_file(path).unwrap();
         steps

@@ -1,8 +1,9 @@
 //! Single requests, and what a kube-apiserver answered to them: `tests/data/answers.jsonl`.
 //!
 //! In a request, `{ns}` is a namespace, `{group}` the group of a custom resource (`wheels`), and `{cms}`, `{deps}` and
-//! `{wheels}` are collections in that namespace. `{version}` and `{continue}` are those of the last answer. The method can
-//! be a kind of patch, or a form in which a GET asks for its answer.
+//! `{wheels}` are collections in that namespace. `{version}` and `{continue}` are those of the last answer, and `{mark}` is
+//! the version of the last one to `MARK`. The method can be a kind of patch, or a form in which a GET asks for its answer.
+//! The events of a watch are an array.
 
 use listwatch_core::api::{ApiClient, ApiRequest, Method};
 use listwatch_core::transport::TransportError;
@@ -48,6 +49,7 @@ pub struct Run {
     group: String,
     version: String,
     token: String,
+    mark: String,
 }
 
 /// The steps that were recorded.
@@ -92,7 +94,7 @@ impl Run {
     #[must_use]
     pub fn new(namespace: &str, group: &str) -> Self {
         let (namespace, group) = (namespace.to_owned(), group.to_owned());
-        Self { namespace, group, version: String::new(), token: String::new() }
+        Self { namespace, group, version: String::new(), token: String::new(), mark: String::new() }
     }
 
     /// Sends the request of a step, and returns the step with this answer.
@@ -101,11 +103,14 @@ impl Run {
     /// If there is no answer.
     pub fn send(&mut self, step: &Step, client: &(impl ApiClient + ?Sized)) -> Result<Step, TransportError> {
         let response = client.send(&self.request(step))?;
-        let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+        let body = serde_json::from_slice(&response.body).unwrap_or_else(|_| events(&response.body));
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         if body["kind"] != "Status" {
             let metadata = &body["metadata"];
             (self.version, self.token) = (text(&metadata["resourceVersion"]), text(&metadata["continue"]));
+        }
+        if step.request.starts_with("MARK ") {
+            self.mark.clone_from(&self.version);
         }
         let mut answer = step.compare.of(&body);
         self.normalize(&mut answer);
@@ -131,7 +136,9 @@ impl Run {
         let mut request = ApiRequest::new(method, self.filled(path) + &query);
         request.content_type = content_type;
         request.accept = match verb {
-            "METADATA" if path.ends_with('}') => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+            "METADATA" if path.ends_with('}') && !query.contains("watch=1") => {
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+            }
             "METADATA" => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
             "NONSENSE" => "application/json;as=Nonsense;g=meta.k8s.io;v=v1",
             _ => "application/json",
@@ -141,13 +148,13 @@ impl Run {
     }
 
     fn filled(&self, text: &str) -> String {
-        let Self { namespace, group, version, token } = self;
+        let Self { namespace, group, version, token, mark } = self;
         let text = text
             .replace("{cms}", "/api/v1/namespaces/{ns}/configmaps")
             .replace("{deps}", "/apis/apps/v1/namespaces/{ns}/deployments")
             .replace("{wheels}", "/apis/{group}/v1/namespaces/{ns}/wheels");
         let text = text.replace("{ns}", namespace).replace("{group}", group);
-        text.replace("{version}", version).replace("{continue}", token)
+        text.replace("{version}", version).replace("{continue}", token).replace("{mark}", mark)
     }
 
     /// Takes what differs between two servers from an answer.
@@ -178,6 +185,12 @@ impl Run {
 
 /// The fields that differ between two servers.
 const CHANGING: [&str; 5] = ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "continue"];
+
+/// The events of a watch.
+fn events(body: &[u8]) -> Value {
+    let events = serde_json::Deserializer::from_slice(body).into_iter::<Value>();
+    events.collect::<Result<_, _>>().unwrap_or_default()
+}
 
 fn common(body: &Value) -> Value {
     let containers = body["spec"]["template"]["spec"]["containers"].as_array().into_iter().flatten();

@@ -35,7 +35,8 @@ pub(super) fn list(store: &Store, kind: &ServedKind, target: &Target, form: Form
 
 /// The version of a list's first page; `None` for the current one.
 fn first_version(target: &Target, current: u64) -> Result<Option<u64>, Refusal> {
-    let Some(asked) = version(target)? else { return Ok(None) };
+    let invalid = |why| Refusal::bad_request(format!("invalid resource version: {why}"));
+    let Some(asked) = version(target).map_err(invalid)? else { return Ok(None) };
     let is_exact = match target.parameter("resourceVersionMatch") {
         Some("Exact") => true,
         Some("NotOlderThan") => false,
@@ -48,14 +49,11 @@ fn first_version(target: &Target, current: u64) -> Result<Option<u64>, Refusal> 
     Ok(is_exact.then_some(asked))
 }
 
-/// The version that is asked for.
-pub(super) fn version(target: &Target) -> Result<Option<u64>, Refusal> {
+/// The version that is asked for, or what is wrong with it.
+pub(super) fn version(target: &Target) -> Result<Option<u64>, String> {
     let Some(text) = target.parameter("resourceVersion") else { return Ok(None) };
     let invalid = |_| {
-        Refusal::bad_request(format!(
-            "invalid resource version: resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": \
-             invalid syntax"
-        ))
+        format!("resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax")
     };
     text.parse().map(Some).map_err(invalid)
 }

@@ -36,6 +36,7 @@ pub use shared::{Answer, WatchStream};
 pub use transport::ClusterTransport;
 pub use watch::WatchProgress;
 
+use core::task::{Context, Waker};
 use core::time::Duration;
 use line::Line;
 use listwatch_core::Instant;
@@ -350,7 +351,7 @@ impl SimulatedCluster {
 }
 
 /// The cluster as a client of another program, such as kubectl: its requests are answered at once, and are not among
-/// [`requests`](SimulatedCluster::requests).
+/// [`requests`](SimulatedCluster::requests). A watch is answered with what it tells at once.
 ///
 /// ```
 /// use listwatch_core::Resource;
@@ -369,7 +370,16 @@ impl ApiClient for SimulatedCluster {
         let (target, content_type) = (request.to_string(), request.content_type.unwrap_or_default());
         let (method, accept) = (request.method.name(), request.accept);
         let call = Call { method, target: &target, accept, content_type, body: &request.body };
-        let answer = self.shared().handle(self.shared().now(), &call);
+        let now = self.shared().now();
+        let mut answer = self.shared().handle(now, &call);
+        if let Some(mut watch) = answer.watch {
+            // A piece is told at a time.
+            let mut told = usize::MAX;
+            while told != answer.body.len() {
+                told = answer.body.len();
+                watch.poll(now, &Context::from_waker(Waker::noop()), &mut answer.body);
+            }
+        }
         Ok(ApiResponse::new(answer.head.status, answer.body).with_retry_after(answer.head.retry_after))
     }
 }

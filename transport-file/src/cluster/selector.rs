@@ -10,7 +10,6 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selection {
     namespace: String,
-    name: String,
     labels: LabelSelector,
     fields: Vec<FieldRequirement>,
 }
@@ -30,12 +29,7 @@ impl Selection {
         let labels = LabelSelector::parse(labels).map_err(unable)?;
         let fields = target.parameter("fieldSelector").unwrap_or_default().split(',').map(str::trim);
         let fields = fields.filter(|term| !term.is_empty()).map(|term| FieldRequirement::parse(term, kind));
-        Ok(Self {
-            namespace: target.namespace.clone(),
-            name: target.name.clone(),
-            labels,
-            fields: fields.collect::<Result<_, _>>()?,
-        })
+        Ok(Self { namespace: target.namespace.clone(), labels, fields: fields.collect::<Result<_, _>>()? })
     }
 
     /// Whether it selects by more than the namespace.
@@ -45,9 +39,8 @@ impl Selection {
 
     pub(super) fn matches(&self, object: &Value) -> bool {
         let metadata = &object["metadata"];
-        let is = |wanted: &str, field: &str| wanted.is_empty() || metadata[field].as_str() == Some(wanted);
-        is(&self.namespace, "namespace")
-            && is(&self.name, "name")
+        let is_in_namespace = self.namespace.is_empty() || metadata["namespace"].as_str() == Some(&self.namespace);
+        is_in_namespace
             && self.labels.matches(|label| metadata["labels"].get(label).and_then(Value::as_str))
             && self.fields.iter().all(|requirement| requirement.holds(object))
     }

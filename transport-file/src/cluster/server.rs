@@ -224,7 +224,7 @@ impl Server {
         }
         self.store.open(&kind);
         self.store.set_dry_run(target.parameter("dryRun").is_some());
-        if call.method == "GET" && target.flag("watch") {
+        if call.method == "GET" && target.name.is_empty() && target.flag("watch") {
             return WatchState::begin(asked.moment.now, &self.store, &kind, target, form)
                 .map(|watch| Reply::Watch(Box::new(watch)));
         }

@@ -1,7 +1,6 @@
 //! The answers of a cluster, compared with those of a kube-apiserver.
 
 use super::*;
-use core::task::{Context, Waker};
 use listwatch_core::Key;
 use serde_json::{Value, json};
 

@@ -66,7 +66,9 @@ impl WatchState {
         target: &Target,
         form: Form,
     ) -> Result<Self, Refusal> {
-        let (selection, asked, collection) = (Selection::of(target, kind)?, version(target)?, kind.name());
+        let (selection, collection) = (Selection::of(target, kind)?, kind.name());
+        // As a server answers, which reads this version late.
+        let asked = version(target).map_err(|why| Refusal::without_reason(500, &why))?;
         let wants_initial = target.flag("sendInitialEvents");
         if wants_initial && target.parameter("resourceVersionMatch") != Some("NotOlderThan") {
             return Err(no_match_rule());

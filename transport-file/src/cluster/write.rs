@@ -112,7 +112,8 @@ pub(super) fn update(
         wanted["metadata"]["generation"] = json!(generation(&stored) + 1);
     }
     if is_deleting(&stored) && finalizers(&wanted).is_empty() && !is_namespace(kind) {
-        store.remove(moment.now, kind, &place.key(), wanted.clone());
+        // Watches are told of the object that was stored, with its last finalizer.
+        store.remove(moment.now, kind, &place.key(), (*stored).clone());
         return Ok(Arc::new(wanted));
     }
     Ok(store.put(moment.now, kind, &place.key(), wanted))
@@ -125,7 +126,7 @@ pub(super) fn delete(store: &mut Store, moment: Moment, place: &Place, options: 
     let mut object = (*stored).clone();
     set_finalizers(&mut object, deletion_finalizers(&stored, options["propagationPolicy"].as_str()));
     if finalizers(&object).is_empty() && !is_namespace(kind) {
-        store.remove(moment.now, kind, &place.key(), object);
+        store.remove(moment.now, kind, &place.key(), (*stored).clone());
         return Ok(Deleted::Gone(stored));
     }
     if !is_deleting(&stored) {

@@ -32,6 +32,7 @@
 //! | When does such a test end? | with the recording, or with the future of [`World::until`] | the test's context |
 //! | How is a session with a cluster recorded? | [`file::Recorder`], in front of any transport | – |
 //! | How is an incident replayed? | [`World::recorded_to`]; the same program with a world of that [`file::Playback`] | – |
+//! | How is a recording read as states and changes? | [`file::History`] | – |
 //!
 //! [`coming_from`] has all names of client-go, controller-runtime and kube-rs, beside those of this crate.
 //!

@@ -39,17 +39,19 @@ pub(super) enum PageEnd {
     /// The list is complete, at this version.
     Complete { objects: Vec<Value>, version: u64 },
     /// The list goes on under this token.
-    Continued { token: String, list: ListReader },
+    Continued { token: String, list: Box<ListReader> },
     /// The body is no list, or not whole.
     Broken,
 }
 
-impl ListReader {
-    pub(super) fn new() -> Self {
+impl Default for ListReader {
+    fn default() -> Self {
         let framer = Framer::new(Framing::List, MAX_LIST);
         Self { framer, buffer: Vec::new(), page: Page::default(), bytes: 0, objects: Vec::new() }
     }
+}
 
+impl ListReader {
     /// Takes bytes of the body.
     pub(super) fn read(&mut self, bytes: &[u8]) {
         self.bytes = self.bytes.saturating_add(bytes.len());
@@ -88,7 +90,7 @@ impl ListReader {
         let token = page.metadata.r#continue;
         self.page.first = self.objects.len();
         (self.framer, self.buffer) = (Framer::new(Framing::List, MAX_LIST), Vec::new());
-        PageEnd::Continued { token, list: self }
+        PageEnd::Continued { token, list: Box::new(self) }
     }
 }
 

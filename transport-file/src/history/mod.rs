@@ -251,7 +251,7 @@ impl fmt::Debug for History {
 
 /// Reads a file that is one list.
 fn saved_list(cursor: &mut FileCursor) -> Result<Vec<First>, CaptureError> {
-    let (mut body, mut list) = (Body::list(), ListReader::new());
+    let (mut body, mut list) = (Body::list(), ListReader::default());
     while let Some(bytes) = body.next(cursor)? {
         list.read(&bytes);
     }

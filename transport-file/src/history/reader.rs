@@ -25,7 +25,7 @@ pub(super) struct Reader {
     pub(super) ignored: HashSet<Arc<Scope>>,
     open: HashMap<u64, Exchange>,
     /// The newest list of each scope that has a page to come, with the token of that page.
-    continued: HashMap<Arc<Scope>, (String, ListReader)>,
+    continued: HashMap<Arc<Scope>, (String, Box<ListReader>)>,
 }
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ struct Exchange {
 
 #[derive(Debug)]
 enum Answer {
-    List(ListReader),
+    List(Box<ListReader>),
     /// A watch from a version, before its answer.
     Requested(Option<u64>),
     Watch(WatchReader),
@@ -95,7 +95,7 @@ impl Reader {
         let answer = match &request.verb {
             Verb::List { continue_token: None, .. } => {
                 self.continued.remove(&scope);
-                Answer::List(ListReader::new())
+                Answer::List(Box::default())
             }
             Verb::List { continue_token: Some(token), .. } => match self.continued.remove(&scope) {
                 Some((expected, list)) if *expected == **token => Answer::List(list),

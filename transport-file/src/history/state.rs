@@ -87,7 +87,7 @@ impl ResourceState {
     fn set(&mut self, place: usize, object: Value) -> Option<HistoryChange> {
         let key = key_of(&object)?;
         let was_there = self.objects.contains_key(&key);
-        self.show(place, key, version_of(&object)).then(|| match was_there {
+        self.show(place, key, version_of(&object)).then_some(match was_there {
             true => HistoryChange::Modified(object),
             false => HistoryChange::Added(object),
         })

@@ -33,6 +33,22 @@ fn a_replay_without_options_has_the_defaults() {
 }
 
 #[test]
+fn every_option_of_serve_is_taken() {
+    let arguments = "serve x.jsonl --at 1m30s --speed 0.5 --unattended --writable --port 0 --address ::1";
+    let Ok(Command::Serve(options)) = parsed(arguments) else { panic!("refused") };
+    assert_eq!((options.at, options.speed), (Some(Moment::After(Duration::from_secs(90))), Some(0.5)));
+    assert!(options.unattended && options.writable && options.port == 0 && options.address.is_loopback());
+    let date = "2026-11-22T02:00:00Z";
+    for (text, moment) in [("end", Moment::End), (date, Moment::Date(date.parse().unwrap()))] {
+        let Ok(Command::Serve(options)) = parsed(&format!("serve x.jsonl --at {text}")) else { panic!("refused") };
+        assert_eq!((options.at, options.speed, options.port), (Some(moment), None, 8001));
+    }
+    for arguments in ["serve x.jsonl --at noon", "serve x.jsonl --speed 0", "serve x.jsonl --speed max"] {
+        assert!(parsed(arguments).is_err(), "{arguments}");
+    }
+}
+
+#[test]
 fn every_option_of_watch_is_taken() {
     let arguments = "watch apps/v1/deployments --context c --kubeconfig k -n web -l app=a --field-selector x=y --type \
         value --print store --format json --show-secrets --no-watch-list --keep-trying --for 90s";

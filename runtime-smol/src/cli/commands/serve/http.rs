@@ -84,7 +84,7 @@ where
     });
     let mut server = http1::Builder::new();
     server.timer(SmolTimer::new()).header_read_timeout(IDLE).max_header_size(HEAD).max_buf_size(2 * HEAD);
-    let _ended_by_the_client = server.serve_connection(FuturesIo::new(Patient::new(stream)), service).await;
+    let _ended_by_the_client = server.serve_connection(FuturesIo::new(Patient::new(stream, STALLED)), service).await;
 }
 
 /// Reads a request, unless it is refused.
@@ -136,14 +136,16 @@ fn plain(status: StatusCode, message: &str) -> Response<AnswerBody> {
 }
 
 /// A socket whose peer has to take a byte in time.
-struct Patient {
-    stream: TcpStream,
+struct Patient<S> {
+    stream: S,
+    patience: Duration,
+    /// Runs while a write waits.
     stalled: Option<Timer>,
 }
 
-impl Patient {
-    fn new(stream: TcpStream) -> Self {
-        Self { stream, stalled: None }
+impl<S> Patient<S> {
+    fn new(stream: S, patience: Duration) -> Self {
+        Self { stream, patience, stalled: None }
     }
 
     /// Ends a write that waits for too long.
@@ -152,18 +154,18 @@ impl Patient {
             self.stalled = None;
             return written;
         }
-        let stalled = self.stalled.get_or_insert_with(|| Timer::after(STALLED));
+        let stalled = self.stalled.get_or_insert_with(|| Timer::after(self.patience));
         stalled.poll(cx).map(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl AsyncRead for Patient {
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Patient {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.limited(cx, written)
@@ -190,6 +192,30 @@ mod tests {
         for host in ["", "example.com", "example.com:8001", "127.0.0.1.example.com", "localhost.example.com:1"] {
             assert!(!is_own_name(host), "{host}");
         }
+    }
+
+    /// A peer that takes nothing.
+    struct Stuck;
+
+    impl AsyncWrite for Stuck {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Pending
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[test]
+    fn a_client_that_takes_nothing_of_its_answer_is_dropped() {
+        let mut stuck = Patient::new(Stuck, Duration::from_millis(1));
+        let written = smol::block_on(smol::io::AsyncWriteExt::write(&mut stuck, b"answer"));
+        assert_eq!(written.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
                 timeline.play(&site, passing, &clock).await;
                 report_end(&timeline);
             }
-            pending().await
+            pending::<()>().await;
         };
         or(stop, or(serving, or(playing, messages::keep_writing()))).await;
         Ok(())

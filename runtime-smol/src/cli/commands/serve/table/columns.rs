@@ -99,7 +99,7 @@ const TABLES: &[(&str, &[Column])] = &[
             NAME,
             column("Status", |it, _| job_status(it).into()),
             column("Completions", |it, _| job_completions(it)),
-            column("Duration", |it, now| job_duration(it, now)),
+            column("Duration", job_duration),
             AGE,
             CONTAINERS,
             IMAGES,
@@ -146,7 +146,7 @@ const TABLES: &[(&str, &[Column])] = &[
     (
         "v1/events",
         &[
-            column("Last Seen", |it, now| last_seen(it, now)),
+            column("Last Seen", last_seen),
             column("Type", |it, _| it["type"].clone()),
             column("Reason", |it, _| it["reason"].clone()),
             column("Object", |it, _| involved(it)),
@@ -319,7 +319,7 @@ fn node_roles(node: &Value) -> Value {
 fn last_seen(event: &Value, now: WallTime) -> Value {
     let dates = [&event["series"]["lastObservedTime"], &event["lastTimestamp"], &event["eventTime"]];
     let seen = dates.into_iter().find(|date| date.is_string());
-    age(seen.unwrap_or(&event["metadata"]["creationTimestamp"]), now).into()
+    age(seen.unwrap_or_else(|| &event["metadata"]["creationTimestamp"]), now).into()
 }
 
 fn involved(event: &Value) -> Value {

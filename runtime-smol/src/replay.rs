@@ -86,7 +86,7 @@ impl Replay {
         if *of == *controller {
             return Poll::Ready(Ok(state.script.next()));
         }
-        if !state.running.iter().any(|running| *running == of) {
+        if !state.running.contains(&of) {
             let why = "replay it with the program that it was recorded of";
             return Poll::Ready(Err(format!(
                 "the tape has a reconcile of {of}, and no such controller runs here; {why}"

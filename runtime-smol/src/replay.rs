@@ -156,10 +156,11 @@ impl Replay {
 
     /// Brings a cache to the position that a reconcile reads it at, of a line of the tape. Returns false if another
     /// reconcile needs it at an earlier one first, or has gone on.
-    pub(crate) fn bring(&self, stream: &str, position: &NotedRead) -> bool {
-        if self.state().script.is_needed_before(stream, position) {
+    pub(crate) fn bring(&self, reconcile: u64, position: &NotedRead) -> bool {
+        if self.state().script.is_needed_before(reconcile, position) {
             return false;
         }
+        let stream = &*position.stream;
         let Some(found) = lock(&self.streams).get(stream) else {
             let why = format!("the tape has reads of {stream}, of which the program has no informer");
             self.fail(position.line, &why);

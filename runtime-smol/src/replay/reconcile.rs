@@ -99,7 +99,7 @@ impl Replayed {
                 left.and_then(|place| live.record.reads.remove(place)).is_some()
             };
             if is_left {
-                self.replay.bring(&read.stream, read);
+                self.replay.bring(self.number, read);
             }
         }
     }
@@ -244,7 +244,7 @@ impl Witness for Replayed {
 
     fn before_read(&self, stream: &str) {
         let Some((noted, is_same)) = lock(&self.live).next_read(stream) else { return };
-        if !self.replay.bring(stream, &noted) && is_same {
+        if !self.replay.bring(self.number, &noted) && is_same {
             lock(&self.live).is_inexact = true;
         }
     }

@@ -90,12 +90,15 @@ impl Script {
         self.records.remove(&reconcile)
     }
 
-    /// Whether a line before this read needs the cache at an earlier position.
-    pub(super) fn is_needed_before(&self, stream: &str, read: &NotedRead) -> bool {
+    /// Whether a line before this read of a reconcile needs the cache at an earlier position, for another one.
+    pub(super) fn is_needed_before(&self, reconcile: u64, read: &NotedRead) -> bool {
         let before = self.ahead.iter().take_while(|line| line.number < read.line);
-        let mut reads =
-            before.filter_map(|line| if let LineKind::Read(reads) = &line.kind { Some(reads) } else { None });
-        reads.any(|reads| reads.iter().any(|other| other.stream == stream && other.changes < read.changes))
+        before.filter(|line| line.reconcile != reconcile).any(|line| match &line.kind {
+            LineKind::Read(reads) => {
+                reads.iter().any(|other| other.stream == read.stream && other.changes < read.changes)
+            }
+            _ => false,
+        })
     }
 
     pub(super) fn fault(&self) -> Option<String> {

@@ -380,7 +380,8 @@ impl fmt::Debug for Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::work;
+    use crate::capture::{RequestDigest, work};
+    use listwatch_core::api::{ApiRequest, Method};
     use std::fmt::Write;
 
     /// A capture of these requests, all of which failed to connect.
@@ -423,5 +424,58 @@ mod tests {
                 "{count}: {resources} for resources, {lists} for lists"
             );
         }
+    }
+
+    /// An informer's list, and as many writes behind it as the capture has lists.
+    fn others(count: u64) -> impl Iterator<Item = String> + Clone {
+        (0..count).map(|number| match number % 100 {
+            0 => "/api/v1/pods".to_owned(),
+            _ => format!("/api/v1/namespaces/web/pods/p{number}"),
+        })
+    }
+
+    /// The steps to play all lists, and the other requests after them.
+    #[test]
+    fn requests_behind_which_a_playback_ran_ahead_are_each_read_again_once() {
+        let count = 20_000;
+        let path = capture("behind", others(count));
+        let index = Index::open(&path, usize::MAX, false).unwrap();
+        work::STEPS.set(0);
+        let list = Request::parse("/api/v1/pods");
+        for _ in 0..count / 100 {
+            assert!(matches!(index.take(&list), Ok(Taken::Exchange(_))));
+        }
+        assert!(matches!(index.take(&list), Ok(Taken::Nothing)));
+        let ahead = work::STEPS.get();
+        assert!(ahead < 5 * count, "{ahead} steps");
+        for target in others(count).filter(|target| target.contains("web")) {
+            let call = Key::of_call(RequestDigest::exactly(&ApiRequest::new(Method::Get, target.clone())));
+            let exchange = index.take_call(call, call).unwrap().unwrap_or_else(|| panic!("{target}"));
+            assert!(exchange.is_refused(), "{target}");
+            assert!(matches!(index.take_call(call, call), Ok(None)));
+        }
+        let (_, left, _) = index.counts();
+        assert_eq!((left.of(None), left.of(Some(Query::List))), (0, 0));
+        let behind = work::STEPS.get() - ahead;
+        assert!(behind < 8 * count, "{behind} steps");
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// The bytes that are read for the first answers.
+    #[test]
+    fn a_capture_was_read_to_its_end_before_its_first_answer() {
+        let watch_list = Request::parse("/api/v1/pods?watch=1&sendInitialEvents=true");
+        let bytes = [1_000, 150_000].map(|count| {
+            let path = capture("first", others(count));
+            let index = Index::open(&path, usize::MAX, false).unwrap();
+            assert!(matches!(index.take(&Request::parse("/api/v1/pods")), Ok(Taken::Exchange(_))));
+            let for_list = index.state().reading.bytes();
+            assert!(matches!(index.take(&watch_list), Ok(Taken::Unsupported)));
+            let for_watch_list = index.state().reading.bytes();
+            std::fs::remove_file(&path).unwrap();
+            (for_list, for_watch_list)
+        });
+        assert_eq!(bytes[0].0, bytes[1].0);
+        assert!(bytes[1].1 < LOOK_AHEAD + 100_000, "{bytes:?}");
     }
 }

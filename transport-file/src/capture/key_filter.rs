@@ -4,14 +4,14 @@ use std::collections::HashSet;
 /// A set of keys in memory that is bounded. If it has many, it may seem to contain a key that was never added.
 pub(super) enum KeyFilter {
     Few(HashSet<Key>),
-    /// Bits, of which a key has three.
+    /// Bits, of which a key has five.
     Many(Vec<u64>),
 }
 
 /// The most keys that are kept as they are.
 const FEW: usize = 4096;
-/// 128 KiB. With 100,000 keys, the filter seems to contain 1 of 60 others.
-const BITS: u64 = 1 << 20;
+/// 128 KiB. With 100,000 keys, the filter seems to contain 1 of 100 others.
+const WORDS: usize = 1 << 14;
 
 impl KeyFilter {
     pub(super) fn new() -> Self {
@@ -34,27 +34,33 @@ impl KeyFilter {
     pub(super) fn contains(&self, key: Key) -> bool {
         match self {
             Self::Few(keys) => keys.contains(&key),
-            Self::Many(words) => places(key).all(|(word, bit)| words[word] & bit != 0),
+            Self::Many(words) => is_set(words, key),
         }
     }
 
     fn of(keys: &HashSet<Key>) -> Self {
-        let mut words = vec![0; (BITS / 64) as usize];
+        let mut words = vec![0; WORDS];
         keys.iter().for_each(|key| set(&mut words, *key));
         Self::Many(words)
     }
 }
 
-fn set(words: &mut [u64], key: Key) {
-    for (word, bit) in places(key) {
+/// Sets the bits of a key.
+pub(super) fn set(words: &mut [u64], key: Key) {
+    for (word, bit) in places(words.len(), key) {
         words[word] |= bit;
     }
 }
 
+/// Whether the bits of a key are set.
+pub(super) fn is_set(words: &[u64], key: Key) -> bool {
+    places(words.len(), key).all(|(word, bit)| words[word] & bit != 0)
+}
+
 /// The words and the bits of a key.
-fn places(key: Key) -> impl Iterator<Item = (usize, u64)> {
-    [0, 21, 42].into_iter().map(move |shift| {
-        let bit = key.digest().rotate_right(shift) % BITS;
+fn places(words: usize, key: Key) -> impl Iterator<Item = (usize, u64)> {
+    [0, 13, 26, 39, 52].into_iter().map(move |shift| {
+        let bit = key.digest().rotate_right(shift) % (64 * words as u64);
         ((bit / 64) as usize, 1 << (bit % 64))
     })
 }

@@ -59,8 +59,9 @@ impl Waiting {
     /// Takes an exchange.
     pub(super) fn take(&mut self, exchange: &Exchange) {
         self.taken.insert(exchange.number);
-        if let Some((_, keys)) = self.newest.remove(&exchange.number) {
-            self.forget(exchange.number, keys);
+        match self.newest.remove(&exchange.number) {
+            Some((_, keys)) => self.forget(exchange.number, keys),
+            None => self.passed.take(exchange.number),
         }
     }
 

@@ -283,7 +283,7 @@ fn the_answer_about_a_missing_resource_names_nothing_and_one_about_a_missing_sub
     let wheels = scene.install_wheels_with(json!({}));
     scene.create_wheel(&wheels, &json!({ "count": 1 }));
     let controller = scene.controller();
-    let informer = controller.informer_of::<Wheel>(wheels.clone());
+    let informer = controller.informer_of::<Wheel>(wheels);
     let (namespace, map) = (scene.namespace.clone(), json!({ "metadata": { "name": "m" } }));
     let named = scene.act(controller, &informer, "w", async |cx, wheel| {
         let status = cx.change_status(wheel, |wheel| wheel.status = Some(json!({ "seen": 1 }))).await.unwrap_err();

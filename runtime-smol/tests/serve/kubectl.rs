@@ -15,9 +15,11 @@ fn kubectl() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     let build = || {
         let program = go::build(&["build"], "apiserver", ".", "listwatch-kubectl")?;
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kubectl-{}", std::process::id()));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kubectl");
         std::fs::create_dir_all(&folder).unwrap();
         let link = folder.join("kubectl");
+        // An earlier run may have left it.
+        let _is_not_there = std::fs::remove_file(&link);
         std::os::unix::fs::symlink(program, &link).unwrap();
         Some(link)
     };

@@ -3,7 +3,10 @@
 use crate::command::listwatch;
 use crate::discovery;
 use crate::following::{EVENTS, Following};
+use crate::scratch::Scratch;
 use crate::server::{Server, refusal};
+use listwatch_runtime_smol::Resource;
+use listwatch_runtime_smol::file::Playback;
 use std::collections::BTreeSet;
 
 /// A server that has one object of each resource, and refuses nodes.
@@ -34,6 +37,27 @@ fn several_resources_are_followed_and_each_line_names_its_own() {
     let run = following.end_by("-INT");
     assert_eq!((run.status, &*run.stderr), (Some(0), ""));
     assert_eq!(run.stdout.lines().filter(|line| line.contains(r#""store":["#)).count(), 3, "{}", run.stdout);
+}
+
+#[test]
+fn several_resources_are_recorded_in_one_file() {
+    let server = server();
+    for ending in [".jsonl", ".jsonl.gz", ".jsonl.zst"] {
+        let file = Scratch::path(ending);
+        let arguments = format!(
+            "record po,deploy v1/services {EVENTS} --no-watch-list -o {} --server {}",
+            file.as_ref().display(),
+            server.url
+        );
+        let mut following = Following::start(arguments.split_whitespace());
+        following.read_lines(3);
+        let run = following.end_by("-INT");
+        assert_eq!((run.status, &*run.stderr), (Some(0), ""));
+        let playback = Playback::from_file(file.as_ref()).unwrap();
+        let paths: BTreeSet<&str> = playback.resources().iter().map(Resource::path).collect();
+        assert_eq!(paths, ["/api/v1/pods", "/api/v1/services", "/apis/apps/v1/deployments"].into());
+        assert_eq!(playback.start().unwrap().server.as_deref(), Some(&*server.url));
+    }
 }
 
 #[test]

@@ -1,0 +1,171 @@
+//! Controllers that record themselves.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use flate2::read::MultiGzDecoder;
+use listwatch_runtime_smol::api::{Api, DeleteOptions};
+use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
+use listwatch_runtime_smol::file::{Playback, SimulatedCluster};
+use listwatch_runtime_smol::{Client, Clock, Resource, World};
+use sample_controller::sample;
+use serde_json::{Value, json};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+#[path = "../examples/sample-controller.rs"]
+#[expect(dead_code, reason = "the program's own start")]
+mod sample_controller;
+
+const FOOS: &str = "samplecontroller.k8s.io/v1alpha1/foos";
+
+/// A path where no file is.
+fn no_file(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _was_not_there = std::fs::remove_file(&path);
+    path
+}
+
+fn with_foo() -> SimulatedCluster {
+    let cluster = SimulatedCluster::new();
+    let foo = json!({ "apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo",
+        "metadata": { "name": "a", "namespace": "web" }, "spec": { "deploymentName": "b", "replicas": 2 } });
+    cluster.create(foo).unwrap();
+    cluster
+}
+
+fn text(path: &Path) -> String {
+    let mut text = String::new();
+    MultiGzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn two_runs_in_the_simulation_make_the_same_tape() {
+    let tapes = ["twice-1.jsonl.gz", "twice-2.jsonl.gz"].map(|name| {
+        let (path, cluster) = (no_file(name), with_foo());
+        let world = World::from(cluster.clone()).recorded_to(&path).unwrap();
+        sample(world.lasting(Duration::from_secs(60))).unwrap();
+        assert_eq!(cluster.requests(), ["POST /apis/apps/v1/namespaces/web/deployments 201"]);
+        std::fs::read(&path).unwrap()
+    });
+    assert!(tapes[0] == tapes[1], "they differ");
+    let playback = Playback::from_file(no_file("none").with_file_name("twice-1.jsonl.gz")).unwrap();
+    let start = playback.start().unwrap();
+    assert_eq!((start.started, start.seed), (Some(Clock::SIMULATED_ORIGIN), Some(0)));
+    let paths: Vec<&str> = playback.resources().iter().map(Resource::path).collect();
+    assert_eq!(paths, ["/apis/samplecontroller.k8s.io/v1alpha1/foos", "/apis/apps/v1/deployments"]);
+    sample(World::from(playback)).unwrap();
+}
+
+/// Copies each Secret, and fails with a message that quotes it.
+fn copy(world: impl Into<World>) -> Result<(), RunError> {
+    let controller = Controller::new("copy", world);
+    let secrets = controller.informer_of::<Value>("v1/secrets");
+    controller.reconciles(&secrets).run(async |cx, key| {
+        let api = Api::<Value>::new(&Resource::new("/api/v1/namespaces/web/secrets"));
+        let Some(secret) = secrets.get(&key).filter(|_| key.name() == "a") else { return Ok(Outcome::Done) };
+        let data = secret["data"].clone();
+        let copy = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "copy", "namespace": "web",
+            "annotations": { "was": data.to_string() } }, "data": data });
+        _ = cx.call(api.create(&copy)).await;
+        _ = cx.call(api.get("copy")).await;
+        _ = cx.call(api.delete("copy", &DeleteOptions::default())).await;
+        Err(std::io::Error::other(format!("cannot be used: {data}")).into())
+    })
+}
+
+#[test]
+fn a_tape_made_while_everything_handled_was_secret_has_none_of_it() {
+    let secret = "hunter2 \"and\" more";
+    let encoded = "aHVudGVyMiAiYW5kIiBtb3Jl";
+    let cluster = SimulatedCluster::new();
+    let object = move |name: &str| {
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name, "namespace": "web",
+            "annotations": { "note": secret } }, "data": { "password": encoded } })
+    };
+    cluster.create(object("a")).unwrap();
+    let path = no_file("secret.jsonl.gz");
+    let world = World::from(cluster.clone()).recorded_to(&path).unwrap().on_report_line(|_| {});
+    let (clock, it) = (world.clock().clone(), cluster.clone());
+    let end = async move {
+        clock.sleep(Duration::from_secs(1)).await;
+        it.create(object("b")).unwrap();
+        clock.sleep(Duration::from_secs(20)).await;
+    };
+    copy(world.until(end)).unwrap();
+    assert!(cluster.requests().iter().any(|request| request.to_string() == "POST /api/v1/namespaces/web/secrets 201"));
+    let tape = text(&path);
+    let escaped = serde_json::to_string(&serde_json::to_string(secret).unwrap()).unwrap();
+    for trace in [secret, encoded, "hunter2", "aHVudGVyM", escaped.trim_matches(['"', '\\'])] {
+        assert!(!tape.contains(trace), "{trace}: {tape}");
+    }
+    assert!(tape.matches(r#""withheld":true"#).count() > 4 && tape.contains(r#""method":"POST""#), "{tape}");
+    let ended = copy(World::from(Playback::from_file(&path).unwrap()).on_report_line(|_| {}));
+    let error = ended.unwrap_err().to_string();
+    assert!(error.contains("the contents of this request were withheld"), "{error}");
+}
+
+/// The variable that makes the test below the program that is killed.
+const TAPE: &str = "LISTWATCH_TEST_TAPE";
+
+/// Reconciles a Foo that never rests, on a tape and by the machine's clock, until it is killed.
+fn record_until_killed(path: &str) -> ! {
+    let (cluster, clock) = (with_foo(), Clock::real());
+    let time = clock.clone();
+    let cluster = cluster.on_clock(move || time.now());
+    let client = Client::new(cluster.client(), clock.clone());
+    let server = cluster.clone();
+    let world = World::from_parts(clock.clone(), client, move |_| Box::new(server.transport()));
+    let changes = async move {
+        for replicas in 0_u64.. {
+            cluster.patch(FOOS, "web/a", json!({ "spec": { "replicas": replicas % 100 } })).unwrap();
+            clock.sleep(Duration::from_millis(1)).await;
+        }
+    };
+    sample(world.recorded_to(path).unwrap().until(changes)).unwrap();
+    unreachable!("it is killed")
+}
+
+#[test]
+fn a_tape_that_was_killed_at_any_moment_ends_in_a_whole_line_and_plays() {
+    if let Ok(path) = std::env::var(TAPE) {
+        record_until_killed(&path);
+    }
+    for (name, enough) in [("jsonl", 1), ("jsonl", 100_000), ("jsonl.gz", 1), ("jsonl.gz", 3_000), ("jsonl.zst", 3_000)]
+    {
+        let path = no_file(&format!("killed-{enough}.{name}"));
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "a_tape_that_was_killed_at_any_moment_ends_in_a_whole_line_and_plays"]);
+        let mut child = command.env(TAPE, &path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while path.metadata().map_or(0, |file| file.len()) < enough {
+            assert_eq!(child.try_wait().unwrap().map(|status| status.code()), None, "it ended early");
+            thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let mut lines = String::new();
+        match name {
+            "jsonl" => lines = std::fs::read_to_string(&path).unwrap(),
+            // What breaks off has been read before.
+            "jsonl.gz" => {
+                _ = MultiGzDecoder::new(std::fs::File::open(&path).unwrap()).read_to_string(&mut lines);
+            }
+            _ => {}
+        }
+        assert!(
+            lines.is_empty() || lines.ends_with('\n'),
+            "{name}: …{:?}",
+            lines.chars().rev().take(99).collect::<String>()
+        );
+        lines.lines().for_each(|line| _ = serde_json::from_str::<Value>(line).unwrap());
+        if enough > 1 {
+            let playback = Playback::from_file(&path).unwrap();
+            assert_eq!(playback.resources().len(), 2, "{name}");
+            let ended = sample(World::from(playback).on_report_line(|_| {})).map_err(|error| error.to_string());
+            let is_killed = |error: &String| error.contains("unless its recording was killed");
+            assert!(ended.as_ref().err().is_none_or(is_killed), "{name}: {ended:?}");
+        }
+    }
+}

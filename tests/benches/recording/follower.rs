@@ -119,7 +119,8 @@ fn followed<T: DeserializeOwned + Unpin>(transport: impl ListerWatcher + Send + 
                 _ => {}
             }
         }
-        eprintln!("{}", (cpu() - began) / EVENTS as f64); (cpu() - began) / EVENTS as f64
+        eprintln!("{}", (cpu() - began) / EVENTS as f64);
+        (cpu() - began) / EVENTS as f64
     })
 }
 

@@ -97,7 +97,8 @@ fn recorded() -> Vec<Value> {
         let body = bodies.entry((capture, record["id"].as_u64())).or_default();
         body.push_str(record["data"].as_str().unwrap_or_default());
     }
-    let lines = bodies.values().flat_map(|body| body.lines()).filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let lines =
+        bodies.values().flat_map(|body| body.lines()).filter_map(|line| serde_json::from_str::<Value>(line).ok());
     lines.filter(|event| event["object"]["metadata"]["name"].is_string() && event["type"] != "DELETED").collect()
 }
 

@@ -284,7 +284,8 @@ mod tests {
     }
 
     fn rollout() -> Playback {
-        Playback::from_file(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/captures/pods-rollout.jsonl.gz")).unwrap()
+        Playback::from_file(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/captures/pods-rollout.jsonl.gz"))
+            .unwrap()
     }
 
     fn on_a_disk_of(bytes: usize, name: &str) -> Recorder<Playback> {

@@ -30,7 +30,7 @@
 //! | How does a program without a controller create or change an object? | [`Client`] sends the calls of an [`Api`] | `kubernetes.Interface`, `dynamic` |
 //! | How is a controller tested without a cluster? | by a [`World`] of [`file::Playback`], or of [parts](World::from_parts): [`Clock::simulated`], [`ApiFn`] | fake clientset |
 //! | When does such a test end? | with the recording, or with the future of [`World::until`] | the test's context |
-//! | How is a session with a cluster recorded? | [`file::Recorder`], in front of any transport | – |
+//! | How is a session with a cluster recorded? | by `World::recorded_to`, with the controller's requests; [`file::Recorder`] in front of one transport | – |
 //! | How is an incident replayed? | [`World::recorded_to`]; the same program with a world of that [`file::Playback`] | – |
 //! | How is a recording read as states and changes? | [`file::History`] | – |
 //!

@@ -13,7 +13,8 @@
 //! | serve that cluster over a wire | [`SimulatedCluster::handle`], which takes a [`Call`] and returns an [`Answer`] |
 //! | report a bad file by line, with a remedy | [`CaptureError`], [`CaptureErrorKind`] |
 //!
-//! [`Playback::from_file`] takes three kinds of files, gzipped or not, and detects the kind by the first bytes:
+//! [`Playback::from_file`] takes three kinds of files, plain or compressed by gzip or Zstandard, and detects the kind by
+//! the first bytes:
 //!
 //! * a **capture**: JSON lines with each request, each chunk of each response, and the times between them;
 //! * a **watch log**: the output of `kubectl get --watch --output-watch-events -o json`, or one watch event per line.

@@ -50,7 +50,7 @@ pub(crate) fn server(tables: Tables, listed: Vec<Row>, events: Vec<(&'static str
             true => {
                 let as_table = as_table && tables == Tables::Sent;
                 stream(events.iter().map(|(event_type, row)| {
-                    let object = if as_table { table(Value::Null, &[row.clone()]) } else { row.0.clone() };
+                    let object = if as_table { table(Value::Null, std::slice::from_ref(row)) } else { row.0.clone() };
                     json!({ "type": event_type, "object": object })
                 }))
             }

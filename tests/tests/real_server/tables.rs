@@ -83,7 +83,7 @@ fn compare(plane: &Plane, resource: &str, options: &str, create: impl Fn(&str), 
     let verbs = [("ADDED", "added"), ("MODIFIED", "updated"), ("DELETED", "deleted")];
     let told = |cells: &[String]| {
         let verb = |cell: &String| {
-            verbs.iter().find(|(verb, _)| verb == cell).map_or(cell.clone(), |(_, ours)| (*ours).into())
+            verbs.iter().find(|(verb, _)| verb == cell).map_or_else(|| cell.clone(), |(_, ours)| (*ours).into())
         };
         let cells = cells.iter().enumerate().filter(|(index, _)| *index != age);
         cells.map(|(_, cell)| verb(cell)).collect::<Vec<String>>()

@@ -114,3 +114,63 @@ impl FileCursor {
         self.furthest.max(self.lines.as_ref().map_or(0, Lines::position))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::{Seek, SeekFrom, Write};
+
+    const LINES: u64 = 6_000;
+
+    fn text(line: u64) -> String {
+        format!("{line} {}", "x".repeat(line as usize % 100))
+    }
+
+    /// Members of 2,000 lines, of which the second one begins within a line.
+    fn members() -> Vec<u8> {
+        let lines: String = (1..=LINES).map(|line| text(line) + "\n").collect();
+        let third = lines.find("4001 ").unwrap();
+        let (front, last) = lines.as_bytes().split_at(third);
+        let (first, second) = front.split_at(third / 2);
+        let packed = [first, second, last].map(|part| {
+            let mut member = GzEncoder::new(Vec::new(), Compression::default());
+            member.write_all(part).unwrap();
+            member.finish().unwrap()
+        });
+        packed.concat()
+    }
+
+    #[test]
+    fn a_line_behind_was_found_by_reading_the_file_again_from_its_beginning() {
+        let plain: String = (1..=LINES).map(|line| text(line) + "\n").collect();
+        for (name, bytes) in [("plain", plain.into_bytes()), ("gzip", members())] {
+            let path: Arc<Path> =
+                std::env::temp_dir().join(format!("listwatch-cursor-{name}-{}", std::process::id())).into();
+            std::fs::write(&path, &bytes).unwrap();
+            let mut cursor = FileCursor::new(Arc::clone(&path), usize::MAX);
+            let places: Vec<Place> = (1..=LINES)
+                .map(|line| {
+                    let lines = cursor.at(line).unwrap();
+                    let place = lines.place();
+                    assert_eq!(lines.next().unwrap(), Some((line, text(line).as_bytes())));
+                    place
+                })
+                .collect();
+            for line in [3_500, 2_900, 3_001, 1, 6_000, 4_001, 4_000] {
+                let place = places[line as usize - 1];
+                assert_eq!(cursor.line(place).unwrap(), Some((line, text(line).as_bytes())), "{name}");
+            }
+            // From here on, the beginning cannot be read.
+            let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+            file.seek(SeekFrom::Start(10)).unwrap();
+            file.write_all(&[0xff; 100]).unwrap();
+            for line in [5_500, 4_001, 5_999] {
+                let place = places[line as usize - 1];
+                assert_eq!(cursor.line(place).unwrap(), Some((line, text(line).as_bytes())), "{name}");
+            }
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+}

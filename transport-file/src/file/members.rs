@@ -85,9 +85,10 @@ impl Decoder {
 
     /// Begins the next member. Returns whether there is one.
     fn next_member(&mut self) -> io::Result<bool> {
+        // A decoder reads the header at once.
+        let at = self.file().get_ref().at() - self.file().buffer().len() as u64;
         let found = self.begin(|file| Ok(!file.fill_buf()?.is_empty()))?;
         if found {
-            let at = self.file().get_ref().at() - self.file().buffer().len() as u64;
             let (entry, last) = (Entry { at, from: self.made }, self.ahead.last());
             // Members may be tiny.
             if last.is_none_or(|last| last.from + APART <= entry.from) {

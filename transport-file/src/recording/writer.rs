@@ -26,7 +26,11 @@ pub(crate) struct CaptureWriter {
 }
 
 enum Compressor {
-    Gzip(GzEncoder<Vec<u8>>),
+    /// The open member, and how many bytes of lines it has.
+    Gzip {
+        member: GzEncoder<Vec<u8>>,
+        len: usize,
+    },
     Zstd(Encoder<'static, Vec<u8>>),
 }
 
@@ -37,6 +41,9 @@ const BETWEEN_FLUSHES: Duration = Duration::from_secs(1);
 
 /// How many first flushes do not wait, so that a recording that is killed early has its beginning.
 const EARLY_FLUSHES: u32 = 16;
+
+/// How many bytes of lines a member of a gzip file has. A reader that goes back reads one member again.
+const MEMBER: usize = 4 * 1024 * 1024;
 
 /// How many bytes of lines are written together.
 const BLOCK: usize = 64 * 1024;
@@ -58,9 +65,7 @@ impl CaptureWriter {
     /// Writes to `file`. The path decides on compression, and names the file in errors.
     pub(crate) fn new(path: &Path, file: Sink) -> Result<Self, CaptureError> {
         let compression = match path.extension() {
-            Some(extension) if extension == "gz" => {
-                Some(Compressor::Gzip(GzEncoder::new(Vec::new(), Compression::default())))
-            }
+            Some(extension) if extension == "gz" => Some(Compressor::Gzip { member: gzip_member(), len: 0 }),
             Some(extension) if extension == "zst" => {
                 let encoder = Encoder::new(Vec::new(), ZSTD_LEVEL).and_then(|mut encoder| {
                     encoder.include_checksum(true)?;
@@ -130,10 +135,15 @@ impl Compressor {
     /// The bytes of these lines, from which they can be read without those that follow.
     fn flushed(&mut self, lines: &[u8]) -> io::Result<Vec<u8>> {
         match self {
-            Self::Gzip(out) => {
-                out.write_all(lines)?;
-                out.flush()?;
-                Ok(core::mem::take(out.get_mut()))
+            Self::Gzip { member, len } => {
+                member.write_all(lines)?;
+                *len += lines.len();
+                if *len < MEMBER {
+                    member.flush()?;
+                    return Ok(core::mem::take(member.get_mut()));
+                }
+                *len = 0;
+                core::mem::replace(member, gzip_member()).finish()
             }
             Self::Zstd(out) => {
                 out.write_all(lines)?;
@@ -146,10 +156,14 @@ impl Compressor {
     /// The bytes that end the file.
     fn finish(&mut self) -> io::Result<Vec<u8>> {
         match self {
-            Self::Gzip(out) => out.try_finish().map(|()| core::mem::take(out.get_mut())),
+            Self::Gzip { member, .. } => member.try_finish().map(|()| core::mem::take(member.get_mut())),
             Self::Zstd(out) => out.do_finish().map(|()| core::mem::take(out.get_mut())),
         }
     }
+}
+
+fn gzip_member() -> GzEncoder<Vec<u8>> {
+    GzEncoder::new(Vec::new(), Compression::default())
 }
 
 impl fmt::Debug for CaptureWriter {

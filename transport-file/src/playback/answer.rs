@@ -1,5 +1,6 @@
 //! A response while it is played: its parts in order, each with its delay.
 
+use super::config::PlaybackConfig;
 use crate::body::{Body, JSON};
 use crate::capture::format::{End, Line, Payload, Record};
 use crate::capture::head::head;
@@ -77,7 +78,7 @@ enum Script {
 
 impl Answer {
     /// A recorded response. If it has no end and the recording goes on, it broke off; if not, the recording did.
-    pub(crate) fn recorded(exchange: Arc<Exchange>, index: Index, skip_bad_lines: bool) -> Self {
+    pub(crate) fn recorded(exchange: Arc<Exchange>, index: Index, config: PlaybackConfig) -> Self {
         Self::from(Script::Recorded(Recorded {
             line: exchange.place.line + 1,
             last: exchange.progress().last,
@@ -85,7 +86,7 @@ impl Answer {
             at: Duration::ZERO,
             exchange,
             index,
-            skip_bad_lines,
+            config,
         }))
     }
 
@@ -171,7 +172,7 @@ struct Recorded {
     stage: Stage,
     /// The delay of the newest record after the request.
     at: Duration,
-    skip_bad_lines: bool,
+    config: PlaybackConfig,
 }
 
 impl Recorded {
@@ -183,7 +184,7 @@ impl Recorded {
                 match self.read(place, cursor) {
                     Ok(None) => {}
                     Ok(Some(part)) => return Ok(part),
-                    Err(error) if self.skip_bad_lines && error.is_bad_line() => {}
+                    Err(error) if self.config.skip_bad_lines && error.is_bad_line() => {}
                     Err(error) => return Err(error),
                 }
             }
@@ -248,7 +249,8 @@ impl Recorded {
 
     /// The delay of a time of the recording after the request.
     fn delay(&self, t: u64) -> Duration {
-        Duration::from_millis(t.saturating_sub(self.exchange.sent))
+        let sent = Duration::from_millis(self.exchange.sent).max(self.config.from);
+        Duration::from_millis(t).saturating_sub(sent)
     }
 }
 

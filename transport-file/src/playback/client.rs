@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 /// # Matching
 ///
 /// The first unused exchange with the same method, path, query and body answers a request. An exchange that was
-/// recorded without its body matches any body. The order of the query and of the fields of a JSON body does not matter.
+/// recorded without its body matches any body, unless one with this body follows within 16 MiB. The order of the query and of the fields of a JSON body does not matter.
 ///
 /// A request that was not recorded, or not as often, fails with an error that names it.
 /// [`Summary::unrecorded`](crate::Summary::unrecorded) counts them.
@@ -33,7 +33,10 @@ use std::sync::atomic::Ordering;
 /// # Cost
 ///
 /// A response is read at its first poll, and held until it is due. If the order of requests differs from the recording,
-/// a step back of more than 4 MiB reads the file again from its beginning.
+/// a step back of more than 4 MiB reads a gzip member again, or a Zstandard file from its beginning.
+///
+/// A request that was not recorded reads the recording to its end. Up to eight errors tell how often a request was
+/// recorded that has no response left, for which the recording is read once more.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -108,7 +111,7 @@ impl PlaybackClient {
 
     /// Reads the response of an exchange, with its delay after the request; `None` if the recorded client aborted it.
     fn read(&mut self, index: Index, exchange: Arc<Exchange>) -> Option<(Duration, Reply)> {
-        let mut answer = Answer::recorded(exchange, index, self.config.skip_bad_lines);
+        let mut answer = Answer::recorded(exchange, index, self.config);
         let mut response = ApiResponse::new(0, Vec::new());
         loop {
             let delay = answer.peek(&mut self.cursor).0;

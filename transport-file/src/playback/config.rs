@@ -14,6 +14,7 @@ pub struct PlaybackConfig {
     pub(crate) chunks: Chunks,
     pub(crate) skip_bad_lines: bool,
     pub(crate) line_limit: usize,
+    pub(crate) from: Duration,
 }
 
 /// When the parts of a response come.
@@ -42,7 +43,13 @@ pub enum Chunks {
 
 impl Default for PlaybackConfig {
     fn default() -> Self {
-        Self { pace: Pace::Recorded, chunks: Chunks::Recorded, skip_bad_lines: false, line_limit: 64 * 1024 * 1024 }
+        Self {
+            pace: Pace::Recorded,
+            chunks: Chunks::Recorded,
+            skip_bad_lines: false,
+            line_limit: 64 * 1024 * 1024,
+            from: Duration::ZERO,
+        }
     }
 }
 
@@ -81,6 +88,15 @@ impl PlaybackConfig {
     #[must_use]
     pub fn line_limit(mut self, bytes: usize) -> Self {
         self.line_limit = bytes;
+        self
+    }
+
+    /// Sets the moment of a capture from which its delays count, since its beginning; zero unless set.
+    ///
+    /// The state at that moment comes from the exchanges before it, so they are played too, without delays.
+    #[must_use]
+    pub fn from(mut self, moment: Duration) -> Self {
+        self.from = moment;
         self
     }
 

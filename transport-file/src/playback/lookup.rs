@@ -1,6 +1,7 @@
 //! The responses in a file, by request.
 
 use super::answer::Answer;
+use super::config::PlaybackConfig;
 use crate::body::Body;
 use crate::capture::{Index, Taken};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
@@ -49,9 +50,9 @@ impl AnswerSource {
     }
 
     /// Takes the next response to a request.
-    pub(crate) fn reply(&mut self, request: &Request, skip_bad_lines: bool) -> Lookup {
+    pub(crate) fn reply(&mut self, request: &Request, config: PlaybackConfig) -> Lookup {
         match self {
-            Self::Capture(index) => capture_reply(index, request, skip_bad_lines),
+            Self::Capture(index) => capture_reply(index, request, config),
             Self::Body { list, watch } => {
                 let answer = match request.query() {
                     Query::List if request.continue_token().is_some() => None,
@@ -74,7 +75,7 @@ impl AnswerSource {
     }
 }
 
-fn capture_reply(index: &Index, request: &Request, skip_bad_lines: bool) -> Lookup {
+fn capture_reply(index: &Index, request: &Request, config: PlaybackConfig) -> Lookup {
     let exchange = match index.take(request) {
         Ok(Taken::Exchange(exchange)) => exchange,
         Ok(Taken::Unsupported) => return Lookup::Refused(Answer::unsupported_watch_list()),
@@ -91,7 +92,7 @@ fn capture_reply(index: &Index, request: &Request, skip_bad_lines: bool) -> Look
     // The next record tells whether the connection failed.
     index.await_record(&exchange, line);
     let is_refused = exchange.is_refused();
-    let answer = Answer::recorded(exchange, index.clone(), skip_bad_lines);
+    let answer = Answer::recorded(exchange, index.clone(), config);
     if is_refused { Lookup::Refused(answer) } else { Lookup::Answered(answer) }
 }
 

@@ -59,15 +59,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Recorded metadata does not answer for whole objects, unless whole ones were recorded too; [`error`](Self::error)
 /// reports it. Whole objects answer for metadata, with more than was requested.
 ///
-/// If no watch-list was recorded, it is refused with status 422, as by a server that does not support it.
+/// If no watch-list was recorded, it is refused with status 422, as by a server that does not support it. This is assumed
+/// if a list of the resource comes next, and no watch-list within 16 MiB behind it.
 ///
 /// A request without a remaining response ends the playback. From then on there is only [`Incoming::Idle`] without a
 /// time.
 ///
 /// # Memory
 ///
-/// A capture is read twice: once to index its requests, and once to play them. One record of its bodies is in memory. A
-/// watch log and a list answer for any resource. Of a watch log one event is in memory, and of a list one buffer.
+/// A capture is read as far as the next answer needs, and once more to play it. The memory does not grow with the file:
+///
+/// * one record of each open response, and the buffers of the files: up to twice the longest line for each transport;
+/// * 65,536 requests that are open at once, of about 300 bytes each. One more is an error of its line;
+/// * 4,096 exchanges that no request has asked for, of about 500 bytes each. Older ones are read again if a request asks
+///   for them later, in blocks of 1,024. From there on, 1 MiB finds those blocks;
+/// * a bit for each recorded request.
+///
+/// [`summary`](Self::summary) and [`resources`](Self::resources) read the whole capture, in the same memory. A request
+/// without a recorded response reads it to its end.
+///
+/// A watch log and a list answer for any resource. Of a watch log one event is in memory, and of a list one buffer.
 pub struct Playback {
     config: PlaybackConfig,
     content: AnswerSource,
@@ -300,7 +311,7 @@ impl ListerWatcher for Playback {
             return;
         }
         let tally = self.summary.tally(request.query());
-        let answer = match self.content.reply(request, self.config.skip_bad_lines) {
+        let answer = match self.content.reply(request, self.config) {
             Lookup::Answered(answer) => {
                 tally.answered += 1;
                 answer

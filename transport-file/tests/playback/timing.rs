@@ -1,6 +1,6 @@
 //! When things come.
 
-use crate::support::{Ending, Player, data, end, request, response};
+use crate::support::{Ending, Player, data, end, exchange, request, response};
 use core::time::Duration;
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::Incoming;
@@ -75,4 +75,25 @@ fn an_aborted_request_is_silent_and_the_next_one_is_answered() {
     assert_eq!(player.poll(&mut [0; 8]), Incoming::Idle { until: None });
     let second = player.ask(PATH);
     assert_eq!((second.text(), &second.ending), ("b", &Ending::End));
+}
+
+#[test]
+fn a_playback_from_a_moment_brings_the_state_at_once_and_what_follows_in_its_time() {
+    let lines = [
+        exchange(1_000, 1, "/api/v1/pods", "list").to_vec(),
+        vec![
+            request(2_000, 2, "/api/v1/pods?watch=1"),
+            response(2_500, 2),
+            data(9_000, 2, "before"),
+            data(10_500, 2, "behind"),
+            end(12_000, 2, "eof"),
+        ],
+        exchange(12_000, 3, "/api/v1/pods?watch=1", "later").to_vec(),
+    ];
+    let config = PlaybackConfig::new().from(Duration::from_secs(10));
+    let mut player = Player::of_lines(&lines.concat(), config);
+    assert_eq!(player.ask("/api/v1/pods").took, 0);
+    let watch = player.ask("/api/v1/pods?watch=1");
+    assert_eq!((watch.chunks, watch.took), (vec![(6, 0), (6, 500)], 2_000));
+    assert_eq!(player.ask("/api/v1/pods?watch=1").text(), "later");
 }

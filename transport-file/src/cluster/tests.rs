@@ -366,6 +366,8 @@ fn a_test_gives_an_object_with_status_and_uid_and_names_come_from_a_prefix() {
     );
     assert_eq!(cluster.list("v1/pods").expect("pods").len(), 2);
     assert_eq!(cluster.get("v1/nodes", "n").expect("a node")["kind"], "Node");
+}
+
 #[test]
 fn a_list_of_a_recorded_collection_did_not_show_what_was_written_since() {
     let cluster = SimulatedCluster::new();

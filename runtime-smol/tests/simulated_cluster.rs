@@ -140,7 +140,7 @@ fn a_denied_list_ends_the_controller() {
     let cluster = with_foo();
     cluster.fail_next("LIST /apis/apps/v1/deployments", Fault::Refused(403));
     cluster.fail_next("WATCH /apis/apps/v1/deployments", Fault::Refused(403));
-    let error = sample(World::from(cluster.clone()).lasting(Duration::from_secs(60))).unwrap_err().to_string();
+    let error = sample(World::from(cluster).lasting(Duration::from_secs(60))).unwrap_err().to_string();
     assert!(error.contains("deployments"), "{error}");
 }
 

@@ -6,7 +6,7 @@ use core::task::{Context, Poll, Waker};
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
 use listwatch_core::{Instant, ListerWatcher};
-use listwatch_transport_file::{Pace, Playback, PlaybackConfig};
+use listwatch_transport_file::{CaptureError, CaptureErrorKind, Pace, Playback, PlaybackConfig};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -87,6 +87,79 @@ fn the_continue_tokens_of_a_recording_filled_the_memory() {
     assert!(held < 4 * TOKEN && peak < 10 * TOKEN, "{held} bytes held, {peak} at the peak");
     drop((playback, profiler));
     std::fs::remove_file(capture).unwrap();
+}
+
+/// The peak of the memory while all lists of a capture are played, and the error at its end.
+fn peak(capture: &Path, pages: u64) -> (usize, Option<CaptureError>) {
+    const LINE_LIMIT: usize = 100 * 1000;
+    let profiler = dhat::Profiler::builder().testing().build();
+    let config = PlaybackConfig::new().pace(Pace::Immediate).line_limit(LINE_LIMIT);
+    let mut playback = Playback::with_config(capture, config).unwrap();
+    let mut page = 0;
+    while !playback.is_complete() {
+        let token = if page == 0 { String::new() } else { format!("?continue={page}") };
+        page = (page + 1) % pages;
+        playback.open(RequestId(1), &Request::parse(&format!("{PODS}{token}")));
+        let (mut cx, mut buf) = (Context::from_waker(Waker::noop()), [0; 1024]);
+        let mut read = || playback.poll_read(ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: None }, &mut buf);
+        while matches!(read(), Poll::Ready(Incoming::Head { .. } | Incoming::Data { .. })) {}
+    }
+    let peak = dhat::HeapStats::get().max_bytes;
+    drop(profiler);
+    std::fs::remove_file(capture).unwrap();
+    (peak, playback.error().cloned())
+}
+
+fn list(id: u64, token: &str) -> String {
+    format!(r#"{{"t":0,"id":{id},"request":{{"method":"GET","path":"{PODS}{token}"}}}}"#)
+}
+
+#[test]
+fn requests_without_an_end_filled_the_memory() {
+    let _alone = alone();
+    let capture = write("never-ended", |file| {
+        writeln!(file, "{}\n{}", list(0, ""), r#"{"t":0,"id":0,"end":"eof"}"#).unwrap();
+        (1..200_000).for_each(|id| {
+            writeln!(file, r#"{{"t":0,"id":{id},"request":{{"method":"GET","path":"/api/v1/nodes/n"}}}}"#).unwrap();
+        });
+    });
+    let (peak, error) = peak(&capture, 1);
+    let error = error.unwrap();
+    assert_eq!((error.kind(), error.line()), (CaptureErrorKind::Order, Some(65_539)));
+    assert!(error.to_string().contains("more than 65536 requests are open at once; "), "{error}");
+    assert!(peak < 30 * ALLOWED, "{peak} bytes");
+}
+
+#[test]
+fn an_endless_line_of_a_gzip_bomb_takes_little_memory() {
+    let _alone = alone();
+    let capture = write("bomb", |file| {
+        let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        write!(file, "{}\n{}\n{}", list(0, ""), r#"{"t":0,"id":0,"end":"eof"}"#, r#"{"t":0,"id":1,"data":""#).unwrap();
+        (0..200).for_each(|_| file.write_all(&[b'x'; 1000 * 1000]).unwrap());
+        file.finish().unwrap();
+    });
+    assert!(capture.metadata().unwrap().len() < 2000 * 1000);
+    let (peak, error) = peak(&capture, 1);
+    assert_eq!(error.map(|error| (error.kind(), error.line())), Some((CaptureErrorKind::TooLong, Some(3))));
+    assert!(peak < ALLOWED, "{peak} bytes");
+}
+
+#[test]
+fn a_chain_of_many_pages_takes_little_memory_in_any_order_of_its_ids() {
+    const PAGES: u64 = 20_000;
+    let _alone = alone();
+    let capture = write("pages", |file| {
+        for page in 0..PAGES {
+            let token = if page == 0 { String::new() } else { format!("?continue={page}") };
+            // Every second id comes later.
+            let id = page * 7919 % 20_011;
+            writeln!(file, "{}\n{}", list(id, &token), format_args!(r#"{{"t":0,"id":{id},"end":"eof"}}"#)).unwrap();
+        }
+    });
+    let (peak, error) = peak(&capture, PAGES);
+    assert_eq!(error, None);
+    assert!(peak < 2 * ALLOWED, "{peak} bytes");
 }
 
 #[test]

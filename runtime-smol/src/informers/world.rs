@@ -54,6 +54,9 @@ pub struct World {
     on_line: Option<Arc<OnLine>>,
     /// Of all random delays, in a recording and its playback.
     seed: Option<u64>,
+    /// The address of the API server, if there is one.
+    #[cfg_attr(not(feature = "file"), expect(dead_code, reason = "a tape names it"))]
+    server: Option<String>,
     #[cfg(feature = "file")]
     tape: Option<Tape>,
     #[cfg(feature = "file")]
@@ -100,6 +103,7 @@ impl World {
             end: None,
             on_line: None,
             seed: None,
+            server: None,
             #[cfg(feature = "file")]
             tape: None,
             #[cfg(feature = "file")]

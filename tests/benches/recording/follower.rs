@@ -76,19 +76,19 @@ impl Follower {
     /// The CPU time of an event in microseconds.
     pub(crate) fn micros(&self, run: Run, tape: Option<&str>) -> f64 {
         match run {
-            Run::Fields => self.follow::<Pod>(tape),
-            Run::Value => self.follow::<serde_json::Value>(tape),
-            Run::Metadata => self.follow::<MetadataOnly>(tape),
+            Run::Fields => self.follow::<Pod>(pods(), tape),
+            Run::Value => self.follow::<serde_json::Value>(pods(), tape),
+            Run::Metadata => self.follow::<MetadataOnly>(pods().metadata_only(), tape),
         }
     }
 
-    fn follow<T: DeserializeOwned + Unpin>(&self, tape: Option<&str>) -> f64 {
+    fn follow<T: DeserializeOwned + Unpin>(&self, resource: Resource, tape: Option<&str>) -> f64 {
         let cluster = ClusterOptions::new().kubeconfig(&self.scratch.join("config")).unwrap();
         let transport = cluster.transport().unwrap();
-        let Some(kind) = tape else { return followed::<T>(transport) };
+        let Some(kind) = tape else { return followed::<T>(resource, transport) };
         let path = self.scratch.join(format!("tape.{kind}"));
         let tape = Tape::create(&path, RecorderConfig::new()).unwrap();
-        let took = followed::<T>(tape.transport(transport));
+        let took = followed::<T>(resource, tape.transport(transport));
         tape.finish().unwrap();
         std::fs::remove_file(path).unwrap();
         took
@@ -102,11 +102,15 @@ impl Drop for Follower {
     }
 }
 
-fn followed<T: DeserializeOwned + Unpin>(transport: impl ListerWatcher + Send + 'static) -> f64 {
+fn pods() -> Resource {
+    Resource::new("/api/v1/pods")
+}
+
+fn followed<T: DeserializeOwned + Unpin>(resource: Resource, transport: impl ListerWatcher + Send + 'static) -> f64 {
     let clock = Clock::real();
     let mut config = InformerConfig::default();
     config.reflector.watch_list = false;
-    let informer = Informer::<T>::new(Resource::new("/api/v1/pods"), config);
+    let informer = Informer::<T>::new(resource, config);
     run(&clock, &Executor::new(), async {
         let mut events = Events::start(Driver::new(informer, transport), clock.clone());
         let (last, mut began) = (last_version(), 0.0);

@@ -31,8 +31,8 @@ use std::time::Duration;
 ///
 /// # The file
 ///
-/// A file whose name ends in `.zst` or `.gz` is compressed. If the process is killed, a file can be played up to its last line,
-/// and a compressed one up to its last second.
+/// A file whose name ends in `.zst` or `.gz` is compressed. If the process is killed, the file can be played up to its last
+/// second.
 ///
 /// Of the headers, only media types and `Retry-After` are written, and no credentials. On Unix, only the owner may read
 /// the file.
@@ -49,8 +49,6 @@ pub struct Recorder<L> {
     /// Its number among the transports of the tape.
     number: u64,
     open: Option<(RequestId, Open)>,
-    /// Whether it wrote a line since it was idle.
-    wrote: bool,
 }
 
 /// The open request.
@@ -81,7 +79,7 @@ impl<L: ListerWatcher> Recorder<L> {
 
     pub(super) fn new(tape: Tape, transport: L) -> Self {
         let number = tape.next_transport();
-        Self { transport, tape, number, open: None, wrote: false }
+        Self { transport, tape, number, open: None }
     }
 
     /// Writes the remaining records, and ends the file.
@@ -111,7 +109,6 @@ impl<L: ListerWatcher> Recorder<L> {
         let Open::Unsent(request) = core::mem::replace(open, Open::Sent { id, withheld: false }) else { return Ok(()) };
         let record = sent(&request, self.tape.withholds(request.resource.path()));
         *open = Open::Sent { id, withheld: record.withheld };
-        self.wrote = true;
         self.tape.records(now, id, [Payload::Request(record)])?;
         self.transport.open(*request_id, &request);
         Ok(())
@@ -130,7 +127,6 @@ impl<L: ListerWatcher> Recorder<L> {
         if matches!(payload, Payload::End(_)) {
             self.open.take_if(|(open, _)| *open == request_id);
         }
-        self.wrote = true;
         self.tape.records(now, id, [payload])
     }
 
@@ -141,8 +137,7 @@ impl<L: ListerWatcher> Recorder<L> {
         until: Option<Instant>,
         cx: &Context<'_>,
     ) -> Result<Poll<Incoming>, TransportError> {
-        let wrote = core::mem::take(&mut self.wrote);
-        let due = self.tape.rest(now, self.number, wrote, cx.waker())?;
+        let due = self.tape.rest(now, self.number, cx.waker())?;
         Ok(Poll::Ready(Incoming::Idle { until: earliest(until, due) }))
     }
 

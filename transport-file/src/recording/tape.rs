@@ -241,12 +241,11 @@ impl Tape {
         &self,
         now: Instant,
         transport: u64,
-        wrote: bool,
         waker: &Waker,
     ) -> Result<Option<Instant>, TransportError> {
         let mut due = None;
         self.attempt(|state| {
-            due = state.writer.rest(now, wrote)?;
+            due = state.writer.rest(now)?;
             state.flush_is_promised = due.is_some();
             let known = state.idle.entry(transport).or_insert_with(|| waker.clone());
             known.clone_from(waker);
@@ -266,7 +265,7 @@ impl Tape {
     pub(super) fn flush_soon(&self, now: Instant) {
         let mut idle = BTreeMap::new();
         let _failed = self.attempt(|state| {
-            if state.writer.rest(now, false)?.is_some() && !core::mem::replace(&mut state.flush_is_promised, true) {
+            if state.writer.rest(now)?.is_some() && !core::mem::replace(&mut state.flush_is_promised, true) {
                 idle = core::mem::take(&mut state.idle);
             }
             Ok(())

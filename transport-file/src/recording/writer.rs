@@ -36,7 +36,7 @@ enum Compressor {
 
 type Sink = Box<dyn Write + Send>;
 
-/// The least time between flushes of a compressed file, which grows with each of them.
+/// The least time between flushes. Each takes a call of the system, and a compressed file grows with each of them.
 const BETWEEN_FLUSHES: Duration = Duration::from_secs(1);
 
 /// How many first flushes do not wait, so that a recording that is killed early has its beginning.
@@ -87,14 +87,9 @@ impl CaptureWriter {
         if self.lines.len() < BLOCK { Ok(()) } else { self.flush() }
     }
 
-    /// Flushes the file while there is nothing to add. If a flush is not due yet, returns when to call again. A caller
-    /// that wrote many lines `at_once` flushes a plain file now.
-    pub(crate) fn rest(&mut self, now: Instant, at_once: bool) -> Result<Option<Instant>, CaptureError> {
-        let due = match &self.compression {
-            None if at_once => now,
-            Some(_) if self.early_flushes > 0 => now,
-            None | Some(_) => self.saved + BETWEEN_FLUSHES,
-        };
+    /// Flushes the file while there is nothing to add. If a flush is not due yet, returns when to call again.
+    pub(crate) fn rest(&mut self, now: Instant) -> Result<Option<Instant>, CaptureError> {
+        let due = if self.early_flushes > 0 { now } else { self.saved + BETWEEN_FLUSHES };
         if !self.dirty || now < due {
             return Ok(Some(due).filter(|_| self.dirty));
         }

@@ -321,7 +321,7 @@ fn a_note_reaches_the_file_within_a_second_although_no_informer_has_anything_to_
         let mut idle = Player::of(tape.transport(world()));
         idle.ask(PODS);
         assert_eq!(idle.poll(&mut [0; 8]), Incoming::Idle { until: None });
-        // The first flushes of a compressed file do not wait.
+        // The first flushes do not wait.
         for early in 0..20 {
             tape.note(at(early), &ended(1, "done"));
         }

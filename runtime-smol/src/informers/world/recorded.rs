@@ -35,7 +35,7 @@ impl World {
         Tape::create(path, config).map(|tape| self.recorded(&tape))
     }
 
-    /// The settings of a tape of this world: its date, its time and its seed.
+    /// The settings of a tape of this world: its date, its time, its seed and its server.
     ///
     /// ```no_run
     /// use listwatch_runtime_smol::World;
@@ -52,7 +52,11 @@ impl World {
     #[must_use]
     pub fn recorder_config(&self) -> RecorderConfig {
         let seed = self.seed.unwrap_or_else(|| self.clock.random_seed());
-        RecorderConfig::new().started(self.clock.wall()).began(self.clock.now()).seed(seed)
+        let config = RecorderConfig::new().started(self.clock.wall()).began(self.clock.now()).seed(seed);
+        match &self.server {
+            Some(server) => config.server(server),
+            None => config,
+        }
     }
 
     /// Records this world on a tape, as [`recorded_to`](Self::recorded_to) does. The client is recorded with all of its

@@ -11,6 +11,8 @@ impl From<Cluster> for World {
     fn from(cluster: Cluster) -> Self {
         let clock = Clock::real();
         let client = Client::new(HttpClient::from(&cluster), clock.clone());
-        Self::from_parts(clock, client, move |_| Box::new(HttpTransport::from(&cluster)))
+        let server = Some(cluster.server().to_owned());
+        let world = Self::from_parts(clock, client, move |_| Box::new(HttpTransport::from(&cluster)));
+        Self { server, ..world }
     }
 }

@@ -114,12 +114,12 @@ fn a_tape_has_the_lines_of_all_in_the_order_in_which_they_happened() {
         response(7, 2),
         data(7, 2, "nodes"),
         end(7, 2, "eof"),
-        r#"{"t":20,"reconcile":1,"of":"foos","key":"web/a","attempt":1,"causes":["Pod web/a added"],"at":{"/api/v1/pods":{"changes":1,"version":"7"}}}"#.into(),
+        r#"{"t":20,"reconcile":1,"of":"foos","key":"web/a","attempt":1,"causes":["Pod web/a added"],"at":{"/api/v1/pods":{"changes":1,"version":"7"}},"note":1}"#.into(),
         format!(r#"{{"t":21,"id":3,"request":{{"method":"PUT","path":"{POD}","headers":{{{json},"content-type":"application/json"}},"body":"{{}}"}},"by":1}}"#),
         r#"{"t":21,"id":3,"response":{"status":200,"headers":{}}}"#.into(),
         data(21, 3, "written"),
         end(21, 3, "eof"),
-        r#"{"t":30,"reconcile":1,"of":"foos","outcome":"done"}"#.into(),
+        r#"{"t":30,"reconcile":1,"of":"foos","outcome":"done","note":2}"#.into(),
         format!(r#"{{"t":31,"id":4,"request":{{"method":"PUT","path":"{POD}","headers":{{{json},"content-type":"application/json"}},"body":"{{\"a\":1}}"}}}}"#),
     ];
     let written = lines(&path);

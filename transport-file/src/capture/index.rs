@@ -328,7 +328,7 @@ impl State {
             match self.advance() {
                 Step::Began(began) if keys.iter().any(|key| began.keys.contains(*key)) => break,
                 Step::Began(began) if others.iter().any(|key| began.keys.contains(*key)) => {
-                    until = until.or(Some(self.reading.bytes() + LOOK_AHEAD));
+                    until.get_or_insert_with(|| self.reading.bytes() + LOOK_AHEAD);
                 }
                 Step::Over => break,
                 _ => {}

@@ -1,6 +1,6 @@
 //! A Zstandard file.
 
-use super::source::Counted;
+use super::counted::Counted;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use zstd::stream::read::Decoder;
 

@@ -1,6 +1,6 @@
 //! A gzip file, member by member.
 
-use super::source::Counted;
+use super::counted::Counted;
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 

@@ -1,5 +1,6 @@
 //! The file of a recording: its kind, its bytes and its lines.
 
+mod counted;
 mod cursor;
 mod detect;
 mod frames;

@@ -1,3 +1,4 @@
+use super::counted::Counted;
 use super::frames::Frames;
 use super::members::Members;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
@@ -10,7 +11,8 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const BUFFER: usize = 64 * 1024;
 
-/// The bytes of a file, decompressed if it begins with the magic bytes of gzip or Zstandard. A gzip file may have several members.
+/// The bytes of a file, decompressed if it begins with the magic bytes of gzip or Zstandard. A gzip file may have several
+/// members.
 pub(crate) struct Source {
     path: Arc<Path>,
     len: u64,
@@ -19,15 +21,8 @@ pub(crate) struct Source {
 
 enum Bytes {
     Plain(BufReader<Counted>),
-    Gzip(Members),
+    Gzip(Box<Members>),
     Zstd(Box<Frames>),
-}
-
-/// A file that counts the bytes read from it.
-pub(super) struct Counted {
-    file: File,
-    /// The position in the file.
-    at: u64,
 }
 
 impl Source {
@@ -40,10 +35,10 @@ impl Source {
             return Err(error("is no regular file, which is needed to read it twice; save it to one first".into()));
         }
         let file = File::open(path).map_err(unopened)?;
-        let mut file = BufReader::with_capacity(BUFFER, Counted { file, at: 0 });
+        let mut file = BufReader::with_capacity(BUFFER, Counted::new(file));
         let magic = file.fill_buf().map(|bytes| [&GZIP_MAGIC[..], &ZSTD_MAGIC].map(|magic| bytes.starts_with(magic)));
         let bytes = match magic.map_err(|cause| error(unreadable(&cause)))? {
-            [true, _] => Bytes::Gzip(Members::new(file, BUFFER)),
+            [true, _] => Bytes::Gzip(Box::new(Members::new(file, BUFFER))),
             [_, true] => Bytes::Zstd(Box::new(Frames::new(file, BUFFER).map_err(|cause| error(unreadable(&cause)))?)),
             _ => Bytes::Plain(file),
         };
@@ -62,7 +57,7 @@ impl Source {
     /// The number of bytes that were consumed of the file.
     pub(crate) fn position(&self) -> u64 {
         let file = self.file();
-        file.get_ref().at - file.buffer().len() as u64
+        file.get_ref().at() - file.buffer().len() as u64
     }
 
     /// Where reading may begin again for the bytes that come next: here, or at the newest member of a gzip file.
@@ -146,27 +141,5 @@ impl BufRead for Source {
 
     fn consume(&mut self, amount: usize) {
         self.buffered().consume(amount);
-    }
-}
-
-impl Counted {
-    /// The position in the file, from its beginning.
-    pub(super) fn at(&self) -> u64 {
-        self.at
-    }
-}
-
-impl Read for Counted {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buf)?;
-        self.at += read as u64;
-        Ok(read)
-    }
-}
-
-impl Seek for Counted {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.at = self.file.seek(to)?;
-        Ok(self.at)
     }
 }

@@ -31,6 +31,14 @@ enum Open {
     },
 }
 
+impl Tape {
+    /// Records the single requests that go by this transport.
+    #[must_use]
+    pub fn client<X: ApiTransport>(&self, transport: X) -> RecordedCalls<X> {
+        RecordedCalls::new(self.clone(), transport)
+    }
+}
+
 impl<X: ApiTransport> RecordedCalls<X> {
     pub(super) fn new(tape: Tape, transport: X) -> Self {
         Self { transport, tape, open: HashMap::new() }

@@ -63,6 +63,14 @@ enum Open {
     },
 }
 
+impl Tape {
+    /// Records the lists and watches that go by this transport.
+    #[must_use]
+    pub fn transport<L: ListerWatcher>(&self, transport: L) -> Recorder<L> {
+        Recorder::new(self.clone(), transport)
+    }
+}
+
 impl<L: ListerWatcher> Recorder<L> {
     /// Creates a file, and records the requests for `resource` into it.
     ///
@@ -131,12 +139,7 @@ impl<L: ListerWatcher> Recorder<L> {
     }
 
     /// Flushes the file while the transport is idle, now or when a flush is due.
-    fn rest(
-        &mut self,
-        now: Instant,
-        until: Option<Instant>,
-        cx: &Context<'_>,
-    ) -> Result<Poll<Incoming>, TransportError> {
+    fn rest(&self, now: Instant, until: Option<Instant>, cx: &Context<'_>) -> Result<Poll<Incoming>, TransportError> {
         let due = self.tape.rest(now, self.number, cx.waker())?;
         Ok(Poll::Ready(Incoming::Idle { until: earliest(until, due) }))
     }

@@ -1,16 +1,13 @@
-use super::calls::RecordedCalls;
 use super::confidential::is_confidential;
 use super::config::RecorderConfig;
-use super::recorder::Recorder;
 use super::writer::CaptureWriter;
 use crate::capture::format::{End, Line, Payload, Record, VERSION};
 use crate::capture::{Note, TapeStart};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use core::fmt;
 use core::task::Waker;
-use listwatch_core::api::ApiTransport;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
-use listwatch_core::{Instant, ListerWatcher, Resource};
+use listwatch_core::{Instant, Resource};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -60,8 +57,11 @@ struct Shared {
     state: Mutex<State>,
     include_secrets: bool,
     fail_unrecorded: bool,
-    on_error: Mutex<Option<Box<dyn Fn(&CaptureError) + Send>>>,
+    on_error: Mutex<Option<OnError>>,
 }
+
+/// Hears of the error that ends a recording.
+type OnError = Box<dyn Fn(&CaptureError) + Send>;
 
 struct State {
     writer: CaptureWriter,
@@ -134,18 +134,6 @@ impl Tape {
         };
         let (state, on_error) = (Mutex::new(state), Mutex::default());
         Ok(Self(Arc::new(Shared { start, state, include_secrets, fail_unrecorded, on_error })))
-    }
-
-    /// Records the lists and watches that go by this transport.
-    #[must_use]
-    pub fn transport<L: ListerWatcher>(&self, transport: L) -> Recorder<L> {
-        Recorder::new(self.clone(), transport)
-    }
-
-    /// Records the single requests that go by this transport.
-    #[must_use]
-    pub fn client<X: ApiTransport>(&self, transport: X) -> RecordedCalls<X> {
-        RecordedCalls::new(self.clone(), transport)
     }
 
     /// Returns the number of a reconcile that begins: 1, 2, 3 and so on for the controllers of one tape.
@@ -237,12 +225,7 @@ impl Tape {
 
     /// Flushes the file while a transport is idle. If a flush is not due yet, returns when the transport has to call
     /// again; if there is nothing to flush, `waker` is called when there is.
-    pub(super) fn rest(
-        &self,
-        now: Instant,
-        transport: u64,
-        waker: &Waker,
-    ) -> Result<Option<Instant>, TransportError> {
+    pub(super) fn rest(&self, now: Instant, transport: u64, waker: &Waker) -> Result<Option<Instant>, TransportError> {
         let mut due = None;
         self.attempt(|state| {
             due = state.writer.rest(now)?;
@@ -337,7 +320,8 @@ impl State {
             Some(error) => Err(error),
             None => self.write_aborts(t),
         };
-        let finished = written.and(self.writer.finish());
+        let ended = self.writer.finish();
+        let finished = written.and(ended);
         self.error = finished.clone().err();
         finished
     }

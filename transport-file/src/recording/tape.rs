@@ -320,6 +320,7 @@ impl State {
             Some(error) => Err(error),
             None => self.write_aborts(t),
         };
+        // What was written before is kept, whatever failed.
         let ended = self.writer.finish();
         let finished = written.and(ended);
         self.error = finished.clone().err();

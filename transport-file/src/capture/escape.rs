@@ -20,15 +20,24 @@ pub(super) fn escape(text: &str, out: &mut Vec<u8>) {
 
 /// Appends a word, of which these bytes are special.
 fn escape_word(word: &[u8; 8], mut special: u64, out: &mut Vec<u8>) {
-    let mut from = 0;
+    let (mut word, mut left) = (u64::from_le_bytes(*word), 8);
     while special != 0 {
-        let at = special.trailing_zeros() as usize / 8;
-        out.extend_from_slice(&word[from..at]);
-        escape_byte(word[at], out);
-        from = at + 1;
-        special &= special - 1;
+        let plain = special.trailing_zeros() as usize / 8;
+        push_first(word, plain, out);
+        word >>= 8 * plain;
+        escape_byte(word as u8, out);
+        // In two steps, because all bits may go.
+        (word, special) = (word >> 8, special >> (8 * plain) >> 8);
+        left -= plain + 1;
     }
-    out.extend_from_slice(&word[from..]);
+    push_first(word, left, out);
+}
+
+/// Appends the first bytes of a word. A copy of a whole word takes less than a call that copies some bytes.
+fn push_first(word: u64, count: usize, out: &mut Vec<u8>) {
+    let len = out.len() + count;
+    out.extend_from_slice(&word.to_le_bytes());
+    out.truncate(len);
 }
 
 /// The highest bit of each byte that may need an escape. Behind one that does, another one may be marked by a carry, so
@@ -43,7 +52,8 @@ fn special(word: u64) -> u64 {
 
 fn escape_byte(byte: u8, out: &mut Vec<u8>) {
     let letter = match byte {
-        b'"' | b'\\' => byte,
+        b'"' => return out.extend_from_slice(b"\\\""),
+        b'\\' => byte,
         b'\n' => b'n',
         b'\r' => b'r',
         b'\t' => b't',

@@ -123,7 +123,6 @@ fn followed<T: DeserializeOwned + Unpin>(resource: Resource, transport: impl Lis
                 _ => {}
             }
         }
-        eprintln!("{}", (cpu() - began) / EVENTS as f64);
         (cpu() - began) / EVENTS as f64
     })
 }

@@ -1,5 +1,7 @@
 //! What a recording adds to the CPU time of following: over TLS, from a process of its own, event by event.
 
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has failed")]
+
 #[path = "../../tests/sockets/certificates.rs"]
 mod certificates;
 mod follower;

@@ -67,9 +67,9 @@ fn body(reply: &Reply) -> &str {
 }
 
 fn began(reconcile: u64) -> Note {
-    let at = [(PODS.to_owned(), Position { changes: 1, version: Some("7".into()) })].into();
+    let at = [(PODS.to_owned(), Position { changes: 1, version: Some("7".into()), read: 0 })].into();
     let (of, key, causes) = ("foos".to_owned(), "web/a".to_owned(), vec!["Pod web/a added".to_owned()]);
-    Note::Began { reconcile, of, key, attempt: 1, causes, at }
+    Note::Began { reconcile, of, key, attempt: 1, causes, late: Vec::new(), at }
 }
 
 fn ended(reconcile: u64, outcome: &str) -> Note {

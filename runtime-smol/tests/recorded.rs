@@ -95,7 +95,7 @@ fn a_tape_made_while_everything_handled_was_secret_has_none_of_it() {
         clock.sleep(Duration::from_secs(20)).await;
     };
     copy(world.until(end)).unwrap();
-    assert!(cluster.requests().iter().any(|request| request.to_string() == "POST /api/v1/namespaces/web/secrets 201"));
+    assert!(cluster.requests().iter().any(|request| *request == "POST /api/v1/namespaces/web/secrets 201"));
     let tape = text(&path);
     let escaped = serde_json::to_string(&serde_json::to_string(secret).unwrap()).unwrap();
     for trace in [secret, encoded, "hunter2", "aHVudGVyM", escaped.trim_matches(['"', '\\'])] {

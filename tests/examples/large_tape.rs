@@ -53,6 +53,7 @@ fn write(file: &str, tape: LargeTape) -> Result<(), Failure> {
 }
 
 /// Plays the watches, each with the writes that were made while it was open.
+#[expect(clippy::disallowed_methods, reason = "the example measures time")]
 fn play(file: &str, tape: LargeTape, with_writes: bool) -> Result<(), Failure> {
     let clock = std::time::Instant::now();
     let mut playback = Playback::with_config(file, PlaybackConfig::new().pace(Pace::Immediate))?;

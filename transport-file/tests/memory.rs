@@ -114,11 +114,15 @@ fn list(id: u64, token: &str) -> String {
     format!(r#"{{"t":0,"id":{id},"request":{{"method":"GET","path":"{PODS}{token}"}}}}"#)
 }
 
+/// The end of a first exchange, and a line of data that has no end.
+const END: &str = r#"{"t":0,"id":0,"end":"eof"}"#;
+const OPEN: &str = r#"{"t":0,"id":1,"data":""#;
+
 #[test]
 fn requests_without_an_end_filled_the_memory() {
     let _alone = alone();
     let capture = write("never-ended", |file| {
-        writeln!(file, "{}\n{}", list(0, ""), r#"{"t":0,"id":0,"end":"eof"}"#).unwrap();
+        writeln!(file, "{}\n{END}", list(0, "")).unwrap();
         (1..200_000).for_each(|id| {
             writeln!(file, r#"{{"t":0,"id":{id},"request":{{"method":"GET","path":"/api/v1/nodes/n"}}}}"#).unwrap();
         });
@@ -135,7 +139,7 @@ fn an_endless_line_of_a_gzip_bomb_takes_little_memory() {
     let _alone = alone();
     let capture = write("bomb", |file| {
         let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
-        write!(file, "{}\n{}\n{}", list(0, ""), r#"{"t":0,"id":0,"end":"eof"}"#, r#"{"t":0,"id":1,"data":""#).unwrap();
+        write!(file, "{}\n{END}\n{OPEN}", list(0, "")).unwrap();
         (0..200).for_each(|_| file.write_all(&[b'x'; 1000 * 1000]).unwrap());
         file.finish().unwrap();
     });

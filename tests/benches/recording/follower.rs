@@ -83,7 +83,7 @@ impl Follower {
     }
 
     fn follow<T: DeserializeOwned + Unpin>(&self, resource: Resource, tape: Option<&str>) -> f64 {
-        let cluster = ClusterOptions::new().kubeconfig(&self.scratch.join("config")).unwrap();
+        let cluster = ClusterOptions::new().kubeconfig(self.scratch.join("config")).unwrap();
         let transport = cluster.transport().unwrap();
         let Some(kind) = tape else { return followed::<T>(resource, transport) };
         let path = self.scratch.join(format!("tape.{kind}"));

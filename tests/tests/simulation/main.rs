@@ -1,5 +1,7 @@
 //! The simulated world, seed by seed, and under single conditions.
 
+#![cfg_attr(not(loom), expect(clippy::unwrap_used, reason = "a test that cannot go on has failed"))]
+
 mod api_server;
 mod capture;
 #[cfg(not(loom))]

@@ -35,6 +35,8 @@
 //!   field. In a type with `Option`, `Some` of the default is a value.
 //! * A default that the object does not have, and that the change sets again: no patch.
 //! * A float that is infinite or not a number: serde writes a null.
+//! * An empty list or map where the server stores none: it is a difference, and so a patch, each time. A type whose field
+//!   is an `Option` gives `None` there.
 //!
 //! # Aliases
 //!

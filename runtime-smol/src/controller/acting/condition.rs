@@ -36,7 +36,8 @@ impl Context {
     /// }
     /// ```
     ///
-    /// If the condition is as before, no request is sent. The server has a status apart from the object, and keeps its
+    /// If the condition is as before, no request is sent. If it is not, the object is read before the patch, because a list
+    /// changes: two requests. The server has a status apart from the object, and keeps its
     /// fields, if the CRD says so for the version:
     ///
     /// ```yaml

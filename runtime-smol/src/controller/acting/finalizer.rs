@@ -39,6 +39,8 @@ impl Context {
     /// }
     /// ```
     ///
+    /// A replay of a tape calls `clean_up` too, so it deletes again what is outside of the cluster.
+    ///
     /// # Errors
     /// That of `clean_up`, and [`ActError`].
     pub async fn finalizer<T>(

@@ -35,6 +35,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// | another request that it does not have | gets the last known object, or fails |
 /// | [mappers](crate::controller::Reconciler::maps), requeues and back-off | are not called or acted on; outcomes are compared |
 /// | state of the program outside of its caches, such as files and statics | is not on the tape |
+/// | services outside of the cluster | are called again, for real: give the program a stand-in |
 ///
 /// The world's date begins with that of the tape. Programs without a controller play the tape as any other recording.
 impl From<Playback> for World {

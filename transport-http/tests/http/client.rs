@@ -75,7 +75,10 @@ fn what_the_server_says_of_a_refusal_comes_back() {
     let client = client(&Server::saying(format!("{head}{status}")));
     let error = pods().replace("a", &json!({})).send(&client).unwrap_err();
     assert!(error.is_conflict());
-    assert_eq!(error.to_string(), "status 409 Conflict: the object has been modified");
+    assert_eq!(
+        error.to_string(),
+        "PUT /api/v1/namespaces/web/pods/a: status 409 Conflict: the object has been modified"
+    );
     assert_eq!(error.retry_after().unwrap().as_secs(), 2);
 }
 

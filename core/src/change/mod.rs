@@ -2,7 +2,7 @@
 //!
 //! [`change`] compares a value before and after, as JSON. Most differences are a patch at once. A merge patch replaces
 //! lists as a whole, and removes objects with all that is in them. For those, [`PendingChange::lay_over`] takes the raw
-//! object, with the fields that the type does not know, and keeps them.
+//! object, with the fields that the type does not know, and keeps them. [`apply_merge_patch`] applies a patch.
 //!
 //! | in the type | in the patch |
 //! |---|---|
@@ -57,6 +57,7 @@ mod tests;
 mod value;
 
 pub use error::{ChangeError, ChangeErrorKind};
+pub use merge_patch::apply_merge_patch;
 pub use part::Part;
 
 use alloc::string::ToString;

@@ -1,6 +1,6 @@
 //! One table a subject. Each case reads a type from a raw object, changes it, and applies the patch to the raw object.
 
-use super::{Change, ChangeError, ChangeErrorKind as Kind, Part, change};
+use super::{Change, ChangeError, ChangeErrorKind as Kind, Part, apply_merge_patch, change};
 use alloc::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -24,27 +24,9 @@ fn changed<T: Serialize + DeserializeOwned + Clone>(
     };
     Ok(patch.map(|patch| {
         let mut object = raw.clone();
-        apply(&mut object, &patch);
+        apply_merge_patch(&mut object, &patch);
         object
     }))
-}
-
-/// Applies a merge patch, by the algorithm of RFC 7386.
-fn apply(target: &mut Value, patch: &Value) {
-    let Value::Object(fields) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    for (name, value) in fields {
-        if value.is_null() {
-            target.as_object_mut().unwrap().remove(name);
-        } else {
-            apply(&mut target[name], value);
-        }
-    }
 }
 
 #[track_caller]

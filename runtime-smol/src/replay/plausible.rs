@@ -1,6 +1,7 @@
 //! Answers to writes that the tape does not have: a success, so that the rest of the reconcile can be compared.
 
 use listwatch_core::api::{ApiRequest, ApiResponse, Method, Reply};
+use listwatch_core::change::apply_merge_patch;
 use listwatch_transport_file::SentCall;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
@@ -58,28 +59,10 @@ pub(super) fn answer(request: &ApiRequest, known: Option<&Value>) -> ApiResponse
     }
     let mut object = known.cloned().filter(|_| request.method != Method::Post).unwrap_or_else(|| json!({}));
     if request.method != Method::Get && sent.is_object() {
-        lay_over(&mut object, &sent);
+        apply_merge_patch(&mut object, &sent);
     }
     complete(&mut object, request);
     ApiResponse::new(status, object.to_string())
-}
-
-/// RFC 7386.
-fn lay_over(object: &mut Value, patch: &Value) {
-    let Value::Object(fields) = patch else {
-        *object = patch.clone();
-        return;
-    };
-    if !object.is_object() {
-        *object = json!({});
-    }
-    for (name, value) in fields {
-        match (value, object.as_object_mut()) {
-            (Value::Null, Some(object)) => _ = object.remove(name),
-            (value, Some(object)) => lay_over(object.entry(name.clone()).or_insert(Value::Null), value),
-            (_, None) => {}
-        }
-    }
 }
 
 /// Adds the metadata that every object has.

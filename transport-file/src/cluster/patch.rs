@@ -1,25 +1,9 @@
-//! Patches: JSON Merge Patch (RFC 7386), JSON Patch (RFC 6902), and strategic merge patches.
+//! Patches that are no merge patches (RFC 7386): JSON Patch (RFC 6902), and strategic merge patches.
 
 use super::merge_keys::ListType;
 use super::refusal::Refusal;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-
-/// Applies a merge patch.
-pub(super) fn merge(target: &mut Value, patch: &Value) {
-    let Some(fields) = patch.as_object() else {
-        *target = patch.clone();
-        return;
-    };
-    let object = object_of(target);
-    for (field, value) in fields {
-        if value.is_null() {
-            object.remove(field);
-        } else {
-            merge(object.entry(field).or_insert(Value::Null), value);
-        }
-    }
-}
 
 /// Applies a strategic merge patch. The elements of lists are told apart by the keys that the types of Kubernetes have.
 /// An order of elements (`$setElementOrder`) is not kept.

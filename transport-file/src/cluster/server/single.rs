@@ -13,6 +13,7 @@ use super::super::selector::Selection;
 use super::super::write::{self, Actor, Deleted, Part};
 use super::read::{body, object};
 use super::{Asked, Reply, Server};
+use listwatch_core::change::apply_merge_patch;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -246,7 +247,7 @@ pub(super) fn patched(asked: &Asked<'_>, kind: &ServedKind, stored: &Value) -> R
         Ok(object)
     };
     let mut object = match asked.call.content_type.split(';').next().unwrap_or_default().trim() {
-        "application/merge-patch+json" => merged(patch::merge)?,
+        "application/merge-patch+json" => merged(apply_merge_patch)?,
         "application/strategic-merge-patch+json" if !kind.is_custom() => merged(patch::strategic)?,
         "application/json-patch+json" => patch::json(stored, &patch()?)?,
         _ => return Err(Refusal::unsupported_media_type(kind.is_custom())),

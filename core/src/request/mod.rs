@@ -4,9 +4,9 @@ mod percent;
 mod resource;
 
 pub(crate) use percent::PercentEncoded;
+pub use percent::{percent_decode, percent_decode_bytes};
 pub use resource::{ParseResourceError, Resource};
 
-use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use core::str::FromStr;
@@ -254,27 +254,6 @@ impl<'a, 'b> QueryString<'a, 'b> {
     }
 }
 
-/// Decodes the `%XX` and `+` of a query; invalid escapes stay as they are.
-#[must_use]
-pub fn percent_decode(text: &str) -> String {
-    let mut bytes = alloc::vec::Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|_| byte == b'%').and_then(|hex| core::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(if byte == b'+' { b' ' } else { byte });
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -347,12 +326,5 @@ mod tests {
                 assert_eq!(Request::parse(&request.to_string()), request);
             }
         }
-    }
-
-    #[test]
-    fn a_percent_sign_that_encodes_nothing_stays() {
-        assert_eq!(percent_decode("100%"), "100%");
-        assert_eq!(percent_decode("%zz%2"), "%zz%2");
-        assert_eq!(percent_decode("%"), "%");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::format::RequestRecord;
 use listwatch_core::api::ApiRequest;
+use listwatch_core::request::percent_decode_bytes;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
@@ -39,10 +40,11 @@ impl RequestDigest {
 
     fn of(method: &str, target: &str, body: Option<u64>) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let mut pairs: Vec<Vec<u8>> = query.split('&').filter(|pair| !pair.is_empty()).map(decoded).collect();
+        let mut pairs: Vec<Vec<u8>> =
+            query.split('&').filter(|pair| !pair.is_empty()).map(percent_decode_bytes).collect();
         pairs.sort_unstable();
         let mut hasher = DefaultHasher::new();
-        (method, decoded(path), pairs, body).hash(&mut hasher);
+        (method, percent_decode_bytes(path), pairs, body).hash(&mut hasher);
         Self(hasher.finish())
     }
 }
@@ -119,22 +121,6 @@ impl<'de> Visitor<'de> for JsonDigest {
         }
         Ok(hashed(('{', all)))
     }
-}
-
-/// Decodes the percent-encoding of a URL.
-pub(crate) fn decoded(text: &str) -> Vec<u8> {
-    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
-    let (bytes, mut at, mut plain) = (text.as_bytes(), 0, Vec::with_capacity(text.len()));
-    while let Some(byte) = bytes.get(at) {
-        let escaped = digit(bytes.get(at + 1)).zip(digit(bytes.get(at + 2))).filter(|_| *byte == b'%');
-        plain.push(match (escaped, byte) {
-            (Some((high, low)), _) => (high * 16 + low) as u8,
-            (None, b'+') => b' ',
-            (None, byte) => *byte,
-        });
-        at += if escaped.is_some() { 3 } else { 1 };
-    }
-    plain
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ mod survey;
 mod waiting;
 mod work;
 
-pub(crate) use digest::{RequestDigest, decoded};
+pub(crate) use digest::RequestDigest;
 pub(crate) use exchange::{Exchange, Stage};
 pub(crate) use index::{Behind, Index, Taken};
 pub(crate) use key::Key;

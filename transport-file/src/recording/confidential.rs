@@ -1,13 +1,14 @@
 //! The requests whose contents stay off a tape.
 
-use crate::capture::decoded;
+use listwatch_core::request::percent_decode_bytes;
 
 /// Whether a request, or its response, may contain a secret: Secrets in any form, the tokens of service accounts, and
 /// reviews of tokens. A list of metadata is one of them, because the annotation `last-applied-configuration` repeats the
 /// contents.
 pub(super) fn is_confidential(target: &str) -> bool {
     let path = target.split_once('?').map_or(target, |(path, _)| path);
-    let segments: Vec<Vec<u8>> = path.split('/').filter(|segment| !segment.is_empty()).map(decoded).collect();
+    let segments: Vec<Vec<u8>> =
+        path.split('/').filter(|segment| !segment.is_empty()).map(percent_decode_bytes).collect();
     let segments: Vec<&[u8]> = segments.iter().map(Vec::as_slice).collect();
     let mut plurals = segments.iter().enumerate().filter_map(|(at, segment)| match *segment {
         b"api" => Some(plural(segments.get(at + 2..)?)),

@@ -1,5 +1,6 @@
 //! One request of a capture, with its response.
 
+use super::collection::CollectionPath;
 use super::format::Payload;
 use super::key::ResourceKey;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
@@ -119,36 +120,5 @@ pub(crate) fn misplaced(what: impl std::fmt::Display) -> Fault {
 
 /// Whether a recorded request is a list or a watch; not a write, a single object or discovery.
 pub(crate) fn is_list_or_watch(method: &str, request: &Request) -> bool {
-    method == "GET" && (request.query() != Query::List || is_collection(request.resource.path()))
-}
-
-/// Whether `path` is `…/api/VERSION/PLURAL`, `…/apis/GROUP/VERSION/PLURAL` or the same within `namespaces/NAME`.
-fn is_collection(path: &str) -> bool {
-    let mut segments = path.split('/').skip_while(|segment| !matches!(*segment, "api" | "apis"));
-    let versioned = match segments.next() {
-        Some("api") => segments.next(),
-        Some("apis") => segments.nth(1),
-        _ => None,
-    };
-    let rest: Vec<&str> = segments.filter(|segment| !segment.is_empty()).collect();
-    versioned.is_some() && matches!(rest[..], [_] | ["namespaces", _, _])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_is_told_from_discovery_and_single_objects_by_its_path() {
-        for path in
-            ["/api/v1/pods", "/api/v1/namespaces", "/apis/apps/v1/namespaces/web/deployments", "/x/api/v1/pods/"]
-        {
-            assert!(is_collection(path), "{path}");
-        }
-        for path in ["/api", "/api/v1", "/apis/apps/v1", "/version", "/api/v1/namespaces/web", "/api/v1/nodes/a"] {
-            assert!(!is_collection(path), "{path}");
-        }
-        assert!(!is_collection("/api/v1/namespaces/web/pods/a"));
-        assert!(!is_collection("/api/v1/namespaces/web/pods/a/log"));
-    }
+    method == "GET" && (request.query() != Query::List || CollectionPath::parse(request.resource.path()).is_some())
 }

@@ -3,6 +3,7 @@
 pub(crate) mod format;
 pub(crate) mod head;
 
+mod collection;
 mod digest;
 mod escape;
 mod exchange;
@@ -18,6 +19,7 @@ mod survey;
 mod waiting;
 mod work;
 
+pub(crate) use collection::CollectionPath;
 pub(crate) use digest::RequestDigest;
 pub(crate) use exchange::{Exchange, Stage};
 pub(crate) use index::{Behind, Index, Taken};

@@ -1,3 +1,4 @@
+use crate::capture::CollectionPath;
 use crate::cluster::{Kinds, ServedKind};
 use std::sync::Arc;
 
@@ -27,18 +28,11 @@ pub(super) struct Collection {
 }
 
 impl Collection {
-    /// Reads `…/api/VERSION/PLURAL`, `…/apis/GROUP/VERSION/PLURAL`, or the same within `namespaces/NAME`.
+    /// The collection of a path; `None` if it is the path of something else.
     pub(super) fn parse(path: &str) -> Option<Self> {
-        let mut segments = path.split('/').skip_while(|segment| !matches!(*segment, "api" | "apis"));
-        let group = if segments.next()? == "apis" { format!("{}/", segments.next()?) } else { String::new() };
-        let version = segments.next()?;
-        let rest: Vec<&str> = segments.filter(|segment| !segment.is_empty()).collect();
-        let (namespace, plural) = match rest[..] {
-            [plural] => (None, plural),
-            ["namespaces", namespace, plural] => (Some(namespace.to_owned()), plural),
-            _ => return None,
-        };
-        Some(Self { name: format!("{group}{version}/{plural}"), namespace })
+        let CollectionPath { group, version, namespace, plural } = CollectionPath::parse(path)?;
+        let group = group.map(|group| format!("{group}/")).unwrap_or_default();
+        Some(Self { name: format!("{group}{version}/{plural}"), namespace: namespace.map(str::to_owned) })
     }
 
     /// The collection of the objects of a kind; of one that is not known, as kubectl guesses it.

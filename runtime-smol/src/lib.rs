@@ -252,6 +252,7 @@ mod caught;
 #[cfg(feature = "file")]
 mod replay;
 mod run;
+mod stable_hash;
 #[cfg(feature = "file")]
 mod witness;
 

@@ -7,13 +7,13 @@ use super::written::Written;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::informers::{Found, InformerHandle, Informers};
+use crate::stable_hash::StableHash;
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::api::{ApiCall, ApiError, ApiRequest};
 use listwatch_core::controller::{Cause, Write};
 use listwatch_core::queue::Outcome;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a reconcile works with. A clone is the same context. After its reconcile, it still sends requests, and awaits
@@ -160,10 +160,10 @@ impl Context {
     fn jittered(&self, period: Duration) -> Duration {
         #[cfg(feature = "file")]
         if let Some(witness) = crate::witness::present() {
-            let (State { seed, name, .. }, mut hasher) = (&*self.0.state, DefaultHasher::new());
-            (seed, name, witness.reconcile(), period).hash(&mut hasher);
+            let hash = self.hash().number(witness.reconcile());
+            let hash = hash.number(period.as_secs()).number(period.subsec_nanos().into());
             let most = u64::try_from((period / 10).as_nanos()).unwrap_or(u64::MAX);
-            let drawn = (u128::from(hasher.finish()) * u128::from(most)) >> u64::BITS;
+            let drawn = (u128::from(hash.finish()) * u128::from(most)) >> u64::BITS;
             return period.saturating_add(Duration::from_nanos(drawn as u64));
         }
         self.0.state.machine.jittered(period)
@@ -202,9 +202,14 @@ impl Context {
 
     /// The seed of the delays after the conflicts of an object. Others that collide with this reconcile have other seeds.
     pub(super) fn conflict_seed<T>(&self, object: &Found<T>) -> u64 {
-        let (State { seed, name, .. }, mut hasher) = (&*self.0.state, DefaultHasher::new());
-        (seed, name, self.key(), object.key(), object.meta().resource_version()).hash(&mut hasher);
-        hasher.finish()
+        let version = object.meta().resource_version();
+        self.hash().text(self.key().as_str()).text(object.key().as_str()).text(version).finish()
+    }
+
+    /// The beginning of the hashes that delays are drawn by.
+    fn hash(&self) -> StableHash {
+        let State { seed, name, .. } = &*self.0.state;
+        StableHash::new().number(*seed).text(name)
     }
 
     /// The objects that were cleaned up.

@@ -4,6 +4,7 @@ use crate::client::Client;
 use crate::clock::Clock;
 #[cfg(feature = "file")]
 use crate::replay::Replay;
+use crate::stable_hash::StableHash;
 use core::fmt;
 use core::future::pending;
 use core::time::Duration;
@@ -11,7 +12,6 @@ use end::{End, Ended};
 use listwatch_core::{ListerWatcher, Resource};
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 #[cfg(feature = "file")]
 use stream_names::StreamNames;
@@ -222,10 +222,8 @@ impl World {
     /// The seed of the random delays of a controller, or of an informer, if the world is recorded or of a recording.
     pub(crate) fn seed_of(&self, name: &str) -> Option<u64> {
         let seed = self.seed?;
-        let mut hasher = DefaultHasher::new();
-        (seed, name).hash(&mut hasher);
         // As in a simulation that is not recorded.
-        Some(if seed == 0 { 0 } else { hasher.finish() })
+        Some(if seed == 0 { 0 } else { StableHash::new().number(seed).text(name).finish() })
     }
 
     /// Tells the clones of this world from other worlds, as long as one of them is there.

@@ -193,6 +193,16 @@ impl Clock {
         self.0.simulated().is_some()
     }
 
+    /// Lets simulated time pass `speed` times as fast as real time, where it would jump.
+    pub(crate) fn pace(&self, speed: NonZeroU32) {
+        self.0.simulated().into_iter().for_each(|time| time.pace(speed));
+    }
+
+    /// The real time until simulated time reaches its next deadline; `None` if it is due.
+    pub(crate) fn ahead(&self) -> Option<Duration> {
+        self.0.simulated().and_then(SimulatedTime::ahead)
+    }
+
     /// Jumps to the earliest deadline of a sleeper and wakes it. False if there is no sleeper.
     pub(crate) fn advance(&self) -> bool {
         self.0.simulated().is_some_and(SimulatedTime::advance)

@@ -2,6 +2,7 @@ use crate::clock::Clock;
 use async_executor::Executor;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
+use core::time::Duration;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
@@ -10,7 +11,8 @@ use std::thread::{self, Thread};
 /// Runs `main` on this thread until it is done, and the tasks of `executor` beside it.
 ///
 /// Under a simulated clock, time jumps to the next deadline whenever no task can run. While a task waits for a peer
-/// outside of simulated time ([`Clock::outside`]), the thread waits too.
+/// outside of simulated time ([`Clock::outside`]), the thread waits too. So it does for a world with a
+/// [pace](crate::World::paced).
 ///
 /// Under a real clock, any other executor does as well: [`Events`](crate::Events), [`Synced`](crate::events::Synced),
 /// [`Workers::run`](crate::Workers::run), [`Client::call`](crate::Client::call) and [`Clock::sleep`] are plain futures.
@@ -55,7 +57,9 @@ fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> 
             continue;
         }
         if stands_still {
-            wait_outside(clock, executor, &woken);
+            wait(executor, &woken, |unpark| clock.stands_still(unpark).then_some(Duration::MAX));
+        } else if clock.ahead().is_some() {
+            wait(executor, &woken, |_| clock.ahead());
         } else {
             assert!(
                 clock.advance(),
@@ -65,16 +69,18 @@ fn run_simulated<F: Future>(clock: &Clock, executor: &Executor<'_>, main: F) -> 
     }
 }
 
-/// Waits until a task can run, or no task waits for a peer outside.
-fn wait_outside(clock: &Clock, executor: &Executor<'_>, woken: &Woken) {
+/// Waits until a task can run, or no time is `left`. The thread is unparked if that ends earlier.
+fn wait(executor: &Executor<'_>, woken: &Woken, left: impl Fn(&Waker) -> Option<Duration>) {
     let unpark = Waker::from(Arc::clone(&woken.thread));
     // While the tick is pending, a task that can run wakes it.
     let mut tick = pin!(executor.tick());
-    while !woken.is_due() && clock.stands_still(&unpark) {
+    while !woken.is_due()
+        && let Some(left) = left(&unpark)
+    {
         if tick.as_mut().poll(&mut Context::from_waker(&unpark)).is_ready() {
             return;
         }
-        thread::park();
+        thread::park_timeout(left);
     }
 }
 

@@ -1,7 +1,9 @@
 use core::fmt;
 use core::task::Waker;
+use core::time::Duration;
 use listwatch_core::Instant;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -23,6 +25,14 @@ struct State {
     parked: Option<Waker>,
     /// The thread that runs under this clock, and how many runs it is in, one within the other.
     running: Option<(ThreadId, usize)>,
+    pace: Option<Pace>,
+}
+
+/// How fast the time passes at the most.
+struct Pace {
+    speed: NonZeroU32,
+    /// The beginning in real time, and in this one: the first wait.
+    began: Option<(std::time::Instant, Instant)>,
 }
 
 /// A sum with [`Duration::MAX`](core::time::Duration::MAX) ends here. Simulated time does not jump so far: no later
@@ -68,6 +78,22 @@ impl SimulatedTime {
             first
         };
         first.map(|(_, waker)| waker.wake()).is_some()
+    }
+
+    /// Lets the time pass `speed` times as fast as real time.
+    pub(super) fn pace(&self, speed: NonZeroU32) {
+        self.lock().pace = Some(Pace { speed, began: None });
+    }
+
+    /// The real time until the earliest deadline of a sleeper; `None` without a pace, and when the deadline is due.
+    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
+    pub(super) fn ahead(&self) -> Option<Duration> {
+        let mut state = self.lock();
+        let (now, (first, _)) = (state.now, *state.sleepers.first_key_value()?.0);
+        let Pace { speed, began } = state.pace.as_mut()?;
+        let (began, from) = began.get_or_insert_with(|| (std::time::Instant::now(), now));
+        let due = first.saturating_since(*from) / speed.get();
+        Some(due.saturating_sub(began.elapsed())).filter(|left| !left.is_zero())
     }
 
     /// One more task waits for a peer outside.

@@ -166,3 +166,37 @@ fn each_controller_has_its_own_delays_except_in_a_simulation() {
     let [one, other] = seeds(&Clock::simulated());
     assert_eq!(one, other);
 }
+
+#[test]
+fn time_with_a_pace_does_not_jump_and_hears_of_other_threads() {
+    let (clock, (go, gone)) = (Clock::simulated(), smol::channel::bounded::<()>(1));
+    clock.pace(NonZeroU32::MIN);
+    let other = std::thread::spawn(move || go.send_blocking(()));
+    let woken = async {
+        gone.recv().await.unwrap();
+        "by the other thread"
+    };
+    let slept = async {
+        clock.sleep(Duration::from_secs(3600)).await;
+        "by the time"
+    };
+    assert_eq!(run(&clock, &Executor::new(), smol::future::or(woken, slept)), "by the other thread");
+    other.join().unwrap().unwrap();
+    assert_eq!(clock.now(), Instant::ZERO);
+}
+
+#[test]
+fn time_with_a_pace_has_the_same_moments() {
+    let moments = |speed: Option<u32>| {
+        let (clock, mut moments) = (Clock::simulated(), Vec::new());
+        speed.and_then(NonZeroU32::new).into_iter().for_each(|speed| clock.pace(speed));
+        run(&clock, &Executor::new(), async {
+            for millis in [7, 0, 3_600_000] {
+                clock.sleep(Duration::from_millis(millis)).await;
+                moments.push(clock.now());
+            }
+        });
+        moments
+    };
+    assert_eq!(moments(Some(10_000_000)), moments(None));
+}

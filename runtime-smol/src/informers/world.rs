@@ -12,6 +12,7 @@ use end::{End, Ended};
 use listwatch_core::{ListerWatcher, Resource};
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 #[cfg(feature = "file")]
 use stream_names::StreamNames;
@@ -174,6 +175,28 @@ impl World {
     pub fn lasting(self, time: Duration) -> Self {
         let clock = self.clock.clone();
         self.until(async move { clock.sleep(time).await })
+    }
+
+    /// Lets the simulated time of this world pass `speed` times as fast as real time, instead of jumping: 1 is real time.
+    /// Nothing else changes. So a replay reads and writes the same at every pace, and an operator can watch what happened.
+    ///
+    /// If the program computes longer than the time that it has, simulated time falls behind and then catches up. A world of
+    /// the machine's clock has its own pace.
+    ///
+    /// ```no_run
+    /// use core::num::NonZeroU32;
+    /// use listwatch_runtime_smol::World;
+    /// use listwatch_runtime_smol::file::Playback;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let world = World::from(Playback::from_file("tonight.jsonl.gz")?).paced(NonZeroU32::MIN);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn paced(self, speed: NonZeroU32) -> Self {
+        self.clock.pace(speed);
+        self
     }
 
     fn until_ended(mut self, ended: Ended) -> Self {

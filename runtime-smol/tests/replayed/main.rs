@@ -9,6 +9,7 @@ use listwatch_runtime_smol::object::Kind;
 use listwatch_runtime_smol::{Client, Clock, InformerHandle, Informers, Key, Resource, World, kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -126,6 +127,12 @@ fn two_controllers_write_the_dates_names_and_counts_of_their_tape_again() {
     assert!(first.iter().all(|findings| findings.same > 1), "{first:?}");
     assert!(first.iter().map(|findings| findings.same).sum::<u64>() >= made as u64, "{made}: {first:?}");
     assert_eq!(replay(), first);
+    for speed in [1_000, u32::MAX].map(|speed| NonZeroU32::new(speed).unwrap()) {
+        let world = tape.world().paced(speed);
+        let informers = Informers::new(world.clone());
+        assert_eq!(run_all([dated(&informers), counted(&informers)]), Ok(()));
+        assert_eq!(findings(&world), first, "{speed} times as fast");
+    }
 
     let alone = Informers::new(tape.world());
     let error = "the tape has a reconcile of counted, and no such controller runs here; \

@@ -27,11 +27,13 @@ pub enum CaptureErrorKind {
     Version,
     /// A line is truncated or no JSON, or the file ends within an event or a list.
     Garbled,
+    /// A line of a capture is not as it was recorded, by its checksum.
+    Damaged,
     /// A line, or an event of a watch log, is longer than the limit.
     TooLong,
     /// A line is JSON, but not a record of a capture or not an event of a watch log.
     Record,
-    /// A record is in the wrong place, such as a response without a request.
+    /// A record is in the wrong place, such as a response without a request, or lines are missing or out of order.
     Order,
     /// The capture contains neither lists nor watches.
     NothingToPlay,
@@ -69,8 +71,8 @@ impl CaptureError {
 
     /// Whether only the line is bad, so that the next lines may be good.
     pub(crate) fn is_bad_line(&self) -> bool {
-        use CaptureErrorKind::{Garbled, Order, Record, TooLong};
-        matches!(self.kind, Garbled | TooLong | Record | Order)
+        use CaptureErrorKind::{Damaged, Garbled, Order, Record, TooLong};
+        matches!(self.kind, Garbled | Damaged | TooLong | Record | Order)
     }
 }
 
@@ -108,15 +110,20 @@ impl Fault {
         let message = error.to_string();
         let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
         let place = match error.column() {
-            0 => "the end of the line".into(),
+            0 => "the end of the line".to_owned(),
             column => format!("column {column}"),
         };
         let garbled = |message| Self::of_line(CaptureErrorKind::Garbled, message);
         match error.classify() {
             Category::Data => Self::of_line(CaptureErrorKind::Record, format_args!("not {expected}: {what}")),
-            Category::Eof => garbled(format_args!("the line breaks off at {place}")),
+            Category::Eof => Self::breaks_off(place),
             Category::Syntax | Category::Io => garbled(format_args!("not JSON at {place}: {what}")),
         }
+    }
+
+    /// The fault of a line without an end.
+    pub(crate) fn breaks_off(place: impl fmt::Display) -> Self {
+        Self::of_line(CaptureErrorKind::Garbled, format_args!("the line breaks off at {place}"))
     }
 
     /// The fault of a line or an event that exceeds the limit.

@@ -1,10 +1,13 @@
-//! The records of a capture, version 1.
+//! The records of a capture, version 2.
 //!
 //! ```text
-//! {"capture":1,"started":"2026-11-20T10:41:52.123Z","server":"https://…","cluster":"<uid>","seed":42}
+//! {"capture":2,"started":"2026-11-20T10:41:52.123Z","server":"https://…","cluster":"<uid>","seed":42}
 //! {"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?limit=50","headers":{}}}    "body" if one was sent
 //! {"t":7,"id":1,"response":{"status":200,"headers":{"content-type":"application/json"}}}
-//! {"t":8,"id":1,"data":"{\"kind\":\"PodList\",…"}      "base64" if the bytes are not UTF-8 by themselves
+//! {"t":8,"id":1,"line":{"type":"ADDED",…}}             a piece of the body, as it came, and a newline behind it
+//! {"t":8,"id":1,"part":{"kind":"PodList",…}            a piece as it came, without a newline
+//! {"t":8,"id":1,"data":"ok\n"}                         a short piece; "base64" if it is not UTF-8 by itself
+//! {"t":8,"id":1,"more":true,"line":…}                  the next line of the request has more of the same chunk
 //! {"t":9,"id":1,"end":"eof"}                           eof, cut, or the error
 //! {"t":9,"id":1,"end":"cut","by":"client"}             "by" if the client aborted the request
 //! {"t":10,"id":2,"request":{…},"by":12}                "by" if a reconcile sent it: the number of the reconcile
@@ -18,9 +21,17 @@
 //! ```
 //!
 //! The lines are in the order in which things happened. A reader passes over fields that it does not know.
+//!
+//! Each line ends with `,"n":17,"crc":"89abcdef"}`: its number in the file from one, and the CRC-32 of the text before
+//! `,"crc"`, the one of gzip. A `line` or `part` is found by its place, between its name and that end. It is not parsed
+//! and may be no JSON, where the reads of the recorded client divided an object.
+//!
+//! In version 1, lines have no such end, and the only pieces are `data` and `base64`. A file of version 1 whose lines have
+//! those of version 2 is read too, without checks.
 
-use super::escape::escape;
+use super::data::Data;
 use super::note::{LateWrite, Note, Positions, TapeStart, written};
+use super::seal::seal;
 use crate::error::{CaptureErrorKind, Fault};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use listwatch_core::time::MicroTime;
@@ -28,10 +39,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::Write;
 
-/// The version of the format.
-pub(crate) const VERSION: u64 = 1;
+/// The version that is written.
+pub(crate) const VERSION: u64 = 2;
 const EXPECTED: &str = "a record of a capture";
 
 /// One line of a capture.
@@ -58,7 +68,7 @@ pub(crate) struct Record<'a> {
 pub(crate) enum Payload<'a> {
     Request(RequestRecord<'a>),
     Response(ResponseRecord<'a>),
-    Data(Cow<'a, [u8]>),
+    Data(Data<'a>),
     End(End<'a>),
 }
 
@@ -133,6 +143,8 @@ struct Fields<'a> {
     data: Option<Text<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     base64: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<bool>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     end: Option<Text<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
@@ -219,6 +231,9 @@ impl<'a> End<'a> {
 impl<'a> Line<'a> {
     /// Parses one line.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, Fault> {
+        if let Some((t, id, data)) = Data::parse(line) {
+            return Ok(Self::Record(Record { t, id, payload: Payload::Data(data) }));
+        }
         let fields: Fields<'a> = serde_json::from_slice(line).map_err(|error| Fault::of_json(&error, EXPECTED))?;
         match fields {
             Fields { capture: Some(version), .. } => Ok(Self::Start(version, fields.start())),
@@ -230,23 +245,26 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Writes one line, without a line end.
-    pub(crate) fn write(self, out: &mut Vec<u8>) -> std::io::Result<()> {
-        // Most of a file are these lines, and most of the time of writing goes into them.
-        if let Self::Record(Record { t, id, payload: Payload::Data(data) }) = &self
-            && let Ok(text) = str::from_utf8(data)
-        {
-            write!(out, r#"{{"t":{t},"id":{id},"data":"#)?;
-            escape(text, out);
-            out.push(b'}');
-            return Ok(());
-        }
+    /// Writes the line with its end. A chunk of a body may take several. `lines` counts the lines of the file.
+    pub(crate) fn write(self, lines: &mut u64, out: &mut Vec<u8>) -> std::io::Result<()> {
         let fields = match self {
+            // Most of a file are these lines, and most of the time of writing goes into them.
+            Self::Record(Record { t, id, payload: Payload::Data(data) }) => {
+                data.write(t, id, lines, out);
+                return Ok(());
+            }
             Self::Start(version, start) => Fields { capture: Some(version), ..Fields::of_start(start) },
             Self::Record(Record { t, id, payload }) => Fields { t: Some(t), id: Some(id), ..Fields::of(payload) },
             Self::Note(t, number, note) => Fields { t: Some(t), note: number, ..Fields::of_note(note) },
         };
-        serde_json::to_writer(out, &fields).map_err(std::io::Error::from)
+        let start = out.len();
+        serde_json::to_writer(&mut *out, &fields)?;
+        // The end goes before the closing brace.
+        out.pop();
+        *lines += 1;
+        seal(out, start, *lines);
+        out.push(b'\n');
+        Ok(())
     }
 }
 
@@ -256,10 +274,8 @@ impl<'a> Fields<'a> {
         match payload {
             Payload::Request(request) => Self { by: request.by.map(By::Reconcile), request: Some(request), ..fields },
             Payload::Response(response) => Self { response: Some(response), ..fields },
-            Payload::Data(data) => match String::from_utf8(data.into_owned()) {
-                Ok(text) => Self { data: Some(Text(text.into())), ..fields },
-                Err(error) => Self { base64: Some(Text(BASE64_STANDARD.encode(error.as_bytes()).into())), ..fields },
-            },
+            // It is written by itself.
+            Payload::Data(_) => fields,
             Payload::End(End { how, by_client }) => {
                 Self { end: Some(Text(how)), by: by_client.then(|| By::Party(Text(CLIENT.into()))), ..fields }
             }
@@ -267,6 +283,7 @@ impl<'a> Fields<'a> {
     }
 
     fn payload(self) -> Result<Payload<'a>, Fault> {
+        let more = self.more == Some(true);
         match (self.request, self.response, self.data, self.base64, self.end) {
             (Some(request), None, None, None, None) => {
                 let by = self.by.and_then(|by| if let By::Reconcile(number) = by { Some(number) } else { None });
@@ -274,11 +291,11 @@ impl<'a> Fields<'a> {
             }
             (None, Some(response), None, None, None) => Ok(Payload::Response(response)),
             (None, None, Some(Text(text)), None, None) => Ok(Payload::Data(match text {
-                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
-                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+                Cow::Borrowed(text) => Data::new(text.as_bytes(), more),
+                Cow::Owned(text) => Data::new(text.into_bytes(), more),
             })),
             (None, None, None, Some(Text(text)), None) => match BASE64_STANDARD.decode(text.as_bytes()) {
-                Ok(bytes) => Ok(Payload::Data(Cow::Owned(bytes))),
+                Ok(bytes) => Ok(Payload::Data(Data::new(bytes, more))),
                 Err(_) => Err(not_a_record("\"base64\" holds no base64")),
             },
             (None, None, None, None, Some(Text(how))) => {
@@ -365,28 +382,36 @@ mod tests {
         }
     }
 
+    fn data(line: &str) -> Cow<'_, [u8]> {
+        match record(line).payload {
+            Payload::Data(data) => data.text,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn text_without_escapes_is_borrowed_from_the_line() {
         for line in [r#"{"t":1,"id":2,"data":"plain"}"#, r#"{"data":"plain","id":2,"t":1,"note":null}"#] {
-            assert!(matches!(record(line).payload, Payload::Data(Cow::Borrowed(b"plain"))));
+            assert!(matches!(data(line), Cow::Borrowed(b"plain")));
         }
-        assert_eq!(record(r#"{"t":1,"id":2,"data":"\u00e4\n"}"#).payload, Payload::Data("ä\n".as_bytes().into()));
+        assert_eq!(data(r#"{"t":1,"id":2,"data":"\u00e4\n"}"#), "ä\n".as_bytes());
     }
 
     #[test]
     fn base64_gives_bytes_that_are_no_text() {
-        assert_eq!(record(r#"{"t":1,"id":2,"base64":"8A=="}"#).payload, Payload::Data([0xf0][..].into()));
+        assert_eq!(data(r#"{"t":1,"id":2,"base64":"8A=="}"#), &[0xf0][..]);
     }
 
     #[test]
     fn what_is_written_reads_back() {
         for line in [
-            r#"{"capture":1,"started":"2026-11-20T10:41:52Z"}"#,
+            r#"{"capture":2,"started":"2026-11-20T10:41:52Z"}"#,
             r#"{"capture":1,"started":"2026-11-20T10:41:52.007Z","server":"https://a:6443","cluster":"u-1","seed":42}"#,
             r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/pods?limit=50","headers":{}}}"#,
             r#"{"t":0,"id":1,"request":{"method":"PUT","path":"/api/v1/pods/a","headers":{},"body":"{}"}}"#,
             r#"{"t":7,"id":1,"response":{"status":200,"headers":{"content-type":"application/json"}}}"#,
-            r#"{"t":8,"id":1,"data":"{\"kind\":\"ü\"}\n"}"#,
+            r#"{"t":8,"id":1,"part":{"kind":"ü"}}"#,
+            r#"{"t":8,"id":1,"data":"\"ü\"\n"}"#,
             r#"{"t":8,"id":1,"base64":"8A=="}"#,
             r#"{"t":9,"id":1,"end":"eof"}"#,
             r#"{"t":9,"id":1,"end":"cut","by":"client"}"#,
@@ -399,9 +424,11 @@ mod tests {
             r#"{"t":6,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141}}}"#,
             r#"{"t":9,"reconcile":12,"of":"foos","outcome":"requeue 5s"}"#,
         ] {
-            let mut written = Vec::new();
-            Line::parse(line.as_bytes()).unwrap().write(&mut written).unwrap();
-            assert_eq!(String::from_utf8(written).unwrap(), line);
+            let (mut lines, mut written) = (16, Vec::new());
+            Line::parse(line.as_bytes()).unwrap().write(&mut lines, &mut written).unwrap();
+            let written = String::from_utf8(written).unwrap();
+            let end = written.strip_prefix(&line[..line.len() - 1]).unwrap_or_else(|| panic!("{written}"));
+            assert!(end.starts_with(",\"n\":17,\"crc\":\"") && end.ends_with("\"}\n") && lines == 17, "{written}");
         }
     }
 }

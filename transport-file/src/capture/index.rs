@@ -4,6 +4,7 @@ use super::exchange::{Exchange, Progress, Stage};
 use super::key::{Key, ResourceKey};
 use super::note::TapeStart;
 use super::reading::{Reading, Step};
+use super::seal::LineCheck;
 use super::survey::{self, Found, Survey};
 use super::waiting::Waiting;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
@@ -27,6 +28,7 @@ struct Shared {
     line_limit: usize,
     skip_bad_lines: bool,
     start: TapeStart,
+    check: LineCheck,
     /// The resource of the first list or watch.
     resource: Resource,
     fault: Arc<OnceLock<CaptureError>>,
@@ -120,6 +122,7 @@ impl Index {
             line_limit,
             skip_bad_lines,
             start: state.reading.start(),
+            check: state.reading.check(),
             resource,
             fault,
             survey: OnceLock::new(),
@@ -205,6 +208,11 @@ impl Index {
     /// The first line.
     pub(crate) fn start(&self) -> &TapeStart {
         &self.0.start
+    }
+
+    /// What tells whether a line of the file is whole.
+    pub(crate) fn check(&self) -> LineCheck {
+        self.0.check
     }
 
     pub(crate) fn path(&self) -> &Arc<Path> {

@@ -4,6 +4,7 @@ pub(crate) mod format;
 pub(crate) mod head;
 
 mod collection;
+mod data;
 mod digest;
 mod escape;
 mod exchange;
@@ -15,14 +16,17 @@ mod note;
 mod number_set;
 mod passed;
 mod reading;
+mod seal;
 mod survey;
 mod waiting;
 mod work;
 
 pub(crate) use collection::CollectionPath;
+pub(crate) use data::{Data, record_head};
 pub(crate) use digest::RequestDigest;
 pub(crate) use exchange::{Exchange, Stage};
 pub(crate) use index::{Behind, Index, Taken};
 pub(crate) use key::Key;
 pub use note::{LateWrite, Note, Position, Positions, TapeStart};
 pub(crate) use reading::asks_for_metadata_only;
+pub(crate) use seal::LineCheck;

@@ -237,7 +237,8 @@ fn next_request(lines: &mut Lines, number: u64, reading: &Reading) -> Result<Opt
         if !reading.may_have_request(line) {
             continue;
         }
-        if let Ok(Line::Record(Record { t, id, payload: Payload::Request(request) })) = Line::parse(line) {
+        let parsed = reading.check().whole(line).and_then(|()| Line::parse(line));
+        if let Ok(Line::Record(Record { t, id, payload: Payload::Request(request) })) = parsed {
             return Ok(Some(Began::new(&Sent { id, number, at: t, place }, &request)));
         }
     }

@@ -6,6 +6,7 @@ use super::format::{End, Line, Payload, Record, RequestRecord, Text, VERSION};
 use super::id_set::IdSet;
 use super::key::Key;
 use super::note::TapeStart;
+use super::seal::LineCheck;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, Place};
 use listwatch_core::Resource;
@@ -71,12 +72,13 @@ struct Records {
     last: (u64, u64),
     /// Whether some request is not found by its [`mark`](REQUEST).
     has_unmarked_requests: bool,
+    check: LineCheck,
 }
 
 /// The most exchanges that are open at once. Each takes some 300 bytes.
 const MOST_OPEN: usize = 1 << 16;
 
-/// The text by which lines of requests are found. In a string its quotes would be escaped.
+/// The text by which lines of requests are found. Few bodies have it.
 const REQUEST: &[u8] = b"\"request\"";
 
 impl Reading {
@@ -107,7 +109,7 @@ impl Reading {
         let place = lines.place();
         let read = match lines.next() {
             Ok(None) => return Ok(None),
-            Ok(Some((_, line))) => self.records.line(place, line),
+            Ok(Some((_, line))) => self.records.line(place, line, !self.skip_bad_lines),
             Err(error) => {
                 self.lines = lines.number();
                 return Err(error);
@@ -140,6 +142,11 @@ impl Reading {
         self.records.start.clone().unwrap_or_default()
     }
 
+    /// What tells whether another line of the file is whole.
+    pub(super) fn check(&self) -> LineCheck {
+        self.records.check
+    }
+
     pub(super) fn bad_lines(&self) -> u64 {
         self.bad_lines
     }
@@ -166,13 +173,15 @@ impl Reading {
 }
 
 impl Records {
-    fn line(&mut self, place: Place, line: &[u8]) -> Result<Step, Fault> {
+    fn line(&mut self, place: Place, line: &[u8], in_order: bool) -> Result<Step, Fault> {
         if line.trim_ascii().is_empty() {
             return Ok(Step::Read);
         }
+        // Where bad lines are skipped, some may be missing.
+        if in_order { self.check.next(line) } else { self.check.whole(line) }?;
         let first = !std::mem::replace(&mut self.begun, true);
         match Line::parse(line)? {
-            Line::Start(VERSION, start) if first => {
+            Line::Start(1..=VERSION, start) if first => {
                 self.start = Some(start);
                 Ok(Step::Read)
             }

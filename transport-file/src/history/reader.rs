@@ -4,8 +4,8 @@ use super::list::{ListReader, PageEnd};
 use super::observation::{Observation, Told, number};
 use super::scope::Scope;
 use super::watch::{EXPIRED, WatchReader};
-use crate::capture::asks_for_metadata_only;
 use crate::capture::format::{Line, Payload, RequestRecord, ResponseRecord};
+use crate::capture::{Data, LineCheck, asks_for_metadata_only};
 use crate::error::Fault;
 use listwatch_core::request::{Request, Verb};
 use listwatch_core::time::WallTime;
@@ -26,6 +26,7 @@ pub(super) struct Reader {
     open: HashMap<u64, Exchange>,
     /// The newest list of each scope that has a page to come, with the token of that page.
     continued: HashMap<Arc<Scope>, (String, Box<ListReader>)>,
+    check: LineCheck,
 }
 
 #[derive(Debug)]
@@ -53,6 +54,7 @@ impl Reader {
             ignored: HashSet::new(),
             open: HashMap::new(),
             continued: HashMap::new(),
+            check: LineCheck::default(),
         }
     }
 
@@ -66,6 +68,7 @@ impl Reader {
         if line.trim_ascii().is_empty() {
             return Ok(None);
         }
+        self.check.next(line)?;
         let record = match Line::parse(line)? {
             Line::Record(record) => record,
             Line::Start(_, start) => {
@@ -77,7 +80,7 @@ impl Reader {
         match record.payload {
             Payload::Request(request) => self.request(record.id, &request),
             Payload::Response(response) => self.response(record.id, &response, told),
-            Payload::Data(data) => self.data(record.id, &data, told),
+            Payload::Data(data) => self.data(record.id, data, told),
             Payload::End(_) => self.end(record.id, told),
         }
         Ok(Some(record.t))
@@ -127,18 +130,18 @@ impl Reader {
         }
     }
 
-    fn data(&mut self, id: u64, data: &[u8], told: &mut Vec<Observation>) {
+    fn data(&mut self, id: u64, data: Data<'_>, told: &mut Vec<Observation>) {
         let Some(exchange) = self.open.get_mut(&id) else { return };
         if self.ignored.contains(&exchange.scope) {
             self.open.remove(&id);
             return;
         }
         match &mut exchange.answer {
-            Answer::List(list) => list.read(data),
+            Answer::List(list) => list.read(&data.into_bytes()),
             Answer::Requested(_) => {}
             Answer::Watch(watch) => {
                 let mut events = Vec::new();
-                watch.read(data, &mut events);
+                watch.read(&data.into_bytes(), &mut events);
                 told.extend(events.into_iter().map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
             }
         }

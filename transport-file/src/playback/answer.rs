@@ -4,7 +4,7 @@ use super::config::PlaybackConfig;
 use crate::body::{Body, JSON};
 use crate::capture::format::{End, Line, Payload, Record};
 use crate::capture::head::head;
-use crate::capture::{Behind, Exchange, Index, Stage};
+use crate::capture::{Behind, Exchange, Index, LineCheck, Stage, record_head};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, Place};
 use core::time::Duration;
@@ -34,11 +34,13 @@ pub(crate) enum Part {
 pub(crate) struct Chunk {
     bytes: Vec<u8>,
     used: usize,
+    /// Whether the next part goes on with the same recorded chunk.
+    more: bool,
 }
 
 impl Chunk {
     fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes, used: 0 }
+        Self { bytes, used: 0, more: false }
     }
 
     /// Copies as much as fits to the front of `buf`.
@@ -57,6 +59,11 @@ impl Chunk {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.used == self.bytes.len()
+    }
+
+    /// Whether the next part goes on with the same recorded chunk.
+    pub(crate) fn has_more(&self) -> bool {
+        self.more
     }
 }
 
@@ -83,6 +90,7 @@ impl Answer {
             line: exchange.place.line + 1,
             last: exchange.progress().last,
             stage: Stage::Requested,
+            check: index.check(),
             at: Duration::ZERO,
             exchange,
             index,
@@ -170,6 +178,7 @@ struct Recorded {
     /// The line of the last record that is known.
     last: u64,
     stage: Stage,
+    check: LineCheck,
     /// The delay of the newest record after the request.
     at: Duration,
     config: PlaybackConfig,
@@ -206,9 +215,10 @@ impl Recorded {
     }
 
     fn part(&mut self, line: &[u8]) -> Result<Option<Part>, Fault> {
-        if line.trim_ascii().is_empty() || id_of(line).is_some_and(|id| id != self.exchange.id) {
+        if line.trim_ascii().is_empty() || record_head(line).is_some_and(|(_, id, _)| id != self.exchange.id) {
             return Ok(None);
         }
+        self.check.whole(line)?;
         let Line::Record(Record { t, id, payload }) = Line::parse(line)? else { return Ok(None) };
         if id != self.exchange.id {
             return Ok(None);
@@ -219,8 +229,8 @@ impl Recorded {
         Ok(match payload {
             Payload::Request(_) => None,
             Payload::Response(response) => Some(Part::Head(head(&response))),
-            Payload::Data(bytes) if bytes.is_empty() => None,
-            Payload::Data(bytes) => Some(Part::Data(Chunk::new(bytes.into_owned()))),
+            Payload::Data(data) if data.is_empty() => None,
+            Payload::Data(data) => Some(Part::Data(Chunk { more: data.more, ..Chunk::new(data.into_bytes()) })),
             Payload::End(End { by_client: true, .. }) => Some(self.given_up()),
             Payload::End(end) => Some(ending(before, &end.how)),
         })
@@ -252,15 +262,6 @@ impl Recorded {
         let sent = Duration::from_millis(self.exchange.sent).max(self.config.from);
         Duration::from_millis(t).saturating_sub(sent)
     }
-}
-
-/// The id of a record, if the line begins as a recorder writes it.
-fn id_of(line: &[u8]) -> Option<u64> {
-    let number = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let rest = line.strip_prefix(b"{\"t\":")?;
-    let rest = rest[number(rest)..].strip_prefix(b",\"id\":")?;
-    let (id, rest) = rest.split_at(number(rest));
-    str::from_utf8(id).ok()?.parse().ok().filter(|_| rest.starts_with(b","))
 }
 
 /// The part for an `end` at this stage.

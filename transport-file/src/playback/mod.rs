@@ -352,10 +352,11 @@ impl Current {
         let mut len = 0;
         while let (_, Part::Data(chunk)) = self.answer.peek(cursor) {
             len += chunk.read(&mut buf[len..most]);
+            let goes_on = chunk.has_more() || config.chunks == Chunks::Whole;
             if chunk.is_empty() {
                 self.answer.pop();
             }
-            if len == most || config.chunks != Chunks::Whole || self.due(now, config, cursor) > now {
+            if len == most || !goes_on || self.due(now, config, cursor) > now {
                 break;
             }
         }

@@ -1,5 +1,5 @@
-use crate::capture::Note;
 use crate::capture::format::Line;
+use crate::capture::{LineCheck, Note};
 use crate::error::CaptureError;
 use crate::file::{FileCursor, Place};
 use core::fmt;
@@ -16,12 +16,14 @@ pub struct Notes {
     line: u64,
     skip_bad_lines: bool,
     field: Finder<'static>,
+    check: LineCheck,
 }
 
 impl Notes {
     pub(crate) fn new(cursor: Option<FileCursor>, skip_bad_lines: bool) -> Self {
-        // Inside of a string the last quote would be escaped, so that the bodies of responses need no parser.
-        Self { cursor, line: 0, skip_bad_lines, field: Finder::new(b"\"reconcile\":") }
+        // Few bodies have this name of a field, so that most of them need no parser.
+        let field = Finder::new(b"\"reconcile\":");
+        Self { cursor, line: 0, skip_bad_lines, field, check: LineCheck::default() }
     }
 
     /// The next note of the file.
@@ -31,10 +33,15 @@ impl Notes {
         loop {
             self.line += 1;
             let Some((number, line)) = cursor.line(Place::from_start(self.line))? else { return Ok(None) };
-            if self.field.find(line).is_none() {
+            let checked = match (line.trim_ascii().is_empty(), self.skip_bad_lines) {
+                (true, _) => continue,
+                (_, true) => self.check.whole(line),
+                (_, false) => self.check.next(line),
+            };
+            if checked.is_ok() && self.field.find(line).is_none() {
                 continue;
             }
-            match Line::parse(line) {
+            match checked.and_then(|()| Line::parse(line)) {
                 Ok(Line::Note(t, _, note)) => return Ok(Some((Duration::from_millis(t), note))),
                 Ok(_) => {}
                 Err(fault) => return Err(CaptureError::new(&path, Some(number), fault)),

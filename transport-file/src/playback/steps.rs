@@ -3,7 +3,7 @@
 use super::answer::{Part, ending};
 use crate::capture::format::{Line, Payload, Record, RequestRecord, Text};
 use crate::capture::head::head;
-use crate::capture::{Note, Stage};
+use crate::capture::{LineCheck, Note, Stage, record_head};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, Place};
 use core::fmt;
@@ -25,6 +25,7 @@ pub struct Steps {
     running: BTreeSet<u64>,
     /// The number of the last note.
     last_note: Option<u64>,
+    check: LineCheck,
 }
 
 /// One step of a reconcile.
@@ -79,7 +80,7 @@ struct OpenCall {
 impl Steps {
     pub(super) fn new(cursor: FileCursor) -> Self {
         let (open, running) = (BTreeMap::new(), BTreeSet::new());
-        Self { cursor: Some(cursor), line: 0, open, running, last_note: None }
+        Self { cursor: Some(cursor), line: 0, open, running, last_note: None, check: LineCheck::default() }
     }
 
     fn read(&mut self) -> Result<Option<Step>, CaptureError> {
@@ -97,7 +98,11 @@ impl Steps {
     }
 
     fn step(&mut self, number: u64, line: &[u8]) -> Result<Option<Step>, Fault> {
-        if line.trim_ascii().is_empty() || id_of(line).is_some_and(|id| !self.open.contains_key(&id) && !opens(line)) {
+        if line.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        self.check.next(line)?;
+        if id_of(line).is_some_and(|id| !self.open.contains_key(&id) && !opens(line)) {
             return Ok(None);
         }
         let (t, found) = match Line::parse(line)? {
@@ -133,7 +138,7 @@ impl Steps {
                 return Ok(None);
             }
             Payload::Data(data) => {
-                call.response.body.extend_from_slice(&data);
+                call.response.body.extend(data.into_bytes());
                 return Ok(None);
             }
             Payload::End(end) => end,
@@ -210,21 +215,13 @@ fn contradicts(what: impl fmt::Display) -> Fault {
 /// The id in a line as a recorder writes it: `{"t":7,"id":1,`. Another line is parsed.
 fn id_of(line: &[u8]) -> Option<u64> {
     // A line that was cut is parsed, and refused.
-    let rest = line.strip_suffix(b"}")?.strip_prefix(b"{\"t\":")?;
-    let rest = rest[digits(rest)..].strip_prefix(b",\"id\":")?;
-    let (id, rest) = rest.split_at(digits(rest));
-    rest.first().filter(|next| **next == b',')?;
-    str::from_utf8(id).ok()?.parse().ok()
+    record_head(line.strip_suffix(b"}")?).map(|(_, id, _)| id)
 }
 
 /// Whether the line has a request.
 fn opens(line: &[u8]) -> bool {
     let head = &line[..line.len().min(64)];
     head.windows(10).any(|text| text == b"\"request\":")
-}
-
-fn digits(text: &[u8]) -> usize {
-    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use super::recorder::{failure, retry_after};
 use super::tape::Tape;
+use crate::capture::Data;
 use crate::capture::format::{End, Payload, RequestBody, RequestRecord, ResponseRecord, Text};
 use core::fmt;
 use core::task::Poll;
@@ -7,7 +8,6 @@ use listwatch_core::Instant;
 use listwatch_core::api::{ApiRequest, ApiResponse, ApiTransport, Reply};
 use listwatch_core::request::RequestId;
 use listwatch_core::transport::{ReadContext, TransportError};
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// An [`ApiTransport`] that records the requests and responses of another one on a [`Tape`]. [`Tape::client`] makes one.
@@ -129,6 +129,6 @@ fn sent(request: &ApiRequest, withheld: bool) -> RequestRecord<'_> {
 fn answered(answer: &ApiResponse, withheld: bool) -> impl Iterator<Item = Payload<'_>> {
     let headers = retry_after(answer.retry_after).into_iter().collect();
     let head = Payload::Response(ResponseRecord { status: answer.status, headers });
-    let data = (!withheld && !answer.body.is_empty()).then_some(Payload::Data(Cow::Borrowed(&answer.body)));
+    let data = (!withheld && !answer.body.is_empty()).then_some(Payload::Data(Data::new(&*answer.body, false)));
     [Some(head), data, Some(Payload::End(End::new("eof")))].into_iter().flatten()
 }

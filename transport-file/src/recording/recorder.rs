@@ -1,5 +1,6 @@
 use super::config::RecorderConfig;
 use super::tape::Tape;
+use crate::capture::Data;
 use crate::capture::format::{End, Payload, RequestRecord, ResponseRecord, Text};
 use crate::error::CaptureError;
 use core::task::{Context, Poll};
@@ -127,7 +128,7 @@ impl<L: ListerWatcher> Recorder<L> {
         let payload = match incoming {
             Incoming::Head { head, .. } => Payload::Response(response(head)),
             Incoming::Data { .. } if withheld => return Ok(()),
-            Incoming::Data { len, .. } => Payload::Data(Cow::Borrowed(&buf[..*len])),
+            Incoming::Data { len, .. } => Payload::Data(Data::new(&buf[..*len], false)),
             Incoming::End { .. } => Payload::End(End::new("eof")),
             Incoming::Failed { error, .. } => Payload::End(failure(error, withheld)),
             Incoming::Idle { .. } => return Ok(()),

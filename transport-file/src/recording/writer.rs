@@ -15,6 +15,8 @@ pub(crate) struct CaptureWriter {
     path: PathBuf,
     file: Sink,
     compression: Option<Compressor>,
+    /// How many lines were written.
+    written: u64,
     /// Whole lines that are neither compressed nor in the file yet.
     lines: Vec<u8>,
     /// Whether written lines have not reached the file yet.
@@ -67,23 +69,20 @@ impl CaptureWriter {
         let compression = match path.extension() {
             Some(extension) if extension == "gz" => Some(Compressor::Gzip { member: gzip_member(), len: 0 }),
             Some(extension) if extension == "zst" => {
-                let encoder = Encoder::new(Vec::new(), ZSTD_LEVEL).and_then(|mut encoder| {
-                    encoder.include_checksum(true)?;
-                    Ok(encoder)
-                });
+                // The lines have checksums.
+                let encoder = Encoder::new(Vec::new(), ZSTD_LEVEL);
                 Some(Compressor::Zstd(encoder.map_err(|error| refuse(path, why_not(path, &error)))?))
             }
             _ => None,
         };
         let (path, lines, saved) = (path.into(), Vec::new(), Instant::ZERO);
-        Ok(Self { path, file, compression, lines, dirty: false, saved, early_flushes: EARLY_FLUSHES })
+        Ok(Self { path, file, compression, written: 0, lines, dirty: false, saved, early_flushes: EARLY_FLUSHES })
     }
 
-    /// Adds a line.
+    /// Adds a line, or those of a chunk of a body.
     pub(crate) fn write(&mut self, line: Line<'_>) -> Result<(), CaptureError> {
         self.dirty = true;
-        line.write(&mut self.lines).map_err(|error| self.failed(&error))?;
-        self.lines.push(b'\n');
+        line.write(&mut self.written, &mut self.lines).map_err(|error| self.failed(&error))?;
         if self.lines.len() < BLOCK { Ok(()) } else { self.flush() }
     }
 

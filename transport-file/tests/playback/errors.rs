@@ -112,10 +112,10 @@ fn a_capture_without_anything_before_its_first_bad_line_does_not_open() {
 
 #[test]
 fn an_unknown_version_is_refused_even_where_bad_lines_are_skipped() {
-    let capture = text(&[&[r#"{"capture":2}"#.to_owned()], &exchange(0, 1, PODS, "list")[..]].concat());
+    let capture = text(&[&[r#"{"capture":3}"#.to_owned()], &exchange(0, 1, PODS, "list")[..]].concat());
     let (error, message) = refusal(&capture);
     assert_eq!((error.kind(), error.line()), (Kind::Version, Some(1)));
-    assert_eq!(message, ":1: version 2 of the capture format is unknown here; use a release that reads it");
+    assert_eq!(message, ":1: version 3 of the capture format is unknown here; use a release that reads it");
     let skipping = Playback::with_config(file(capture), PlaybackConfig::new().skip_bad_lines(true));
     assert_eq!(skipping.unwrap_err().kind(), Kind::Version);
 }

@@ -181,6 +181,17 @@ pub(crate) fn text<S: AsRef<str>>(lines: &[S]) -> String {
     lines.iter().map(|line| format!("{}\n", line.as_ref())).collect()
 }
 
+/// The lines of a recording without their ends, which have the numbers of the lines.
+pub(crate) fn unsealed(text: &str) -> Vec<String> {
+    let content = |(place, line): (usize, &str)| {
+        let (content, end) =
+            line.rsplit_once(&format!(",\"n\":{},\"crc\":\"", place + 1)).unwrap_or_else(|| panic!("{line}"));
+        assert!(end.len() == 10 && end.ends_with("\"}"), "{line}");
+        format!("{content}}}")
+    };
+    text.lines().enumerate().map(content).collect()
+}
+
 /// The error of a file that cannot be played, without the path.
 pub(crate) fn refusal(bytes: impl AsRef<[u8]>) -> (CaptureError, String) {
     let path = file(bytes);

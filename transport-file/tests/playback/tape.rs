@@ -1,7 +1,7 @@
 //! Tapes: several resources, the single requests of a client, and notes of reconciles in one file.
 
 use crate::recording::no_file;
-use crate::support::{Ending, Player, data, end, exchange, file, request, response, text};
+use crate::support::{Ending, Player, data, end, exchange, file, request, response, text, unsealed};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use listwatch_core::api::{ApiRequest, ApiTransport, Method, Reply};
@@ -77,7 +77,7 @@ fn ended(reconcile: u64, outcome: &str) -> Note {
 }
 
 fn lines(path: &Path) -> Vec<String> {
-    std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
+    unsealed(&std::fs::read_to_string(path).unwrap())
 }
 
 /// Records the whole world.
@@ -105,7 +105,7 @@ fn a_tape_has_the_lines_of_all_in_the_order_in_which_they_happened() {
     record(&path, config.began(at(0)).server("https://a:6443").cluster("u-1").seed(42));
     let json = r#""accept":"application/json""#;
     let expected = [
-        r#"{"capture":1,"started":"2026-11-22T14:53:47.123Z","server":"https://a:6443","cluster":"u-1","seed":42}"#.to_owned(),
+        r#"{"capture":2,"started":"2026-11-22T14:53:47.123Z","server":"https://a:6443","cluster":"u-1","seed":42}"#.to_owned(),
         format!(r#"{{"t":7,"id":1,"request":{{"method":"GET","path":"{PODS}","headers":{{{json}}}}}}}"#),
         response(7, 1),
         data(7, 1, "pods"),
@@ -372,9 +372,10 @@ fn played(path: &Path) -> (Vec<String>, bool) {
     (bodies, failed || notes_fail || pods.playback.error().is_some())
 }
 
+/// A flipped bit in a body played as it stood, unless the file was compressed.
 #[test]
-fn a_compressed_tape_of_which_a_bit_was_flipped_or_the_end_was_cut_plays_what_it_held_or_fails() {
-    for name in ["tape-flipped.jsonl.gz", "tape-flipped.jsonl.zst"] {
+fn a_tape_of_which_a_bit_was_flipped_or_the_end_was_cut_plays_what_it_held_or_fails() {
+    for name in ["tape-flipped.jsonl", "tape-flipped.jsonl.gz", "tape-flipped.jsonl.zst"] {
         let path = no_file(name);
         record(&path, RecorderConfig::new());
         let (whole, good) = (std::fs::read(&path).unwrap(), played(&path));
@@ -393,22 +394,55 @@ fn a_compressed_tape_of_which_a_bit_was_flipped_or_the_end_was_cut_plays_what_it
     }
 }
 
+/// The kind and the line of the error that the notes of a tape end with. They read each line.
+fn fault(path: &Path, lines: &[&str]) -> Option<(CaptureErrorKind, Option<u64>)> {
+    std::fs::write(path, text(lines)).unwrap();
+    let error = match Playback::from_file(path) {
+        Ok(playback) => playback.notes().find_map(Result::err)?,
+        Err(error) => error,
+    };
+    Some((error.kind(), error.line()))
+}
+
+/// A list without one of its chunks, or with two of them exchanged, played as if it had been recorded like that.
 #[test]
-fn a_tape_whose_lines_were_dropped_doubled_or_exchanged_ends_its_playback() {
+fn a_tape_whose_lines_were_dropped_doubled_or_exchanged_names_the_first_wrong_line() {
     let path = no_file("tape-shuffled.jsonl");
     record(&path, RecorderConfig::new());
-    let whole = lines(&path);
-    for at in 0..whole.len() {
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let whole: Vec<&str> = whole.lines().collect();
+    assert_eq!(fault(&path, &whole), None);
+    for at in 0..whole.len() - 1 {
         let (mut dropped, mut doubled, mut exchanged) = (whole.clone(), whole.clone(), whole.clone());
         dropped.remove(at);
-        doubled.insert(at, whole[at].clone());
-        exchanged.swap(at, (at + 1) % whole.len());
-        for lines in [dropped, doubled, exchanged] {
-            std::fs::write(&path, text(&lines)).unwrap();
-            let (bodies, failed) = played(&path);
-            let known = ["pods", "nodes", "written", "", "pods2", "podspods", "nodesnodes", "writtenwritten"];
-            assert!(bodies.iter().all(|body| known.contains(&&**body)), "{bodies:?}");
-            assert!(failed || bodies.len() == 3, "{at}: {bodies:?}");
+        doubled.insert(at, whole[at]);
+        exchanged.swap(at, at + 1);
+        for (lines, wrong) in [(dropped, at), (doubled, at + 1), (exchanged, at)] {
+            assert_eq!(
+                fault(&path, &lines),
+                Some((CaptureErrorKind::Order, Some(wrong as u64 + 1))),
+                "{at}: {lines:?}"
+            );
+            let (_, failed) = played(&path);
+            assert!(failed, "{at}: {lines:?}");
         }
     }
+}
+
+#[test]
+fn a_tape_that_was_edited_says_how_to_play_it_all_the_same() {
+    let path = no_file("tape-edited.jsonl");
+    record(&path, RecorderConfig::new());
+    let edited = std::fs::read_to_string(&path).unwrap().replace("\"pods\"", "\"PODS\"");
+    std::fs::write(&path, &edited).unwrap();
+    let mut pods = Player::new(&path);
+    assert_eq!((pods.ask(PODS).text(), pods.playback.error().unwrap().line()), ("", Some(4)));
+    let message = ":4: the line is not as it was recorded, by its checksum; copy the file again, or, if it was edited, write \
+                   \"capture\":1 into its first line to play it unchecked";
+    let error = pods.playback.error().unwrap().to_string();
+    assert!(error.ends_with(message), "{error}");
+    let skipping = Player::with_config(&path, PlaybackConfig::new().skip_bad_lines(true)).ask(PODS);
+    assert_eq!((skipping.text(), &skipping.ending), ("", &Ending::End));
+    std::fs::write(&path, edited.replacen("{\"capture\":2", "{\"capture\":1", 1)).unwrap();
+    assert_eq!(Player::new(&path).ask(PODS).text(), "PODS");
 }

@@ -123,8 +123,13 @@ fn one_changed_line_in_the_reconcile_reports_exactly_its_writes() {
     assert!(found > 0);
 }
 
-/// A tape of a seed without trouble at its start.
+/// A tape of a seed without trouble at its start, whose lines are not checked.
 fn edited(purpose: &str, edit: impl Fn(&str) -> String) -> Recorded {
+    damaged(purpose, |text| edit(&text.replacen("\"capture\":2", "\"capture\":1", 1)))
+}
+
+/// The same, whose lines are checked.
+fn damaged(purpose: &str, edit: impl Fn(&str) -> String) -> Recorded {
     crate::panics::silence();
     let recorded = (1..).map(|seed| Recorded::of(seed, purpose)).find(|recorded| recorded.met.restarts == 0).unwrap();
     let text = std::fs::read_to_string(&recorded.path).unwrap();
@@ -149,7 +154,7 @@ fn without(text: &str, which: &str, nth: usize) -> String {
 
 #[test]
 fn a_tape_that_was_cut_is_compared_up_to_there_and_ends_with_an_error() {
-    let recorded = edited("cut", |text| text[..text.len() * 2 / 3].to_owned());
+    let recorded = damaged("cut", |text| text[..text.len() * 2 / 3].to_owned());
     let (ended, findings) = ended(&recorded);
     let Err(RunError::World(error)) = ended else { panic!("{ended:?}") };
     assert!(error.contains("the line breaks off at"), "{error}");
@@ -177,7 +182,7 @@ fn a_tape_without_one_of_its_notes_ends_with_an_error_where_it_is_missing() {
 
 #[test]
 fn a_tape_without_a_change_that_was_read_is_no_comparison() {
-    let recorded = edited("change", |text| without(text, "\\\"type\\\":\\\"MODIFIED", 3));
+    let recorded = edited("change", |text| without(text, "\"type\":\"MODIFIED", 3));
     let (ended, findings) = ended(&recorded);
     let Err(RunError::World(error)) = ended else { panic!("{ended:?} {findings:#?}") };
     assert!(error.contains("cannot follow the tape"), "{error}");
@@ -194,7 +199,15 @@ fn a_tape_of_other_resources_is_no_comparison() {
 
 #[test]
 fn a_tape_of_another_version_is_refused_when_it_is_opened() {
-    let recorded = edited("version", |text| text.replacen("\"capture\":1", "\"capture\":2", 1));
+    let recorded = edited("version", |text| text.replacen("\"capture\":1", "\"capture\":3", 1));
     let error = Playback::from_file(&recorded.path).unwrap_err().to_string();
-    assert!(error.contains("version 2 of the capture format is unknown here"), "{error}");
+    assert!(error.contains("version 3 of the capture format is unknown here"), "{error}");
+}
+
+#[test]
+fn a_tape_that_was_damaged_was_compared_as_if_it_had_been_recorded() {
+    let recorded = damaged("damaged", |text| text.replacen("\"type\":\"MODIFIED", "\"type\":\"MODIFIEE", 1));
+    let (ended, findings) = ended(&recorded);
+    let Err(RunError::World(error)) = ended else { panic!("{ended:?} {findings:#?}") };
+    assert!(error.contains("the line is not as it was recorded, by its checksum"), "{error}");
 }

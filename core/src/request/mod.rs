@@ -1,8 +1,10 @@
 //! Resources, and the requests that list and watch them.
 
+mod confidential;
 mod percent;
 mod resource;
 
+pub use confidential::is_confidential;
 pub(crate) use percent::PercentEncoded;
 pub use percent::{percent_decode, percent_decode_bytes};
 pub use resource::{ParseResourceError, Resource};

@@ -1,6 +1,7 @@
 //! What differs between two requests, field by field.
 
 use listwatch_core::api::ApiRequest;
+use listwatch_core::request::is_confidential;
 use listwatch_transport_file::SentCall;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -41,7 +42,7 @@ impl<'t> Query<'t> {
 
 /// The fields in which a request differs from the recorded one: `spec.replicas 2 → 3`.
 pub(super) fn differences(recorded: &SentCall, replayed: &ApiRequest) -> Vec<String> {
-    let mut fields = Fields { told: Vec::new(), left: 0, is_secret: is_secret(&replayed.path) };
+    let mut fields = Fields { told: Vec::new(), left: 0, is_secret: is_confidential(&replayed.path) };
     let target = replayed.to_string();
     let (Query(before), Query(after)) = (Query::of(&recorded.target), Query::of(&target));
     let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
@@ -63,14 +64,10 @@ pub(super) fn differences(recorded: &SentCall, replayed: &ApiRequest) -> Vec<Str
     fields.told
 }
 
-/// Whether the values are never told.
-fn is_secret(path: &str) -> bool {
-    path.split('/').any(|segment| matches!(segment, "secrets" | "token" | "tokenreviews"))
-}
-
 struct Fields {
     told: Vec<String>,
     left: usize,
+    /// Whether the values are never told.
     is_secret: bool,
 }
 
@@ -159,5 +156,18 @@ mod tests {
     fn the_values_of_a_secret_are_not_told() {
         let (before, after) = (json!({ "data": { "key": "aGVsbG8=" } }), json!({ "data": { "key": "d29ybGQ=" } }));
         assert_eq!(differ("/api/v1/namespaces/web/secrets/a", &before, &after), ["data.key changed"]);
+    }
+
+    #[test]
+    fn the_values_of_a_secret_were_told_where_its_path_was_escaped() {
+        let (before, after) = (json!({ "data": { "key": "aGVsbG8=" } }), json!({ "data": { "key": "d29ybGQ=" } }));
+        assert_eq!(differ("/api/v1/namespaces/web/secret%73/a", &before, &after), ["data.key changed"]);
+    }
+
+    #[test]
+    fn the_values_of_every_object_were_hidden_in_a_namespace_named_secrets() {
+        let (before, after) = (json!({ "spec": { "replicas": 2 } }), json!({ "spec": { "replicas": 3 } }));
+        let path = "/apis/apps/v1/namespaces/secrets/deployments/a";
+        assert_eq!(differ(path, &before, &after), ["spec.replicas 2 → 3"]);
     }
 }

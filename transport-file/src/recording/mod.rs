@@ -1,7 +1,6 @@
 //! Recording of other transports.
 
 mod calls;
-mod confidential;
 mod config;
 mod recorder;
 mod tape;

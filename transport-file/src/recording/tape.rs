@@ -1,4 +1,3 @@
-use super::confidential::is_confidential;
 use super::config::RecorderConfig;
 use super::writer::CaptureWriter;
 use crate::capture::format::{End, Line, Payload, Record, VERSION};
@@ -6,6 +5,7 @@ use crate::capture::{Note, TapeStart};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use core::fmt;
 use core::task::Waker;
+use listwatch_core::request::is_confidential;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use listwatch_core::{Instant, Resource};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,7 @@
 //! The values of Secrets, which no output has unless the arguments ask for them.
 
 use listwatch_runtime_smol::Resource;
+use listwatch_runtime_smol::request::is_confidential;
 use serde_json::Value;
 
 /// What stands for a value.
@@ -8,7 +9,7 @@ const HIDDEN: &str = "(secret)";
 
 /// Whether a collection is one of Secrets, whole or as metadata.
 pub(super) fn are_secrets(resource: &Resource) -> bool {
-    resource.path().split('/').any(|part| part == "secrets")
+    is_confidential(resource.path())
 }
 
 /// Whether an object is a Secret.
@@ -47,5 +48,13 @@ mod tests {
                 "data": { "password": "(secret)" }, "stringData": "(secret)" })
         );
         assert!(!is_secret(&json!({ "kind": "Secret", "apiVersion": "vault.example/v1" })));
+    }
+
+    #[test]
+    fn a_namespace_named_secrets_was_hidden_and_an_escaped_path_of_secrets_was_not() {
+        let are_secrets = |path| are_secrets(&Resource::new(path));
+        assert!(are_secrets("/api/v1/secrets"));
+        let wrong = ["/api/v1/namespaces/secrets/pods", "/api/v1/secret%73"].map(are_secrets);
+        assert_eq!(wrong, [false, true]);
     }
 }

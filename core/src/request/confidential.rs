@@ -1,11 +1,19 @@
-//! The requests whose contents stay off a tape.
+use super::percent_decode_bytes;
+use alloc::vec::Vec;
 
-use listwatch_core::request::percent_decode_bytes;
-
-/// Whether a request, or its response, may contain a secret: Secrets in any form, the tokens of service accounts, and
-/// reviews of tokens. A list of metadata is one of them, because the annotation `last-applied-configuration` repeats the
-/// contents.
-pub(super) fn is_confidential(target: &str) -> bool {
+/// Whether a request, or its response, may contain a secret, by the target: the path, with the query or without.
+///
+/// That is so for Secrets in any form, for the tokens of service accounts, and for reviews of tokens. A list of the
+/// metadata of Secrets is one form, because the annotation `last-applied-configuration` repeats the contents.
+///
+/// ```
+/// use listwatch_core::request::is_confidential;
+///
+/// assert!(is_confidential("/api/v1/namespaces/web/secrets/a?watch=1"));
+/// assert!(!is_confidential("/api/v1/namespaces/secrets/pods"));
+/// ```
+#[must_use]
+pub fn is_confidential(target: &str) -> bool {
     let path = target.split_once('?').map_or(target, |(path, _)| path);
     let segments: Vec<Vec<u8>> =
         path.split('/').filter(|segment| !segment.is_empty()).map(percent_decode_bytes).collect();

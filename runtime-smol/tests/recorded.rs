@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use flate2::read::MultiGzDecoder;
+use foo::{FOOS, with_foo};
 use listwatch_runtime_smol::api::{Api, DeleteOptions};
 use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
 use listwatch_runtime_smol::file::{Playback, SimulatedCluster};
@@ -14,25 +15,18 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+#[path = "support/foo.rs"]
+mod foo;
+
 #[path = "../examples/sample-controller.rs"]
 #[expect(dead_code, reason = "the program's own start")]
 mod sample_controller;
-
-const FOOS: &str = "samplecontroller.k8s.io/v1alpha1/foos";
 
 /// A path where no file is.
 fn no_file(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _was_not_there = std::fs::remove_file(&path);
     path
-}
-
-fn with_foo() -> SimulatedCluster {
-    let cluster = SimulatedCluster::new();
-    let foo = json!({ "apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo",
-        "metadata": { "name": "a", "namespace": "web" }, "spec": { "deploymentName": "b", "replicas": 2 } });
-    cluster.create(foo).unwrap();
-    cluster
 }
 
 fn text(path: &Path) -> String {

@@ -1,11 +1,15 @@
 //! Controllers on a simulated cluster.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use foo::{FOOS, with_foo};
 use listwatch_runtime_smol::World;
 use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
 use sample_controller::sample;
 use serde_json::{Value, json};
 use std::time::Duration;
+
+#[path = "support/foo.rs"]
+mod foo;
 
 #[path = "../examples/sample-controller.rs"]
 #[expect(dead_code, reason = "the program's own start")]
@@ -15,17 +19,7 @@ mod sample_controller;
 #[expect(dead_code, reason = "the program's own start")]
 mod finalizer;
 
-const FOOS: &str = "samplecontroller.k8s.io/v1alpha1/foos";
 const DEPLOYMENTS: &str = "apps/v1/deployments";
-
-/// A cluster with a Foo.
-fn with_foo() -> SimulatedCluster {
-    let cluster = SimulatedCluster::new();
-    let foo = json!({ "apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo",
-        "metadata": { "name": "a", "namespace": "web" }, "spec": { "deploymentName": "b", "replicas": 2 } });
-    cluster.create(foo).unwrap();
-    cluster
-}
 
 #[test]
 fn a_foo_gets_a_deployment() {

@@ -38,6 +38,17 @@ pub trait Decode {
     /// Takes the first `len` bytes of the room, or all of it where that is less.
     fn take(&mut self, len: usize);
 
+    /// Takes all of `bytes`, by [`space`](Self::space) and [`take`](Self::take): for a test of a decoder.
+    fn extend_from_slice(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let space = self.space();
+            let len = space.len().min(bytes.len());
+            space[..len].copy_from_slice(&bytes[..len]);
+            self.take(len);
+            bytes = &bytes[len..];
+        }
+    }
+
     /// The next part of the answer; `None` where it needs more bytes.
     ///
     /// It must return `None` in the end: the informer calls it until then, without a limit on the number of calls. One

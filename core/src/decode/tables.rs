@@ -257,14 +257,7 @@ mod tests {
         tables.start(query, &ResponseHead { status: 200, ..ResponseHead::default() });
         let mut parts = Vec::new();
         for chunk in body.as_bytes().chunks(7) {
-            let mut rest = chunk;
-            while !rest.is_empty() {
-                let space = tables.space();
-                let taken = space.len().min(rest.len());
-                space[..taken].copy_from_slice(&rest[..taken]);
-                tables.take(taken);
-                rest = &rest[taken..];
-            }
+            tables.extend_from_slice(chunk);
             while let Some(part) = tables.next_part() {
                 parts.push(part);
             }

@@ -47,14 +47,7 @@ impl Frame<'_> {
         let is_line = !self.frame.contains(&b'\n') && !self.frame.iter().all(u8::is_ascii_whitespace);
         let mut tables = Tables::<Raw>::new(self.options);
         tables.start(Query::Watch, &ResponseHead { status: 200, ..ResponseHead::default() });
-        let mut rest = &line[..];
-        while !rest.is_empty() {
-            let space = tables.space();
-            let taken = space.len().min(rest.len());
-            space[..taken].copy_from_slice(&rest[..taken]);
-            tables.take(taken);
-            rest = &rest[taken..];
-        }
+        tables.extend_from_slice(&line);
         let part = tables.next_part();
         let is_table = self.frame.windows(11).any(|text| text == b"meta.k8s.io");
         if self.list.is_some() || !is_line || is_table {

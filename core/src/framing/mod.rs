@@ -1,5 +1,6 @@
 //! From bytes to frames: the items of a list, the events of a watch.
 
+mod block;
 #[cfg(feature = "json")]
 mod buffer;
 mod framer;
@@ -8,6 +9,7 @@ mod scan;
 #[cfg(feature = "json")]
 pub(crate) use buffer::Buffer;
 pub use framer::{Frame, Framer, Framing};
+pub use scan::Scanner;
 #[cfg(feature = "json")]
 pub(crate) use scan::is_space;
 

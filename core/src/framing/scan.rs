@@ -1,13 +1,30 @@
 //! Finds the end of a JSON value, without decoding it.
 
-use memchr::memchr2;
+use super::block::Block;
 
-/// Scans one value that arrives in any number of pieces. It needs no earlier bytes. It does not check the text between
-/// the brackets, as the decoder does that.
+/// Finds the end of one JSON value that arrives in any number of pieces.
+///
+/// It needs no earlier bytes, and no memory for nested brackets. It checks nothing: brackets are counted whatever their
+/// shape, and the text between them may be anything. A decoder checks that.
+///
+/// It takes 64 bytes at a time. Each comparison of a block gives a mask of 64 bits. The masks tell which quotation marks
+/// are escaped, what lies in strings, and how many brackets outside of strings open and close.
+///
+/// ```
+/// use listwatch_core::framing::Scanner;
+///
+/// let mut scanner = Scanner::default();
+/// assert_eq!(scanner.end_of_value(br#"{"a":["}"#), None);
+/// assert_eq!(scanner.end_of_value(br#""]},{"#), Some(3));
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Scanner {
-    depth: u32,
+pub struct Scanner {
     place: Place,
+    depth: u64,
+    /// Whether a string goes on behind the last byte.
+    in_string: bool,
+    /// Whether the last byte escapes the next one.
+    escaping: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -15,64 +32,115 @@ enum Place {
     /// Before the value.
     #[default]
     Before,
-    /// Between brackets, outside of strings.
-    Structure,
     String,
-    /// Behind a backslash.
-    Escape,
+    Brackets,
     /// In a number or a word, which ends before the first byte that does not belong to it.
     Scalar,
 }
 
 impl Scanner {
-    /// How many of `bytes` belong to the value; `None` where it does not end within them. Then the next call scans a
-    /// new value.
-    pub(crate) fn end_of_value(&mut self, bytes: &[u8]) -> Option<usize> {
+    /// How many of `bytes` belong to the value; `None` if it does not end within them. After an end, the next call begins
+    /// with the first byte of another value.
+    pub fn end_of_value(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
+        if self.place == Place::Before {
+            at = self.begin(*bytes.first()?);
+        }
+        let end = match self.place {
+            Place::Scalar => bytes[at..].iter().position(|byte| ends_scalar(*byte)).map(|len| at + len),
+            Place::String | Place::Brackets => self.end_of_blocks(bytes, at),
+            Place::Before => Some(at),
+        };
+        if end.is_some() {
+            *self = Self::default();
+        }
+        end
+    }
+
+    /// Returns how many bytes were read. A closing bracket is a value of its own.
+    fn begin(&mut self, byte: u8) -> usize {
+        match byte {
+            b'"' => (self.place, self.in_string) = (Place::String, true),
+            b'{' | b'[' => (self.place, self.depth) = (Place::Brackets, 1),
+            b'}' | b']' => {}
+            _ => self.place = Place::Scalar,
+        }
+        1
+    }
+
+    fn end_of_blocks(&mut self, bytes: &[u8], mut at: usize) -> Option<usize> {
         while at < bytes.len() {
-            at = match self.place {
-                Place::String => self.skip_string(bytes, at),
-                Place::Escape => {
-                    self.place = Place::String;
-                    at + 1
-                }
-                Place::Scalar if ends_scalar(bytes[at]) => {
-                    *self = Self::default();
-                    return Some(at);
-                }
-                Place::Scalar => at + 1,
-                Place::Before | Place::Structure => self.step(bytes[at], at),
-            };
-            if self.depth == 0 && self.place == Place::Structure {
-                *self = Self::default();
+            let block = Block::first_of(&bytes[at..]);
+            let escaped = self.escaped(block.equal(b'\\'), bytes.len() - at);
+            let quotes = block.equal(b'"') & !escaped;
+            let end = if self.place == Place::String { first(quotes) } else { self.count_brackets(block, quotes) };
+            if let Some(end) = end {
+                return Some(at + end + 1);
+            }
+            at += Block::LEN;
+        }
+        None
+    }
+
+    /// The bytes that are escaped, where a block has these backslashes and `len` bytes or more. Of a row of backslashes,
+    /// each second one is escaped; a subtraction finds them by its carry, as in simdjson.
+    #[inline]
+    fn escaped(&mut self, backslashes: u64, len: usize) -> u64 {
+        const ODD: u64 = u64::MAX / 3 * 2;
+        let carried = u64::from(self.escaping);
+        if backslashes == 0 {
+            self.escaping = false;
+            return carried;
+        }
+        let escaping = backslashes & !carried;
+        let codes = ((escaping << 1) | ODD).wrapping_sub(escaping) ^ ODD;
+        let last = len.min(Block::LEN) - 1;
+        self.escaping = (codes & backslashes) >> last & 1 == 1;
+        codes ^ (backslashes | carried)
+    }
+
+    /// Counts the brackets of a block with these quotation marks; returns the place of the last one of the value.
+    #[inline]
+    fn count_brackets(&mut self, block: Block, quotes: u64) -> Option<usize> {
+        /// Tells a bracket from a brace.
+        const SHAPE: u8 = b'[' ^ b'{';
+        let strings = parities(quotes) ^ u64::from(self.in_string).wrapping_neg();
+        self.in_string = strings >> (u64::BITS - 1) == 1;
+        let opening = block.equal_with(SHAPE, b'{') & !strings;
+        let closing = block.equal_with(SHAPE, b'}') & !strings;
+        let closed = u64::from(closing.count_ones());
+        if self.depth <= closed
+            && let Some(end) = self.last_bracket(opening, closing)
+        {
+            return Some(end);
+        }
+        self.depth = self.depth + u64::from(opening.count_ones()) - closed;
+        None
+    }
+
+    fn last_bracket(&self, opening: u64, closing: u64) -> Option<usize> {
+        let (mut depth, mut brackets) = (self.depth, opening | closing);
+        while let Some(at) = first(brackets) {
+            brackets &= brackets - 1;
+            depth = if opening >> at & 1 == 1 { depth + 1 } else { depth - 1 };
+            if depth == 0 {
                 return Some(at);
             }
         }
         None
     }
+}
 
-    fn step(&mut self, byte: u8, at: usize) -> usize {
-        match byte {
-            b'"' => self.place = Place::String,
-            b'{' | b'[' => {
-                self.depth = self.depth.saturating_add(1);
-                self.place = Place::Structure;
-            }
-            b'}' | b']' => {
-                self.depth = self.depth.saturating_sub(1);
-                self.place = Place::Structure;
-            }
-            _ if self.place == Place::Before => self.place = Place::Scalar,
-            _ => {}
-        }
-        at + 1
-    }
+/// Sets each bit to the parity of the bits up to it.
+#[inline]
+fn parities(bits: u64) -> u64 {
+    [1, 2, 4, 8, 16, 32].into_iter().fold(bits, |bits, by| bits ^ (bits << by))
+}
 
-    fn skip_string(&mut self, bytes: &[u8], at: usize) -> usize {
-        let Some(found) = memchr2(b'"', b'\\', &bytes[at..]) else { return bytes.len() };
-        self.place = if bytes[at + found] == b'"' { Place::Structure } else { Place::Escape };
-        at + found + 1
-    }
+/// The place of the lowest bit.
+#[inline]
+fn first(bits: u64) -> Option<usize> {
+    (bits != 0).then(|| bits.trailing_zeros() as usize)
 }
 
 /// White space as JSON has it.
@@ -87,10 +155,11 @@ const fn ends_scalar(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::vec::Vec;
 
     /// The value at the beginning of `text`, however it is cut into two pieces.
     fn value(text: &str) -> Option<&str> {
-        let ends: std::vec::Vec<Option<usize>> = (0..=text.len())
+        let ends: Vec<Option<usize>> = (0..=text.len())
             .map(|cut| {
                 let (mut scanner, (head, tail)) = (Scanner::default(), text.as_bytes().split_at(cut));
                 scanner.end_of_value(head).or_else(|| scanner.end_of_value(tail).map(|end| cut + end))
@@ -113,5 +182,58 @@ mod tests {
     fn an_unfinished_value_has_no_end() {
         assert_eq!(value(r#"{"a":"}"#), None);
         assert_eq!(value("12"), None);
+    }
+
+    #[test]
+    fn brackets_are_counted_whatever_their_number() {
+        let deep = ["[".repeat(100_000), "]".repeat(100_000)].concat();
+        assert_eq!(Scanner::default().end_of_value(deep.as_bytes()), Some(deep.len()));
+        assert_eq!(Scanner::default().end_of_value(&deep.as_bytes()[1..]), Some(deep.len() - 2));
+        assert_eq!(Scanner::default().end_of_value(&deep.as_bytes()[..deep.len() - 1]), None);
+    }
+
+    /// Byte by byte.
+    fn naive(text: &[u8]) -> Option<usize> {
+        let (mut depth, mut in_string, mut escaped) = (0_u64, false, false);
+        for (at, byte) in text.iter().enumerate() {
+            let escapes = core::mem::take(&mut escaped);
+            match byte {
+                b'\\' => escaped = !escapes,
+                b'"' if escapes => {}
+                b'"' => in_string = !in_string,
+                b'{' | b'[' if !in_string => depth += 1,
+                b'}' | b']' if !in_string => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 && !in_string {
+                return Some(at + 1);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn any_text_is_scanned_by_blocks_as_it_is_by_bytes() {
+        let mut state = 7_u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        let mut ended = 0;
+        for round in 0..4000 {
+            let mut text = if round % 4 == 0 { b"\"".to_vec() } else { b"[[{[{[".to_vec() };
+            text.extend((0..500).map(|_| b"\"\\{}[]{}:,a \x7f\xff\x02Z|~\xdb\xfb\\\\"[random(22)]));
+            let (expected, mut scanner) = (naive(&text), Scanner::default());
+            assert_eq!(scanner.end_of_value(&text), expected);
+            let (mut scanner, mut rest, mut found) = (Scanner::default(), &text[..], None);
+            while found.is_none() && !rest.is_empty() {
+                let (piece, behind) = rest.split_at(rest.len().min(1 + random(150)));
+                found = scanner.end_of_value(piece).map(|len| text.len() - rest.len() + len);
+                rest = behind;
+            }
+            assert_eq!(found, expected);
+            ended += usize::from(expected.is_some());
+        }
+        assert!((400..3600).contains(&ended), "{ended}");
     }
 }

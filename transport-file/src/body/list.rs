@@ -1,13 +1,13 @@
 use super::event::line_ends;
-use super::scanner::ValueScanner;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::FileCursor;
+use listwatch_core::framing::Scanner;
 use std::io::BufRead;
 
 /// A file that is a list. It is delivered buffer by buffer, and no item is kept.
 #[derive(Clone, Default)]
 pub(crate) struct ListBody {
-    outline: ValueScanner,
+    outline: Outline,
     /// The number of line ends up to here.
     lines: u64,
     /// Whether a line has begun and not ended.
@@ -25,7 +25,11 @@ impl ListBody {
         let len = self.outline.follow(bytes);
         if len == 0 {
             let ended = bytes.is_empty();
-            return if ended && self.outline.is_closed() { Ok(None) } else { Err(self.error(cursor, ended)) };
+            return if ended && self.outline.place == Place::Behind {
+                Ok(None)
+            } else {
+                Err(self.error(cursor, ended))
+            };
         }
         let bytes = bytes[..len].to_vec();
         source.consume(len);
@@ -42,5 +46,79 @@ impl ListBody {
         };
         let line = self.lines + u64::from(self.within_line || !ended);
         CaptureError::new(cursor.path(), Some(line), Fault::new(CaptureErrorKind::Garbled, message))
+    }
+}
+
+/// A value with white space around it.
+#[derive(Clone, Copy, Default)]
+struct Outline {
+    scanner: Scanner,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Place {
+    #[default]
+    Before,
+    Within,
+    Behind,
+}
+
+impl Outline {
+    /// Returns how many of `bytes` belong to the value or are white space around it.
+    fn follow(&mut self, bytes: &[u8]) -> usize {
+        let mut len = 0;
+        if self.place == Place::Before {
+            len = blank(bytes);
+            if len < bytes.len() {
+                self.place = Place::Within;
+            }
+        }
+        if self.place == Place::Within {
+            let Some(rest) = self.scanner.end_of_value(&bytes[len..]) else { return bytes.len() };
+            len += rest;
+            self.place = Place::Behind;
+        }
+        len + if self.place == Place::Behind { blank(&bytes[len..]) } else { 0 }
+    }
+}
+
+fn blank(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much of `text` belongs to the value, and whether it has ended, however it is cut into two pieces.
+    fn follow(text: &str) -> (&str, bool) {
+        let mut found = (0..=text.len()).map(|cut| {
+            let (mut outline, (head, tail)) = (Outline::default(), text.as_bytes().split_at(cut));
+            let mut len = outline.follow(head);
+            if len == cut {
+                len += outline.follow(tail);
+            }
+            (&text[..len], outline.place == Place::Behind)
+        });
+        let first = found.next().unwrap();
+        assert!(found.all(|other| other == first), "{text}");
+        first
+    }
+
+    #[test]
+    fn a_value_is_closed_by_its_last_bracket_however_it_is_cut() {
+        for whole in ["{}", r#" {"a":[{"b":"}\"]\\"},7]} "#, "{\"a\":[]}\n\n"] {
+            assert_eq!(follow(whole), (whole, true));
+        }
+        for open in ["", " ", "{", r#"{"a":[{}]"#, r#"{"a":"}"#, r#"{"a":"\"}"#] {
+            assert_eq!(follow(open), (open, false));
+        }
+    }
+
+    #[test]
+    fn what_is_behind_the_white_space_does_not_belong_to_the_value() {
+        assert_eq!(follow("{} \n{}"), ("{} \n", true));
+        assert_eq!(follow("{}]"), ("{}", true));
     }
 }

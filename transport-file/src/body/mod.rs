@@ -4,7 +4,6 @@ mod event;
 mod event_lines;
 mod event_values;
 mod list;
-mod scanner;
 
 use crate::error::CaptureError;
 use crate::file::FileCursor;

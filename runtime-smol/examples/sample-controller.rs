@@ -53,8 +53,7 @@ pub(crate) fn sample(world: impl Into<World>) -> Result<(), RunError> {
     controller.reconciles(&foos).owns(&deployments).workers(8).run(async |cx, key| {
         let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
         let name = key.sibling(&foo.spec.deployment_name);
-        let scale = |it: &mut Deployment| it.spec.replicas = Some(foo.spec.replicas);
-        let deployment = cx.ensure(&deployments, name, &deployment_of(&foo), scale).owned_by(&foo).await?;
+        let deployment = cx.ensure(&deployments, name, &deployment_of(&foo)).owned_by(&foo).await?;
         cx.change_status(&foo, |foo| foo.status = deployment.status.clone()).await?;
         Ok(Outcome::Done)
     })

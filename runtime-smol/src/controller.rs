@@ -38,7 +38,7 @@
 //!     controller.reconciles(&pages).owns(&maps).workers(4).run(async |cx, key| {
 //!         let Some(page) = pages.get(&key) else { return Ok(Outcome::Done) };
 //!         let map = ConfigMap { data: Some(Data { page: Some(page.spec.text.clone()) }) };
-//!         cx.ensure(&maps, &key, &map, |it| it.data = map.data.clone()).owned_by(&page).await?;
+//!         cx.ensure(&maps, &key, &map).owned_by(&page).await?;
 //!         Ok(Outcome::Done)
 //!     })
 //! }
@@ -59,7 +59,7 @@
 //! | [`change`](Context::change) | a merge patch of what differs, with the version; nothing, if nothing differs. After a conflict, the change is made again |
 //! | [`change_status`](Context::change_status) | the same to the subresource `status` |
 //! | [`patch`](Context::patch), [`patch_status`](Context::patch_status) | the patch as it is given |
-//! | [`ensure`](Context::ensure), `.owned_by(&owner)` | a creation, or a change if the object exists. One that is not the owner's is an error |
+//! | [`ensure`](Context::ensure), `.owned_by(&owner)` | a creation, or a merge patch of what differs. An object that is not the owner's is an error |
 //! | [`apply`](Context::apply), `.owned_by(&owner)`, `.force()` | the wanted fields as a server-side apply, under the controller's name |
 //! | [`delete`](Context::delete), `.if_unchanged()` | a deletion of this uid, and of this version |
 //! | [`adopt`](Context::adopt) | an owner reference for an object without a controller, after a live read of the owner |

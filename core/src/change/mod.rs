@@ -2,7 +2,8 @@
 //!
 //! [`change`] compares a value before and after, as JSON. Most differences are a patch at once. A merge patch replaces
 //! lists as a whole, and removes objects with all that is in them. For those, [`PendingChange::lay_over`] takes the raw
-//! object, with the fields that the type does not know, and keeps them. [`apply_merge_patch`] applies a patch.
+//! object, with the fields that the type does not know, and keeps them. [`Desired`] is the other way: a body says what an
+//! object is to have, and is laid over whatever the object is. [`apply_merge_patch`] applies a patch.
 //!
 //! | in the type | in the patch |
 //! |---|---|
@@ -46,6 +47,7 @@
 //! [`Change::Patch`] is made without the raw object, so an alias goes unseen there. The type cannot read the object after
 //! it. Hence a type that changes its objects writes its fields under the names that the server stores.
 
+mod desired;
 mod elements;
 mod error;
 mod lay;
@@ -56,6 +58,7 @@ mod place;
 mod tests;
 mod value;
 
+pub use desired::{Desired, Drift};
 pub use error::{ChangeError, ChangeErrorKind};
 pub use merge_patch::apply_merge_patch;
 pub use part::Part;

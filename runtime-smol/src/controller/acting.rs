@@ -6,6 +6,7 @@ mod body;
 mod change;
 mod condition;
 mod create;
+mod current;
 mod delete;
 mod ensure;
 mod error;

@@ -114,12 +114,21 @@ impl Context {
         kind: &InformerHandle<T>,
         call: ApiCall<R>,
     ) -> Result<R, ApiError> {
+        Ok(self.write_with_body(kind, call).await?.0)
+    }
+
+    /// The same, with the body of the answer.
+    pub(super) async fn write_with_body<T: Send + Sync + 'static, R>(
+        &self,
+        kind: &InformerHandle<T>,
+        call: ApiCall<R>,
+    ) -> Result<(R, Vec<u8>), ApiError> {
         let response = Informers::of(kind).client().respond(&call).await?;
         // The change is made, whether or not its answer can be read as an `R`.
         if let Some(written) = Written::read(call.request()?, &response) {
             self.on_written(kind, call.request()?, written);
         }
-        call.read(&response)
+        Ok((call.read(&response)?, response.body))
     }
 
     /// The key that is reconciled.

@@ -15,7 +15,7 @@ const READ: &str = "GET /api/v1/namespaces/web/parts/a";
 /// Ensures a part of the size 2 for the foo.
 async fn ensure(cx: &Context, kinds: &Kinds, foo: &Found<crate::stage::Foo>) -> Result<Found<Part>, ActError> {
     let part = json!({ "spec": { "size": 2 } });
-    cx.ensure(&kinds.parts, Key::from(PART), &part, |part| part.spec.size = Some(2)).owned_by(foo).await
+    cx.ensure(&kinds.parts, Key::from(PART), &part).owned_by(foo).await
 }
 
 /// A part with this controller, or none.
@@ -193,7 +193,7 @@ fn an_object_that_the_informer_does_not_select_is_one_that_exists() {
     let errors = Mutex::new(Vec::new());
     let ended = controller.reconciles(&foos).on_report(|_, _| {}).run(async |cx, key: Key| {
         let foo: Found<crate::stage::Foo> = foos.get(&key).unwrap();
-        let ensured = cx.ensure(&parts, Key::from(PART), &json!({ "spec": {} }), |_| {}).owned_by(&foo).await;
+        let ensured = cx.ensure(&parts, Key::from(PART), &json!({ "spec": {} })).owned_by(&foo).await;
         let exists = ensured.as_ref().is_err_and(ActError::is_already_exists);
         errors.lock().unwrap().push(exists);
         Ok(if errors.lock().unwrap().len() < 9 { ensured.map(|_| Outcome::Done)? } else { Outcome::Done })
@@ -206,8 +206,8 @@ fn without_an_owner_the_object_is_changed_whatever_controls_it() {
     let stage = Stage::new();
     stage.create(PARTS, &part(Some(("bar", "u9")), 1));
     let size = stage.act(async |cx, kinds, _| {
-        let ensured = cx.ensure(&kinds.parts, Key::from(PART), &json!({}), |part| part.spec.size = Some(2));
-        ensured.await.unwrap().spec.size
+        let part = json!({ "spec": { "size": 2 } });
+        cx.ensure(&kinds.parts, Key::from(PART), &part).await.unwrap().spec.size
     });
     assert_eq!((size, targets(&stage)), (Some(2), vec![CHANGED.to_owned()]));
 }
@@ -219,8 +219,55 @@ fn a_body_that_fits_no_object_of_the_kind_is_refused_where_there_is_an_object_to
     stage.create(PARTS, &part(OWN, 1));
     let error = stage.act(async |cx, kinds, foo| {
         let other = json!({ "metadata": { "name": "b" } });
-        cx.ensure(&kinds.parts, Key::from(PART), &other, |_| {}).owned_by(foo).await.unwrap_err()
+        cx.ensure(&kinds.parts, Key::from(PART), &other).owned_by(foo).await.unwrap_err()
     });
     assert_eq!(error.to_string(), "web/a: metadata.name of the body is b, and the object's is a");
     assert_eq!(stage.requests(), [""; 0]);
+}
+
+/// A change by the type would write no more than the image.
+#[test]
+fn an_element_that_another_client_replaced_lost_the_fields_that_only_the_body_names() {
+    let stage = Stage::new();
+    let mut replaced = part(OWN, 2);
+    replaced["spec"]["images"] = json!([{ "name": "evil", "image": "evil:1", "tty": true }]);
+    stage.create(PARTS, &replaced);
+    let wanted = json!([{ "name": "web", "image": "web:1", "pull": "Always" }]);
+    stage.act(async |cx, kinds, foo| {
+        let part = json!({ "spec": { "size": 2, "images": wanted } });
+        let ensured = cx.ensure(&kinds.parts, Key::from(PART), &part).owned_by(foo).await.unwrap();
+        assert_eq!(ensured.spec.images[0].image, "web:1");
+        // The answer to the patch is the state that the next reconcile reads.
+        assert_eq!(cx.ensure(&kinds.parts, Key::from(PART), &part).owned_by(foo).await.unwrap().spec.size, Some(2));
+    });
+    assert_eq!(stage.object(&at(PARTS, "a"))["spec"], json!({ "size": 2, "other": "kept", "images": wanted }));
+}
+
+#[test]
+fn a_field_that_the_type_does_not_show_is_compared_when_one_that_it_shows_differs() {
+    for (size, expected) in [(2, &[][..]), (1, &[CHANGED, CHANGED])] {
+        let stage = Stage::new();
+        stage.create(PARTS, &part(OWN, size));
+        stage.act(async |cx, kinds, foo| {
+            let part = json!({ "spec": { "size": 2, "other": "wanted" } });
+            cx.ensure(&kinds.parts, Key::from(PART), &part).owned_by(foo).await.unwrap();
+        });
+        let other = if size == 2 { "kept" } else { "wanted" };
+        assert_eq!(stage.object(&at(PARTS, "a"))["spec"], json!({ "size": 2, "other": other }));
+        assert_eq!(targets(&stage), expected.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_label_that_another_client_changed_is_changed_back_although_the_type_shows_no_metadata() {
+    let stage = Stage::new();
+    let mut labelled = part(OWN, 2);
+    labelled["metadata"]["labels"] = json!({ "app": "evil", "team": "x" });
+    stage.create(PARTS, &labelled);
+    stage.act(async |cx, kinds, foo| {
+        let part = json!({ "metadata": { "labels": { "app": "web" } }, "spec": { "size": 2 } });
+        cx.ensure(&kinds.parts, Key::from(PART), &part).owned_by(foo).await.unwrap();
+    });
+    let labels = &stage.object(&at(PARTS, "a"))["metadata"]["labels"];
+    assert_eq!((labels, targets(&stage)), (&json!({ "app": "web", "team": "x" }), vec![READ.into(), CHANGED.into()]));
 }

@@ -38,7 +38,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ),
     ("queue", &["time", "random", "storage", "object"]),
     ("api", &["time", "text", "random", "object", "request", "decode", "transport", "queue::Outcome"]),
-    ("change", &["text"]),
+    ("change", &["text", "object::Meta"]),
     ("fifo", &["time", "random", "storage", "object"]),
     ("fanout", &["time", "random", "storage", "object"]),
     ("sync", &["time", "random", "storage", "object", "queue"]),

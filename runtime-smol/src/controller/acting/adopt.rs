@@ -36,7 +36,8 @@ impl Context {
         let added = reference.and_then(|reference| add_controller(&mut owners, reference));
         added.map_err(|why| ActError::refused(key, why))?;
         check_lives(self, owner).await?;
-        merge(self, object, Part::Object, json!({ "metadata": { "ownerReferences": owners } })).await
+        let patch = json!({ "metadata": { "ownerReferences": owners } });
+        Ok(merge(self, object, Part::Object, patch).await?.object)
     }
 }
 

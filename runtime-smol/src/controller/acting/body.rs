@@ -7,6 +7,7 @@ use crate::controller::context::Context;
 use crate::informers::{Found, InformerHandle};
 use listwatch_core::Key;
 use listwatch_core::api::{Api, ApiCall};
+use listwatch_core::change::Desired;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -42,9 +43,13 @@ impl<'a, T> Body<'a, T> {
         self
     }
 
-    /// Why it is not sent, if it is not.
-    pub(super) fn check(&self) -> Result<(), ActError> {
-        self.json.as_ref().map(drop).map_err(|why| ActError::refused(&self.key, why))
+    /// The fields that it names.
+    ///
+    /// # Errors
+    /// It is not sent.
+    pub(super) fn desired(&self) -> Result<Desired, ActError> {
+        let json = self.json.as_ref().map_err(|why| ActError::refused(&self.key, why))?;
+        Desired::new(json).map_err(|error| ActError::Change { key: self.key.clone(), error })
     }
 
     /// Makes `owner` the controller of the object.
@@ -62,7 +67,7 @@ impl<'a, T> Body<'a, T> {
         let Self { cx, informer, key, json } = self;
         let json = json.map_err(|why| ActError::refused(&key, why))?;
         let call = call(&informer.api_for(&key), &key, &json);
-        send(cx, informer, &key, call).await
+        Ok(send(cx, informer, &key, call).await?.object)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Changes of an object by its type.
 
+use super::current::Current;
 use super::error::ActError;
-use super::newest::{Current, Step, patch_newest};
+use super::newest::{Step, patch_newest};
 use crate::controller::context::Context;
 use crate::informers::Found;
-use listwatch_core::api::ApiError;
 use listwatch_core::change::{Change, Part, change};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -60,8 +60,6 @@ fn step<T: Serialize + DeserializeOwned + Clone>(
         Change::NeedsRaw(pending) => pending,
     };
     // What the server has may be newer than the state in the cache.
-    let Some(body) = &current.body else { return Ok(Step::Read) };
-    let raw = serde_json::from_slice(body);
-    let raw = raw.map_err(|error| ActError::of_request(key, ApiError::Unreadable(error.to_string())))?;
+    let Some(raw) = current.raw()? else { return Ok(Step::Read) };
     Ok(pending.lay_over_as::<T>(&raw).map_err(refused)?.map_or(Step::Done, Step::Patch))
 }

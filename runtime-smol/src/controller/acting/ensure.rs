@@ -2,14 +2,16 @@
 
 use super::body::Body;
 use super::create::{existing, post};
+use super::current::Current;
 use super::error::ActError;
-use super::newest::unless_gone;
+use super::newest::{Step, patch_newest, unless_gone};
 use crate::controller::context::Context;
 use crate::informers::{Found, InformerHandle};
 use core::borrow::Borrow;
 use core::fmt;
 use core::pin::Pin;
 use listwatch_core::Key;
+use listwatch_core::change::{Desired, Drift, Part};
 use listwatch_core::object::Uid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,9 +19,8 @@ use serde::de::DeserializeOwned;
 /// An object that is to exist: [`Context::ensure`](crate::controller::Context::ensure). Requests are sent when it is
 /// awaited.
 #[must_use = "nothing is created or changed until it is awaited"]
-pub struct Ensure<'a, T, F> {
+pub struct Ensure<'a, T> {
     body: Body<'a, T>,
-    change: F,
     owner: Option<Owner>,
 }
 
@@ -33,12 +34,23 @@ struct Owner {
 }
 
 impl Context {
-    /// Creates the object under `key` as `object` says, unless there is one. If there is one, `change` changes it
-    /// (controller-runtime `CreateOrUpdate`).
+    /// Gives the object under `key` what `wanted` says: creates it, or changes what differs (controller-runtime
+    /// `CreateOrUpdate`).
     ///
-    /// It looks into the cache, and is a [`create`](Self::create) or a [`change`](Self::change), with their rules: no
-    /// request is sent if nothing differs, and the key waits until the store shows what was written. If the object exists
-    /// although the cache has none, it is read and changed. If it was deleted although the cache has it, it is created.
+    /// If the object exists, `wanted` is laid over it. Only the fields that it names are changed, by a merge patch with the
+    /// object's version. A list that it names has its elements and no others, and each keeps the fields that `wanted` does
+    /// not name for it. [`Desired`] has the rules; it leaves out the status, owners and finalizers. A field that is null is
+    /// not named. As with [`write`](Self::write), the key waits until the store shows what was written.
+    ///
+    /// The cache is compared first: no request is sent if no field differs that both `wanted` names and `T` shows. What `T`
+    /// does not show is compared whenever one differs, in the object as the server has it. So `T` has the fields whose
+    /// change by another client is to be undone. After a conflict, `wanted` is laid over the newest object.
+    ///
+    /// If the object exists although the cache has none, it is read and changed. If it was deleted although the cache has
+    /// it, it is created.
+    ///
+    /// Servers store some values in another form, such as `1` for a CPU limit of `1000m`. Such a value differs each time,
+    /// if `T` shows it; write it in the form of the server.
     ///
     /// ```
     /// # #[derive(Clone, serde::Deserialize, serde::Serialize)]
@@ -49,34 +61,35 @@ impl Context {
     /// use listwatch_runtime_smol::controller::{ActError, Context};
     /// use listwatch_runtime_smol::decode::MetadataOnly;
     /// use listwatch_runtime_smol::{Found, InformerHandle};
-    /// use serde_json::Value;
+    /// use serde_json::json;
     ///
     /// async fn keep(
     ///     cx: &Context,
     ///     deployments: &InformerHandle<Deployment>,
     ///     foo: &Found<MetadataOnly>,
-    ///     wanted: &Value,
     /// ) -> Result<Found<Deployment>, ActError> {
-    ///     cx.ensure(deployments, foo.key(), wanted, |it| it.spec.replicas = Some(3)).owned_by(foo).await
+    ///     let wanted = json!({ "spec": { "replicas": 3 } });
+    ///     cx.ensure(deployments, foo.key(), &wanted).owned_by(foo).await
     /// }
     /// ```
+    ///
+    /// A change that depends on the object, such as one more element of a list, is [`change`](Self::change).
     ///
     /// # Errors
     /// [`ActError::NotControlled`] if the object is not that of its [owner](Ensure::owned_by); else those of `create` and
     /// `change`.
     #[doc(alias("CreateOrUpdate", "CreateOrPatch"))]
-    pub fn ensure<'a, T, F: Fn(&mut T)>(
+    pub fn ensure<'a, T>(
         &'a self,
         informer: &'a InformerHandle<T>,
         key: impl Borrow<Key>,
-        object: &(impl Serialize + ?Sized),
-        change: F,
-    ) -> Ensure<'a, T, F> {
-        Ensure { body: Body::new(self, informer, key.borrow(), object), change, owner: None }
+        wanted: &(impl Serialize + ?Sized),
+    ) -> Ensure<'a, T> {
+        Ensure { body: Body::new(self, informer, key.borrow(), wanted), owner: None }
     }
 }
 
-impl<T, F> Ensure<'_, T, F> {
+impl<T> Ensure<'_, T> {
     /// Makes `owner` the controller of a new object; see [`Create::owned_by`](super::Create::owned_by). An object that
     /// another one controls, or none, is not changed. That is an error, and a [warning](Context::warn) about the owner:
     /// `ErrResourceExists`, as client-go's sample controller has it. [`Context::adopt`] takes an object that none controls.
@@ -87,27 +100,23 @@ impl<T, F> Ensure<'_, T, F> {
             kind: owner.informer().kind().map(str::to_owned),
             name: owner.meta().name().to_owned(),
         };
-        Self { body: self.body.owned_by(owner), owner: Some(named), ..self }
+        Self { body: self.body.owned_by(owner), owner: Some(named) }
     }
 }
 
-impl<'a, T, F> IntoFuture for Ensure<'a, T, F>
-where
-    T: Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
-    F: Fn(&mut T) + Send + Sync + 'a,
-{
+impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for Ensure<'a, T> {
     type Output = Result<Found<T>, ActError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { body, change, owner } = self;
+            let Self { body, owner } = self;
             let (cx, informer, key) = (body.cx, body.informer, body.key.clone());
             // A mistake is one whether or not there is an object.
-            body.check()?;
+            let desired = body.desired()?;
             if let Some(known) = informer.get(&key) {
                 check_owner(cx, &known, owner.as_ref())?;
-                if let Some(changed) = unless_gone(cx.change(&known, &change).await)? {
+                if let Some(changed) = unless_gone(lay_over(cx, &known, &desired).await)? {
                     return Ok(changed);
                 }
             }
@@ -121,9 +130,31 @@ where
             if live.is_terminating() || !cx.await_state(&live) {
                 return Err(exists);
             }
-            cx.change(&live, &change).await
+            lay_over(cx, &live, &desired).await
         })
     }
+}
+
+/// Gives an object that exists what the body names.
+async fn lay_over<T>(cx: &Context, object: &Found<T>, desired: &Desired) -> Result<Found<T>, ActError>
+where
+    T: Serialize + DeserializeOwned + Send + Sync + 'static,
+{
+    patch_newest(cx, object, Part::Object, |current| step(current, desired)).await
+}
+
+/// The patch that is due in this state.
+fn step<T: Serialize + DeserializeOwned>(current: &Current<T>, desired: &Desired) -> Result<Step, ActError> {
+    let refused = |error| ActError::Change { key: current.object.key().clone(), error };
+    if let Some(raw) = current.raw()? {
+        return Ok(desired.lay_over_as::<T>(&raw).map_err(refused)?.map_or(Step::Done, Step::Patch));
+    }
+    let drift = desired.drift_of::<T>(&current.object, current.object.meta()).map_err(refused)?;
+    Ok(match drift {
+        Drift::None => Step::Done,
+        Drift::Patch(patch) => Step::PatchFirst(patch),
+        Drift::NeedsRaw => Step::Read,
+    })
 }
 
 /// Whether the object is that of its owner, if one was named.
@@ -143,7 +174,7 @@ fn check_owner<T>(cx: &Context, object: &Found<T>, owner: Option<&Owner>) -> Res
     Err(error)
 }
 
-impl<T, F> fmt::Debug for Ensure<'_, T, F> {
+impl<T> fmt::Debug for Ensure<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ensure").field("key", &self.body.key).finish_non_exhaustive()
     }

@@ -1,7 +1,8 @@
 //! A step between the deletion of an object and its end.
 
+use super::current::Current;
 use super::error::ActError;
-use super::newest::{Current, Step, newest, patch_newest, unless_gone};
+use super::newest::{Step, newest, patch_newest, unless_gone};
 use crate::controller::cleaned::{CleanUp, ObjectId};
 use crate::controller::context::Context;
 use crate::controller::error::Error;

@@ -1,5 +1,6 @@
 //! Patches that are made again on the newest object while they conflict.
 
+use super::current::Current;
 use super::error::ActError;
 use super::patch::{is_about, merge};
 use crate::controller::context::Context;
@@ -10,19 +11,14 @@ use listwatch_core::decode::Status;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// An object as far as it is known.
-pub(super) struct Current<T> {
-    pub(super) object: Found<T>,
-    /// All of it, if it was read from the server.
-    pub(super) body: Option<Vec<u8>>,
-}
-
 /// What becomes of an object.
 pub(super) enum Step {
     /// It stays as it is.
     Done,
     /// It changes by this merge patch.
     Patch(Value),
+    /// It changes by this merge patch, and then by the step that is due after it.
+    PatchFirst(Value),
     /// The step depends on all of the object, as the server has it.
     Read,
 }
@@ -44,18 +40,26 @@ where
         false => Current { object: object.clone(), body: None },
     };
     loop {
-        match step(&current)? {
+        let (patch, is_last) = match step(&current)? {
             Step::Done => return Ok(current.object),
-            Step::Read => {}
-            Step::Patch(patch) => match merge(cx, &current.object, part, patch).await {
-                Ok(changed) => return Ok(changed),
-                Err(error) => match error.api().and_then(|error| retry.again(error)) {
-                    Some(wait) => cx.clock().sleep(wait).await,
-                    None => return Err(error),
-                },
+            Step::Read => {
+                current = newest(cx, object).await?;
+                continue;
+            }
+            Step::Patch(patch) => (patch, true),
+            Step::PatchFirst(patch) => (patch, false),
+        };
+        current = match merge(cx, &current.object, part, patch).await {
+            Ok(changed) if is_last => return Ok(changed.object),
+            Ok(changed) => changed,
+            Err(error) => match error.api().and_then(|error| retry.again(error)) {
+                Some(wait) => {
+                    cx.clock().sleep(wait).await;
+                    newest(cx, object).await?
+                }
+                None => return Err(error),
             },
-        }
-        current = newest(cx, object).await?;
+        };
     }
 }
 

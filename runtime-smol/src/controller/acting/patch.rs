@@ -1,5 +1,6 @@
 //! Patches of an object.
 
+use super::current::Current;
 use super::error::ActError;
 use crate::controller::context::Context;
 use crate::informers::{Found, InformerHandle};
@@ -26,7 +27,7 @@ impl Context {
     where
         T: DeserializeOwned + Send + Sync + 'static,
     {
-        send_patch(self, object, Part::Object, patch).await
+        Ok(send_patch(self, object, Part::Object, patch).await?.object)
     }
 
     /// Sends a patch of an object's status, in the subresource `status`. Else it is as [`patch`](Self::patch).
@@ -41,17 +42,17 @@ impl Context {
     where
         T: DeserializeOwned + Send + Sync + 'static,
     {
-        send_patch(self, object, Part::Status, patch).await
+        Ok(send_patch(self, object, Part::Status, patch).await?.object)
     }
 }
 
-/// Sends a merge patch under the condition that the object still has its version.
+/// Sends a merge patch under the condition that the object still has its version. Returns what the server has then.
 pub(super) async fn merge<T>(
     cx: &Context,
     object: &Found<T>,
     part: Part,
     mut patch: Value,
-) -> Result<Found<T>, ActError>
+) -> Result<Current<T>, ActError>
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
@@ -76,7 +77,7 @@ async fn send_patch<T>(
     object: &Found<T>,
     part: Part,
     patch: &Patch<'_, impl Serialize + ?Sized>,
-) -> Result<Found<T>, ActError>
+) -> Result<Current<T>, ActError>
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
@@ -95,13 +96,14 @@ pub(super) async fn send<T>(
     informer: &InformerHandle<T>,
     key: &Key,
     call: ApiCall<T>,
-) -> Result<Found<T>, ActError>
+) -> Result<Current<T>, ActError>
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    let object = cx.write(informer, call.with_meta()).await.map_err(|error| ActError::of_request(key, error))?;
+    let answer = cx.write_with_body(informer, call.with_meta()).await;
+    let (object, body) = answer.map_err(|error| ActError::of_request(key, error))?;
     is_about(object.meta.key(), key)?;
-    Ok(Found::new(object.into(), informer))
+    Ok(Current { object: Found::new(object.into(), informer), body: Some(body) })
 }
 
 /// Whether an answer is about the object that was asked for.

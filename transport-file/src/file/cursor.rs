@@ -129,23 +129,28 @@ mod tests {
     }
 
     /// Members of 2,000 lines, of which the second one begins within a line.
-    fn members() -> Vec<u8> {
+    fn members(pack: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
         let lines: String = (1..=LINES).map(|line| text(line) + "\n").collect();
         let third = lines.find("4001 ").unwrap();
         let (front, last) = lines.as_bytes().split_at(third);
         let (first, second) = front.split_at(third / 2);
-        let packed = [first, second, last].map(|part| {
-            let mut member = GzEncoder::new(Vec::new(), Compression::default());
-            member.write_all(part).unwrap();
-            member.finish().unwrap()
-        });
-        packed.concat()
+        [first, second, last].map(pack).concat()
+    }
+
+    fn gzip(part: &[u8]) -> Vec<u8> {
+        let mut member = GzEncoder::new(Vec::new(), Compression::default());
+        member.write_all(part).unwrap();
+        member.finish().unwrap()
+    }
+
+    fn zstd(part: &[u8]) -> Vec<u8> {
+        zstd::stream::encode_all(part, 1).unwrap()
     }
 
     #[test]
     fn a_line_behind_was_found_by_reading_the_file_again_from_its_beginning() {
         let plain: String = (1..=LINES).map(|line| text(line) + "\n").collect();
-        for (name, bytes) in [("plain", plain.into_bytes()), ("gzip", members())] {
+        for (name, bytes) in [("plain", plain.into_bytes()), ("gzip", members(gzip)), ("zstd", members(zstd))] {
             let path: Arc<Path> =
                 std::env::temp_dir().join(format!("listwatch-cursor-{name}-{}", std::process::id())).into();
             std::fs::write(&path, &bytes).unwrap();

@@ -3,7 +3,6 @@
 mod counted;
 mod cursor;
 mod detect;
-mod frames;
 mod lines;
 mod lookback;
 mod members;

@@ -1,6 +1,5 @@
 use super::counted::Counted;
-use super::frames::Frames;
-use super::members::Members;
+use super::members::{Gzip, Members, Zstd};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -12,7 +11,7 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const BUFFER: usize = 64 * 1024;
 
 /// The bytes of a file, decompressed if it begins with the magic bytes of gzip or Zstandard. A gzip file may have several
-/// members.
+/// members, and a Zstandard file several frames.
 pub(crate) struct Source {
     path: Arc<Path>,
     len: u64,
@@ -21,8 +20,8 @@ pub(crate) struct Source {
 
 enum Bytes {
     Plain(BufReader<Counted>),
-    Gzip(Box<Members>),
-    Zstd(Box<Frames>),
+    Gzip(Box<Members<Gzip>>),
+    Zstd(Box<Members<Zstd>>),
 }
 
 impl Source {
@@ -37,11 +36,13 @@ impl Source {
         let file = File::open(path).map_err(unopened)?;
         let mut file = BufReader::with_capacity(BUFFER, Counted::new(file));
         let magic = file.fill_buf().map(|bytes| [&GZIP_MAGIC[..], &ZSTD_MAGIC].map(|magic| bytes.starts_with(magic)));
-        let bytes = match magic.map_err(|cause| error(unreadable(&cause)))? {
-            [true, _] => Bytes::Gzip(Box::new(Members::new(file, BUFFER))),
-            [_, true] => Bytes::Zstd(Box::new(Frames::new(file, BUFFER).map_err(|cause| error(unreadable(&cause)))?)),
-            _ => Bytes::Plain(file),
+        let bytes = match magic {
+            Ok([true, _]) => Members::new(file, BUFFER).map(|members| Bytes::Gzip(members.into())),
+            Ok([_, true]) => Members::new(file, BUFFER).map(|members| Bytes::Zstd(members.into())),
+            Ok(_) => Ok(Bytes::Plain(file)),
+            Err(cause) => Err(cause),
         };
+        let bytes = bytes.map_err(|cause| error(unreadable(&cause)))?;
         Ok(Self { path: path.clone(), len: metadata.len(), bytes })
     }
 
@@ -60,7 +61,7 @@ impl Source {
         file.get_ref().at() - file.buffer().len() as u64
     }
 
-    /// Where reading may begin again for the bytes that come next: here, or at the newest member of a gzip file.
+    /// Where reading may begin again for the bytes that come next: here, or at the newest member of a compressed file.
     ///
     /// The flag tells whether the next byte is the first one behind that place.
     pub(super) fn entry(&mut self) -> (u64, bool) {
@@ -76,7 +77,7 @@ impl Source {
         let sought = match &mut self.bytes {
             Bytes::Plain(file) => file.seek(SeekFrom::Start(entry)).map(drop),
             Bytes::Gzip(members) => members.seek(entry),
-            Bytes::Zstd(frames) => frames.rewind(),
+            Bytes::Zstd(frames) => frames.seek(entry),
         };
         sought.map_err(|error| self.error(None, &error))
     }

@@ -27,12 +27,16 @@ pub(crate) struct CaptureWriter {
     early_flushes: u32,
 }
 
-enum Compressor {
-    /// The open member, and how many bytes of lines it has.
-    Gzip {
-        member: GzEncoder<Vec<u8>>,
-        len: usize,
-    },
+/// Compresses lines into members, each of which can be read without those before it.
+struct Compressor {
+    member: Member,
+    /// How many bytes of lines the open member has.
+    len: usize,
+}
+
+/// A member of a gzip file, or a frame of a Zstandard file.
+enum Member {
+    Gzip(GzEncoder<Vec<u8>>),
     Zstd(Encoder<'static, Vec<u8>>),
 }
 
@@ -44,7 +48,7 @@ const BETWEEN_FLUSHES: Duration = Duration::from_secs(1);
 /// How many first flushes do not wait, so that a recording that is killed early has its beginning.
 const EARLY_FLUSHES: u32 = 16;
 
-/// How many bytes of lines a member of a gzip file has. A reader that goes back reads one member again.
+/// How many bytes of lines a member has. A reader that goes back reads one member again.
 const MEMBER: usize = 4 * 1024 * 1024;
 
 /// How many bytes of lines are written together.
@@ -66,15 +70,13 @@ impl CaptureWriter {
 
     /// Writes to `file`. The path decides on compression, and names the file in errors.
     pub(crate) fn new(path: &Path, file: Sink) -> Result<Self, CaptureError> {
-        let compression = match path.extension() {
-            Some(extension) if extension == "gz" => Some(Compressor::Gzip { member: gzip_member(), len: 0 }),
-            Some(extension) if extension == "zst" => {
-                // The lines have checksums.
-                let encoder = Encoder::new(Vec::new(), ZSTD_LEVEL);
-                Some(Compressor::Zstd(encoder.map_err(|error| refuse(path, why_not(path, &error)))?))
-            }
+        let member = match path.extension() {
+            Some(extension) if extension == "gz" => Some(Member::gzip()),
+            Some(extension) if extension == "zst" => Some(Member::zstd()),
             _ => None,
         };
+        let member = member.transpose().map_err(|error| refuse(path, why_not(path, &error)))?;
+        let compression = member.map(|member| Compressor { member, len: 0 });
         let (path, lines, saved) = (path.into(), Vec::new(), Instant::ZERO);
         Ok(Self { path, file, compression, written: 0, lines, dirty: false, saved, early_flushes: EARLY_FLUSHES })
     }
@@ -128,36 +130,57 @@ impl CaptureWriter {
 impl Compressor {
     /// The bytes of these lines, from which they can be read without those that follow.
     fn flushed(&mut self, lines: &[u8]) -> io::Result<Vec<u8>> {
-        match self {
-            Self::Gzip { member, len } => {
-                member.write_all(lines)?;
-                *len += lines.len();
-                if *len < MEMBER {
-                    member.flush()?;
-                    return Ok(core::mem::take(member.get_mut()));
-                }
-                *len = 0;
-                core::mem::replace(member, gzip_member()).finish()
-            }
-            Self::Zstd(out) => {
-                out.write_all(lines)?;
-                out.flush()?;
-                Ok(core::mem::take(out.get_mut()))
-            }
+        self.member.write_all(lines)?;
+        self.len += lines.len();
+        if self.len < MEMBER {
+            return self.member.flushed();
         }
+        let bytes = self.finish()?;
+        (self.member, self.len) = (self.member.next()?, 0);
+        Ok(bytes)
     }
 
-    /// The bytes that end the file.
+    /// The bytes that end the member.
     fn finish(&mut self) -> io::Result<Vec<u8>> {
-        match self {
-            Self::Gzip { member, .. } => member.try_finish().map(|()| core::mem::take(member.get_mut())),
-            Self::Zstd(out) => out.do_finish().map(|()| core::mem::take(out.get_mut())),
+        match &mut self.member {
+            Member::Gzip(out) => out.try_finish().map(|()| core::mem::take(out.get_mut())),
+            Member::Zstd(out) => out.do_finish().map(|()| core::mem::take(out.get_mut())),
         }
     }
 }
 
-fn gzip_member() -> GzEncoder<Vec<u8>> {
-    GzEncoder::new(Vec::new(), Compression::default())
+impl Member {
+    fn gzip() -> io::Result<Self> {
+        Ok(Self::Gzip(GzEncoder::new(Vec::new(), Compression::default())))
+    }
+
+    /// The lines have checksums, so that the frame has none.
+    fn zstd() -> io::Result<Self> {
+        Encoder::new(Vec::new(), ZSTD_LEVEL).map(Self::Zstd)
+    }
+
+    /// Another one of the same format.
+    fn next(&self) -> io::Result<Self> {
+        match self {
+            Self::Gzip(_) => Self::gzip(),
+            Self::Zstd(_) => Self::zstd(),
+        }
+    }
+
+    fn write_all(&mut self, lines: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Gzip(out) => out.write_all(lines),
+            Self::Zstd(out) => out.write_all(lines),
+        }
+    }
+
+    /// The bytes up to here.
+    fn flushed(&mut self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Gzip(out) => out.flush().map(|()| core::mem::take(out.get_mut())),
+            Self::Zstd(out) => out.flush().map(|()| core::mem::take(out.get_mut())),
+        }
+    }
 }
 
 impl fmt::Debug for CaptureWriter {

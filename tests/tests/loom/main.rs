@@ -1,4 +1,5 @@
-//! The shared work queue itself, the shared reconciler and the store, on every interleaving of their threads that loom can tell apart.
+//! The shared work queue itself, the shared reconciler, the store and the pipe of a response, on every interleaving of
+//! their threads that loom can tell apart.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test --release --package listwatch-tests --test loom
@@ -11,6 +12,7 @@
 #![expect(clippy::unwrap_used, reason = "a thread that panicked fails the test")]
 
 mod controller;
+mod pipe;
 mod store;
 
 use core::pin::pin;

@@ -1,6 +1,8 @@
 //! The way to a server: proxies, sockets with keep-alive, TLS.
 
+mod buffers;
 mod proxy;
+mod read_size;
 mod socks;
 mod tcp;
 mod tls;
@@ -8,6 +10,7 @@ mod tls_connector;
 mod verifier;
 
 pub(crate) use proxy::{ProxyRule, is_loopback};
+pub(crate) use read_size::ReadSize;
 pub(crate) use socks::SocksConnector;
 pub(crate) use tcp::TcpConnector;
 pub(crate) use tls::Tls;

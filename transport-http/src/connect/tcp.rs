@@ -1,5 +1,6 @@
 //! TCP connections that detect a peer that vanished.
 
+use super::buffers::ElasticBuffers;
 use crate::clock;
 use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, ErrorKind, Read, Write};
@@ -8,7 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use ureq::unversioned::transport::time::{self, Instant};
 use ureq::unversioned::transport::{
-    Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, ShutdownHandle, Transport,
+    Buffers, ConnectionDetails, Connector, Either, NextTimeout, ShutdownHandle, Transport,
 };
 use ureq::{Error, Timeout};
 
@@ -57,7 +58,7 @@ impl TcpConnector {
         let stream = Arc::new(stream);
         let handle: Weak<dyn ShutdownHandle> = Arc::<TcpStream>::downgrade(&stream);
         (details.register_shutdown)(handle)?;
-        let buffers = LazyBuffers::new(details.config.input_buffer_size(), details.config.output_buffer_size());
+        let buffers = ElasticBuffers::new(details.config.output_buffer_size());
         Ok(TcpTransport { stream, buffers, read_limit: None, write_limit: None })
     }
 }
@@ -154,7 +155,7 @@ fn probes(limit: Duration) -> TcpKeepalive {
 pub(crate) struct TcpTransport {
     /// Shared with the handle that shuts it down from another thread.
     stream: Arc<TcpStream>,
-    buffers: LazyBuffers,
+    buffers: ElasticBuffers,
     /// The timeouts that the socket has now.
     read_limit: Option<Duration>,
     write_limit: Option<Duration>,
@@ -205,7 +206,9 @@ impl Transport for TcpTransport {
         let timeout = timeout.for_write();
         self.limit_writes(limit(timeout)?)?;
         let output = &self.buffers.output()[..amount];
-        (&*self.stream).write_all(output).map_err(|error| failure(error, timeout))
+        (&*self.stream).write_all(output).map_err(|error| failure(error, timeout))?;
+        self.buffers.free_output();
+        Ok(())
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {

@@ -1,3 +1,4 @@
+use super::buffers::ElasticBuffers;
 use super::tcp::left;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use ureq::Error;
 use ureq::http::uri::Authority;
 use ureq::unversioned::transport::{
-    Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport, TransportAdapter,
+    Buffers, ConnectionDetails, Connector, Either, NextTimeout, Transport, TransportAdapter,
 };
 
 /// Adds TLS to a connection for an `https` URL.
@@ -56,7 +57,7 @@ impl<In: Transport> Connector<In> for TlsConnector {
         let mut socket = TransportAdapter::new(below.boxed(), details.current_time.clone());
         socket.set_timeout(NextTimeout { after: left(details), ..details.timeout });
         connection.complete_io(&mut socket)?;
-        let buffers = LazyBuffers::new(details.config.input_buffer_size(), details.config.output_buffer_size());
+        let buffers = ElasticBuffers::new(details.config.output_buffer_size());
         Ok(Some(Either::B(TlsTransport { buffers, stream: StreamOwned::new(connection, socket) })))
     }
 }
@@ -74,7 +75,7 @@ fn broken(error: io::Error) -> io::Error {
 }
 
 pub(crate) struct TlsTransport {
-    buffers: LazyBuffers,
+    buffers: ElasticBuffers,
     stream: StreamOwned<ClientConnection, TransportAdapter>,
 }
 
@@ -92,7 +93,9 @@ impl Transport for TlsTransport {
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
         self.stream.sock.set_timeout(timeout);
         self.stream.write_all(&self.buffers.output()[..amount])?;
-        Ok(self.stream.flush()?)
+        self.stream.flush()?;
+        self.buffers.free_output();
+        Ok(())
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {

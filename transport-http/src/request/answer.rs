@@ -3,14 +3,12 @@ use super::connection::Connection;
 use super::outgoing::OutgoingRequest;
 use super::{error, head};
 use crate::auth::{BodyRedactor, Redactor};
+use crate::connect::ReadSize;
 use crate::server::Server;
 use listwatch_core::transport::{ResponseHead, TransportError};
 use std::io::Read;
 use ureq::Body;
 use ureq::http::Response;
-
-/// How many bytes are read at once.
-const CHUNK: usize = 8 * 1024;
 
 /// A response whose head has arrived, cleared of the request's credentials.
 pub(crate) struct Answer {
@@ -34,13 +32,14 @@ impl Answer {
     /// The body.
     pub(crate) fn pieces(self) -> Result<Pieces, TransportError> {
         let redactor = self.redactor.of_answer(&self.head);
-        Ok(Pieces { content: Content::of(self.response)?, redactor })
+        Ok(Pieces { content: Content::of(self.response)?, size: ReadSize::default(), redactor })
     }
 }
 
 /// The body of a response, piece by piece.
 pub(crate) struct Pieces {
     content: Content,
+    size: ReadSize,
     redactor: Option<BodyRedactor>,
 }
 
@@ -50,9 +49,11 @@ impl Pieces {
     /// At the end it returns zero; this last piece may hold bytes that the redactor held back. After an error there is
     /// no further piece.
     pub(crate) fn read(&mut self, piece: &mut Vec<u8>) -> Result<usize, TransportError> {
-        piece.resize(CHUNK, 0);
+        self.size.offer(piece);
         let read = self.content.read(piece).map_err(|cause| error::of(&cause.into()));
-        piece.truncate(*read.as_ref().unwrap_or(&0));
+        let len = *read.as_ref().unwrap_or(&0);
+        self.size.on_read(len);
+        piece.truncate(len);
         if let Some(redactor) = &mut self.redactor {
             redactor.pass(piece);
         }

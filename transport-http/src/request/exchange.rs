@@ -48,7 +48,7 @@ impl Exchange {
         Self(answer)
     }
 
-    pub(crate) fn poll(&self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
+    pub(crate) fn poll(&mut self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
         self.0.poll(cx, buf)
     }
 }
@@ -66,7 +66,6 @@ impl Job {
     fn receive(&self, sender: &Sender) -> Result<(), TransportError> {
         let answer = Answer::ask(&self.connection, &self.server, &self.request)?;
         sender.head(answer.head.clone());
-        // The pipe and this thread swap two buffers.
         let (mut pieces, mut chunk) = (answer.pieces()?, Vec::new());
         loop {
             // After an error, ureq would report a proper end.

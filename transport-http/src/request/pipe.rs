@@ -1,14 +1,26 @@
-//! A pipe for one response, from a thread that blocks to a task that polls: two buffers, with back-pressure.
+//! A pipe for one response, from a thread that blocks to a task that polls, with back-pressure.
+//!
+//! The thread appends to one buffer while the task reads another, and the task swaps them once it has read its own. So
+//! a side takes the lock once for each time that it catches up with the other, and wakes the other only if it waits.
 
 use listwatch_core::transport::{ResponseHead, TransportError, TransportErrorKind};
+#[cfg(loom)]
+use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::mem;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+#[cfg(not(loom))]
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
+
+/// How many bytes wait for the task. A single chunk may be longer.
+const LIMIT: usize = if cfg!(loom) { 4 } else { 64 * 1024 };
+/// The buffers' capacity that is kept while the task waits.
+const KEEP: usize = 4 * 1024;
 
 /// Makes a pipe for one response.
 pub(crate) fn new() -> (Sender, Receiver) {
     let shared = Arc::new(Shared::default());
-    (Sender(shared.clone()), Receiver(shared))
+    (Sender(shared.clone()), Receiver { shared, taken: Vec::new(), delivered: 0 })
 }
 
 /// A result of polling the pipe.
@@ -29,29 +41,36 @@ pub(crate) struct Sender(Arc<Shared>);
 
 impl Sender {
     pub(crate) fn head(&self, head: ResponseHead) {
-        self.0.change(|state| state.head = Some(head));
+        let mut state = self.0.lock();
+        state.head = Some(head);
+        wake(state);
     }
 
-    /// Hands over a non-empty chunk, and gets a used buffer back. It blocks until the task has taken the chunk before.
+    /// Hands over a non-empty chunk, and leaves an empty buffer in its place. It blocks while the bytes that wait for
+    /// the task leave no room for the chunk.
     ///
     /// Returns `false` once the task dropped its side.
     pub(crate) fn data(&self, chunk: &mut Vec<u8>) -> bool {
-        let state = self.0.lock();
-        let waiting = |state: &mut State| !state.chunk.is_empty() && !state.is_closed;
-        drop(self.0.taken.wait_while(state, waiting).unwrap_or_else(PoisonError::into_inner));
-        self.0.change(|state| {
-            mem::swap(&mut state.chunk, chunk);
-            !state.is_closed
-        })
+        let mut state = self.0.lock();
+        while !state.is_closed && !state.has_room(chunk.len()) {
+            state.is_sender_waiting = true;
+            state = self.0.taken.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.is_closed {
+            return false;
+        }
+        state.append(chunk);
+        wake(state);
+        true
     }
 
     /// Ends the response. Only the first call counts.
     pub(crate) fn end(&self, end: Result<(), TransportError>) {
-        self.0.change(|state| {
-            if !mem::replace(&mut state.has_ended, true) {
-                state.end = Some(end);
-            }
-        });
+        let mut state = self.0.lock();
+        if !mem::replace(&mut state.has_ended, true) {
+            state.end = Some(end);
+        }
+        wake(state);
     }
 }
 
@@ -63,61 +82,87 @@ impl Drop for Sender {
 
 /// The task's side. When dropped, it unblocks the thread.
 #[derive(Debug)]
-pub(crate) struct Receiver(Arc<Shared>);
+pub(crate) struct Receiver {
+    shared: Arc<Shared>,
+    /// The bytes that were taken from the thread.
+    taken: Vec<u8>,
+    /// How many of them were delivered.
+    delivered: usize,
+}
 
 impl Receiver {
     /// Returns the next piece, with bytes at the front of `buf`, or registers the waker.
-    pub(crate) fn poll(&self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
-        let mut state = self.0.lock();
+    pub(crate) fn poll(&mut self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
+        if self.delivered < self.taken.len() {
+            return Poll::Ready(self.deliver(buf));
+        }
+        let mut state = self.shared.lock();
         if let Some(head) = state.head.take() {
             return Poll::Ready(Piece::Head(head));
         }
-        if let Some(len) = state.copy(buf) {
-            if state.chunk.is_empty() {
-                self.0.taken.notify_one();
+        if !state.bytes.is_empty() {
+            mem::swap(&mut state.bytes, &mut self.taken);
+            state.bytes.clear();
+            self.delivered = 0;
+            if mem::take(&mut state.is_sender_waiting) {
+                self.shared.taken.notify_one();
             }
-            return Poll::Ready(Piece::Data(len));
+            drop(state);
+            return Poll::Ready(self.deliver(buf));
         }
         if let Some(end) = state.end.take() {
             return Poll::Ready(Piece::End(end));
         }
+        let unused = spare(&mut state.bytes);
         let known = state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker()));
         let another = if known { None } else { state.waker.replace(cx.waker().clone()) };
         // The drop of a waker is foreign code, which may take the lock.
         drop(state);
         drop(another);
+        drop(unused);
+        self.delivered = 0;
+        drop(spare(&mut self.taken));
         Poll::Pending
+    }
+
+    fn deliver(&mut self, buf: &mut [u8]) -> Piece {
+        let left = &self.taken[self.delivered..];
+        let len = left.len().min(buf.len());
+        buf[..len].copy_from_slice(&left[..len]);
+        self.delivered += len;
+        Piece::Data(len)
     }
 }
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.shared.lock();
         state.is_closed = true;
         let waker = state.waker.take();
         drop(state);
         drop(waker);
-        self.0.taken.notify_one();
+        self.shared.taken.notify_one();
     }
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Notified when the chunk was taken, or the receiver was dropped.
+    /// Notified when the thread waits and the bytes were taken, and when the receiver was dropped.
     taken: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     head: Option<ResponseHead>,
-    chunk: Vec<u8>,
-    /// How many bytes of the chunk were delivered.
-    delivered: usize,
+    /// The bytes that wait for the task.
+    bytes: Vec<u8>,
     has_ended: bool,
     /// The end, until the task has polled it.
     end: Option<Result<(), TransportError>>,
+    /// The task's, while it waits.
     waker: Option<Waker>,
+    is_sender_waiting: bool,
     is_closed: bool,
 }
 
@@ -125,43 +170,48 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Changes the state, and wakes the task after it released the lock.
-    fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
-        let mut state = self.lock();
-        let result = change(&mut state);
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-        result
-    }
 }
 
 impl State {
-    /// Copies from the chunk; `None` if it is empty.
-    fn copy(&mut self, buf: &mut [u8]) -> Option<usize> {
-        let left = &self.chunk[self.delivered..];
-        let len = left.len().min(buf.len());
-        buf[..len].copy_from_slice(&left[..len]);
-        self.delivered += len;
-        if self.delivered == self.chunk.len() {
-            self.chunk.clear();
-            self.delivered = 0;
+    fn has_room(&self, len: usize) -> bool {
+        self.bytes.is_empty() || self.bytes.len() + len <= LIMIT
+    }
+
+    /// Appends a chunk, without a copy if the task has taken all before it.
+    fn append(&mut self, chunk: &mut Vec<u8>) {
+        if self.bytes.is_empty() {
+            mem::swap(&mut self.bytes, chunk);
+            return;
         }
-        Some(len).filter(|len| *len > 0)
+        if self.bytes.capacity() - self.bytes.len() < chunk.len() {
+            self.bytes.reserve_exact(LIMIT - self.bytes.len());
+        }
+        self.bytes.append(chunk);
     }
 }
 
-#[cfg(test)]
+/// Releases the lock, and wakes the task if it waits.
+fn wake(mut state: MutexGuard<'_, State>) {
+    let waker = state.waker.take();
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// Empties a buffer whose bytes were delivered. Returns its memory, unless it is small enough to be kept.
+fn spare(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
+    bytes.clear();
+    (bytes.capacity() > KEEP).then(|| mem::take(bytes))
+}
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
     use std::task::Wake;
     use std::thread;
-    use std::time::Duration;
 
     struct Bell(mpsc::Sender<()>);
 
@@ -173,7 +223,7 @@ mod tests {
 
     #[test]
     fn whoever_found_nothing_is_woken_by_each_kind_of_piece() {
-        let (sender, receiver) = new();
+        let (sender, mut receiver) = new();
         let (bell, rung) = mpsc::channel();
         let waker = Waker::from(Arc::new(Bell(bell)));
         let mut buf = [0; 4];
@@ -193,23 +243,42 @@ mod tests {
         assert_eq!(next(), Poll::Ready(Piece::End(Ok(()))));
     }
 
+    /// Waits until the thread waits for room.
+    fn wait_for_sender(receiver: &Receiver) {
+        while !receiver.shared.lock().is_sender_waiting {
+            thread::yield_now();
+        }
+    }
+
     #[test]
-    fn a_chunk_waits_until_the_one_before_was_taken_whole() {
-        let (sender, receiver) = new();
+    fn the_thread_waits_once_what_nobody_took_leaves_no_room() {
+        let (sender, mut receiver) = new();
         let (handed_over, seen) = mpsc::channel();
-        let thread = thread::spawn(move || {
-            for chunk in ["abcdef", "g"] {
-                assert!(sender.data(&mut chunk.into()));
-                handed_over.send(chunk).unwrap();
+        let chunks = [vec![b'a'; LIMIT - 1], b"b".to_vec(), b"c".to_vec(), vec![b'd'; 2 * LIMIT]];
+        let thread = thread::spawn({
+            let chunks = chunks.clone();
+            move || {
+                for mut chunk in chunks {
+                    let len = chunk.len();
+                    assert!(sender.data(&mut chunk) && chunk.is_empty());
+                    handed_over.send(len).unwrap();
+                }
             }
         });
-        let (cx, mut buf) = (Context::from_waker(Waker::noop()), [0; 4]);
-        let quiet = Duration::from_millis(50);
-        assert_eq!(seen.recv(), Ok("abcdef"));
-        assert_eq!(receiver.poll(&cx, &mut buf), Poll::Ready(Piece::Data(4)));
-        assert_eq!(seen.recv_timeout(quiet), Err(mpsc::RecvTimeoutError::Timeout));
-        assert_eq!(receiver.poll(&cx, &mut buf), Poll::Ready(Piece::Data(2)));
-        assert_eq!(seen.recv(), Ok("g"));
+        let (cx, mut buf, mut body) = (Context::from_waker(Waker::noop()), vec![0; LIMIT / 3], Vec::new());
+        for fitting in [&chunks[..2], &chunks[2..3], &chunks[3..]] {
+            if !fitting.ends_with(&chunks[3..]) {
+                wait_for_sender(&receiver);
+            }
+            fitting.iter().for_each(|chunk| assert_eq!(seen.recv(), Ok(chunk.len())));
+            assert!(seen.try_recv().is_err(), "more than the limit");
+            let end = body.len() + fitting.concat().len();
+            while body.len() < end {
+                let Poll::Ready(Piece::Data(len)) = receiver.poll(&cx, &mut buf) else { panic!("bytes wait") };
+                body.extend_from_slice(&buf[..len]);
+            }
+        }
+        assert!(body == chunks.concat(), "in their order");
         thread.join().unwrap();
     }
 
@@ -217,16 +286,30 @@ mod tests {
     fn a_thread_that_waits_is_let_go_when_nobody_wants_more() {
         let (sender, receiver) = new();
         let thread = thread::spawn(move || {
-            assert!(sender.data(&mut b"a".to_vec()));
+            assert!(sender.data(&mut vec![b'a'; LIMIT]));
             sender.data(&mut b"b".to_vec())
         });
+        wait_for_sender(&receiver);
         drop(receiver);
-        assert!(!thread.join().unwrap_or(false));
+        assert!(!thread.join().unwrap());
+    }
+
+    #[test]
+    fn a_pipe_that_is_quiet_keeps_no_large_buffer() {
+        let (sender, mut receiver) = new();
+        let (cx, mut buf) = (Context::from_waker(Waker::noop()), vec![0; LIMIT]);
+        for _ in 0..2 {
+            (0..4).for_each(|_| assert!(sender.data(&mut vec![b'a'; LIMIT / 4])));
+            assert_eq!(receiver.poll(&cx, &mut buf), Poll::Ready(Piece::Data(LIMIT)));
+        }
+        assert_eq!(receiver.poll(&cx, &mut buf), Poll::Pending);
+        let kept = receiver.taken.capacity() + receiver.shared.lock().bytes.capacity();
+        assert!(kept <= 2 * KEEP, "{kept}");
     }
 
     #[test]
     fn a_thread_that_panicked_is_a_failure_behind_what_it_delivered() {
-        let (sender, receiver) = new();
+        let (sender, mut receiver) = new();
         sender.data(&mut b"a".to_vec());
         drop(sender);
         let (cx, mut buf) = (Context::from_waker(Waker::noop()), [0; 4]);
@@ -236,7 +319,7 @@ mod tests {
 
     #[test]
     fn only_the_first_end_counts() {
-        let (sender, receiver) = new();
+        let (sender, mut receiver) = new();
         sender.end(Ok(()));
         let cx = Context::from_waker(Waker::noop());
         assert_eq!(receiver.poll(&cx, &mut [0; 4]), Poll::Ready(Piece::End(Ok(()))));
@@ -260,9 +343,9 @@ mod tests {
 
     #[test]
     fn the_waker_of_another_task_was_dropped_under_the_lock() {
-        let (_sender, receiver) = new();
+        let (_sender, mut receiver) = new();
         let free = Arc::new(AtomicUsize::new(0));
-        let waker = Waker::from(Arc::new(Asks(receiver.0.clone(), free.clone())));
+        let waker = Waker::from(Arc::new(Asks(receiver.shared.clone(), free.clone())));
         assert_eq!(receiver.poll(&Context::from_waker(&waker), &mut [0; 4]), Poll::Pending);
         drop(waker);
         assert_eq!(receiver.poll(&Context::from_waker(Waker::noop()), &mut [0; 4]), Poll::Pending);

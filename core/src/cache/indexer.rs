@@ -2,11 +2,14 @@ mod check;
 mod postings;
 #[cfg(feature = "alloc")]
 mod select;
+#[cfg(feature = "alloc")]
+mod snapshots;
 #[cfg(test)]
 #[cfg(all(feature = "alloc", feature = "fixed"))]
 mod tests;
 mod unfilled;
 
+use crate::storage::sealed::Ranges;
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
 use crate::storage::{Keyed, KnownObjects, Mem, Slab, Slot, Table};
@@ -15,6 +18,8 @@ use alloc::boxed::Box;
 use core::borrow::Borrow;
 use core::hash::Hash;
 use postings::{Emit, Postings};
+#[cfg(feature = "alloc")]
+pub(super) use select::is_selected;
 use unfilled::Unfilled;
 
 /// An [`IndexerIn`] on the heap, which is never full.
@@ -70,7 +75,9 @@ pub type FixedIndexer<V, const N: usize> = IndexerIn<V, crate::storage::Fixed<N>
 /// ```
 pub struct IndexerIn<V: Keyed, M: Mem> {
     objects: Table<Record<V>, M>,
-    postings: Postings<M>,
+    postings: Postings<V, M>,
+    /// What readers share of the objects.
+    shared: M::Ranges<V>,
     seed_chosen: bool,
     indexes: Slab<Index<M::IndexFn<V>>, M>,
     /// The number of the next index; none is used again.
@@ -112,6 +119,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         Self {
             objects: Table::with_seed(seed),
             postings: Postings::with_seed(seed),
+            shared: M::Ranges::default(),
             seed_chosen: true,
             indexes: Slab::default(),
             next_index: 0,
@@ -198,6 +206,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     pub fn clear(&mut self) {
         self.objects.clear();
         self.postings.clear();
+        self.shared = M::Ranges::default();
         self.release_if_empty();
     }
 
@@ -258,6 +267,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         match self.postings.try_update(slot, &mut record.postings, all_values::<V, M>(&self.indexes, &object)) {
             Ok(()) => {
                 record.generation = self.generation;
+                self.shared.changed(slot);
                 Ok(core::mem::replace(&mut record.object, object))
             }
             Err(full) => Err(M::map_full(full, |()| object)),
@@ -273,6 +283,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         match self.postings.try_add(slot, &mut postings, values) {
             Ok(()) => {
                 self.objects[slot].postings = postings;
+                self.shared.changed(slot);
                 Ok(())
             }
             Err(full) => Err(M::map_full(full, |()| self.objects.remove(slot).object)),
@@ -281,6 +292,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
 
     fn remove_at(&mut self, slot: Slot) -> V {
         let mut record = self.objects.remove(slot);
+        self.shared.changed(slot);
         self.postings.retain(&mut record.postings, |_| false);
         self.release_if_empty();
         record.object
@@ -291,6 +303,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         if self.is_empty() {
             self.objects.release();
             self.postings.release();
+            self.shared = M::Ranges::default();
         }
     }
 

@@ -3,7 +3,7 @@
 mod tests;
 
 use super::contents::Contents;
-use super::indexer::{IndexId, Indexer};
+use super::indexer::{IndexId, Indexer, is_selected};
 use super::observer::Observer;
 use super::snapshot::Snapshot;
 use super::stream::{Stream, StreamStatus};
@@ -23,7 +23,8 @@ pub type Store<T> = StoreIn<ObjectHandle<T>, crate::sync::StdLock>;
 /// Reads the cache of an informer, and cannot write to it (client-go `Lister`, kube-rs `Store`).
 ///
 /// A clone reads the same cache. Every method is one consistent look and returns handles, so no lock is held after it
-/// returns. The store is as new as the last event that the informer returned; see
+/// returns. Lists are shared: the informer waits while a reader brings one up to date, not while readers walk it or
+/// select from it. The store is as new as the last event that the informer returned; see
 /// [`Informer::poll_event`](crate::Informer::poll_event).
 /// When the informer is dropped, the store keeps the last state.
 ///
@@ -88,14 +89,23 @@ impl<V: Keyed + Clone, L: Lock> StoreIn<V, L> {
     /// All objects (client-go `List`), in the order of [`IndexerIn::iter`](super::IndexerIn::iter).
     #[must_use]
     pub fn list(&self) -> Snapshot<V> {
-        self.read(|objects| objects.iter().cloned().collect())
+        self.read(Indexer::snapshot)
     }
 
     /// The objects that have a value in an index (client-go `ByIndex`). [`add_index`](Self::add_index) adds indexes,
     /// and so does [`Informer::add_index`](crate::Informer::add_index).
     #[must_use]
     pub fn by_index(&self, id: IndexId, value: &str) -> Snapshot<V> {
-        self.read(|objects| objects.by_index(id, value).cloned().collect())
+        self.read(|objects| objects.snapshot_by_index(id, value))
+    }
+
+    /// The keys of all objects (client-go `ListKeys`).
+    #[must_use]
+    pub fn keys(&self) -> Snapshot<V::Key>
+    where
+        V::Key: Clone,
+    {
+        self.list().iter().map(Keyed::key).cloned().collect()
     }
 }
 
@@ -108,15 +118,6 @@ impl<V: Keyed, L: Lock> StoreIn<V, L> {
         Q: Hash + Eq + ?Sized,
     {
         self.read(|objects| objects.contains(key))
-    }
-
-    /// The keys of all objects (client-go `ListKeys`).
-    #[must_use]
-    pub fn keys(&self) -> Snapshot<V::Key>
-    where
-        V::Key: Clone,
-    {
-        self.read(|objects| objects.keys().cloned().collect())
     }
 
     /// The number of objects.
@@ -205,14 +206,18 @@ impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
     /// The objects that a selector matches (client-go `Lister.List`).
     #[must_use]
     pub fn select(&self, selector: &LabelSelector) -> Snapshot<ObjectHandle<T>> {
-        self.read(|objects| objects.select(selector).cloned().collect())
+        self.select_in("", selector)
     }
 
     /// The objects of a namespace that a selector matches; the namespace `""` stands for all. Without a [namespace
     /// index](super::Indexer::add_namespace_index) this visits every object.
     #[must_use]
     pub fn select_in(&self, namespace: &str, selector: &LabelSelector) -> Snapshot<ObjectHandle<T>> {
-        self.read(|objects| objects.select_in(namespace, selector).cloned().collect())
+        let (objects, namespace) = self.read(|objects| objects.snapshot_in(namespace));
+        if namespace.is_none() && selector.selects_all() {
+            return objects;
+        }
+        objects.iter().filter(|object| is_selected(object, namespace, selector)).cloned().collect()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Memory of a fixed capacity: heapless arrays, and a chain of slots for each hash bucket.
 
-use super::sealed::{Array, Emit, Gathered, Index, Sealed, Text};
+use super::sealed::{Array, Emit, Gathered, InRun, Index, Ranges, Runs, Sealed, Text};
 use super::{Full, Mem, Slot};
+use core::ops;
 
 /// Memory for `N` records in each container, inside the container itself: nothing is allocated, and a full container
 /// gives the item back.
@@ -21,6 +22,8 @@ impl<const N: usize> Mem for Fixed<N> {
     type PassingIndex = Chains<N>;
     type Text = heapless::String<LONGEST_TEXT>;
     type Gathered = Again;
+    type Ranges<V> = Unshared;
+    type Runs<V> = Unshared;
 
     fn map_full<T, U>(full: Full<T>, f: impl FnOnce(T) -> U) -> Full<U> {
         Full(f(full.0))
@@ -85,6 +88,43 @@ impl Gathered for Again {
 
     fn emit(&self, emit: Emit<'_>, to: &mut dyn FnMut(u32, &str)) {
         emit(to);
+    }
+}
+
+/// Nothing: readers have the objects where they are.
+#[derive(Debug, Default)]
+pub struct Unshared;
+
+impl Ranges for Unshared {
+    fn changed(&mut self, _: Slot) {}
+}
+
+impl Runs for Unshared {
+    type Run = ();
+    type List = ();
+
+    fn push<S>(&mut self, (): &mut (), _: &mut S, _: Slot)
+    where
+        S: ops::IndexMut<Slot, Output: InRun<()>>,
+    {
+    }
+
+    fn unlinked<S>(&mut self, (): &mut (), _: &mut S, (): (), _: Slot, _: Option<Slot>)
+    where
+        S: ops::IndexMut<Slot, Output: InRun<()>>,
+    {
+    }
+
+    fn changed(&mut self, (): &mut (), (): ()) {}
+
+    fn clear(&mut self) {}
+
+    fn release(&mut self) {}
+
+    fn check<S>(&self, (): &(), _: &S, _: Option<Slot>)
+    where
+        S: ops::Index<Slot, Output: InRun<()>>,
+    {
     }
 }
 

@@ -30,6 +30,8 @@ impl Mem for Heap {
     type PassingIndex = super::probing::Probing;
     type Text = Box<str>;
     type Gathered = Values;
+    type Ranges<V> = super::ranges::Ranges<V>;
+    type Runs<V> = super::runs::Runs<V>;
 
     fn map_full<T, U>(full: NeverFull<T>, _: impl FnOnce(T) -> U) -> NeverFull<U> {
         match full.0 {}

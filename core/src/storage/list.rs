@@ -30,6 +30,11 @@ impl<L> List<L> {
         self.head
     }
 
+    #[cfg(feature = "alloc")]
+    pub(crate) fn back(&self) -> Option<Slot> {
+        self.tail
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }

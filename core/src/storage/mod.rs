@@ -4,8 +4,11 @@
 //! links *inside* the records. So lists, heaps and tables are index arithmetic that serves both memories. Two things
 //! differ between the memories: the array under the slab, and the index from a hash to a slot. [`Mem`] names the array,
 //! an index for keys that stay, and one for keys that come and go. It also names the owned parts of a record: a short
-//! text, a function. [`Heap`] and [`Fixed`] are its only implementations.
+//! text, a function. Lists that readers share are of the heap alone. [`Heap`] and [`Fixed`] are its only
+//! implementations.
 
+#[cfg(feature = "alloc")]
+mod chunks;
 #[cfg(feature = "fixed")]
 mod fixed;
 #[cfg(feature = "alloc")]
@@ -14,11 +17,17 @@ mod known;
 mod list;
 #[cfg(feature = "alloc")]
 mod probing;
+#[cfg(feature = "alloc")]
+mod ranges;
+#[cfg(feature = "alloc")]
+mod runs;
 mod slab;
 mod table;
 mod timers;
 mod versioned;
 
+#[cfg(feature = "alloc")]
+pub(crate) use chunks::{Chunk, SharedChunks};
 #[cfg(feature = "fixed")]
 pub use fixed::Fixed;
 #[cfg(feature = "alloc")]
@@ -50,6 +59,12 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     /// Where the index values of an object are kept before anything changes.
     #[doc(hidden)]
     type Gathered: sealed::Gathered;
+    /// What readers share of a slab's records.
+    #[doc(hidden)]
+    type Ranges<V>: sealed::Ranges;
+    /// What readers share of linked lists.
+    #[doc(hidden)]
+    type Runs<V>: sealed::Runs;
     /// A function that emits the index values of an object: on the heap a boxed closure, in fixed memory a `fn`.
     type IndexFn<V>: Fn(&V, &mut dyn FnMut(&str));
 
@@ -75,6 +90,7 @@ impl<T: core::fmt::Debug> core::error::Error for Full<T> {}
 
 pub(crate) mod sealed {
     use super::slab::Slot;
+    use core::ops::{Index as At, IndexMut};
 
     #[allow(missing_debug_implementations, reason = "never constructed")]
     pub trait Sealed {}
@@ -121,6 +137,45 @@ pub(crate) mod sealed {
         fn gather(&mut self, emit: Emit<'_>);
         /// Emits the gathered values; where no memory keeps them, it calls the functions again.
         fn emit(&self, emit: Emit<'_>, to: &mut dyn FnMut(u32, &str));
+    }
+
+    /// The records of a slab, as far as readers share them.
+    pub trait Ranges: Default {
+        /// The record in a slot is another one now, or none.
+        fn changed(&mut self, slot: Slot);
+    }
+
+    /// Linked lists, as far as readers share them.
+    pub trait Runs: Default {
+        /// The run of an item.
+        type Run: Copy + Default;
+        /// What is shared of one list.
+        type List: Default;
+
+        /// The item is in the list now, behind the last one.
+        fn push<S>(&mut self, list: &mut Self::List, items: &mut S, item: Slot)
+        where
+            S: IndexMut<Slot, Output: InRun<Self::Run>>;
+        /// The item, which was in the run and before `next`, is in the list no more.
+        fn unlinked<S>(&mut self, list: &mut Self::List, items: &mut S, run: Self::Run, item: Slot, next: Option<Slot>)
+        where
+            S: IndexMut<Slot, Output: InRun<Self::Run>>;
+        /// An item of the run stands for something else now.
+        fn changed(&mut self, list: &mut Self::List, run: Self::Run);
+        fn clear(&mut self);
+        /// As [`Array::release`].
+        fn release(&mut self);
+        /// Panics if the items from `first` on are not those of the runs; for tests.
+        fn check<S>(&self, list: &Self::List, items: &S, first: Option<Slot>)
+        where
+            S: At<Slot, Output: InRun<Self::Run>>;
+    }
+
+    /// An item of a list that is cut into runs.
+    pub trait InRun<R> {
+        fn run(&self) -> R;
+        fn run_mut(&mut self) -> &mut R;
+        fn next_item(&self) -> Option<Slot>;
     }
 
     /// A copy of a short text.

@@ -114,6 +114,16 @@ impl<R, M: Mem> Slab<R, M> {
         })
     }
 
+    /// The records in a range of slots, by their indexes.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn range(&self, slots: ops::Range<usize>) -> impl Iterator<Item = &R> {
+        let entries = self.entries.as_slice();
+        entries[slots.start.min(entries.len())..slots.end.min(entries.len())].iter().filter_map(|entry| match entry {
+            Entry::Used(record) => Some(record),
+            Entry::Free { .. } => None,
+        })
+    }
+
     /// The record behind `after`, or the first, in the order of [`iter`](Self::iter): a walk that borrows nothing.
     pub(crate) fn next_used(&self, after: Option<Slot>) -> Option<Slot> {
         let start = after.map_or(0, |slot| slot.index() + 1);

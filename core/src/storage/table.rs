@@ -128,6 +128,12 @@ impl<R: Keyed, M: Mem, I: Index> Table<R, M, I> {
         self.records.iter()
     }
 
+    /// The records in a range of slots, in the order of [`iter`](Self::iter).
+    #[cfg(feature = "alloc")]
+    pub(crate) fn range(&self, slots: ops::Range<usize>) -> impl Iterator<Item = &R> {
+        self.records.range(slots)
+    }
+
     /// The record behind `after`, or the first, in the order of [`iter`](Self::iter).
     pub(crate) fn next_used(&self, after: Option<Slot>) -> Option<Slot> {
         self.records.next_used(after)

@@ -1,6 +1,7 @@
 //! The invariants between any two operations; for tests.
 
 use super::{IndexerIn, all_values};
+use crate::storage::sealed::Runs;
 use crate::storage::{Keyed, Linked, Mem, Slot};
 
 impl<V: Keyed, M: Mem> IndexerIn<V, M> {
@@ -37,6 +38,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// Checks the list of a value; returns its length.
     fn check_value(&self, slot: Slot) -> usize {
         let list = &self.postings.values[slot].postings;
+        self.postings.runs.check(&self.postings.values[slot].runs, &self.postings.postings, list.front());
         assert!(!list.is_empty(), "a value without objects is removed");
         let postings = core::iter::successors(list.front(), |slot| self.postings.postings[*slot].next());
         let own = postings.filter(|posting| self.postings.postings[*posting].value == slot);

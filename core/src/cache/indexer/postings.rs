@@ -3,24 +3,29 @@
 //! A posting says that one object has one value. It is in the list of its value and in the chain of its object. So a
 //! query walks the objects of a value, and an update the values of an object.
 
-use crate::storage::sealed::{Gathered, Text};
+use crate::storage::sealed::{Gathered, InRun, Runs, Text};
 use crate::storage::{Keyed, Linked, Links, List, Mem, Slab, Slot, Table};
 use core::hash::{Hash, Hasher};
 
 /// The postings of all indexes, which are distinguished by number.
-pub(super) struct Postings<M: Mem> {
-    pub(super) values: Table<Value<M>, M>,
-    pub(super) postings: Slab<Posting, M>,
+pub(super) struct Postings<V, M: Mem> {
+    pub(super) values: Table<Value<V, M>, M>,
+    pub(super) postings: Slab<Posting<Run<V, M>>, M>,
+    /// What readers share of the objects of the values.
+    pub(super) runs: M::Runs<V>,
     /// The values of the object that is about to be stored.
     gathered: M::Gathered,
     /// Numbers the updates, for the marks.
     update: u64,
 }
 
-pub(super) struct Value<M: Mem> {
+type Run<V, M> = <<M as Mem>::Runs<V> as Runs>::Run;
+
+pub(super) struct Value<V, M: Mem> {
     pub(super) key: ValueKey<M>,
     /// In the order in which the objects came to have the value.
     pub(super) postings: List<OfValue>,
+    pub(super) runs: <M::Runs<V> as Runs>::List,
     mark: Mark,
 }
 
@@ -30,10 +35,12 @@ pub(super) struct ValueKey<M: Mem> {
     pub(super) text: M::Text,
 }
 
-pub(super) struct Posting {
+pub(super) struct Posting<R> {
     pub(super) object: Slot,
     pub(super) value: Slot,
     links: Links,
+    /// The run of the value's list.
+    run: R,
     /// The next posting of the object.
     pub(super) chain: Option<Slot>,
 }
@@ -58,9 +65,15 @@ pub(super) trait Emit: Fn(&mut dyn FnMut(u32, &str)) {}
 
 impl<F: Fn(&mut dyn FnMut(u32, &str))> Emit for F {}
 
-impl<M: Mem> Postings<M> {
+impl<V, M: Mem> Postings<V, M> {
     pub(super) fn with_seed(seed: u64) -> Self {
-        Self { values: Table::with_seed(seed), postings: Slab::default(), gathered: M::Gathered::default(), update: 0 }
+        Self {
+            values: Table::with_seed(seed),
+            postings: Slab::default(),
+            runs: M::Runs::default(),
+            gathered: M::Gathered::default(),
+            update: 0,
+        }
     }
 
     /// Gives an object, whose chain begins at `head`, exactly the values that are emitted. For a value that it had
@@ -72,6 +85,7 @@ impl<M: Mem> Postings<M> {
         emit: impl Emit,
     ) -> Result<(), M::Full<()>> {
         if self.is_unchanged(*head, &emit) {
+            self.forget_shared(*head);
             return Ok(());
         }
         self.gather(&emit);
@@ -83,7 +97,9 @@ impl<M: Mem> Postings<M> {
             self.values[posting.value].mark = Mark::Old(self.update);
             stale += 1;
         }
-        self.try_reconcile(object, head, stale, emit)
+        self.try_reconcile(object, head, stale, emit)?;
+        self.forget_shared(*head);
+        Ok(())
     }
 
     /// Calls the index functions for an object that is to be [added](Self::try_add): they may panic, so this comes
@@ -104,16 +120,18 @@ impl<M: Mem> Postings<M> {
     }
 
     /// Drops those postings of an object whose value does not pass.
-    pub(super) fn retain(&mut self, head: &mut Option<Slot>, keep: impl Fn(&Value<M>) -> bool) {
+    pub(super) fn retain(&mut self, head: &mut Option<Slot>, keep: impl Fn(&Value<V, M>) -> bool) {
         let mut at = head.take();
         while let Some(slot) = at {
-            let Posting { value, chain, .. } = self.postings[slot];
+            let Posting { value, chain, run, links, .. } = self.postings[slot];
             at = chain;
             if keep(&self.values[value]) {
                 self.postings[slot].chain = head.replace(slot);
             } else {
-                self.values[value].postings.unlink(&mut self.postings, slot);
+                let Value { postings, runs, .. } = &mut self.values[value];
+                postings.unlink(&mut self.postings, slot);
                 self.postings.remove(slot);
+                self.runs.unlinked(runs, &mut self.postings, run, slot, links.next);
                 self.forget_if_unused(value);
             }
         }
@@ -121,25 +139,31 @@ impl<M: Mem> Postings<M> {
 
     /// The objects that have a value.
     pub(super) fn objects(&self, index: u32, text: &str) -> impl Iterator<Item = Slot> {
-        let first = self.find(index, text).and_then(|value| self.values[value].postings.front());
+        self.objects_from(self.find(index, text).and_then(|value| self.values[value].postings.front()))
+    }
+
+    /// The objects of a value, from one of its postings on.
+    pub(super) fn objects_from(&self, first: Option<Slot>) -> impl Iterator<Item = Slot> {
         let postings = core::iter::successors(first, |slot| self.postings[*slot].next());
         postings.map(|slot| self.postings[slot].object)
     }
 
     /// The postings of an object.
-    pub(super) fn chain(&self, head: Option<Slot>) -> impl Iterator<Item = &Posting> {
+    pub(super) fn chain(&self, head: Option<Slot>) -> impl Iterator<Item = &Posting<Run<V, M>>> {
         core::iter::successors(head.map(|slot| &self.postings[slot]), |posting| Some(&self.postings[posting.chain?]))
     }
 
     pub(super) fn clear(&mut self) {
         self.values.clear();
         self.postings.clear();
+        self.runs.clear();
     }
 
     /// Gives back the memory where no object has a value and many had once.
     pub(super) fn release(&mut self) {
         self.values.release();
         self.postings.release();
+        self.runs.release();
     }
 
     /// Whether an object of few values is emitted with exactly those, which is the usual update. It compares them in
@@ -155,9 +179,19 @@ impl<M: Mem> Postings<M> {
         count <= FEW && known && met.count_ones() as usize == count
     }
 
-    fn is_of(&self, posting: &Posting, index: u32, text: &str) -> bool {
+    fn is_of(&self, posting: &Posting<Run<V, M>>, index: u32, text: &str) -> bool {
         let key = &self.values[posting.value].key;
         key.index == index && *key.text == *text
+    }
+
+    /// Notes that readers of the object's values have another state of it now.
+    fn forget_shared(&mut self, head: Option<Slot>) {
+        let mut at = head;
+        while let Some(slot) = at {
+            let Posting { value, run, chain, .. } = self.postings[slot];
+            self.runs.changed(&mut self.values[value].runs, run);
+            at = chain;
+        }
     }
 
     /// Gives an object the values that were [gathered](Self::gather).
@@ -212,23 +246,26 @@ impl<M: Mem> Postings<M> {
         if core::mem::replace(&mut self.values[value].mark, kept) == kept {
             return;
         }
-        let posting = Posting { object, value, links: Links::default(), chain: *head };
+        let posting = Posting { object, value, links: Links::default(), run: Run::<V, M>::default(), chain: *head };
         match self.postings.try_insert(posting) {
             Ok(slot) => {
-                self.values[value].postings.push_back(&mut self.postings, slot);
+                let Value { postings, runs, .. } = &mut self.values[value];
+                postings.push_back(&mut self.postings, slot);
+                self.runs.push(runs, &mut self.postings, slot);
                 *head = Some(slot);
             }
             Err(_) => self.forget_if_unused(value),
         }
     }
 
-    fn find(&self, index: u32, text: &str) -> Option<Slot> {
+    pub(super) fn find(&self, index: u32, text: &str) -> Option<Slot> {
         self.values.find_by(&(index, text), |key| key.index == index && &*key.text == text)
     }
 
     fn new_value(&mut self, index: u32, text: &str) -> Option<Slot> {
         let key = ValueKey { index, text: M::Text::try_copy(text)? };
-        self.values.try_insert(Value { key, postings: List::default(), mark: Mark::Untouched }).ok()
+        let runs = <M::Runs<V> as Runs>::List::default();
+        self.values.try_insert(Value { key, postings: List::default(), runs, mark: Mark::Untouched }).ok()
     }
 
     fn forget_if_unused(&mut self, value: Slot) {
@@ -238,7 +275,21 @@ impl<M: Mem> Postings<M> {
     }
 }
 
-impl Linked<OfValue> for Posting {
+impl<R: Copy> InRun<R> for Posting<R> {
+    fn run(&self) -> R {
+        self.run
+    }
+
+    fn run_mut(&mut self) -> &mut R {
+        &mut self.run
+    }
+
+    fn next_item(&self) -> Option<Slot> {
+        self.links.next
+    }
+}
+
+impl<R> Linked<OfValue> for Posting<R> {
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }
@@ -248,7 +299,7 @@ impl Linked<OfValue> for Posting {
     }
 }
 
-impl<M: Mem> Keyed for Value<M> {
+impl<V, M: Mem> Keyed for Value<V, M> {
     type Key = ValueKey<M>;
 
     fn key(&self) -> &ValueKey<M> {

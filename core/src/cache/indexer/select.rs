@@ -1,6 +1,7 @@
 //! Reads by namespace and by label selector.
 
 use super::{IndexId, Indexer};
+use crate::cache::snapshot::Snapshot;
 use crate::object::{LabelSelector, ObjectHandle};
 
 impl<T> Indexer<ObjectHandle<T>> {
@@ -32,15 +33,34 @@ impl<T> Indexer<ObjectHandle<T>> {
         namespace: &'a str,
         selector: &'a LabelSelector,
     ) -> impl Iterator<Item = &'a ObjectHandle<T>> {
-        let index = self.by_namespace.filter(|_| !namespace.is_empty());
+        let (index, wanted) = self.index_of(namespace);
         let indexed = index.into_iter().flat_map(move |id| self.by_index(id, namespace));
         let all = index.is_none().then(|| self.iter()).into_iter().flatten();
-        let wanted = move |object: &&ObjectHandle<T>| {
-            (namespace.is_empty() || index.is_some() || object.meta().namespace() == Some(namespace))
-                && selector.matches(|name| object.meta().label(name))
-        };
-        indexed.chain(all).filter(wanted)
+        indexed.chain(all).filter(move |object| is_selected(object, wanted, selector))
     }
+
+    /// The objects of [`select_in`](Self::select_in) and perhaps others, and the namespace to tell them apart by, if
+    /// that is needed.
+    pub(in crate::cache) fn snapshot_in<'a>(&self, namespace: &'a str) -> (Snapshot<ObjectHandle<T>>, Option<&'a str>) {
+        let (index, wanted) = self.index_of(namespace);
+        (index.map_or_else(|| self.snapshot(), |id| self.snapshot_by_index(id, namespace)), wanted)
+    }
+
+    /// The index that has the objects of a namespace; without one, the namespace that they are to be in.
+    fn index_of<'a>(&self, namespace: &'a str) -> (Option<IndexId>, Option<&'a str>) {
+        let index = self.by_namespace.filter(|_| !namespace.is_empty());
+        (index, Some(namespace).filter(|_| index.is_none() && !namespace.is_empty()))
+    }
+}
+
+/// Whether an object is in the namespace, if there is one, and matches the selector.
+pub(in crate::cache) fn is_selected<T>(
+    object: &ObjectHandle<T>,
+    namespace: Option<&str>,
+    selector: &LabelSelector,
+) -> bool {
+    (namespace.is_none() || object.meta().namespace() == namespace)
+        && selector.matches(|name| object.meta().label(name))
 }
 
 #[cfg(test)]

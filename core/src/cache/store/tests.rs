@@ -3,9 +3,10 @@ use super::super::change::Change;
 use super::super::indexer::{IndexId, Indexer};
 use super::super::observer::{Observer, Position};
 use super::super::store_writer::{StoreWriter, StoreWriterIn};
-use super::{Store, StoreIn};
+use super::{Snapshot, Store, StoreIn};
 use crate::fifo::Delta;
 use crate::object::{LabelSelector, MetaBuilder, Object, ObjectHandle};
+use crate::storage::{Keyed, Versioned};
 use crate::sync::{CellLock, Lock, StdLock};
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -100,6 +101,62 @@ fn a_snapshot_stays_as_it_was_while_the_cache_changes() {
     });
     assert_eq!(before.iter().map(|pod| **pod).collect::<Vec<_>>(), ["n1", "n2", "n2"]);
     assert_eq!(pods.list().into_iter().map(|pod| *pod).collect::<Vec<_>>(), ["n9", "n2"]);
+}
+
+std::thread_local!(static CLONES: core::cell::Cell<usize> = const { core::cell::Cell::new(0) });
+
+/// A key and a version. It counts its clones.
+#[derive(Debug)]
+struct Counted(u32, &'static str);
+
+impl Clone for Counted {
+    fn clone(&self) -> Self {
+        CLONES.set(CLONES.get() + 1);
+        Self(self.0, self.1)
+    }
+}
+
+impl Keyed for Counted {
+    type Key = u32;
+
+    fn key(&self) -> &u32 {
+        &self.0
+    }
+}
+
+impl Versioned for Counted {
+    fn resource_version(&self) -> &str {
+        self.1
+    }
+
+    fn is_same_object(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+
+    fn is_same_state(&self, other: &Self) -> bool {
+        (self.0, self.1) == (other.0, other.1)
+    }
+}
+
+/// The clones of each list are made under the lock: the writer waits for them.
+#[test]
+fn each_reader_copied_ten_thousand_handles_under_the_lock() {
+    let mut writer = StoreWriterIn::<Counted, CellLock>::default();
+    let items = writer.store();
+    let index = items.add_index(|_: &Counted, emit: &mut dyn FnMut(&str)| emit("all"));
+    writer.write(|items| items.replace((0..10_000).map(|key| Counted(key, "1"))));
+    let clones = |list: &dyn Fn() -> Snapshot<Counted>| {
+        let before = CLONES.get();
+        assert_eq!(list().len(), 10_000);
+        CLONES.get() - before
+    };
+    let lists: [&dyn Fn() -> Snapshot<Counted>; 2] = [&|| items.list(), &|| items.by_index(index, "all")];
+    assert_eq!(lists.map(clones), [10_000; 2], "the first list");
+    assert_eq!(lists.map(clones), [0; 2], "nothing has changed");
+    writer.apply(Change::new(&Delta::Updated(Counted(5_000, "2")), false));
+    assert!(lists.map(clones).iter().all(|clones| *clones <= 128), "one object has changed");
+    writer.write(|items| (items.remove(&7_000), items.insert(Counted(10_000, "2"))));
+    assert!(lists.map(clones).iter().all(|clones| *clones <= 2 * 128), "one was deleted, one was added");
 }
 
 #[test]

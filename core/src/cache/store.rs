@@ -7,7 +7,7 @@ use super::indexer::{IndexId, Indexer, is_selected};
 use super::observer::Observer;
 use super::snapshot::Snapshot;
 use super::stream::{Stream, StreamStatus};
-use crate::object::{LabelSelector, ObjectHandle};
+use crate::object::{AsNamespace, LabelSelector, ObjectHandle};
 use crate::storage::Keyed;
 use crate::sync::{Lock, Shared};
 use alloc::sync::Arc;
@@ -197,9 +197,18 @@ impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
     }
 
     /// The objects of a namespace, in the order of [`select_in`](Self::select_in) (client-go
-    /// `Lister.Pods(namespace).List`).
+    /// `Lister.Pods(namespace).List`). No namespace, or an empty one, stands for all.
+    ///
+    /// ```
+    /// use listwatch_core::Key;
+    /// use listwatch_core::cache::Store;
+    ///
+    /// fn neighbours<T>(pods: &Store<T>, key: &Key) -> usize {
+    ///     pods.list_in(key.namespace()).len() // or of a `&str`
+    /// }
+    /// ```
     #[must_use]
-    pub fn list_in(&self, namespace: &str) -> Snapshot<ObjectHandle<T>> {
+    pub fn list_in<'n>(&self, namespace: impl AsNamespace<'n>) -> Snapshot<ObjectHandle<T>> {
         self.select_in(namespace, &LabelSelector::default())
     }
 
@@ -209,11 +218,15 @@ impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
         self.select_in("", selector)
     }
 
-    /// The objects of a namespace that a selector matches; the namespace `""` stands for all. Without a [namespace
+    /// The objects of a namespace that a selector matches; no namespace, or an empty one, stands for all. Without a [namespace
     /// index](super::Indexer::add_namespace_index) this visits every object.
     #[must_use]
-    pub fn select_in(&self, namespace: &str, selector: &LabelSelector) -> Snapshot<ObjectHandle<T>> {
-        let (objects, namespace) = self.read(|objects| objects.snapshot_in(namespace));
+    pub fn select_in<'n>(
+        &self,
+        namespace: impl AsNamespace<'n>,
+        selector: &LabelSelector,
+    ) -> Snapshot<ObjectHandle<T>> {
+        let (objects, namespace) = self.read(|objects| objects.snapshot_in(namespace.as_namespace()));
         if namespace.is_none() && selector.selects_all() {
             return objects;
         }

@@ -9,6 +9,7 @@ mod hashed_name;
 mod key;
 mod kind;
 mod meta;
+mod namespace;
 #[cfg(feature = "k8s-openapi")]
 mod openapi_kind;
 mod selector;
@@ -23,6 +24,7 @@ pub use hashed_name::{hashed_name, hashed_name_within};
 pub use key::Key;
 pub use kind::Kind;
 pub use meta::{Meta, MetaBuilder, OwnerReference};
+pub use namespace::AsNamespace;
 pub use selector::{LabelSelector, ParseSelectorError};
 pub use uid::Uid;
 #[cfg(feature = "json")]

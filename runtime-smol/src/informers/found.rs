@@ -7,7 +7,7 @@ use core::hash::Hash;
 use core::ops::Deref;
 use listwatch_core::Key;
 use listwatch_core::cache::{IndexId, Snapshot};
-use listwatch_core::object::{LabelSelector, Meta, ObjectHandle, OwnerReference};
+use listwatch_core::object::{AsNamespace, LabelSelector, Meta, ObjectHandle, OwnerReference};
 
 /// An object, and the informer that has it. It derefs to the decoded type, so `foo.spec.replicas` reads the caller's
 /// own field.
@@ -113,9 +113,10 @@ impl<T> InformerHandle<T> {
         self.found(self.store().list())
     }
 
-    /// The objects of a namespace.
+    /// The objects of a namespace: that of a [`Key::namespace`], or a `&str`. No namespace, or an empty one, stands for
+    /// all.
     #[must_use]
-    pub fn list_in(&self, namespace: &str) -> Snapshot<Found<T>> {
+    pub fn list_in<'n>(&self, namespace: impl AsNamespace<'n>) -> Snapshot<Found<T>> {
         self.found(self.store().list_in(namespace))
     }
 
@@ -127,7 +128,7 @@ impl<T> InformerHandle<T> {
 
     /// The objects of a namespace that a label selector matches.
     #[must_use]
-    pub fn select_in(&self, namespace: &str, selector: &LabelSelector) -> Snapshot<Found<T>> {
+    pub fn select_in<'n>(&self, namespace: impl AsNamespace<'n>, selector: &LabelSelector) -> Snapshot<Found<T>> {
         self.found(self.store().select_in(namespace, selector))
     }
 

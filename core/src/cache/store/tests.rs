@@ -69,6 +69,8 @@ fn every_read_shows_what_the_writer_wrote_behind_every_lock() {
         assert!(pods.contains("b/web-2") && !pods.contains("b/web-9") && pods.get("b/web-9").is_none());
         assert_eq!(names(&pods.list()), ["web-1", "web-2", "web-3"]);
         assert_eq!(names(&pods.list_in("a")), ["web-1", "web-3"]);
+        assert_eq!(names(&pods.list_in(crate::object::Key::from("a/db").namespace())), ["web-1", "web-3"]);
+        assert_eq!((pods.list_in(None).len(), pods.list_in("").len()), (3, 3));
         assert_eq!(names(&pods.by_index(by_node, "n2")), ["web-2", "web-3"]);
         assert_eq!(names(&pods.select(&selector)), ["web-2", "web-3"]);
         assert_eq!(names(&pods.select_in("a", &selector)), ["web-3"]);

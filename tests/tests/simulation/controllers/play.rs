@@ -200,7 +200,7 @@ fn controller(informers: &Informers, user: &User, setup: &Setup, handle: &Contro
         .reconciles(own)
         .owns(deployments)
         .maps(settings, move |setting, keys| {
-            let users = all_foos.list_in(setting.meta().namespace().unwrap_or_default());
+            let users = all_foos.list_in(setting.meta().namespace());
             let users = users.iter().filter(|foo| foo.spec.setting == setting.meta().name());
             let users: BTreeSet<Key> = users.map(|foo| foo.key().clone()).collect();
             users.into_iter().for_each(|foo| keys.add(foo));

@@ -262,6 +262,7 @@ mod live;
 mod mapper;
 #[cfg(feature = "file")]
 mod noted;
+mod obstacle;
 mod outages;
 mod own_kind;
 mod owner;
@@ -283,6 +284,7 @@ mod streams;
 mod termination;
 mod thread_bound;
 mod threads;
+mod waits;
 mod worker;
 mod writes;
 mod written;

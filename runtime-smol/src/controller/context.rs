@@ -1,5 +1,6 @@
 use super::cleaned::Cleaned;
 use super::expected::Expected;
+use super::obstacle::Obstacle;
 use super::report::Report;
 use super::state::State;
 use super::writes::Writes;
@@ -191,12 +192,8 @@ impl Context {
 
     /// [Reports](super::Report::Warning) a problem with an object: its reason in one word, and a message.
     pub fn warn<T>(&self, about: &Found<T>, reason: &str, message: &str) {
-        self.warn_about(&about.title(), reason, message);
-    }
-
-    /// The same about the object of this title.
-    pub(super) fn warn_about(&self, about: &str, reason: &str, message: &str) {
-        self.0.state.report(&Report::Warning { key: self.key(), about: Some(about), reason, message });
+        let about = about.title();
+        self.0.state.report(&Report::Warning { key: self.key(), about: Some(&about), reason, message });
     }
 
     /// The name under which fields are written: that of the controller, up to the server's limit.
@@ -244,6 +241,15 @@ impl Context {
             self.writes().expect(state.expected_in(informer));
         }
         is_shown
+    }
+
+    /// Reconciles the key when this object, which is in its way, is gone or has another controller.
+    pub(super) fn wake_after<T: Send + Sync + 'static>(&self, object: &Found<T>) {
+        let (state, informer) = (&self.0.state, object.informer());
+        let over = state.waits.begin(self.key());
+        let obstacle = Obstacle::new(self.key(), informer, object.meta(), over);
+        // Without the streams' side, the controller has ended.
+        let _ended = state.added.try_send(Box::new(obstacle));
     }
 
     fn on_written<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, request: &ApiRequest, written: Written) {

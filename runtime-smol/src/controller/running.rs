@@ -16,6 +16,7 @@ use super::streams::{Ending, Streams};
 use super::termination::Termination;
 use super::thread_bound::ThreadBound;
 use super::threads::{Threads, named, no_thread, shares};
+use super::waits::Waits;
 use super::worker::Reconcile;
 use crate::clock::Clock;
 use crate::informers::Informers;
@@ -71,8 +72,8 @@ impl<'a> Running<'a> {
             Err(differ) => (Vec::new(), mistake.or(Some(differ))),
         };
         let name = name.into();
-        let (sources, cleaned, stderr, stale) =
-            (Sources::default(), Cleaned::default(), Stderr::default(), Mutex::default());
+        let (sources, cleaned, waits) = (Sources::default(), Cleaned::default(), Waits::default());
+        let (stderr, stale) = (Stderr::default(), Mutex::default());
         let followed = Followed::of(feeds.iter().map(|feed| feed.source().path().into()));
         let own_kind = Arc::downgrade(&own);
         let state = State {
@@ -84,6 +85,7 @@ impl<'a> Running<'a> {
             sources,
             followed,
             cleaned,
+            waits,
             on_report,
             stderr,
             held,

@@ -7,6 +7,7 @@ use super::own_kind::OwnKind;
 use super::report::{OnReport, Report};
 use super::sources::Sources;
 use super::stderr::Stderr;
+use super::waits::Waits;
 use crate::caught::caught_call;
 use crate::clock::Clock;
 use crate::informers::Informers;
@@ -35,11 +36,12 @@ pub(super) struct State {
     pub(super) sources: Sources,
     pub(super) followed: Followed,
     pub(super) cleaned: Cleaned,
+    pub(super) waits: Waits,
     pub(super) on_report: Option<OnReport>,
     pub(super) stderr: Stderr,
     /// To the streams' side, which waits for the writes to be shown.
     pub(super) held: Sender<Held>,
-    /// To the streams' side, which follows the sources that are added meanwhile.
+    /// To the streams' side, which follows what is added meanwhile: sources, and objects in the way of a key.
     pub(super) added: Sender<Box<dyn Follow>>,
     /// The streams' side has it.
     pub(super) own: Weak<OwnKind>,
@@ -49,9 +51,9 @@ pub(super) struct State {
     pub(super) stop: Sender<()>,
 }
 
-/// A source that was added to the controller.
+/// What is followed beside the controller's own sources.
 pub(super) trait Follow: Send {
-    /// Follows the source until it is removed. If it does not sync in time, that is reported, and it is followed on.
+    /// Follows it until it is removed. A source that does not sync in time is reported, and followed on.
     fn follow(self: Box<Self>, state: Arc<State>, sync_within: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 

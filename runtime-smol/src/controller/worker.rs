@@ -77,6 +77,7 @@ impl Worker<'_> {
         for expected in &late {
             self.state.report(&Report::WriteTimedOut { key: job.key(), written: &expected.write.object });
         }
+        self.state.waits.end(&key);
         let cx = Context::new(self.state, key, causes, late);
         let attempt = Attempt::begin(self.state, &cx, job.failures());
         let called = async { attempt.run(|| self.reconcile.call(cx.clone(), job.key().clone())).await };

@@ -1,6 +1,7 @@
 //! Objects that are to exist, and to be as their owner wants them.
 
-use crate::stage::{Kinds, PARTS, Part, SOON, Stage, at, body, put, target};
+use crate::stage::{FOOS, Kinds, PARTS, Part, SOON, Stage, at, body, put, target};
+use core::time::Duration;
 use listwatch_runtime_smol::api::Method;
 use listwatch_runtime_smol::controller::{ActError, Context, Controller, Outcome, Report};
 use listwatch_runtime_smol::{Found, Key, Resource};
@@ -71,7 +72,7 @@ fn the_reconcile_after_it_sees_what_was_created_or_changed() {
     }
 }
 
-/// What came of an object of others, with the requests and the warnings.
+/// What came of an object of others, with the requests and the reports.
 fn of_others(existing: &Value, is_shown: bool) -> (ActError, Vec<String>, Vec<String>) {
     let (stage, failure, lines) = (Stage::new(), Mutex::new(None), Arc::<Mutex<Vec<String>>>::default());
     let world = if is_shown { stage.world() } else { hidden(&stage) };
@@ -121,9 +122,9 @@ fn an_object_that_another_one_or_none_controls_is_an_error_that_names_both_and_s
             assert!(matches!(error, ActError::NotControlled { .. }), "{error:?}");
             assert_eq!(
                 (error.to_string(), sent),
-                (format!("web/a: {why}"), requests.iter().map(|it| (*it).to_owned()).collect())
+                (format!("web/a: ErrResourceExists: {why}"), requests.iter().map(|it| (*it).to_owned()).collect())
             );
-            assert_eq!(warnings, [format!("web/foo: Foo web/foo: ErrResourceExists: web/a: {why}")]);
+            assert_eq!(warnings, [""; 0], "the error tells it");
         }
     }
 }
@@ -270,4 +271,83 @@ fn a_label_that_another_client_changed_is_changed_back_although_the_type_shows_n
     });
     let labels = &stage.object(&at(PARTS, "a"))["metadata"]["labels"];
     assert_eq!((labels, targets(&stage)), (&json!({ "app": "web", "team": "x" }), vec![READ.into(), CHANGED.into()]));
+}
+
+/// Runs a controller that keeps the part for its foo, until `scenario` is over. Returns its reports.
+fn keep(stage: &Arc<Stage>, scenario: impl Future<Output = ()> + Send + 'static) -> Vec<String> {
+    let lines = Arc::<Mutex<Vec<String>>>::default();
+    let said = Arc::clone(&lines);
+    let world = stage.endless_world().until(scenario);
+    let controller =
+        Controller::new("sample", world.on_report_line(move |line| said.lock().unwrap().push(line.into())));
+    let (foos, parts) = (controller.informer::<crate::stage::Foo>(), controller.informer::<Part>());
+    let ended = controller.reconciles(&foos).owns(&parts).run(async |cx, key: Key| {
+        let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
+        cx.ensure(&parts, Key::from(PART), &json!({ "spec": { "size": 2 } })).owned_by(&foo).await?;
+        Ok(Outcome::Done)
+    });
+    assert_eq!(ended, Ok(()));
+    lines.lock().unwrap().clone()
+}
+
+#[test]
+fn a_refusal_was_told_twice() {
+    let stage = Arc::new(Stage::new());
+    stage.create(PARTS, &part(None, 1));
+    // The second attempt follows after 5 ms.
+    let lines = keep(&stage, stage.clock.sleep(Duration::from_millis(4)));
+    let told: Vec<_> = lines.iter().filter(|line| line.contains("no object controls the Part")).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with("sample: web/foo: failed, next attempt in 5ms: web/a: ErrResourceExists: "),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_key_waited_for_its_back_off_although_the_object_in_its_way_was_gone() {
+    let stage = Arc::new(Stage::new());
+    stage.create(PARTS, &part(Some(("bar", "u9")), 1));
+    let it = Arc::clone(&stage);
+    let lines = keep(&stage, async move {
+        // The attempts are 20 s after the begin, and 41 s.
+        it.clock.sleep(Duration::from_secs(25)).await;
+        it.delete(&at(PARTS, "a"));
+        it.clock.sleep(Duration::from_secs(1)).await;
+    });
+    assert_eq!(stage.object(&at(PARTS, "a"))["spec"], json!({ "size": 2 }));
+    assert!(lines.iter().filter(|line| line.contains("failed")).count() < 16, "{lines:?}");
+}
+
+#[test]
+fn an_owner_that_is_being_deleted_gets_no_object_that_the_collector_would_delete() {
+    let stage = Stage::new();
+    let metadata = |name| json!({ "name": name, "finalizers": ["x/y"], "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    stage.create(FOOS, &json!({ "metadata": metadata("a-old"), "spec": {} }));
+    let errors = stage.act(async |cx, kinds, _| {
+        let old = kinds.foos.get("web/a-old").unwrap();
+        let (key, part) = (Key::from(PART), json!({ "spec": { "size": 2 } }));
+        [
+            cx.create(&kinds.parts, &key, &part).owned_by(&old).await,
+            cx.ensure(&kinds.parts, &key, &part).owned_by(&old).await,
+            cx.apply(&kinds.parts, &key, &part).owned_by(&old).await,
+        ]
+        .map(|acted| acted.unwrap_err().to_string())
+    });
+    let why = "web/a: Foo web/a-old is being deleted, and nothing is created for it any more";
+    assert_eq!((errors, stage.requests()), ([why; 3].map(String::from), Vec::new()));
+}
+
+/// The last steps of an object whose owner goes are its controller's, too.
+#[test]
+fn an_object_whose_owner_is_being_deleted_is_changed() {
+    let stage = Stage::new();
+    let metadata = json!({ "name": "a-old", "finalizers": ["x/y"], "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    let old = stage.create(FOOS, &json!({ "metadata": metadata, "spec": {} }));
+    stage.create(PARTS, &part(Some(("a-old", old["metadata"]["uid"].as_str().unwrap())), 1));
+    let size = stage.act(async |cx, kinds, _| {
+        let (old, part) = (kinds.foos.get("web/a-old").unwrap(), json!({ "spec": { "size": 0 } }));
+        cx.ensure(&kinds.parts, Key::from(PART), &part).owned_by(&old).await.unwrap().spec.size
+    });
+    assert_eq!((size, targets(&stage)), (Some(0), vec![CHANGED.to_owned()]));
 }

@@ -18,6 +18,8 @@ pub(super) struct Body<'a, T> {
     pub(super) informer: &'a InformerHandle<T>,
     pub(super) key: Key,
     json: Result<Value, String>,
+    /// The owner, if it is being deleted.
+    terminating: Option<String>,
 }
 
 impl<'a, T> Body<'a, T> {
@@ -34,7 +36,7 @@ impl<'a, T> Body<'a, T> {
             fill_in(&mut json, informer, key)?;
             Ok(json)
         });
-        Self { cx, informer, key: key.clone(), json }
+        Self { cx, informer, key: key.clone(), json, terminating: None }
     }
 
     /// Changes the body, unless it is not sent anyway.
@@ -52,10 +54,11 @@ impl<'a, T> Body<'a, T> {
         Desired::new(json).map_err(|error| ActError::Change { key: self.key.clone(), error })
     }
 
-    /// Makes `owner` the controller of the object.
-    pub(super) fn owned_by<O>(self, owner: &Found<O>) -> Self {
+    /// Makes `owner` the controller of the object. If the owner is being deleted, the body is not sent.
+    pub(super) fn owned_by<O>(mut self, owner: &Found<O>) -> Self {
         let reference = reference_to(owner, self.informer, &self.key);
         self.cx.warn_unfollowed(self.informer);
+        self.terminating = owner.is_terminating().then(|| owner.title());
         self.edited(|json, _| add_controller(owners(json)?, reference?))
     }
 
@@ -64,8 +67,11 @@ impl<'a, T> Body<'a, T> {
     where
         T: DeserializeOwned + Send + Sync + 'static,
     {
-        let Self { cx, informer, key, json } = self;
+        let Self { cx, informer, key, json, terminating } = self;
         let json = json.map_err(|why| ActError::refused(&key, why))?;
+        if let Some(owner) = terminating {
+            return Err(ActError::OwnerTerminating { key, owner });
+        }
         let call = call(&informer.api_for(&key), &key, &json);
         Ok(send(cx, informer, &key, call).await?.object)
     }

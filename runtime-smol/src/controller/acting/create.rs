@@ -46,6 +46,10 @@ impl<T> Create<'_, T> {
     /// An owner of another namespace is refused, and so is one with a namespace if the object has none: the garbage
     /// collector would delete the object. A body that names a controller of another uid is refused, too (client-go
     /// `ControllerRefManager`). `SetControllerReference` compares group, kind and name instead.
+    ///
+    /// An owner that is being deleted is the error [`ActError::OwnerTerminating`], and no request is sent: the garbage
+    /// collector would delete the object. A reconcile that has nothing to do for such an owner asks
+    /// [`Found::is_terminating`] first.
     pub fn owned_by<O>(self, owner: &Found<O>) -> Self {
         Self { body: self.body.owned_by(owner), owner: owner.meta().uid() }
     }

@@ -91,8 +91,9 @@ impl Context {
 
 impl<T> Ensure<'_, T> {
     /// Makes `owner` the controller of a new object; see [`Create::owned_by`](super::Create::owned_by). An object that
-    /// another one controls, or none, is not changed. That is an error, and a [warning](Context::warn) about the owner:
-    /// `ErrResourceExists`, as client-go's sample controller has it. [`Context::adopt`] takes an object that none controls.
+    /// another one controls, or none, is not changed. That is the [error](ActError::NotControlled) `ErrResourceExists`, as
+    /// client-go's sample controller has it. The key is reconciled again when that object is gone or has another
+    /// controller. [`Context::adopt`] takes an object that none controls.
     pub fn owned_by<O>(self, owner: &Found<O>) -> Self {
         let named = Owner {
             uid: owner.meta().uid(),
@@ -157,8 +158,11 @@ fn step<T: Serialize + DeserializeOwned>(current: &Current<T>, desired: &Desired
     })
 }
 
-/// Whether the object is that of its owner, if one was named.
-fn check_owner<T>(cx: &Context, object: &Found<T>, owner: Option<&Owner>) -> Result<(), ActError> {
+/// Whether the object is that of its owner, if one was named. One that is not is awaited.
+fn check_owner<T>(cx: &Context, object: &Found<T>, owner: Option<&Owner>) -> Result<(), ActError>
+where
+    T: Send + Sync + 'static,
+{
     let Some(owner) = owner else { return Ok(()) };
     let controller = object.controller();
     if owner.uid.is_some() && owner.uid == controller.as_ref().and_then(|controller| controller.uid.clone()) {
@@ -169,9 +173,8 @@ fn check_owner<T>(cx: &Context, object: &Found<T>, owner: Option<&Owner>) -> Res
         format!("{} {}{}", other.kind, other.name, if is_namesake { " of another uid" } else { "" })
     });
     let (key, kind) = (object.key().clone(), object.informer().title().to_owned());
-    let error = ActError::NotControlled { key, kind, owner: owner.title.clone(), controller };
-    cx.warn_about(&owner.title, "ErrResourceExists", &error.to_string());
-    Err(error)
+    cx.wake_after(object);
+    Err(ActError::NotControlled { key, kind, owner: owner.title.clone(), controller })
 }
 
 impl<T> fmt::Debug for Ensure<'_, T> {

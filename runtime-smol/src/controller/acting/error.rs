@@ -30,7 +30,8 @@ pub enum ActError {
         /// The reason, and what to do.
         why: String,
     },
-    /// The object exists, and the owner that was named does not control it.
+    /// The object exists, and the owner that was named does not control it (`ErrResourceExists` of client-go's sample
+    /// controller).
     NotControlled {
         /// The object.
         key: Key,
@@ -40,6 +41,13 @@ pub enum ActError {
         owner: String,
         /// The object that controls it, such as `Foo b`; `None` if none does.
         controller: Option<String>,
+    },
+    /// The owner is being deleted, so the garbage collector would delete what is created for it.
+    OwnerTerminating {
+        /// The object.
+        key: Key,
+        /// The owner, such as `Foo web/a`.
+        owner: String,
     },
     /// The object was deleted, and another one has its name now.
     Replaced {
@@ -65,6 +73,7 @@ impl ActError {
             | Self::Change { key, .. }
             | Self::Refused { key, .. }
             | Self::NotControlled { key, .. }
+            | Self::OwnerTerminating { key, .. }
             | Self::Replaced { key } => key,
         }
     }
@@ -106,10 +115,14 @@ impl fmt::Display for ActError {
             Self::Refused { why, .. } => Printable::new(why).fmt(f),
             Self::NotControlled { kind, owner, controller, .. } => {
                 let (kind, owner) = (Printable::new(kind), Printable::new(owner));
+                f.write_str("ErrResourceExists: ")?;
                 match controller {
                     Some(other) => write!(f, "{} controls the {kind}, and {owner} does not", Printable::new(other)),
                     None => write!(f, "no object controls the {kind}; adopt it for {owner}, or choose another name"),
                 }
+            }
+            Self::OwnerTerminating { owner, .. } => {
+                write!(f, "{} is being deleted, and nothing is created for it any more", Printable::new(owner))
             }
             Self::Replaced { .. } => f.write_str("the object was deleted, and another one has its name"),
         }
@@ -121,7 +134,10 @@ impl core::error::Error for ActError {
         match self {
             Self::Api { error, .. } => Some(error),
             Self::Change { error, .. } => Some(error),
-            Self::Refused { .. } | Self::NotControlled { .. } | Self::Replaced { .. } => None,
+            Self::Refused { .. }
+            | Self::NotControlled { .. }
+            | Self::OwnerTerminating { .. }
+            | Self::Replaced { .. } => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::follow::duration;
 use clap::Args;
 use listwatch_runtime_smol::time::WallTime;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -52,6 +52,7 @@ pub(crate) struct ServeOptions {
 
     /// The address; any other than a loopback one shows the recording to the network
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), help_heading = "Server")]
+    #[arg(value_parser = ip)]
     pub(crate) address: IpAddr,
 }
 
@@ -70,6 +71,15 @@ fn moment(text: &str) -> Result<Moment, &'static str> {
     let date = || text.parse().ok().map(Moment::Date);
     let found = duration(text).ok().map(Moment::After).or_else(date);
     found.ok_or("give a time such as 12s or 1h30m, a date such as 2026-11-22T02:00:00Z, or `end`")
+}
+
+fn ip(text: &str) -> Result<IpAddr, String> {
+    match (text.parse(), text.parse::<SocketAddr>()) {
+        (Err(_), Ok(both)) => {
+            Err(format!("the port has its own option: --address {} --port {}", both.ip(), both.port()))
+        }
+        (ip, _) => ip.map_err(|_| "give an IP address such as 127.0.0.1 or ::1".to_owned()),
+    }
 }
 
 fn speed(text: &str) -> Result<f64, &'static str> {

@@ -49,6 +49,18 @@ fn every_option_of_serve_is_taken() {
 }
 
 #[test]
+fn an_address_with_a_port_was_no_address_and_the_option_for_the_port_was_not_named() {
+    for (address, advice) in [
+        ("127.0.0.1:8080", "the port has its own option: --address 127.0.0.1 --port 8080"),
+        ("[::1]:80", "the port has its own option: --address ::1 --port 80"),
+        ("localhost", "give an IP address such as 127.0.0.1 or ::1"),
+    ] {
+        let error = parsed(&format!("serve x.jsonl --address {address}")).err().unwrap();
+        assert!(error.contains(advice), "{error}");
+    }
+}
+
+#[test]
 fn every_option_of_watch_is_taken() {
     let arguments = "watch apps/v1/deployments --context c --kubeconfig k -n web -l app=a --field-selector x=y --type \
         value --print store --format json --show-secrets --no-watch-list --keep-trying --for 90s";

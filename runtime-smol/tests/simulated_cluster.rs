@@ -3,6 +3,7 @@
 
 use foo::{FOOS, with_foo};
 use listwatch_runtime_smol::World;
+use listwatch_runtime_smol::controller::RunError;
 use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
 use sample_controller::sample;
 use serde_json::{Value, json};
@@ -145,6 +146,38 @@ fn a_scenario_that_fails_fails_the_run() {
     let scenario = async move { drop(it.get(FOOS, "web/none").unwrap()) };
     let error = sample(World::from(cluster).until(scenario)).unwrap_err().to_string();
     assert!(error.contains("not found"), "{error}");
+}
+
+/// What a run ends with whose end does not come.
+fn endless(world: World) -> String {
+    let Err(error @ RunError::Endless { .. }) = sample(world) else { panic!("no end") };
+    error.to_string()
+}
+
+#[test]
+fn a_world_that_had_no_end_or_whose_end_did_not_come_ran_for_ever() {
+    let an_hour = Duration::from_secs(3600);
+    let world = World::from(with_foo()).at_most(an_hour);
+    assert_eq!(
+        endless(world),
+        "the world has no end; give it one by World::lasting or World::until (World::at_most, 3600s); every key is done"
+    );
+    // Another Deployment has the name, so the Foo is never done.
+    let cluster = with_foo();
+    let other = json!({ "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": { "name": "b", "namespace": "web" }, "spec": { "replicas": 1 } });
+    cluster.create(other).unwrap();
+    let world = World::from(cluster).until(std::future::pending()).at_most(an_hour);
+    assert_eq!(
+        endless(world.on_report_line(|_| {})),
+        "the end of the world, World::until, did not come (World::at_most, 3600s); 1 key is not done: web/a (backing off)"
+    );
+}
+
+#[test]
+fn a_world_that_lasts_longer_than_its_limit_ends_by_itself() {
+    let (a_minute, an_hour) = (Duration::from_secs(60), Duration::from_secs(3600));
+    sample(World::from(with_foo()).at_most(a_minute).lasting(an_hour)).unwrap();
 }
 
 #[test]

@@ -198,7 +198,10 @@ impl fmt::Display for Report<'_> {
             #[cfg(feature = "file")]
             Self::Replayed { findings } => findings.counts().fmt(f),
             Self::NeverStarted => f.write_str("ended before its sources had synced"),
-            Self::Ended { left } => write_left(f, left),
+            Self::Ended { left } => {
+                f.write_str("ended; ")?;
+                write_left(f, left)
+            }
             Self::WriteTimedOut { key, written } => {
                 let (key, written) = (Printable::new(key.as_str()), Printable::new(written.as_str()));
                 write!(f, "{key}: the watch has not shown the write of {written} in time")
@@ -238,11 +241,11 @@ fn rounded_up(time: Duration) -> Duration {
 /// How many keys a line names.
 const NAMED: usize = 10;
 
-fn write_left(f: &mut fmt::Formatter<'_>, left: &[KeyReport<Key>]) -> fmt::Result {
+pub(super) fn write_left(f: &mut fmt::Formatter<'_>, left: &[KeyReport<Key>]) -> fmt::Result {
     match left.len() {
-        0 => return f.write_str("ended; every key is done"),
-        1 => f.write_str("ended; 1 key is not done:")?,
-        keys => write!(f, "ended; {keys} keys are not done:")?,
+        0 => return f.write_str("every key is done"),
+        1 => f.write_str("1 key is not done:")?,
+        keys => write!(f, "{keys} keys are not done:")?,
     }
     for report in left.iter().take(NAMED) {
         write!(f, " {} ({})", Printable::new(report.key.as_str()), state(report.state))?;

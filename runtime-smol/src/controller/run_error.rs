@@ -1,7 +1,9 @@
+use super::report::write_left;
 use crate::informers::{StreamStatus, StreamsNotSynced};
 use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
+use listwatch_core::controller::KeyReport;
 use listwatch_core::text::Printable;
 
 /// The reason why a controller did not start, or did not end as it should. Its `Debug` is its `Display`, so a `main`
@@ -34,6 +36,15 @@ pub enum RunError {
     },
     /// The [world](crate::World) ended, and should not have: a recording has an error.
     World(String),
+    /// The [world](crate::World) had not ended after the longest time that it [allows](crate::World::at_most).
+    Endless {
+        /// That time.
+        after: Duration,
+        /// Whether it was given an end, which did not come.
+        has_end: bool,
+        /// The keys that were not done, and how each stood.
+        left: Vec<KeyReport<Key>>,
+    },
     /// A controller that a tape drove did not make the writes of the tape, or made others.
     #[cfg(feature = "file")]
     Diverged(Box<super::Findings>),
@@ -90,6 +101,14 @@ impl fmt::Display for RunError {
                 write!(f, "not drained within {grace:?}")?;
                 write_keys(f, "reconciles were dropped", dropped)?;
                 write_keys(f, "reconciles still block their threads", blocked)
+            }
+            Self::Endless { after, has_end, left } => {
+                f.write_str(match has_end {
+                    true => "the end of the world, World::until, did not come",
+                    false => "the world has no end; give it one by World::lasting or World::until",
+                })?;
+                write!(f, " (World::at_most, {after:?}); ")?;
+                write_left(f, left)
             }
             #[cfg(feature = "file")]
             Self::Diverged(findings) => findings.fmt(f),

@@ -157,13 +157,23 @@ async fn over(state: &State, worlds: &[Informers], reads: Vec<HandleSynced>) -> 
         let mut polled = ends.iter_mut().map(|end| end.as_mut().poll(cx));
         polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
     });
-    end.await.map_err(RunError::World)?;
+    or(async { end.await.map_err(RunError::World) }, endless(state, worlds)).await?;
     match RunError::not_synced(reads.iter().map(HandleSynced::not_synced)) {
         RunError::NotSynced { streams } if streams.is_empty() || state.machine.lifecycle() == Lifecycle::Running => {
             Ok(())
         }
         not_synced => Err(not_synced),
     }
+}
+
+/// Waits for the end of the longest time that the worlds allow.
+async fn endless(state: &State, worlds: &[Informers]) -> Result<(), RunError> {
+    let Some(after) = worlds.iter().filter_map(|informers| informers.world().longest()).min() else {
+        return pending().await;
+    };
+    state.clock.sleep(after).await;
+    let has_end = worlds.iter().any(|informers| informers.world().has_end());
+    Err(RunError::Endless { after, has_end, left: state.machine.report() })
 }
 
 /// Waits until one of the sources ends.

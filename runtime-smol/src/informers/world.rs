@@ -52,6 +52,8 @@ pub struct World {
     client: Client,
     transports: Arc<dyn Fn(&Resource) -> AnyTransport + Send + Sync>,
     end: Option<Arc<End>>,
+    /// The longest time of a controller in it.
+    at_most: Option<Duration>,
     on_line: Option<Arc<OnLine>>,
     /// Of all random delays, in a recording and its playback.
     seed: Option<u64>,
@@ -102,6 +104,7 @@ impl World {
             client,
             transports: Arc::new(transports),
             end: None,
+            at_most: None,
             on_line: None,
             seed: None,
             server: None,
@@ -156,7 +159,7 @@ impl World {
     }
 
     /// Ends the world after a time of its clock, which begins when a controller of it starts. It is
-    /// [`until`](Self::until) with a sleep.
+    /// [`until`](Self::until) with a sleep. A shorter limit of [`at_most`](Self::at_most) is raised.
     ///
     /// ```
     /// use core::time::Duration;
@@ -172,8 +175,9 @@ impl World {
     /// # Ok::<(), listwatch_runtime_smol::controller::RunError>(())
     /// ```
     #[must_use]
-    pub fn lasting(self, time: Duration) -> Self {
+    pub fn lasting(mut self, time: Duration) -> Self {
         let clock = self.clock.clone();
+        self.at_most = self.at_most.map(|most| most.max(time.saturating_add(Duration::from_secs(1))));
         self.until(async move { clock.sleep(time).await })
     }
 
@@ -197,6 +201,39 @@ impl World {
     pub fn paced(self, speed: NonZeroU32) -> Self {
         self.clock.pace(speed);
         self
+    }
+
+    /// Limits the time of the world's clock: a controller that still runs after it ends with
+    /// [`RunError::Endless`](crate::RunError::Endless), which names the keys that are not done.
+    ///
+    /// So a test ends although its scenario waits for something that never comes. A
+    /// [`SimulatedCluster`](crate::file::SimulatedCluster) has a limit of 30 days; other worlds have none.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
+    /// use listwatch_runtime_smol::file::SimulatedCluster;
+    /// use listwatch_runtime_smol::World;
+    ///
+    /// let world = World::from(SimulatedCluster::new()).at_most(Duration::from_secs(3600));
+    /// let controller = Controller::new("pods", world);
+    /// let pods = controller.informer_of::<serde_json::Value>("v1/pods");
+    /// let ended = controller.reconciles(&pods).run(async |_cx, _key| Ok(Outcome::Done));
+    /// assert!(matches!(ended, Err(RunError::Endless { .. })));
+    /// ```
+    #[must_use]
+    pub fn at_most(self, time: Duration) -> Self {
+        Self { at_most: Some(time), ..self }
+    }
+
+    /// The longest time of a controller in it.
+    pub(crate) fn longest(&self) -> Option<Duration> {
+        self.at_most
+    }
+
+    /// Whether it was given an end.
+    pub(crate) fn has_end(&self) -> bool {
+        self.end.is_some()
     }
 
     fn until_ended(mut self, ended: Ended) -> Self {

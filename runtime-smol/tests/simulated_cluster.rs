@@ -3,10 +3,11 @@
 
 use foo::{FOOS, with_foo};
 use listwatch_runtime_smol::World;
-use listwatch_runtime_smol::controller::RunError;
+use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
 use listwatch_runtime_smol::file::{Fault, SimulatedCluster};
 use sample_controller::sample;
 use serde_json::{Value, json};
+use std::sync::Mutex;
 use std::time::Duration;
 
 #[path = "support/foo.rs"]
@@ -178,6 +179,25 @@ fn a_world_that_had_no_end_or_whose_end_did_not_come_ran_for_ever() {
 fn a_world_that_lasts_longer_than_its_limit_ends_by_itself() {
     let (a_minute, an_hour) = (Duration::from_secs(60), Duration::from_secs(3600));
     sample(World::from(with_foo()).at_most(a_minute).lasting(an_hour)).unwrap();
+}
+
+#[test]
+fn a_controller_follows_several_namespaces_and_no_others() {
+    let (cluster, keys) = (with_foo(), Mutex::new(Vec::new()));
+    for namespace in ["db", "other"] {
+        let foo = json!({ "apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo",
+            "metadata": { "name": "a", "namespace": namespace }, "spec": { "deploymentName": "b", "replicas": 2 } });
+        cluster.create(foo).unwrap();
+    }
+    let controller = Controller::new("namespaces", World::from(cluster).lasting(Duration::from_secs(60)));
+    let foos = controller.informer_in::<sample_controller::Foo>(["web", "db"]);
+    let ended = controller.reconciles(&foos).run(async |_cx, key| {
+        keys.lock().unwrap().push(key.to_string());
+        Ok(Outcome::Done)
+    });
+    let mut keys = keys.into_inner().unwrap();
+    keys.sort_unstable();
+    assert_eq!((ended, keys), (Ok(()), ["db/a", "web/a"].map(String::from).to_vec()));
 }
 
 #[test]

@@ -64,6 +64,26 @@ impl Controller {
         informer
     }
 
+    /// The informer of the objects of a kind in these namespaces, each with a list-and-watch of its own; see
+    /// [`Informers::informer_in`]. The controller starts when each has synced.
+    ///
+    /// ```
+    /// # #[derive(serde::Deserialize)]
+    /// # struct Deployment {}
+    /// # listwatch_runtime_smol::kind!(Deployment, "apps/v1", "deployments");
+    /// # fn start(controller: listwatch_runtime_smol::controller::Controller) {
+    /// let deployments = controller.informer_in::<Deployment>(["shop", "pay"]);
+    /// # }
+    /// ```
+    pub fn informer_in<T: Kind + DeserializeOwned + Send + Sync + 'static>(
+        &self,
+        namespaces: impl IntoIterator<Item: Into<String>>,
+    ) -> InformerHandle<T> {
+        let informer = self.informers.informer_in(Resource::of::<T>(), namespaces);
+        self.reads.add(&informer);
+        informer
+    }
+
     /// The informer of a resource: `"apps/v1/deployments"`, or a [`Resource`] with a namespace or selectors. `T` is any
     /// type that serde can read. The controller starts when it has synced.
     ///

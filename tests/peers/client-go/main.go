@@ -1,7 +1,8 @@
 // client-go, to be compared with.
 //
 // `peers wq` and `peers fifo` tell what its work queue and cache take for the work of ../../benches, in nanoseconds an
-// item: each line has the name of a benchmark and the fastest of some rounds. `peers follow KUBECONFIG NAMESPACE`
+// item: each line has the name of a benchmark and the fastest of some rounds. `peers readers` tells how many writes and
+// lists a second a store manages while 80 goroutines list a namespace. `peers follow KUBECONFIG NAMESPACE`
 // follows a real server, and `peers notify SERVER RESOURCE` prints what its shared informer tells.
 package main
 
@@ -27,6 +28,8 @@ func main() {
 		wq()
 	} else if len(os.Args) == 2 && os.Args[1] == "fifo" {
 		fifo()
+	} else if len(os.Args) == 2 && os.Args[1] == "readers" {
+		readers()
 	} else if len(os.Args) == 4 && os.Args[1] == "follow" {
 		if err := follow(os.Args[2], os.Args[3]); err != nil {
 			fmt.Fprintln(os.Stderr, "peers:", err)
@@ -38,7 +41,7 @@ func main() {
 			os.Exit(1)
 		}
 	} else {
-		fmt.Fprintln(os.Stderr, "usage: peers wq|fifo|follow KUBECONFIG NAMESPACE|notify SERVER RESOURCE")
+		fmt.Fprintln(os.Stderr, "usage: peers wq|fifo|readers|follow KUBECONFIG NAMESPACE|notify SERVER RESOURCE")
 		os.Exit(2)
 	}
 }

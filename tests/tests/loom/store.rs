@@ -176,3 +176,28 @@ fn a_task_is_told_that_a_subscriber_of_another_task_is_in_sync_or_gone() {
         assert!(waiter.join().unwrap().is_ok());
     });
 }
+
+/// Two readers list while the writer writes: each list is one moment, none goes back, and none is an earlier one that a
+/// reader has kept.
+#[test]
+fn lists_that_readers_share_are_never_behind_the_writer() {
+    check(|| {
+        let (mut writer, store) = written(4);
+        let all = store.add_index(|_: &Pod, emit: &mut dyn FnMut(&str)| emit("all"));
+        let versions = move |store: &StoreIn<Pod, LoomLock>| {
+            let version = |pod: &Pod| pod.meta().resource_version().parse::<u32>().unwrap();
+            [store.list(), store.by_index(all, "all")].map(|pods| pods.iter().map(version).collect::<Vec<_>>())
+        };
+        let readers = [store.clone(), store.clone()].map(|store| {
+            thread::spawn(move || {
+                let (first, second) = (versions(&store), versions(&store));
+                assert!(first.iter().zip(&second).all(|(first, second)| first <= second), "{first:?} {second:?}");
+            })
+        });
+        for version in 1..=2 {
+            put(&mut writer, pod("a", version));
+            assert_eq!(versions(&store), [[version], [version]]);
+        }
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+    });
+}

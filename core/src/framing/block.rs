@@ -1,6 +1,6 @@
 //! Compares 64 bytes at once.
 
-use wide::{CmpEq, u8x16};
+use wide::u8x16;
 
 /// 64 bytes. Each question about them is answered by a mask with a bit for each byte; the lowest bit is the first byte's.
 #[derive(Clone, Copy)]

@@ -90,7 +90,7 @@ use std::sync::Arc;
 ///
 /// | left out | instead |
 /// |---|---|
-/// | schemas, defaults, admission | an object is stored as it is given; names are checked |
+/// | schemas, defaults, admission | an object is stored as it is given; names are checked. Empty fields of the metadata are dropped; elsewhere `{}` stays, which a server drops from a map and keeps as an object |
 /// | users and permissions | [`fail_next`](Self::fail_next) with [`Fault::Refused(403)`](Fault::Refused) |
 /// | other controllers: no pods of a Deployment, no conditions | the test changes the objects as they do |
 /// | namespaces that must exist | every namespace takes objects |

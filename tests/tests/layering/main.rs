@@ -38,7 +38,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ),
     ("queue", &["time", "random", "storage", "object"]),
     ("api", &["time", "text", "random", "object", "request", "decode", "transport", "queue::Outcome"]),
-    ("change", &["text", "object::Meta"]),
+    ("change", &["text", "object::Meta", "object::MetaBuilder"]),
     ("fifo", &["time", "random", "storage", "object"]),
     ("fanout", &["time", "random", "storage", "object"]),
     ("sync", &["time", "random", "storage", "object", "queue"]),

@@ -16,27 +16,27 @@ use core::ops::Deref;
 /// ```
 pub trait AsNamespace<'n>: Sealed {
     /// The name; empty for all namespaces.
-    fn as_namespace(self) -> &'n str;
+    fn as_namespace(&self) -> &'n str;
 }
 
 /// A type of another crate may mean something else by its text: that of a [`Key`](super::Key) is no namespace.
 pub trait Sealed {}
 
 impl<'n> AsNamespace<'n> for &'n str {
-    fn as_namespace(self) -> &'n str {
+    fn as_namespace(&self) -> &'n str {
         self
     }
 }
 
 /// A `String`, and what else is a text by reference.
 impl<'n, S: Deref<Target = str>> AsNamespace<'n> for &'n S {
-    fn as_namespace(self) -> &'n str {
+    fn as_namespace(&self) -> &'n str {
         self
     }
 }
 
 impl<'n> AsNamespace<'n> for Option<&'n str> {
-    fn as_namespace(self) -> &'n str {
+    fn as_namespace(&self) -> &'n str {
         self.unwrap_or_default()
     }
 }

@@ -7,13 +7,20 @@ use crate::clock::Clock;
 use blocking::Blocking;
 use core::fmt;
 use core::time::Duration;
-#[cfg(feature = "file")]
-use listwatch_core::api::ApiFn;
 use listwatch_core::api::{ApiCall, ApiClient, ApiError, ApiResponse, ApiTransport, Calls, ConflictRetry};
+#[cfg(feature = "file")]
+use listwatch_core::api::{ApiFn, ApiRequest, Method};
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
 use pending::{OpenCalls, Pending};
 use std::sync::{Arc, Mutex};
+
+/// How long a server has to tell its identity.
+#[cfg(feature = "file")]
+const IDENTIFIED: Duration = Duration::from_secs(5);
+/// The characters of an identity at the most.
+#[cfg(feature = "file")]
+const LONGEST_UID: usize = 128;
 
 /// A client for single requests: each [call](Self::call) is a plain future, for any executor. A clone is the same
 /// client, so tasks share one.
@@ -95,6 +102,22 @@ impl Client {
             None => request,
         };
         Ok(Pending::open(&self.calls, &self.clock, request, timeout).await?)
+    }
+
+    /// The identity of the cluster, by which its recordings are told from those of others: the uid of the namespace
+    /// `kube-system`.
+    ///
+    /// It is `None` if the server does not tell it within five seconds, such as for want of permission to `get` that
+    /// namespace.
+    #[cfg(feature = "file")]
+    pub async fn cluster_uid(&self) -> Option<String> {
+        let mut request = ApiRequest::new(Method::Get, "/api/v1/namespaces/kube-system");
+        request.accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+        let response = Pending::open(&self.calls, &self.clock, &request, Some(IDENTIFIED)).await.ok()?;
+        let namespace: serde_json::Value = serde_json::from_slice(&response.body).ok()?;
+        let uid =
+            namespace["metadata"]["uid"].as_str().filter(|uid| response.status == 200 && uid.len() <= LONGEST_UID);
+        uid.map(str::to_owned)
     }
 
     /// Records the requests of all clones from now on.

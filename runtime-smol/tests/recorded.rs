@@ -6,12 +6,15 @@ use foo::{FOOS, with_foo};
 use listwatch_runtime_smol::api::{Api, DeleteOptions};
 use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
 use listwatch_runtime_smol::file::{Playback, SimulatedCluster};
+use listwatch_runtime_smol::http::Cluster;
 use listwatch_runtime_smol::{Client, Clock, Resource, World};
 use sample_controller::sample;
 use serde_json::{Value, json};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -51,6 +54,40 @@ fn two_runs_in_the_simulation_make_the_same_tape() {
     let paths: Vec<&str> = playback.resources().iter().map(Resource::path).collect();
     assert_eq!(paths, ["/apis/samplecontroller.k8s.io/v1alpha1/foos", "/apis/apps/v1/deployments"]);
     sample(World::from(playback)).unwrap();
+}
+
+/// A server that answers each request with this, and tells what it was asked.
+fn answering(status: &'static str, body: &'static str) -> (String, Receiver<String>) {
+    let (listener, (told, asked)) = (TcpListener::bind("127.0.0.1:0").unwrap(), channel());
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let Ok((mut stream, _)) = listener.accept() else { return };
+        let mut head = String::new();
+        let mut lines = BufReader::new(&stream);
+        while lines.read_line(&mut head).is_ok_and(|read| read > 2) {}
+        let _test_is_over = told.send(head);
+        let length = body.len();
+        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+        let _closed = stream.write_all(answer.as_bytes());
+    });
+    (url, asked)
+}
+
+#[test]
+fn no_tape_told_its_cluster() {
+    for (status, body, uid) in [
+        ("200 OK", r#"{"metadata":{"name":"kube-system","uid":"u-1"}}"#, Some("u-1")),
+        ("403 Forbidden", r#"{"kind":"Status","metadata":{"uid":"u-2"}}"#, None),
+        ("404 Not Found", "no page", None),
+        ("200 OK", "<html>", None),
+    ] {
+        let (url, asked) = answering(status, body);
+        let world = World::from(Cluster::at(&url).unwrap()).recorded_to(no_file("cluster.jsonl")).unwrap();
+        assert_eq!(world.tape().unwrap().start().cluster.as_deref(), uid, "{status} {body}");
+        let head = asked.recv().unwrap().to_lowercase();
+        assert!(head.starts_with("get /api/v1/namespaces/kube-system http/1.1\r\n"), "{head}");
+        assert!(head.contains("accept: application/json;as=partialobjectmetadata;"), "{head}");
+    }
 }
 
 /// Copies each Secret, and fails with a message that quotes it.

@@ -35,7 +35,9 @@ impl World {
         Tape::create(path, config).map(|tape| self.recorded(&tape))
     }
 
-    /// The settings of a tape of this world: its date, its time, its seed and its server.
+    /// The settings of a tape of this world: its date, its time, its seed, its server, and the identity of the cluster. For
+    /// that, a world of a server asks and waits ([`Client::cluster_uid`](crate::Client::cluster_uid)), for five seconds at
+    /// the most; without it, comparisons cannot refuse the tape of another cluster.
     ///
     /// ```no_run
     /// use listwatch_runtime_smol::World;
@@ -54,7 +56,10 @@ impl World {
         let seed = self.seed.unwrap_or_else(|| self.clock.random_seed());
         let config = RecorderConfig::new().started(self.clock.wall()).began(self.clock.now()).seed(seed);
         match &self.server {
-            Some(server) => config.server(server),
+            Some(server) => {
+                let cluster = smol::block_on(self.client.cluster_uid());
+                cluster.into_iter().fold(config.server(server), RecorderConfig::cluster)
+            }
             None => config,
         }
     }

@@ -17,8 +17,8 @@ use crate::system::stop::{Stop, stop};
 use followed::Followed;
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
 use listwatch_runtime_smol::file::{RecorderConfig, Tape};
-use listwatch_runtime_smol::http::{Cluster, ClusterOptions};
-use listwatch_runtime_smol::{Clock, Executor, InformerConfig, run};
+use listwatch_runtime_smol::http::{Cluster, ClusterOptions, HttpClient};
+use listwatch_runtime_smol::{Client, Clock, Executor, InformerConfig, run};
 use serde::de::DeserializeOwned;
 use session::{Session, TICK};
 use smol::future::{or, pending};
@@ -68,7 +68,8 @@ fn follow_as<T: DeserializeOwned + Shown + Unpin>(
             messages::print(format_args!("warning: {warning}"));
         }
         let resources = find_resources(&mut stop, &cluster, options, &clock, &progress).await?;
-        let tape = tape(outputs.recording, &resources, &cluster)?;
+        let uid = identify(outputs.recording, &cluster, &clock, &mut stop).await?;
+        let tape = tape(outputs.recording, &resources, &cluster, uid)?;
         let printed = resources.iter().map(|Named { name, resource }| Printed::new(name, resource)).collect();
         let follow = |Named { name, resource }| {
             let source = Source::new(cluster.transport()?, tape.as_ref());
@@ -139,14 +140,34 @@ fn configured(file: Option<&Path>, context: Option<String>) -> Result<Cluster, C
     Ok(file.map_or_else(|| options.infer(), |file| options.kubeconfig(file))?)
 }
 
+/// The identity of the cluster, if it is recorded and the server tells it.
+async fn identify(
+    recording: Option<Recording<'_>>,
+    cluster: &Cluster,
+    clock: &Clock,
+    stop: &mut Stop,
+) -> Result<Option<String>, CommandError> {
+    if recording.is_none() {
+        return Ok(None);
+    }
+    let client = Client::new(HttpClient::from(cluster), clock.clone());
+    let stopped = async {
+        stop.await;
+        Err(CommandError::NeverSynced("asking for the identity of the cluster".into()))
+    };
+    or(async { Ok(client.cluster_uid().await) }, stopped).await
+}
+
 /// The tape of a recording.
 fn tape(
     recording: Option<Recording<'_>>,
     resources: &[Named],
     cluster: &Cluster,
+    uid: Option<String>,
 ) -> Result<Option<Tape>, CommandError> {
     let Some(Recording { file, include_secrets }) = recording else { return Ok(None) };
     let config = RecorderConfig::new().started(wall_clock()).server(cluster.server());
+    let config = uid.into_iter().fold(config, RecorderConfig::cluster);
     let config = config.include_secrets(include_secrets).fail_unrecorded(true);
     let resources = resources.iter().map(|Named { resource, .. }| resource);
     Ok(Some(Tape::create_for(file, resources, config)?))

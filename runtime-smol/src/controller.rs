@@ -290,7 +290,7 @@ mod writes;
 mod written;
 
 #[cfg(feature = "file")]
-pub use crate::replay::{Divergence, DivergenceKind, Findings};
+pub use crate::replay::{Divergence, DivergenceKind, Findings, REPLAY_WRITES, Writes, WritesError};
 pub use acting::{ActError, Apply, Create, Delete, Ensure};
 pub use added::AddedSource;
 pub use context::Context;

@@ -7,31 +7,52 @@
 mod calls;
 mod divergence;
 mod fields;
+mod matching;
 mod plausible;
 mod reconcile;
 mod script;
 mod streams;
+mod writes;
+mod writes_file;
+mod wrote;
 
 pub(crate) use calls::ReplayedCalls;
 pub use divergence::{Divergence, DivergenceKind, Findings};
 pub(crate) use reconcile::Replayed;
 pub(crate) use script::{Line, LineKind};
 pub(crate) use streams::Advance;
+pub use writes::{Writes, WritesError};
 
 use crate::witness;
 use core::task::{Context, Poll, Waker};
 use listwatch_core::Resource;
-use listwatch_transport_file::Playback;
+use listwatch_transport_file::{Playback, TapeStart};
 use plausible::Known;
 use script::Script;
 use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use streams::Streams;
+use writes_file::{Line as Written, Reconcile, WritesFile};
+
+/// The environment variable that names a new file, to which a world that replays a tape writes what its controllers write.
+/// `listwatch replay --against` sets it, and [`Findings::of_writes`] compares such files. Without it, none is written.
+pub const REPLAY_WRITES: &str = "LISTWATCH_REPLAY_WRITES";
 
 /// A tape that is replayed. All parts of its world share it.
 pub(crate) struct Replay {
     state: Mutex<State>,
     streams: Mutex<Streams>,
+    writes: Option<Kept>,
+}
+
+/// The file that keeps the writes.
+struct Kept {
+    path: PathBuf,
+    start: Option<TapeStart>,
+    /// There is one when the first controller begins.
+    file: Mutex<Option<WritesFile>>,
 }
 
 struct State {
@@ -59,12 +80,15 @@ impl Replay {
             waiting: Vec::new(),
         };
         let (state, streams) = (Mutex::new(state), Mutex::default());
-        Self { state, streams }
+        let path = std::env::var_os(REPLAY_WRITES).filter(|path| !path.is_empty());
+        let kept = |path: PathBuf| Kept { path, start: playback.start().cloned(), file: Mutex::default() };
+        Self { state, streams, writes: path.map(|path| kept(path.into())) }
     }
 
     /// Lets the tape drive a controller of this name.
     pub(crate) fn register(&self, controller: &Arc<str>) {
         self.state().running.push(Arc::clone(controller));
+        self.keep(&Written::Controller { controller: controller.as_ref().to_owned() });
     }
 
     /// Whether the tape drives a controller.
@@ -113,10 +137,31 @@ impl Replay {
 
     /// The reconcile is over, with this outcome unless it was cut off.
     pub(crate) fn end(&self, reconcile: &Replayed, outcome: Option<String>) {
+        if let Some(wrote) = reconcile.wrote(outcome.as_deref()) {
+            self.keep(&Written::Reconcile(Reconcile::of(&wrote)));
+        }
         let found = reconcile.found(outcome);
         let mut state = self.state();
         state.reconciles.remove(&reconcile.number());
         state.findings.entry(Arc::clone(reconcile.of())).or_default().add(found);
+    }
+
+    /// The replay of a controller is over; with the reason, if it did not come to the end of the tape.
+    ///
+    /// # Errors
+    /// Its writes could not be kept.
+    pub(crate) fn close(&self, controller: &str, error: Option<String>) -> Result<(), String> {
+        self.keep(&Written::Over { over: controller.to_owned(), error });
+        self.state().error.clone().map_or(Ok(()), Err)
+    }
+
+    /// Writes a line to the file of writes, if there is one.
+    fn keep(&self, line: &Written<'_>) {
+        let Some(kept) = &self.writes else { return };
+        if let Err(why) = kept.write(line) {
+            let (path, error) = (kept.path.display(), &mut self.state().error);
+            error.get_or_insert_with(|| format!("the writes of the replay cannot be kept in {path}: {why}"));
+        }
     }
 
     /// What was found in the reconciles of a controller.
@@ -184,6 +229,16 @@ impl Replay {
 
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+}
+
+impl Kept {
+    fn write(&self, line: &Written<'_>) -> io::Result<()> {
+        let mut file = lock(&self.file);
+        match &mut *file {
+            Some(file) => file.write(line),
+            None => file.insert(WritesFile::create(&self.path, self.start.as_ref())?).write(line),
+        }
     }
 }
 

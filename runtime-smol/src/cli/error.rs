@@ -38,6 +38,16 @@ pub(crate) enum CommandError {
     /// The command ended before the first state was complete, in this status.
     NeverSynced(String),
     Signals(io::Error),
+    /// The comparison found differences.
+    WritesDiffer,
+    /// The file is no tape of a controller.
+    NoReconciles(PathBuf),
+    /// The arguments of a comparison are wrong.
+    Comparison(&'static str),
+    /// No directory for the writes of the programs can be made.
+    NoRoom(io::Error),
+    /// The writes of a program cannot be compared: its name, and why.
+    Program(String, String),
     /// No server can listen at this address.
     Listen(SocketAddr, io::Error),
     /// The recording has no such moment.
@@ -54,7 +64,7 @@ impl CommandError {
         match self {
             Self::Resource(error) => error.is_wrong_usage(),
             Self::Capture(error) => error.kind() == CaptureErrorKind::Secrets,
-            Self::Address(_) | Self::OutOfRange { .. } => true,
+            Self::Address(_) | Self::OutOfRange { .. } | Self::Comparison(_) => true,
             _ => false,
         }
     }
@@ -139,6 +149,18 @@ impl fmt::Display for CommandError {
             Self::OutOfRange { file, dates: [first, last], length } => {
                 let (file, length) = (file.display(), length.as_secs_f64());
                 write!(f, "{file}: --at is outside of the recording, which lasts {length:.0} s, from {first} to {last}")
+            }
+            Self::WritesDiffer => f.write_str("the writes differ"),
+            Self::NoReconciles(file) => write!(
+                f,
+                "{}: no controller recorded itself on it, so there are no writes to compare; \
+                 make a tape by `World::recorded_to`",
+                file.display()
+            ),
+            Self::Comparison(why) => f.write_str(why),
+            Self::NoRoom(error) => write!(f, "cannot make a directory for the writes of the programs: {error}"),
+            Self::Program(name, why) => {
+                write!(f, "{}: {}", Printable::new(name).at_most(LONG), Printable::new(why))
             }
             Self::Signals(error) => write!(f, "cannot receive signals such as Ctrl-C: {error}"),
         }

@@ -28,6 +28,8 @@ use std::process::ExitCode;
 
 /// The exit status of wrong arguments.
 const USAGE: u8 = 2;
+/// The exit status of a comparison that found differences.
+const DIFFERENT: u8 = 3;
 /// The exit status that Rust gives to a panic of the main thread.
 const PANICKED: u8 = 101;
 
@@ -59,7 +61,11 @@ fn listwatch() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            let status = if error.is_wrong_usage() { ExitCode::from(USAGE) } else { ExitCode::FAILURE };
+            let status = match &error {
+                CommandError::WritesDiffer => ExitCode::from(DIFFERENT),
+                error if error.is_wrong_usage() => ExitCode::from(USAGE),
+                _ => ExitCode::FAILURE,
+            };
             messages::print(error);
             status
         }

@@ -38,6 +38,29 @@ pub(super) async fn replay<'a>(
     reconcile: Arc<dyn Reconcile + 'a>,
     replay: Arc<Replay>,
 ) -> Result<(), RunError> {
+    let state = Arc::clone(&streams.ending.state);
+    let played = play(streams, reconcile, &replay).await;
+    let cut = match &played {
+        Ok(true) => None,
+        Ok(false) => Some("it was stopped".to_owned()),
+        Err(error) => Some(error.to_string()),
+    };
+    let kept = replay.close(&state.name, cut);
+    let findings = replay.findings(&state.name);
+    if !matches!(played, Err(RunError::Config(_))) {
+        state.report(&Report::Replayed { findings: &findings });
+    }
+    played?;
+    kept.map_err(RunError::World)?;
+    if findings.is_same() { Ok(()) } else { Err(RunError::Diverged(Box::new(findings))) }
+}
+
+/// Returns whether the controller came to the end of the tape.
+async fn play<'a>(
+    streams: Streams,
+    reconcile: Arc<dyn Reconcile + 'a>,
+    replay: &Arc<Replay>,
+) -> Result<bool, RunError> {
     let Streams { refused, ending, worlds, feeds, reads, own, stop, .. } = streams;
     if let Some(refused) = refused {
         return Err(refused);
@@ -47,27 +70,24 @@ pub(super) async fn replay<'a>(
         let why = "a controller of several worlds cannot be replayed; give all of its informers one world";
         return Err(RunError::Config(why.to_owned()));
     }
-    let driver =
-        Driver { state, reconcile: &*reconcile, replay: &replay, runs: BTreeMap::new(), woken: Arc::default() };
+    let driver = Driver { state, reconcile: &*reconcile, replay, runs: BTreeMap::new(), woken: Arc::default() };
     let stopped = async {
         let over = async { state.informers.world().ended().await.map_err(RunError::World) };
         let stopped = async {
             let _closed = stop.recv().await;
             Ok(())
         };
-        or(over, stopped).await
+        or(over, stopped).await.map(|()| false)
     };
     // The tasks of informers that are added later.
     let informers = async {
         state.informers.run().await;
         core::future::pending().await
     };
-    let ended = or(or(driver.run(), stopped), informers).await;
+    let played = async { driver.run().await.map(|()| true) };
+    let ended = or(or(played, stopped), informers).await;
     drop((feeds, reads, own));
-    let findings = replay.findings(&state.name);
-    state.report(&Report::Replayed { findings: &findings });
-    ended?;
-    if findings.is_same() { Ok(()) } else { Err(RunError::Diverged(Box::new(findings))) }
+    ended
 }
 
 struct Driver<'d> {

@@ -1,15 +1,19 @@
 //! A reconcile that is replayed: its reads, its requests, and what differs from the tape.
 
 use super::divergence::{DivergenceKind, Found};
-use super::fields::{self, Body, Query};
+use super::fields;
+use super::matching::{is_write, place_of, sent};
 use super::plausible;
-use super::script::{Record, RecordedCall};
+use super::script::Record;
+use super::wrote::{Wrote, missing, outcomes, told};
 use super::{NotedRead, Replay, lock};
 use crate::witness::Witness;
 use core::task::Waker;
-use listwatch_core::api::{ApiRequest, Method, Reply};
+use listwatch_core::api::{ApiRequest, Reply};
+use listwatch_core::request::is_confidential;
 use listwatch_core::time::WallTime;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
+use listwatch_transport_file::SentCall;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -27,6 +31,8 @@ struct Live {
     reads: HashMap<Box<str>, u64>,
     same: u64,
     divergences: Vec<DivergenceKind>,
+    /// Its writes, and reads that the tape has no answer to, if the replay writes them to a file.
+    sent: Option<Vec<SentCall>>,
     /// A read could not be as it was.
     is_inexact: bool,
     /// The calls that wait for their answers, by the places on the tape.
@@ -49,6 +55,7 @@ impl Replayed {
             reads: HashMap::new(),
             same: 0,
             divergences: Vec::new(),
+            sent: replay.writes.is_some().then(Vec::new),
             is_inexact: false,
             waiting: HashMap::new(),
             record,
@@ -107,16 +114,22 @@ impl Replayed {
     /// Finds the recorded call that this is, and what differs.
     pub(super) fn on_call(&self, request: &ApiRequest) -> Ticket {
         let mut live = lock(&self.live);
-        let is_write = request.method != Method::Get;
-        if let Some(place) = live.matching(request) {
-            let call = &mut live.record.calls[place];
-            call.is_made = true;
-            let fields = if call.sent.withheld { Vec::new() } else { fields::differences(&call.sent, request) };
-            let (method, target, withheld) = (call.sent.method.clone(), call.sent.target.clone(), call.sent.withheld);
+        let mut call = sent(request);
+        let is_write = is_write(&call);
+        let recorded = live.record.calls.iter().map(|recorded| (&recorded.sent, recorded.is_made));
+        if let Some(place) = place_of(recorded, &call) {
+            let recorded = &mut live.record.calls[place];
+            recorded.is_made = true;
+            let fields = fields::differences(&recorded.sent, &call);
+            let SentCall { method, target, withheld, .. } = recorded.sent.clone();
             match (is_write, fields.is_empty()) {
                 (false, _) => {}
                 (true, true) => live.same += 1,
                 (true, false) => live.divergences.push(DivergenceKind::Different { method, target, fields }),
+            }
+            if is_write {
+                call.withheld = withheld;
+                live.keep(call);
             }
             if withheld && let Some(Reply::Answered(answer)) = &mut live.record.calls[place].reply {
                 let status = answer.status;
@@ -131,7 +144,11 @@ impl Replayed {
             return Ticket::Never;
         }
         let known = self.replay.state().known.of(&request.path);
-        let (method, target) = (request.method.name().to_owned(), request.to_string());
+        let (method, target) = (call.method.clone(), call.target.clone());
+        if is_write || known.is_none() {
+            call.withheld = is_confidential(&target);
+            live.keep(call);
+        }
         if !is_write && known.is_none() {
             let detail = format!("the tape has no answer to GET {target}");
             live.divergences.push(DivergenceKind::Additional { method, target });
@@ -165,16 +182,33 @@ impl Replayed {
         let _waker = lock(&self.live).waiting.remove(&place);
     }
 
+    /// What it wrote, now that it has ended with this outcome, if the replay writes that to a file.
+    pub(super) fn wrote(&self, outcome: Option<&str>) -> Option<Wrote> {
+        let mut live = lock(&self.live);
+        let sent = live.sent.take()?;
+        let Live { record, is_inexact, .. } = &*live;
+        let outcome =
+            record.outcome.as_ref().zip(outcome).map(|(recorded, outcome)| told(recorded, outcome.to_owned()));
+        Some(Wrote {
+            number: self.number,
+            line: record.line,
+            of: Arc::clone(&self.of),
+            key: record.key.clone(),
+            attempt: record.attempt,
+            causes: record.causes.clone(),
+            sent,
+            outcome,
+            is_inexact: *is_inexact,
+        })
+    }
+
     /// What differs, now that it has ended with this outcome; `None` if it was cut off.
     pub(super) fn found(&self, outcome: Option<String>) -> Found {
         let mut live = lock(&self.live);
         let Live { record, divergences, same, is_inexact, .. } = &mut *live;
         if let (Some(recorded), Some(replayed)) = (record.outcome.clone(), outcome) {
-            let missing = record.calls.iter().filter(|call| call.is_missing());
-            divergences.extend(missing.map(|RecordedCall { sent, .. }| DivergenceKind::Missing {
-                method: sent.method.clone(),
-                target: sent.target.clone(),
-            }));
+            let left = record.calls.iter().filter(|call| !call.is_made && is_write(&call.sent));
+            divergences.extend(left.map(|call| missing(&call.sent)));
             divergences.extend(outcomes(recorded, replayed));
         }
         Found {
@@ -192,23 +226,13 @@ impl Replayed {
 }
 
 impl Live {
-    /// The place of the recorded call that a request is: the first unused one that is equal, or else that has the same
-    /// method and path.
-    fn matching(&self, request: &ApiRequest) -> Option<usize> {
-        let target = request.to_string();
-        let (body, query) = (Body::of(&request.body), Query::of(&target));
-        let mut first = None;
-        for (place, call) in self.record.calls.iter().enumerate() {
-            let path = call.sent.target.split_once('?').map_or(&*call.sent.target, |(path, _)| path);
-            if call.is_made || call.sent.method != request.method.name() || path != request.path {
-                continue;
-            }
-            if Query::of(&call.sent.target) == query && (call.sent.withheld || Body::of(&call.sent.body) == body) {
-                return Some(place);
-            }
-            first = first.or(Some(place));
+    fn keep(&mut self, mut call: SentCall) {
+        if call.withheld {
+            call.body.clear();
         }
-        first
+        if let Some(sent) = &mut self.sent {
+            sent.push(call);
+        }
     }
 
     /// The noted read that this is, if the reconcile has come to it.
@@ -225,13 +249,6 @@ impl Live {
         let noted = &self.record.reads[place];
         let has_come = noted.read <= count && noted.after <= resumed;
         if has_come { self.record.reads.remove(place).map(|noted| (noted.clone(), noted.read == count)) } else { None }
-    }
-}
-
-impl RecordedCall {
-    /// Whether it is a write that was not made.
-    fn is_missing(&self) -> bool {
-        !self.is_made && self.sent.method != Method::Get.name()
     }
 }
 
@@ -255,34 +272,5 @@ impl Witness for Replayed {
 
     fn on_awake(&self) {
         lock(&self.live).resumed += 1;
-    }
-}
-
-/// How two outcomes differ, if they do. Where the tape withheld the messages of errors, so does this.
-fn outcomes(recorded: String, replayed: String) -> Option<DivergenceKind> {
-    let replayed = if recorded.ends_with(": withheld") { kind_of(&replayed).to_owned() } else { replayed };
-    let differ = kind_of(&recorded) != kind_of(&replayed);
-    differ.then_some(DivergenceKind::Outcome { recorded, replayed })
-}
-
-/// An outcome without the message of an error.
-fn kind_of(outcome: &str) -> &str {
-    outcome.split_once(": ").map_or(outcome, |(kind, _)| kind)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_that_may_quote_a_secret_was_told_where_the_tape_withheld_its_own() {
-        let differ = |recorded: &str, replayed: &str| outcomes(recorded.to_owned(), replayed.to_owned());
-        let outcome = |recorded: &str, replayed: &str| {
-            Some(DivergenceKind::Outcome { recorded: recorded.to_owned(), replayed: replayed.to_owned() })
-        };
-        assert_eq!(differ("failed: a", "failed: b"), None);
-        assert_eq!(differ("requeue 5s", "requeue 6s"), outcome("requeue 5s", "requeue 6s"));
-        assert_eq!(differ("done", "failed: no such name"), outcome("done", "failed: no such name"));
-        assert_eq!(differ("panicked: withheld", "failed: aGVsbG8="), outcome("panicked: withheld", "failed"));
     }
 }

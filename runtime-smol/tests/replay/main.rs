@@ -1,6 +1,7 @@
 //! `listwatch replay` as a user runs it: arguments and a file in; standard output, standard error and an exit status out.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod against;
 mod arguments;
 mod captures;
 #[path = "../support/command.rs"]

@@ -158,3 +158,20 @@ fn objects_that_cannot_be_decoded_are_told_ten_times_and_then_counted() {
     }
     assert_eq!(subject(&with_bad_objects(0).output(), "undecodable"), [""; 0]);
 }
+
+#[test]
+fn a_replay_printed_its_objects_in_no_form_that_kubectl_has() {
+    let capture = bundled("pods-rollout.jsonl.gz");
+    let store = "--print store --format json";
+    let changes = Scratch::new(replay(&capture, "-o json").output());
+    assert_eq!(replay(&changes, store).output(), replay(&capture, store).output());
+    let first = |options: &str| replay(&capture, options).output().lines().next().unwrap_or_default().to_owned();
+    assert!(first("-o name").starts_with("pod/"), "{}", first("-o name"));
+    assert!(first("-o yaml") == "type: ADDED" || first("-o yaml") == "---", "{}", first("-o yaml"));
+    for output in ["table", "wide"] {
+        let told = replay(&capture, &format!("-o {output}")).output();
+        assert!(told.lines().next().is_some_and(|head| head.contains("NAMESPACE")) && told.contains("+spec"), "{told}");
+    }
+    let lines = |options: &str| replay(&capture, options).output().lines().count();
+    assert!(lines("-o name --print store") < lines("-o name"));
+}

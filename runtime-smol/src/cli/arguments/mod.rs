@@ -11,7 +11,7 @@ mod values;
 pub(crate) use completions::CompletionsOptions;
 pub(crate) use credentials::hide_credentials;
 pub(crate) use follow::{FollowOptions, RecordOptions, Server, WatchOptions};
-pub(crate) use replay::{IndexBy, ReplayOptions, Speed};
+pub(crate) use replay::{IndexBy, Program, ReplayOptions, Speed};
 pub(crate) use serve::{Moment, ServeOptions};
 pub(crate) use values::{Format, Kind, Output, Print};
 
@@ -35,7 +35,8 @@ Examples:
 Exit status:
   0  the recording was played to its end, or the watch ended as requested
   1  the command failed, or its output was not read
-  2  the arguments are wrong";
+  2  the arguments are wrong
+  3  the writes differ that `replay --against` compared";
 
 /// Kubernetes informers: watch a resource of a cluster, record the watch, replay or serve the recording
 #[derive(Parser)]

@@ -1,6 +1,7 @@
 //! `listwatch replay`.
 
-use super::values::{Format, Kind, Print};
+use super::follow::duration;
+use super::values::{Format, Kind, Output, Print};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use listwatch_runtime_smol::fifo::Order;
@@ -8,6 +9,7 @@ use listwatch_runtime_smol::file::Chunks;
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,6 +18,9 @@ Examples:
   listwatch replay tonight.jsonl.gz --index label:app --index owner --workers 8
   kubectl get pods -A --watch --output-watch-events -o json > pods.json
   listwatch replay pods.json --print store
+  listwatch replay tonight.jsonl.gz -o yaml
+  listwatch replay tonight.jsonl.gz --against ./controller
+  listwatch replay tonight.jsonl.gz --against ./controller-1.0 --against './controller --replay={}'
 
 The summary counts the requests of the recording:
   answered   the recording has an answer
@@ -23,7 +28,13 @@ The summary counts the requests of the recording:
   left over  the recording has more answers than requests were sent
 It counts events by kind; an object `vanished` if it was deleted unseen (client-go's
 DeletedFinalStateUnknown). It also has the reason of each new list and each new watch.
-With --print, the summary goes to standard error, if that is a terminal.";
+With --print or -o, the summary goes to standard error, if that is a terminal.
+
+With --against, the tape is one of a controller that recorded itself (World::recorded_to). The program
+gets the tape's path in place of each {} of its arguments, or as its last one, plays the tape as its
+world, and writes what it sends to the file that $LISTWATCH_REPLAY_WRITES names; a world does so by
+itself. Its standard output is not read, and of its standard error the last line, if it fails. The
+exit status is 0 if the writes are the same, and 3 if they are not.";
 
 /// Play a recording through reflector, queue, cache and workers
 #[derive(Args)]
@@ -61,11 +72,42 @@ pub(crate) struct ReplayOptions {
     #[arg(long, value_name = "N", value_parser = workers, default_value_t = 2, help_heading = "Informer")]
     pub(crate) workers: usize,
 
+    /// Replay the tape of a controller by this program, and compare its writes with those on the tape;
+    /// given twice, compare the writes of the second build with those of the first
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        value_parser = program,
+        conflicts_with_all = ["speed", "chunk", "skip_bad_lines", "kind", "order", "indexes", "workers", "print", "format"],
+        help_heading = "Comparison"
+    )]
+    pub(crate) against: Vec<Program>,
+
+    /// Stop a program that still runs after this time
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = duration,
+        default_value = "10m",
+        requires = "against",
+        help_heading = "Comparison"
+    )]
+    pub(crate) within: Duration,
+
+    /// Print every change with its object (table, wide, json, yaml) or its name; with --against, the
+    /// comparison as json [default: the summary]
+    #[arg(short, long, value_name = "FORMAT", value_enum, conflicts_with = "format", help_heading = "Output")]
+    pub(crate) output: Option<Output>,
+
+    /// Print the values of Secrets too, with -o json or -o yaml
+    #[arg(long, conflicts_with = "against", help_heading = "Output")]
+    pub(crate) show_secrets: bool,
+
     /// Print every event and then the cache, or the cache alone [default: the summary]
     #[arg(long, value_enum, help_heading = "Output")]
-    pub(crate) print: Option<Print>,
+    print: Option<Print>,
 
-    /// Print a table, or one JSON object a line (kubectl's -o json)
+    /// Print for programs what client-go's handlers get, as a table or as one JSON object a line
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     pub(crate) format: Format,
 }
@@ -83,7 +125,16 @@ pub(crate) enum IndexBy {
     Owner,
 }
 
+/// A program with its arguments, of which the first is its path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Program(pub(crate) Vec<String>);
+
 impl ReplayOptions {
+    /// The events and the cache that are printed; `None` for the summary alone.
+    pub(crate) fn print(&self) -> Option<Print> {
+        self.print.or(self.output.map(|_| Print::Events))
+    }
+
     pub(crate) fn chunks(&self) -> Chunks {
         self.chunk.map_or(Chunks::Recorded, |bytes| Chunks::AtMost(bytes.get()))
     }
@@ -94,6 +145,12 @@ fn speed(text: &str) -> Result<Speed, &'static str> {
         "max" => Ok(Speed::Max),
         times => times.parse().map(Speed::Times).map_err(|_| "give a whole number from 1, or `max`"),
     }
+}
+
+/// Splits a command as a shell does.
+fn program(text: &str) -> Result<Program, &'static str> {
+    let words = shlex::split(text).filter(|words| words.first().is_some_and(|program| !program.is_empty()));
+    words.map(Program).ok_or("give a program with its arguments, quoted as for a shell")
 }
 
 fn chunk(text: &str) -> Result<NonZeroUsize, &'static str> {

@@ -21,7 +21,7 @@ fn every_option_of_replay_is_taken() {
     assert!(options.speed == Speed::Times(core::num::NonZeroU32::new(10).unwrap()) && options.kind == Kind::Meta);
     assert!(options.indexes == [IndexBy::Label("app".into()), IndexBy::Namespace] && options.workers == 8);
     assert!(options.order == Order::ByKey && options.chunks() == Chunks::AtMost(7) && options.skip_bad_lines);
-    assert!(options.print == Some(Print::Events) && options.format == Format::Json);
+    assert!(options.print() == Some(Print::Events) && options.format == Format::Json);
 }
 
 #[test]
@@ -29,7 +29,31 @@ fn a_replay_without_options_has_the_defaults() {
     let Ok(Command::Replay(options)) = parsed("replay x.jsonl") else { panic!("refused") };
     assert!(options.speed == Speed::Max && options.kind == Kind::Raw && options.indexes.is_empty());
     assert!(options.workers == 2 && options.order == Order::Arrival && options.chunks() == Chunks::Recorded);
-    assert!(options.print.is_none() && options.format == Format::Table && !options.skip_bad_lines);
+    assert!(
+        options.print().is_none()
+            && options.output.is_none()
+            && options.against.is_empty()
+            && options.format == Format::Table
+            && !options.skip_bad_lines
+    );
+}
+
+#[test]
+fn a_program_that_replays_a_tape_has_its_own_arguments() {
+    let words =
+        ["listwatch", "replay", "x", "--against", "./a", "--against", "'./new build' --replay={} -v", "--within=5s"];
+    let Ok(Command::Replay(options)) = parse(words.map(OsString::from)) else { panic!("refused") };
+    let programs: Vec<_> = options.against.iter().map(|Program(words)| words.join("|")).collect();
+    assert_eq!(
+        (programs, options.within),
+        (vec!["./a".to_owned(), "./new build|--replay={}|-v".to_owned()], Duration::from_secs(5))
+    );
+    for arguments in ["replay x --against a --print events", "replay x --against a --speed 1", "replay x --within 5s"] {
+        assert!(parsed(arguments).is_err(), "{arguments}");
+    }
+    for program in ["", "''", "'a"] {
+        assert!(parse(["listwatch", "replay", "x", "--against", program].map(OsString::from)).is_err(), "{program}");
+    }
 }
 
 #[test]
@@ -173,8 +197,8 @@ fn a_misspelt_word_is_reported_with_the_word_that_was_meant() {
 
 #[test]
 fn output_as_json_is_asked_for_as_kubectl_does() {
-    let error = parsed("replay x -o json").err().unwrap();
-    assert!(error.contains(" (for JSON, give `--format json`)"), "{error}");
+    let Ok(Command::Replay(options)) = parsed("replay x -o json --show-secrets") else { panic!("refused") };
+    assert!(options.output == Some(Output::Json) && options.show_secrets && options.print() == Some(Print::Events));
     for arguments in ["watch pods -o json", "watch pods -ojson", "watch pods --output=json"] {
         let Ok(Command::Watch(options)) = parsed(arguments) else { panic!("refused") };
         assert!(options.output == Some(Output::Json) && options.format.is_none(), "{arguments}");

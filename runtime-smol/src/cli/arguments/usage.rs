@@ -49,12 +49,7 @@ fn problem(error: &Error) -> String {
 fn hint(error: &Error) -> Option<String> {
     let suggested = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
     let suggested = suggested.into_iter().map(|kind| text(error, kind)).find(|name| !name.is_empty());
-    let is_unknown =
-        |option| error.kind() == ErrorKind::UnknownArgument && text(error, ContextKind::InvalidArg) == option;
-    match suggested {
-        _ if is_unknown("-o") || is_unknown("--output") => Some("for JSON, give `--format json`".to_owned()),
-        suggested => suggested.map(|name| format!("did you mean `{name}`?")),
-    }
+    suggested.map(|name| format!("did you mean `{name}`?"))
 }
 
 /// A part of the error that holds names of ours alone.

@@ -33,7 +33,7 @@ fn needs_output(command: &Command) -> bool {
     match command {
         Command::Watch(_) => true,
         Command::Record(options) => options.print.is_some(),
-        Command::Replay(options) => options.print.is_some(),
+        Command::Replay(options) => options.print().is_some(),
         Command::Serve(_) => false,
         Command::Completions(_) => true,
     }

@@ -1,5 +1,7 @@
 //! `listwatch replay`: a recording through informer, work queue and workers.
 
+mod against;
+mod program;
 mod report;
 
 use crate::arguments::{IndexBy, Kind, Print, ReplayOptions, Speed, hide_credentials};
@@ -32,6 +34,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The recording cannot be played to its end, or printed.
 pub(super) fn replay(options: &ReplayOptions) -> Result<(), CommandError> {
     match options.kind {
+        _ if !options.against.is_empty() => against::against(options),
+        // Metadata are printed as they were recorded.
+        Kind::Meta if options.output.is_some() => Replay::<Raw>::new(options)?.play(),
         Kind::Raw => Replay::<Raw>::new(options)?.play(),
         Kind::Meta => Replay::<MetadataOnly>::new(options)?.play(),
         Kind::Value => Replay::<serde_json::Value>::new(options)?.play(),
@@ -64,11 +69,12 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         let store = writer.store();
         // A recording may have metadata, whole objects or both.
         let resource = playback.resource().cloned().unwrap_or_else(|| Resource::new("/recording")).metadata_only();
-        let printed = Printed::new("recording", &resource);
-        let form = Form::Handlers(options.format);
-        let printer = Printer::new(stdout(), options.print, form, vec![printed], false);
+        let (printed, namespaces) = (Printed::new("recording", &resource), !resource.path().contains("/namespaces/"));
+        let objects = |output| Form::Objects { output, secrets: options.show_secrets };
+        let form = options.output.map_or(Form::Handlers(options.format), objects);
+        let printer = Printer::new(stdout(), options.print(), form, vec![printed], namespaces);
         let informer = Informer::with_cache(resource, config(options, &playback), writer);
-        let printed = options.print == Some(Print::Events) && std::io::stdout().is_terminal();
+        let printed = options.print() == Some(Print::Events) && std::io::stdout().is_terminal();
         let progress = Progress::bar(playback.progress().file_bytes, !printed);
         let events = Events::start(Driver::new(informer, playback), clock.clone());
         Ok(Self {
@@ -130,12 +136,17 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         if let Some(event) = poll_once(self.events.next()).await {
             return Ok(event);
         }
+        self.printer.settle()?;
         self.printer.out().flush()?;
         Ok(self.events.next().await)
     }
 
+    /// Prints the cache. Behind objects that were printed as events, it would be the same objects again.
     fn print_store(&mut self) -> std::io::Result<()> {
-        self.printer.store(0, self.store.list())?;
+        if self.options.output.is_none() || self.options.print() == Some(Print::Store) {
+            self.printer.store(0, self.store.list())?;
+        }
+        self.printer.settle()?;
         self.printer.out().flush()
     }
 
@@ -188,7 +199,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
             counts: self.counts,
         };
         let report = hide_credentials(report.to_string());
-        match self.options.print {
+        match self.options.print() {
             None => output::print(report.as_bytes()),
             Some(_) => {
                 if std::io::stderr().is_terminal() {

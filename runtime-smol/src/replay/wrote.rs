@@ -1,0 +1,112 @@
+//! What one reconcile wrote, and how that differs from what it wrote elsewhere.
+
+use super::divergence::{DivergenceKind, Found};
+use super::fields;
+use super::matching::{is_write, place_of};
+use listwatch_transport_file::SentCall;
+use std::sync::Arc;
+
+/// The requests of a reconcile that are compared.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wrote {
+    pub(super) number: u64,
+    /// The line of the tape on which it began.
+    pub(super) line: u64,
+    pub(super) of: Arc<str>,
+    pub(super) key: String,
+    pub(super) attempt: u32,
+    pub(super) causes: Vec<String>,
+    /// Its writes, and the reads that the tape has no answer to, in their order.
+    pub(super) sent: Vec<SentCall>,
+    /// `None` if it was cut off with the tape.
+    pub(super) outcome: Option<String>,
+    /// Some of its reads could not be as they were.
+    pub(super) is_inexact: bool,
+}
+
+impl Wrote {
+    /// Whether both are one reconcile of one tape.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let identity = |it: &Self| (it.number, it.line, it.attempt);
+        identity(self) == identity(other) && self.of == other.of && self.key == other.key && self.causes == other.causes
+    }
+
+    /// What differs in the new one.
+    pub(super) fn compare(&self, new: Self) -> Found {
+        let mut used = vec![false; self.sent.len()];
+        let (mut same, mut divergences) = (0, Vec::new());
+        for call in new.sent {
+            let place = place_of(self.sent.iter().zip(used.iter().copied()), &call);
+            let SentCall { method, target, .. } = match place {
+                Some(place) => &self.sent[place],
+                None => &call,
+            };
+            let (method, target) = (method.clone(), target.clone());
+            let Some(place) = place else {
+                divergences.push(DivergenceKind::Additional { method, target });
+                continue;
+            };
+            used[place] = true;
+            let fields = fields::differences(&self.sent[place], &call);
+            match (is_write(&call), fields.is_empty()) {
+                (false, _) => {}
+                (true, true) => same += 1,
+                (true, false) => divergences.push(DivergenceKind::Different { method, target, fields }),
+            }
+        }
+        if let (Some(old), Some(new)) = (&self.outcome, new.outcome) {
+            let left = self.sent.iter().zip(used).filter(|(call, is_used)| !is_used && is_write(call));
+            divergences.extend(left.map(|(call, _)| missing(call)));
+            divergences.extend(outcomes(old.clone(), new));
+        }
+        Found {
+            reconcile: new.number,
+            line: new.line,
+            key: new.key,
+            attempt: new.attempt,
+            causes: new.causes,
+            of: new.of,
+            same,
+            is_inexact: self.is_inexact || new.is_inexact,
+            divergences,
+        }
+    }
+}
+
+pub(super) fn missing(call: &SentCall) -> DivergenceKind {
+    DivergenceKind::Missing { method: call.method.clone(), target: call.target.clone() }
+}
+
+/// How two outcomes differ, if they do. Where the tape withheld the messages of errors, so does this.
+pub(super) fn outcomes(recorded: String, replayed: String) -> Option<DivergenceKind> {
+    let replayed = told(&recorded, replayed);
+    let differ = kind_of(&recorded) != kind_of(&replayed);
+    differ.then_some(DivergenceKind::Outcome { recorded, replayed })
+}
+
+/// An outcome without its message, if the tape withheld its own.
+pub(super) fn told(recorded: &str, replayed: String) -> String {
+    if recorded.ends_with(": withheld") { kind_of(&replayed).to_owned() } else { replayed }
+}
+
+/// An outcome without the message of an error.
+fn kind_of(outcome: &str) -> &str {
+    outcome.split_once(": ").map_or(outcome, |(kind, _)| kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_may_quote_a_secret_was_told_where_the_tape_withheld_its_own() {
+        let differ = |recorded: &str, replayed: &str| outcomes(recorded.to_owned(), replayed.to_owned());
+        let outcome = |recorded: &str, replayed: &str| {
+            Some(DivergenceKind::Outcome { recorded: recorded.to_owned(), replayed: replayed.to_owned() })
+        };
+        assert_eq!(differ("failed: a", "failed: b"), None);
+        assert_eq!(differ("requeue 5s", "requeue 6s"), outcome("requeue 5s", "requeue 6s"));
+        assert_eq!(differ("done", "failed: no such name"), outcome("done", "failed: no such name"));
+        assert_eq!(differ("panicked: withheld", "failed: aGVsbG8="), outcome("panicked: withheld", "failed"));
+    }
+}

@@ -88,7 +88,7 @@ impl Replay {
     /// Lets the tape drive a controller of this name.
     pub(crate) fn register(&self, controller: &Arc<str>) {
         self.state().running.push(Arc::clone(controller));
-        self.keep(&Written::Controller { controller: controller.as_ref().to_owned() });
+        let _ends_the_replay = self.keep(&Written::Controller { controller: controller.as_ref().to_owned() });
     }
 
     /// Whether the tape drives a controller.
@@ -138,7 +138,7 @@ impl Replay {
     /// The reconcile is over, with this outcome unless it was cut off.
     pub(crate) fn end(&self, reconcile: &Replayed, outcome: Option<String>) {
         if let Some(wrote) = reconcile.wrote(outcome.as_deref()) {
-            self.keep(&Written::Reconcile(Reconcile::of(&wrote)));
+            let _ends_the_replay = self.keep(&Written::Reconcile(Reconcile::of(&wrote)));
         }
         let found = reconcile.found(outcome);
         let mut state = self.state();
@@ -151,17 +151,16 @@ impl Replay {
     /// # Errors
     /// Its writes could not be kept.
     pub(crate) fn close(&self, controller: &str, error: Option<String>) -> Result<(), String> {
-        self.keep(&Written::Over { over: controller.to_owned(), error });
-        self.state().error.clone().map_or(Ok(()), Err)
+        self.keep(&Written::Over { over: controller.to_owned(), error })
     }
 
-    /// Writes a line to the file of writes, if there is one.
-    fn keep(&self, line: &Written<'_>) {
-        let Some(kept) = &self.writes else { return };
-        if let Err(why) = kept.write(line) {
-            let (path, error) = (kept.path.display(), &mut self.state().error);
-            error.get_or_insert_with(|| format!("the writes of the replay cannot be kept in {path}: {why}"));
-        }
+    /// Writes a line to the file of writes, if there is one. An error ends the replay.
+    fn keep(&self, line: &Written<'_>) -> Result<(), String> {
+        let Some(kept) = &self.writes else { return Ok(()) };
+        kept.write(line).map_err(|why| {
+            let why = format!("the writes of the replay cannot be kept in {}: {why}", kept.path.display());
+            self.state().error.get_or_insert(why).clone()
+        })
     }
 
     /// What was found in the reconciles of a controller.

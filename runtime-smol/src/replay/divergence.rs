@@ -104,6 +104,9 @@ struct Counts<'f>(&'f Findings);
 const KEPT: usize = 1000;
 /// How many causes a message names.
 const NAMED: usize = 3;
+/// The characters of a text in a message at the most, and of all fields.
+const SHORT: usize = 512;
+const LONG: usize = 4096;
 
 impl Findings {
     /// Whether the controller made the writes of the tape, and no others.
@@ -199,18 +202,22 @@ impl fmt::Display for DivergenceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { method, target } => {
-                write!(f, "missing: {} {}", Printable::new(method), Printable::new(target))
+                write!(f, "missing: {} {}", short(method), short(target))
             }
             Self::Additional { method, target } => {
-                write!(f, "additional: {} {}", Printable::new(method), Printable::new(target))
+                write!(f, "additional: {} {}", short(method), short(target))
             }
             Self::Different { method, target, fields } => {
-                write!(f, "different: {} {}: ", Printable::new(method), Printable::new(target))?;
-                write!(f, "{}", Printable::new(fields.join(", ")))
+                write!(f, "different: {} {}: ", short(method), short(target))?;
+                write!(f, "{}", Printable::new(fields.join(", ")).at_most(LONG))
             }
             Self::Outcome { recorded, replayed } => {
-                write!(f, "the outcome was {}, and is {}", Printable::new(recorded), Printable::new(replayed))
+                write!(f, "the outcome was {}, and is {}", short(recorded), short(replayed))
             }
         }
     }
+}
+
+fn short(text: &str) -> impl fmt::Display {
+    Printable::new(text).at_most(SHORT)
 }

@@ -185,7 +185,8 @@ impl Waiting {
             if !wrote.is_same(&recorded) {
                 return Err(build.another_tape());
             }
-            last = Some((last.map_or(recorded.clone(), |(_, before)| before), wrote));
+            let before = last.take().map_or_else(|| recorded.clone(), |(_, before)| before);
+            last = Some((before, wrote));
         }
         Ok(last.map(|(old, new)| old.compare(new)))
     }

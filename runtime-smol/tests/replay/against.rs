@@ -99,7 +99,8 @@ fn program() {
             std::process::exit(9)
         }
         "forks" => {
-            let _goes_on = Command::new("sleep").arg("5").stdout(Stdio::null()).spawn().unwrap();
+            let goes_on = Command::new("sh").args(["-c", "sleep 5 > /dev/null &"]).status();
+            assert!(goes_on.unwrap().success());
             replay(tape, &as_recorded)
         }
         "cuts" => {
@@ -128,6 +129,9 @@ fn program() {
         }
         _ => panic!("{arguments:?}"),
     };
+    if let Err(error) = &ended {
+        eprintln!("{error}");
+    }
     std::process::exit(i32::from(ended.is_err()));
 }
 
@@ -190,6 +194,35 @@ fn a_changed_line_is_told_with_its_reconcile_its_causes_and_its_fields() {
         assert_eq!(divergence["fields"], json!([format!("data.copy \"{before}\" → \"{after}\"")]));
         assert_eq!((&divergence["key"], &divergence["kind"]), (&json!("web/m1"), &json!("different")));
     }
+}
+
+/// By the file of its writes, a build differs from the tape as it does by its own findings.
+#[test]
+fn findings_by_a_file_are_those_of_the_program() {
+    let (tape, writes) = (tape(&["a", "b", "c", "b"]), Scratch::path(".writes"));
+    for name in ["changed", "idle"] {
+        let mut program = Command::new(std::env::current_exe().unwrap());
+        program.args(["--exact", "against::program", "--nocapture", "--quiet", name]).arg(tape.as_ref());
+        let run = run({
+            program.env(REPLAY_WRITES, writes.as_ref());
+            program
+        });
+        std::fs::remove_file(&writes).unwrap();
+        let told = against(&tape, &[name], &[]).stdout;
+        let (_, told) = told.split_once(": ").unwrap();
+        let known: Vec<_> = told.lines().take(2).collect();
+        assert!(known.len() == 2 && run.stderr.ends_with(&format!("{}\n", known.join("\n"))), "{told}{run:?}");
+    }
+}
+
+#[test]
+fn differences_that_nobody_reads_are_told_by_the_status() {
+    let tape = tape(&["b"]);
+    let mut command = command(["replay"]);
+    command.arg(tape.as_ref()).args(["--against", &build("changed")]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
 }
 
 #[test]

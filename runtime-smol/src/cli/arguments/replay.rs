@@ -132,7 +132,7 @@ pub(crate) struct Program(pub(crate) Vec<String>);
 impl ReplayOptions {
     /// The events and the cache that are printed; `None` for the summary alone.
     pub(crate) fn print(&self) -> Option<Print> {
-        self.print.or(self.output.map(|_| Print::Events))
+        self.print.or_else(|| self.output.map(|_| Print::Events))
     }
 
     pub(crate) fn chunks(&self) -> Chunks {

@@ -34,7 +34,11 @@ pub(super) fn against(options: &ReplayOptions) -> Result<(), CommandError> {
     }
     let findings = compare(options, &tape, &builds)?;
     let printed = if is_json { as_json(options, &builds, &findings) } else { for_people(options, &builds, &findings) };
-    output::print(&printed).map_err(CommandError::Output)?;
+    match output::print(&printed).map_err(CommandError::Output) {
+        // The exit status counts for a reader that has read enough, too.
+        Err(error) if !error.is_closed_pipe() => return Err(error),
+        _ => {}
+    }
     if findings.is_same() { Ok(()) } else { Err(CommandError::WritesDiffer) }
 }
 

@@ -69,11 +69,10 @@ impl Pending {
 
     /// Waits until `until`. It is no sleep of a reconcile that is witnessed: its requests are.
     fn poll_timer(&mut self, until: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
-        let poll = || self.clock.poll_at(&mut self.sleep, until, cx);
         #[cfg(feature = "file")]
-        return crate::witness::with(None, poll);
+        return crate::witness::with(None, || self.clock.poll_at(&mut self.sleep, until, cx));
         #[cfg(not(feature = "file"))]
-        poll()
+        self.clock.poll_at(&mut self.sleep, until, cx)
     }
 
     /// When to poll a pending transport again at the latest.

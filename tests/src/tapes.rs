@@ -33,12 +33,12 @@ impl LargeTape {
     /// # Errors
     /// Those of `out`.
     pub fn write(self, out: &mut impl Write) -> io::Result<()> {
-        out.write_all(b"{\"capture\":1,\"started\":\"2026-11-20T10:41:52Z\"}\n")?;
-        let list =
-            r#"{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}"#;
+        let out = &mut Sealed { out, line: Vec::new(), lines: 0 };
+        out.write_all(b"{\"capture\":2,\"started\":\"2026-11-20T10:41:52Z\"}\n")?;
+        let list = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}"#;
         request(out, 0, "GET", PODS, "")?;
         response(out, 0)?;
-        writeln!(out, r#"{{"t":0,"id":0,"data":"{list}"}}"#)?;
+        writeln!(out, r#"{{"t":0,"id":0,"part":{list}}}"#)?;
         end(out, 0, 0)?;
         for id in 1..self.requests {
             if is_watch(id) {
@@ -62,31 +62,58 @@ impl LargeTape {
     /// An event of the open watch, and a write with its answer.
     fn write_change(self, out: &mut impl Write, id: u64) -> io::Result<()> {
         let watch = watch_of(id);
-        write!(out, r#"{{"t":{id},"id":{watch},"data":"{{\"type\":\"ADDED\",\"object\":"#)?;
+        write!(out, r#"{{"t":{id},"id":{watch},"line":{{"type":"ADDED","object":"#)?;
         self.write_object(out, id)?;
-        writeln!(out, r#"}}\n"}}"#)?;
+        writeln!(out, "}}}}")?;
         request(out, id, "PUT", &path(id), &body(id).replace('"', "\\\""))?;
         response(out, id)?;
-        write!(out, r#"{{"t":{id},"id":{id},"data":""#)?;
+        write!(out, r#"{{"t":{id},"id":{id},"part":"#)?;
         self.write_object(out, id)?;
-        writeln!(out, r#""}}"#)?;
+        writeln!(out, "}}")?;
         end(out, id, id)
     }
 
     /// An object, with padding that no compression halves again and again.
     fn write_object(self, out: &mut impl Write, id: u64) -> io::Result<()> {
         let meta = format!(
-            r#"\"name\":\"pod-{}\",\"namespace\":\"web\",\"resourceVersion\":\"{}\",\"annotations\":{{\"padding\":\""#,
+            r#""name":"pod-{}","namespace":"web","resourceVersion":"{}","annotations":{{"padding":""#,
             id % 1000,
             id + 1
         );
-        write!(out, r#"{{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{{{meta}"#)?;
+        write!(out, r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{{meta}"#)?;
         let mut state = id;
         for _ in 0..self.padding / 64 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             write!(out, "{:016x}-of-the-annotations-that-a-controller-has-written-", state)?;
         }
-        out.write_all(br#"\"}}}"#)
+        out.write_all(br#""}}}"#)
+    }
+}
+
+/// Ends each line with its number and its checksum.
+struct Sealed<'o, W> {
+    out: &'o mut W,
+    line: Vec<u8>,
+    lines: u64,
+}
+
+impl<W: Write> Write for Sealed<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(text) = bytes.strip_suffix(b"}\n") else {
+            self.line.extend_from_slice(bytes);
+            return Ok(bytes.len());
+        };
+        self.line.extend_from_slice(text);
+        self.lines += 1;
+        write!(self.line, ",\"n\":{}", self.lines)?;
+        self.out.write_all(&self.line)?;
+        writeln!(self.out, ",\"crc\":\"{:08x}\"}}", crc32fast::hash(&self.line))?;
+        self.line.clear();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 

@@ -1,11 +1,11 @@
 //! A client that follows the server's pods, in this process, and the CPU time that it took.
 
+use crate::floor::Floor;
 use crate::server::{EVENTS, last_version};
 use core::fmt;
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::file::{RecorderConfig, Tape};
 use listwatch_runtime_smol::http::ClusterOptions;
-
 use listwatch_runtime_smol::transport::ListerWatcher;
 use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
 use rustix::time::{ClockId, clock_gettime};
@@ -23,6 +23,16 @@ pub(crate) enum Run {
     Value,
     /// The server sends metadata alone.
     Metadata,
+}
+
+/// What is written to a file while the server is followed.
+#[derive(Clone, Copy)]
+pub(crate) enum Kept {
+    Nothing,
+    /// The bodies alone.
+    Bytes,
+    /// A tape, in a file with this extension.
+    Tape(&'static str),
 }
 
 impl fmt::Display for Run {
@@ -74,22 +84,30 @@ impl Follower {
     }
 
     /// The CPU time of an event in microseconds.
-    pub(crate) fn micros(&self, run: Run, tape: Option<&str>) -> f64 {
+    pub(crate) fn micros(&self, run: Run, kept: Kept) -> f64 {
         match run {
-            Run::Fields => self.follow::<Pod>(pods(), tape),
-            Run::Value => self.follow::<serde_json::Value>(pods(), tape),
-            Run::Metadata => self.follow::<MetadataOnly>(pods().metadata_only(), tape),
+            Run::Fields => self.follow::<Pod>(pods(), kept),
+            Run::Value => self.follow::<serde_json::Value>(pods(), kept),
+            Run::Metadata => self.follow::<MetadataOnly>(pods().metadata_only(), kept),
         }
     }
 
-    fn follow<T: DeserializeOwned + Unpin>(&self, resource: Resource, tape: Option<&str>) -> f64 {
+    fn follow<T: DeserializeOwned + Unpin>(&self, resource: Resource, kept: Kept) -> f64 {
         let cluster = ClusterOptions::new().kubeconfig(self.scratch.join("config")).unwrap();
         let transport = cluster.transport().unwrap();
-        let Some(kind) = tape else { return followed::<T>(resource, transport) };
-        let path = self.scratch.join(format!("tape.{kind}"));
-        let tape = Tape::create(&path, RecorderConfig::new()).unwrap();
-        let took = followed::<T>(resource, tape.transport(transport));
-        tape.finish().unwrap();
+        let path = self.scratch.join("tape");
+        let took = match kept {
+            Kept::Nothing => return followed::<T>(resource, transport),
+            Kept::Bytes => followed::<T>(resource, Floor::create(&path, transport)),
+            Kept::Tape(kind) => {
+                let path = path.with_extension(kind);
+                let tape = Tape::create(&path, RecorderConfig::new()).unwrap();
+                let took = followed::<T>(resource, tape.transport(transport));
+                tape.finish().unwrap();
+                std::fs::rename(path, self.scratch.join("tape")).unwrap();
+                took
+            }
+        };
         std::fs::remove_file(path).unwrap();
         took
     }

@@ -2,7 +2,10 @@
 ///
 /// The size doubles when a read fills it. When a read fills less than a quarter, the size falls to about twice of that.
 #[derive(Debug)]
-pub(crate) struct ReadSize(usize);
+pub(crate) struct ReadSize {
+    bytes: usize,
+    least: usize,
+}
 
 impl ReadSize {
     /// The size of a quiet connection, in bytes.
@@ -10,34 +13,39 @@ impl ReadSize {
     /// The size of a busy connection, in bytes.
     pub(crate) const MOST: usize = 64 * 1024;
 
+    /// The largest size, which never changes.
+    pub(crate) fn largest() -> Self {
+        Self { bytes: Self::MOST, least: Self::MOST }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
-        self.0
+        self.bytes
     }
 
     /// Gives a buffer this size, for a read into all of it. Memory that is no longer needed is freed.
     pub(crate) fn offer(&self, buf: &mut Vec<u8>) {
-        if (self.0..=2 * self.0).contains(&buf.capacity()) {
-            buf.resize(self.0, 0);
+        if (self.bytes..=2 * self.bytes).contains(&buf.capacity()) {
+            buf.resize(self.bytes, 0);
         } else {
             // Frees the old memory first.
             *buf = Vec::new();
-            *buf = vec![0; self.0];
+            *buf = vec![0; self.bytes];
         }
     }
 
     /// Takes the result of a read that was offered the current size.
     pub(crate) fn on_read(&mut self, len: usize) {
-        if len >= self.0 {
-            self.0 = (self.0 * 2).min(Self::MOST);
-        } else if len < self.0 / 4 {
-            self.0 = (2 * len).next_power_of_two().max(Self::LEAST);
+        if len >= self.bytes {
+            self.bytes = (self.bytes * 2).min(Self::MOST);
+        } else if len < self.bytes / 4 {
+            self.bytes = (2 * len).next_power_of_two().max(self.least);
         }
     }
 }
 
 impl Default for ReadSize {
     fn default() -> Self {
-        Self(Self::LEAST)
+        Self { bytes: Self::LEAST, least: Self::LEAST }
     }
 }
 

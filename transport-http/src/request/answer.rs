@@ -32,7 +32,9 @@ impl Answer {
     /// The body.
     pub(crate) fn pieces(self) -> Result<Pieces, TransportError> {
         let redactor = self.redactor.of_answer(&self.head);
-        Ok(Pieces { content: Content::of(self.response)?, size: ReadSize::default(), redactor })
+        let content = Content::of(self.response)?;
+        let size = content.read_size();
+        Ok(Pieces { content, size, redactor })
     }
 }
 

@@ -1,3 +1,4 @@
+use crate::connect::ReadSize;
 use flate2::read::MultiGzDecoder;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::io::{self, ErrorKind, Read};
@@ -23,6 +24,14 @@ impl Content {
         };
         let reader = response.into_body().into_reader();
         Ok(if is_gzip { Self::Gzip(Box::new(MultiGzDecoder::new(reader))) } else { Self::Plain(reader) })
+    }
+
+    /// How much to read at once. A decoder whose output did not fit waits for more input before it gives the rest.
+    pub(crate) fn read_size(&self) -> ReadSize {
+        match self {
+            Self::Plain(_) => ReadSize::default(),
+            Self::Gzip(_) => ReadSize::largest(),
+        }
     }
 }
 

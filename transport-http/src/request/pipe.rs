@@ -103,11 +103,12 @@ impl Receiver {
         if !state.bytes.is_empty() {
             mem::swap(&mut state.bytes, &mut self.taken);
             state.bytes.clear();
-            self.delivered = 0;
-            if mem::take(&mut state.is_sender_waiting) {
+            let is_sender_waiting = mem::take(&mut state.is_sender_waiting);
+            drop(state);
+            if is_sender_waiting {
                 self.shared.taken.notify_one();
             }
-            drop(state);
+            self.delivered = 0;
             return Poll::Ready(self.deliver(buf));
         }
         if let Some(end) = state.end.take() {

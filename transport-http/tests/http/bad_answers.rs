@@ -1,6 +1,8 @@
 //! Servers that violate the protocol: each gives one clear error, in bounded memory.
 
-use crate::support::{CHUNKED, Client, ID, KEPT, Server, measured, measured_alone, most_memory, options, send};
+use crate::support::{
+    CHUNKED, Client, ID, KEPT, Server, measured, measured_alone, most_memory, options, resident, send,
+};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_core::transport::{Incoming, TransportErrorKind};
@@ -31,6 +33,27 @@ fn a_list_may_come_compressed() {
     client.open("/api/v1/pods");
     assert_eq!(client.drain(), (200, "{\"items\":[]}".to_owned(), Ok(())));
     assert!(asked.recv().unwrap().contains("accept-encoding: gzip\r\n"));
+}
+
+#[test]
+fn the_rest_of_a_compressed_piece_waited_for_the_next_piece() {
+    let (piece, (ended, end)) = ("x".repeat(60 << 10), mpsc::channel::<()>());
+    let (body, end) = (piece.clone(), std::sync::Mutex::new(end));
+    let mut client = Client::of(move |mut connection, _| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(body.as_bytes()).and_then(|()| encoder.flush()).unwrap();
+        send(&mut connection, "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n");
+        connection.write_all(encoder.get_ref()).unwrap();
+        drop(end.lock().unwrap().recv());
+    });
+    client.open("/api/v1/pods");
+    assert!(matches!(client.next(), Incoming::Head { .. }));
+    let mut len = 0;
+    while len < piece.len() {
+        let Incoming::Data { len: more, .. } = client.next() else { panic!("it broke off") };
+        len += more;
+    }
+    drop(ended);
 }
 
 #[test]
@@ -66,6 +89,25 @@ fn a_gzip_bomb_is_streamed_and_not_stored() {
     let (most, total) = streamed(&mut client, "/api/v1/pods", TOTAL);
     assert_eq!((total, client.next()), (TOTAL, Incoming::End { id: ID }));
     assert!(most < 4 << 20, "{most} bytes more");
+}
+
+/// The first call of a function brings up to megabytes of its file. A bomb was taken to have exploded by that, now and
+/// then.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_pages_of_the_program_itself_counted_as_memory_of_an_answer() {
+    if measured().is_none() {
+        measured_alone("bad_answers::the_pages_of_the_program_itself_counted_as_memory_of_an_answer", "");
+        return;
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.split_whitespace().next().unwrap().parse::<usize>().unwrap() * 1024
+    };
+    let (own, file, counted) = (bytes("RssAnon:"), bytes("RssFile:"), resident());
+    assert!(file > 1 << 20, "{file} bytes: nothing to tell apart");
+    assert!(counted < own + file / 2, "{counted} bytes, of which {own} are memory");
 }
 
 /// Reads this much of an answer; how much memory that took, and how much came.

@@ -189,9 +189,13 @@ pub(crate) fn most_memory(work: impl FnOnce(&mut dyn FnMut())) -> usize {
 }
 
 /// Bytes of memory in use; 0 where the system does not tell.
-fn resident() -> usize {
+///
+/// The pages of the program's own file do not count: they come in large pieces as functions are called first, and the
+/// system has them in any case.
+pub(crate) fn resident() -> usize {
     let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
+    let pages = |place: usize| statm.split(' ').nth(place).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0);
+    pages(1).saturating_sub(pages(2)) * 4096
 }
 
 struct Bell(Mutex<Sender<()>>);

@@ -206,7 +206,8 @@ fn spare(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
     (bytes.capacity() > KEEP).then(|| mem::take(bytes))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};

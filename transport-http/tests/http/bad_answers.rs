@@ -44,7 +44,8 @@ fn the_rest_of_a_compressed_piece_waited_for_the_next_piece() {
         encoder.write_all(body.as_bytes()).and_then(|()| encoder.flush()).unwrap();
         send(&mut connection, "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n");
         connection.write_all(encoder.get_ref()).unwrap();
-        drop(end.lock().unwrap().recv());
+        // Until the client has everything.
+        let _ = end.lock().unwrap().recv();
     });
     client.open("/api/v1/pods");
     assert!(matches!(client.next(), Incoming::Head { .. }));

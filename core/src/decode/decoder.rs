@@ -2,6 +2,7 @@ use super::error::DecodeError;
 use super::list::ListMeta;
 use super::metadata::{DecodeOptions, Metadata};
 use super::raw::MetadataOnly;
+use super::reader::{Error, Reader};
 use super::status::Status;
 use super::tee::{Level, Tee};
 use super::type_meta::TypeMeta;
@@ -14,7 +15,7 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 
-/// How many characters of an error's text are kept, besides its place in the frame.
+/// How many characters of an unknown type are kept.
 const QUOTED: usize = 512;
 
 /// Decodes the frames of list and watch bodies into objects of any type that serde can read.
@@ -146,20 +147,29 @@ impl Decoder {
         event_type: &mut Option<EventType>,
         last: bool,
     ) -> Result<Parsed<T>, String> {
-        let mut json = serde_json::Deserializer::from_str(utf8(frame)?);
-        let seed = EventSeed { metadata: &mut self.metadata, event_type, last, target: PhantomData };
-        let parsed = seed.deserialize(&mut json).map_err(message)?;
-        json.end().map_err(message)?;
-        Ok(parsed)
+        self.read(frame, |reader, metadata| {
+            EventSeed { metadata, event_type, last, target: PhantomData }.deserialize(reader)
+        })
     }
 
     fn parse_item<T: DeserializeOwned>(&mut self, frame: &[u8], types: TypeMeta<'_>) -> Result<T, String> {
-        let mut json = serde_json::Deserializer::from_str(utf8(frame)?);
-        self.metadata.start(false);
-        let tee = Tee { inner: &mut json, level: Level::Object, types, metadata: &mut self.metadata };
-        let value = T::deserialize(tee).map_err(message)?;
-        json.end().map_err(message)?;
-        Ok(value)
+        self.read(frame, |reader, metadata| {
+            metadata.start(false);
+            T::deserialize(Tee { inner: reader, level: Level::Object, types, metadata })
+        })
+    }
+
+    fn read<T>(
+        &mut self,
+        frame: &[u8],
+        read: impl FnOnce(&mut Reader<'_>, &mut Metadata) -> Result<T, Error>,
+    ) -> Result<T, String> {
+        let text = core::str::from_utf8(frame).map_err(|error| error.to_string())?;
+        let metadata = &mut self.metadata;
+        metadata.failed_at = None;
+        let checked = if metadata.keep.strict && !metadata.lenient { Reader::check(text) } else { Ok(()) };
+        let read = checked.and_then(|()| Reader::read(text, |reader| read(reader, metadata)));
+        read.map_err(|error| error.describe(text, metadata.failed_at))
     }
 
     fn object<T>(&mut self, value: T, len: usize) -> Result<Object<T>, String> {
@@ -184,16 +194,4 @@ impl Decoder {
             error: error.into(),
         }
     }
-}
-
-fn utf8(frame: &[u8]) -> Result<&str, String> {
-    core::str::from_utf8(frame).map_err(|error| error.to_string())
-}
-
-/// serde_json quotes the rejected value, which can be most of the frame. The place behind it always stays.
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-pub(super) fn message(error: serde_json::Error) -> String {
-    let (whole, place) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
-    let (what, place) = whole.strip_suffix(&place).map_or((&*whole, ""), |what| (what, &place));
-    format!("{}{place}", Printable::new(what).at_most(QUOTED))
 }

@@ -1,11 +1,11 @@
+use super::reader::{Error, Reader, Unread};
 use super::text::Text;
 use crate::object::{MetaBuilder, OwnerReference, Uid};
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 
 /// The optional metadata that decoding keeps, and the size limit of an object.
 ///
@@ -19,6 +19,10 @@ pub struct DecodeOptions {
     /// Passes `metadata.managedFields` to the decoded type. By default the type gets no such field, as if the server
     /// had left it out. [`Meta`](crate::Meta) never has it.
     pub managed_fields: bool,
+    /// Checks the JSON of values that the decoded type does not read, as client-go does. By default their brackets and
+    /// strings are only counted, so an object with `tru` or `[1}` in such a value is decoded. What a type keeps is always
+    /// checked: [`Raw`](super::Raw) is valid JSON. The check costs up to half of the speed.
+    pub strict: bool,
     /// How many bytes the JSON of one object may have: 8 MiB by default. [`Json`](super::Json) skips a larger one
     /// without storing it, and reports it as undecodable. A [`Decoder`](super::Decoder) ignores this.
     pub frame_limit: usize,
@@ -26,7 +30,7 @@ pub struct DecodeOptions {
 
 impl Default for DecodeOptions {
     fn default() -> Self {
-        Self { annotations: false, managed_fields: false, frame_limit: 8 << 20 }
+        Self { annotations: false, managed_fields: false, strict: false, frame_limit: 8 << 20 }
     }
 }
 
@@ -45,6 +49,17 @@ pub(super) struct Metadata {
     pub(super) lenient: bool,
     /// The addresses of the skipped `managedFields`, their names included.
     pub(super) managed_fields: Vec<Range<usize>>,
+    /// Which of the list's types the object was given.
+    pub(super) given: Given,
+    /// The address behind an error in a value that was read later than the rest.
+    pub(super) failed_at: Option<usize>,
+}
+
+/// `kind` and `apiVersion`, which an item of a list may lack.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Given {
+    pub(super) kind: bool,
+    pub(super) api_version: bool,
 }
 
 /// A field of `metadata` that the machines need.
@@ -70,6 +85,7 @@ impl Metadata {
         self.builder.clear();
         self.managed_fields.clear();
         (self.seen, self.initial_events_end, self.bookmark) = (false, false, bookmark);
+        self.given = Given::default();
     }
 
     pub(super) fn field(&self, name: &str) -> Option<Field> {
@@ -89,14 +105,22 @@ impl Metadata {
     }
 
     /// Reads a field, whose value is `json`. `null` counts as absent.
-    pub(super) fn read(&mut self, field: Field, json: &str) -> Result<(), serde_json::Error> {
+    pub(super) fn read<E: de::Error>(&mut self, field: Field, json: &str) -> Result<(), E> {
         match self.try_read(field, json) {
             Err(_) if self.lenient => Ok(()),
-            result => result,
+            result => self.failed(result),
         }
     }
 
-    fn try_read(&mut self, field: Field, json: &str) -> Result<(), serde_json::Error> {
+    /// Notes the place of an error in a value that was read later than the rest.
+    pub(super) fn failed<T, E: de::Error>(&mut self, result: Result<T, Error>) -> Result<T, E> {
+        result.map_err(|error| {
+            self.failed_at = self.failed_at.or(error.address());
+            E::custom(error)
+        })
+    }
+
+    fn try_read(&mut self, field: Field, json: &str) -> Result<(), Error> {
         self.on_again(field);
         if json == "null" {
             return Ok(());
@@ -108,7 +132,7 @@ impl Metadata {
             Field::Uid => builder.set_uid(text(json)?.as_str()),
             Field::ResourceVersion => builder.set_resource_version(text(json)?.as_str()),
             Field::DeletionTimestamp => builder.set_deletion_timestamp(text(json)?.as_str()),
-            Field::Generation => builder.set_generation(serde_json::from_str(json)?),
+            Field::Generation => builder.set_generation(Reader::value(json)?),
             Field::Labels => pairs(json, |name, value| builder.add_label(name, value))?,
             Field::Annotations => pairs(json, |name, value| {
                 *initial_events_end |= *bookmark && name == INITIAL_EVENTS_END && value == "true";
@@ -117,11 +141,11 @@ impl Metadata {
                 }
             })?,
             Field::OwnerReferences => {
-                let owners: Vec<Owner<'_>> = serde_json::from_str(json)?;
+                let owners: Vec<Owner<'_>> = Reader::value(json)?;
                 owners.iter().for_each(|owner| builder.add_owner_reference(&owner.reference()));
             }
             Field::Finalizers => {
-                let finalizers: Vec<Text<'_>> = serde_json::from_str(json)?;
+                let finalizers: Vec<Text<'_>> = Reader::value(json)?;
                 finalizers.iter().for_each(|finalizer| builder.add_finalizer(finalizer.as_str()));
             }
         }
@@ -153,20 +177,20 @@ impl Metadata {
         name: &'de str,
         map: &mut A,
     ) -> Result<(), A::Error> {
-        let skipped: &'de RawValue = map.next_value()?;
+        let Unread(skipped) = map.next_value()?;
         let quote = name.as_ptr().addr() - 1;
-        self.managed_fields.push(quote..skipped.get().as_bytes().as_ptr_range().end.addr());
+        self.managed_fields.push(quote..skipped.as_bytes().as_ptr_range().end.addr());
         Ok(())
     }
 }
 
-fn text(json: &str) -> Result<Text<'_>, serde_json::Error> {
-    serde_json::from_str(json)
+fn text(json: &str) -> Result<Text<'_>, Error> {
+    Reader::value(json)
 }
 
 /// Calls `note` with every entry of a map of strings.
-fn pairs(json: &str, note: impl FnMut(&str, &str)) -> Result<(), serde_json::Error> {
-    serde_json::Deserializer::from_str(json).deserialize_map(Pairs(note))
+fn pairs(json: &str, note: impl FnMut(&str, &str)) -> Result<(), Error> {
+    Reader::read(json, |reader| reader.deserialize_map(Pairs(note)))
 }
 
 struct Pairs<F>(F);

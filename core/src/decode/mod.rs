@@ -9,6 +9,7 @@ mod list;
 mod metadata;
 mod raw;
 mod readable;
+mod reader;
 mod row;
 mod status;
 mod tables;

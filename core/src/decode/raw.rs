@@ -1,10 +1,12 @@
+use super::metadata::Given;
 use super::type_meta::TypeMeta;
 use crate::framing::is_space;
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::fmt;
 use core::ops::Range;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, IgnoredAny, Visitor};
+use serde_json::Value;
 
 /// An object's JSON, to be decoded on demand: the cheapest cache that keeps every field.
 ///
@@ -85,13 +87,12 @@ impl<'de> Deserialize<'de> for MetadataOnly {
 
 /// The text of an object without its managed fields, which are at `skipped` in memory, and with the types that it does
 /// not have itself.
-pub(super) fn rewrite(text: &str, types: TypeMeta<'_>, skipped: &[Range<usize>]) -> Result<String, serde_json::Error> {
-    let given = given(text, types)?;
+pub(super) fn rewrite(text: &str, types: TypeMeta<'_>, given: Given, skipped: &[Range<usize>]) -> String {
     let base = text.as_ptr().addr();
     let cuts = skipped
         .iter()
         .filter_map(|range| Some(with_comma(text, range.start.checked_sub(base)?..range.end.checked_sub(base)?)));
-    Ok(assemble(text, cuts, &given))
+    assemble(text, cuts, &members(types, given))
 }
 
 /// A member of an object with the one comma that goes with it.
@@ -106,42 +107,35 @@ fn with_comma(text: &str, member: Range<usize>) -> Range<usize> {
     member.start..member.end + (spaces + 1) * comma
 }
 
-/// The members of `types` that the object lacks, each with a comma behind it.
-fn given(text: &str, types: TypeMeta<'_>) -> Result<String, serde_json::Error> {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Own {
-        kind: Option<IgnoredAny>,
-        api_version: Option<IgnoredAny>,
-    }
-    let mut given = String::new();
-    if types.kind.is_empty() {
-        return Ok(given);
-    }
-    let own: Own = serde_json::from_str(text)?;
-    for (name, value, has) in
-        [("kind", types.kind, own.kind.is_some()), ("apiVersion", types.api_version, own.api_version.is_some())]
+/// The members of `types` that the object is given, each with a comma behind it.
+fn members(types: TypeMeta<'_>, given: Given) -> String {
+    let mut members = String::new();
+    for (name, value, is_given) in
+        [("kind", types.kind, given.kind), ("apiVersion", types.api_version, given.api_version)]
     {
-        if !has && !value.is_empty() {
-            given.extend(["\"", name, "\":", &serde_json::to_string(value)?, ","]);
+        if is_given {
+            members.extend(["\"", name, "\":", &Value::from(value).to_string(), ","]);
         }
     }
-    Ok(given)
+    members
 }
 
-/// The text without the `cuts`, and with `given` in front.
-fn assemble(text: &str, cuts: impl Iterator<Item = Range<usize>>, given: &str) -> String {
-    let mut whole = String::with_capacity(text.len() + given.len());
+/// The text without the `cuts`, and with `given` in front, in memory of exactly its length.
+fn assemble(text: &str, cuts: impl Iterator<Item = Range<usize>> + Clone, given: &str) -> String {
     let (open, body) = text.split_at(text.find('{').map_or(0, |at| at + 1));
     let given = if body.trim_start().starts_with('}') { given.trim_end_matches(',') } else { given };
+    let kept = || {
+        let end = text.len()..text.len();
+        cuts.clone().chain([end]).scan(open.len(), |from, cut| {
+            let kept = &text[*from..cut.start.max(*from)];
+            *from = cut.end.max(*from);
+            Some(kept)
+        })
+    };
+    let len = open.len() + given.len() + kept().map(str::len).sum::<usize>();
+    let mut whole = String::with_capacity(len);
     whole.extend([open, given]);
-    let mut from = open.len();
-    for cut in cuts {
-        whole.push_str(&text[from..cut.start.max(from)]);
-        from = cut.end.max(from);
-    }
-    whole.push_str(&text[from..]);
-    whole.shrink_to_fit();
+    whole.extend(kept());
     whole
 }
 
@@ -156,7 +150,8 @@ mod tests {
 
     fn with_types(text: &str) -> String {
         let types = TypeMeta { kind: "P\"d", api_version: "v1" };
-        assemble(text, [].into_iter(), &given(text, types).unwrap())
+        let given = Given { kind: !text.contains("kind"), api_version: !text.contains("apiVersion") };
+        rewrite(text, types, given, &[])
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use super::answer::{Decode, Ending, Part};
 use super::body::{Body, Content, unreadable};
-use super::decoder::{Decoder, WatchEvent, message};
+use super::decoder::{Decoder, WatchEvent};
 use super::json::{event_part, item_part};
 use super::list::ListMeta;
 use super::metadata::DecodeOptions;
+use super::reader::Error;
 use super::row::{Column, Row};
 use super::text::Text;
 use crate::framing::Framing;
@@ -13,6 +14,7 @@ use crate::object::{Object, ObjectHandle};
 use crate::request::Query;
 use crate::transport::ResponseHead;
 use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -107,9 +109,9 @@ impl<T: DeserializeOwned> Decode for Tables<T> {
 
 impl Reader {
     fn row<T: DeserializeOwned>(&mut self, row: &[u8], list: &ListMeta) -> Part<ObjectHandle<Row<T>>> {
-        let row: RowText<'_> = match serde_json::from_slice(row) {
+        let row = match RowText::read(row) {
             Ok(row) => row,
-            Err(error) => return unreadable(format!("a row of a Table cannot be read: {}", message(error)).into()),
+            Err(error) => return unreadable(format!("a row of a Table cannot be read: {error}").into()),
         };
         let Some(object) = row.object else { return unreadable("a row of a Table has no object".into()) };
         let item = self.decoder.item(object.get().as_bytes(), list);
@@ -206,6 +208,13 @@ struct RowText<'a> {
     cells: Option<&'a RawValue>,
     #[serde(borrow)]
     object: Option<&'a RawValue>,
+}
+
+impl<'a> RowText<'a> {
+    fn read(row: &'a [u8]) -> Result<Self, String> {
+        let text = core::str::from_utf8(row).map_err(|error| error.to_string())?;
+        serde_json::from_str(text).map_err(|error| Error::of_json(&error, text).describe(text, None))
+    }
 }
 
 /// The rows of an event's Table: the first one, and whether there are more.

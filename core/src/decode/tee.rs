@@ -1,11 +1,12 @@
 //! Reads metadata in the same pass that decodes the caller's type.
 //!
-//! [`Tee`] is a deserializer between serde_json and the caller's type. It passes every entry on, and notes those that
+//! [`Tee`] is a deserializer between the reader and the caller's type. It passes every entry on, and notes those that
 //! [`Metadata`] needs. It drops `managedFields` unless the options keep it. It adds the list's `kind` and `apiVersion`
 //! to an item.
 
-use super::metadata::{Field, Metadata};
+use super::metadata::{Field, Given, Metadata};
 use super::raw;
+use super::reader::{RAW_VALUE, Reader, Unread};
 use super::text::Text;
 use super::type_meta::TypeMeta;
 use core::fmt;
@@ -13,7 +14,6 @@ use core::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
 
 /// Which map of the object is being read.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,11 +56,15 @@ impl<'a, 'de, D: Deserializer<'de>> Tee<'a, D> {
 
     /// Reads an object as text, for [`Raw`](raw::Raw).
     fn deserialize_raw<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        let text = <&'de RawValue>::deserialize(self.inner)?.get();
-        let first = metadata_only(&mut serde_json::Deserializer::from_str(text), self.metadata);
-        first.map_err(D::Error::custom)?;
-        let text = raw::rewrite(text, self.types, &self.metadata.managed_fields);
-        visitor.visit_string(text.map_err(D::Error::custom)?)
+        let Self { inner, level, types, metadata } = self;
+        let Unread(text) = Unread::deserialize(inner)?;
+        let read =
+            Reader::read(text, |inner| IgnoredAny::deserialize(Tee { inner, level, types, metadata: &mut *metadata }));
+        metadata.failed(read)?;
+        let rewritten = raw::rewrite(text, types, metadata.given, &metadata.managed_fields);
+        let checked = Reader::check(&rewritten).or_else(|error| Reader::check(text).and(Err(error)));
+        metadata.failed(checked)?;
+        visitor.visit_string(rewritten)
     }
 }
 
@@ -72,8 +76,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tee<'_, D> {
         deserialize_struct(name: &'static str, fields: &'static [&'static str]),
     }
 
-    /// serde_json skips an ignored value without a visitor, so an ignored object is read as any value, for its
-    /// metadata.
+    /// The reader skips an ignored value without a visitor, so an ignored object is read as any value, for its metadata.
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
         self.deserialize_any(visitor)
     }
@@ -81,8 +84,8 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Tee<'_, D> {
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
         match (name, self.level) {
             (raw::TOKEN, Level::Object) => self.deserialize_raw(visitor),
-            // serde_json's own token must reach serde_json.
-            ("$serde_json::private::RawValue", _) => self.inner.deserialize_newtype_struct(name, visitor),
+            // serde_json's own token must reach the reader.
+            (RAW_VALUE, _) => self.inner.deserialize_newtype_struct(name, visitor),
             _ => visitor.visit_newtype_struct(self),
         }
     }
@@ -170,17 +173,11 @@ struct TeeMap<'a, 'de, A> {
     level: Level,
     types: TypeMeta<'a>,
     metadata: &'a mut Metadata,
+    /// Which of the types this object still lacks.
     given: Given,
     /// The role of the next value.
     value: Value,
     de: PhantomData<&'de ()>,
-}
-
-/// Which of the types this object still lacks.
-#[derive(Clone, Copy, Debug, Default)]
-struct Given {
-    kind: bool,
-    api_version: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -230,9 +227,11 @@ impl<'de, A: MapAccess<'de>> TeeMap<'_, 'de, A> {
     fn given_key<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         let name = if core::mem::take(&mut self.given.kind) {
             self.value = Value::Kind;
+            self.metadata.given.kind = true;
             "kind"
         } else if core::mem::take(&mut self.given.api_version) {
             self.value = Value::ApiVersion;
+            self.metadata.given.api_version = true;
             "apiVersion"
         } else {
             return Ok(None);
@@ -265,9 +264,9 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for TeeMap<'_, 'de, A> {
             Value::Plain => self.inner.next_value_seed(seed),
             Value::Metadata => self.inner.next_value_seed(MetadataSeed { seed, metadata: self.metadata }),
             Value::Field(field) => {
-                let raw: &'de RawValue = self.inner.next_value()?;
-                self.metadata.read(field, raw.get()).map_err(A::Error::custom)?;
-                seed.deserialize(&mut serde_json::Deserializer::from_str(raw.get())).map_err(A::Error::custom)
+                let Unread(text) = self.inner.next_value()?;
+                self.metadata.read(field, text)?;
+                self.metadata.failed(Reader::read(text, |reader| seed.deserialize(reader)))
             }
             Value::Kind => seed.deserialize(self.types.kind.into_deserializer()),
             Value::ApiVersion => seed.deserialize(self.types.api_version.into_deserializer()),

@@ -1,4 +1,5 @@
 use super::metadata::Metadata;
+use super::reader::{Reader, Unread};
 use super::status::{Status, lenient};
 use super::tee::{Level, Tee, metadata_only};
 use super::text::Text;
@@ -8,7 +9,6 @@ use core::fmt;
 use core::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
 
 /// The `type` of a watch event about an object (client-go `watch.EventType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,7 +79,7 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for EventSeed<'_, T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parsed<T>, A::Error> {
-        let (mut kind, mut early, mut parsed) = (None, None::<&'de RawValue>, None);
+        let (mut kind, mut early, mut parsed) = (None, None::<Unread<'de>>, None);
         let mut repeated = false;
         while let Some(name) = map.next_key::<Text<'de>>()? {
             match name.as_str() {
@@ -113,9 +113,10 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for EventSeed<'_, T> {
         }
         match (parsed, kind, early) {
             (Some(parsed), ..) => Ok(parsed),
-            (None, Some(kind), Some(object)) => ObjectSeed::new(kind, self.metadata)
-                .deserialize(&mut serde_json::Deserializer::from_str(object.get()))
-                .map_err(A::Error::custom),
+            (None, Some(kind), Some(Unread(object))) => {
+                let read = Reader::read(object, |reader| ObjectSeed::new(kind, self.metadata).deserialize(reader));
+                self.metadata.failed(read)
+            }
             (None, None, _) => Err(A::Error::missing_field("type")),
             (None, Some(_), None) => Err(A::Error::missing_field("object")),
         }

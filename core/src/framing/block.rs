@@ -26,7 +26,7 @@ impl Block {
     }
 
     #[inline]
-    fn new(bytes: &[u8; Self::LEN]) -> Self {
+    pub(crate) fn new(bytes: &[u8; Self::LEN]) -> Self {
         let lanes = bytes.as_chunks::<LANES>().0;
         Self(core::array::from_fn(|at| u8x16::new(lanes[at])))
     }
@@ -41,6 +41,13 @@ impl Block {
     #[inline]
     pub(crate) fn equal_with(self, bits: u8, byte: u8) -> u64 {
         self.mask(|lanes| (lanes | u8x16::splat(bits)).cmp_eq(u8x16::splat(byte)))
+    }
+
+    /// The bytes of at most `byte`.
+    #[inline]
+    #[cfg(feature = "json")]
+    pub(crate) fn at_most(self, byte: u8) -> u64 {
+        self.mask(|lanes| lanes.min(u8x16::splat(byte)).cmp_eq(lanes))
     }
 
     #[inline]
@@ -66,6 +73,8 @@ mod tests {
                 };
                 assert_eq!(block.equal(byte), expected(&|it| it == byte));
                 assert_eq!(block.equal_with(0x20, byte), expected(&|it| it | 0x20 == byte));
+                #[cfg(feature = "json")]
+                assert_eq!(block.at_most(byte), expected(&|it| it <= byte));
             }
         }
     }

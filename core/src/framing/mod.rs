@@ -7,6 +7,8 @@ mod framer;
 mod scan;
 
 #[cfg(feature = "json")]
+pub(crate) use block::Block;
+#[cfg(feature = "json")]
 pub(crate) use buffer::Buffer;
 pub use framer::{Frame, Framer, Framing};
 pub use scan::Scanner;

@@ -77,15 +77,20 @@ impl Frame<'_> {
             assert_eq!(decoded, value.value, "{text}");
         }
         let metadata = readable(metadata);
-        assert_eq!(readable(raw), metadata);
-        match (readable(value), metadata) {
-            // A value may be out of the range of its type; then what is known of the object is told.
+        self.check_beside_metadata(readable(raw), &metadata);
+        self.check_beside_metadata(readable(value), &metadata);
+    }
+
+    /// A value may be out of the range of its type, or no JSON where metadata alone is not looked for. Then what is known
+    /// of the object is told.
+    fn check_beside_metadata(&self, decoded: Readable, metadata: &Readable) {
+        match (decoded, metadata) {
             (Err(parts), Ok(WatchEvent::Object(change, object))) => {
                 let version = Some(object.meta.resource_version()).filter(|version| !version.is_empty());
                 assert_eq!((parts.key.as_ref(), parts.version.as_deref()), (Some(object.meta.key()), version));
-                assert_eq!(parts.event_type, Some(change).filter(|_| self.list.is_none()));
+                assert_eq!(parts.event_type, Some(*change).filter(|_| self.list.is_none()));
             }
-            (value, metadata) => assert_eq!(value, metadata),
+            (decoded, metadata) => assert_eq!(decoded, *metadata),
         }
     }
 
@@ -100,7 +105,9 @@ impl Frame<'_> {
 }
 
 /// What every type must agree on.
-fn readable<T>(decoded: Result<WatchEvent<T>, DecodeError>) -> Result<WatchEvent<()>, DecodeError> {
+type Readable = Result<WatchEvent<()>, DecodeError>;
+
+fn readable<T>(decoded: Result<WatchEvent<T>, DecodeError>) -> Readable {
     match decoded {
         Ok(WatchEvent::Object(change, object)) => {
             Ok(WatchEvent::Object(change, Object { meta: object.meta, value: () }))

@@ -1,0 +1,173 @@
+use super::error::Error;
+use crate::framing::{Block, Scanner, is_space};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::de::StrRead;
+
+/// How deeply brackets may be nested where a type reads them: as in serde_json.
+const DEPTH: u8 = 128;
+
+/// The name by which serde_json recognises its `RawValue`.
+pub(in crate::decode) const RAW_VALUE: &str = "$serde_json::private::RawValue";
+
+/// A place in a JSON text. `&mut Reader` is a serde deserializer.
+#[derive(Debug)]
+pub(in crate::decode) struct Reader<'de> {
+    text: &'de str,
+    at: usize,
+    /// How many more brackets may open.
+    depth: u8,
+}
+
+impl<'de> Reader<'de> {
+    /// Reads `text`, which may have white space around its value and nothing else.
+    ///
+    /// # Errors
+    /// If `read` fails, or does not come to the end. The error has its place.
+    pub(in crate::decode) fn read<T>(
+        text: &'de str,
+        read: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut reader = Self { text, at: 0, depth: DEPTH };
+        let result = read(&mut reader).and_then(|value| match reader.peek() {
+            None => Ok(value),
+            Some(_) => Err(reader.error("trailing characters")),
+        });
+        reader.placed(result)
+    }
+
+    /// Reads a `T` from `text`.
+    pub(in crate::decode) fn value<T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
+        Self::read(text, |reader| T::deserialize(reader))
+    }
+
+    /// Checks that `text` is one JSON value.
+    pub(in crate::decode) fn check(text: &str) -> Result<(), Error> {
+        serde_json::from_str::<IgnoredAny>(text).map(|_| ()).map_err(|error| Error::of_json(&error, text))
+    }
+
+    /// Skips white space; returns the byte behind it.
+    #[inline]
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        loop {
+            match *self.text.as_bytes().get(self.at)? {
+                byte if is_space(byte) => self.at += 1,
+                byte => return Some(byte),
+            }
+        }
+    }
+
+    /// Goes on behind the byte that was peeked at.
+    #[inline]
+    pub(super) fn step(&mut self) {
+        self.at += 1;
+    }
+
+    /// Skips an opening bracket, reads what is behind it, and goes back to the depth before.
+    #[inline]
+    pub(super) fn nest<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        if self.depth == 1 {
+            return Err(self.error("recursion limit exceeded"));
+        }
+        self.step();
+        self.depth -= 1;
+        let value = read(self);
+        self.depth += 1;
+        value
+    }
+
+    /// Skips a word that begins here.
+    #[inline]
+    pub(super) fn word(&mut self, word: &str) -> Result<(), Error> {
+        if !self.rest().starts_with(word) {
+            return Err(self.refusal());
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// The string that begins here; `None` if it has escapes or is none.
+    #[inline]
+    pub(super) fn plain_string(&mut self) -> Option<&'de str> {
+        const LAST_CONTROL: u8 = 0x1f;
+        let bytes = self.text.as_bytes();
+        let start = self.at + 1;
+        let mut end = start;
+        while let Some(block) = bytes.get(end..).and_then(<[u8]>::first_chunk) {
+            let block = Block::new(block);
+            let special = block.equal(b'"') | block.equal(b'\\') | block.at_most(LAST_CONTROL);
+            if special != 0 {
+                end += special.trailing_zeros() as usize;
+                break;
+            }
+            end += Block::LEN;
+        }
+        let is_plain = |byte: &u8| !matches!(*byte, b'"' | b'\\' | ..=LAST_CONTROL);
+        end += bytes.get(end..)?.iter().take_while(|byte| is_plain(byte)).count();
+        if *bytes.get(end)? != b'"' {
+            return None;
+        }
+        self.at = end + 1;
+        self.text.get(start..end)
+    }
+
+    /// Passes over the value that comes next, whose inside is not checked.
+    pub(super) fn pass_over(&mut self) -> Result<&'de str, Error> {
+        self.value_text().ok_or_else(|| self.refusal())
+    }
+
+    /// Lets serde_json read the value that comes next. It refuses an unfinished one.
+    pub(super) fn delegate<T>(
+        &mut self,
+        read: impl FnOnce(&mut serde_json::Deserializer<StrRead<'de>>) -> serde_json::Result<T>,
+    ) -> Result<T, Error> {
+        let text = self.value_text().unwrap_or_else(|| self.rest());
+        by_serde_json(text, read)
+    }
+
+    /// Goes on behind the value that comes next, and returns its text; `None` if it does not end.
+    fn value_text(&mut self) -> Option<&'de str> {
+        let first = self.peek()?;
+        let rest = self.rest();
+        let end = Scanner::default().end_of_value(rest.as_bytes());
+        let len = end.or_else(|| (!matches!(first, b'"' | b'[' | b'{')).then_some(rest.len()))?;
+        self.at += len;
+        Some(&rest[..len])
+    }
+
+    /// An error at the byte that was peeked at.
+    #[cold]
+    pub(super) fn error(&self, message: &str) -> Error {
+        Error::new(message, self.address() + usize::from(self.at < self.text.len()))
+    }
+
+    /// An error without a place is here.
+    #[inline]
+    pub(super) fn placed<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        result.map_err(|error| error.or_at(self.address()))
+    }
+
+    /// What serde_json says of the value that comes next, which is none.
+    #[cold]
+    fn refusal(&self) -> Error {
+        Self::check(self.rest()).err().unwrap_or_else(|| self.error("expected value"))
+    }
+
+    fn rest(&self) -> &'de str {
+        &self.text[self.at..]
+    }
+
+    fn address(&self) -> usize {
+        self.text.as_ptr().addr() + self.at
+    }
+}
+
+/// Lets serde_json read the whole of `text`.
+pub(super) fn by_serde_json<'de, T>(
+    text: &'de str,
+    read: impl FnOnce(&mut serde_json::Deserializer<StrRead<'de>>) -> serde_json::Result<T>,
+) -> Result<T, Error> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let value = read(&mut json).and_then(|value| json.end().map(|()| value));
+    value.map_err(|error| Error::of_json(&error, text))
+}

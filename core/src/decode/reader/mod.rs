@@ -1,0 +1,21 @@
+//! Reads JSON for any serde type, and passes over the values that the type does not want.
+//!
+//! [`Reader`] is the deserializer. Brackets, commas and strings without escapes it reads itself. It passes over an
+//! unwanted value by the framer's [`Scanner`](crate::framing::Scanner): strings are told apart from brackets, and brackets
+//! are counted. Numbers, escapes, enums and values of the wrong type are left to serde_json, which is also the reference
+//! for all the rest: values, limits and messages are its own. There is one difference. The inside of an unwanted string,
+//! array or object is not checked.
+
+mod access;
+mod cursor;
+mod deserializer;
+mod error;
+mod key;
+mod unread;
+
+pub(super) use cursor::{RAW_VALUE, Reader};
+pub(super) use error::Error;
+pub(super) use unread::Unread;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+use super::Reader;
+use crate::decode::reader::Unread;
+use crate::text::Printable;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use core::any::type_name;
+use core::fmt::Debug;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Struct {
+    a: u8,
+    #[serde(default)]
+    b: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+enum Enum {
+    Unit,
+    Newtype(u8),
+    Tuple(u8, bool),
+    Struct { a: Vec<u8> },
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Untagged {
+    Number(f64),
+    Text(String),
+    Several(Vec<Untagged>),
+    Named { a: Box<Untagged> },
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Flat {
+    a: Option<i8>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Unit;
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Newtype(Option<i16>);
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Name {
+    A,
+    B,
+}
+
+/// Texts that are JSON, nearly, or not at all.
+const TEXTS: &[&str] = &[
+    "",
+    " ",
+    "null",
+    " null ",
+    "nul",
+    "nullx",
+    "true",
+    "false",
+    "tru",
+    "t",
+    "f",
+    "n",
+    "x",
+    ":",
+    ",",
+    "}",
+    "]",
+    "\"",
+    "[",
+    "{",
+    "-",
+    "0",
+    "-0",
+    "7",
+    " 7 ",
+    "255",
+    "256",
+    "-129",
+    "007",
+    "1.5",
+    "1.",
+    ".5",
+    "1e3",
+    "1e999",
+    "-1.5E-3",
+    "1e",
+    "9007199254740993",
+    "18446744073709551615",
+    "18446744073709551616",
+    "-9223372036854775809",
+    "1 2",
+    "1,2",
+    "1x",
+    "340282366920938463463374607431768211455",
+    r#""""#,
+    r#""a""#,
+    r#""a" "#,
+    r#""ab""#,
+    r#""é""#,
+    r#""\u00e9""#,
+    r#""\n\"\\\/""#,
+    r#""\ud83d\ude42""#,
+    r#""\ud83d""#,
+    r#""\x""#,
+    r#""\"#,
+    r#""a"b"#,
+    "\"a\nb\"",
+    "\"\u{1f}\"",
+    "\"\u{7f}\"",
+    r#""unfinished"#,
+    r#""Unit""#,
+    r#""Newtype""#,
+    r#""Else""#,
+    r#"{"Unit":null}"#,
+    r#"{"Unit":1}"#,
+    r#"{"Newtype":7}"#,
+    r#"{"Newtype":7,"Unit":null}"#,
+    r#"{"Newtype":7"#,
+    r#"{"Tuple":[1,true]}"#,
+    r#"{"Tuple":[1]}"#,
+    r#"{"Tuple":[1,true,2]}"#,
+    r#"{"Struct":{"a":[1,2]}}"#,
+    "[]",
+    "[ ]",
+    "[1]",
+    "[1,2]",
+    "[1,2,3]",
+    "[1,]",
+    "[,1]",
+    "[1 2]",
+    "[1",
+    "[1,",
+    "[1}",
+    "[1]]",
+    "[[1],[2,[3]]]",
+    "[1,true]",
+    "[1,\"x\"]",
+    "{}",
+    "{ }",
+    r#"{"a":1}"#,
+    r#"{ "a" : 1 }"#,
+    r#"{"a":1,"b":"x"}"#,
+    r#"{"a":1,"b":null}"#,
+    r#"{"b":"x"}"#,
+    r#"{"a":1,"a":2}"#,
+    r#"{"a":1,"c":{"d":[1,"]"]}}"#,
+    r#"{"\u0061":1}"#,
+    r#"{"a":1,}"#,
+    r#"{,"a":1}"#,
+    r#"{"a"}"#,
+    r#"{"a":}"#,
+    r#"{"a":1"#,
+    r#"{"a":"#,
+    r#"{"a""#,
+    r#"{"a"#,
+    r#"{"a":1]"#,
+    r#"{"a":1}}"#,
+    r#"{a:1}"#,
+    r#"{1:1}"#,
+    r#"{"a" 1}"#,
+    r#"{"a":1 "b":2}"#,
+    r#"{"7":true}"#,
+    r#"{"7":true,"8":false}"#,
+    r#"{"07":true}"#,
+    r#"{"7 ":true}"#,
+    r#"{" 7":true}"#,
+    r#"{"-7":true}"#,
+    r#"{"70000":true}"#,
+    r#"{"":true}"#,
+    r#"{"\u0037":true}"#,
+    r#"{"true":1}"#,
+    r#"{"false":1}"#,
+    r#"{"tru":1}"#,
+    r#"{"a":{"a":{"a":"x"}}}"#,
+    r#"{"a":300}"#,
+    r#"{"a":"x"}"#,
+    r#"{"a":-1,"é":"\u00e9"}"#,
+    "{\n  \"a\": 1,\n  \"b\": 2\n}",
+    "{\"a\":1,\n\"b\"\n:\"x\"}\n",
+    "{\"a\":\n\"x\"}",
+    "[\n1,\n\"\\x\"]",
+];
+
+fn ours<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+    Reader::value(text).map_err(|error| error.describe(text, None))
+}
+
+fn serdes<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| Printable::new(error).to_string())
+}
+
+/// A line for each text that a `T` is not read from as serde_json reads it. serde_json leaves some places out.
+fn differences<T: DeserializeOwned + Debug + PartialEq>(with_messages: bool) -> String {
+    let read = TEXTS.iter().map(|text| (text, ours::<T>(text), serdes::<T>(text)));
+    let differ = read.filter(|(_, ours, serdes)| match (ours, serdes) {
+        (Err(ours), Err(serdes)) => with_messages && !ours.starts_with(serdes),
+        _ => ours != serdes,
+    });
+    differ.map(|(text, ours, serdes)| format!("{text:?} as {}: {ours:?}, not {serdes:?}\n", type_name::<T>())).collect()
+}
+
+#[test]
+fn values_and_messages_are_those_of_serde_json() {
+    let differences = [
+        differences::<Value>(true),
+        differences::<Struct>(true),
+        differences::<Enum>(true),
+        differences::<Untagged>(true),
+        differences::<Flat>(true),
+        differences::<Unit>(true),
+        differences::<Newtype>(true),
+        differences::<()>(true),
+        differences::<bool>(true),
+        differences::<(u8, bool)>(true),
+        differences::<(u8, u8)>(true),
+        differences::<[u64; 2]>(true),
+        differences::<Vec<f32>>(true),
+        differences::<Vec<Vec<u8>>>(true),
+        differences::<(i8, i16, i32, i64)>(true),
+        differences::<i8>(true),
+        differences::<u64>(true),
+        differences::<u128>(true),
+        differences::<i128>(true),
+        differences::<f64>(true),
+        differences::<char>(true),
+        differences::<String>(true),
+        differences::<Option<u16>>(true),
+        differences::<Option<Struct>>(true),
+        differences::<BTreeMap<String, Value>>(true),
+    ];
+    assert!(differences.concat().is_empty(), "{}", differences.concat());
+}
+
+/// serde_json quotes a name that is no boolean without its first character.
+#[test]
+fn names_that_are_numbers_and_booleans_are_those_of_serde_json() {
+    let differences = [
+        differences::<BTreeMap<u16, bool>>(false),
+        differences::<BTreeMap<i64, bool>>(false),
+        differences::<BTreeMap<bool, u8>>(false),
+        differences::<BTreeMap<char, u8>>(false),
+        differences::<BTreeMap<Option<u8>, bool>>(false),
+        differences::<BTreeMap<Name, u8>>(false),
+    ];
+    assert!(differences.concat().is_empty(), "{}", differences.concat());
+}
+
+#[test]
+fn text_is_borrowed_where_serde_json_borrows_it() {
+    for text in TEXTS {
+        assert_eq!(ours::<&str>(text), serdes::<&str>(text), "{text}");
+        assert_eq!(ours::<&[u8]>(text), serdes::<&[u8]>(text), "{text}");
+        assert_eq!(ours::<&RawValue>(text).map(RawValue::get), serdes::<&RawValue>(text).map(RawValue::get), "{text}");
+        assert_eq!(
+            ours::<Vec<Box<RawValue>>>(text).map(|values| format!("{values:?}")),
+            serdes::<Vec<Box<RawValue>>>(text).map(|values| format!("{values:?}")),
+            "{text}"
+        );
+    }
+}
+
+/// The one difference: what no type reads is not checked, but for its end.
+#[test]
+fn an_unwanted_value_is_passed_over_if_its_brackets_and_strings_end() {
+    for text in TEXTS {
+        let (skipped, checked) = (ours::<IgnoredAny>(text).is_ok(), serdes::<IgnoredAny>(text).is_ok());
+        assert!(skipped || !checked, "{text}");
+        let unread = ours::<Unread<'_>>(text).map(|unread| unread.0);
+        assert!(!skipped || unread.as_deref() == Ok(text.trim()), "{text}: {unread:?}");
+    }
+    let differs = TEXTS.iter().filter(|text| ours::<IgnoredAny>(text).is_ok() && serdes::<IgnoredAny>(text).is_err());
+    assert!(differs.clone().any(|text| *text == "[1}") && !differs.clone().any(|text| *text == "tru"));
+    assert_eq!(ours::<Struct>(r#"{"a":1,"c":[tru}}"#), Ok(Struct { a: 1, b: None }));
+    assert_eq!(ours::<Struct>("{\"a\":1,\"c\":\"\\x\n\"}"), Ok(Struct { a: 1, b: None }));
+}
+
+#[test]
+fn unwanted_brackets_may_be_nested_without_end_and_wanted_ones_as_in_serde_json() {
+    let nested = |depth: usize| ["[".repeat(depth), "]".repeat(depth)].concat();
+    assert!(ours::<IgnoredAny>(&nested(100_000)).is_ok() && ours::<IgnoredAny>(&nested(100_000)[1..]).is_err());
+    for depth in [126, 127, 128, 129, 1000] {
+        let text = nested(depth);
+        assert_eq!(ours::<Value>(&text), serdes::<Value>(&text), "{depth}");
+    }
+}
+
+#[test]
+fn a_text_that_breaks_off_anywhere_is_refused_as_by_serde_json() {
+    let text = r#" {"a":1,"b":"a long text, longer than a block of 64 bytes, with \u0065scapes and \"quotes\" in it, é",
+        "c":{"d":[1,2.5,null,true,{"e":"\\"}]}} "#;
+    for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+        let text = &text[..end];
+        assert_eq!(ours::<Value>(text), serdes::<Value>(text), "{text}");
+        assert_eq!(ours::<Struct>(text).ok(), serdes::<Struct>(text).ok(), "{text}");
+    }
+}

@@ -218,8 +218,8 @@ impl<T, L: Lock> StoreIn<ObjectHandle<T>, L> {
         self.select_in("", selector)
     }
 
-    /// The objects of a namespace that a selector matches; no namespace, or an empty one, stands for all. Without a [namespace
-    /// index](super::Indexer::add_namespace_index) this visits every object.
+    /// The objects of a namespace that a selector matches; no namespace, or an empty one, stands for all. Without a
+    /// [namespace index](super::Indexer::add_namespace_index) this visits every object.
     #[must_use]
     pub fn select_in<'n>(
         &self,

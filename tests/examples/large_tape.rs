@@ -1,5 +1,6 @@
 //! A large capture of a controller: `large_tape write FILE REQUESTS PADDING`, compressed if its name ends in `.gz`;
-//! `large_tape play FILE REQUESTS [informer]` plays it to an informer and a client, and prints times and memory.
+//! `large_tape play FILE REQUESTS [informer]` plays it to an informer and a client, and prints times and memory;
+//! `large_tape from FILE SECONDS` plays it to an informer up to that moment of its 1 ms a request.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -13,6 +14,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -23,7 +25,11 @@ fn main() -> ExitCode {
         ["write", file, requests, padding] => numbers(requests, padding).and_then(|tape| write(file, tape)),
         ["play", file, requests] => numbers(requests, "0").and_then(|tape| play(file, tape, true)),
         ["play", file, requests, "informer"] => numbers(requests, "0").and_then(|tape| play(file, tape, false)),
-        _ => Err("usage: large_tape write FILE REQUESTS PADDING | play FILE REQUESTS [informer]".into()),
+        ["from", file, seconds] => seconds.parse().map_err(Failure::from).and_then(|seconds| from(file, seconds)),
+        _ => {
+            Err("usage: large_tape write FILE REQUESTS PADDING | play FILE REQUESTS [informer] | from FILE SECONDS"
+                .into())
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -59,18 +65,30 @@ fn play(file: &str, tape: LargeTape, with_writes: bool) -> Result<(), Failure> {
     let mut playback = Playback::with_config(file, PlaybackConfig::new().pace(Pace::Immediate))?;
     let mut player = Player { client: playback.client(), asked: 0, bytes: 0 };
     let opened = clock.elapsed();
-    player.ask(&mut playback, PODS);
+    _ = player.ask(&mut playback, PODS);
     let (answered, bytes, memory) = (clock.elapsed(), bytes_read(), peak_memory());
     println!("opened after {opened:.1?}, a list answered after {answered:.1?}: {bytes} bytes read, {memory}");
     let mut writes = tape.writes();
     while !playback.is_complete() {
-        player.ask(&mut playback, &format!("{PODS}?watch=1"));
+        _ = player.ask(&mut playback, &format!("{PODS}?watch=1"));
         if with_writes {
             writes.by_ref().take(9).for_each(|(path, body)| player.write(path, body));
         }
     }
     println!("{} bytes played after {:.1?}; {}", player.bytes, clock.elapsed(), peak_memory());
     println!("{:?}", playback.summary());
+    playback.error().map_or(Ok(()), |error| Err(error.clone().into()))
+}
+
+/// Plays the watches up to a moment, which need not wait.
+#[expect(clippy::disallowed_methods, reason = "the example measures time")]
+fn from(file: &str, seconds: u64) -> Result<(), Failure> {
+    let clock = std::time::Instant::now();
+    let mut playback = Playback::with_config(file, PlaybackConfig::new().from(Duration::from_secs(seconds)))?;
+    let mut player = Player { client: playback.client(), asked: 0, bytes: 0 };
+    _ = player.ask(&mut playback, PODS);
+    while !matches!(player.ask(&mut playback, &format!("{PODS}?watch=1")), Poll::Ready(Incoming::Idle { .. })) {}
+    println!("at {seconds} s after {:.1?}: {} bytes played; {}", clock.elapsed(), player.bytes, peak_memory());
     playback.error().map_or(Ok(()), |error| Err(error.clone().into()))
 }
 
@@ -81,7 +99,8 @@ struct Player<C> {
 }
 
 impl<C: ApiTransport> Player<C> {
-    fn ask(&mut self, playback: &mut Playback, target: &str) {
+    /// Asks, and reads what need not wait. Returns what comes then.
+    fn ask(&mut self, playback: &mut Playback, target: &str) -> Poll<Incoming> {
         self.asked += 1;
         playback.open(RequestId(self.asked), &Request::parse(target));
         let (mut cx, mut buf) = (Context::from_waker(Waker::noop()), vec![0; 64 * 1024]);
@@ -89,7 +108,7 @@ impl<C: ApiTransport> Player<C> {
             match playback.poll_read(ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: None }, &mut buf) {
                 Poll::Ready(Incoming::Head { .. }) => {}
                 Poll::Ready(Incoming::Data { len, .. }) => self.bytes += len as u64,
-                _ => return,
+                other => return other,
             }
         }
     }

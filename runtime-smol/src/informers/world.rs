@@ -193,7 +193,7 @@ impl World {
     /// use listwatch_runtime_smol::file::Playback;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let world = World::from(Playback::from_file("tonight.jsonl.gz")?).paced(NonZeroU32::MIN);
+    /// let world = World::from(Playback::from_file("tonight.jsonl.zst")?).paced(NonZeroU32::MIN);
     /// # Ok(())
     /// # }
     /// ```

@@ -31,8 +31,10 @@ fn main() {
     );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     for run in [Run::Fields, Run::Value, Run::Metadata] {
-        let rounds: Vec<[f64; 5]> = (0..ROUNDS).map(|_| KEPT.map(|kept| follower.micros(run, kept))).collect();
-        let [without, with @ ..] = core::array::from_fn(|way| median(rounds.iter().map(|round| round[way]).collect()));
+        let rounds: Vec<_> = (0..ROUNDS).map(|_| KEPT.map(|kept| follower.micros(run, kept))).collect();
+        let medians: [f64; KEPT.len()] =
+            core::array::from_fn(|way| median(rounds.iter().map(|round| round[way]).collect()));
+        let [without, with @ ..] = medians;
         let with = with.map(|with: f64| format!("{with:.1} µs | {:.1} %", (with / without - 1.0) * 100.0));
         println!("| {run} | {without:.1} µs | {} |", with.join(" | "));
     }

@@ -31,6 +31,7 @@
 
 use super::data::Data;
 use super::note::{LateWrite, Note, Positions, TapeStart, written};
+pub(crate) use super::seal::VERSION;
 use super::seal::seal;
 use crate::error::{CaptureErrorKind, Fault};
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -40,8 +41,6 @@ use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The version that is written.
-pub(crate) const VERSION: u64 = 2;
 const EXPECTED: &str = "a record of a capture";
 
 /// One line of a capture.

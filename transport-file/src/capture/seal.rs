@@ -1,7 +1,9 @@
 //! The end of each line since version 2: its number in the file, and a checksum of the text before.
 
-use super::format::VERSION;
 use crate::error::{CaptureErrorKind, Fault};
+
+/// The version of the format that is written, which ends its lines so.
+pub(crate) const VERSION: u64 = 2;
 
 /// The texts around the number and the checksum, which end the line.
 const NUMBER: &[u8] = b",\"n\":";

@@ -21,7 +21,7 @@ use std::time::Duration;
 ///
 /// # fn record(transport: impl ListerWatcher) -> Result<(), listwatch_transport_file::CaptureError> {
 /// let pods = Resource::new("/api/v1/pods");
-/// let mut recorder = Recorder::create("pods.jsonl.gz".as_ref(), &pods, transport, RecorderConfig::new())?;
+/// let mut recorder = Recorder::create("pods.jsonl.zst".as_ref(), &pods, transport, RecorderConfig::new())?;
 /// // … an informer of `pods` polls `recorder` …
 /// recorder.finish()
 /// # }

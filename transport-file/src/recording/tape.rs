@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// use listwatch_transport_file::{CaptureError, RecorderConfig, Tape};
 ///
 /// # fn record(pods: impl ListerWatcher, nodes: impl ListerWatcher, client: impl ApiTransport) -> Result<(), CaptureError> {
-/// let tape = Tape::create("tonight.jsonl.gz", RecorderConfig::new().seed(42))?;
+/// let tape = Tape::create("tonight.jsonl.zst", RecorderConfig::new().seed(42))?;
 /// let (pods, nodes) = (tape.transport(pods), tape.transport(nodes));
 /// let calls = Calls::new(tape.client(client));
 /// // … informers poll `pods` and `nodes`, and a controller sends its requests by `calls` …

@@ -23,7 +23,7 @@ A second signal ends it at once.";
 
 const RECORD_EXAMPLES: &str = "\
 Examples:
-  listwatch record v1/pods -o tonight.jsonl.gz
+  listwatch record v1/pods -o tonight.jsonl.zst
   listwatch record deployments -n web -o web.jsonl --for 2h
   listwatch record v1/pods apps/v1/deployments -o both.jsonl.zst
   listwatch record pods -o pods.jsonl --print events --format json

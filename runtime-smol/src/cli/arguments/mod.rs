@@ -26,9 +26,9 @@ const WIDTH: usize = 100;
 const EXAMPLES: &str = "\
 Examples:
   listwatch watch pods                                # print every change of every pod
-  listwatch record v1/pods -o tonight.jsonl.gz        # write the traffic of the watch to a file
-  listwatch replay tonight.jsonl.gz --print events    # print the changes that a controller saw
-  listwatch serve tonight.jsonl.gz                    # serve the recording as a cluster, for kubectl
+  listwatch record v1/pods -o tonight.jsonl.zst       # write the traffic of the watch to a file
+  listwatch replay tonight.jsonl.zst --print events   # print the changes that a controller saw
+  listwatch serve tonight.jsonl.zst                   # serve the recording as a cluster, for kubectl
 
 `listwatch help COMMAND` has the options and more examples of each command.
 

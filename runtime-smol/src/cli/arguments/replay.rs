@@ -13,9 +13,9 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  listwatch replay tonight.jsonl.gz
-  listwatch replay tonight.jsonl.gz --print events --format json
-  listwatch replay tonight.jsonl.gz --index label:app --index owner --workers 8
+  listwatch replay tonight.jsonl.zst
+  listwatch replay tonight.jsonl.zst --print events --format json
+  listwatch replay tonight.jsonl.zst --index label:app --index owner --workers 8
   kubectl get pods -A --watch --output-watch-events -o json > pods.json
   listwatch replay pods.json --print store
   listwatch replay tonight.jsonl.gz -o yaml

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  listwatch serve tonight.jsonl.gz                    # from start to end, while a client watches
-  listwatch serve tonight.jsonl.gz --speed 10
-  listwatch serve tonight.jsonl.gz --at 12s           # the state after twelve seconds, standing still
-  listwatch serve tonight.jsonl.gz --at 2026-11-22T02:00:00Z --speed 1
+  listwatch serve tonight.jsonl.zst                   # from start to end, while a client watches
+  listwatch serve tonight.jsonl.zst --speed 10
+  listwatch serve tonight.jsonl.zst --at 12s          # the state after twelve seconds, standing still
+  listwatch serve tonight.jsonl.zst --at 2026-11-22T02:00:00Z --speed 1
   listwatch serve pods.json --writable                # changes are kept in memory
 
   kubectl -s http://127.0.0.1:8001 get pods -A --watch

@@ -23,7 +23,7 @@ impl World {
     /// use listwatch_runtime_smol::http::Cluster;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let world = World::from(Cluster::infer()?).recorded_to("tonight.jsonl.gz")?;
+    /// let world = World::from(Cluster::infer()?).recorded_to("tonight.jsonl.zst")?;
     /// # Ok(())
     /// # }
     /// ```
@@ -46,7 +46,7 @@ impl World {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let world = World::from(Cluster::infer()?);
-    /// let tape = Tape::create("tonight.jsonl.gz", world.recorder_config().include_secrets(true))?;
+    /// let tape = Tape::create("tonight.jsonl.zst", world.recorder_config().include_secrets(true))?;
     /// let world = world.recorded(&tape);
     /// # Ok(())
     /// # }

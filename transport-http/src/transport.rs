@@ -42,7 +42,7 @@ use std::task::{Poll, ready};
 /// [`poll_read`](ListerWatcher::poll_read) never blocks: it registers the waker and returns [`Poll::Pending`]. It
 /// ignores `context.now` and `context.max_wait`.
 ///
-/// Each request has its own thread, which reads at most 256 KiB ahead of the caller. If the caller does not poll, the
+/// Each request has its own thread, which reads less than 512 KiB ahead of the caller. If the caller does not poll, the
 /// thread does not read the socket, and TCP slows the server down. The buffers grow while a response is busy, and shrink
 /// while it is quiet. Consecutive requests use one connection.
 ///

@@ -12,7 +12,7 @@
 #![expect(clippy::unwrap_used, reason = "a thread that panicked fails the test")]
 
 mod controller;
-mod pipe;
+mod response;
 mod store;
 
 use core::pin::pin;

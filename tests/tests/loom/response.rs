@@ -11,7 +11,7 @@ use std::future::poll_fn;
 #[path = "../../../transport-http/src/request/pipe.rs"]
 mod pipe;
 
-/// A thread that sends `chunks`, and what it returns.
+/// A thread that has the sending side.
 fn spawn<T: 'static>(sender: Sender, work: impl FnOnce(Sender) -> T + 'static) -> thread::JoinHandle<T> {
     thread::spawn(move || work(sender))
 }

@@ -357,6 +357,30 @@ fn the_seeds_of_the_framer_are_the_models() {
 }
 
 #[test]
+fn the_seeds_of_the_reader_are_read_as_by_serde_json() {
+    replay_seeds("reader", ops::reader::run);
+}
+
+/// `cargo run --release --example neighbours` reads as many as it is told.
+#[test]
+fn neighbours_of_the_readers_seeds_are_read_as_by_serde_json() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds/reader");
+    for seed in seeds.read_dir().expect("a folder of seeds") {
+        let seed = std::fs::read(seed.expect("a readable folder").path()).expect("a readable seed");
+        let Some((header, text)) = seed.split_first_chunk::<2>() else { continue };
+        for round in 0..100 {
+            let mut bytes = bytes(round, 64).into_iter().cycle();
+            let mut random = |below: usize| {
+                let number = bytes.next().zip(bytes.next()).map_or(0, |(a, b)| usize::from(a) << 8 | usize::from(b));
+                number % below.max(1)
+            };
+            let neighbour = ops::reader::neighbour(text, &mut random);
+            ops::reader::run(&[header.as_slice(), &neighbour].concat());
+        }
+    }
+}
+
+#[test]
 fn the_seeds_of_the_decoder_keep_its_rules() {
     replay_seeds("decoder", ops::decoder::run);
 }

@@ -2,7 +2,7 @@ mod check;
 mod postings;
 #[cfg(feature = "alloc")]
 mod select;
-#[cfg(feature = "alloc")]
+#[cfg(feature = "json")]
 mod snapshots;
 #[cfg(test)]
 #[cfg(all(feature = "alloc", feature = "fixed"))]
@@ -18,7 +18,7 @@ use alloc::boxed::Box;
 use core::borrow::Borrow;
 use core::hash::Hash;
 use postings::{Emit, Postings};
-#[cfg(feature = "alloc")]
+#[cfg(feature = "json")]
 pub(super) use select::is_selected;
 use unfilled::Unfilled;
 

@@ -58,6 +58,7 @@ impl<V> FromIterator<Chunk<V>> for Chunks<V> {
 }
 
 impl<T> Memo<T> {
+    #[cfg(feature = "json")]
     pub(super) fn get_or(&self, make: impl FnOnce() -> T) -> &T {
         self.0.get_or_init(|| Box::new(make()))
     }

@@ -1,8 +1,6 @@
 use super::chunks::{CHUNK, Chunk, Memo, SharedChunks};
 use super::{Slot, sealed};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 /// The records of a slab as chunks that readers share: one for each range of slots.
 #[derive(Debug)]
@@ -11,12 +9,13 @@ pub struct Ranges<V> {
     whole: Memo<SharedChunks<V>>,
 }
 
+#[cfg(feature = "json")]
 impl<V> Ranges<V> {
     /// The records of all ranges. `read` reads those of one, by the indexes of their slots.
-    pub(crate) fn chunks(&self, read: impl Fn(Range<usize>) -> Chunk<V>) -> SharedChunks<V> {
+    pub(crate) fn chunks(&self, read: impl Fn(core::ops::Range<usize>) -> Chunk<V>) -> SharedChunks<V> {
         let chunk =
             |(at, chunk): (usize, &Memo<Chunk<V>>)| Chunk::clone(chunk.get_or(|| read(at * CHUNK..(at + 1) * CHUNK)));
-        let whole = self.whole.get_or(|| Arc::new(self.chunks.iter().enumerate().map(chunk).collect()));
+        let whole = self.whole.get_or(|| SharedChunks::new(self.chunks.iter().enumerate().map(chunk).collect()));
         SharedChunks::clone(whole)
     }
 }

@@ -1,7 +1,6 @@
 use super::chunks::{CHUNK, Chunk, Memo, SharedChunks};
 use super::sealed::{self, InRun};
 use super::{Heap, Linked, Links, List, Slab, Slot};
-use alloc::sync::Arc;
 use core::iter::successors;
 use core::ops::{Index, IndexMut};
 
@@ -35,10 +34,11 @@ struct Run<V> {
 enum OfList {}
 
 impl<V> Runs<V> {
+    #[cfg(feature = "json")]
     /// The items of a list. `read` reads a number of items, from one of them on.
     pub(crate) fn chunks(&self, list: &RunList<V>, read: impl Fn(Slot, usize) -> Chunk<V>) -> SharedChunks<V> {
         let chunk = |run: &Run<V>| Chunk::clone(run.chunk.get_or(|| read(run.first, run.len as usize)));
-        let whole = || Arc::new(self.of(list).map(|slot| chunk(&self.runs[slot])).collect());
+        let whole = || SharedChunks::new(self.of(list).map(|slot| chunk(&self.runs[slot])).collect());
         SharedChunks::clone(list.whole.get_or(whole))
     }
 

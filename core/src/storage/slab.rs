@@ -115,7 +115,7 @@ impl<R, M: Mem> Slab<R, M> {
     }
 
     /// The records in a range of slots, by their indexes.
-    #[cfg(feature = "alloc")]
+    #[cfg(feature = "json")]
     pub(crate) fn range(&self, slots: ops::Range<usize>) -> impl Iterator<Item = &R> {
         let entries = self.entries.as_slice();
         entries[slots.start.min(entries.len())..slots.end.min(entries.len())].iter().filter_map(|entry| match entry {

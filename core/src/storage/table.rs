@@ -129,7 +129,7 @@ impl<R: Keyed, M: Mem, I: Index> Table<R, M, I> {
     }
 
     /// The records in a range of slots, in the order of [`iter`](Self::iter).
-    #[cfg(feature = "alloc")]
+    #[cfg(feature = "json")]
     pub(crate) fn range(&self, slots: ops::Range<usize>) -> impl Iterator<Item = &R> {
         self.records.range(slots)
     }

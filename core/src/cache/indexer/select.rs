@@ -1,7 +1,6 @@
 //! Reads by namespace and by label selector.
 
 use super::{IndexId, Indexer};
-use crate::cache::snapshot::Snapshot;
 use crate::object::{LabelSelector, ObjectHandle};
 
 impl<T> Indexer<ObjectHandle<T>> {
@@ -39,9 +38,13 @@ impl<T> Indexer<ObjectHandle<T>> {
         indexed.chain(all).filter(move |object| is_selected(object, wanted, selector))
     }
 
+    #[cfg(feature = "json")]
     /// The objects of [`select_in`](Self::select_in) and perhaps others, and the namespace to tell them apart by, if
     /// that is needed.
-    pub(in crate::cache) fn snapshot_in<'a>(&self, namespace: &'a str) -> (Snapshot<ObjectHandle<T>>, Option<&'a str>) {
+    pub(in crate::cache) fn snapshot_in<'a>(
+        &self,
+        namespace: &'a str,
+    ) -> (crate::cache::Snapshot<ObjectHandle<T>>, Option<&'a str>) {
         let (index, wanted) = self.index_of(namespace);
         (index.map_or_else(|| self.snapshot(), |id| self.snapshot_by_index(id, namespace)), wanted)
     }

@@ -1,18 +1,23 @@
 mod builder;
 mod owner;
+mod shapes;
+mod strings;
 
 pub use builder::MetaBuilder;
 pub use owner::OwnerReference;
 
 use super::{Key, Uid};
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::fmt;
+use strings::Strings;
 
 /// The metadata of an object that the machines and most controllers need (apimachinery `ObjectMeta`).
 ///
-/// A cache holds one of these for every object, so it is packed: the key, the uid, one allocation of text and one of
-/// offsets. A typical pod takes about 400 bytes. A read slices the text; a label is found by a scan. A field that
-/// decoding did not keep is `None`, never empty. Times are kept as the server wrote them (RFC 3339).
+/// A cache holds one of these for every object, so it is packed: the key, the uid, a text with the version, and a text
+/// with labels and owners. Siblings, such as the pods of one ReplicaSet, share the latter. So a typical pod takes about
+/// 200 bytes, and 400 without siblings. A read slices a text; a label is found by a scan. A field that decoding did not
+/// keep is `None`, never empty. Times are kept as the server wrote them (RFC 3339).
 ///
 /// Equality compares everything except [`json_len`](Self::json_len).
 ///
@@ -34,24 +39,14 @@ use core::fmt;
 pub struct Meta {
     key: Key,
     uid: Option<Uid>,
+    /// Packed: the packed labels, then five strings for an owner. Shared between siblings.
+    shape: Arc<str>,
+    /// Packed: the resource version, the deletion timestamp, the packed annotations, the finalizers.
     text: Box<str>,
-    /// The end of each string of `text`. First the resource version and the deletion timestamp, then two for a label,
-    /// five for an owner, two for an annotation, one for a finalizer.
-    ends: Box<[u32]>,
     generation: i64,
-    labels: u32,
-    owners: u32,
-    /// [`NOT_KEPT`], or how many there are.
-    annotations: u32,
     json_len: u32,
+    annotations_kept: bool,
 }
-
-const NOT_KEPT: u32 = u32::MAX;
-
-const VERSION: usize = 0;
-const DELETION: usize = 1;
-const LABELS: usize = 2;
-const OWNER_STRINGS: usize = 5;
 
 impl Meta {
     /// `namespace/name`, or the name where there are no namespaces (client-go `MetaNamespaceKeyFunc`).
@@ -82,7 +77,7 @@ impl Meta {
     /// [`compare_versions`](crate::object::compare_versions).
     #[must_use]
     pub fn resource_version(&self) -> &str {
-        self.string(VERSION)
+        Strings(&self.text).next_or_empty()
     }
 
     /// Whether both are of one state of one object: uid and resource version agree, and both are there. An object
@@ -102,12 +97,12 @@ impl Meta {
     /// The time at which deletion was requested, while finalizers or a grace period keep the object.
     #[must_use]
     pub fn deletion_timestamp(&self) -> Option<&str> {
-        Some(self.string(DELETION)).filter(|time| !time.is_empty())
+        Strings(&self.text).nth(1).filter(|time| !time.is_empty())
     }
 
     /// The labels, in the server's order.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.pairs(LABELS, self.labels)
+        Strings(&self.shape).nested().pairs()
     }
 
     /// The value of one label.
@@ -119,17 +114,19 @@ impl Meta {
     /// The owners, in the server's order.
     #[doc(alias("ownerReferences", "owns"))]
     pub fn owner_references(&self) -> impl Iterator<Item = OwnerReference<'_>> {
-        let first = LABELS + 2 * self.labels as usize;
-        (0..self.owners as usize).map(move |n| {
-            let at = first + OWNER_STRINGS * n;
-            OwnerReference {
-                api_version: self.string(at),
-                kind: self.string(at + 1),
-                name: self.string(at + 2),
-                uid: Some(self.string(at + 3)).filter(|uid| !uid.is_empty()).map(Uid::from),
-                controller: self.string(at + 4).contains('c'),
-                block_owner_deletion: self.string(at + 4).contains('b'),
-            }
+        let mut strings = Strings(&self.shape);
+        strings.next();
+        core::iter::from_fn(move || {
+            let api_version = strings.next()?;
+            let [kind, name, uid, flags] = core::array::from_fn(|_| strings.next_or_empty());
+            Some(OwnerReference {
+                api_version,
+                kind,
+                name,
+                uid: Some(uid).filter(|uid| !uid.is_empty()).map(Uid::from),
+                controller: flags.contains('c'),
+                block_owner_deletion: flags.contains('b'),
+            })
         })
     }
 
@@ -140,13 +137,14 @@ impl Meta {
     )]
     #[must_use]
     pub fn annotations(&self) -> Option<impl Iterator<Item = (&str, &str)>> {
-        (self.annotations != NOT_KEPT).then(|| self.pairs(self.annotations_at(), self.annotations))
+        self.annotations_kept.then(|| self.lists().nested().pairs())
     }
 
     /// The finalizers, in the server's order.
     pub fn finalizers(&self) -> impl Iterator<Item = &str> {
-        let annotations = if self.annotations == NOT_KEPT { 0 } else { self.annotations as usize };
-        (self.annotations_at() + 2 * annotations..self.ends.len()).map(|at| self.string(at))
+        let mut lists = self.lists();
+        lists.next();
+        lists
     }
 
     /// The length of the JSON that the object was decoded from, in bytes; zero where it was not decoded.
@@ -155,26 +153,19 @@ impl Meta {
         self.json_len as usize
     }
 
-    fn annotations_at(&self) -> usize {
-        LABELS + 2 * self.labels as usize + OWNER_STRINGS * self.owners as usize
-    }
-
-    fn pairs(&self, first: usize, count: u32) -> impl Iterator<Item = (&str, &str)> {
-        (0..count as usize).map(move |n| (self.string(first + 2 * n), self.string(first + 2 * n + 1)))
-    }
-
-    fn string(&self, at: usize) -> &str {
-        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
-        &self.text[start..self.ends[at] as usize]
+    /// The packed annotations, then the finalizers.
+    fn lists(&self) -> Strings<'_> {
+        let mut strings = Strings(&self.text);
+        strings.nth(1);
+        strings
     }
 }
 
 impl PartialEq for Meta {
     fn eq(&self, other: &Self) -> bool {
-        let Self { key, uid, text, ends, generation, labels, owners, annotations, json_len: _ } = self;
-        (key, uid, text, ends) == (&other.key, &other.uid, &other.text, &other.ends)
-            && (generation, labels, owners, annotations)
-                == (&other.generation, &other.labels, &other.owners, &other.annotations)
+        let Self { key, uid, shape, text, generation, annotations_kept, json_len: _ } = self;
+        (key, uid, shape, text) == (&other.key, &other.uid, &other.shape, &other.text)
+            && (generation, annotations_kept) == (&other.generation, &other.annotations_kept)
     }
 }
 

@@ -1,12 +1,13 @@
 use super::super::{Key, Uid};
-use super::{LABELS, Meta, NOT_KEPT, OWNER_STRINGS, OwnerReference};
+use super::shapes::Shapes;
+use super::{Meta, OwnerReference, strings};
 use alloc::string::String;
-use alloc::vec::Vec;
 
 /// Collects metadata in any order and packs it into a [`Meta`].
 ///
 /// `set_…` replaces a value, `add_…` appends to a list. [`build`](Self::build) leaves the builder empty for the next
-/// object. A builder that is used again allocates only the result.
+/// object. A builder that is used again allocates only the result. Objects of one builder whose labels and owners are
+/// the same share the memory of those.
 ///
 /// ```
 /// use listwatch_core::object::MetaBuilder;
@@ -27,18 +28,16 @@ pub struct MetaBuilder {
     version: String,
     deletion: String,
     generation: i64,
-    labels: Strings,
-    owners: Strings,
-    annotations: Strings,
-    finalizers: Strings,
+    /// These four are packed.
+    labels: String,
+    owners: String,
+    annotations: String,
+    finalizers: String,
     annotations_kept: bool,
     json_len: u32,
-}
-
-#[derive(Debug, Default)]
-struct Strings {
-    text: String,
-    lengths: Vec<u32>,
+    /// The texts of the object that is being built.
+    packed: String,
+    shapes: Shapes,
 }
 
 impl MetaBuilder {
@@ -48,8 +47,8 @@ impl MetaBuilder {
             string.clear();
         }
         self.uid = None;
-        for strings in [&mut self.labels, &mut self.owners, &mut self.annotations, &mut self.finalizers] {
-            strings.clear();
+        for list in [&mut self.labels, &mut self.owners, &mut self.annotations, &mut self.finalizers] {
+            list.clear();
         }
         self.generation = 0;
         (self.annotations_kept, self.json_len) = (false, 0);
@@ -92,8 +91,7 @@ impl MetaBuilder {
 
     /// Adds a label.
     pub fn add_label(&mut self, name: &str, value: &str) {
-        self.labels.push(name);
-        self.labels.push(value);
+        push(&mut self.labels, [name, value]);
     }
 
     /// Removes the labels that were added.
@@ -105,15 +103,13 @@ impl MetaBuilder {
     pub fn add_owner_reference(&mut self, owner: &OwnerReference<'_>) {
         let mut buffer = [0; Uid::CANONICAL_LEN];
         let uid = owner.uid.as_ref().map(|uid| uid.encode(&mut buffer)).unwrap_or_default();
-        for string in [owner.api_version, owner.kind, owner.name, uid] {
-            self.owners.push(string);
-        }
-        self.owners.push(match (owner.controller, owner.block_owner_deletion) {
+        let flags = match (owner.controller, owner.block_owner_deletion) {
             (true, true) => "cb",
             (true, false) => "c",
             (false, true) => "b",
             (false, false) => "",
-        });
+        };
+        push(&mut self.owners, [owner.api_version, owner.kind, owner.name, uid, flags]);
     }
 
     /// Removes the owner references that were added.
@@ -129,8 +125,7 @@ impl MetaBuilder {
     /// Adds an annotation.
     pub fn add_annotation(&mut self, name: &str, value: &str) {
         self.annotations_kept = true;
-        self.annotations.push(name);
-        self.annotations.push(value);
+        push(&mut self.annotations, [name, value]);
     }
 
     /// Removes the annotations that were added.
@@ -140,7 +135,7 @@ impl MetaBuilder {
 
     /// Adds a finalizer.
     pub fn add_finalizer(&mut self, name: &str) {
-        self.finalizers.push(name);
+        push(&mut self.finalizers, [name]);
     }
 
     /// Removes the finalizers that were added.
@@ -164,49 +159,30 @@ impl MetaBuilder {
     #[must_use]
     pub fn build(&mut self) -> Option<Meta> {
         let key = self.key()?;
-        let scalars = [&self.version, &self.deletion];
-        let lists = [&self.labels, &self.owners, &self.annotations, &self.finalizers];
-        let mut text =
-            String::with_capacity(scalars.iter().map(|s| s.len()).chain(lists.iter().map(|l| l.text.len())).sum());
-        let mut ends = Vec::with_capacity(LABELS + lists.iter().map(|l| l.lengths.len()).sum::<usize>());
-        for scalar in scalars {
-            text.push_str(scalar);
-            ends.push(text.len() as u32);
-        }
-        for list in lists {
-            let mut end = text.len() as u32;
-            ends.extend(list.lengths.iter().map(|length| {
-                end += length;
-                end
-            }));
-            text.push_str(&list.text);
-        }
+        let Self { packed, version, deletion, labels, owners, annotations, finalizers, .. } = self;
+        packed.clear();
+        strings::push(packed, labels);
+        packed.push_str(owners);
+        let shape = self.shapes.share(packed);
+        packed.clear();
+        push(packed, [version, deletion, annotations]);
+        packed.push_str(finalizers);
         let meta = Meta {
             key,
             uid: self.uid.take(),
-            text: text.into_boxed_str(),
-            ends: ends.into_boxed_slice(),
+            shape,
+            text: packed.as_str().into(),
             generation: self.generation,
-            labels: (self.labels.lengths.len() / 2) as u32,
-            owners: (self.owners.lengths.len() / OWNER_STRINGS) as u32,
-            annotations: if self.annotations_kept { (self.annotations.lengths.len() / 2) as u32 } else { NOT_KEPT },
             json_len: self.json_len,
+            annotations_kept: self.annotations_kept,
         };
         self.clear();
         Some(meta)
     }
 }
 
-impl Strings {
-    fn push(&mut self, string: &str) {
-        self.text.push_str(string);
-        self.lengths.push(string.len() as u32);
-    }
-
-    fn clear(&mut self) {
-        self.text.clear();
-        self.lengths.clear();
-    }
+fn push<const N: usize>(list: &mut String, entry: [&str; N]) {
+    entry.iter().for_each(|string| strings::push(list, string));
 }
 
 fn set(field: &mut String, value: &str) {

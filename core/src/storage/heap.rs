@@ -31,7 +31,7 @@ impl Mem for Heap {
     type Text = Box<str>;
     type Gathered = Values;
     type Ranges<V> = super::ranges::Ranges<V>;
-    type Runs<V> = super::runs::Runs<V>;
+    type Runs<V> = super::runs::Runs<V, Self>;
 
     fn map_full<T, U>(full: NeverFull<T>, _: impl FnOnce(T) -> U) -> NeverFull<U> {
         match full.0 {}

@@ -1,6 +1,6 @@
 use super::chunks::{CHUNK, Chunk, Memo, SharedChunks};
 use super::sealed::{self, InRun};
-use super::{Heap, Linked, Links, List, Slab, Slot};
+use super::{Linked, Links, List, Mem, Slab, Slot};
 use core::iter::successors;
 use core::ops::{Index, IndexMut};
 
@@ -12,8 +12,8 @@ const FEW: usize = CHUNK / 4;
 /// A new item joins the last run. Runs that have become short are merged. So a list has as many runs as its length
 /// needs, within a small factor, and no operation touches more than two runs.
 #[derive(Debug)]
-pub struct Runs<V> {
-    runs: Slab<Run<V>, Heap>,
+pub struct Runs<V, M: Mem> {
+    runs: Slab<Run<V>, M>,
 }
 
 /// The runs of one list.
@@ -33,7 +33,7 @@ struct Run<V> {
 
 enum OfList {}
 
-impl<V> Runs<V> {
+impl<V, M: Mem> Runs<V, M> {
     #[cfg(feature = "json")]
     /// The items of a list. `read` reads a number of items, from one of them on.
     pub(crate) fn chunks(&self, list: &RunList<V>, read: impl Fn(Slot, usize) -> Chunk<V>) -> SharedChunks<V> {
@@ -85,7 +85,7 @@ impl<V> Runs<V> {
     }
 }
 
-impl<V> sealed::Runs for Runs<V> {
+impl<V, M: Mem> sealed::Runs for Runs<V, M> {
     type Run = Option<Slot>;
     type List = RunList<V>;
 
@@ -95,7 +95,7 @@ impl<V> sealed::Runs for Runs<V> {
     {
         let run = list.runs.back().filter(|last| (self.runs[*last].len as usize) < CHUNK).unwrap_or_else(|| {
             let run = Run { first: item, len: 0, links: Links::default(), chunk: Memo::default() };
-            let run = super::never_full(self.runs.try_insert(run));
+            let Ok(run) = self.runs.try_insert(run) else { unreachable!("as many runs as items") };
             list.runs.push_back(&mut self.runs, run);
             run
         });
@@ -171,7 +171,7 @@ impl<V> Linked<OfList> for Run<V> {
     }
 }
 
-impl<V> Default for Runs<V> {
+impl<V, M: Mem> Default for Runs<V, M> {
     fn default() -> Self {
         Self { runs: Slab::default() }
     }

@@ -22,9 +22,8 @@ const PODS: usize = 500;
 const SOURCES: [&str; 2] = ["template", "captured"];
 
 /// What a small controller reads.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
 #[expect(dead_code, reason = "decoded, not read")]
 struct ThreeFields {
     spec: Spec,

@@ -115,7 +115,7 @@ impl Metadata {
     /// Notes the place of an error in a value that was read later than the rest.
     pub(super) fn failed<T, E: de::Error>(&mut self, result: Result<T, Error>) -> Result<T, E> {
         result.map_err(|error| {
-            self.failed_at = self.failed_at.or(error.address());
+            self.failed_at = self.failed_at.or_else(|| error.address());
             E::custom(error)
         })
     }

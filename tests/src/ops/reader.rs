@@ -142,9 +142,8 @@ struct Wrapped<T> {
 }
 
 /// Fields of a pod, some of them deep.
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-#[derive(Default)]
 struct Pod {
     kind: Option<String>,
     metadata: Metadata,
@@ -198,7 +197,7 @@ struct Flat {
 #[serde(untagged)]
 enum Untagged {
     Number(f64),
-    Several(Vec<Untagged>),
+    Several(Vec<Self>),
     Named { a: Value },
     Text(String),
 }

@@ -33,8 +33,8 @@ enum Enum {
 enum Untagged {
     Number(f64),
     Text(String),
-    Several(Vec<Untagged>),
-    Named { a: Box<Untagged> },
+    Several(Vec<Self>),
+    Named { a: Box<Self> },
 }
 
 #[derive(Debug, PartialEq, Deserialize)]

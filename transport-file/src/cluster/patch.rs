@@ -3,7 +3,7 @@
 use super::merge_keys::ListType;
 use super::refusal::Refusal;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Applies a strategic merge patch. The elements of lists are told apart by the keys that the types of Kubernetes have.
 /// An order of elements (`$setElementOrder`) is not kept.
@@ -102,35 +102,97 @@ enum Operation {
     Test { path: String, value: Value },
 }
 
+/// The most operations of a JSON patch (apiserver `maxJSONPatchOperations`).
+const OPERATIONS: usize = 10_000;
+
+/// The most bytes that a JSON patch copies and moves (apiserver `JSONPatchMaxCopyBytes`), and the most of its result.
+const BYTES: usize = 3 * 1024 * 1024;
+
+/// The most levels of objects and arrays in what a JSON patch makes: as many as serde_json reads.
+const LEVELS: usize = 127;
+
 /// Applies a JSON patch: all of its operations, or none.
 pub(super) fn json(target: &Value, patch: &Value) -> Result<Value, Refusal> {
+    let count = patch.as_array().map_or(0, Vec::len);
+    if count > OPERATIONS {
+        let why = format!("The allowed maximum operations in a JSON patch is {OPERATIONS}, got {count}");
+        return Err(Refusal::too_large_entity(&why));
+    }
     let operations = Vec::<Operation>::deserialize(patch);
     let operations = operations.map_err(|error| Refusal::bad_request(format!("error decoding patch: {error}")))?;
-    let mut target = target.clone();
+    let (mut target, mut carried) = (target.clone(), 0);
     for operation in operations {
-        perform(&mut target, operation).ok_or_else(Refusal::unprocessable)?;
+        perform(&mut target, operation, &mut carried)?;
+    }
+    if bytes_of(&target, LEVELS).ok_or_else(too_deep)? > BYTES {
+        return Err(Refusal::too_large_entity(&format!("the patched object has more than {BYTES} bytes")));
     }
     Ok(target)
 }
 
-/// Performs an operation; `None` if its place is not there, or a test fails.
-fn perform(target: &mut Value, operation: Operation) -> Option<()> {
-    match operation {
-        Operation::Add { path, value } => add(target, &path, value),
+/// Performs an operation, unless its place is not there, a test fails, or the object becomes too large. `carried` counts
+/// the bytes that were copied and moved.
+fn perform(target: &mut Value, operation: Operation, carried: &mut usize) -> Result<(), Refusal> {
+    let done = match operation {
+        Operation::Add { path, value } => {
+            check_levels(&path, &value)?;
+            add(target, &path, value)
+        }
         Operation::Copy { from, path } => {
-            let value = target.pointer(&from)?.clone();
+            let value = target.pointer(&from).ok_or_else(Refusal::unprocessable)?;
+            carry(&path, value, carried)?;
+            let value = value.clone();
             add(target, &path, value)
         }
         Operation::Move { from, path } => {
-            let value = take(target, &from)?;
+            let value = take(target, &from).ok_or_else(Refusal::unprocessable)?;
+            carry(&path, &value, carried)?;
             add(target, &path, value)
         }
         Operation::Remove { path } => take(target, &path).map(drop),
         Operation::Replace { path, value } => {
-            *target.pointer_mut(&path)? = value;
-            Some(())
+            check_levels(&path, &value)?;
+            target.pointer_mut(&path).map(|place| *place = value)
         }
-        Operation::Test { path, value } => (*target.pointer(&path)? == value).then_some(()),
+        Operation::Test { path, value } => target.pointer(&path).filter(|found| **found == value).map(drop),
+    };
+    done.ok_or_else(Refusal::unprocessable)
+}
+
+/// Checks whether a value may be copied or moved to a path.
+fn carry(path: &str, value: &Value, carried: &mut usize) -> Result<(), Refusal> {
+    *carried += check_levels(path, value)?;
+    if *carried <= BYTES {
+        return Ok(());
+    }
+    let why = format!("the operations of the patch copy and move more than {BYTES} bytes");
+    Err(Refusal::new(422, "Invalid", why).with_details(json!({})))
+}
+
+/// Returns the bytes of a value, unless it has too many levels below a path.
+fn check_levels(path: &str, value: &Value) -> Result<usize, Refusal> {
+    let levels = LEVELS.checked_sub(path.matches('/').count());
+    levels.and_then(|levels| bytes_of(value, levels)).ok_or_else(too_deep)
+}
+
+fn too_deep() -> Refusal {
+    let why = format!("the patched object has more than {LEVELS} levels");
+    Refusal::new(422, "Invalid", why).with_details(json!({}))
+}
+
+/// About how many bytes a value has as JSON; `None` if it has more levels than this.
+fn bytes_of(value: &Value, levels: usize) -> Option<usize> {
+    match value {
+        Value::Array(elements) => {
+            let below = levels.checked_sub(1)?;
+            elements.iter().try_fold(2, |sum, element| Some(sum + 1 + bytes_of(element, below)?))
+        }
+        Value::Object(fields) => {
+            let below = levels.checked_sub(1)?;
+            fields.iter().try_fold(2, |sum, (field, value)| Some(sum + 4 + field.len() + bytes_of(value, below)?))
+        }
+        Value::String(text) => Some(2 + text.len()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(4),
     }
 }
 
@@ -173,7 +235,6 @@ fn split(path: &str) -> Option<(&str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_json_patch_does_all_of_its_operations_or_none() {
@@ -197,6 +258,53 @@ mod tests {
             assert_eq!(refused.map_err(|refusal| refusal.code), Err(422), "{operation}");
         }
         assert_eq!(json(&target, &json!([{ "op": "grow", "path": "/l" }])).map_err(|refusal| refusal.code), Err(400));
+    }
+
+    #[test]
+    fn a_json_patch_nested_an_object_until_the_stack_overflowed() {
+        let nested = (0..100).fold(json!({}), |inner, _| json!({ "a": inner }));
+        let wrap = [
+            json!({ "op": "add", "path": "/b", "value": nested }),
+            json!({ "op": "move", "from": "/spec", "path": format!("/b{}", "/a".repeat(100)) }),
+            json!({ "op": "move", "from": "/b", "path": "/spec" }),
+        ];
+        let target = json!({ "spec": {} });
+        let patch = |count: usize| Value::Array(wrap.iter().cycle().take(count * wrap.len()).cloned().collect());
+        assert!(json(&target, &patch(1)).is_ok());
+        for count in [2, 100] {
+            let refusal = json(&target, &patch(count)).expect_err("too many levels");
+            let status = refusal.status.unwrap_or_default();
+            assert_eq!(
+                (refusal.code, &status["message"]),
+                (422, &json!("the patched object has more than 127 levels"))
+            );
+        }
+        for operation in ["add", "replace"] {
+            let deep = (0..127).fold(json!(1), |inner, _| json!([inner]));
+            let refused = json(&target, &json!([{ "op": operation, "path": "/spec", "value": deep }]));
+            assert_eq!(refused.map_err(|refusal| refusal.code), Err(422), "{operation}");
+        }
+    }
+
+    #[test]
+    fn a_json_patch_doubled_an_object_until_no_memory_was_left() {
+        let copies = (0..40).map(|place| json!({ "op": "copy", "from": "/spec", "path": format!("/spec/b{place}") }));
+        let refusal = json(&json!({ "spec": { "a": "0123456789" } }), &copies.collect()).expect_err("too many bytes");
+        let status = refusal.status.unwrap_or_default();
+        let message = "the operations of the patch copy and move more than 3145728 bytes";
+        assert_eq!((refusal.code, &status["message"]), (422, &json!(message)));
+    }
+
+    #[test]
+    fn a_json_patch_had_operations_without_a_limit() {
+        let operations = |count| Value::Array(vec![json!({ "op": "test", "path": "/a", "value": 1 }); count]);
+        assert!(json(&json!({ "a": 1 }), &operations(10_000)).is_ok());
+        let refusal = json(&json!({ "a": 1 }), &operations(10_001)).expect_err("too many operations");
+        let status = refusal.status.unwrap_or_default();
+        let message = "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001";
+        assert_eq!((refusal.code, &status["message"]), (413, &json!(message)));
+        let large = json!([{ "op": "add", "path": "/b", "value": "x".repeat(3 << 20) }]);
+        assert_eq!(json(&json!({}), &large).map_err(|refusal| refusal.code), Err(413));
     }
 
     #[test]

@@ -130,6 +130,11 @@ impl Refusal {
         Self::new(422, "Invalid", message).with_details(json!({}))
     }
 
+    /// A request, or what it makes of an object, is too large.
+    pub(super) fn too_large_entity(why: &str) -> Self {
+        Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
+    }
+
     pub(super) fn no_method() -> Self {
         let message = "the server does not allow this method on the requested resource";
         Self::new(405, "MethodNotAllowed", message).with_details(json!({}))

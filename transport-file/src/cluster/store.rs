@@ -188,7 +188,7 @@ impl Store {
 
     /// The version of a change that was recorded in this one.
     fn recorded_revision(&mut self, kind: &ServedKind, revision: u64) -> u64 {
-        let revision = revision.max(self.open(kind).newest() + 1);
+        let revision = revision.max(self.open(kind).newest().saturating_add(1));
         self.revision = self.revision.max(revision);
         self.steps += 1;
         self.open(kind).recorded = Some(revision);
@@ -213,7 +213,7 @@ impl Store {
     }
 
     fn next_revision(&mut self) -> u64 {
-        self.revision += 1;
+        self.revision = self.revision.saturating_add(1);
         self.steps += 1;
         self.revision
     }

@@ -1,5 +1,7 @@
 //! The answers of a cluster, compared with those of a kube-apiserver.
 
+mod hostile;
+
 use super::*;
 use listwatch_core::Key;
 use serde_json::{Value, json};

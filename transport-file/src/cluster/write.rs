@@ -109,7 +109,7 @@ pub(super) fn update(
         return Ok(stored);
     }
     if kind.has_generation && differs(&wanted, &stored) {
-        wanted["metadata"]["generation"] = json!(generation(&stored) + 1);
+        wanted["metadata"]["generation"] = json!(generation(&stored).saturating_add(1));
     }
     if is_deleting(&stored) && finalizers(&wanted).is_empty() && !is_namespace(kind) {
         // Watches are told of the object that was stored, with its last finalizer.
@@ -137,7 +137,7 @@ pub(super) fn delete(store: &mut Store, moment: Moment, place: &Place, options: 
         } else {
             metadata.insert("deletionGracePeriodSeconds".into(), json!(0));
             if generation(&stored) > 0 {
-                metadata.insert("generation".into(), json!(generation(&stored) + 1));
+                metadata.insert("generation".into(), json!(generation(&stored).saturating_add(1)));
             }
         }
     }

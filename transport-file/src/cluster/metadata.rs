@@ -1,5 +1,6 @@
 //! The fields of metadata that a server sets, or looks at.
 
+use super::refusal::Refusal;
 use serde_json::{Map, Value, json};
 
 /// The finalizer that keeps an object until its dependents have lost their reference to it.
@@ -28,6 +29,18 @@ pub(super) fn metadata_of(object: &mut Value) -> &mut Map<String, Value> {
         object["metadata"] = json!({});
     }
     object["metadata"].as_object_mut().expect("it was made one above")
+}
+
+/// Sets a field of an object in an object, which it gets if it has none.
+pub(super) fn set_inside(object: &mut Value, path: [&str; 2], value: Value) -> Result<(), Refusal> {
+    let [parent, field] = path;
+    let refused = || Refusal::bad_request(format!("the object provided is unrecognized: `{parent}` is no object"));
+    let parent = object.as_object_mut().ok_or_else(refused)?.entry(parent).or_insert(Value::Null);
+    if parent.is_null() {
+        *parent = json!({});
+    }
+    parent.as_object_mut().ok_or_else(refused)?.insert(field.to_owned(), value);
+    Ok(())
 }
 
 /// Removes the fields that say nothing.

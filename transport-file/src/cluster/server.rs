@@ -172,13 +172,13 @@ impl Server {
 
     /// Enters a change that was recorded elsewhere. A change of a collection that no kind can have is left out.
     pub(super) fn apply_recorded(&mut self, now: Instant, change: RecordedChange) {
-        let RecordedChange { collection, kind: change, version: revision, mut object } = change;
+        let RecordedChange { collection, kind: change, version: revision, object } = change;
         let Some(kind) = self.kind_of_recorded(&collection, &object, is_namespaced(&object)) else { return };
         if change == RecordedKind::Bookmark {
             return self.store.advance(&kind, revision);
         }
         let key = recorded_key(&object);
-        (object["kind"], object["apiVersion"]) = (json!(kind.kind), json!(kind.api_version));
+        let object = typed(object, &kind);
         let is_deletion = change == RecordedKind::Deleted;
         self.store.record(now, &kind, &key, object, Recorded { revision, is_deletion });
         self.collector = None;
@@ -186,13 +186,10 @@ impl Server {
 
     /// Enters a state that was recorded elsewhere. A watch that comes to it gets a 410, and so does one from before it.
     pub(super) fn apply_relisted(&mut self, now: Instant, state: RecordedState) {
-        let RecordedState { collection, mut changed, gone, version: revision } = state;
+        let RecordedState { collection, changed, gone, version: revision } = state;
         let sample = changed.first().unwrap_or(&Value::Null);
         let Some(kind) = self.kind_of_recorded(&collection, sample, is_namespaced(sample)) else { return };
-        for object in &mut changed {
-            (object["kind"], object["apiVersion"]) = (json!(kind.kind), json!(kind.api_version));
-        }
-        let changed = changed.into_iter().map(|object| (recorded_key(&object), object)).collect();
+        let changed = changed.into_iter().map(|object| (recorded_key(&object), typed(object, &kind))).collect();
         let gone = gone.iter().map(|key| store::key(key.namespace().unwrap_or_default(), key.name())).collect();
         self.store.record_gap(now, &kind, RecordedGap { revision, changed, gone });
         self.collector = None;
@@ -243,6 +240,15 @@ impl Server {
 
 fn is_namespaced(object: &Value) -> bool {
     object["metadata"]["namespace"].is_string()
+}
+
+/// A recorded object with its type. What is no object has no other field.
+fn typed(mut object: Value, kind: &ServedKind) -> Value {
+    if !object.is_object() {
+        object = json!({});
+    }
+    (object["kind"], object["apiVersion"]) = (json!(kind.kind), json!(kind.api_version));
+    object
 }
 
 fn recorded_key(object: &Value) -> String {

@@ -1,6 +1,7 @@
 //! The objects of a cluster, and the last changes of each collection.
 
 use super::kinds::ServedKind;
+use super::metadata::metadata_of;
 use listwatch_core::Instant;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
@@ -138,7 +139,7 @@ impl Store {
             return Arc::new(object);
         }
         let revision = self.next_revision();
-        object["metadata"]["resourceVersion"] = json!(revision.to_string());
+        metadata_of(&mut object).insert("resourceVersion".into(), json!(revision.to_string()));
         let object = Arc::new(object);
         let before = self.open(kind).enter(revision, now, key, Arc::clone(&object), false);
         self.touch(kind, key, before, Some(Arc::clone(&object)));
@@ -151,7 +152,7 @@ impl Store {
             return;
         }
         let revision = self.next_revision();
-        last["metadata"]["resourceVersion"] = json!(revision.to_string());
+        metadata_of(&mut last).insert("resourceVersion".into(), json!(revision.to_string()));
         let before = self.open(kind).enter(revision, now, key, Arc::new(last), true);
         self.touch(kind, key, before, None);
     }

@@ -3,6 +3,7 @@
 use super::form::Form;
 use super::kinds::ServedKind;
 use super::list::version;
+use super::metadata::metadata_of;
 use super::refusal::{Cause, Refusal};
 use super::selector::Selection;
 use super::store::{Change, Collection, Forgotten, Store};
@@ -202,7 +203,7 @@ impl WatchState {
             (true, false) if change.is_deletion => self.tell("DELETED", &change.object, out),
             (true, false) => {
                 let mut last = change.before.as_deref().cloned().unwrap_or_default();
-                last["metadata"]["resourceVersion"] = json!(change.revision.to_string());
+                metadata_of(&mut last).insert("resourceVersion".into(), json!(change.revision.to_string()));
                 self.tell("DELETED", &last, out);
             }
         }

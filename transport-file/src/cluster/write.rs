@@ -3,6 +3,7 @@
 use super::kinds::ServedKind;
 use super::metadata::{
     FOREGROUND, ORPHAN, SERVER_FIELDS, finalizers, generation, is_deleting, metadata_of, remove_empty, set_finalizers,
+    set_inside,
 };
 use super::place::Place;
 use super::refusal::{Cause, Refusal};
@@ -76,9 +77,9 @@ pub(super) fn create(
         remove(&mut object, "status");
     }
     if is_namespace(kind) {
-        object["metadata"]["labels"]["kubernetes.io/metadata.name"] = json!(name);
-        object["spec"]["finalizers"] = json!(["kubernetes"]);
-        object["status"]["phase"] = json!("Active");
+        set_inside(&mut object["metadata"], ["labels", "kubernetes.io/metadata.name"], json!(name))?;
+        set_inside(&mut object, ["spec", "finalizers"], json!(["kubernetes"]))?;
+        set_inside(&mut object, ["status", "phase"], json!("Active"))?;
     }
     Ok(store.put(moment.now, kind, &place.key(), object))
 }
@@ -109,7 +110,7 @@ pub(super) fn update(
         return Ok(stored);
     }
     if kind.has_generation && differs(&wanted, &stored) {
-        wanted["metadata"]["generation"] = json!(generation(&stored).saturating_add(1));
+        metadata_of(&mut wanted).insert("generation".into(), json!(generation(&stored).saturating_add(1)));
     }
     if is_deleting(&stored) && finalizers(&wanted).is_empty() && !is_namespace(kind) {
         // Watches are told of the object that was stored, with its last finalizer.
@@ -133,7 +134,11 @@ pub(super) fn delete(store: &mut Store, moment: Moment, place: &Place, options: 
         let metadata = metadata_of(&mut object);
         metadata.insert("deletionTimestamp".into(), json!(moment.wall.to_string()));
         if is_namespace(kind) {
-            object["status"]["phase"] = json!("Terminating");
+            // A status of another shape does not keep it.
+            if !object["status"].is_object() {
+                set(&mut object, "status", json!({}));
+            }
+            set_inside(&mut object, ["status", "phase"], json!("Terminating"))?;
         } else {
             metadata.insert("deletionGracePeriodSeconds".into(), json!(0));
             if generation(&stored) > 0 {

@@ -1,5 +1,6 @@
 //! The subresource `scale` (`autoscaling/v1`).
 
+use super::super::metadata::{metadata_of, set_inside};
 use super::super::place::Place;
 use super::super::refusal::Refusal;
 use super::super::write::{self, Part};
@@ -34,9 +35,9 @@ impl Server {
             _ => patched(asked, &place.kind, &scale)?,
         };
         let mut object = (*stored).clone();
-        object["spec"]["replicas"] = wanted["spec"]["replicas"].clone();
+        set_inside(&mut object, ["spec", "replicas"], wanted["spec"]["replicas"].clone())?;
         if let Some(version) = wanted["metadata"]["resourceVersion"].as_str() {
-            object["metadata"]["resourceVersion"] = json!(version);
+            metadata_of(&mut object).insert("resourceVersion".into(), json!(version));
         }
         let object = write::update(&mut self.store, asked.moment, place, object, Part::Whole, asked.actor)?;
         self.note_update(asked, place, &stored, &object);

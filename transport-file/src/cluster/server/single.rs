@@ -153,7 +153,7 @@ impl Server {
         let force = asked.target.flag("force");
         let mut wanted = owners.apply(&manager, is_known, &live, &applied, force)?;
         if let Some(version) = applied["metadata"]["resourceVersion"].as_str() {
-            wanted["metadata"]["resourceVersion"] = json!(version);
+            metadata_of(&mut wanted).insert("resourceVersion".into(), json!(version));
         }
         let (code, object) = match stored {
             None if part == Part::Status => return Err(Refusal::not_found(&place.kind, &place.name)),
@@ -210,6 +210,11 @@ impl Server {
     /// The options of a deletion, in the body or in the query.
     fn delete_options(&mut self, asked: &Asked<'_>, kind: &ServedKind) -> Result<Value, Refusal> {
         let mut options = if asked.call.body.is_empty() { json!({}) } else { body(asked, kind)? };
+        if !options.is_object() {
+            return Err(Refusal::bad_request(
+                "the options of a deletion are no object (must be of type DeleteOptions)",
+            ));
+        }
         if let Some(policy) = asked.target.parameter("propagationPolicy") {
             options["propagationPolicy"] = json!(policy);
         }

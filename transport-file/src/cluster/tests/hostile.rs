@@ -24,3 +24,64 @@ fn a_generation_overflowed_by_a_deletion() {
     let (code, map) = send(&cluster, &format!("DELETE {MAPS}/a"), &Value::Null);
     assert_eq!((code, &map["metadata"]["generation"]), (200, &json!(u64::MAX)));
 }
+
+#[test]
+fn options_of_a_deletion_that_are_no_object_caused_a_panic() {
+    let cluster = SimulatedCluster::new();
+    assert_eq!(send(&cluster, &format!("POST {PODS}"), &named("a")).0, 201);
+    for body in [json!([1]), json!("x")] {
+        let (code, status) = send(&cluster, &format!("DELETE {PODS}/a?propagationPolicy=Background"), &body);
+        assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")), "{status}");
+    }
+}
+
+#[test]
+fn a_namespace_of_an_unexpected_shape_caused_a_panic() {
+    let cluster = SimulatedCluster::new();
+    for object in [
+        json!({ "metadata": { "name": "x", "labels": "y" } }),
+        json!({ "metadata": { "name": "x" }, "spec": "y" }),
+        json!({ "metadata": { "name": "x" }, "spec": [1] }),
+    ] {
+        let (code, status) = send(&cluster, "POST /api/v1/namespaces", &object);
+        assert_eq!((code, &status["kind"]), (400, &json!("Status")), "{object}");
+    }
+    let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "x" }, "status": "y" });
+    let error = cluster.create(object).expect_err("a status of another shape");
+    assert!(error.to_string().contains("`status` is no object"), "{error}");
+}
+
+#[test]
+fn a_namespace_whose_status_is_no_object_caused_a_panic_when_it_was_deleted() {
+    let cluster = SimulatedCluster::new();
+    assert_eq!(send(&cluster, "POST /api/v1/namespaces", &named("x")).0, 201);
+    assert_eq!(send(&cluster, "PATCH /api/v1/namespaces/x/status", &json!({ "status": "y" })).0, 200);
+    let (code, namespace) = send(&cluster, "DELETE /api/v1/namespaces/x", &Value::Null);
+    assert_eq!((code, &namespace["status"]["phase"]), (200, &json!("Terminating")));
+}
+
+#[test]
+fn a_scale_of_a_deployment_without_a_spec_of_fields_caused_a_panic() {
+    let cluster = SimulatedCluster::new();
+    let deployments = "/apis/apps/v1/namespaces/web/deployments";
+    let deployment = json!({ "metadata": { "name": "x" }, "spec": "y" });
+    assert_eq!(send(&cluster, &format!("POST {deployments}"), &deployment).0, 201);
+    let (code, status) = send(&cluster, &format!("PATCH {deployments}/x/scale"), &json!({ "spec": { "replicas": 3 } }));
+    assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")), "{status}");
+}
+
+#[test]
+fn a_recorded_object_that_is_no_object_caused_a_panic() {
+    let cluster = SimulatedCluster::new();
+    for object in [json!([1]), json!("x"), json!({ "metadata": "x" })] {
+        let collection = "v1/pods".to_owned();
+        let change = RecordedChange { collection, kind: RecordedKind::Present, version: 5, object: object.clone() };
+        cluster.apply_recorded(Instant::ZERO, change);
+        let (collection, gone) = ("v1/pods".to_owned(), Vec::new());
+        let state = RecordedState { collection, changed: vec![object], gone, version: 9 };
+        cluster.apply_relisted(Instant::ZERO, state);
+    }
+    let from = "/api/v1/pods?watch=1&fieldSelector=metadata.name!%3Dz";
+    assert_eq!(told(&mut watch(&cluster, from)), ["ADDED "]);
+    assert_eq!(send(&cluster, "DELETE /api/v1/pods", &Value::Null).0, 200);
+}

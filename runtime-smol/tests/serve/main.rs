@@ -8,6 +8,7 @@ mod child;
 mod command;
 mod crowd;
 mod followers;
+mod hostile;
 mod kubectl;
 #[expect(dead_code, reason = "other suites use the rest")]
 #[path = "../support/notifications.rs"]

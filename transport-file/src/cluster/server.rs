@@ -38,6 +38,15 @@ pub struct Call<'a> {
     pub body: &'a [u8],
 }
 
+impl Call<'_> {
+    /// The name of the collection that the target names, or that has the object it names, such as `v1/pods`. Escaped
+    /// characters of the path are decoded first. `None` if the target is not the path of a resource.
+    #[must_use]
+    pub fn collection(&self) -> Option<String> {
+        Target::parse(self.target).map(|target| target.collection)
+    }
+}
+
 /// A change that was recorded elsewhere.
 #[derive(Clone, Debug)]
 pub struct RecordedChange {

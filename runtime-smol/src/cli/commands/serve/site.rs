@@ -53,6 +53,11 @@ impl Site {
 
     /// Answers a request.
     pub(super) fn answer(&self, asked: &Asked) -> Response<AnswerBody> {
+        if !self.writable && asked.method != "GET" {
+            let message = "this cluster is a recording, which nothing changes; with `listwatch serve --writable`, changes are \
+                           kept in memory";
+            return status(403, "Forbidden", message);
+        }
         let path = asked.target.split_once('?').map_or(asked.target.as_str(), |(path, _)| path);
         match path {
             "/healthz" | "/livez" | "/readyz" => return response(200, "text/plain", b"ok".to_vec()),
@@ -67,20 +72,13 @@ impl Site {
         {
             return json_response(200, &found);
         }
-        match self.refusal(asked, path) {
-            Some(refusal) => refusal,
-            None => self.objects(asked, path),
-        }
+        let collection = call(asked, &asked.accept).collection();
+        let refusal = collection.as_deref().and_then(|collection| self.refusal(asked, collection));
+        refusal.unwrap_or_else(|| self.objects(asked, collection.as_deref()))
     }
 
-    /// Why a request is refused, if it is.
-    fn refusal(&self, asked: &Asked, path: &str) -> Option<Response<AnswerBody>> {
-        let collection = collection_of(path)?;
-        if !self.writable && asked.method != "GET" {
-            let message = "this cluster is a recording, which nothing changes; with `listwatch serve --writable`, changes are \
-                           kept in memory";
-            return Some(status(403, "Forbidden", message));
-        }
+    /// Why a request for a collection is refused, if it is.
+    fn refusal(&self, asked: &Asked, collection: &str) -> Option<Response<AnswerBody>> {
         if is_binary(&asked.content_type) {
             let message =
                 "this server takes JSON; with kubectl, give `create -f FILE`, or `apply --server-side -f FILE`";
@@ -105,19 +103,12 @@ impl Site {
     }
 
     /// Answers a request for objects.
-    fn objects(&self, asked: &Asked, path: &str) -> Response<AnswerBody> {
+    fn objects(&self, asked: &Asked, collection: Option<&str>) -> Response<AnswerBody> {
         let now = self.clock.now();
-        let form = TableForm::of(&asked.accept, &asked.target).zip(collection_of(path));
-        let tables = form.map(|(form, collection)| Tables::new(form, &collection, self.date.clone()));
+        let form = TableForm::of(&asked.accept, &asked.target).zip(collection);
+        let tables = form.map(|(form, collection)| Tables::new(form, collection, self.date.clone()));
         let accept = if tables.is_some() { "application/json" } else { asked.accept.as_str() };
-        let call = Call {
-            method: &asked.method,
-            target: &asked.target,
-            accept,
-            content_type: &asked.content_type,
-            body: &asked.body,
-        };
-        let Answer { head, body, watch } = self.cluster.handle(now, &call);
+        let Answer { head, body, watch } = self.cluster.handle(now, &call(asked, accept));
         let table = || tables.as_ref().filter(|_| head.status < 300).and_then(|tables| tables.of(&body));
         let mut answer = match watch {
             None => response(head.status, "", table().unwrap_or(body)),
@@ -153,20 +144,10 @@ impl Site {
 const OPENAPI: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The name of the collection that a path names, or that has the object it names.
-fn collection_of(path: &str) -> Option<String> {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let (version, rest) = match parts[..] {
-        ["api", version, ref rest @ ..] => (version.to_owned(), rest),
-        ["apis", group, version, ref rest @ ..] => (format!("{group}/{version}"), rest),
-        _ => return None,
-    };
-    let plural = match *rest {
-        ["namespaces", _, part, ..] if !matches!(part, "status" | "finalize") => part,
-        [plural, ..] => plural,
-        [] => return None,
-    };
-    Some(format!("{version}/{plural}"))
+/// The request as the cluster takes it.
+fn call<'a>(asked: &'a Asked, accept: &'a str) -> Call<'a> {
+    let Asked { method, target, content_type, body, .. } = asked;
+    Call { method, target, accept, content_type, body }
 }
 
 fn is_binary(content_type: &str) -> bool {
@@ -197,24 +178,4 @@ fn response(code: u16, content_type: &'static str, body: Vec<u8>) -> Response<An
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_names_a_collection_or_an_object_in_it() {
-        for (path, expected) in [
-            ("/api/v1/pods", Some("v1/pods")),
-            ("/api/v1/namespaces/web/pods/a/status", Some("v1/pods")),
-            ("/api/v1/namespaces/web", Some("v1/namespaces")),
-            ("/api/v1/namespaces/web/finalize", Some("v1/namespaces")),
-            ("/apis/apps/v1/namespaces/web/deployments", Some("apps/v1/deployments")),
-            ("/api/v1", None),
-            ("/version", None),
-        ] {
-            assert_eq!(collection_of(path).as_deref(), expected, "{path}");
-        }
-    }
 }

@@ -1,0 +1,65 @@
+//! Recordings, requests and clients that mean harm.
+
+use crate::scratch::Scratch;
+use crate::serving::Serving;
+use serde_json::{Value, json};
+
+/// A recording of lists, each with the milliseconds since it began, its path, its media type and its items.
+fn lists(lists: &[(u64, &str, &str, Value)]) -> Scratch {
+    let mut lines = vec![json!({ "capture": 1, "started": "2026-11-22T10:00:00Z" })];
+    for (id, (t, path, accept, items)) in (1_u64..).zip(lists) {
+        let list = json!({ "kind": "PodList", "apiVersion": "v1", "metadata": { "resourceVersion": (8 + id).to_string() },
+            "items": items });
+        let request = json!({ "method": "GET", "path": path, "headers": { "accept": accept } });
+        lines.extend([
+            json!({ "t": t, "id": id, "request": request }),
+            json!({ "t": t, "id": id, "response": { "status": 200, "headers": { "content-type": "application/json" } } }),
+            json!({ "t": t, "id": id, "data": list.to_string() }),
+            json!({ "t": t, "id": id, "end": "eof" }),
+        ]);
+    }
+    Scratch::new(lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+}
+
+fn pod(status: Value) -> Value {
+    let metadata = json!({ "name": "a", "namespace": "web", "resourceVersion": "5" });
+    json!({ "kind": "Pod", "apiVersion": "v1", "metadata": metadata, "status": status })
+}
+
+fn pods() -> Scratch {
+    lists(&[(1, "/api/v1/pods", "application/json", json!([pod(json!({}))]))])
+}
+
+/// `DELETE /%61pi/v1/namespaces/web/pods/a` deleted the pod of a server without `--writable`.
+#[test]
+fn an_escaped_letter_in_a_path_made_a_recording_writable() {
+    let server = Serving::file(pods(), "--at end");
+    for path in ["/%61pi/v1/namespaces/web/pods/a", "/api/v1/namespaces/web/pod%73/a", "//api/v1/pods", "/healthz"] {
+        assert_eq!(server.send("DELETE", path, "application/json", None).status, 403, "{path}");
+    }
+    assert_eq!(server.get("/%61pi/v1/namespaces/web/pods/a").status, 200);
+}
+
+#[test]
+fn an_escaped_letter_in_a_path_hid_that_a_resource_was_not_recorded_or_has_metadata_alone() {
+    let metadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+    let server = Serving::file(lists(&[(1, "/api/v1/pods", metadata, json!([pod(json!({}))]))]), "--at end");
+    for (path, status) in [("/%61pi/v1/pods", 406), ("/api/v1/%6eodes", 404), ("/api/v1/namespaces/x/status/y", 404)] {
+        let refused = server.get(path);
+        assert_eq!(refused.status, status, "{path}");
+        let message = refused.body["message"].as_str().unwrap();
+        assert!(message.starts_with("the recording has "), "{path}: {message}");
+    }
+}
+
+#[test]
+fn an_escaped_letter_in_a_path_let_a_binary_body_through() {
+    let server = Serving::file(pods(), "--at end --writable");
+    let request = format!(
+        "POST /%61pi/v1/namespaces/web/pods HTTP/1.1\r\nHost: {}\r\nContent-Type: application/vnd.kubernetes.protobuf\r\n\
+         Content-Length: 3\r\nConnection: close\r\n\r\nk8s",
+        server.address()
+    );
+    let refused = server.exchange(&request);
+    assert!(refused.body["message"].as_str().unwrap().starts_with("this server takes JSON"), "{}", refused.body);
+}

@@ -63,3 +63,13 @@ fn an_escaped_letter_in_a_path_let_a_binary_body_through() {
     let refused = server.exchange(&request);
     assert!(refused.body["message"].as_str().unwrap().starts_with("this server takes JSON"), "{}", refused.body);
 }
+
+/// The division of the wait by the speed panicked: "cannot convert float seconds to Duration".
+#[test]
+fn a_wait_of_the_recording_that_no_duration_holds_ended_the_server() {
+    let list = |t, items| (t, "/api/v1/pods", "application/json", items);
+    let file = lists(&[list(1, json!([pod(json!({}))])), list(u64::MAX, json!([]))]);
+    let server = Serving::file(file, "--unattended --speed 0.001");
+    assert_eq!(server.get("/api/v1/pods").status, 200);
+    assert_eq!(server.end_by("-INT"), Some(0));
+}

@@ -90,7 +90,7 @@ impl Timeline {
             if !passing.unattended {
                 site.audience.present().await;
             }
-            let rest = time.saturating_sub(self.position).div_f64(passing.speed);
+            let rest = scaled(time.saturating_sub(self.position), passing.speed.recip());
             if rest.is_zero() {
                 return;
             }
@@ -102,7 +102,11 @@ impl Timeline {
                 or(sleep, site.audience.absent()).await;
             }
             let elapsed = clock.now().saturating_since(begun);
-            self.position = if elapsed >= rest { time } else { self.position + elapsed.mul_f64(passing.speed) };
+            self.position = if elapsed >= rest {
+                time
+            } else {
+                time.min(self.position.saturating_add(scaled(elapsed, passing.speed)))
+            };
         }
     }
 
@@ -129,6 +133,11 @@ impl Timeline {
         };
         site.cluster.apply_recorded(now, change);
     }
+}
+
+/// A duration times a factor, or the longest one that can be represented.
+fn scaled(duration: Duration, factor: f64) -> Duration {
+    Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }
 
 /// The newest date at which an object was created.

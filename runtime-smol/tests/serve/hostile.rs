@@ -1,5 +1,7 @@
 //! Recordings, requests and clients that mean harm.
 
+use crate::child::Program;
+use crate::command::command;
 use crate::scratch::Scratch;
 use crate::serving::Serving;
 use serde_json::{Value, json};
@@ -72,4 +74,19 @@ fn a_wait_of_the_recording_that_no_duration_holds_ended_the_server() {
     let server = Serving::file(file, "--unattended --speed 0.001");
     assert_eq!(server.get("/api/v1/pods").status, 200);
     assert_eq!(server.end_by("-INT"), Some(0));
+}
+
+/// The line for kubectl had the plural as the recording has it.
+#[test]
+fn the_line_to_paste_into_a_shell_had_escape_sequences_and_commands_of_the_recording() {
+    for plural in ["pods\u{1b}]0;x\u{7}", "pods;rm", "-h", "Pods"] {
+        let file = lists(&[(1, &format!("/apis/x.io/v1/{plural}"), "application/json", json!([]))]);
+        let mut command = command(["serve", "--port", "0", "--at", "end"]);
+        command.arg(AsRef::<std::path::Path>::as_ref(&file));
+        let mut program = Program::start(command);
+        program.wait_for_lines(2);
+        let (_, lines, _) = program.end_by("-INT");
+        let printed = lines.concat();
+        assert!(!printed.contains("kubectl") && !printed.contains('\u{1b}'), "{plural:?}: {printed:?}");
+    }
 }

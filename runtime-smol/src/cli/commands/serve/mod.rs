@@ -111,16 +111,31 @@ fn greeting(
             format!("time {when}{speed}, up to {:.0} s", timeline.end().as_secs_f64())
         }
     };
-    let plural = resources.first().map_or("pods", |resource| &resource.kind.plural);
-    let namespaced = resources.first().is_none_or(|resource| resource.kind.namespaced);
-    let all = if namespaced { " -A" } else { "" };
+    let paste = command_to_paste(resources.first(), address).map(|command| format!("\n  {command}\n"));
     hide_credentials(format!(
-        "{} at http://{address}: {}\nat {:.0} s ({date}); {passes}\n\n  kubectl -s http://{address} get {plural}{all} \
-         --watch\n",
+        "{} at http://{address}: {}\nat {:.0} s ({date}); {passes}\n{}",
         Printable::new(file),
         Printable::new(names),
         timeline.position.as_secs_f64(),
+        paste.unwrap_or_default(),
     ))
+}
+
+/// The command that follows a resource; `None` if its name in the recording is none that an API server takes.
+fn command_to_paste(resource: Option<&Arc<RecordedResource>>, address: SocketAddr) -> Option<String> {
+    let (plural, group, namespaced) = resource.map_or(("pods", "", true), |resource| {
+        let kind = &resource.kind;
+        (kind.plural.as_str(), kind.group(), kind.namespaced)
+    });
+    let is_safe = is_dns_label(plural) && (group.is_empty() || group.split('.').all(is_dns_label));
+    let all = if namespaced { " -A" } else { "" };
+    is_safe.then(|| format!("kubectl -s http://{address} get {plural}{all} --watch"))
+}
+
+/// Whether a text is a label of a domain name (RFC 1123), which a shell takes as one word.
+fn is_dns_label(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    (1..=63).contains(&text.len()) && text.chars().all(is_part) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 fn report_end(timeline: &Timeline) {

@@ -90,3 +90,13 @@ fn the_line_to_paste_into_a_shell_had_escape_sequences_and_commands_of_the_recor
         assert!(!printed.contains("kubectl") && !printed.contains('\u{1b}'), "{plural:?}: {printed:?}");
     }
 }
+
+#[test]
+fn the_restarts_of_a_pod_whose_sum_no_number_holds_ended_the_answer() {
+    let containers = [(); 3].map(|()| json!({ "name": "c", "restartCount": u64::MAX }));
+    let status = json!({ "phase": "Running", "containerStatuses": containers });
+    let server = Serving::file(lists(&[(1, "/api/v1/pods", "application/json", json!([pod(status)]))]), "--at end");
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let table = server.send("GET", "/api/v1/pods", table, None).body;
+    assert_eq!(table["rows"][0]["cells"][3], json!(u64::MAX.to_string()), "{table}");
+}

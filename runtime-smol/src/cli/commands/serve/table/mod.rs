@@ -71,7 +71,7 @@ impl Tables {
     /// The table of an object or of a list. Any other body is left as it is.
     pub(super) fn of(&self, body: &[u8]) -> Option<Vec<u8>> {
         let mut body: Value = serde_json::from_slice(body).ok()?;
-        if body["kind"] == "Status" && body["apiVersion"] == "v1" {
+        if !body.is_object() || (body["kind"] == "Status" && body["apiVersion"] == "v1") {
             return None;
         }
         let table = match body["items"].take() {
@@ -152,10 +152,10 @@ impl TableEvents {
 
     fn event(&mut self, line: &[u8]) -> Option<Vec<u8>> {
         let mut event: Value = serde_json::from_slice(line).ok()?;
-        let object = event["object"].take();
-        if event["type"] == "ERROR" {
+        if !event.is_object() || event["type"] == "ERROR" {
             return None;
         }
+        let object = event["object"].take();
         let version = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
         let with_columns = !std::mem::replace(&mut self.has_columns, true);
         // The row of a bookmark has the annotation that ends the initial events.

@@ -106,7 +106,8 @@ impl Containers {
     }
 
     fn note_restarts(&mut self, container: &Value) {
-        self.restarts += container["restartCount"].as_u64().unwrap_or(0);
+        let restarts = container["restartCount"].as_u64().unwrap_or(0);
+        self.restarts = self.restarts.saturating_add(restarts);
         let at = container["lastState"]["terminated"]["finishedAt"].as_str().map(str::to_owned);
         self.last_restart = self.last_restart.take().max(at);
     }

@@ -12,6 +12,7 @@ use listwatch_runtime_smol::Clock;
 use listwatch_runtime_smol::file::{Answer, Call, RecordedResource, ServedKind, SimulatedCluster};
 use listwatch_runtime_smol::time::WallTime;
 use serde_json::{Value, json};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A cluster that is a recording.
@@ -51,8 +52,12 @@ impl Site {
         }
     }
 
-    /// Answers a request.
+    /// Answers a request, by a 500 if that panics.
     pub(super) fn answer(&self, asked: &Asked) -> Response<AnswerBody> {
+        caught(|| self.answer_or_panic(asked))
+    }
+
+    fn answer_or_panic(&self, asked: &Asked) -> Response<AnswerBody> {
         if !self.writable && asked.method != "GET" {
             let message = "this cluster is a recording, which nothing changes; with `listwatch serve --writable`, changes are \
                            kept in memory";
@@ -150,6 +155,13 @@ fn call<'a>(asked: &'a Asked, accept: &'a str) -> Call<'a> {
     Call { method, target, accept, content_type, body }
 }
 
+/// The answer or, if it panics, a status that says so. The hook of panics has told standard error. Locks open again,
+/// because no holder of one relies on [`std::sync::PoisonError`].
+fn caught(answer: impl FnOnce() -> Response<AnswerBody>) -> Response<AnswerBody> {
+    let message = "this request met a bug in listwatch, which its standard error tells; please report it";
+    catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| status(500, "InternalError", message))
+}
+
 fn is_binary(content_type: &str) -> bool {
     ["application/vnd.kubernetes.protobuf", "application/cbor"].iter().any(|binary| content_type.starts_with(binary))
 }
@@ -178,4 +190,22 @@ fn response(code: u16, content_type: &'static str, body: Vec<u8>) -> Response<An
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt;
+
+    #[test]
+    fn a_panic_left_its_request_without_an_answer() {
+        let answer = caught(|| panic!("a bug"));
+        assert_eq!((answer.status(), &answer.headers()[CONTENT_TYPE]), (StatusCode::INTERNAL_SERVER_ERROR, &JSON));
+        let body = smol::block_on(answer.into_body().collect()).unwrap().to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(
+            (&body["kind"], &body["reason"], &body["code"]),
+            (&json!("Status"), &json!("InternalError"), &json!(500))
+        );
+    }
 }

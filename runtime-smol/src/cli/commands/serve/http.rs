@@ -1,17 +1,17 @@
 //! HTTP/1.1 on a socket, with limits.
 
 use super::body::AnswerBody;
+use super::places::{Answering, Place, Places};
 use http_body_util::{BodyExt, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode, Uri};
 use listwatch_runtime_smol::Executor;
 use smol::Timer;
-use smol::future::{FutureExt, or};
+use smol::future::{FutureExt, or, pending};
 use smol::io::{AsyncRead, AsyncWrite};
-use smol::lock::Semaphore;
 use smol::net::{TcpListener, TcpStream};
 use smol_hyper::rt::{FuturesIo, SmolTimer};
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// The most connections at a time. Others wait until one of these ends.
+/// The most connections at a time. The one that is idle longest gives its place to another.
 const CONNECTIONS: usize = 512;
 
 /// The most bytes of the head of a request.
@@ -30,6 +30,9 @@ const HEAD: usize = 64 * 1024;
 
 /// The most bytes of the body of a request, as an API server takes them.
 const BODY: usize = 3 * 1024 * 1024;
+
+/// How long the first head of a connection may take.
+const FIRST_HEAD: Duration = Duration::from_secs(10);
 
 /// How long a connection may be without a request, and how long the head of one may take.
 const IDLE: Duration = Duration::from_secs(90);
@@ -52,13 +55,12 @@ pub(super) async fn serve<A>(listener: TcpListener, executor: &Executor<'static>
 where
     A: Fn(Asked) -> Response<AnswerBody> + Clone + Send + Sync + 'static,
 {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let places = Places::new(CONNECTIONS);
     loop {
-        let place = places.acquire_arc().await;
         match listener.accept().await {
             Ok((stream, _)) => {
-                let connection = connection(stream, answer.clone());
-                executor.spawn(async move { (connection.await, drop(place)).0 }).detach();
+                let place = places.take().await;
+                executor.spawn(connection(stream, place, answer.clone())).detach();
             }
             // Too many open files, for example: other connections may end.
             Err(_) => drop(Timer::after(Duration::from_millis(100)).await),
@@ -67,24 +69,57 @@ where
 }
 
 /// A connection ends by its client, or by a limit.
-async fn connection<A>(stream: TcpStream, answer: A)
+async fn connection<A>(stream: TcpStream, place: Place, answer: A)
 where
     A: Fn(Asked) -> Response<AnswerBody> + Send + Sync + 'static,
 {
     let _slower_without = stream.set_nodelay(true);
-    let answer = Arc::new(answer);
-    let service = service_fn(move |request| {
-        let answer = Arc::clone(&answer);
+    let (place, answer) = (Arc::new(place), Arc::new(answer));
+    let service = service_fn(|request| {
+        let (place, answer) = (Arc::clone(&place), Arc::clone(&answer));
         async move {
-            Ok::<_, Infallible>(match read(request).await {
-                Ok(asked) => answer(asked),
-                Err(refused) => refused,
-            })
+            place.asked();
+            let asked = read(request).await;
+            let answering = place.answering();
+            let answer = asked.map_or_else(|refused| refused, |asked| answer(asked));
+            Ok::<_, Infallible>(answer.map(|body| Held { body, _answering: answering }))
         }
     });
     let mut server = http1::Builder::new();
     server.timer(SmolTimer::new()).header_read_timeout(IDLE).max_header_size(HEAD).max_buf_size(2 * HEAD);
-    let _ended_by_the_client = server.serve_connection(FuturesIo::new(Patient::new(stream, STALLED)), service).await;
+    let connection = server.serve_connection(FuturesIo::new(Patient::new(stream, STALLED)), service);
+    let _ended_by_the_client = or(async { drop(connection.await) }, or(place.left(), silent(&place, FIRST_HEAD))).await;
+}
+
+/// Waits until the first request of a connection is late.
+async fn silent(place: &Place, patience: Duration) {
+    Timer::after(patience).await;
+    if place.has_asked() {
+        pending::<()>().await;
+    }
+}
+
+/// The body of an answer, whose connection is not idle before its end.
+struct Held {
+    body: AnswerBody,
+    _answering: Answering,
+}
+
+impl Body for Held {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// Reads a request, unless it is refused.
@@ -216,6 +251,23 @@ mod tests {
         let mut stuck = Patient::new(Stuck, Duration::from_millis(1));
         let written = smol::block_on(smol::io::AsyncWriteExt::write(&mut stuck, b"answer"));
         assert_eq!(written.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
+    }
+
+    /// It had 90 seconds for the head of its first request.
+    #[test]
+    fn a_connection_without_a_request_kept_its_place() {
+        let place = Arc::new(smol::block_on(Places::new(1).take()));
+        smol::block_on(silent(&place, Duration::from_millis(1)));
+        place.asked();
+        let leaves = async {
+            silent(&place, Duration::ZERO).await;
+            true
+        };
+        let stays = async {
+            Timer::after(Duration::from_millis(20)).await;
+            false
+        };
+        assert!(!smol::block_on(or(leaves, stays)), "its request came");
     }
 
     #[test]

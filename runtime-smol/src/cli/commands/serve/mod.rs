@@ -5,6 +5,7 @@ mod body;
 mod date;
 mod discovery;
 mod http;
+mod places;
 mod site;
 mod table;
 mod timeline;

@@ -1,0 +1,193 @@
+//! The places of connections. When all are taken, the connection that has waited longest for a request leaves.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+/// So many places. A clone has the same.
+#[derive(Clone)]
+pub(super) struct Places {
+    most: usize,
+    taken: Arc<Mutex<Taken>>,
+}
+
+#[derive(Default)]
+struct Taken {
+    /// The connections by their numbers.
+    places: BTreeMap<u64, Connected>,
+    /// Counts the connections and the ends of their answers.
+    last: u64,
+    /// Waits for a place.
+    waiting: Option<Waker>,
+}
+
+struct Connected {
+    /// Since when it waits for a request, as a count; `None` while it is answered.
+    idle_since: Option<u64>,
+    has_asked: bool,
+    is_to_leave: bool,
+    /// Waits until it is to leave.
+    waiting: Option<Waker>,
+}
+
+/// The place of one connection, which is free when this is dropped.
+pub(super) struct Place {
+    places: Places,
+    number: u64,
+}
+
+/// One answer, which ends when this is dropped.
+pub(super) struct Answering(Arc<Place>);
+
+impl Places {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, taken: Arc::default() }
+    }
+
+    /// Takes a place. If none is free, the connection that has been idle longest is told to leave.
+    pub(super) async fn take(&self) -> Place {
+        poll_fn(|cx| {
+            let mut taken = self.taken();
+            if taken.places.len() < self.most {
+                let number = taken.count();
+                let place = Connected { idle_since: Some(number), has_asked: false, is_to_leave: false, waiting: None };
+                taken.places.insert(number, place);
+                return Poll::Ready(Place { places: self.clone(), number });
+            }
+            taken.waiting = Some(cx.waker().clone());
+            let leaving = taken.make_room();
+            drop(taken);
+            leaving.into_iter().for_each(Waker::wake);
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the place of a connection, and looks for room again.
+    fn change(&self, change: impl FnOnce(&mut Taken)) {
+        let mut taken = self.taken();
+        change(&mut taken);
+        let waiting = taken.waiting.take();
+        drop(taken);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Taken {
+    fn count(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Tells the connection that has been idle longest to leave, unless another is about to.
+    fn make_room(&mut self) -> Option<Waker> {
+        if self.places.values().any(|place| place.is_to_leave) {
+            return None;
+        }
+        let idle = self.places.values_mut().filter(|place| place.idle_since.is_some());
+        let longest = idle.min_by_key(|place| place.idle_since)?;
+        longest.is_to_leave = true;
+        longest.waiting.take()
+    }
+}
+
+impl Place {
+    /// Waits until the connection is to leave.
+    pub(super) async fn left(&self) {
+        poll_fn(|cx| match self.places.taken().places.get_mut(&self.number) {
+            Some(place) if !place.is_to_leave => {
+                place.waiting = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        })
+        .await;
+    }
+
+    /// Whether the head of a request has come.
+    pub(super) fn has_asked(&self) -> bool {
+        self.places.taken().places.get(&self.number).is_some_and(|place| place.has_asked)
+    }
+
+    /// The head of a request has come.
+    pub(super) fn asked(&self) {
+        self.change(|place, _| place.has_asked = true);
+    }
+
+    /// A request has come whole, and is answered from now on.
+    pub(super) fn answering(self: &Arc<Self>) -> Answering {
+        self.change(|place, _| {
+            (place.idle_since, place.is_to_leave) = (None, false);
+        });
+        Answering(Arc::clone(self))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Connected, u64)) {
+        self.places.change(|taken| {
+            let count = taken.count();
+            if let Some(place) = taken.places.get_mut(&self.number) {
+                change(place, count);
+            }
+        });
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.change(|taken| drop(taken.places.remove(&self.number)));
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.change(|place, count| place.idle_since = Some(count));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smol::block_on;
+    use smol::future::{FutureExt, poll_once};
+
+    fn is_to_leave(place: &Place) -> bool {
+        block_on(poll_once(place.left().boxed_local())).is_some()
+    }
+
+    fn take(places: &Places) -> Arc<Place> {
+        Arc::new(block_on(places.take()))
+    }
+
+    /// 600 connections without a request kept every other client out for 90 seconds.
+    #[test]
+    fn connections_without_a_request_kept_other_clients_out() {
+        let places = Places::new(3);
+        let [answered, first, second] = [(); 3].map(|()| take(&places));
+        let _answering = answered.answering();
+        // It had a request since, so it has not been idle for as long as the second.
+        drop(first.answering());
+        let mut third = places.take().boxed_local();
+        assert!(block_on(poll_once(&mut third)).is_none());
+        assert_eq!([&answered, &first, &second].map(|place| is_to_leave(place)), [false, false, true]);
+        drop(second);
+        assert!(block_on(poll_once(&mut third)).is_some());
+    }
+
+    #[test]
+    fn a_client_waits_while_every_connection_is_answered() {
+        let places = Places::new(1);
+        let answered = take(&places);
+        let answering = answered.answering();
+        let mut next = places.take().boxed_local();
+        assert!(block_on(poll_once(&mut next)).is_none() && !is_to_leave(&answered));
+        drop(answering);
+        assert!(block_on(poll_once(&mut next)).is_none() && is_to_leave(&answered));
+        drop(answered);
+        assert!(block_on(poll_once(&mut next)).is_some());
+    }
+}

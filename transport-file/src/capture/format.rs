@@ -43,6 +43,10 @@ use std::collections::BTreeMap;
 
 const EXPECTED: &str = "a record of a capture";
 
+/// The last time of a line: a hundred years of milliseconds. No clock could wait for one far behind it.
+const MOST_TIME: u64 = 100 * 366 * 24 * 60 * 60 * 1000;
+const TOO_LATE: &str = "\"t\" is more than a hundred years";
+
 /// One line of a capture.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Line<'a> {
@@ -230,6 +234,14 @@ impl<'a> End<'a> {
 impl<'a> Line<'a> {
     /// Parses one line.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, Fault> {
+        let line = Self::of_any_time(line)?;
+        match line {
+            Self::Record(Record { t, .. }) | Self::Note(t, ..) if t > MOST_TIME => Err(not_a_record(TOO_LATE)),
+            _ => Ok(line),
+        }
+    }
+
+    fn of_any_time(line: &'a [u8]) -> Result<Self, Fault> {
         if let Some((t, id, data)) = Data::parse(line) {
             return Ok(Self::Record(Record { t, id, payload: Payload::Data(data) }));
         }

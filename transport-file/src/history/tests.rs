@@ -259,3 +259,17 @@ fn a_capture_that_was_cut_is_told_up_to_the_cut_and_says_so() {
     let nothing = of("{\"t\":7,\"id\":1,\"request\":{\"method\":\"GET\",\"path\":\"/version\"}}\n").err().unwrap();
     assert_eq!(nothing.kind(), CaptureErrorKind::NothingToPlay);
 }
+
+#[test]
+fn a_line_that_came_centuries_later_was_waited_for() {
+    let tape = Tape::default().exchange(1, "/api/v1/pods", &list(9, &[object("a", 4)])).exchange(
+        u64::MAX,
+        "/api/v1/pods?watch=1&resourceVersion=9",
+        "",
+    );
+    let saved = of(&tape.lines).unwrap();
+    let fault = saved.history.error().unwrap().to_string();
+    assert!(fault.ends_with(
+        ":5: not a record of a capture: \"t\" is more than a hundred years; correct or delete the line, or skip bad lines"
+    ), "{fault}");
+}

@@ -284,4 +284,11 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn a_note_that_came_centuries_later_was_waited_for() {
+        let steps = steps("centuries", &[&BEGAN.replacen("\"t\":5", "\"t\":18446744073709551615", 1)]);
+        let Some(Err(found)) = steps.last() else { panic!("{steps:?}") };
+        assert!(found.contains(":1: not a record of a capture: \"t\" is more than a hundred years"), "{found}");
+    }
 }

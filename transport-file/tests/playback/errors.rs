@@ -14,12 +14,17 @@ fn with_bad_line(bad: &str) -> Vec<String> {
     lines
 }
 
-const BAD_LINES: [(Kind, &str, &str); 14] = [
+const BAD_LINES: [(Kind, &str, &str); 15] = [
     (Kind::Garbled, r#"{"t":2,"id":2,"data":"x"#, "the line breaks off at column 23"),
     (Kind::Garbled, "{\"t\":2,,", "not JSON at column 8: key must be a string"),
     (Kind::Garbled, "\u{0}", "not JSON at column 1: expected value"),
     (Kind::Record, "7", "not a record of a capture: invalid type: integer `7`, expected an object"),
     (Kind::Record, r#"{"t":2,"data":"x"}"#, "not a record of a capture: \"t\" and \"id\" are missing"),
+    (
+        Kind::Record,
+        r#"{"t":18446744073709551615,"id":2,"data":"x"}"#,
+        "not a record of a capture: \"t\" is more than a hundred years",
+    ),
     (
         Kind::Record,
         r#"{"t":2,"id":2,"noise":"x"}"#,

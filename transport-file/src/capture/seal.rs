@@ -109,7 +109,10 @@ impl LineCheck {
         match Seal::of(line) {
             Some(seal) if seal.is_intact() => Ok(Some(seal.number)),
             Some(_) => Err(damaged()),
-            None => Err(Fault::breaks_off(format_args!("column {}, before its checksum", line.len()))),
+            None => {
+                let killed = "as the last line does if the recording was killed";
+                Err(Fault::breaks_off(format_args!("column {}, before its checksum, {killed}", line.len())))
+            }
         }
     }
 }

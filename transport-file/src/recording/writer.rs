@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use zstd::stream::write::Encoder;
 
-/// The file of a recording, plain or compressed. It always ends in a whole line.
+/// The file of a recording, plain or compressed. It ends in a whole line, unless a kill came within a write.
 pub(crate) struct CaptureWriter {
     path: PathBuf,
     file: Sink,

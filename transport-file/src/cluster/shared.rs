@@ -88,14 +88,9 @@ impl Shared {
 
     /// Looks at the server, or changes something; the watches hear of it.
     pub(super) fn with<T>(&self, act: impl FnOnce(&mut Inside) -> T) -> T {
-        let mut inside = self.lock();
-        let before = (inside.server.store().steps(), inside.disconnections);
-        let done = act(&mut inside);
-        let is_changed = (inside.server.store().steps(), inside.disconnections) != before;
-        let waiting = if is_changed { std::mem::take(&mut inside.waiting) } else { BTreeMap::new() };
-        drop(inside);
-        waiting.into_values().for_each(Waker::wake);
-        done
+        let inside = self.lock();
+        let mut turn = Turn { before: inside.progress(), inside: Some(inside) };
+        act(turn.inside.as_mut().expect("the turn gives it up at its end"))
     }
 
     /// Answers a client.
@@ -152,7 +147,29 @@ impl Shared {
     }
 }
 
+/// A turn at the server. At its end, by a panic too, the tasks that wait for a change are woken.
+struct Turn<'s> {
+    before: (u64, u64),
+    inside: Option<MutexGuard<'s, Inside>>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let Some(mut inside) = self.inside.take() else { return };
+        let is_changed = inside.progress() != self.before;
+        let waiting = if is_changed { std::mem::take(&mut inside.waiting) } else { BTreeMap::new() };
+        // A waker may be anybody's: not behind the lock.
+        drop(inside);
+        waiting.into_values().for_each(Waker::wake);
+    }
+}
+
 impl Inside {
+    /// Changes with each change that a task may wait for.
+    fn progress(&self) -> (u64, u64) {
+        (self.server.store().steps(), self.disconnections)
+    }
+
     /// Takes the time, does what is due by it, and returns the newest time.
     fn tick(&mut self, now: Instant) -> Instant {
         self.latest = self.latest.max(now);

@@ -1,6 +1,7 @@
 //! Requests that took the cluster down, or would have.
 
 use super::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[test]
 fn a_write_overflowed_at_the_largest_recorded_version() {
@@ -84,4 +85,21 @@ fn a_recorded_object_that_is_no_object_caused_a_panic() {
     let from = "/api/v1/pods?watch=1&fieldSelector=metadata.name!%3Dz";
     assert_eq!(told(&mut watch(&cluster, from)), ["ADDED "]);
     assert_eq!(send(&cluster, "DELETE /api/v1/pods", &Value::Null).0, 200);
+}
+
+#[test]
+fn a_watch_was_not_woken_by_a_change_before_a_panic() {
+    let cluster = SimulatedCluster::new();
+    let mut watch = watch(&cluster, "/api/v1/pods?watch=1");
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    watch.poll(Instant::ZERO, &Context::from_waker(&waker), &mut Vec::new());
+    let fails = || {
+        cluster.shared().with(|inside| {
+            inside.disconnections += 1;
+            panic!("by a test");
+        })
+    };
+    assert!(catch_unwind(AssertUnwindSafe(fails)).is_err());
+    assert!(woken.0.load(std::sync::atomic::Ordering::Relaxed));
 }

@@ -72,11 +72,10 @@ impl FieldOwners {
         let before = self.0.insert(manager.clone(), wanted.keys().cloned().collect()).unwrap_or_default();
         let mut object = live.clone();
         let is_owned = |path: &Path| self.0.values().any(|owned| owned.contains(path));
-        let mut gone: Vec<&Path> = before.iter().filter(|path| !is_owned(path)).collect();
-        // An element is found by its key, which goes last.
-        gone.sort_by_key(|path| is_key(path));
-        gone.into_iter().for_each(|path| remove(&mut object, path));
-        wanted.iter().for_each(|(path, value)| set(&mut object, path, (*value).clone()));
+        let gone: Vec<&[Step]> = before.iter().filter(|path| !is_owned(path)).map(Vec::as_slice).collect();
+        remove_all(&mut object, &gone);
+        let wanted: Vec<(&[Step], &Value)> = wanted.iter().map(|(path, value)| (path.as_slice(), *value)).collect();
+        set_all(&mut object, &wanted);
         self.0.retain(|_, owned| !owned.is_empty());
         Ok(object)
     }
@@ -132,67 +131,97 @@ fn collect<'v>(is_known: bool, field: &str, value: &'v Value, path: &mut Path, f
     }
 }
 
-/// Sets the value at a path, whose parents are made.
-fn set(target: &mut Value, path: &[Step], value: Value) {
-    let Some((step, rest)) = path.split_first() else {
+/// Sets the values at paths, whose parents are made. The paths ascend.
+fn set_all(target: &mut Value, mut leaves: &[(&[Step], &Value)]) {
+    while let Some(([], value)) = leaves.first() {
         // An object without fields leaves those of others.
-        if !(target.is_object() && is_empty(&value)) {
-            *target = value;
+        if !(target.is_object() && is_empty(value)) {
+            *target = (*value).clone();
         }
-        return;
-    };
-    match step {
-        Step::Field(field) => {
-            if !target.is_object() {
-                *target = Value::Object(Map::new());
+        leaves = &leaves[1..];
+    }
+    let mut places = Places::default();
+    for leaves in leaves.chunk_by(|(one, _), (other, _)| one.first() == other.first()) {
+        let Some(step) = leaves[0].0.first() else { continue };
+        let rest: Vec<(&[Step], &Value)> = leaves.iter().map(|(path, value)| (&path[1..], *value)).collect();
+        match step {
+            Step::Field(field) => {
+                if !target.is_object() {
+                    *target = Value::Object(Map::new());
+                }
+                set_all(&mut target[field], &rest);
             }
-            set(&mut target[field], rest, value);
-        }
-        Step::Key(..) | Step::Element(_) => {
-            if !target.is_array() {
-                *target = Value::Array(Vec::new());
+            Step::Key(..) | Step::Element(_) => {
+                if !target.is_array() {
+                    *target = Value::Array(Vec::new());
+                }
+                let Some(list) = target.as_array_mut() else { return };
+                let place = places.of(list, step).unwrap_or_else(|| {
+                    list.push(step.element());
+                    list.len() - 1
+                });
+                set_all(&mut list[place], &rest);
             }
-            let Some(list) = target.as_array_mut() else { return };
-            let place = list.iter().position(|element| step.is(element)).unwrap_or_else(|| {
-                list.push(step.element());
-                list.len() - 1
-            });
-            set(&mut list[place], rest, value);
         }
     }
 }
 
-/// Removes the value at a path, and the parents that it leaves empty.
-fn remove(target: &mut Value, path: &[Step]) {
-    let Some((step, rest)) = path.split_first() else { return };
-    match (step, target) {
-        (Step::Field(field), Value::Object(fields)) => {
-            if let Some(value) = fields.get_mut(field) {
-                remove(value, rest);
-                if rest.is_empty() || is_empty(value) {
+/// Removes the values at paths, and the parents that they leave empty. The paths ascend.
+fn remove_all(target: &mut Value, paths: &[&[Step]]) {
+    let (mut places, mut gone) = (Places::default(), BTreeSet::new());
+    for paths in paths.chunk_by(|one, other| one.first() == other.first()) {
+        let Some(step) = paths[0].first() else { continue };
+        let rest: Vec<&[Step]> = paths.iter().map(|path| &path[1..]).collect();
+        let goes = |value: &mut Value| {
+            remove_all(value, &rest);
+            rest[0].is_empty() || is_empty(value)
+        };
+        match (step, &mut *target) {
+            (Step::Field(field), Value::Object(fields)) => {
+                if fields.get_mut(field).is_some_and(goes) {
                     fields.remove(field);
                 }
             }
-        }
-        (_, Value::Array(list)) => {
-            if let Some(place) = list.iter().position(|element| step.is(element)) {
-                remove(&mut list[place], rest);
-                if rest.is_empty() || is_empty(&list[place]) {
-                    list.remove(place);
-                }
+            (_, Value::Array(list)) => {
+                let place = places.of(list, step);
+                gone.extend(place.filter(|place| goes(&mut list[*place])));
             }
+            _ => {}
         }
-        _ => {}
+    }
+    if let Value::Array(list) = target {
+        let mut place = 0..;
+        list.retain(|_| place.next().is_none_or(|place| !gone.contains(&place)));
+    }
+}
+
+/// The places of the elements of a list, by the steps that lead to them.
+#[derive(Default)]
+struct Places {
+    /// The field by which the elements were told apart; `None` for sets.
+    key: Option<&'static str>,
+    known: Option<BTreeMap<Step, usize>>,
+}
+
+impl Places {
+    /// The place to which a step leads. Steps of one sort ascend, so a list is read once for each sort.
+    fn of(&mut self, list: &[Value], step: &Step) -> Option<usize> {
+        let key = match step {
+            Step::Key(key, _) => Some(*key),
+            Step::Field(_) | Step::Element(_) => None,
+        };
+        let known = self.known.take().filter(|_| self.key == key);
+        self.key = key;
+        let known = self.known.insert(known.unwrap_or_else(|| {
+            let steps = list.iter().enumerate().rev();
+            steps.filter_map(|(place, element)| Some((step.same_sort(element)?, place))).collect()
+        }));
+        known.get(step).copied()
     }
 }
 
 fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
-}
-
-/// Whether a path leads to the key of an element.
-fn is_key(path: &Path) -> bool {
-    matches!(&path[..], [.., Step::Key(key, _), Step::Field(field)] if key == field)
 }
 
 impl Step {
@@ -204,12 +233,12 @@ impl Step {
         }
     }
 
-    /// Whether it leads to an element of a list.
-    fn is(&self, element: &Value) -> bool {
+    /// The step of the same sort that leads to an element of a list.
+    fn same_sort(&self, element: &Value) -> Option<Self> {
         match self {
-            Self::Field(_) => false,
-            Self::Key(key, value) => element.get(key).map(Value::to_string).as_ref() == Some(value),
-            Self::Element(value) => Some(element.to_string()).as_ref() == Some(value),
+            Self::Field(_) => None,
+            Self::Key(key, _) => Some(Self::Key(key, element.get(key)?.to_string())),
+            Self::Element(_) => Some(Self::Element(element.to_string())),
         }
     }
 }
@@ -271,6 +300,19 @@ mod tests {
         assert_eq!(live, second, "tty and x were its own");
         let live = owners.apply(&one, true, &live, &json!({}), false).unwrap();
         assert_eq!(live, second, "the rest is another's, too");
+    }
+
+    #[test]
+    fn an_apply_told_the_elements_of_a_list_apart_one_by_one() {
+        let (mut owners, one) = (FieldOwners::default(), applies("one"));
+        let env = |count: usize, value: &str| {
+            let elements = (0..count).map(|place| json!({ "name": format!("{place:05}"), "value": value }));
+            spec(&json!({ "env": elements.collect::<Vec<_>>() }))
+        };
+        let live = owners.apply(&one, true, &json!({}), &env(10_000, "1"), false).unwrap();
+        let live = owners.apply(&one, true, &live, &env(10_000, "2"), false).unwrap();
+        assert!(live == env(10_000, "2"));
+        assert!(owners.apply(&one, true, &live, &env(3, "2"), false).unwrap() == env(3, "2"));
     }
 
     #[test]

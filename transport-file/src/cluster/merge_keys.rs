@@ -14,12 +14,11 @@ pub(super) enum ListType {
 }
 
 impl ListType {
-    /// Whether two elements are the same. Those of an atomic list are not told apart.
-    pub(super) fn is_same(self, one: &Value, other: &Value) -> bool {
+    /// What is equal for two elements that are the same. Those of an atomic list are not told apart.
+    pub(super) fn identity(self, element: &Value) -> Option<&Value> {
         match self {
-            Self::Atomic => false,
-            Self::Set => one == other,
-            Self::Map(key) => one.get(key) == other.get(key),
+            Self::Atomic | Self::Set => Some(element),
+            Self::Map(key) => element.get(key),
         }
     }
 

@@ -4,6 +4,7 @@ use super::merge_keys::ListType;
 use super::refusal::Refusal;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::collections::{HashMap, HashSet};
 
 /// Applies a strategic merge patch. The elements of lists are told apart by the keys that the types of Kubernetes have.
 /// An order of elements (`$setElementOrder`) is not kept.
@@ -20,6 +21,7 @@ pub(super) fn strategic(target: &mut Value, patch: &Value) {
     for (field, value) in fields {
         match (field.split_once('/'), value) {
             (Some(("$deleteFromPrimitiveList", list)), Value::Array(gone)) => {
+                let gone: HashSet<&Value> = gone.iter().collect();
                 let elements = object.get_mut(list).and_then(Value::as_array_mut);
                 elements.into_iter().for_each(|elements| elements.retain(|element| !gone.contains(element)));
             }
@@ -44,18 +46,20 @@ fn strategic_list(target: &mut Value, field: &str, patch: &[Value]) {
         *elements = kept;
         return;
     }
-    let same = |one: &Value, other: &Value| list.is_same(one, other);
     let before = std::mem::take(elements);
-    let (gone, patches): (Vec<Value>, Vec<Value>) = kept.into_iter().partition(|element| directive(element, "delete"));
-    let left = before.iter().filter(|element| !gone.iter().any(|gone| same(gone, element)));
-    let patched = patches.iter().map(|patch| {
-        let known = before.iter().find(|element| same(patch, element));
-        let mut element = known.cloned().unwrap_or_default();
+    let mut places = HashMap::new();
+    for (place, element) in before.iter().enumerate() {
+        places.entry(list.identity(element)).or_insert(place);
+    }
+    let place = |element: &Value| places.get(&list.identity(element)).copied();
+    let named: HashSet<Option<&Value>> = kept.iter().map(|element| list.identity(element)).collect();
+    let patches = kept.iter().filter(|element| !directive(element, "delete"));
+    let patched = patches.map(|patch| {
+        let mut element = place(patch).map(|place| before[place].clone()).unwrap_or_default();
         strategic(&mut element, patch);
         element
     });
-    let others = left.filter(|element| !patches.iter().any(|patch| same(patch, element))).cloned();
-    let place = |element: &Value| before.iter().position(|known| same(known, element));
+    let others = before.iter().filter(|element| !named.contains(&list.identity(element))).cloned();
     *elements = merge_sorted(others.collect(), patched.collect(), place);
 }
 
@@ -320,5 +324,15 @@ mod tests {
         assert_eq!(pod, expected);
         strategic(&mut pod, &json!({ "$deleteFromPrimitiveList/finalizers": ["x/y"], "labels": null }));
         assert_eq!((&pod["finalizers"], &pod["labels"]), (&json!(["x/z"]), &Value::Null));
+    }
+    #[test]
+    fn a_strategic_patch_told_the_elements_of_a_list_apart_one_by_one() {
+        let env = |value: &str| {
+            let elements = (0..10_000).map(|place| json!({ "name": place.to_string(), "value": value }));
+            json!({ "env": elements.collect::<Vec<_>>() })
+        };
+        let mut pod = env("1");
+        strategic(&mut pod, &env("2"));
+        assert!(pod == env("2"));
     }
 }

@@ -11,6 +11,7 @@ use super::store::Store;
 use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The time of a change.
@@ -218,7 +219,7 @@ fn check_preconditions(place: &Place, preconditions: &Value, stored: &Value) -> 
 
 /// An object that is being deleted gets no finalizers.
 fn check_finalizers(place: &Place, wanted: &Value, stored: &Value) -> Result<(), Refusal> {
-    let before = finalizers(stored);
+    let before: HashSet<&str> = finalizers(stored).into_iter().collect();
     let new: Vec<&str> = finalizers(wanted).into_iter().filter(|finalizer| !before.contains(finalizer)).collect();
     if new.is_empty() || !is_deleting(stored) {
         return Ok(());

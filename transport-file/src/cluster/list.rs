@@ -87,8 +87,8 @@ fn body(
     let (list_kind, api_version) = form.list_type(&kind.api_version, &kind.kind);
     let items: Vec<String> = items.iter().map(|item| form.write_item(item, kind.is_custom())).collect();
     let items = items.join(",");
-    format!(r#"{{"kind":"{list_kind}","apiVersion":"{api_version}","metadata":{metadata},"items":[{items}]}}"#)
-        .into_bytes()
+    let (list_kind, api_version) = (json!(list_kind), json!(api_version));
+    format!(r#"{{"kind":{list_kind},"apiVersion":{api_version},"metadata":{metadata},"items":[{items}]}}"#).into_bytes()
 }
 
 /// Where a list goes on.

@@ -103,3 +103,12 @@ fn a_watch_was_not_woken_by_a_change_before_a_panic() {
     assert!(catch_unwind(AssertUnwindSafe(fails)).is_err());
     assert!(woken.0.load(std::sync::atomic::Ordering::Relaxed));
 }
+
+#[test]
+fn the_kind_of_a_list_was_written_without_escapes() {
+    let cluster = SimulatedCluster::new().with_kind("example.com/v1", "Fo\"o", "foos", true);
+    for (target, kind) in [("/apis/example.com/v1/foos", "Fo\"oList"), ("/apis/a%22b/v1/%1bx%22ys", "\u{1b}x\"yList")] {
+        let (code, list) = send(&cluster, &format!("GET {target}"), &Value::Null);
+        assert_eq!((code, &list["kind"]), (200, &json!(kind)), "{list}");
+    }
+}

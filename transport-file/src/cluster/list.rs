@@ -22,6 +22,10 @@ pub(super) fn list(store: &Store, kind: &ServedKind, target: &Target, form: Form
         None => Page { version: first_version(target, current)?, start: String::new() },
     };
     let revision = page.version.unwrap_or(current);
+    if revision > current {
+        // No server gave this token.
+        return Err(expired(&page));
+    }
     let Some(collection) = store.collection(&name) else { return Ok(body(kind, form, current, None, &[])) };
     let state = collection.state(revision).map_err(|_| expired(&page))?;
     let limit = target.parameter("limit").and_then(|limit| limit.parse().ok()).filter(|limit| *limit > 0);

@@ -1,6 +1,8 @@
 //! Requests that took the cluster down, or would have.
 
 use super::*;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[test]
@@ -111,4 +113,14 @@ fn the_kind_of_a_list_was_written_without_escapes() {
         let (code, list) = send(&cluster, &format!("GET {target}"), &Value::Null);
         assert_eq!((code, &list["kind"]), (200, &json!(kind)), "{list}");
     }
+}
+
+#[test]
+fn a_forged_continue_token_got_a_list_of_a_version_to_come() {
+    let cluster = SimulatedCluster::new();
+    assert_eq!(send(&cluster, &format!("POST {PODS}"), &named("a")).0, 201);
+    let token = json!({ "v": "meta.k8s.io/v1", "rv": i64::MAX, "start": "web/\0" }).to_string();
+    let query = format!("continue={}", BASE64_URL_SAFE_NO_PAD.encode(token));
+    let (code, list) = send(&cluster, &format!("GET {PODS}?{query}"), &Value::Null);
+    assert_eq!((code, &list["reason"]), (410, &json!("Expired")), "{list}");
 }

@@ -5,6 +5,8 @@ use crate::command::command;
 use crate::scratch::Scratch;
 use crate::serving::Serving;
 use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
 
 /// A recording of lists, each with the milliseconds since it began, its path, its media type and its items.
 fn lists(lists: &[(u64, &str, &str, Value)]) -> Scratch {
@@ -99,4 +101,30 @@ fn the_restarts_of_a_pod_whose_sum_no_number_holds_ended_the_answer() {
     let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
     let table = server.send("GET", "/api/v1/pods", table, None).body;
     assert_eq!(table["rows"][0]["cells"][3], json!(u64::MAX.to_string()), "{table}");
+}
+
+/// Sends a request, then nothing more, and reads to the end.
+fn half_closed(server: &Serving, target: &str) -> String {
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    stream.set_read_timeout(Some(crate::child::PATIENCE)).unwrap();
+    write!(stream, "GET {target} HTTP/1.1\r\nHost: {}\r\n\r\n", server.address()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_client_that_sends_no_more_than_one_request_got_no_answer() {
+    let server = Serving::file(pods(), "--at end");
+    let list = half_closed(&server, "/api/v1/pods");
+    assert!(list.starts_with("HTTP/1.1 200") && list.contains("PodList"), "{list:?}");
+}
+
+/// A watch that nobody reads lets the time of the recording pass.
+#[test]
+fn a_watch_ends_when_its_client_sends_no_more() {
+    let server = Serving::file(pods(), "--at end");
+    let watch = half_closed(&server, "/api/v1/pods?watch=1");
+    assert!(watch.starts_with("HTTP/1.1 200") && watch.contains("\"ADDED\""), "{watch:?}");
 }

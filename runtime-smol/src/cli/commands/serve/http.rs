@@ -76,18 +76,20 @@ where
     let _slower_without = stream.set_nodelay(true);
     let (place, answer) = (Arc::new(place), Arc::new(answer));
     let service = service_fn(|request| {
-        let (place, answer) = (Arc::clone(&place), Arc::clone(&answer));
+        let (place, answer, client) = (Arc::clone(&place), Arc::clone(&answer), stream.clone());
         async move {
             place.asked();
             let asked = read(request).await;
             let answering = place.answering();
             let answer = asked.map_or_else(|refused| refused, |asked| answer(asked));
-            Ok::<_, Infallible>(answer.map(|body| Held { body, _answering: answering }))
+            Ok::<_, Infallible>(answer.map(|body| Held { body, gone: Box::pin(gone(client)), _answering: answering }))
         }
     });
     let mut server = http1::Builder::new();
+    // A client may send no more after its request. Hyper then reads no end of it, so each watch does.
+    server.half_close(true);
     server.timer(SmolTimer::new()).header_read_timeout(IDLE).max_header_size(HEAD).max_buf_size(2 * HEAD);
-    let connection = server.serve_connection(FuturesIo::new(Patient::new(stream, STALLED)), service);
+    let connection = server.serve_connection(FuturesIo::new(Patient::new(stream.clone(), STALLED)), service);
     let _ended_by_the_client = or(async { drop(connection.await) }, or(place.left(), silent(&place, FIRST_HEAD))).await;
 }
 
@@ -99,9 +101,17 @@ async fn silent(place: &Place, patience: Duration) {
     }
 }
 
-/// The body of an answer, whose connection is not idle before its end.
+/// Waits until a client sends no more. While it has sent another request, that is unknown.
+async fn gone(client: TcpStream) {
+    if client.peek(&mut [0]).await.is_ok_and(|bytes| bytes > 0) {
+        pending::<()>().await;
+    }
+}
+
+/// The body of an answer, whose connection is not idle before its end. A watch ends when its client sends no more.
 struct Held {
     body: AnswerBody,
+    gone: Pin<Box<dyn Future<Output = ()> + Send>>,
     _answering: Answering,
 }
 
@@ -110,7 +120,10 @@ impl Body for Held {
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Pending => self.gone.as_mut().poll(cx).map(|()| None),
+            frame => frame,
+        }
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,13 +1,13 @@
 //! The reading of a capture, line by line and in order.
 
 use super::digest::RequestDigest;
-use super::exchange::{Exchange, Progress, Sent, Stage, is_list_or_watch, misplaced};
-use super::format::{End, Line, Payload, Record, RequestRecord, Text, VERSION};
-use super::id_set::IdSet;
+use super::exchange::{Exchange, Progress, Sent, Stage, is_list_or_watch};
+use super::format::{End, Line, Payload, Record, RequestRecord, Text};
 use super::key::Key;
 use super::note::TapeStart;
+use super::order::Order;
 use super::seal::LineCheck;
-use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::error::{CaptureError, Fault};
 use crate::file::{FileCursor, Place};
 use listwatch_core::Resource;
 use listwatch_core::request::{Query, Request};
@@ -61,11 +61,9 @@ pub(super) struct Keys {
 #[derive(Default)]
 struct Records {
     start: Option<TapeStart>,
-    begun: bool,
+    order: Order,
     /// The exchanges without an end.
     open: HashMap<u64, Arc<Exchange>>,
-    /// The ids of the exchanges that ended.
-    ended: IdSet,
     /// The number of requests.
     requests: u64,
     /// The line and the time of the last record.
@@ -74,9 +72,6 @@ struct Records {
     has_unmarked_requests: bool,
     check: LineCheck,
 }
-
-/// The most exchanges that are open at once. Each takes some 300 bytes.
-const MOST_OPEN: usize = 1 << 16;
 
 /// The text by which lines of requests are found. Few bodies have it.
 const REQUEST: &[u8] = b"\"request\"";
@@ -179,14 +174,11 @@ impl Records {
         }
         // Where bad lines are skipped, some may be missing.
         if in_order { self.check.next(line) } else { self.check.whole(line) }?;
-        let first = !std::mem::replace(&mut self.begun, true);
-        match Line::parse(line)? {
-            Line::Start(1..=VERSION, start) if first => {
+        match self.order.parse(line)? {
+            Line::Start(_, start) => {
                 self.start = Some(start);
                 Ok(Step::Read)
             }
-            Line::Start(version, _) if first => Err(unknown_version(version)),
-            Line::Start(..) => Err(misplaced("the version of the capture belongs in the first line")),
             Line::Record(record) => {
                 self.has_unmarked_requests |= matches!(record.payload, Payload::Request(_)) && !is_marked(line);
                 self.record(place, &record)
@@ -198,50 +190,29 @@ impl Records {
     fn record(&mut self, place: Place, record: &Record<'_>) -> Result<Step, Fault> {
         let number = self.requests;
         self.requests += u64::from(matches!(record.payload, Payload::Request(_)));
-        let step = match (self.open.get(&record.id), &record.payload) {
-            (Some(_), payload) => self.go_on(record.id, place, payload)?,
-            (None, payload) if self.ended.contains(record.id) => {
-                Stage::Ended.after(payload)?;
-                Step::Read
-            }
-            (None, Payload::Request(request)) => self.begin(number, place, record, request)?,
-            (None, _) => return Err(misplaced(format_args!("a record for request {}, which is not there", record.id))),
-        };
+        let stage = self.order.record(record.id, &record.payload)?;
         self.last = (place.line, record.t);
-        Ok(step)
+        if let Payload::Request(request) = &record.payload {
+            let began = Began::new(&Sent { id: record.id, number, at: record.t, place }, request);
+            self.open.insert(record.id, Arc::clone(&began.exchange));
+            return Ok(Step::Began(began));
+        }
+        self.go_on(record.id, place, &record.payload, stage);
+        Ok(Step::Read)
     }
 
     /// A further record of an open exchange.
-    fn go_on(&mut self, id: u64, place: Place, payload: &Payload<'_>) -> Result<Step, Fault> {
-        let Some(exchange) = self.open.get(&id) else { return Ok(Step::Read) };
-        let before = exchange.progress();
-        let stage = before.stage.after(payload)?;
+    fn go_on(&mut self, id: u64, place: Place, payload: &Payload<'_>, stage: Stage) {
+        let Some(exchange) = self.open.get(&id) else { return };
         exchange.set_progress(Progress {
             last: place.line,
             stage,
-            answered: before.answered || stage == Stage::Answered,
+            answered: exchange.progress().answered || stage == Stage::Answered,
             given_up: matches!(payload, Payload::End(End { by_client: true, .. })),
         });
         if stage == Stage::Ended {
             self.open.remove(&id);
-            self.ended.insert(id);
         }
-        Ok(Step::Read)
-    }
-
-    fn begin(
-        &mut self,
-        number: u64,
-        place: Place,
-        record: &Record<'_>,
-        request: &RequestRecord<'_>,
-    ) -> Result<Step, Fault> {
-        if self.open.len() == MOST_OPEN {
-            return Err(too_many_open());
-        }
-        let began = Began::new(&Sent { id: record.id, number, at: record.t, place }, request);
-        self.open.insert(record.id, Arc::clone(&began.exchange));
-        Ok(Step::Began(began))
     }
 }
 
@@ -276,16 +247,6 @@ impl Keys {
 
 fn is_marked(line: &[u8]) -> bool {
     memmem::find(line, REQUEST).is_some()
-}
-
-fn too_many_open() -> Fault {
-    let message = format!("more than {MOST_OPEN} requests are open at once");
-    Fault::of_line(CaptureErrorKind::Order, message)
-}
-
-fn unknown_version(version: u64) -> Fault {
-    let message = format!("version {version} of the capture format is unknown here; use a release that reads it");
-    Fault::new(CaptureErrorKind::Version, message)
 }
 
 /// Whether the request asked for metadata only.

@@ -5,7 +5,7 @@ use super::observation::{Observation, Told, number};
 use super::scope::Scope;
 use super::watch::{EXPIRED, WatchReader};
 use crate::capture::format::{Line, Payload, RequestRecord, ResponseRecord};
-use crate::capture::{Data, LineCheck, asks_for_metadata_only};
+use crate::capture::{Data, LineCheck, Order, asks_for_metadata_only};
 use crate::error::Fault;
 use listwatch_core::request::{Request, Verb};
 use listwatch_core::time::WallTime;
@@ -27,6 +27,7 @@ pub(super) struct Reader {
     /// The newest list of each scope that has a page to come, with the token of that page.
     continued: HashMap<Arc<Scope>, (String, Box<ListReader>)>,
     check: LineCheck,
+    order: Order,
 }
 
 #[derive(Debug)]
@@ -55,6 +56,7 @@ impl Reader {
             open: HashMap::new(),
             continued: HashMap::new(),
             check: LineCheck::default(),
+            order: Order::default(),
         }
     }
 
@@ -69,7 +71,7 @@ impl Reader {
             return Ok(None);
         }
         self.check.next(line)?;
-        let record = match Line::parse(line)? {
+        let record = match self.order.parse(line)? {
             Line::Record(record) => record,
             Line::Start(_, start) => {
                 self.started = start.started;
@@ -77,6 +79,7 @@ impl Reader {
             }
             Line::Note(t, ..) => return Ok(Some(t)),
         };
+        self.order.record(record.id, &record.payload)?;
         match record.payload {
             Payload::Request(request) => self.request(record.id, &request),
             Payload::Response(response) => self.response(record.id, &response, told),

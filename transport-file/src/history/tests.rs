@@ -273,3 +273,44 @@ fn a_line_that_came_centuries_later_was_waited_for() {
         ":5: not a record of a capture: \"t\" is more than a hundred years; correct or delete the line, or skip bad lines"
     ), "{fault}");
 }
+
+/// The fault of a history that begins with a list, behind this first line, and goes on with these lines.
+fn fault_behind_a_list(first: &str, lines: &[&str]) -> String {
+    let list = Tape::default().exchange(1, "/api/v1/pods", &list(9, &[object("a", 4)])).lines;
+    match of(&format!("{first}\n{list}{}\n", lines.join("\n"))) {
+        Ok(saved) => saved.history.error().map(ToString::to_string).unwrap_or_default(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_capture_of_an_unknown_version_was_told_unchecked() {
+    let fault = fault_behind_a_list(r#"{"capture":3}"#, &[]);
+    assert!(fault.contains(":1: version 3 of the capture format is unknown here; use a release"), "{fault}");
+}
+
+#[test]
+fn a_second_first_line_changed_the_date_of_a_history() {
+    let fault = fault_behind_a_list(r#"{"capture":1}"#, &[r#"{"capture":1,"started":"1999-01-01T00:00:00Z"}"#]);
+    assert!(fault.contains(":6: the version of the capture belongs in the first line"), "{fault}");
+}
+
+#[test]
+fn records_without_a_request_were_passed_over_in_a_history() {
+    for (line, expected) in [
+        (r#"{"t":1,"id":9,"data":"x"}"#, ":6: a record for request 9, which is not there"),
+        (r#"{"t":1,"id":1,"end":"eof"}"#, ":6: a record behind the end of its request"),
+    ] {
+        let fault = fault_behind_a_list(r#"{"capture":1}"#, &[line]);
+        assert!(fault.contains(expected), "{fault}");
+    }
+}
+
+#[test]
+fn any_number_of_open_requests_was_kept_for_a_history() {
+    let open = |id: u64| format!(r#"{{"t":1,"id":{id},"request":{{"method":"GET","path":"/api/v1/pods?watch=1"}}}}"#);
+    let lines: Vec<String> = (2..=(1 << 16) + 2).map(open).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let fault = fault_behind_a_list(r#"{"capture":1}"#, &lines);
+    assert!(fault.contains(":65542: more than 65536 requests are open at once"), "{fault}");
+}

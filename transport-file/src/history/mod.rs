@@ -23,7 +23,7 @@ use core::fmt;
 use core::time::Duration;
 use list::{ListReader, PageEnd};
 use listwatch_core::time::WallTime;
-use observation::{Observation, Told, key_of, version_of};
+use observation::{Observation, Told, check_version, key_of, version_of};
 use resource::Sample;
 use scope::{KindScopes, Scope};
 use serde_json::Value;
@@ -257,6 +257,8 @@ fn saved_list(cursor: &mut FileCursor) -> Result<Vec<First>, CaptureError> {
     }
     match list.end() {
         PageEnd::Complete { objects, version } => {
+            let newest = objects.iter().map(version_of).fold(version, u64::max);
+            check_version(newest).map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
             let mut firsts = firsts_of(objects, &mut KindScopes::new());
             firsts.iter_mut().for_each(|first| first.version = first.version.max(version));
             Ok(firsts)

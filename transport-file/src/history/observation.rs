@@ -1,4 +1,5 @@
 use super::scope::Scope;
+use crate::error::{CaptureErrorKind, Fault};
 use listwatch_core::Key;
 use serde_json::Value;
 use std::sync::Arc;
@@ -29,7 +30,21 @@ pub(super) enum Told {
     Expired,
 }
 
+/// The largest version of an API server.
+const MAX_VERSION: u64 = i64::MAX as u64;
+
 impl Told {
+    /// Checks that a cluster can be at each of the versions, and go on from there.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let newest = match self {
+            Self::State { objects, version } => objects.iter().map(version_of).fold(*version, u64::max),
+            Self::Watching { version } | Self::Reached(version) => *version,
+            Self::Set(object) | Self::Deleted(object) => version_of(object),
+            Self::Expired => 0,
+        };
+        check_version(newest)
+    }
+
     /// The object that it tells of; null if it tells of none, or of several.
     pub(super) fn object(&self) -> &Value {
         match self {
@@ -51,5 +66,16 @@ pub(super) fn version_of(object: &Value) -> u64 {
 }
 
 pub(super) fn number(version: &str) -> u64 {
-    version.parse().unwrap_or(0)
+    let is_number = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
+    // One that does not fit is refused by its check.
+    if is_number { version.parse().unwrap_or(u64::MAX) } else { 0 }
+}
+
+/// Refuses a version from which a cluster cannot go on.
+pub(super) fn check_version(version: u64) -> Result<(), Fault> {
+    if version <= MAX_VERSION {
+        return Ok(());
+    }
+    let message = format!("a resourceVersion is above {MAX_VERSION}, the largest of an API server");
+    Err(Fault::of_line(CaptureErrorKind::Record, message))
 }

@@ -80,12 +80,14 @@ impl Reader {
             Line::Note(t, ..) => return Ok(Some(t)),
         };
         self.order.record(record.id, &record.payload)?;
+        let before = told.len();
         match record.payload {
             Payload::Request(request) => self.request(record.id, &request),
             Payload::Response(response) => self.response(record.id, &response, told),
             Payload::Data(data) => self.data(record.id, data, told),
             Payload::End(_) => self.end(record.id, told),
         }
+        told[before..].iter().try_for_each(|observation| observation.told.check())?;
         Ok(Some(record.t))
     }
 

@@ -44,6 +44,7 @@ impl Source {
 pub(super) fn next_event(body: &mut Body, cursor: &mut FileCursor) -> Result<Option<Told>, CaptureError> {
     while let Some(event) = body.next(cursor)? {
         if let Some(told) = event_of(&event) {
+            told.check().map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
             return Ok(Some(told));
         }
     }

@@ -314,3 +314,23 @@ fn any_number_of_open_requests_was_kept_for_a_history() {
     let fault = fault_behind_a_list(r#"{"capture":1}"#, &lines);
     assert!(fault.contains(":65542: more than 65536 requests are open at once"), "{fault}");
 }
+
+#[test]
+fn versions_that_no_server_has_overflowed_the_next_one() {
+    let largest = i64::MAX.cast_unsigned();
+    let told = |version: u64| Tape::default().exchange(1, "/api/v1/pods", &list(version, &[])).lines;
+    assert_eq!(told_by(&told(largest)), [format!("@1 reached {largest}")]);
+    for lines in [
+        told(largest + 1),
+        Tape::default().exchange(1, "/api/v1/pods", &list(9, &[object("a", u64::MAX)])).lines,
+        told(9).replace("\\\"9\\\"", "\\\"99999999999999999999\\\""),
+    ] {
+        let fault = of(&lines).err().unwrap().to_string();
+        assert!(fault.contains(":4: a resourceVersion is above 9223372036854775807, the largest"), "{fault}");
+    }
+    let log = event("ADDED", object("a", 4)) + &event("MODIFIED", object("a", u64::MAX));
+    let fault = of(&log).unwrap().history.error().unwrap().to_string();
+    assert!(fault.contains(": a resourceVersion is above"), "{fault}");
+    let saved = of(&list(9, &[object("a", u64::MAX)])).err().unwrap().to_string();
+    assert!(saved.contains(": a resourceVersion is above"), "{saved}");
+}

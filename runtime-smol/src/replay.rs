@@ -165,7 +165,9 @@ impl Replay {
 
     /// What was found in the reconciles of a controller.
     pub(crate) fn findings(&self, controller: &str) -> Findings {
-        self.state().findings.get(controller).cloned().unwrap_or_default()
+        let state = self.state();
+        let found = state.findings.get(controller).cloned().unwrap_or_default();
+        Findings { breaks_off: state.script.breaks_off().map(str::to_owned), ..found }
     }
 
     /// The error at which the tape ends.

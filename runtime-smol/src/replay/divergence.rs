@@ -24,6 +24,8 @@ pub struct Findings {
     pub outcomes: u64,
     /// The reconciles that were not compared, because others, on other threads, read between their reads.
     pub not_compared: u64,
+    /// Where the tape breaks off, if it has no last line, and which reconciles have no outcome. What is before is compared.
+    pub breaks_off: Option<String>,
     /// What differs, in the order of the tape. The first thousand are kept.
     pub divergences: Vec<Divergence>,
 }
@@ -157,7 +159,8 @@ impl Findings {
 
 impl fmt::Display for Counts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Findings { reconciles, same, missing, additional, different, outcomes, not_compared, .. } = self.0;
+        let Findings { reconciles, same, missing, additional, different, outcomes, not_compared, breaks_off, .. } =
+            self.0;
         write!(f, "replayed {reconciles} reconciles: {same} writes are the same")?;
         if self.0.is_same() {
             f.write_str(", and no other was made")?;
@@ -170,7 +173,7 @@ impl fmt::Display for Counts<'_> {
         if *not_compared > 0 {
             write!(f, "; {not_compared} reconciles were not compared, because others read between their reads")?;
         }
-        Ok(())
+        breaks_off.iter().try_for_each(|why| write!(f, "; {why}"))
     }
 }
 

@@ -14,6 +14,7 @@ pub(super) struct Script {
     ahead: VecDeque<Line>,
     records: HashMap<u64, Record>,
     fault: Option<String>,
+    breaks_off: Option<String>,
 }
 
 /// A line of a reconcile.
@@ -71,7 +72,7 @@ pub(super) struct RecordedCall {
 
 impl Script {
     pub(super) fn new(steps: Steps) -> Self {
-        Self { steps: Some(steps), ahead: VecDeque::new(), records: HashMap::new(), fault: None }
+        Self { steps: Some(steps), ahead: VecDeque::new(), records: HashMap::new(), fault: None, breaks_off: None }
     }
 
     /// The controller of the next line.
@@ -105,6 +106,11 @@ impl Script {
         self.fault.clone()
     }
 
+    /// Where the tape breaks off, if that was found.
+    pub(super) fn breaks_off(&self) -> Option<&str> {
+        self.breaks_off.as_deref()
+    }
+
     /// Reads the next step. False at the end.
     fn read(&mut self) -> bool {
         match self.steps.as_mut().and_then(Iterator::next) {
@@ -112,7 +118,11 @@ impl Script {
             Some(Err(error)) => {
                 (self.fault, self.steps) = (Some(error.to_string()), None);
             }
-            None => self.steps = None,
+            None => {
+                let steps = self.steps.take();
+                self.breaks_off =
+                    steps.and_then(|steps| steps.breaks_off().map(str::to_owned)).or(self.breaks_off.take());
+            }
         }
         self.steps.is_some()
     }

@@ -127,7 +127,7 @@ impl Findings {
         let start = Start::of(tape.start());
         let mut builds: Vec<Writes> = old.into_iter().chain([new]).collect();
         builds.iter().try_for_each(|build| build.check(&start))?;
-        let mut recorded = Recorded { steps: Some(tape.steps()), running: BTreeMap::new() };
+        let mut recorded = Recorded { steps: Some(tape.steps()), breaks_off: None, running: BTreeMap::new() };
         let mut waiting = Waiting { recorded: HashMap::new(), built: builds.iter().map(|_| HashMap::new()).collect() };
         let mut findings = Self::default();
         loop {
@@ -148,7 +148,7 @@ impl Findings {
                 waiting.take(number, &builds)?.into_iter().for_each(|found| findings.add(found));
             }
         }
-        waiting.check_over(&builds).map(|()| findings)
+        waiting.check_over(&builds).map(|()| Self { breaks_off: recorded.breaks_off, ..findings })
     }
 }
 
@@ -213,6 +213,8 @@ impl Waiting {
 struct Recorded {
     /// `None` behind the last step.
     steps: Option<Steps>,
+    /// Where the tape breaks off, behind the last step.
+    breaks_off: Option<String>,
     /// The reconciles that began and did not end.
     running: BTreeMap<u64, Wrote>,
 }
@@ -226,7 +228,9 @@ impl Recorded {
                 return Ok(Some(ended));
             }
         }
-        self.steps = None;
+        if let Some(steps) = self.steps.take() {
+            self.breaks_off = steps.breaks_off().map(str::to_owned);
+        }
         Ok(self.running.pop_first().map(|(_, wrote)| wrote))
     }
 

@@ -16,6 +16,7 @@
 //! {"t":11,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"version":"815"}}}
 //! {"t":11,"reconcile":12,"of":"foos","date":"2026-11-20T10:41:52.134521Z"}
 //! {"t":12,"reconcile":12,"of":"foos","outcome":"done"}
+//! {"t":13,"finished":true}                             the last line, of the tape of a controller that was not cut
 //!
 //! The lines about reconciles have numbers, `"note":1` and so on, so that a missing one is found.
 //! ```
@@ -55,6 +56,8 @@ pub(crate) enum Line<'a> {
     Record(Record<'a>),
     /// A line about a reconcile, with its time and its number among such lines.
     Note(u64, Option<u64>, Note),
+    /// The last line of a tape that was finished, with its time.
+    Finished(u64),
 }
 
 /// A record: the time, the request, and the event.
@@ -172,6 +175,8 @@ struct Fields<'a> {
     outcome: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finished: Option<bool>,
 }
 
 /// The party that sent a request, or ended it.
@@ -236,7 +241,9 @@ impl<'a> Line<'a> {
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, Fault> {
         let line = Self::of_any_time(line)?;
         match line {
-            Self::Record(Record { t, .. }) | Self::Note(t, ..) if t > MOST_TIME => Err(not_a_record(TOO_LATE)),
+            Self::Record(Record { t, .. }) | Self::Note(t, ..) | Self::Finished(t) if t > MOST_TIME => {
+                Err(not_a_record(TOO_LATE))
+            }
             _ => Ok(line),
         }
     }
@@ -252,6 +259,7 @@ impl<'a> Line<'a> {
             Fields { t: Some(t), reconcile: Some(reconcile), note, .. } => {
                 Ok(Self::Note(t, note, fields.note(reconcile)?))
             }
+            Fields { t: Some(t), finished: Some(true), .. } => Ok(Self::Finished(t)),
             _ => Err(not_a_record("\"t\" and \"id\" are missing")),
         }
     }
@@ -267,6 +275,7 @@ impl<'a> Line<'a> {
             Self::Start(version, start) => Fields { capture: Some(version), ..Fields::of_start(start) },
             Self::Record(Record { t, id, payload }) => Fields { t: Some(t), id: Some(id), ..Fields::of(payload) },
             Self::Note(t, number, note) => Fields { t: Some(t), note: number, ..Fields::of_note(note) },
+            Self::Finished(t) => Fields { t: Some(t), finished: Some(true), ..Fields::default() },
         };
         let start = out.len();
         serde_json::to_writer(&mut *out, &fields)?;

@@ -183,7 +183,7 @@ impl Records {
                 self.has_unmarked_requests |= matches!(record.payload, Payload::Request(_)) && !is_marked(line);
                 self.record(place, &record)
             }
-            Line::Note(..) => Ok(Step::Read),
+            Line::Note(..) | Line::Finished(_) => Ok(Step::Read),
         }
     }
 

@@ -77,7 +77,7 @@ impl Reader {
                 self.started = start.started;
                 return Ok(None);
             }
-            Line::Note(t, ..) => return Ok(Some(t)),
+            Line::Note(t, ..) | Line::Finished(t) => return Ok(Some(t)),
         };
         self.order.record(record.id, &record.payload)?;
         let before = told.len();

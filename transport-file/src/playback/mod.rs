@@ -167,11 +167,13 @@ impl Playback {
         Notes::new(is_capture.then_some(cursor), self.config.skip_bad_lines)
     }
 
-    /// Returns whether a controller was recorded with its reconciles. The file is read up to the first one.
+    /// Returns whether a controller was recorded with its reconciles. The file is read up to the first one. A tape with a
+    /// seed that breaks off before is one of a controller too.
     #[must_use]
     pub fn has_reconciles(&self) -> bool {
         // The tape of a controller has a seed, so other captures are not searched.
-        self.start().is_some_and(|start| start.seed.is_some()) && self.notes().next().is_some()
+        let mut steps = self.start().is_some_and(|start| start.seed.is_some()).then(|| self.steps());
+        steps.as_mut().is_some_and(|steps| steps.next().is_some() || steps.breaks_off().is_some())
     }
 
     /// Returns the steps of the reconciles that were recorded, in their order: notes, requests and responses.

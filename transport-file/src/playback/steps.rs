@@ -26,6 +26,10 @@ pub struct Steps {
     /// The number of the last note.
     last_note: Option<u64>,
     check: LineCheck,
+    /// The last line that is not blank.
+    last_line: u64,
+    is_finished: bool,
+    breaks_off: Option<String>,
 }
 
 /// One step of a reconcile.
@@ -71,6 +75,9 @@ pub struct SentCall {
     pub withheld: bool,
 }
 
+/// How many reconciles a message names.
+const NAMED: usize = 3;
+
 struct OpenCall {
     reconcile: u64,
     stage: Stage,
@@ -80,7 +87,42 @@ struct OpenCall {
 impl Steps {
     pub(super) fn new(cursor: FileCursor) -> Self {
         let (open, running) = (BTreeMap::new(), BTreeSet::new());
-        Self { cursor: Some(cursor), line: 0, open, running, last_note: None, check: LineCheck::default() }
+        Self {
+            cursor: Some(cursor),
+            line: 0,
+            open,
+            running,
+            last_note: None,
+            check: LineCheck::default(),
+            last_line: 0,
+            is_finished: false,
+            breaks_off: None,
+        }
+    }
+
+    /// Behind the last step, says where the tape ends and which reconciles have no outcome, if it has no last line: its
+    /// recorder was killed, or the file was cut behind a whole line. `None` for a tape that is whole.
+    #[must_use]
+    pub fn breaks_off(&self) -> Option<&str> {
+        self.breaks_off.as_deref()
+    }
+
+    /// The file has ended.
+    fn end(&mut self) {
+        if self.is_finished {
+            return;
+        }
+        let numbers: Vec<String> = self.running.iter().take(NAMED).map(u64::to_string).collect();
+        let more = self.running.len() - numbers.len();
+        let running = match (numbers.len(), more) {
+            (0, _) => String::new(),
+            (1, _) => format!("reconcile {} has no outcome: ", numbers[0]),
+            (_, 0) => format!("reconciles {} have no outcome: ", numbers.join(", ")),
+            _ => format!("reconciles {} and {more} more have no outcome: ", numbers.join(", ")),
+        };
+        let line = self.last_line;
+        let why = "the recorder was killed, or the file was cut";
+        self.breaks_off = Some(format!("the tape breaks off after line {line}; {running}{why}"));
     }
 
     fn read(&mut self) -> Result<Option<Step>, CaptureError> {
@@ -88,7 +130,10 @@ impl Steps {
         let path = cursor.path().clone();
         loop {
             self.line += 1;
-            let Some((number, line)) = cursor.line(Place::from_start(self.line))? else { return Ok(None) };
+            let Some((number, line)) = cursor.line(Place::from_start(self.line))? else {
+                self.end();
+                return Ok(None);
+            };
             let step = self.step(number, line);
             if let Some(step) = step.map_err(|fault| CaptureError::new(&path, Some(number), fault))? {
                 self.cursor = Some(cursor);
@@ -102,11 +147,16 @@ impl Steps {
             return Ok(None);
         }
         self.check.next(line)?;
+        self.last_line = number;
         if id_of(line).is_some_and(|id| !self.open.contains_key(&id) && !opens(line)) {
             return Ok(None);
         }
         let (t, found) = match Line::parse(line)? {
             Line::Start(..) => return Ok(None),
+            Line::Finished(_) => {
+                self.is_finished = true;
+                return Ok(None);
+            }
             Line::Note(t, order, note) => {
                 self.check(order, &note)?;
                 (t, Some((note.reconcile(), StepKind::Noted(note))))

@@ -38,7 +38,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// # The file
 ///
 /// A file whose name ends in `.zst` or `.gz` is compressed; Zstandard takes a tenth of the time. The file ends in a whole
-/// line after a kill, which loses at most the last second, as long as an informer is polled. On Unix, only the owner may
+/// line after a kill, which loses at most the last second, as long as an informer is polled. A tape with a
+/// [seed](RecorderConfig::seed) that was finished has a last line, `"finished":true`, so that a replay can tell. On Unix, only the owner may
 /// read the file.
 ///
 /// Each line has one record, its number and a checksum. Bodies stand in their lines as they came: `grep` finds what is in
@@ -69,6 +70,8 @@ type OnError = Box<dyn Fn(&CaptureError) + Send>;
 
 struct State {
     writer: CaptureWriter,
+    /// Whether it has the seed of a program.
+    is_of_controller: bool,
     /// The instant from which times count.
     began: Option<Instant>,
     /// When the last record was written.
@@ -122,6 +125,7 @@ impl Tape {
         writer.write(Line::Start(VERSION, start.clone()))?;
         let state = State {
             writer,
+            is_of_controller: start.seed.is_some(),
             began,
             last: Instant::ZERO,
             next_request: 1,
@@ -311,6 +315,11 @@ impl State {
         })
     }
 
+    /// Writes the last line of the tape of a controller, by which a replay knows that nothing is cut off.
+    fn write_end(&mut self, t: u64) -> Result<(), CaptureError> {
+        if self.is_of_controller { self.writer.write(Line::Finished(t)) } else { Ok(()) }
+    }
+
     fn finish(&mut self) -> Result<(), CaptureError> {
         if core::mem::replace(&mut self.is_finished, true) {
             return self.error.clone().map_or(Ok(()), Err);
@@ -322,7 +331,7 @@ impl State {
         }
         let written = match self.error.take() {
             Some(error) => Err(error),
-            None => self.write_aborts(t),
+            None => self.write_aborts(t).and_then(|()| self.write_end(t)),
         };
         // What was written before is kept, whatever failed.
         let ended = self.writer.finish();

@@ -11,6 +11,7 @@ use listwatch_runtime_smol::Key;
 use listwatch_runtime_smol::controller::{Divergence, DivergenceKind, Findings, RunError};
 use listwatch_runtime_smol::file::Playback;
 use listwatch_tests::sim::Seeds;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -72,7 +73,7 @@ fn the_writes_of_a_replay_are_those_on_the_tape_and_three_replays_are_the_same()
                 let replayed = recorded.replay(seed, recorded.manner);
                 assert_eq!(replayed.ended, Ok(()), "{:#?}", replayed.findings);
                 assert_eq!(replayed.user.notes().broken, [""; 0]);
-                assert_eq!(replayed.findings.not_compared, 0);
+                assert_eq!((replayed.findings.not_compared, &replayed.findings.breaks_off), (0, &None));
                 replayed.findings
             })
             .collect();
@@ -159,6 +160,35 @@ fn a_tape_that_was_cut_is_compared_up_to_there_and_ends_with_an_error() {
     let Err(RunError::World(error)) = ended else { panic!("{ended:?}") };
     assert!(error.contains("the line breaks off at"), "{error}");
     assert!(findings.is_same() && findings.same > 0, "{findings:#?}");
+}
+
+#[test]
+fn a_tape_that_was_cut_behind_a_whole_line_counted_as_whole() {
+    let cut = Cell::new(0);
+    let recorded = damaged("broken-off", |text| {
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines.last().unwrap().contains("\"finished\":true"), "{lines:?}");
+        // In the middle of its first reconcile.
+        cut.set(lines.iter().position(|line| line.contains("\"causes\"")).unwrap() + 1);
+        lines[..cut.get()].iter().map(|line| format!("{line}\n")).collect()
+    });
+    let why = "reconcile 1 has no outcome: the recorder was killed, or the file was cut";
+    let (ended, findings) = ended(&recorded);
+    assert_eq!(ended, Ok(()));
+    assert_eq!(findings.breaks_off, Some(format!("the tape breaks off after line {}; {why}", cut.get())));
+    assert!(findings.to_string().contains(why), "{findings}");
+}
+
+#[test]
+fn a_tape_that_was_cut_before_its_first_reconcile_was_none() {
+    let recorded = damaged("beginning", |text| {
+        let before = text.lines().take_while(|line| !line.contains("\"reconcile\""));
+        before.map(|line| format!("{line}\n")).collect()
+    });
+    let (ended, findings) = ended(&recorded);
+    assert_eq!((ended, findings.reconciles), (Ok(()), 0));
+    let why = findings.breaks_off.unwrap();
+    assert!(why.ends_with("; the recorder was killed, or the file was cut"), "{why}");
 }
 
 #[test]

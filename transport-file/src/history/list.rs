@@ -1,10 +1,9 @@
+use super::limits::{OBJECT_LIMIT, object_too_long, weight};
 use super::observation::{key_of, number, version_of};
+use crate::error::Fault;
 use listwatch_core::framing::{Frame, Framer, Framing};
 use serde::Deserialize;
 use serde_json::Value;
-
-/// The most bytes of a list, with all its pages: as much as an informer takes.
-const MAX_LIST: usize = 2 * 1024 * 1024 * 1024;
 
 /// A list that arrives in pieces, page by page.
 #[derive(Debug)]
@@ -12,8 +11,9 @@ pub(super) struct ListReader {
     framer: Framer,
     buffer: Vec<u8>,
     page: Page,
-    bytes: usize,
     objects: Vec<Value>,
+    /// The memory of the objects.
+    weight: u64,
 }
 
 /// The fields around the items of a page.
@@ -46,29 +46,35 @@ pub(super) enum PageEnd {
 
 impl Default for ListReader {
     fn default() -> Self {
-        let framer = Framer::new(Framing::List, MAX_LIST);
-        Self { framer, buffer: Vec::new(), page: Page::default(), bytes: 0, objects: Vec::new() }
+        let framer = Framer::new(Framing::List, OBJECT_LIMIT);
+        Self { framer, buffer: Vec::new(), page: Page::default(), objects: Vec::new(), weight: 0 }
     }
 }
 
 impl ListReader {
     /// Takes bytes of the body.
-    pub(super) fn read(&mut self, bytes: &[u8]) {
-        self.bytes = self.bytes.saturating_add(bytes.len());
-        if self.bytes > MAX_LIST {
-            (self.objects, self.page.complete) = (Vec::new(), false);
-            return;
-        }
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.buffer.extend_from_slice(bytes);
         while let Some(frame) = self.framer.next_frame(&self.buffer) {
             match frame {
                 Frame::Field { name, value } => self.page.field(name, value),
-                Frame::Item(item) => self.objects.extend(serde_json::from_slice::<Value>(item)),
+                Frame::Item(item) => {
+                    let object = serde_json::from_slice::<Value>(item).ok();
+                    self.weight += object.as_ref().map_or(0, weight);
+                    self.objects.extend(object);
+                }
+                Frame::TooLong => return Err(object_too_long()),
                 Frame::ListEnd => self.page.complete = true,
                 _ => {}
             }
         }
         self.buffer.drain(..self.framer.reclaim());
+        Ok(())
+    }
+
+    /// The memory of what was read.
+    pub(super) fn weight(&self) -> u64 {
+        self.weight + self.buffer.len() as u64
     }
 
     /// Ends a page.
@@ -89,7 +95,7 @@ impl ListReader {
         }
         let token = page.metadata.r#continue;
         self.page.first = self.objects.len();
-        (self.framer, self.buffer) = (Framer::new(Framing::List, MAX_LIST), Vec::new());
+        (self.framer, self.buffer) = (Framer::new(Framing::List, OBJECT_LIMIT), Vec::new());
         PageEnd::Continued { token, list: Box::new(self) }
     }
 }

@@ -1,6 +1,7 @@
 //! A recording as the history of a cluster.
 
 mod change;
+mod limits;
 mod list;
 mod observation;
 mod reader;
@@ -21,6 +22,7 @@ use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, FileKind, Source as File, detect};
 use core::fmt;
 use core::time::Duration;
+use limits::check_state;
 use list::{ListReader, PageEnd};
 use listwatch_core::time::WallTime;
 use observation::{Observation, Told, check_version, key_of, version_of};
@@ -68,7 +70,8 @@ const LINE_LIMIT: usize = 64 * 1024 * 1024;
 /// # Memory
 ///
 /// A capture and a watch log are read twice. Until the first step is taken, the first state of each resource is in memory; after that,
-/// the keys and versions of all objects, and the lists that are being read.
+/// the keys and versions of all objects, and the lists that are being read. An object of more than 8 MiB is a fault of its
+/// line, and so is the line from which lists and first states take more than 4 GiB, or 65,536 requests are open.
 pub struct History {
     source: Source,
     states: Vec<ResourceState>,
@@ -253,7 +256,8 @@ impl fmt::Debug for History {
 fn saved_list(cursor: &mut FileCursor) -> Result<Vec<First>, CaptureError> {
     let (mut body, mut list) = (Body::list(), ListReader::default());
     while let Some(bytes) = body.next(cursor)? {
-        list.read(&bytes);
+        let read = list.read(&bytes).and_then(|()| check_state(list.weight()));
+        read.map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
     }
     match list.end() {
         PageEnd::Complete { objects, version } => {

@@ -1,5 +1,6 @@
 //! From the lines of a capture to what its clients were told.
 
+use super::limits::check_state;
 use super::list::{ListReader, PageEnd};
 use super::observation::{Observation, Told, number};
 use super::scope::Scope;
@@ -15,7 +16,6 @@ use std::sync::Arc;
 /// The lists and watches of a capture that are open.
 #[derive(Debug)]
 pub(super) struct Reader {
-    limit: usize,
     /// The date at which the recording began.
     pub(super) started: Option<WallTime>,
     scopes: HashSet<Arc<Scope>>,
@@ -28,6 +28,8 @@ pub(super) struct Reader {
     continued: HashMap<Arc<Scope>, (String, Box<ListReader>)>,
     check: LineCheck,
     order: Order,
+    /// The memory of the open lists, and of what the caller keeps.
+    held: u64,
 }
 
 #[derive(Debug)]
@@ -44,11 +46,21 @@ enum Answer {
     Watch(WatchReader),
 }
 
+impl Answer {
+    /// The memory that it takes.
+    fn weight(&self) -> u64 {
+        match self {
+            Self::List(list) => list.weight(),
+            Self::Requested(_) => 0,
+            Self::Watch(watch) => watch.weight(),
+        }
+    }
+}
+
 impl Reader {
-    /// Reads watch events of up to `limit` bytes.
-    pub(super) fn new(limit: usize) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            limit,
+            held: 0,
             started: None,
             scopes: HashSet::new(),
             watched: HashSet::new(),
@@ -62,7 +74,7 @@ impl Reader {
 
     /// A reader of the same capture from its first line, which passes over these scopes.
     pub(super) fn again(self, ignored: HashSet<Arc<Scope>>) -> Self {
-        Self { started: self.started, scopes: self.scopes, watched: self.watched, ignored, ..Self::new(self.limit) }
+        Self { started: self.started, scopes: self.scopes, watched: self.watched, ignored, ..Self::new() }
     }
 
     /// Takes a line, and adds what it tells to `told`. Returns its time, if it has one.
@@ -84,7 +96,7 @@ impl Reader {
         match record.payload {
             Payload::Request(request) => self.request(record.id, &request),
             Payload::Response(response) => self.response(record.id, &response, told),
-            Payload::Data(data) => self.data(record.id, data, told),
+            Payload::Data(data) => self.data(record.id, data, told)?,
             Payload::End(_) => self.end(record.id, told),
         }
         told[before..].iter().try_for_each(|observation| observation.told.check())?;
@@ -102,12 +114,16 @@ impl Reader {
         let Some(scope) = Scope::of(&request.resource).map(|scope| self.shared(scope)) else { return };
         let answer = match &request.verb {
             Verb::List { continue_token: None, .. } => {
-                self.continued.remove(&scope);
+                self.drop_pages(&scope);
                 Answer::List(Box::default())
             }
             Verb::List { continue_token: Some(token), .. } => match self.continued.remove(&scope) {
                 Some((expected, list)) if *expected == **token => Answer::List(list),
-                _ => return,
+                Some((_, list)) => {
+                    self.held -= list.weight();
+                    return;
+                }
+                None => return,
             },
             Verb::Watch { resource_version, initial_events, .. } => {
                 self.watched.insert(Arc::clone(&scope));
@@ -125,44 +141,65 @@ impl Reader {
             let expired = response.status == EXPIRED && matches!(exchange.answer, Answer::Requested(_));
             let scope = Arc::clone(&exchange.scope);
             told.extend(expired.then_some(Observation { scope, told: Told::Expired }));
-            self.open.remove(&id);
+            self.close(id);
             return;
         }
         if let Answer::Requested(version) = exchange.answer {
-            exchange.answer = Answer::Watch(WatchReader::new(version.is_none(), self.limit));
+            exchange.answer = Answer::Watch(WatchReader::new(version.is_none()));
             let begun = version.map(|version| Told::Watching { version });
             told.extend(begun.map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
         }
     }
 
-    fn data(&mut self, id: u64, data: Data<'_>, told: &mut Vec<Observation>) {
-        let Some(exchange) = self.open.get_mut(&id) else { return };
+    fn data(&mut self, id: u64, data: Data<'_>, told: &mut Vec<Observation>) -> Result<(), Fault> {
+        let Some(exchange) = self.open.get_mut(&id) else { return Ok(()) };
+        self.held -= exchange.answer.weight();
         if self.ignored.contains(&exchange.scope) {
             self.open.remove(&id);
-            return;
+            return Ok(());
         }
         match &mut exchange.answer {
-            Answer::List(list) => list.read(&data.into_bytes()),
+            Answer::List(list) => list.read(&data.into_bytes())?,
             Answer::Requested(_) => {}
             Answer::Watch(watch) => {
                 let mut events = Vec::new();
-                watch.read(&data.into_bytes(), &mut events);
+                watch.read(&data.into_bytes(), &mut events)?;
                 told.extend(events.into_iter().map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
             }
         }
+        let weight = exchange.answer.weight();
+        self.hold(weight)
+    }
+
+    /// Counts memory that stays taken.
+    pub(super) fn hold(&mut self, weight: u64) -> Result<(), Fault> {
+        self.held += weight;
+        check_state(self.held)
+    }
+
+    fn close(&mut self, id: u64) -> Option<Exchange> {
+        let exchange = self.open.remove(&id)?;
+        self.held -= exchange.answer.weight();
+        Some(exchange)
     }
 
     fn end(&mut self, id: u64, told: &mut Vec<Observation>) {
-        let Some(Exchange { scope, answer: Answer::List(list) }) = self.open.remove(&id) else { return };
+        let Some(Exchange { scope, answer: Answer::List(list) }) = self.close(id) else { return };
         match list.end() {
             PageEnd::Complete { objects, version } => {
                 told.push(Observation { scope, told: Told::State { objects, version } });
             }
             PageEnd::Continued { token, list } => {
+                self.held += list.weight();
                 self.continued.insert(scope, (token, list));
             }
             PageEnd::Broken => {}
         }
+    }
+
+    /// Drops the pages of a list that goes on no more.
+    fn drop_pages(&mut self, scope: &Arc<Scope>) {
+        self.held -= self.continued.remove(scope).map_or(0, |(_, list)| list.weight());
     }
 
     fn shared(&mut self, scope: Scope) -> Arc<Scope> {

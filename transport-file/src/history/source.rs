@@ -1,5 +1,6 @@
 //! Where the steps of a history come from.
 
+use super::limits::{OBJECT_LIMIT, object_too_long};
 use super::observation::{Observation, Told};
 use super::reader::Reader;
 use super::scope::{KindScopes, Scope};
@@ -43,6 +44,9 @@ impl Source {
 /// The next event of a watch log that tells of an object or a version.
 pub(super) fn next_event(body: &mut Body, cursor: &mut FileCursor) -> Result<Option<Told>, CaptureError> {
     while let Some(event) = body.next(cursor)? {
+        if event.len() > OBJECT_LIMIT {
+            return Err(CaptureError::new(cursor.path(), None, object_too_long()));
+        }
         if let Some(told) = event_of(&event) {
             told.check().map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
             return Ok(Some(told));

@@ -1,5 +1,6 @@
 //! The first reading of a capture: which resources it has, and the first state of each.
 
+use super::limits::weight;
 use super::observation::{Observation, Told};
 use super::reader::Reader;
 use super::resource::Sample;
@@ -36,7 +37,7 @@ pub(super) struct First {
 impl Survey {
     /// Reads a whole capture.
     pub(super) fn read(cursor: &mut FileCursor) -> Result<Self, CaptureError> {
-        let reader = Reader::new(cursor.line_limit());
+        let reader = Reader::new();
         let mut survey = Self { reader, firsts: Vec::new(), last: 0, fault: None };
         let path = Arc::clone(cursor.path());
         let lines = cursor.at(1)?;
@@ -61,13 +62,13 @@ impl Survey {
         let mut told = Vec::new();
         if let Some(t) = self.reader.line(line, &mut told)? {
             self.last = self.last.max(t);
-            told.into_iter().for_each(|observation| self.note(t, observation));
+            told.into_iter().try_for_each(|observation| self.note(t, observation))?;
         }
         Ok(())
     }
 
     /// Notes the first state of a scope, and the first object. Then no more is read of that scope.
-    fn note(&mut self, at: u64, Observation { scope, told }: Observation) {
+    fn note(&mut self, at: u64, Observation { scope, told }: Observation) -> Result<(), Fault> {
         let place = self.firsts.iter().position(|first| Arc::ptr_eq(&first.scope, &scope));
         let sample = match &told {
             Told::Set(object) | Told::Deleted(object) => Sample::of(object),
@@ -81,16 +82,18 @@ impl Survey {
                 *known = known.take().or(sample);
             }
             (None, Told::State { objects, version }) => {
+                self.reader.hold(objects.iter().map(weight).sum())?;
                 self.firsts.push(First { scope: Arc::clone(&scope), at, objects, version, sample });
             }
             (None, Told::Watching { version }) => {
                 self.firsts.push(First { scope: Arc::clone(&scope), at, objects: Vec::new(), version, sample });
             }
-            (None, _) => return,
+            (None, _) => return Ok(()),
         }
         if is_known {
             self.reader.ignored.insert(scope);
         }
+        Ok(())
     }
 
     /// The scopes that show nothing that another one does not show in more detail.

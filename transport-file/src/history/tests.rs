@@ -334,3 +334,33 @@ fn versions_that_no_server_has_overflowed_the_next_one() {
     let saved = of(&list(9, &[object("a", u64::MAX)])).err().unwrap().to_string();
     assert!(saved.contains(": a resourceVersion is above"), "{saved}");
 }
+
+#[test]
+fn objects_of_any_size_were_taken_into_a_history() {
+    let mut large = object("a", 4);
+    large["spec"] = "x".repeat(8 << 20).into();
+    let too_long = |lines: &str| {
+        let fault = match of(lines) {
+            Ok(saved) => saved.history.error().map(ToString::to_string).unwrap_or_default(),
+            Err(error) => error.to_string(),
+        };
+        assert!(fault.contains("the object is longer than the limit of 8388608 bytes"), "{fault}");
+        fault
+    };
+    let body = list(9, std::slice::from_ref(&large));
+    assert!(too_long(&Tape::default().exchange(1, "/api/v1/pods", &body).lines).contains(":3: "));
+    let events = event("MODIFIED", large);
+    assert!(too_long(&Tape::default().exchange(1, "/api/v1/pods?watch=1", &events).lines).contains(":3: "));
+    too_long(&body);
+    too_long(&events);
+}
+
+#[test]
+fn lists_took_any_memory_in_a_history() {
+    let mut reader = reader::Reader::new();
+    let numbers = format!("{}0", "0,".repeat(1 << 22));
+    assert_eq!(limits::weight(&serde_json::from_str(&format!("[{numbers}]")).unwrap()) >> 27, 1);
+    assert!(reader.hold(4 << 30).is_ok());
+    let fault = reader.hold(1).unwrap_err();
+    assert_eq!(fault.message, "the lists up to here take more than 4294967296 bytes of memory; record fewer resources");
+}

@@ -1,4 +1,6 @@
+use super::limits::{OBJECT_LIMIT, object_too_long, weight};
 use super::observation::{Told, key_of, number, version_of};
+use crate::error::Fault;
 use listwatch_core::framing::{Frame, Framer, Framing};
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,6 +18,8 @@ pub(super) struct WatchReader {
     buffer: Vec<u8>,
     /// The objects of the initial events, while these go on.
     initial: Option<Vec<Value>>,
+    /// The memory of the initial events.
+    weight: u64,
     over: bool,
 }
 
@@ -27,22 +31,36 @@ struct Event {
 
 impl WatchReader {
     /// A watch, or a watch-list, which begins with the state.
-    pub(super) fn new(initial_events: bool, limit: usize) -> Self {
-        let framer = Framer::new(Framing::Lines, limit);
-        Self { framer, buffer: Vec::new(), initial: initial_events.then(Vec::new), over: false }
+    pub(super) fn new(initial_events: bool) -> Self {
+        let framer = Framer::new(Framing::Lines, OBJECT_LIMIT);
+        Self { framer, buffer: Vec::new(), initial: initial_events.then(Vec::new), weight: 0, over: false }
     }
 
     /// Takes bytes of the body, and adds what they tell to `told`.
-    pub(super) fn read(&mut self, bytes: &[u8], told: &mut Vec<Told>) {
+    pub(super) fn read(&mut self, bytes: &[u8], told: &mut Vec<Told>) -> Result<(), Fault> {
         self.buffer.extend_from_slice(bytes);
         while let Some(frame) = self.framer.next_frame(&self.buffer) {
-            let Frame::Value(line) = frame else { continue };
+            let line = match frame {
+                Frame::Value(line) => line,
+                Frame::TooLong => return Err(object_too_long()),
+                _ => continue,
+            };
             if let Ok(event) = serde_json::from_slice::<Event>(line) {
+                self.weight += self.initial.as_ref().map_or(0, |_| weight(&event.object));
                 let (initial, over) = (&mut self.initial, &mut self.over);
                 told.extend(event.told(initial, over));
             }
         }
+        if self.initial.is_none() {
+            self.weight = 0;
+        }
         self.buffer.drain(..self.framer.reclaim());
+        Ok(())
+    }
+
+    /// The memory of what is kept.
+    pub(super) fn weight(&self) -> u64 {
+        self.weight + self.buffer.len() as u64
     }
 }
 

@@ -128,7 +128,7 @@ impl History {
     }
 
     fn of_capture(mut cursor: FileCursor) -> Result<Self, CaptureError> {
-        let Survey { reader, firsts, last, fault } = Survey::read(&mut cursor)?;
+        let Survey { reader, firsts, last, fault, .. } = Survey::read(&mut cursor)?;
         if firsts.is_empty() {
             return Err(fault.unwrap_or_else(|| nothing_to_serve(&cursor)));
         }

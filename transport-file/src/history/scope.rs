@@ -52,18 +52,38 @@ impl Scope {
         Self { collection, labels: None, fields: None, metadata_only: false }
     }
 
-    /// Whether both show objects of the same resource.
-    pub(super) fn is_beside(&self, other: &Self) -> bool {
-        self.collection.name == other.collection.name
+    /// The scopes that show every object of this one, and as much of each: at most fifteen others, and itself.
+    pub(super) fn covering(&self) -> impl Iterator<Item = Self> {
+        let without = |part: u8, own: &Option<String>, parts: u8| own.clone().filter(|_| parts & part == 0);
+        (0..16_u8).map(move |parts| Self {
+            collection: Collection {
+                name: self.collection.name.clone(),
+                namespace: without(1, &self.collection.namespace, parts),
+            },
+            labels: without(2, &self.labels, parts),
+            fields: without(4, &self.fields, parts),
+            metadata_only: self.metadata_only && parts & 8 == 0,
+        })
     }
+}
 
-    /// Whether this scope shows every object of the other one, and as much of each.
-    pub(super) fn covers(&self, other: &Self) -> bool {
-        let selected = |own: &Option<String>, others: &Option<String>| own.is_none() || own == others;
-        self.is_beside(other)
-            && selected(&self.collection.namespace, &other.collection.namespace)
-            && selected(&self.labels, &other.labels)
-            && selected(&self.fields, &other.fields)
-            && (!self.metadata_only || other.metadata_only)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_scope_was_compared_with_every_other() {
+        let text = |parts: u8, part: u8| (parts & part != 0).then(|| "a".to_owned());
+        let scope = |parts: u8| Scope {
+            collection: Collection { name: "v1/pods".to_owned(), namespace: text(parts, 1) },
+            labels: text(parts, 2),
+            fields: text(parts, 4),
+            metadata_only: parts & 8 != 0,
+        };
+        for parts in 0..16 {
+            let covering: std::collections::HashSet<Scope> = scope(parts).covering().collect();
+            let expected = (0..16).filter(|other| other & parts == *other).map(scope).collect();
+            assert_eq!(covering, expected, "{parts}");
+        }
     }
 }

@@ -17,6 +17,7 @@ pub(super) struct ResourceState {
     pub(super) resource: Arc<RecordedResource>,
     objects: HashMap<Key, Known>,
     scopes: Vec<ScopeState>,
+    places: HashMap<Arc<Scope>, usize>,
 }
 
 /// The newest state of an object that was told.
@@ -29,7 +30,6 @@ struct Known {
 
 #[derive(Debug)]
 struct ScopeState {
-    scope: Arc<Scope>,
     version: u64,
     /// Whether its clients have to list again.
     expired: bool,
@@ -37,7 +37,7 @@ struct ScopeState {
 
 impl ResourceState {
     pub(super) fn new(resource: Arc<RecordedResource>) -> Self {
-        Self { resource, objects: HashMap::new(), scopes: Vec::new() }
+        Self { resource, objects: HashMap::new(), scopes: Vec::new(), places: HashMap::new() }
     }
 
     /// Takes what a client was told. Older news than the scope's version change nothing.
@@ -63,11 +63,12 @@ impl ResourceState {
     }
 
     fn place(&mut self, scope: &Arc<Scope>) -> usize {
-        let known = self.scopes.iter().position(|known| known.scope == *scope);
-        known.unwrap_or_else(|| {
-            self.scopes.push(ScopeState { scope: Arc::clone(scope), version: 0, expired: false });
-            self.scopes.len() - 1
-        })
+        if let Some(place) = self.places.get(scope) {
+            return *place;
+        }
+        self.scopes.push(ScopeState { version: 0, expired: false });
+        self.places.insert(Arc::clone(scope), self.scopes.len() - 1);
+        self.scopes.len() - 1
     }
 
     fn is_news(&self, place: usize, version: u64) -> bool {

@@ -8,7 +8,7 @@ use super::scope::Scope;
 use crate::error::{CaptureError, Fault};
 use crate::file::FileCursor;
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// What the first reading found.
@@ -17,6 +17,8 @@ pub(super) struct Survey {
     pub(super) reader: Reader,
     /// The first state of each scope, in the order of the file.
     pub(super) firsts: Vec<First>,
+    /// The places of the scopes among those read.
+    places: HashMap<Arc<Scope>, usize>,
     /// The last time in the file, in milliseconds.
     pub(super) last: u64,
     /// The error that ends the file early.
@@ -38,7 +40,7 @@ impl Survey {
     /// Reads a whole capture.
     pub(super) fn read(cursor: &mut FileCursor) -> Result<Self, CaptureError> {
         let reader = Reader::new();
-        let mut survey = Self { reader, firsts: Vec::new(), last: 0, fault: None };
+        let mut survey = Self { reader, firsts: Vec::new(), places: HashMap::new(), last: 0, fault: None };
         let path = Arc::clone(cursor.path());
         let lines = cursor.at(1)?;
         survey.fault = loop {
@@ -69,7 +71,7 @@ impl Survey {
 
     /// Notes the first state of a scope, and the first object. Then no more is read of that scope.
     fn note(&mut self, at: u64, Observation { scope, told }: Observation) -> Result<(), Fault> {
-        let place = self.firsts.iter().position(|first| Arc::ptr_eq(&first.scope, &scope));
+        let place = self.places.get(&scope).copied();
         let sample = match &told {
             Told::Set(object) | Told::Deleted(object) => Sample::of(object),
             Told::State { objects, .. } => objects.first().and_then(Sample::of),
@@ -83,10 +85,10 @@ impl Survey {
             }
             (None, Told::State { objects, version }) => {
                 self.reader.hold(objects.iter().map(weight).sum())?;
-                self.firsts.push(First { scope: Arc::clone(&scope), at, objects, version, sample });
+                self.add(First { scope: Arc::clone(&scope), at, objects, version, sample });
             }
             (None, Told::Watching { version }) => {
-                self.firsts.push(First { scope: Arc::clone(&scope), at, objects: Vec::new(), version, sample });
+                self.add(First { scope: Arc::clone(&scope), at, objects: Vec::new(), version, sample });
             }
             (None, _) => return Ok(()),
         }
@@ -96,14 +98,20 @@ impl Survey {
         Ok(())
     }
 
+    fn add(&mut self, first: First) {
+        self.places.insert(Arc::clone(&first.scope), self.firsts.len());
+        self.firsts.push(first);
+    }
+
     /// The scopes that show nothing that another one does not show in more detail.
     fn ignored(&self) -> HashSet<Arc<Scope>> {
         let scopes = || self.firsts.iter().map(|first| &first.scope);
+        let whole: HashSet<&str> =
+            scopes().filter(|scope| !scope.metadata_only).map(|scope| &*scope.collection.name).collect();
         let is_shown = |scope: &&Arc<Scope>| {
-            scopes().any(|other| {
-                let covers = other != *scope && other.covers(scope) && self.reader.watched.contains(other);
-                covers || (other.is_beside(scope) && scope.metadata_only && !other.metadata_only)
-            })
+            let is_watched = |other: &Scope| self.places.contains_key(other) && self.reader.watched.contains(other);
+            scope.covering().any(|other| other != ***scope && is_watched(&other))
+                || (scope.metadata_only && whole.contains(&*scope.collection.name))
         };
         scopes().filter(is_shown).cloned().collect()
     }

@@ -47,12 +47,12 @@ fn a_file_with_nothing_to_play_is_named() {
         r#"{"t":1,"id":1,"end":"eof"}"#,
         "\n"
     );
-    let unknown_version = format!("{{\"capture\":2}}\n{version_only}");
+    let unknown_version = format!("{{\"capture\":3}}\n{version_only}");
     let yaml = "apiVersion: v1\nitems: []\n";
     for (content, says) in [
         ("", "empty"),
         (version_only, "neither lists nor watches"),
-        (&*unknown_version, "version 2"),
+        (&*unknown_version, "version 3"),
         (yaml, "no JSON"),
         (r#"{"kind":"Pod","metadata":{"name":"a"}}"#, "single object"),
     ] {

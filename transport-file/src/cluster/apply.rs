@@ -178,7 +178,8 @@ fn remove_all(target: &mut Value, paths: &[&[Step]]) {
         };
         match (step, &mut *target) {
             (Step::Field(field), Value::Object(fields)) => {
-                if fields.get_mut(field).is_some_and(goes) {
+                let is_gone = fields.get_mut(field).is_some_and(goes);
+                if is_gone {
                     fields.remove(field);
                 }
             }

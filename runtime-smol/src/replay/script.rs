@@ -120,8 +120,8 @@ impl Script {
             }
             None => {
                 let steps = self.steps.take();
-                self.breaks_off =
-                    steps.and_then(|steps| steps.breaks_off().map(str::to_owned)).or(self.breaks_off.take());
+                let breaks_off = steps.and_then(|steps| steps.breaks_off().map(str::to_owned));
+                self.breaks_off = breaks_off.or_else(|| self.breaks_off.take());
             }
         }
         self.steps.is_some()

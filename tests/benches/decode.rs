@@ -24,7 +24,6 @@ const SOURCES: [&str; 2] = ["template", "captured"];
 /// What a small controller reads.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(dead_code, reason = "decoded, not read")]
 struct ThreeFields {
     spec: Spec,
     status: Status,
@@ -32,7 +31,6 @@ struct ThreeFields {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(dead_code, reason = "decoded, not read")]
 struct Spec {
     node_name: Option<String>,
     priority: Option<i32>,
@@ -40,7 +38,6 @@ struct Spec {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(dead_code, reason = "decoded, not read")]
 struct Status {
     phase: Option<String>,
 }

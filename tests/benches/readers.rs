@@ -58,6 +58,7 @@ fn namespace(n: usize) -> String {
 }
 
 /// Writes and lists a second.
+#[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 fn turn(writer: &mut StoreWriter<()>, by_namespace: IndexId, list: List) -> [f64; 2] {
     let (pods, is_over, lists) = (writer.store(), AtomicBool::new(false), AtomicU64::new(0));
     let begun = Instant::now();

@@ -69,7 +69,7 @@ fn read(events: &[String], count: u64, seed: u64) {
 }
 
 /// A short value in an event.
-fn value<'a>(event: &'a [u8], mut random: impl FnMut(usize) -> usize) -> &'a [u8] {
+fn value(event: &[u8], mut random: impl FnMut(usize) -> usize) -> &[u8] {
     loop {
         let from = random(event.len());
         let opening = event[from..].iter().position(|byte| b"{[\":".contains(byte));

@@ -250,6 +250,7 @@ mod acting;
 mod added;
 mod attempt;
 mod cleaned;
+mod compared;
 mod context;
 mod crew;
 mod error;

@@ -49,8 +49,10 @@ pub struct Desired(Value);
 /// A caller acts on every variant. One that skips an unknown variant would lose a change, so the list is complete.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Drift {
-    /// The type shows no difference. The object may differ in fields that the type does not know.
+    /// The object has what the body names.
     None,
+    /// The type shows no difference, and does not show all that the body names.
+    Unshown,
     /// This merge patch ends the differences that the type shows. The caller adds `metadata.resourceVersion`, and lays
     /// the body over the answer.
     Patch(Value),
@@ -93,7 +95,8 @@ impl Desired {
         let after = written(&after)?;
         Ok(match patch_of(&self.0, &before, &after) {
             None => Drift::NeedsRaw,
-            Some(patch) if patch.is_empty() => Drift::None,
+            Some(patch) if patch.is_empty() && self.is_shown_in(&after, meta) => Drift::None,
+            Some(patch) if patch.is_empty() => Drift::Unshown,
             Some(patch) if patch.contains_key("metadata") => Drift::NeedsRaw,
             Some(patch) => Drift::Patch(Value::Object(patch)),
         })
@@ -118,6 +121,17 @@ impl Desired {
         Ok(patch)
     }
 
+    /// Whether an object as its type writes it has all that the body names, or its metadata has.
+    fn is_shown_in(&self, written: &Value, meta: &Meta) -> bool {
+        let is_kept = |name| name == "labels" || (name == "annotations" && meta.annotations().is_some());
+        fields(&self.0).all(|(name, value)| match name {
+            "metadata" => fields(value)
+                .filter(|(name, _)| !is_kept(*name))
+                .all(|(name, value)| has(&written["metadata"][name], value)),
+            name => has(&written[name], value),
+        })
+    }
+
     /// Whether the labels and annotations are those that the body names.
     fn has_metadata_of(&self, meta: &Meta) -> bool {
         let metadata = &self.0["metadata"];
@@ -127,6 +141,20 @@ impl Desired {
             known.is_none_or(|mut known| known.any(|(known, text)| known == name && *value == *text))
         };
         fields(&metadata["labels"]).all(has_label) && fields(&metadata["annotations"]).all(has_annotation)
+    }
+}
+
+/// Whether a value has all that a body names. A list that is empty may be left out.
+fn has(written: &Value, body: &Value) -> bool {
+    match (written, body) {
+        (written, Value::Object(_)) if written.is_object() => {
+            fields(body).all(|(name, value)| has(&written[name], value))
+        }
+        (Value::Array(written), Value::Array(body)) => {
+            written.len() == body.len() && written.iter().zip(body).all(|(written, body)| has(written, body))
+        }
+        (Value::Null, Value::Array(body)) => body.is_empty(),
+        (written, body) => same(written, body),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which objects are cleaned up, or were and still have their finalizers.
 
+use crate::informers::{Found, Informers};
 use listwatch_core::object::Uid;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,6 +15,20 @@ pub(super) struct Cleaned(Mutex<Objects>);
 pub(super) struct ObjectId {
     pub(super) world: usize,
     pub(super) uid: Uid,
+}
+
+impl ObjectId {
+    /// That of an object; without a uid it has none.
+    pub(super) fn of<T>(object: &Found<T>) -> Option<Self> {
+        let uid = object.meta().uid()?;
+        Some(Self { world: Informers::of(object.informer()).world().address(), uid })
+    }
+}
+
+/// Whether the store has the object when it is called.
+pub(super) fn is_there<T: Send + Sync + 'static>(object: &Found<T>) -> impl Fn() -> bool + Send + use<T> {
+    let (store, key, uid) = (object.informer().store().clone(), object.key().clone(), object.meta().uid());
+    move || store.read(|objects| objects.get(&key).is_some_and(|object| object.meta().uid() == uid))
 }
 
 #[derive(Default)]

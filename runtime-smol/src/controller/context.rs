@@ -1,4 +1,4 @@
-use super::cleaned::Cleaned;
+use super::cleaned::{Cleaned, ObjectId, is_there};
 use super::expected::Expected;
 use super::obstacle::Obstacle;
 use super::report::Report;
@@ -221,6 +221,18 @@ impl Context {
     /// The objects that were cleaned up.
     pub(super) fn cleaned(&self) -> &Cleaned {
         &self.0.state.cleaned
+    }
+
+    /// Whether all of the object was compared with this body in this state.
+    pub(super) fn was_compared<T>(&self, object: &Found<T>, digest: u64) -> bool {
+        ObjectId::of(object).is_some_and(|id| self.0.state.compared.has(&id, digest, object.meta()))
+    }
+
+    /// All of the object has what the body names.
+    pub(super) fn add_compared<T: Send + Sync + 'static>(&self, object: &Found<T>, digest: u64) {
+        if let Some(id) = ObjectId::of(object) {
+            self.0.state.compared.insert(id, digest, object.meta(), is_there(object));
+        }
     }
 
     /// Reports that changes of the objects of this informer wake no owner, if that is so.

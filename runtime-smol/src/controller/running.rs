@@ -1,4 +1,5 @@
 use super::cleaned::Cleaned;
+use super::compared::Compared;
 use super::crew::Crew;
 use super::feed::Feed;
 use super::followed::Followed;
@@ -85,6 +86,7 @@ impl<'a> Running<'a> {
             sources,
             followed,
             cleaned,
+            compared: Compared::default(),
             waits,
             on_report,
             stderr,

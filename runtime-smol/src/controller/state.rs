@@ -1,6 +1,7 @@
 //! What the parts of a running controller share.
 
 use super::cleaned::Cleaned;
+use super::compared::Compared;
 use super::expected::Expected;
 use super::followed::Followed;
 use super::own_kind::OwnKind;
@@ -36,6 +37,7 @@ pub(super) struct State {
     pub(super) sources: Sources,
     pub(super) followed: Followed,
     pub(super) cleaned: Cleaned,
+    pub(super) compared: Compared,
     pub(super) waits: Waits,
     pub(super) on_report: Option<OnReport>,
     pub(super) stderr: Stderr,

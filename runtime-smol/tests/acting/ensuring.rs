@@ -245,18 +245,39 @@ fn an_element_that_another_client_replaced_lost_the_fields_that_only_the_body_na
 }
 
 #[test]
-fn a_field_that_the_type_does_not_show_is_compared_when_one_that_it_shows_differs() {
-    for (size, expected) in [(2, &[][..]), (1, &[CHANGED, CHANGED])] {
+fn a_field_that_the_type_does_not_show_was_written_only_when_another_one_differed() {
+    for (size, expected) in [(2, [READ, CHANGED]), (1, [CHANGED, CHANGED])] {
         let stage = Stage::new();
         stage.create(PARTS, &part(OWN, size));
         stage.act(async |cx, kinds, foo| {
             let part = json!({ "spec": { "size": 2, "other": "wanted" } });
             cx.ensure(&kinds.parts, Key::from(PART), &part).owned_by(foo).await.unwrap();
         });
-        let other = if size == 2 { "kept" } else { "wanted" };
-        assert_eq!(stage.object(&at(PARTS, "a"))["spec"], json!({ "size": 2, "other": other }));
-        assert_eq!(targets(&stage), expected.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+        assert_eq!(stage.object(&at(PARTS, "a"))["spec"], json!({ "size": 2, "other": "wanted" }));
+        assert_eq!(targets(&stage), expected);
     }
+}
+
+#[test]
+fn an_object_is_read_once_for_the_fields_that_its_type_does_not_show() {
+    let stage = Arc::new(Stage::new());
+    stage.create(PARTS, &part(OWN, 2));
+    let it = Arc::clone(&stage);
+    let wanted = json!({ "spec": { "size": 2, "other": "kept" } });
+    keep(&stage, wanted, async move {
+        // The first attempt is 20 s after the begin.
+        it.clock.sleep(Duration::from_secs(25)).await;
+        for size in 0..3 {
+            it.clock.sleep(Duration::from_secs(1)).await;
+            it.put(&at(FOOS, "foo"), json!({ "size": size }));
+        }
+        it.clock.sleep(Duration::from_secs(1)).await;
+        assert_eq!(targets(&it), [READ]);
+        it.put(&at(PARTS, "a"), json!({ "size": 2, "other": "lost" }));
+        it.clock.sleep(Duration::from_secs(1)).await;
+    });
+    assert_eq!(targets(&stage), [READ, CHANGED], "since the last look");
+    assert_eq!(stage.object(&at(PARTS, "a"))["spec"], json!({ "size": 2, "other": "kept" }));
 }
 
 #[test]
@@ -273,8 +294,12 @@ fn a_label_that_another_client_changed_is_changed_back_although_the_type_shows_n
     assert_eq!((labels, targets(&stage)), (&json!({ "app": "web", "team": "x" }), vec![READ.into(), CHANGED.into()]));
 }
 
-/// Runs a controller that keeps the part for its foo, until `scenario` is over. Returns its reports.
-fn keep(stage: &Arc<Stage>, scenario: impl Future<Output = ()> + Send + 'static) -> Vec<String> {
+fn size_2() -> Value {
+    json!({ "spec": { "size": 2 } })
+}
+
+/// Runs a controller that keeps the part for its foo as `wanted`, until `scenario` is over. Returns its reports.
+fn keep(stage: &Arc<Stage>, wanted: Value, scenario: impl Future<Output = ()> + Send + 'static) -> Vec<String> {
     let lines = Arc::<Mutex<Vec<String>>>::default();
     let said = Arc::clone(&lines);
     let world = stage.endless_world().until(scenario);
@@ -283,7 +308,7 @@ fn keep(stage: &Arc<Stage>, scenario: impl Future<Output = ()> + Send + 'static)
     let (foos, parts) = (controller.informer::<crate::stage::Foo>(), controller.informer::<Part>());
     let ended = controller.reconciles(&foos).owns(&parts).run(async |cx, key: Key| {
         let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
-        cx.ensure(&parts, Key::from(PART), &json!({ "spec": { "size": 2 } })).owned_by(&foo).await?;
+        cx.ensure(&parts, Key::from(PART), &wanted).owned_by(&foo).await?;
         Ok(Outcome::Done)
     });
     assert_eq!(ended, Ok(()));
@@ -295,7 +320,7 @@ fn a_refusal_was_told_twice() {
     let stage = Arc::new(Stage::new());
     stage.create(PARTS, &part(None, 1));
     // The second attempt follows after 5 ms.
-    let lines = keep(&stage, stage.clock.sleep(Duration::from_millis(4)));
+    let lines = keep(&stage, size_2(), stage.clock.sleep(Duration::from_millis(4)));
     let told: Vec<_> = lines.iter().filter(|line| line.contains("no object controls the Part")).collect();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(
@@ -309,7 +334,7 @@ fn a_key_waited_for_its_back_off_although_the_object_in_its_way_was_gone() {
     let stage = Arc::new(Stage::new());
     stage.create(PARTS, &part(Some(("bar", "u9")), 1));
     let it = Arc::clone(&stage);
-    let lines = keep(&stage, async move {
+    let lines = keep(&stage, size_2(), async move {
         // The attempts are 20 s after the begin, and 41 s.
         it.clock.sleep(Duration::from_secs(25)).await;
         it.delete(&at(PARTS, "a"));

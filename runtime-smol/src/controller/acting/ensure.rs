@@ -10,6 +10,7 @@ use crate::informers::{Found, InformerHandle};
 use core::borrow::Borrow;
 use core::fmt;
 use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use listwatch_core::Key;
 use listwatch_core::change::{Desired, Drift, Part};
 use listwatch_core::object::Uid;
@@ -42,9 +43,11 @@ impl Context {
     /// not name for it. [`Desired`] has the rules; it leaves out the status, owners and finalizers. A field that is null is
     /// not named. As with [`write`](Self::write), the key waits until the store shows what was written.
     ///
-    /// The cache is compared first: no request is sent if no field differs that both `wanted` names and `T` shows. What `T`
-    /// does not show is compared whenever one differs, in the object as the server has it. So `T` has the fields whose
-    /// change by another client is to be undone. After a conflict, `wanted` is laid over the newest object.
+    /// The cache is compared first. If `T` and the metadata show all that `wanted` names, and nothing differs, no request is
+    /// sent. What they do not show is compared in the object as the server has it, by one read for each body and each
+    /// generation of the object; for each version, where the server keeps no generation. The controller remembers until
+    /// its end what it compared. If `T` has all fields, it never reads. After a conflict, `wanted` is laid over the newest
+    /// object.
     ///
     /// If the object exists although the cache has none, it is read and changed. If it was deleted although the cache has
     /// it, it is created.
@@ -114,16 +117,22 @@ impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for
             let Self { body, owner } = self;
             let (cx, informer, key) = (body.cx, body.informer, body.key.clone());
             // A mistake is one whether or not there is an object.
-            let desired = body.desired()?;
+            let (desired, digest) = (body.desired()?, body.digest());
             if let Some(known) = informer.get(&key) {
                 check_owner(cx, &known, owner.as_ref())?;
-                if let Some(changed) = unless_gone(lay_over(cx, &known, &desired).await)? {
+                if let Some(changed) = unless_gone(lay_over(cx, &known, &desired, digest).await)? {
                     return Ok(changed);
                 }
             }
             let exists = match post(body).await {
                 Err(error) if error.is_already_exists() => error,
-                created => return created,
+                Err(error) => return Err(error),
+                Ok(created) => {
+                    if matches!(desired.drift_of::<T>(&created, created.meta()), Ok(Drift::Unshown)) {
+                        cx.add_compared(&created, digest);
+                    }
+                    return Ok(created);
+                }
             };
             let Some(live) = existing(cx, informer, &key).await else { return Err(exists) };
             check_owner(cx, &live, owner.as_ref())?;
@@ -131,21 +140,34 @@ impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for
             if live.is_terminating() || !cx.await_state(&live) {
                 return Err(exists);
             }
-            lay_over(cx, &live, &desired).await
+            lay_over(cx, &live, &desired, digest).await
         })
     }
 }
 
 /// Gives an object that exists what the body names.
-async fn lay_over<T>(cx: &Context, object: &Found<T>, desired: &Desired) -> Result<Found<T>, ActError>
+async fn lay_over<T>(cx: &Context, object: &Found<T>, desired: &Desired, digest: u64) -> Result<Found<T>, ActError>
 where
     T: Serialize + DeserializeOwned + Send + Sync + 'static,
 {
-    patch_newest(cx, object, Part::Object, |current| step(current, desired)).await
+    let is_read = AtomicBool::new(false);
+    let step = |current: &Current<T>| {
+        is_read.fetch_or(current.body.is_some(), Relaxed);
+        step(current, desired, || cx.was_compared(&current.object, digest))
+    };
+    let changed = patch_newest(cx, object, Part::Object, step).await?;
+    if is_read.into_inner() {
+        cx.add_compared(&changed, digest);
+    }
+    Ok(changed)
 }
 
-/// The patch that is due in this state.
-fn step<T: Serialize + DeserializeOwned>(current: &Current<T>, desired: &Desired) -> Result<Step, ActError> {
+/// The patch that is due in this state. `was_compared` tells whether all of the object was.
+fn step<T: Serialize + DeserializeOwned>(
+    current: &Current<T>,
+    desired: &Desired,
+    was_compared: impl Fn() -> bool,
+) -> Result<Step, ActError> {
     let refused = |error| ActError::Change { key: current.object.key().clone(), error };
     if let Some(raw) = current.raw()? {
         return Ok(desired.lay_over_as::<T>(&raw).map_err(refused)?.map_or(Step::Done, Step::Patch));
@@ -153,8 +175,9 @@ fn step<T: Serialize + DeserializeOwned>(current: &Current<T>, desired: &Desired
     let drift = desired.drift_of::<T>(&current.object, current.object.meta()).map_err(refused)?;
     Ok(match drift {
         Drift::None => Step::Done,
+        Drift::Unshown if was_compared() => Step::Done,
         Drift::Patch(patch) => Step::PatchFirst(patch),
-        Drift::NeedsRaw => Step::Read,
+        Drift::Unshown | Drift::NeedsRaw => Step::Read,
     })
 }
 

@@ -3,10 +3,10 @@
 use super::current::Current;
 use super::error::ActError;
 use super::newest::{Step, newest, patch_newest, unless_gone};
-use crate::controller::cleaned::{CleanUp, ObjectId};
+use crate::controller::cleaned::{CleanUp, ObjectId, is_there};
 use crate::controller::context::Context;
 use crate::controller::error::Error;
-use crate::informers::{Found, Informers};
+use crate::informers::Found;
 use listwatch_core::change::Part;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -86,10 +86,9 @@ async fn end<T>(
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    let Some(uid) = object.meta().uid() else {
+    let Some(id) = ObjectId::of(object) else {
         return Err(ActError::refused(object.key(), "the object has no uid, by which its clean-up is known").into());
     };
-    let id = ObjectId { world: Informers::of(object.informer()).world().address(), uid };
     let due = match cx.cleaned().begin(&id, name, is_there(object)) {
         CleanUp::Due(due) => Some(due),
         CleanUp::Over => None,
@@ -108,12 +107,6 @@ where
     }
     cx.cleaned().forget(&id, name);
     Ok(())
-}
-
-/// Whether the store still has the object.
-fn is_there<T: Send + Sync + 'static>(object: &Found<T>) -> impl Fn() -> bool + Send + use<T> {
-    let (store, key, uid) = (object.informer().store().clone(), object.key().clone(), object.meta().uid());
-    move || store.read(|objects| objects.get(&key).is_some_and(|object| object.meta().uid() == uid))
 }
 
 async fn remove<T>(cx: &Context, object: &Found<T>, name: &str) -> Result<(), ActError>

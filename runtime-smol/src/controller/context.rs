@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// | [`apply`](Self::apply) | `patch`, and `create` for a new object |
 /// | [`patch`](Self::patch), [`patch_status`](Self::patch_status) | `patch` of the object or its `status` |
 /// | [`delete`](Self::delete) | `delete`; `get` after a conflict |
-/// | [`ensure`](Self::ensure) | those of `create` and `change` |
+/// | [`ensure`](Self::ensure) | those of `create` and `change`, `get` among them |
 /// | [`adopt`](Self::adopt) | `patch`; `get` of the owner |
 /// | [`finalizer`](Self::finalizer) | `patch` and `get` |
 ///

@@ -7,7 +7,8 @@ use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::{Clock, Key};
 use listwatch_tests::sim::Troubles;
 use serde_json::json;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
@@ -27,15 +28,21 @@ fn each_of_a_hundred_thousand_keys_is_reconciled_as_often_as_promised_on_one_thr
         let times: Vec<AtomicU8> = (0..KEYS).map(|_| AtomicU8::new(0)).collect();
         let (all, busy, most) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         let (ended, ends) = channel::<()>();
-        let watchdog = handle.clone();
+        let (watchdog, hangs) = (handle.clone(), Arc::new(AtomicBool::new(false)));
+        let hung = hangs.clone();
         thread::spawn(move || {
             if ends.recv_timeout(HANGS) == Err(RecvTimeoutError::Timeout) {
+                hung.store(true, Ordering::SeqCst);
                 watchdog.stop();
             }
         });
         let controller = stage.controller().workers(WORKERS).threads(threads).keys(&handle);
         let result = controller.run(async |_cx, key: Key| {
             most.fetch_max(1 + busy.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
+            // The first wait for each other: the machine may run one thread long before the next.
+            while most.load(Ordering::SeqCst) < WORKERS && !hangs.load(Ordering::SeqCst) {
+                smol::future::yield_now().await;
+            }
             let number: usize = key.name()["foo-".len()..].parse()?;
             if times[number].fetch_add(1, Ordering::SeqCst) == 0 {
                 (0..3).for_each(|_| assert!(handle.add(key.clone())));

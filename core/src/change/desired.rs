@@ -41,7 +41,7 @@ use serde_json::{Map, Value};
 /// assert_eq!(patch, Some(json!({ "spec": { "replicas": 2, "containers": [web] } })));
 /// # Ok::<(), listwatch_core::change::ChangeError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Desired(Value);
 
 /// The difference between an object and a [`Desired`] body, as far as a type shows the object.

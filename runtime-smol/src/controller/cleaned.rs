@@ -1,51 +1,19 @@
 //! Which objects are cleaned up, or were and still have their finalizers.
 
-use crate::informers::{Found, Informers};
-use listwatch_core::object::Uid;
-use std::collections::HashMap;
+use super::by_object::{ByObject, ObjectId};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The clean-ups of objects, by the finalizer of each: until the finalizer is removed, or some time after the object is
-/// gone.
+/// The clean-ups of objects: until the finalizer is removed, or some time after the object is gone.
 #[derive(Default)]
-pub(super) struct Cleaned(Mutex<Objects>);
+pub(super) struct Cleaned(Mutex<ByObject<Vec<CleanedBy>>>);
 
-/// An object, and its world: a cluster that was restored from another one's backup has the same uids.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ObjectId {
-    pub(super) world: usize,
-    pub(super) uid: Uid,
+/// The clean-up of an object by one finalizer.
+struct CleanedBy {
+    finalizer: Box<str>,
+    is_over: bool,
 }
 
-impl ObjectId {
-    /// That of an object; without a uid it has none.
-    pub(super) fn of<T>(object: &Found<T>) -> Option<Self> {
-        let uid = object.meta().uid()?;
-        Some(Self { world: Informers::of(object.informer()).world().address(), uid })
-    }
-}
-
-/// Whether the store has the object when it is called.
-pub(super) fn is_there<T: Send + Sync + 'static>(object: &Found<T>) -> impl Fn() -> bool + Send + use<T> {
-    let (store, key, uid) = (object.informer().store().clone(), object.key().clone(), object.meta().uid());
-    move || store.read(|objects| objects.get(&key).is_some_and(|object| object.meta().uid() == uid))
-}
-
-#[derive(Default)]
-struct Objects {
-    by_id: HashMap<ObjectId, Object>,
-    /// How many there were when those that are gone were last dropped.
-    left: usize,
-}
-
-struct Object {
-    /// For each finalizer, whether the clean-up is over.
-    finalizers: Vec<(Box<str>, bool)>,
-    /// Whether the store has it.
-    is_there: Box<dyn Fn() -> bool + Send>,
-}
-
-/// What the one who wants to clean up finds.
+/// What a reconcile finds that wants to clean up.
 pub(super) enum CleanUp<'c> {
     /// The clean-up is the caller's.
     Due(Reserved<'c>),
@@ -63,12 +31,8 @@ pub(super) struct Reserved<'c> {
     is_over: bool,
 }
 
-/// Fewer objects are not looked for.
-const FEW: usize = 64;
-
 impl Cleaned {
-    /// Begins a clean-up, unless it has begun. Objects that their stores have no more are dropped when their number may
-    /// have doubled: an informer that is only read tells of no deletion.
+    /// Begins a clean-up, unless it has begun.
     pub(super) fn begin<'c>(
         &'c self,
         object: &ObjectId,
@@ -76,14 +40,13 @@ impl Cleaned {
         is_there: impl Fn() -> bool + Send + 'static,
     ) -> CleanUp<'c> {
         let mut objects = self.lock();
-        objects.drop_gone();
-        let new = || Object { finalizers: Vec::new(), is_there: Box::new(is_there) };
-        let known = objects.by_id.entry(object.clone()).or_insert_with(new);
-        match known.finalizers.iter().find(|(known, _)| **known == *finalizer) {
-            Some((_, true)) => CleanUp::Over,
-            Some((_, false)) => CleanUp::Running,
+        objects.drop_gone(|known| known.iter().any(|known| !known.is_over));
+        let known = objects.get_or_insert(object, Vec::new(), is_there);
+        match known.iter().find(|known| *known.finalizer == *finalizer) {
+            Some(known) if known.is_over => CleanUp::Over,
+            Some(_) => CleanUp::Running,
             None => {
-                known.finalizers.push((finalizer.into(), false));
+                known.push(CleanedBy { finalizer: finalizer.into(), is_over: false });
                 CleanUp::Due(Reserved { cleaned: self, object: object.clone(), finalizer, is_over: false })
             }
         }
@@ -92,30 +55,15 @@ impl Cleaned {
     /// The finalizer is removed.
     pub(super) fn forget(&self, object: &ObjectId, finalizer: &str) {
         let mut objects = self.lock();
-        let Some(known) = objects.by_id.get_mut(object) else { return };
-        known.finalizers.retain(|(known, _)| **known != *finalizer);
-        if known.finalizers.is_empty() {
-            objects.by_id.remove(object);
+        let Some(known) = objects.get_mut(object) else { return };
+        known.retain(|known| *known.finalizer != *finalizer);
+        if known.is_empty() {
+            objects.remove(object);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Objects> {
+    fn lock(&self) -> MutexGuard<'_, ByObject<Vec<CleanedBy>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Objects {
-    fn drop_gone(&mut self) {
-        if self.by_id.len() > FEW.max(2 * self.left) {
-            self.by_id.retain(|_, object| object.is_cleaned_now() || (object.is_there)());
-            self.left = self.by_id.len();
-        }
-    }
-}
-
-impl Object {
-    fn is_cleaned_now(&self) -> bool {
-        self.finalizers.iter().any(|(_, is_over)| !is_over)
     }
 }
 
@@ -124,10 +72,8 @@ impl Reserved<'_> {
     pub(super) fn finish(mut self) {
         self.is_over = true;
         let mut objects = self.cleaned.lock();
-        let known = objects.by_id.get_mut(&self.object).map(|object| &mut object.finalizers);
-        for (_, is_over) in known.into_iter().flatten().filter(|(known, _)| **known == *self.finalizer) {
-            *is_over = true;
-        }
+        let known = objects.get_mut(&self.object).into_iter().flatten();
+        known.filter(|known| *known.finalizer == *self.finalizer).for_each(|known| known.is_over = true);
     }
 }
 
@@ -168,7 +114,7 @@ mod tests {
         for (object, name) in [(&one, "x/a"), (&one, "x/b"), (&other, "x/a")] {
             cleaned.forget(object, name);
         }
-        assert!(cleaned.lock().by_id.is_empty());
+        assert!([&one, &other].iter().all(|object| cleaned.lock().get(object).is_none()));
     }
 
     #[test]
@@ -184,17 +130,5 @@ mod tests {
         assert!(matches!(cleaned.begin(&one, "x/a", || true), CleanUp::Running));
         drop(first);
         assert!(clean(&cleaned, &one, "x/a"), "the first one failed");
-    }
-
-    #[test]
-    fn objects_that_were_gone_before_the_end_of_their_clean_up_were_remembered_for_ever() {
-        let cleaned = Cleaned::default();
-        for number in 0..1000 {
-            if let CleanUp::Due(due) = cleaned.begin(&id(1, &number.to_string()), "x/a", move || number == 7) {
-                due.finish();
-            }
-        }
-        let left = cleaned.lock().by_id.len();
-        assert!(left <= FEW + 1 && !clean(&cleaned, &id(1, "7"), "x/a"), "{left}");
     }
 }

@@ -1,27 +1,21 @@
 //! Which objects have what their bodies name, where their types do not show it.
 
-use super::cleaned::ObjectId;
+use super::by_object::{ByObject, ObjectId};
+use core::hash::{BuildHasher, BuildHasherDefault};
+use listwatch_core::change::Desired;
 use listwatch_core::object::Meta;
-use std::collections::HashMap;
+use std::hash::DefaultHasher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The states of objects that were compared with a body as the server has them.
+/// The objects that were compared with a body as the server has them.
 #[derive(Default)]
-pub(super) struct Compared(Mutex<Objects>);
+pub(super) struct Compared(Mutex<ByObject<Comparison>>);
 
-#[derive(Default)]
-struct Objects {
-    by_id: HashMap<ObjectId, Object>,
-    /// How many there were when those that are gone were last dropped.
-    left: usize,
-}
-
-struct Object {
-    /// Of the body.
-    digest: u64,
+/// The body and the state of the object.
+#[derive(PartialEq)]
+struct Comparison {
+    body: u64,
     state: State,
-    /// Whether the store has it.
-    is_there: Box<dyn Fn() -> bool + Send>,
 }
 
 /// The state of an object, as far as a body names it.
@@ -33,29 +27,34 @@ enum State {
     Version(Box<str>),
 }
 
-/// Fewer objects are not looked for.
-const FEW: usize = 64;
-
 impl Compared {
     /// Whether the object was compared with this body in this state.
-    pub(super) fn has(&self, id: &ObjectId, digest: u64, meta: &Meta) -> bool {
-        self.lock().by_id.get(id).is_some_and(|known| known.digest == digest && known.state == State::of(meta))
+    pub(super) fn has(&self, id: &ObjectId, body: &Desired, meta: &Meta) -> bool {
+        self.lock().get(id).is_some_and(|known| *known == Comparison::of(body, meta))
     }
 
-    /// The object has what the body names. Objects that their stores have no more are dropped when their number may have
-    /// doubled.
-    pub(super) fn insert(&self, id: ObjectId, digest: u64, meta: &Meta, is_there: impl Fn() -> bool + Send + 'static) {
-        let object = Object { digest, state: State::of(meta), is_there: Box::new(is_there) };
+    /// The object has what the body names.
+    pub(super) fn insert(
+        &self,
+        id: &ObjectId,
+        body: &Desired,
+        meta: &Meta,
+        is_there: impl Fn() -> bool + Send + 'static,
+    ) {
         let mut objects = self.lock();
-        if objects.by_id.len() > FEW.max(2 * objects.left) {
-            objects.by_id.retain(|_, object| (object.is_there)());
-            objects.left = objects.by_id.len();
-        }
-        objects.by_id.insert(id, object);
+        objects.drop_gone(|_| false);
+        objects.remove(id);
+        objects.get_or_insert(id, Comparison::of(body, meta), is_there);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Objects> {
+    fn lock(&self) -> MutexGuard<'_, ByObject<Comparison>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Comparison {
+    fn of(body: &Desired, meta: &Meta) -> Self {
+        Self { body: BuildHasherDefault::<DefaultHasher>::new().hash_one(body), state: State::of(meta) }
     }
 }
 
@@ -72,6 +71,7 @@ impl State {
 mod tests {
     use super::*;
     use listwatch_core::object::MetaBuilder;
+    use serde_json::json;
 
     fn meta(version: &str, generation: i64) -> Meta {
         let mut meta = MetaBuilder::default();
@@ -85,22 +85,18 @@ mod tests {
         ObjectId { world: 1, uid: uid.into() }
     }
 
-    #[test]
-    fn a_status_leaves_what_was_compared_and_another_state_or_body_does_not() {
-        let compared = Compared::default();
-        compared.insert(id("1"), 7, &meta("10", 2), || true);
-        assert!(compared.has(&id("1"), 7, &meta("11", 2)));
-        assert!(!compared.has(&id("1"), 7, &meta("11", 3)) && !compared.has(&id("1"), 8, &meta("10", 2)));
-        compared.insert(id("2"), 7, &meta("10", 0), || true);
-        assert!(compared.has(&id("2"), 7, &meta("10", 0)) && !compared.has(&id("2"), 7, &meta("11", 0)));
+    fn body(replicas: u8) -> Desired {
+        Desired::new(&json!({ "spec": { "replicas": replicas } })).unwrap()
     }
 
     #[test]
-    fn objects_that_were_gone_were_remembered_for_ever() {
-        let compared = Compared::default();
-        for number in 0..1000 {
-            compared.insert(id(&number.to_string()), 1, &meta("1", 1), move || number == 7);
-        }
-        assert!(compared.lock().by_id.len() <= FEW + 2 && compared.has(&id("7"), 1, &meta("1", 1)));
+    fn a_status_leaves_what_was_compared_and_another_state_or_body_does_not() {
+        let (compared, there) = (Compared::default(), || true);
+        compared.insert(&id("1"), &body(1), &meta("9", 1), there);
+        compared.insert(&id("1"), &body(7), &meta("10", 2), there);
+        assert!(compared.has(&id("1"), &body(7), &meta("11", 2)));
+        assert!(!compared.has(&id("1"), &body(7), &meta("11", 3)) && !compared.has(&id("1"), &body(8), &meta("10", 2)));
+        compared.insert(&id("2"), &body(7), &meta("10", 0), there);
+        assert!(compared.has(&id("2"), &body(7), &meta("10", 0)) && !compared.has(&id("2"), &body(7), &meta("11", 0)));
     }
 }

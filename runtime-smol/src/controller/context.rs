@@ -1,4 +1,5 @@
-use super::cleaned::{Cleaned, ObjectId, is_there};
+use super::by_object::{ObjectId, is_there};
+use super::cleaned::Cleaned;
 use super::expected::Expected;
 use super::obstacle::Obstacle;
 use super::report::Report;
@@ -13,6 +14,7 @@ use core::fmt;
 use core::time::Duration;
 use listwatch_core::Key;
 use listwatch_core::api::{ApiCall, ApiError, ApiRequest};
+use listwatch_core::change::Desired;
 use listwatch_core::controller::{Cause, Write};
 use listwatch_core::queue::Outcome;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -224,14 +226,14 @@ impl Context {
     }
 
     /// Whether all of the object was compared with this body in this state.
-    pub(super) fn was_compared<T>(&self, object: &Found<T>, digest: u64) -> bool {
-        ObjectId::of(object).is_some_and(|id| self.0.state.compared.has(&id, digest, object.meta()))
+    pub(super) fn was_compared<T>(&self, object: &Found<T>, body: &Desired) -> bool {
+        ObjectId::of(object).is_some_and(|id| self.0.state.compared.has(&id, body, object.meta()))
     }
 
     /// All of the object has what the body names.
-    pub(super) fn add_compared<T: Send + Sync + 'static>(&self, object: &Found<T>, digest: u64) {
+    pub(super) fn add_compared<T: Send + Sync + 'static>(&self, object: &Found<T>, body: &Desired) {
         if let Some(id) = ObjectId::of(object) {
-            self.0.state.compared.insert(id, digest, object.meta(), is_there(object));
+            self.0.state.compared.insert(&id, body, object.meta(), is_there(object));
         }
     }
 

@@ -5,7 +5,6 @@ use super::owners::{add_controller, reference_to};
 use super::patch::send;
 use crate::controller::context::Context;
 use crate::informers::{Found, InformerHandle};
-use crate::stable_hash::StableHash;
 use listwatch_core::Key;
 use listwatch_core::api::{Api, ApiCall};
 use listwatch_core::change::Desired;
@@ -53,12 +52,6 @@ impl<'a, T> Body<'a, T> {
     pub(super) fn desired(&self) -> Result<Desired, ActError> {
         let json = self.json.as_ref().map_err(|why| ActError::refused(&self.key, why))?;
         Desired::new(json).map_err(|error| ActError::Change { key: self.key.clone(), error })
-    }
-
-    /// Tells the body from others.
-    pub(super) fn digest(&self) -> u64 {
-        let text = self.json.as_ref().map(Value::to_string).unwrap_or_default();
-        StableHash::new().text(&text).finish()
     }
 
     /// Makes `owner` the controller of the object. If the owner is being deleted, the body is not sent.

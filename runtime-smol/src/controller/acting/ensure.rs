@@ -117,10 +117,10 @@ impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for
             let Self { body, owner } = self;
             let (cx, informer, key) = (body.cx, body.informer, body.key.clone());
             // A mistake is one whether or not there is an object.
-            let (desired, digest) = (body.desired()?, body.digest());
+            let desired = body.desired()?;
             if let Some(known) = informer.get(&key) {
                 check_owner(cx, &known, owner.as_ref())?;
-                if let Some(changed) = unless_gone(lay_over(cx, &known, &desired, digest).await)? {
+                if let Some(changed) = unless_gone(lay_over(cx, &known, &desired).await)? {
                     return Ok(changed);
                 }
             }
@@ -129,7 +129,7 @@ impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for
                 Err(error) => return Err(error),
                 Ok(created) => {
                     if matches!(desired.drift_of::<T>(&created, created.meta()), Ok(Drift::Unshown)) {
-                        cx.add_compared(&created, digest);
+                        cx.add_compared(&created, &desired);
                     }
                     return Ok(created);
                 }
@@ -140,24 +140,24 @@ impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for
             if live.is_terminating() || !cx.await_state(&live) {
                 return Err(exists);
             }
-            lay_over(cx, &live, &desired, digest).await
+            lay_over(cx, &live, &desired).await
         })
     }
 }
 
 /// Gives an object that exists what the body names.
-async fn lay_over<T>(cx: &Context, object: &Found<T>, desired: &Desired, digest: u64) -> Result<Found<T>, ActError>
+async fn lay_over<T>(cx: &Context, object: &Found<T>, desired: &Desired) -> Result<Found<T>, ActError>
 where
     T: Serialize + DeserializeOwned + Send + Sync + 'static,
 {
     let is_read = AtomicBool::new(false);
     let step = |current: &Current<T>| {
         is_read.fetch_or(current.body.is_some(), Relaxed);
-        step(current, desired, || cx.was_compared(&current.object, digest))
+        step(current, desired, || cx.was_compared(&current.object, desired))
     };
     let changed = patch_newest(cx, object, Part::Object, step).await?;
     if is_read.into_inner() {
-        cx.add_compared(&changed, digest);
+        cx.add_compared(&changed, desired);
     }
     Ok(changed)
 }

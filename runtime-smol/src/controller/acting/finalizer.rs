@@ -3,7 +3,8 @@
 use super::current::Current;
 use super::error::ActError;
 use super::newest::{Step, newest, patch_newest, unless_gone};
-use crate::controller::cleaned::{CleanUp, ObjectId, is_there};
+use crate::controller::by_object::{ObjectId, is_there};
+use crate::controller::cleaned::CleanUp;
 use crate::controller::context::Context;
 use crate::controller::error::Error;
 use crate::informers::Found;

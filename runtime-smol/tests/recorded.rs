@@ -56,6 +56,25 @@ fn two_runs_in_the_simulation_make_the_same_tape() {
     sample(World::from(playback)).unwrap();
 }
 
+#[test]
+fn a_restart_was_refused_because_its_tape_was_there() {
+    let folder = no_file("restarts");
+    let _was_not_there = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    let cluster = with_foo();
+    for name in ["tonight.jsonl.zst", "tonight-2.jsonl.zst", "tonight-3.jsonl.zst"] {
+        let (told, lines) = channel();
+        let world = World::from(cluster.clone()).recorded_to(folder.join("tonight.jsonl.zst")).unwrap();
+        sample(world.lasting(Duration::from_secs(60)).on_report_line(move |line| told.send(line.to_owned()).unwrap()))
+            .unwrap();
+        let started = lines.recv().unwrap();
+        assert!(started.contains("started; ") && started.ends_with(name), "{started}");
+        sample(Playback::from_file(folder.join(name)).unwrap()).unwrap();
+    }
+    let error = World::from(cluster).recorded_to(folder.join("none/tonight.jsonl")).unwrap_err().to_string();
+    assert!(error.contains("there is no folder"), "{error}");
+}
+
 /// A server that answers each request with this, and tells what it was asked.
 fn answering(status: &'static str, body: &'static str) -> (String, Receiver<String>) {
     let (listener, (told, asked)) = (TcpListener::bind("127.0.0.1:0").unwrap(), channel());

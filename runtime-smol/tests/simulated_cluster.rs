@@ -42,7 +42,7 @@ fn a_scenario_changes_the_cluster_while_the_controller_runs() {
         let scenario = async move {
             clock.sleep(Duration::from_secs(1)).await;
             it.patch(FOOS, "web/a", json!({ "spec": { "replicas": 3 } })).unwrap();
-            it.fail_next("PATCH /apis/apps/v1/namespaces/web/deployments/b", Fault::Refused(409));
+            it.fail_next("PATCH /apis/apps/v1/namespaces/web/deployments/b", Fault::Refused(409)).unwrap();
             clock.sleep(Duration::from_secs(1)).await;
             assert_eq!(replicas(&it), 3);
             it.patch(DEPLOYMENTS, "web/b", json!({ "spec": { "replicas": 9 }, "status": { "availableReplicas": 3 } }))
@@ -102,7 +102,7 @@ fn requests_get_lost_on_their_way_there_and_back() {
         (Fault::Refused(503), "503"),
     ] {
         let cluster = with_foo();
-        cluster.fail_next("POST /apis/apps/v1", fault);
+        cluster.fail_next("POST /apis/apps/v1", fault).unwrap();
         run_for(&cluster, 120);
         assert_eq!(cluster.requests()[0], *format!("POST {DEPLOYMENT} {first}"), "{fault:?}");
         assert_eq!((cluster.list(DEPLOYMENTS).unwrap().len(), cluster.faults_left()), (1, Vec::new()), "{fault:?}");
@@ -122,7 +122,7 @@ fn informers_find_what_happened_while_their_connections_were_broken() {
             it.disconnect();
             it.patch(FOOS, "web/a", json!({ "spec": { "replicas": replicas } })).unwrap();
             it.compact();
-            it.fail_next("WATCH", Fault::Unreachable);
+            it.fail_next("WATCH", Fault::Unreachable).unwrap();
             clock.sleep(Duration::from_secs(60)).await;
             assert_eq!(it.get(DEPLOYMENTS, "web/b").unwrap()["spec"]["replicas"], replicas);
         }
@@ -134,8 +134,8 @@ fn informers_find_what_happened_while_their_connections_were_broken() {
 #[test]
 fn a_denied_list_ends_the_controller() {
     let cluster = with_foo();
-    cluster.fail_next("LIST /apis/apps/v1/deployments", Fault::Refused(403));
-    cluster.fail_next("WATCH /apis/apps/v1/deployments", Fault::Refused(403));
+    cluster.fail_next("LIST /apis/apps/v1/deployments", Fault::Refused(403)).unwrap();
+    cluster.fail_next("WATCH /apis/apps/v1/deployments", Fault::Refused(403)).unwrap();
     let error = sample(World::from(cluster).lasting(Duration::from_secs(60))).unwrap_err().to_string();
     assert!(error.contains("deployments"), "{error}");
 }
@@ -144,9 +144,64 @@ fn a_denied_list_ends_the_controller() {
 fn a_scenario_that_fails_fails_the_run() {
     let cluster = SimulatedCluster::new();
     let it = cluster.clone();
-    let scenario = async move { drop(it.get(FOOS, "web/none").unwrap()) };
+    let scenario = async move { drop(it.get(DEPLOYMENTS, "web/none").unwrap()) };
     let error = sample(World::from(cluster).until(scenario)).unwrap_err().to_string();
     assert!(error.contains("not found"), "{error}");
+}
+
+#[test]
+fn a_scenario_could_not_return_its_error() {
+    let cluster = with_foo();
+    let it = cluster.clone();
+    let scenario = async move {
+        it.fail_next("DELETE /apis/apps/v1", Fault::Lost)?;
+        it.delete(DEPLOYMENTS, "web/none")?;
+        Ok(())
+    };
+    let error = sample(World::from(cluster).try_until(scenario)).unwrap_err().to_string();
+    assert!(error.starts_with("the future that ends the world failed: ") && error.contains("not found"), "{error}");
+}
+
+#[test]
+fn a_misspelt_resource_listed_as_empty() {
+    let cluster = with_foo();
+    sample(World::from(cluster.clone()).lasting(Duration::from_secs(60))).unwrap();
+    assert_eq!(cluster.list("samplecontroller.k8s.io/v1alpha1/foos").unwrap().len(), 1);
+    assert!(cluster.list("v1/pods").unwrap().is_empty(), "a kind of Kubernetes");
+    for (resource, why) in [
+        ("samplecontroller.k8s.io/v1alpha1/fos", "no object and no request has had the resource"),
+        ("samplecontroller.k8s.io/v1/foos", "no object and no request has had the resource"),
+        ("apps/v1/deployment", "Kubernetes has no resource"),
+        ("deployments", "name version and plural"),
+        ("/deployments", "name version and plural"),
+        ("apps/v1/", "name version and plural"),
+    ] {
+        let error = cluster.list(resource).unwrap_err().to_string();
+        assert!(error.contains(why) && error.contains(&format!("`{resource}`")), "{error}");
+    }
+}
+
+#[test]
+fn a_fault_that_no_request_can_have_was_taken() {
+    let cluster = SimulatedCluster::new();
+    for (requests, why) in [
+        ("", "is no method"),
+        ("patch /api/v1", "is no method"),
+        ("FETCH /api/v1/pods", "is no method"),
+        ("PATCH apps/v1/deployments", "is no path of resources"),
+        ("PATCH /apix/v1/pods", "is no path of resources"),
+        ("PATCH /api/v1/pods 409", "is no path of resources"),
+        ("LIST /api/v1/pod", "Kubernetes has no resource `v1/pod`"),
+    ] {
+        let error = cluster.fail_next(requests, Fault::Lost).unwrap_err().to_string();
+        assert!(error.contains(why), "{requests}: {error}");
+    }
+    assert_eq!(cluster.faults_left(), [""; 0]);
+    for requests in
+        ["PATCH", "POST /apis/apps/v1", "GET /api/v1/namespaces", "DELETE /apis/apps/v1/namespaces/web", "LIST"]
+    {
+        cluster.fail_next(requests, Fault::Lost).unwrap();
+    }
 }
 
 /// What a run ends with whose end does not come.

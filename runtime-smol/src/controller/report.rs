@@ -8,6 +8,7 @@ use listwatch_core::decode::DecodeError;
 use listwatch_core::queue::Finished;
 use listwatch_core::reflector::FailureReport;
 use listwatch_core::text::Printable;
+use std::path::Path;
 
 /// Something that a controller's operator should know. It goes to standard error, one line each, unless
 /// [`on_report`](super::Reconciler::on_report) or [`World::on_report_line`](crate::World::on_report_line) sets another
@@ -105,6 +106,8 @@ pub enum Report<'a> {
     Started {
         /// The time since its begin.
         after: Duration,
+        /// The file that it is [recorded to](crate::World::recorded_to), if it is.
+        tape: Option<&'a Path>,
     },
     /// The controller has ended before its sources had synced.
     NeverStarted,
@@ -191,9 +194,12 @@ impl fmt::Display for Report<'_> {
             }
             Self::SourceNotSynced { error, .. } => Printable::new(error).fmt(f),
             Self::Undecodable { source, error } => write!(f, "{}: {error}", Printable::new(source)),
-            Self::Started { after } => {
+            Self::Started { after, tape } => {
                 f.write_str("started; its sources have synced")?;
-                if after.is_zero() { Ok(()) } else { write!(f, " after {:?}", rounded_up(*after)) }
+                if !after.is_zero() {
+                    write!(f, " after {:?}", rounded_up(*after))?;
+                }
+                tape.map_or(Ok(()), |tape| write!(f, "; it is recorded to {}", Printable::new(tape.display())))
             }
             #[cfg(feature = "file")]
             Self::Replayed { findings } => findings.counts().fmt(f),

@@ -108,7 +108,8 @@ async fn live(state: &State, syncing: Vec<HandleSynced>, stop: &Receiver<()>) ->
         let start = state.machine.add_source();
         state.machine.start(None);
         all_synced(state, syncing).await?;
-        state.report(&Report::Started { after: state.clock.now().saturating_since(begun) });
+        let after = state.clock.now().saturating_since(begun);
+        state.report(&Report::Started { after, tape: state.informers.world().tape_path() });
         state.machine.source_synced(start);
         pending().await
     };

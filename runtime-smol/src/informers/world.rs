@@ -5,6 +5,7 @@ use crate::clock::Clock;
 #[cfg(feature = "file")]
 use crate::replay::Replay;
 use crate::stable_hash::StableHash;
+use core::error::Error;
 use core::fmt;
 use core::future::pending;
 use core::time::Duration;
@@ -13,6 +14,7 @@ use listwatch_core::{ListerWatcher, Resource};
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::Arc;
 #[cfg(feature = "file")]
 use stream_names::StreamNames;
@@ -150,10 +152,42 @@ impl World {
     /// ```
     #[must_use]
     pub fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
-        let before = self.clone();
-        let end = async {
+        self.try_until(async {
             end.await;
             Ok(())
+        })
+    }
+
+    /// Ends the world with a future that may fail, as [`until`](Self::until) does. If it fails, or panics, the controllers
+    /// end with [`RunError::World`](crate::RunError::World).
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
+    /// use listwatch_runtime_smol::file::SimulatedCluster;
+    /// use listwatch_runtime_smol::World;
+    ///
+    /// let cluster = SimulatedCluster::new();
+    /// let world = World::from(cluster.clone());
+    /// let clock = world.clock().clone();
+    /// let world = world.try_until(async move {
+    ///     // Simulated time passes when nothing is left to do: the controller has settled then.
+    ///     clock.sleep(Duration::from_secs(1)).await;
+    ///     cluster.delete("v1/pods", "web/a")?;
+    ///     Ok(())
+    /// });
+    /// let controller = Controller::new("pods", world);
+    /// let pods = controller.informer_of::<serde_json::Value>("v1/pods");
+    /// let ended = controller.reconciles(&pods).run(async |_cx, _key| Ok(Outcome::Done));
+    /// let Err(RunError::World(why)) = ended else { panic!("there is no such pod") };
+    /// assert!(why.contains("\"a\" not found"), "{why}");
+    /// ```
+    #[must_use]
+    pub fn try_until(self, end: impl Future<Output = Result<(), Box<dyn Error>>> + Send + 'static) -> Self {
+        let before = self.clone();
+        let end = async {
+            let end = end.await;
+            end.map_err(|error| format!("the future that ends the world failed: {error}"))
         };
         self.until_ended(Box::pin(async move { smol::future::or(before.ended(), end).await }))
     }
@@ -224,6 +258,18 @@ impl World {
     #[must_use]
     pub fn at_most(self, time: Duration) -> Self {
         Self { at_most: Some(time), ..self }
+    }
+
+    /// The file that it is recorded to.
+    #[cfg(feature = "file")]
+    pub(crate) fn tape_path(&self) -> Option<&Path> {
+        self.tape.as_ref().map(Tape::path)
+    }
+
+    /// The file that it is recorded to.
+    #[cfg(not(feature = "file"))]
+    pub(crate) fn tape_path(&self) -> Option<&Path> {
+        None
     }
 
     /// The longest time of a controller in it.

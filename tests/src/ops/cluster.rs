@@ -251,8 +251,7 @@ fn act(cluster: &SimulatedCluster, op: &Op) -> Result<(), ApiError> {
             };
             let faults =
                 [Fault::Refused(410), Fault::Refused(500), Fault::Refused(429), Fault::Unreachable, Fault::Lost];
-            cluster.fail_next(verb, faults[usize::from(*how) % faults.len()]);
-            Ok(())
+            cluster.fail_next(verb, faults[usize::from(*how) % faults.len()])
         }
         Op::Sleep(_) => Ok(()),
     }

@@ -28,7 +28,14 @@ pub struct ServedKind {
 
 /// All kinds, by the names of their collections, such as `apps/v1/deployments`.
 #[derive(Debug)]
-pub(crate) struct Kinds(BTreeMap<String, Arc<ServedKind>>);
+pub(crate) struct Kinds {
+    by_name: BTreeMap<String, Arc<ServedKind>>,
+    /// How many of them a request for a collection added.
+    asked_for: usize,
+}
+
+/// How many kinds requests for collections add. A client that makes up names fills no memory.
+const MOST_ASKED_FOR: usize = 1_000;
 
 impl ServedKind {
     /// A kind of a custom resource.
@@ -98,12 +105,12 @@ impl Kinds {
                 ServedKind { has_status, has_generation, has_scale, ..kind }
             })
         });
-        Self(kinds.map(|kind| (kind.name(), kind.into())).collect())
+        Self { by_name: kinds.map(|kind| (kind.name(), kind.into())).collect(), asked_for: 0 }
     }
 
     pub(super) fn add(&mut self, kind: ServedKind) -> Arc<ServedKind> {
         let kind = Arc::new(kind);
-        self.0.insert(kind.name(), Arc::clone(&kind));
+        self.by_name.insert(kind.name(), Arc::clone(&kind));
         kind
     }
 
@@ -123,33 +130,45 @@ impl Kinds {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<ServedKind>> {
-        self.0.values()
+        self.by_name.values()
+    }
+
+    /// The kind of a collection, if it was added, or an object or a request had it.
+    pub(super) fn known(&self, name: &str) -> Option<Arc<ServedKind>> {
+        self.by_name.get(name).map(Arc::clone)
+    }
+
+    /// Whether a request for a collection can be right.
+    pub(super) fn may_have(&self, name: &str) -> bool {
+        self.by_name.contains_key(name) || name.rsplit_once('/').is_some_and(|(version, _)| !is_built_in(version))
     }
 
     /// The kind of a collection. In a group that is not Kubernetes' own, it is there if it is asked for: its name is then
     /// guessed by the plural.
     pub(crate) fn of_collection(&mut self, name: &str, namespaced: bool) -> Option<Arc<ServedKind>> {
-        if let Some(kind) = self.0.get(name) {
-            return Some(Arc::clone(kind));
+        if let Some(kind) = self.known(name) {
+            return Some(kind);
         }
         let (api_version, plural) = name.rsplit_once('/')?;
-        if is_built_in(api_version) {
+        if is_built_in(api_version) || self.asked_for == MOST_ASKED_FOR {
             return None;
         }
+        self.asked_for += 1;
         Some(self.add(ServedKind::guessed(api_version, &guessed_kind(plural), plural, namespaced)))
     }
 
     /// The kind of an object. In a group that is not Kubernetes' own, it is there if an object has it: its plural is then
     /// guessed as kubectl does.
     pub(crate) fn of_object(&mut self, api_version: &str, kind: &str) -> Option<Arc<ServedKind>> {
-        if let Some(known) = self.0.values().find(|known| known.api_version == api_version && known.kind == kind) {
+        if let Some(known) = self.by_name.values().find(|known| known.api_version == api_version && known.kind == kind)
+        {
             return Some(Arc::clone(known));
         }
         if is_built_in(api_version) {
             return None;
         }
         let plural = guessed_plural(kind);
-        let known = self.0.get(&format!("{api_version}/{plural}"));
+        let known = self.by_name.get(&format!("{api_version}/{plural}"));
         let namespaced = known.is_none_or(|known| known.namespaced);
         // A kind that was guessed by its plural has its name from now on.
         Some(self.add(ServedKind::guessed(api_version, kind, &plural, namespaced)))
@@ -299,6 +318,17 @@ mod tests {
         assert_eq!(kinds.of_collection(name, true).map(|kind| kind.kind.clone()), Some("Webapp".into()));
         assert_eq!(kinds.of_object("example.com/v1", "WebApp").map(|kind| kind.name()), Some(name.into()));
         assert_eq!(kinds.of_collection(name, true).map(|kind| kind.kind.clone()), Some("WebApp".into()));
+    }
+
+    #[test]
+    fn each_collection_that_a_client_made_up_was_kept() {
+        let mut kinds = Kinds::new();
+        let before = kinds.iter().count();
+        for number in 0..10_000 {
+            kinds.of_collection(&format!("example.com/v1/things{number}"), true);
+        }
+        assert_eq!(kinds.iter().count() - before, MOST_ASKED_FOR);
+        assert!(kinds.of_object("example.com/v1", "Other").is_some(), "objects are what a test or a tape has");
     }
 
     #[test]

@@ -105,8 +105,9 @@ use std::sync::Arc;
 ///
 /// # Kinds
 ///
-/// The kinds of Kubernetes 1.36 are known. In other groups every kind exists as soon as an object or a request has it. Its
-/// plural is guessed as kubectl does (`Policy`, `policies`), it has a namespace, and its status is a subresource.
+/// The kinds of Kubernetes 1.36 are known. In other groups every kind exists as soon as an object or a request has it, for
+/// up to 1,000 requests. Its plural is guessed as kubectl does (`Policy`, `policies`), it has a namespace, and its status is
+/// a subresource.
 /// [`with_kind`](Self::with_kind) adds any other, and so does a CustomResourceDefinition.
 ///
 /// # Time
@@ -233,7 +234,7 @@ impl SimulatedCluster {
     /// Returns the objects of a resource in all namespaces, in the order of namespaces and names.
     ///
     /// # Errors
-    /// If there is no such resource.
+    /// If there is no such resource: Kubernetes has none, and no object, request or [`with_kind`](Self::with_kind) had it.
     pub fn list(&self, resource: &str) -> Result<Vec<Value>, ApiError> {
         let place = self.place(|server| server.place_at(resource, ""))?;
         let now = self.shared().now();
@@ -257,8 +258,17 @@ impl SimulatedCluster {
     /// `PATCH` is any patch. `PATCH /apis/apps/v1/namespaces/web/deployments/a` is one of that object, or of its status.
     /// `LIST` and `WATCH`, with the path of the resource, are requests of informers, which begin with a `WATCH` (a
     /// watch-list) unless they are told otherwise. Several calls let several requests fail, in their order.
-    pub fn fail_next(&self, requests: &str, fault: Fault) {
-        self.shared().with(|inside| inside.faults.push(requests, fault));
+    ///
+    /// # Errors
+    /// If no request begins so: the method is none, the path is none of resources, or Kubernetes has no such resource.
+    pub fn fail_next(&self, requests: &str, fault: Fault) -> Result<(), ApiError> {
+        self.shared().with(|inside| match inside.server.fault_of_words(requests) {
+            Some(why) => Err(error(400, &Refusal::bad_request(why).body().1)),
+            None => {
+                inside.faults.push(requests, fault);
+                Ok(())
+            }
+        })
     }
 
     /// The requests of [`fail_next`](Self::fail_next) that have not failed yet.

@@ -9,7 +9,7 @@ use listwatch_core::request::is_confidential;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use listwatch_core::{Instant, Resource};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One file for a whole controller: the lists and watches of several resources, the other requests with their responses,
@@ -58,6 +58,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Tape(Arc<Shared>);
 
 struct Shared {
+    path: PathBuf,
     start: TapeStart,
     state: Mutex<State>,
     include_secrets: bool,
@@ -102,6 +103,35 @@ impl Tape {
         Self::on(CaptureWriter::create(path.as_ref())?, config)
     }
 
+    /// Creates a file or, if it exists, the next one: `tonight-2.jsonl.zst` beside `tonight.jsonl.zst`. So a program that is
+    /// started again keeps the tape of its last run. [`path`](Self::path) names the file.
+    ///
+    /// ```
+    /// use listwatch_transport_file::{RecorderConfig, Tape};
+    ///
+    /// # let folder = std::env::temp_dir().join(format!("next-tape-{}", std::process::id()));
+    /// # std::fs::create_dir(&folder)?;
+    /// # let path = folder.join("tonight.jsonl.zst");
+    /// let first = Tape::create_next(&path, RecorderConfig::new())?;
+    /// let second = Tape::create_next(&path, RecorderConfig::new())?;
+    /// assert_eq!(first.path(), path);
+    /// assert!(second.path().ends_with("tonight-2.jsonl.zst"));
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the file cannot be created, or a thousand of this name exist.
+    pub fn create_next(path: impl AsRef<Path>, config: RecorderConfig) -> Result<Self, CaptureError> {
+        Self::on(CaptureWriter::create_next(path.as_ref())?, config)
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
     /// Creates a file for these resources.
     ///
     /// # Errors
@@ -122,6 +152,7 @@ impl Tape {
 
     pub(super) fn on(mut writer: CaptureWriter, config: RecorderConfig) -> Result<Self, CaptureError> {
         let RecorderConfig { start, began, include_secrets, fail_unrecorded } = config;
+        let path = writer.path().to_path_buf();
         writer.write(Line::Start(VERSION, start.clone()))?;
         let state = State {
             writer,
@@ -141,7 +172,7 @@ impl Tape {
             is_finished: false,
         };
         let (state, on_error) = (Mutex::new(state), Mutex::default());
-        Ok(Self(Arc::new(Shared { start, state, include_secrets, fail_unrecorded, on_error })))
+        Ok(Self(Arc::new(Shared { path, start, state, include_secrets, fail_unrecorded, on_error })))
     }
 
     /// Returns the number of a reconcile that begins: 1, 2, 3 and so on for the controllers of one tape.

@@ -4,7 +4,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_core::Instant;
 use std::fmt;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,6 +48,9 @@ const BETWEEN_FLUSHES: Duration = Duration::from_secs(1);
 /// How many first flushes do not wait, so that a recording that is killed early has its beginning.
 const EARLY_FLUSHES: u32 = 16;
 
+/// How many files of a name are made.
+const MOST_FILES: u32 = 1_000;
+
 /// How many bytes of lines a member has. A reader that goes back reads one member again.
 const MEMBER: usize = 4 * 1024 * 1024;
 
@@ -60,12 +63,27 @@ const ZSTD_LEVEL: i32 = -3;
 impl CaptureWriter {
     /// Creates a file. On Unix, only its owner may read it.
     pub(crate) fn create(path: &Path) -> Result<Self, CaptureError> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(|error| refuse(path, why_not(path, &error)))?;
+        let file = new_file(path).map_err(|error| refuse(path, why_not(path, &error)))?;
         Self::new(path, Box::new(file))
+    }
+
+    /// Creates a file or, where it exists, the next that does not.
+    pub(crate) fn create_next(path: &Path) -> Result<Self, CaptureError> {
+        let mut next = path.to_path_buf();
+        for number in 2..=MOST_FILES {
+            match new_file(&next) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && next.is_file() => {}
+                Err(error) => return Err(refuse(&next, why_not(&next, &error))),
+                Ok(file) => return Self::new(&next, Box::new(file)),
+            }
+            next = numbered(path, number);
+        }
+        Err(refuse(path, format!("{MOST_FILES} files of this name exist already; delete some, or give another name")))
+    }
+
+    /// The file that it writes.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Writes to `file`. The path decides on compression, and names the file in errors.
@@ -199,6 +217,22 @@ impl fmt::Debug for CaptureWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CaptureWriter").field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+fn new_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// A path with a number before the extensions of its file: `tonight-2.jsonl.zst`.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.find('.').filter(|place| *place > 0).unwrap_or(name.len());
+    let (stem, extensions) = name.split_at(stem);
+    path.with_file_name(format!("{stem}-{number}{extensions}"))
 }
 
 /// The reason why a file cannot be created, with a remedy.

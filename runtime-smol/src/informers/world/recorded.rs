@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 impl World {
     /// Records this world into a new file: every list and watch of its informers, every request of its client, and the
-    /// reconciles of its controllers. The [`Tape`] has the details, and [`Playback`](crate::file::Playback) plays it.
+    /// reconciles of its controllers. If the file exists, the recording goes to the next one, such as `tonight-2.jsonl.zst`:
+    /// a program that is started again keeps the tape of its last run. A controller reports the file when it has started.
+    /// The [`Tape`] has the details, and [`Playback`](crate::file::Playback) plays it.
     ///
     /// The file is complete when the last clone of the world, its client and its informers are dropped. Under a simulated
     /// clock, two runs that are the same make the same file.
@@ -29,10 +31,10 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// If the file exists or cannot be created.
+    /// If the file cannot be created, or a thousand of this name exist.
     pub fn recorded_to(self, path: impl AsRef<Path>) -> Result<Self, CaptureError> {
         let config = self.recorder_config();
-        Tape::create(path, config).map(|tape| self.recorded(&tape))
+        Tape::create_next(path, config).map(|tape| self.recorded(&tape))
     }
 
     /// The settings of a tape of this world: its date, its time, its seed, its server, and the identity of the cluster. For

@@ -2,8 +2,12 @@
 
 use super::super::place::Place;
 use super::super::refusal::Refusal;
+use super::super::target::Target;
 use super::Server;
 use serde_json::Value;
+
+/// The methods of requests, and what those of informers are called.
+const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "LIST", "WATCH"];
 
 impl Server {
     /// The kind and the namespace of a test's object.
@@ -28,13 +32,45 @@ impl Server {
     /// The place of `web/a` in a collection such as `apps/v1/deployments`; without a name, that of the collection.
     pub(in super::super) fn place_at(&mut self, collection: &str, key: &str) -> Result<Place, Refusal> {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-        let known = self.kinds.of_collection(collection, true).filter(|kind| !kind.plural.is_empty());
-        let Some(kind) = known.filter(|kind| !kind.api_version.is_empty()) else {
-            return Err(Refusal::bad_request(format!(
-                "there is no resource `{collection}`; name version and plural, such as `v1/pods` or `apps/v1/deployments`"
-            )));
-        };
+        let kind = self.kinds.known(collection).ok_or_else(|| Refusal::bad_request(self.unknown(collection)))?;
         let place = Place { kind, namespace: namespace.to_owned(), name: name.to_owned() };
         Ok(if name.is_empty() { place } else { place.or_default() })
     }
+
+    /// The reason why a test's words are no beginning of a request; `None` if they are one.
+    pub(in super::super) fn fault_of_words(&self, requests: &str) -> Option<String> {
+        let (method, path) = requests.split_once(' ').unwrap_or((requests, ""));
+        if !METHODS.contains(&method) {
+            return Some(format!("`{method}` is no method; a request begins with one of {}", METHODS.join(", ")));
+        }
+        let is_path = path.is_empty() || ["/api", "/apis"].iter().any(|root| is_in(path, root));
+        if !is_path || path.contains([' ', '?']) {
+            return Some(format!(
+                "`{path}` is no path of resources, such as `/api/v1/namespaces/web/pods/a` or `/apis/apps/v1/deployments`"
+            ));
+        }
+        let collection = Target::parse(path).map(|target| target.collection)?;
+        let is_right = self.kinds.may_have(&collection) || collection.ends_with("/namespaces");
+        (!is_right).then(|| self.unknown(&collection))
+    }
+
+    fn unknown(&self, collection: &str) -> String {
+        if collection.rsplit_once('/').is_none_or(|(version, plural)| version.is_empty() || plural.is_empty()) {
+            return format!(
+                "there is no resource `{collection}`; name version and plural, such as `v1/pods` or `apps/v1/deployments`"
+            );
+        }
+        if !self.kinds.may_have(collection) {
+            return format!("Kubernetes has no resource `{collection}`; correct the name");
+        }
+        format!(
+            "no object and no request has had the resource `{collection}`; correct the name, or add the kind by \
+             `with_kind`"
+        )
+    }
+}
+
+/// Whether a path is that of a root, or below it.
+fn is_in(path: &str, root: &str) -> bool {
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -380,7 +380,7 @@ fn a_read_that_the_server_refused_after_a_creation_was_not_reported() {
     let (created, methods, warnings) = create_taken(&stage, true);
     assert!(created.as_ref().is_err_and(ActError::is_already_exists), "{created:?}");
     assert_eq!((methods.len(), warnings.len()), (2, 1), "{methods:?}, {warnings:?}");
-    let expected = "ExistingNotRead: web/a exists, and it cannot be read whether an earlier attempt created it: ";
+    let expected = "ExistingNotRead: web/a exists, the cache has no such object, and it cannot be read: ";
     assert!(warnings[0].contains(expected) && warnings[0].contains("403"), "{warnings:?}");
 }
 

@@ -135,6 +135,13 @@ fn a_port_that_is_taken_is_one_clear_error() {
 }
 
 #[test]
+fn the_greeting_named_another_moment_than_was_asked_for() {
+    let server = Serving::capture("pods-rollout", "--at 1500ms");
+    assert!(server.greeting[1].starts_with("at 1.5 s ("), "{:?}", server.greeting);
+    assert_eq!(server.end_by("-INT"), Some(0));
+}
+
+#[test]
 fn the_greeting_says_what_is_served_and_how_it_is_read() {
     let server = Serving::capture("pods-rollout", "--speed 10");
     let [what, when, blank, line] = &server.greeting[..] else { panic!("{:?}", server.greeting) };

@@ -19,6 +19,9 @@ impl Context {
     /// object is read first. A change that `T` cannot say without a loss is an [error](ActError::Change);
     /// [`change`](listwatch_core::change) lists them.
     ///
+    /// What differs is told by the type. A field that the object lacks and `T` reads as a default, such as a zero, does not
+    /// differ from that default, and is not written. Give such a field an `Option`.
+    ///
     /// The returned object is as the server has it then. As with [`write`](Self::write), the key waits until the store
     /// shows it.
     ///

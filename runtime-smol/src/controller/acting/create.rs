@@ -108,7 +108,7 @@ where
     T: DeserializeOwned + Send + Sync + 'static,
 {
     let read = cx.live().get(informer, key).await.inspect_err(|error| {
-        let message = format!("{key} exists, and it cannot be read whether an earlier attempt created it: {error}");
+        let message = format!("{key} exists, the cache has no such object, and it cannot be read: {error}");
         cx.warn_of_key("ExistingNotRead", &message);
     });
     read.ok().flatten()

@@ -1,7 +1,7 @@
 //! Single requests.
 
 use crate::credentials::REFUSED;
-use crate::support::{EMPTY, KEPT, SECRET, Scratch, Server, cluster, header, options, request_head, send};
+use crate::support::{EMPTY, KEPT, PATIENCE, SECRET, Scratch, Server, cluster, header, options, request_head, send};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use listwatch_core::api::{
@@ -222,7 +222,7 @@ fn who_hangs_up_ends_what_is_waited_for_and_lets_nothing_begin() {
     let client = client(&server);
     let waiting = client.clone();
     let answer = thread::spawn(move || pods().get("a").send(&waiting));
-    let _open = was_asked.recv().unwrap();
+    let _open = was_asked.recv_timeout(PATIENCE).unwrap();
     client.close();
     assert!(answer.join().unwrap().is_err_and(|error| matches!(error, ApiError::Transport(_))));
     assert!(pods().get("a").send(&client).is_err());
@@ -305,14 +305,14 @@ fn a_request_that_is_given_up_closes_its_connection_and_no_other() {
     let mut client = client(&server);
     for id in [1, 2] {
         client.open(RequestId(id), &get("/pods"));
-        assert_eq!(told.recv().unwrap(), "asked");
+        assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "asked");
     }
     client.abort(RequestId(1));
-    assert_eq!(told.recv().unwrap(), "closed");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "closed");
     assert_eq!(poll_once(&mut client, 2), Poll::Pending);
     assert!(told.try_recv().is_err(), "the other one is open");
     drop(client);
-    assert_eq!(told.recv().unwrap(), "closed", "what is open ends with its client");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "closed", "what is open ends with its client");
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn who_hangs_up_ends_what_is_polled_by_its_clones_too() {
     let mut client = client(&server);
     let other = client.clone();
     client.open(RequestId(1), &get("/pods"));
-    assert_eq!(told.recv().unwrap(), "asked");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "asked");
     other.close();
     assert!(polled(&mut client, 1).is_err());
     client.open(RequestId(2), &get("/pods"));
@@ -345,7 +345,7 @@ fn requests_that_are_polled_have_the_limits_of_their_cluster() {
     let (server, told) = watched();
     let mut client = options(&[]).max_requests(1).at(&server.url()).unwrap().client().unwrap();
     client.open(RequestId(1), &get("/pods"));
-    assert_eq!(told.recv().unwrap(), "asked");
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "asked");
     client.open(RequestId(2), &get("/pods"));
     assert_eq!(polled(&mut client, 2), Err(TransportErrorKind::Exhausted));
 

@@ -145,15 +145,13 @@ fn a_kubeconfig_of_short_texts_took_a_hundred_times_its_size() {
     }
     let text = format!("current-context: x\nx: [{}]\n", "a,".repeat(8_000_000));
     let most = most_memory(|sample| {
-        let (done, over) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
-            scope.spawn(|| done.send(options(&[]).kubeconfig_text(&text).unwrap_err().to_string()));
-            let error = loop {
+            let reading = scope.spawn(|| options(&[]).kubeconfig_text(&text).unwrap_err().to_string());
+            while !reading.is_finished() {
                 sample();
-                if let Ok(error) = over.recv_timeout(std::time::Duration::from_millis(1)) {
-                    break error;
-                }
-            };
+                std::thread::park_timeout(std::time::Duration::from_millis(1));
+            }
+            let error = reading.join().unwrap();
             assert!(error.starts_with("the given kubeconfig:2: ") && error.contains("64 MiB"), "{error}");
         });
     });

@@ -1,7 +1,7 @@
 //! Watches whose peer has vanished.
 
 use crate::certificates::Authority;
-use crate::support::{CHUNKED, Client, Scratch, Server, cluster, measured, measured_in, options, send};
+use crate::support::{CHUNKED, Client, Scratch, Server, cluster, measured, measured_in, options, send, wait_until};
 use listwatch_core::transport::{Incoming, TransportErrorKind};
 use std::fs;
 use std::io::{Read, Write};
@@ -62,9 +62,10 @@ fn assert_probes(client: &mut Client, opened: &Receiver<Ports>) {
     assert!(matches!(client.next(), Incoming::Head { .. }));
     let ports = opened.recv().unwrap();
     // Another timer runs until the peer has acknowledged all data.
-    let left = (0..1000).find_map(|_| {
-        std::thread::park_timeout(Duration::from_millis(1));
-        probe_in(ports)
+    let mut left = None;
+    wait_until(|| {
+        left = probe_in(ports);
+        left.is_some()
     });
     assert!(left.is_some_and(|left| left <= 20.0), "the next probe of a watch is due in {left:?}");
 }
@@ -122,7 +123,7 @@ fn a_half_open_watch_was_noticed_after_minutes() {
     client.open("/api/v1/pods?watch=1&timeoutSeconds=300");
     assert!(matches!(client.next(), Incoming::Head { .. }));
     interface("down");
-    // Twenty seconds is how long it waits.
+    // It waits for a minute.
     let error = client.error();
     assert_eq!(error.kind, TransportErrorKind::Reset, "{error}");
     assert!(error.detail.starts_with("the other side no longer answers"), "{error}");

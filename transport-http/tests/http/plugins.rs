@@ -3,7 +3,7 @@
 
 use crate::certificates::Authority;
 use crate::credentials::guarded;
-use crate::support::{Client, EMPTY, ID, Scratch, Server, options, send};
+use crate::support::{Client, EMPTY, ID, PATIENCE, Scratch, Server, options, send, wait_until};
 use listwatch_core::ListerWatcher;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::fs;
@@ -16,8 +16,6 @@ use std::thread;
 use std::time::Duration;
 
 const V1: &str = "client.authentication.k8s.io/v1";
-/// How long a test waits before it fails.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The output of a plugin with this status.
 fn credential(status: &str) -> String {
@@ -226,9 +224,7 @@ fn a_plugin_is_not_lost_to_who_waits_by_another_who_gives_up() {
     let cluster = options(&[]).kubeconfig(path).unwrap();
     let (mut hasty, mut patient) = (Client::to(&cluster), Client::to(&cluster));
     hasty.open("/api/v1/pods");
-    while !files.path("begun").exists() {
-        thread::yield_now();
-    }
+    wait_until(|| files.path("begun").exists());
     patient.open("/api/v1/pods");
     // By now it may wait for the same run, or ask for another; nothing tells which.
     hasty.transport.abort(ID);

@@ -24,6 +24,21 @@ pub(crate) const EMPTY: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-
 /// The same, with the promise to keep the connection.
 pub(crate) const KEPT: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 
+/// How long a test waits for something before it fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until something holds that another thread or process brings about.
+#[expect(clippy::disallowed_methods, reason = "threads and processes keep real time")]
+#[track_caller]
+pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
+    const PAUSE: Duration = Duration::from_millis(1);
+    let mut left = PATIENCE;
+    while !condition() {
+        left = left.checked_sub(PAUSE).expect("the condition never holds");
+        thread::sleep(PAUSE);
+    }
+}
+
 /// The credential that no error and no log may show.
 pub(crate) const SECRET: &str = "hunter2";
 
@@ -108,7 +123,7 @@ impl Client {
             if let Poll::Ready(incoming) = self.poll() {
                 return incoming;
             }
-            self.woken.recv_timeout(Duration::from_secs(20)).expect("woken");
+            self.woken.recv_timeout(PATIENCE).expect("woken");
         }
     }
 

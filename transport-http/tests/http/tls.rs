@@ -1,7 +1,7 @@
 //! TLS: trusted servers, client certificates, and the errors of both.
 
 use crate::certificates::{self, Authority, Identity, TlsStream};
-use crate::support::{CHUNKED, Client, EMPTY, ID, Scratch, Server, cluster, options, refusal, send};
+use crate::support::{CHUNKED, Client, EMPTY, ID, PATIENCE, Scratch, Server, cluster, options, refusal, send};
 use listwatch_core::ListerWatcher;
 use listwatch_core::transport::{Incoming, TransportErrorKind};
 use std::fs;
@@ -59,7 +59,7 @@ fn an_event_arrives_over_tls_when_its_bytes_do_and_a_silent_watch_can_be_given_u
     }
     assert!(client.poll().is_pending());
     client.transport.abort(ID);
-    assert_eq!(seen.recv_timeout(Duration::from_millis(100)), Ok(()));
+    assert_eq!(seen.recv_timeout(PATIENCE), Ok(()));
 }
 
 /// Without a length and without chunks, only TLS tells the end of a body from a connection that broke.
@@ -234,9 +234,9 @@ fn a_handshake_can_be_given_up() {
     });
     let mut client = Client::at(&format!("https://{}", server.address));
     client.open("/api/v1/pods");
-    assert_eq!(seen.recv_timeout(Duration::from_secs(10)), Ok(()));
+    assert_eq!(seen.recv_timeout(PATIENCE), Ok(()));
     client.transport.abort(ID);
-    assert_eq!(seen.recv_timeout(Duration::from_millis(100)), Ok(()));
+    assert_eq!(seen.recv_timeout(PATIENCE), Ok(()));
 }
 
 #[test]

@@ -16,3 +16,4 @@ pub mod sim;
 pub mod tapes;
 pub mod told;
 pub mod unpark;
+pub mod wait;

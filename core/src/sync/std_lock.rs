@@ -113,7 +113,7 @@ mod tests {
                 let _ = done.send(reader.read(|second| first + second));
             });
         });
-        assert_eq!(is_done.recv_timeout(Duration::from_secs(20)), Ok(2));
+        assert_eq!(is_done.recv_timeout(Duration::from_secs(60)), Ok(2));
         while number.read(|number| *number) != 2 {
             yield_now();
         }

@@ -38,14 +38,18 @@ pub(super) fn no_thread(error: io::Error) -> RunError {
 /// Threads that end by themselves after their stop was requested.
 ///
 /// Dropping it waits for them, 100 ms at most: a thread whose reconcile computes ends when that returns.
-#[derive(Default)]
 pub(super) struct Threads {
     threads: Vec<JoinHandle<()>>,
     alive: Option<Alive>,
+    /// How long a drop waits.
+    to_end: Duration,
 }
 
-/// How long a drop waits.
-const TO_END: Duration = Duration::from_millis(100);
+impl Default for Threads {
+    fn default() -> Self {
+        Self { threads: Vec::new(), alive: None, to_end: Duration::from_millis(100) }
+    }
+}
 
 struct Alive {
     /// Each thread has a clone, which it drops at its end.
@@ -74,7 +78,7 @@ impl Drop for Threads {
     fn drop(&mut self) {
         let Some(Alive { token, ended }) = self.alive.take() else { return };
         drop(token);
-        if ended.recv_timeout(TO_END) == Err(RecvTimeoutError::Disconnected) {
+        if ended.recv_timeout(self.to_end) == Err(RecvTimeoutError::Disconnected) {
             // The panic hook has reported a panic already.
             self.threads.drain(..).for_each(|thread| _ = thread.join());
         }
@@ -111,7 +115,7 @@ mod tests {
         drop(threads);
         end.send(()).expect("the thread is there");
         let (ended, wait) = channel();
-        let mut threads = Threads::default();
+        let mut threads = Threads { threads: Vec::new(), alive: None, to_end: listwatch_tests::wait::PATIENCE };
         threads.spawn(named("a", "ends"), move || ended.send(()).unwrap()).unwrap();
         drop(threads);
         assert_eq!(wait.try_recv(), Ok(()));

@@ -8,6 +8,7 @@ use listwatch_core::api::ApiError;
 use listwatch_core::decode::Status;
 use listwatch_core::queue::Lanes;
 use listwatch_core::{Instant, WorkQueue};
+use listwatch_tests::wait::{PATIENCE, wait_until};
 use std::sync::Mutex;
 use std::sync::mpsc;
 
@@ -120,7 +121,7 @@ impl Blocks {
     fn block(&self) {
         self.started.send(()).unwrap();
         // The limit is for an end that is held up: the test fails then, and does not hang.
-        let _ = self.released.lock().unwrap().recv_timeout(seconds(20));
+        let _ = self.released.lock().unwrap().recv_timeout(PATIENCE);
     }
 }
 
@@ -533,15 +534,17 @@ fn workers_are_a_future_that_any_thread_can_poll_without_an_executor() {
     fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> std::thread::JoinHandle<T> {
         std::thread::spawn(|| smol::block_on(future))
     }
-    let (clock, queue, panics) = (Clock::real(), queue(), Arc::new(AtomicU32::new(0)));
+    let queue = Arc::new(SharedWorkQueue::<_, StdLock>::new(WorkQueue::default().with_metrics()));
+    let (clock, panics) = (Clock::real(), Arc::new(AtomicU32::new(0)));
     let (done, has_done) = mpsc::channel();
     let workers = || {
         let (done, panics) = (done.clone(), Arc::clone(&panics));
-        let on_panic = move |_: &u32, _: &str| _ = panics.fetch_add(1, SeqCst);
+        let counted = Arc::clone(&panics);
+        let on_panic = move |_: &u32, _: &str| _ = counted.fetch_add(1, SeqCst);
         Workers::builder(&queue, &clock).on_panic(on_panic).run(2, move |key: u32| {
-            let done = done.clone();
+            let (done, has_panicked) = (done.clone(), panics.load(SeqCst) > 0);
             async move {
-                assert_ne!(key, 7, "not this one");
+                assert!(key != 7 || has_panicked, "once");
                 done.send(key).unwrap();
                 if key == 8 { core::future::pending().await } else { Outcome::Done }
             }
@@ -549,20 +552,17 @@ fn workers_are_a_future_that_any_thread_can_poll_without_an_executor() {
     };
     let threads = [spawn(workers()), spawn(workers())];
     (0..=8).for_each(|key| _ = queue.add(key));
-    let mut taken: Vec<u32> = has_done.iter().take(8).collect();
+    let mut taken: Vec<u32> = (0..=8).map(|_| has_done.recv_timeout(PATIENCE).unwrap()).collect();
     taken.sort_unstable();
-    assert_eq!(taken, [0, 1, 2, 3, 4, 5, 6, 8]);
-    while panics.load(SeqCst) == 0 {
-        std::thread::yield_now();
-    }
+    assert_eq!(taken, [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    // Of ten tries, all but the one that never resolves.
+    wait_until(|| queue.metrics(clock.now()).unwrap().work.count == 9);
     queue.shut_down_with_drain(clock.now(), Duration::from_millis(1));
-    let mut dropped = Vec::new();
-    for thread in threads {
-        let unfinished = thread.join().unwrap();
-        assert!(unfinished.blocked.is_empty());
-        dropped.extend(unfinished.dropped);
-    }
-    assert_eq!((dropped, queue.is_drained()), ([8].to_vec(), true));
+    // On a busy machine, a thread may not give its worker up in time.
+    let unfinished = threads.map(|thread| thread.join().unwrap());
+    let unfinished: Vec<u32> = unfinished.into_iter().flat_map(|it| [it.dropped, it.blocked].concat()).collect();
+    assert_eq!((unfinished, panics.load(SeqCst)), ([8].to_vec(), 1));
+    wait_until(|| queue.is_drained());
 }
 
 #[test]

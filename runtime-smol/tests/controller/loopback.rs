@@ -8,6 +8,7 @@ use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::transport::TransportErrorKind;
 use listwatch_runtime_smol::{Client, Clock, Executor, Resource, run};
 use listwatch_tests::sim::{ApiServer, Feed, Trace, serve};
+use listwatch_tests::wait::PATIENCE;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::net::TcpListener;
@@ -19,7 +20,9 @@ fn the_same_controller_settles_over_real_sockets_by_a_real_clock_and_by_a_simula
         let server = ApiServer::new(WIDGETS, Trace::new(false));
         let client = Cluster::at(&serve(&server)).unwrap().client().unwrap();
         let client = Client::new(client, clock.clone());
-        let entries = Controller::new(&clock, client).run(Feed::new(&server), async {
+        // Real time goes on while a thread gets no processor.
+        let controller = Controller::new(&clock, client).within(PATIENCE);
+        let entries = controller.run(Feed::new(&server), async {
             for number in 0..20 {
                 let name = format!("w{number}");
                 server.with(|inside| inside.store.put(Instant::ZERO, &name, json!({ "wanted": number })));

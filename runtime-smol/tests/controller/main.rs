@@ -31,6 +31,7 @@ pub(crate) struct Controller {
     client: Client,
     widgets: Api<Value>,
     entries: Arc<Mutex<Vec<Entry>>>,
+    patience: Duration,
 }
 
 /// How long a reconcile may take, whatever it waits for.
@@ -38,9 +39,15 @@ const PATIENCE: Duration = Duration::from_secs(4);
 
 impl Controller {
     pub(crate) fn new(clock: &Clock, client: Client) -> Self {
-        let client = client.with_timeout(Duration::from_secs(5));
         let widgets = Api::new(&Resource::new(WIDGETS));
-        Self { clock: clock.clone(), client, widgets, entries: Arc::default() }
+        Self { clock: clock.clone(), client, widgets, entries: Arc::default(), patience: Duration::ZERO }
+            .within(PATIENCE)
+    }
+
+    /// Gives a reconcile more time, or less.
+    pub(crate) fn within(self, patience: Duration) -> Self {
+        let client = self.client.with_timeout(patience + Duration::from_secs(1));
+        Self { client, patience, ..self }
     }
 
     /// Runs it until `main` is done, which everything that happens to the server belongs to, and returns what it did.
@@ -75,7 +82,7 @@ impl Controller {
     async fn reconcile(&self, name: &str) -> Outcome {
         let change = self.note(name);
         let patience = async {
-            self.clock.sleep(PATIENCE).await;
+            self.clock.sleep(self.patience).await;
             Err(ApiError::Unreadable("given up".into()))
         };
         let result = smol::future::or(change, patience).await;
@@ -93,7 +100,7 @@ impl Controller {
         // Somebody else has time to be quicker.
         self.clock.sleep(Duration::from_millis(40)).await;
         widget["status"] = json!({ "seen": widget["spec"]["wanted"] });
-        let replace = self.widgets.status().replace(name, &widget).with_timeout(Duration::from_secs(3));
+        let replace = self.widgets.status().replace(name, &widget).with_timeout(self.patience - Duration::from_secs(1));
         self.client.call(replace).await.map(drop)
     }
 }

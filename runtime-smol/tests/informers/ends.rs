@@ -9,6 +9,7 @@ use listwatch_runtime_smol::request::{Request, RequestId};
 use listwatch_runtime_smol::transport::{Incoming, ListerWatcher, ReadContext};
 use listwatch_runtime_smol::{Clock, Executor, Informers, World, run};
 use listwatch_tests::silent::Silent;
+use listwatch_tests::wait::wait_until;
 use serde_json::json;
 use std::pin::pin;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -82,9 +83,7 @@ fn whoever_asks_again_while_the_last_poll_of_a_dropped_informer_runs_gets_a_new_
     smol::block_on(smol::future::or(async { again.synced().await.unwrap() }, second));
     assert_eq!((counts.made(), again.len(), store.len()), (2, 1, 0));
     drop((go, was_polled));
-    while counts.open() > 1 {
-        thread::yield_now();
-    }
+    wait_until(|| counts.open() <= 1);
     drop((again, informers));
     blocked.join().unwrap();
     assert_eq!(counts.open(), 0);

@@ -9,13 +9,11 @@ use listwatch_runtime_smol::informer::InformerStatus;
 use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::{Informers, Resource, World};
 use listwatch_tests::sim::{ApiServer, Trace, serve};
+use listwatch_tests::wait::{PATIENCE, wait_until};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::net::TcpListener;
 use std::thread;
-
-/// What ends a test that would never end.
-const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
 fn informers_and_calls_of_a_cluster_share_a_world_and_their_status_is_read_while_they_run() {
@@ -25,14 +23,12 @@ fn informers_and_calls_of_a_cluster_share_a_world_and_their_status_is_read_while
     let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let running = tokio.spawn(informers.run());
     let widgets = informers.informer_of::<Raw>(resource());
-    tokio.block_on(widgets.synced().within(LIMIT)).unwrap();
+    tokio.block_on(widgets.synced().within(PATIENCE)).unwrap();
     assert!(matches!(informers.status()[0].status, InformerStatus::Synced { .. }), "{informers:?}");
     let widget = tokio.block_on(informers.client().call(Api::<Value>::new(&resource()).get("a"))).unwrap();
     assert_eq!(widget["spec"]["wanted"], 1);
     server.with(|inside| inside.store.put(Instant::ZERO, "b", json!({})));
-    while widgets.len() < 2 {
-        thread::yield_now();
-    }
+    wait_until(|| widgets.len() == 2);
     drop((widgets, informers));
     tokio.block_on(running).unwrap();
 }
@@ -50,9 +46,7 @@ fn the_last_drop_closes_the_connection_of_a_list_that_hangs() {
     let mut connection = listener.accept().unwrap().0;
     connection.read_exact(&mut [0; 1]).unwrap();
     // The request may arrive before the poll that sent it is over.
-    while !matches!(informers.status()[0].status, InformerStatus::Streaming { items: 0, .. }) {
-        thread::yield_now();
-    }
+    wait_until(|| matches!(informers.status()[0].status, InformerStatus::Streaming { items: 0, .. }));
     drop(widgets);
     // The end of the connection, and not of the server's patience.
     connection.read_to_end(&mut Vec::new()).unwrap();
@@ -80,15 +74,19 @@ fn certificates_that_could_not_be_used_are_read_again_by_the_next_request() {
     let running = informers.run();
     let call = informers.client().call(Api::<Value>::new(&resource()).get("a"));
     let failing = async {
-        let error = pods.synced().within(LIMIT).await.unwrap_err().to_string();
+        let error = pods.synced().within(PATIENCE).await.unwrap_err().to_string();
         assert!(error.contains("ca.crt"), "{error}");
         let error = call.await.unwrap_err().to_string();
         assert!(error.contains("ca.crt"), "{error}");
         std::fs::write(&authority, certificate).unwrap();
         let is_refused = || pods.streams()[0].to_string().contains("connection refused");
-        while !is_refused() {
+        for _ in 0..6_000 {
+            if is_refused() {
+                return;
+            }
             informers.clock().sleep(Duration::from_millis(10)).await;
         }
+        panic!("{}", pods.streams()[0]);
     };
     smol::block_on(smol::future::or(failing, running));
     let error =

@@ -1,10 +1,11 @@
 //! Several tasks that run the same informers, of which one does not go on.
 
-use crate::support::{Answers, SOON, world};
+use crate::support::{Answers, world};
 use core::task::{Context, Waker};
 use listwatch_runtime_smol::controller::{Controller, Outcome};
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::{Clock, Informers, Resource};
+use listwatch_tests::wait::PATIENCE;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -27,7 +28,7 @@ const OTHERS: [&str; 4] = ["gadgets", "gizmos", "doodads", "trinkets"];
 fn assert_others_sync(informers: &Informers) {
     for name in OTHERS {
         let handle = informers.informer_of::<MetadataOnly>(resource(name));
-        smol::block_on(handle.synced().within(SOON)).unwrap();
+        smol::block_on(handle.synced().within(PATIENCE)).unwrap();
         assert_eq!(handle.len(), 1);
     }
 }

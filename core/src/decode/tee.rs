@@ -11,9 +11,9 @@ use super::text::Text;
 use super::type_meta::TypeMeta;
 use core::fmt;
 use core::marker::PhantomData;
-use serde::Deserialize;
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, forward_to_deserialize_any};
 
 /// Which map of the object is being read.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -236,7 +236,7 @@ impl<'de, A: MapAccess<'de>> TeeMap<'_, 'de, A> {
         } else {
             return Ok(None);
         };
-        seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some)
+        seed.deserialize(Plain(BorrowedStrDeserializer::new(name))).map(Some)
     }
 }
 
@@ -252,8 +252,8 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for TeeMap<'_, 'de, A> {
             }
             self.value = self.classify(name.as_str());
             return match name {
-                Text::Borrowed(name) => seed.deserialize(BorrowedStrDeserializer::new(name)),
-                Text::Owned(name) => seed.deserialize(name.into_deserializer()),
+                Text::Borrowed(name) => seed.deserialize(Plain(BorrowedStrDeserializer::new(name))),
+                Text::Owned(name) => seed.deserialize(Plain(name.into_deserializer())),
             }
             .map(Some);
         }
@@ -268,9 +268,42 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for TeeMap<'_, 'de, A> {
                 self.metadata.read(field, text)?;
                 self.metadata.failed(Reader::read(text, |reader| seed.deserialize(reader)))
             }
-            Value::Kind => seed.deserialize(self.types.kind.into_deserializer()),
-            Value::ApiVersion => seed.deserialize(self.types.api_version.into_deserializer()),
+            Value::Kind => seed.deserialize(Plain(self.types.kind.into_deserializer())),
+            Value::ApiVersion => seed.deserialize(Plain(self.types.api_version.into_deserializer())),
         }
+    }
+}
+
+/// A string that may be read as an `Option` or a newtype, as in JSON. serde's own deserializers of strings refuse both.
+struct Plain<D>(D);
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Plain<D> {
+    type Error = D::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_any(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, D::Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map struct identifier ignored_any
     }
 }
 

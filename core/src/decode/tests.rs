@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::boxed::Box;
+use std::collections::BTreeMap;
 use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -144,6 +145,36 @@ fn list_and_watch_give_equal_objects() {
     assert_eq!(item::<Raw>(&in_list), decode::<Raw>(&event("ADDED", POD)));
     assert_eq!(item::<MetadataOnly>(&in_list), decode::<MetadataOnly>(&event("ADDED", POD)));
     assert_eq!(item::<Raw>(POD), decode::<Raw>(&event("ADDED", POD)), "an item that names its own kind");
+}
+
+/// Every item of a list failed: `invalid type: string "Pod", expected option`.
+#[test]
+fn kind_and_api_version_of_a_list_could_not_be_read_as_an_option_or_a_newtype() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Newtype(String);
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Types {
+        kind: Option<String>,
+        api_version: Newtype,
+    }
+    let in_list = POD.replacen(r#""kind":"Pod","apiVersion":"v1","#, "", 1);
+    let object = item::<Types>(&in_list);
+    assert_eq!(object, decode::<Types>(&event("ADDED", POD)));
+    assert_eq!(object.value, Types { kind: Some("Pod".into()), api_version: Newtype("v1".into()) });
+}
+
+#[test]
+fn names_in_the_metadata_could_not_be_read_as_a_newtype_or_an_option() {
+    #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+    struct Name(Option<String>);
+    #[derive(Deserialize)]
+    struct Mine {
+        metadata: BTreeMap<Name, Value>,
+    }
+    let metadata = decode::<Mine>(&event("ADDED", r#"{"metadata":{"name":"a","n\u006fte":7}}"#)).value.metadata;
+    let name = |name: &str| Name(Some(name.into()));
+    assert_eq!(metadata, [(name("name"), json!("a")), (name("note"), json!(7))].into());
 }
 
 #[test]

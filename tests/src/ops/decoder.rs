@@ -6,8 +6,10 @@ use listwatch_core::decode::{
 };
 use listwatch_core::request::Query;
 use listwatch_core::transport::ResponseHead;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Decodes the frame that `data` holds behind one byte, as an event or as an item of a list.
 ///
@@ -31,6 +33,10 @@ fn list(kind: bool, api_version: bool) -> ListMeta {
     }
     list
 }
+
+/// Readers that hand out text may forget that a type wraps it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+struct Newtype<T>(T);
 
 struct Frame<'a> {
     frame: &'a [u8],
@@ -76,7 +82,13 @@ impl Frame<'_> {
             let decoded = raw.value.decode::<Value>().unwrap_or_else(|error| panic!("{error}: {text}"));
             assert_eq!(decoded, value.value, "{text}");
         }
+        let named = self.decode::<BTreeMap<Newtype<String>, Newtype<Option<Value>>>>();
+        if let (Ok(WatchEvent::Object(_, named)), Ok(WatchEvent::Object(_, value))) = (&named, &value) {
+            let entries = named.value.iter().map(|(name, value)| (name.0.clone(), value.0.clone().unwrap_or_default()));
+            assert_eq!(Value::from_iter(entries), value.value);
+        }
         let metadata = readable(metadata);
+        assert_eq!(readable(named), readable(value.clone()), "a newtype reads what a Value reads");
         self.check_beside_metadata(readable(raw), &metadata);
         self.check_beside_metadata(readable(value), &metadata);
     }

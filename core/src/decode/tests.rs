@@ -333,6 +333,16 @@ fn of_two_annotations_of_a_bookmark_the_last_one_counts() {
     }
 }
 
+/// The text of managed fields is cut out of `Raw` unread.
+#[test]
+fn managed_fields_without_a_value_took_the_name_of_the_object_with_them() {
+    for managed_fields in [",", ":", "x", "1:"] {
+        let pod = format!(r#"{{"metadata":{{"managedFields":{managed_fields}"name":"a","name":"b"}}}}"#);
+        let decoded = Decoder::default().watch_event::<Raw>(event("ADDED", &pod).as_bytes());
+        assert!(decoded.is_err(), "{pod}: {decoded:?}");
+    }
+}
+
 #[test]
 fn raw_stays_json_whatever_managed_fields_look_like() {
     let odd = [

@@ -254,7 +254,7 @@ impl Framer {
         let byte = buffer[self.scanned];
         if byte == b':' || is_space(byte) {
             self.scanned += 1;
-        } else if self.is_ambiguous(buffer, name_end) {
+        } else if is_no_value(byte) || self.is_ambiguous(buffer, name_end) {
             return self.give_up(buffer);
         } else if byte == b'[' && self.is_items(buffer, name_end) {
             self.in_rows = self.is_rows(buffer, name_end);
@@ -372,6 +372,11 @@ impl Framer {
             _ => Frame::Value(frame),
         }
     }
+}
+
+/// Whether no value begins with this byte. It is what follows on a value, and the scanner would read on behind it.
+const fn is_no_value(byte: u8) -> bool {
+    matches!(byte, b',' | b']' | b'}')
 }
 
 /// Whether a name, without its quotes, is `word` once its escapes are read.

@@ -111,9 +111,14 @@ impl<'de> Reader<'de> {
         self.text.get(start..end)
     }
 
-    /// Passes over the value that comes next, whose inside is not checked.
+    /// Passes over the value that comes next. The inside of a string, an array or an object is not checked.
     pub(super) fn pass_over(&mut self) -> Result<&'de str, Error> {
-        self.value_text().ok_or_else(|| self.refusal())
+        if let Some(b'"' | b'{' | b'[') = self.peek() {
+            return self.value_text().ok_or_else(|| self.refusal());
+        }
+        let start = self.at;
+        self.delegate(|json| IgnoredAny::deserialize(json))?;
+        Ok(&self.text[start..self.at])
     }
 
     /// Lets serde_json read the value that comes next. It refuses an unfinished one.

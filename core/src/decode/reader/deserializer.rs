@@ -2,8 +2,7 @@ use super::access::{self, ARRAY, OBJECT};
 use super::cursor::{RAW_VALUE, Reader};
 use super::error::Error;
 use super::unread::UNREAD;
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, Visitor};
+use serde::de::{Deserializer, Visitor};
 
 /// What is read as another type.
 macro_rules! read_as {
@@ -112,14 +111,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
 
     #[inline]
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.peek() {
-            Some(b'"' | b'{' | b'[') => {
-                self.pass_over()?;
-            }
-            _ => {
-                self.delegate(|json| IgnoredAny::deserialize(json))?;
-            }
-        }
+        self.pass_over()?;
         visitor.visit_unit()
     }
 

@@ -103,6 +103,15 @@ fn what_is_no_list_is_said_once() {
 }
 
 #[test]
+fn a_field_without_a_value_took_the_next_field_for_it() {
+    for no_value in ["", ",", "]"] {
+        let body = format!(r#"{{"metadata":{no_value},"kind":"PodList","items":[1]}}"#);
+        assert_eq!(all(Framing::List, 100, &body).0, ["NotAList"], "{body}");
+    }
+    assert_eq!(all(Framing::List, 100, r#"{"items":[1],"kind":}"#).0, ["item 1", "NotAList"]);
+}
+
+#[test]
 fn a_frame_over_the_limit_is_skipped_and_the_next_one_is_read() {
     let long = "x".repeat(200);
     let lines = format!("{{\"a\":\"{long}\"}}\n{{}}\n");

@@ -196,6 +196,7 @@ impl<'de, A: MapAccess<'de>> TeeMap<'_, 'de, A> {
             (Level::Object, "metadata") => {
                 // Of two members the last one counts, as in Go.
                 self.metadata.builder.clear();
+                self.metadata.initial_events_end = false;
                 Value::Metadata
             }
             (Level::Object, "kind") => {

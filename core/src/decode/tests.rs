@@ -333,6 +333,13 @@ fn of_two_annotations_of_a_bookmark_the_last_one_counts() {
     }
 }
 
+#[test]
+fn a_bookmark_ended_the_initial_events_by_metadata_that_did_not_count() {
+    let bookmark = r#"{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"}},"metadata":{}}"#;
+    let told = Decoder::default().watch_event::<Value>(event("BOOKMARK", bookmark).as_bytes()).unwrap();
+    assert_eq!(told, WatchEvent::Bookmark { version: "".into(), initial_events_end: false });
+}
+
 /// The text of managed fields is cut out of `Raw` unread.
 #[test]
 fn managed_fields_without_a_value_took_the_name_of_the_object_with_them() {

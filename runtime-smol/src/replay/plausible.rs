@@ -29,11 +29,31 @@ impl Known {
         }
     }
 
-    /// The object of a path, or of a part of it.
+    /// The object of a path, or of a part of it that shows the whole object.
     pub(super) fn of(&self, path: &str) -> Option<Value> {
-        let object = path.rsplit_once('/').map_or(path, |(object, _)| object);
-        self.objects.get(path).or_else(|| self.objects.get(object)).cloned()
+        self.objects.get(object_path(path)?).cloned()
     }
+}
+
+/// The subresources that show the whole object. The others have kinds of their own.
+const WHOLE: [&str; 5] = ["status", "finalize", "approval", "ephemeralcontainers", "resize"];
+
+/// The path of the object in the answers of a path; `None` for a collection, and for paths of something else.
+fn object_path(path: &str) -> Option<&str> {
+    let path = path.trim_end_matches('/');
+    let mut segments = path.split('/').skip_while(|segment| !matches!(*segment, "api" | "apis"));
+    // The group and the version.
+    let before = if segments.next()? == "apis" { 2 } else { 1 };
+    let rest: Vec<&str> = segments.skip(before).collect();
+    let part = match rest[..] {
+        ["namespaces", _, _, _] | [_, _] => None,
+        // Of a namespace, or a collection in it.
+        ["namespaces", _, part] if !WHOLE.contains(&part) => return None,
+        ["namespaces", _, _, _, part] | [_, _, part] => Some(part),
+        _ => return None,
+    };
+    let object = part.filter(|part| WHOLE.contains(part)).and_then(|part| path.strip_suffix(part));
+    Some(object.map_or(path, |object| object.trim_end_matches('/')))
 }
 
 /// The object in an answer, and its path.
@@ -42,11 +62,12 @@ pub(super) fn known(sent: &SentCall, reply: Option<&Reply>) -> Option<(String, V
     let object: Value = serde_json::from_slice(&answer.body).ok().filter(|_| (200..300).contains(&answer.status))?;
     let name = object["metadata"]["name"].as_str()?;
     let path = sent.target.split_once('?').map_or(&*sent.target, |(path, _)| path);
-    let path = match path.rsplit_once(&format!("/{name}")) {
-        Some((collection, part)) if part.is_empty() || part.starts_with('/') => format!("{collection}/{name}"),
-        _ => format!("{path}/{name}"),
+    let known = match object_path(path) {
+        Some(path) => path.to_owned(),
+        None if sent.method == Method::Post.name() => format!("{}/{name}", path.trim_end_matches('/')),
+        None => return None,
     };
-    Some((path, object))
+    Some((known, object))
 }
 
 /// A success, with what was sent laid over the object as it was last known.
@@ -67,6 +88,9 @@ pub(super) fn answer(request: &ApiRequest, known: Option<&Value>) -> ApiResponse
 
 /// Adds the metadata that every object has.
 fn complete(object: &mut Value, request: &ApiRequest) {
+    if !object["metadata"].is_object() {
+        object["metadata"] = json!({});
+    }
     let metadata = &mut object["metadata"];
     let mut segments = request.path.split('/').skip_while(|segment| *segment != "namespaces").skip(1);
     let (namespace, name) = (segments.next(), segments.nth(1));
@@ -92,17 +116,68 @@ fn complete(object: &mut Value, request: &ApiRequest) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_additional_write_is_answered_by_what_it_sent_over_what_was_known() {
-        let path = "/apis/apps/v1/namespaces/web/deployments/a";
-        let sent = SentCall {
+    fn sent(method: &str, target: &str) -> SentCall {
+        SentCall {
             id: 1,
-            method: "POST".into(),
-            target: "/apis/apps/v1/namespaces/web/deployments?fieldManager=x".into(),
+            method: method.into(),
+            target: target.into(),
             content_type: None,
             body: Vec::new(),
             withheld: false,
-        };
+        }
+    }
+
+    /// The path under which the answer to a request, an object of this name, is known.
+    fn path_of(method: &str, target: &str, name: &str) -> Option<String> {
+        let object = json!({ "metadata": { "name": name } });
+        let reply = Reply::Answered(ApiResponse::new(200, object.to_string()));
+        known(&sent(method, target), Some(&reply)).map(|(path, _)| path)
+    }
+
+    #[test]
+    fn an_object_named_as_its_namespace_was_known_as_the_namespace() {
+        for (method, target, path) in [
+            ("POST", "/api/v1/namespaces/web/configmaps", "/api/v1/namespaces/web/configmaps/web"),
+            ("GET", "/api/v1/namespaces/web/configmaps/web?x=1", "/api/v1/namespaces/web/configmaps/web"),
+            ("PUT", "/apis/a/v1/namespaces/web/webs/web/status", "/apis/a/v1/namespaces/web/webs/web"),
+            ("POST", "/api/v1/namespaces", "/api/v1/namespaces/web"),
+            ("PUT", "/x/api/v1/namespaces/web/finalize", "/x/api/v1/namespaces/web"),
+            ("PATCH", "/api/v1/nodes/web/status", "/api/v1/nodes/web"),
+            (
+                "GET",
+                "/apis/apps/v1/namespaces/web/deployments/web/scale",
+                "/apis/apps/v1/namespaces/web/deployments/web/scale",
+            ),
+        ] {
+            assert_eq!(path_of(method, target, "web").as_deref(), Some(path), "{method} {target}");
+        }
+    }
+
+    #[test]
+    fn a_list_without_a_record_was_answered_by_its_namespace() {
+        let mut all = Known::default();
+        all.add("/api/v1/namespaces/web".to_owned(), json!({ "kind": "Namespace" }));
+        for path in ["/api/v1/namespaces/web/pods", "/api/v1/namespaces/web/pods/web", "/api/v1/namespaces", "/version"]
+        {
+            assert_eq!(all.of(path), None, "{path}");
+        }
+        assert!(all.of("/api/v1/namespaces/web").is_some() && all.of("/api/v1/namespaces/web/status").is_some());
+    }
+
+    #[test]
+    fn metadata_that_are_no_object_ended_a_replay_with_a_panic() {
+        for metadata in [json!("x"), json!(1), json!(["x"]), json!(true)] {
+            let mut post = ApiRequest::new(Method::Post, "/api/v1/namespaces/web/configmaps");
+            post.body = json!({ "metadata": metadata }).to_string().into();
+            let object: Value = serde_json::from_slice(&answer(&post, None).body).unwrap();
+            assert_eq!(object["metadata"]["namespace"], "web", "{metadata}");
+        }
+    }
+
+    #[test]
+    fn an_additional_write_is_answered_by_what_it_sent_over_what_was_known() {
+        let path = "/apis/apps/v1/namespaces/web/deployments/a";
+        let sent = sent("POST", "/apis/apps/v1/namespaces/web/deployments?fieldManager=x");
         let created = json!({ "metadata": { "name": "a", "uid": "u-1" }, "spec": { "replicas": 1, "text": "x" } });
         let reply = Reply::Answered(ApiResponse::new(201, created.to_string()));
         let mut all = Known::default();

@@ -4,22 +4,44 @@ use super::fields::{Body, Query};
 use listwatch_core::api::{ApiRequest, Method};
 use listwatch_transport_file::SentCall;
 
-/// The place of the recorded call that a request is: the first unused one that is equal, or else that has the same method
-/// and path. Each call comes with whether it is used.
-pub(super) fn place_of<'c>(calls: impl IntoIterator<Item = (&'c SentCall, bool)>, request: &SentCall) -> Option<usize> {
-    let (body, query) = (Body::of(&request.body), Query::of(&request.target));
-    let mut first = None;
-    for (place, (call, is_used)) in calls.into_iter().enumerate() {
-        if is_used || call.method != request.method || path(&call.target) != path(&request.target) {
-            continue;
-        }
-        let is_withheld = call.withheld || request.withheld;
-        if Query::of(&call.target) == query && (is_withheld || Body::of(&call.body) == body) {
-            return Some(place);
-        }
-        first = first.or(Some(place));
+/// A request whose recorded call is sought.
+pub(super) struct Sought<'r> {
+    request: &'r SentCall,
+    query: Query<'r>,
+    body: Body<'r>,
+}
+
+impl<'r> Sought<'r> {
+    pub(super) fn new(request: &'r SentCall) -> Self {
+        Self { request, query: Query::of(&request.target), body: Body::of(&request.body) }
     }
-    first
+
+    /// The place of the first unused call that is equal, or else that is alike. Each call comes with whether it is used.
+    pub(super) fn place<'c>(&self, calls: impl Iterator<Item = (&'c SentCall, bool)> + Clone) -> Option<usize> {
+        self.first(calls.clone(), Self::is_equal).or_else(|| self.first(calls, Self::is_alike))
+    }
+
+    /// The place of the first unused call for which this holds.
+    pub(super) fn first<'c>(
+        &self,
+        mut calls: impl Iterator<Item = (&'c SentCall, bool)>,
+        holds: fn(&Self, &SentCall) -> bool,
+    ) -> Option<usize> {
+        calls.position(|(call, is_used)| !is_used && holds(self, call))
+    }
+
+    /// Whether the method and the path are the same.
+    pub(super) fn is_alike(&self, call: &SentCall) -> bool {
+        call.method == self.request.method && path(&call.target) == path(&self.request.target)
+    }
+
+    /// Whether the query and the body are the same, too. A body that was withheld is the same as any.
+    pub(super) fn is_equal(&self, call: &SentCall) -> bool {
+        let is_withheld = || call.withheld || self.request.withheld;
+        self.is_alike(call)
+            && Query::of(&call.target) == self.query
+            && (is_withheld() || Body::of(&call.body) == self.body)
+    }
 }
 
 /// A request as a tape has it.

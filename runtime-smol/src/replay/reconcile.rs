@@ -2,7 +2,7 @@
 
 use super::divergence::{DivergenceKind, Found};
 use super::fields;
-use super::matching::{is_write, place_of, sent};
+use super::matching::{Sought, is_write, sent};
 use super::plausible;
 use super::script::Record;
 use super::wrote::{Wrote, missing, outcomes, told};
@@ -117,7 +117,7 @@ impl Replayed {
         let mut call = sent(request);
         let is_write = is_write(&call);
         let recorded = live.record.calls.iter().map(|recorded| (&recorded.sent, recorded.is_made));
-        if let Some(place) = place_of(recorded, &call) {
+        if let Some(place) = Sought::new(&call).place(recorded) {
             let recorded = &mut live.record.calls[place];
             recorded.is_made = true;
             let fields = fields::differences(&recorded.sent, &call);

@@ -2,7 +2,7 @@
 
 use super::divergence::{DivergenceKind, Found};
 use super::fields;
-use super::matching::{is_write, place_of};
+use super::matching::{Sought, is_write};
 use listwatch_transport_file::SentCall;
 use std::sync::Arc;
 
@@ -33,10 +33,9 @@ impl Wrote {
 
     /// What differs in the new one.
     pub(super) fn compare(&self, new: Self) -> Found {
-        let mut used = vec![false; self.sent.len()];
+        let (places, used) = places(&self.sent, &new.sent);
         let (mut same, mut divergences) = (0, Vec::new());
-        for call in new.sent {
-            let place = place_of(self.sent.iter().zip(used.iter().copied()), &call);
+        for (call, place) in new.sent.into_iter().zip(places) {
             let SentCall { method, target, .. } = match place {
                 Some(place) => &self.sent[place],
                 None => &call,
@@ -46,7 +45,6 @@ impl Wrote {
                 divergences.push(DivergenceKind::Additional { method, target });
                 continue;
             };
-            used[place] = true;
             let fields = fields::differences(&self.sent[place], &call);
             match (is_write(&call), fields.is_empty()) {
                 (false, _) => {}
@@ -73,6 +71,19 @@ impl Wrote {
     }
 }
 
+/// The place of the old call that each new one is, and which of the old ones are used. A call takes its equal before
+/// another one of its path does.
+fn places(old: &[SentCall], new: &[SentCall]) -> (Vec<Option<usize>>, Vec<bool>) {
+    let (mut places, mut used) = (vec![None; new.len()], vec![false; old.len()]);
+    for holds in [Sought::is_equal, Sought::is_alike] {
+        for (place, call) in places.iter_mut().zip(new).filter(|(place, _)| place.is_none()) {
+            *place = Sought::new(call).first(old.iter().zip(used.iter().copied()), holds);
+            place.iter().for_each(|place| used[*place] = true);
+        }
+    }
+    (places, used)
+}
+
 pub(super) fn missing(call: &SentCall) -> DivergenceKind {
     DivergenceKind::Missing { method: call.method.clone(), target: call.target.clone() }
 }
@@ -97,6 +108,42 @@ fn kind_of(outcome: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A reconcile that posted these bodies.
+    fn wrote(bodies: &[&str]) -> Wrote {
+        let post = |body: &&str| SentCall {
+            id: 0,
+            method: "POST".into(),
+            target: "/api/v1/namespaces/web/events".into(),
+            content_type: None,
+            body: (*body).into(),
+            withheld: false,
+        };
+        Wrote {
+            number: 1,
+            line: 1,
+            of: "foos".into(),
+            key: "web/a".into(),
+            attempt: 1,
+            causes: Vec::new(),
+            sent: bodies.iter().map(post).collect(),
+            outcome: Some("done".into()),
+            is_inexact: false,
+        }
+    }
+
+    #[test]
+    fn one_more_write_made_all_behind_it_different() {
+        let compare = |old: &[&str], new: &[&str]| {
+            let Found { same, divergences, .. } = wrote(old).compare(wrote(new));
+            (same, divergences.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let (a, b, c, x) = (r#"{"n":1}"#, r#"{"n":2}"#, r#"{"n":3}"#, r#"{"n":9}"#);
+        let post = "POST /api/v1/namespaces/web/events";
+        assert_eq!(compare(&[a, b], &[x, a, b]), (2, vec![format!("additional: {post}")]));
+        assert_eq!(compare(&[x, a, b], &[a, b]), (2, vec![format!("missing: {post}")]));
+        assert_eq!(compare(&[a, b], &[a, c]), (1, vec![format!("different: {post}: n 2 → 3")]));
+    }
 
     #[test]
     fn an_error_that_may_quote_a_secret_was_told_where_the_tape_withheld_its_own() {

@@ -8,12 +8,13 @@ use listwatch_runtime_smol::controller::{Controller, Outcome, RunError};
 use listwatch_runtime_smol::file::{Playback, SimulatedCluster};
 use listwatch_runtime_smol::http::Cluster;
 use listwatch_runtime_smol::{Client, Clock, Resource, World};
+use listwatch_tests::wait::wait_until;
 use sample_controller::sample;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -169,6 +170,10 @@ fn record_until_killed(path: &str) -> ! {
     let server = cluster.clone();
     let world = World::from_parts(clock.clone(), client, move |_| Box::new(server.transport()));
     let changes = async move {
+        // The creation of its Deployment says that both caches have synced.
+        while cluster.requests().is_empty() {
+            clock.sleep(Duration::from_millis(1)).await;
+        }
         for replicas in 0_u64.. {
             cluster.patch(FOOS, "web/a", json!({ "spec": { "replicas": replicas % 100 } })).unwrap();
             clock.sleep(Duration::from_millis(1)).await;
@@ -176,6 +181,16 @@ fn record_until_killed(path: &str) -> ! {
     };
     sample(world.recorded_to(path).unwrap().until(changes)).unwrap();
     unreachable!("it is killed")
+}
+
+/// A child that would never end.
+struct KilledOnDrop(Child);
+
+impl Drop for KilledOnDrop {
+    fn drop(&mut self) {
+        let _has_ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
 }
 
 #[test]
@@ -188,13 +203,13 @@ fn a_tape_that_was_killed_at_any_moment_plays_to_its_last_whole_line() {
         let path = no_file(&format!("killed-{enough}.{name}"));
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "a_tape_that_was_killed_at_any_moment_plays_to_its_last_whole_line"]);
-        let mut child = command.env(TAPE, &path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        while path.metadata().map_or(0, |file| file.len()) < enough {
-            assert_eq!(child.try_wait().unwrap().map(|status| status.code()), None, "it ended early");
-            thread::yield_now();
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let mut killed =
+            KilledOnDrop(command.env(TAPE, &path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        wait_until(|| {
+            assert_eq!(killed.0.try_wait().unwrap().map(|status| status.code()), None, "it ended early");
+            path.metadata().is_ok_and(|file| file.len() >= enough)
+        });
+        drop(killed);
         let mut lines = String::new();
         match name {
             "jsonl" => lines = std::fs::read_to_string(&path).unwrap(),

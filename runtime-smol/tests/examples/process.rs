@@ -1,8 +1,7 @@
 //! The `main` of an example in a process of its own: with a kubeconfig, a signal and an exit status.
 
-use core::time::Duration;
-use listwatch_runtime_smol::Clock;
 use listwatch_tests::sim::{ApiServer, serve};
+use listwatch_tests::wait::PATIENCE;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -12,18 +11,6 @@ use std::thread;
 
 /// Which example a child of this process is.
 const EXAMPLE: &str = "LISTWATCH_EXAMPLE";
-
-/// What ends a test that would never end.
-const LIMIT: Duration = Duration::from_secs(60);
-
-/// Waits until something holds of an example in its process.
-pub(crate) fn wait_until(condition: impl Fn() -> bool) {
-    let (clock, since) = (Clock::real(), Clock::real().now());
-    while !condition() {
-        assert!(clock.now() < since + LIMIT, "the condition never holds");
-        thread::yield_now();
-    }
-}
 
 /// In a child, this is the `main` of an example.
 #[test]
@@ -78,7 +65,7 @@ impl Example {
 
     /// The next line of its standard output.
     pub(crate) fn next_line(&mut self) -> String {
-        self.lines.recv_timeout(LIMIT).unwrap_or_else(|error| {
+        self.lines.recv_timeout(PATIENCE).unwrap_or_else(|error| {
             let _ended = self.child.kill();
             panic!("no line is left ({error}): {:?}", self.wait())
         })

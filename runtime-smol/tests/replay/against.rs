@@ -2,32 +2,16 @@
 
 use crate::command::{Run, command, run};
 use crate::inert::{HOSTILE, assert_none, trouble};
+use crate::maps::{ConfigMap, Secret, config_map, secret};
 use crate::scratch::Scratch;
 use listwatch_runtime_smol::controller::{Controller, Outcome, REPLAY_WRITES, RunError};
 use listwatch_runtime_smol::file::{Playback, RecorderConfig, SimulatedCluster, Tape};
-use listwatch_runtime_smol::{Key, World, kind};
-use serde::{Deserialize, Serialize};
+use listwatch_runtime_smol::{Key, World};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-
-#[derive(Clone, Deserialize, Serialize)]
-struct ConfigMap {
-    #[serde(default)]
-    data: Value,
-}
-
-kind!(ConfigMap, "v1", "configmaps");
-
-#[derive(Clone, Deserialize, Serialize)]
-struct Secret {
-    #[serde(default)]
-    data: Value,
-}
-
-kind!(Secret, "v1", "secrets");
 
 /// Copies the text of each map once, and keeps a copy in a Secret of the same name.
 fn copies(world: World, change: impl Fn(&str) -> Option<String> + Sync) -> Result<(), RunError> {
@@ -62,11 +46,10 @@ fn tape(texts: &[&str]) -> Scratch {
 fn record(tape: &Path, texts: &[&str], settings: impl Fn(RecorderConfig) -> RecorderConfig) {
     let cluster = SimulatedCluster::new();
     for (number, text) in texts.iter().enumerate() {
-        let metadata = json!({ "name": format!("m{number}"), "namespace": "web" });
-        let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": { "text": text } });
-        cluster.create(map).unwrap();
+        let name = format!("m{number}");
+        cluster.create(config_map(&name, &json!({ "text": text }))).unwrap();
         if number == 0 {
-            cluster.create(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata })).unwrap();
+            cluster.create(secret(&name)).unwrap();
         }
     }
     let world = World::from(cluster).lasting(Duration::from_secs(5));

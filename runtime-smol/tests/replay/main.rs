@@ -11,6 +11,8 @@ mod files;
 mod hostile;
 #[path = "../support/hostile.rs"]
 mod inert;
+#[path = "../support/maps.rs"]
+mod maps;
 mod memory;
 #[path = "../support/notifications.rs"]
 mod notifications;

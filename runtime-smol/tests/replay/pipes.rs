@@ -51,7 +51,7 @@ fn a_reader_that_has_seen_enough_ends_the_playback() {
 /// The recording goes on for 20 seconds after its first list.
 #[test]
 fn in_real_time_events_are_printed_when_they_happen() {
-    let mut command = command(["replay", "--speed", "4", "--print", "events", "--format", "json"]);
+    let mut command = command(["replay", "--speed", "1", "--print", "events", "--format", "json"]);
     let mut child = command.arg(bundled("gap.jsonl.gz")).stdout(Stdio::piped()).spawn().unwrap();
     let (mut output, mut first, mut rest) =
         (BufReader::new(child.stdout.take().unwrap()), String::new(), String::new());

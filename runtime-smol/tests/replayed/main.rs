@@ -6,28 +6,15 @@ use listwatch_runtime_smol::api::Api;
 use listwatch_runtime_smol::controller::{Controller, DivergenceKind, Findings, Outcome, RunError, Running, run_all};
 use listwatch_runtime_smol::file::{Playback, SimulatedCluster};
 use listwatch_runtime_smol::object::Kind;
-use listwatch_runtime_smol::{Client, Clock, InformerHandle, Informers, Key, Resource, World, kind};
-use serde::{Deserialize, Serialize};
+use listwatch_runtime_smol::{Client, Clock, InformerHandle, Informers, Key, Resource, World};
+use listwatch_tests::wait::wait_until;
+use maps::{ConfigMap, Secret, config_map, secret};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-#[derive(Clone, Deserialize, Serialize)]
-struct ConfigMap {
-    #[serde(default)]
-    data: Value,
-}
-
-kind!(ConfigMap, "v1", "configmaps");
-
-#[derive(Clone, Deserialize, Serialize)]
-struct Secret {
-    #[serde(default)]
-    data: Value,
-}
-
-kind!(Secret, "v1", "secrets");
+#[path = "../support/maps.rs"]
+mod maps;
 
 /// A path for a tape, which is gone when the test is over.
 struct Tape(PathBuf);
@@ -48,10 +35,6 @@ impl Drop for Tape {
     fn drop(&mut self) {
         let _was_not_made = std::fs::remove_file(&self.0);
     }
-}
-
-fn config_map(name: &str, data: &Value) -> Value {
-    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": "web" }, "data": data })
 }
 
 fn api<T: Kind>(key: &Key) -> Api<Value> {
@@ -106,9 +89,7 @@ fn two_controllers_write_the_dates_names_and_counts_of_their_tape_again() {
     for name in ["a", "b", "c"] {
         cluster.create(config_map(name, &json!({}))).unwrap();
     }
-    cluster
-        .create(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s", "namespace": "web" } }))
-        .unwrap();
+    cluster.create(secret("s")).unwrap();
     let world = World::from(cluster.clone()).lasting(Duration::from_secs(60));
     let config = world.recorder_config().include_secrets(true);
     let world = world.recorded(&listwatch_runtime_smol::file::Tape::create(&tape.0, config).unwrap());
@@ -143,9 +124,7 @@ fn two_controllers_write_the_dates_names_and_counts_of_their_tape_again() {
 #[test]
 fn a_difference_in_a_secret_is_told_without_its_value() {
     let (tape, cluster) = (Tape::named("secret"), SimulatedCluster::new());
-    cluster
-        .create(json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s", "namespace": "web" } }))
-        .unwrap();
+    cluster.create(secret("s")).unwrap();
     let run = |informers: &Informers, value: &'static str| {
         let controller = Controller::new("secretive", informers);
         let secrets = controller.informer::<Secret>();
@@ -171,14 +150,13 @@ fn a_difference_in_a_secret_is_told_without_its_value() {
 
 /// Sums the maps of its cache again and again in one poll, while other threads write.
 fn summed(informers: &Informers, maps: &InformerHandle<ConfigMap>, threads: usize) -> Running<'static> {
-    let (maps, reconciled) = (maps.clone(), AtomicUsize::new(0));
+    let maps = maps.clone();
     let controller = Controller::new("summed", informers).reconciles(&maps).workers(8).threads(threads);
     controller.on_report(|_, _| {}).calls(async move |cx, key| {
         let Some(map) = maps.get(&key) else { return Ok(Outcome::Done) };
         if map.data["sum"].is_string() {
             return Ok(Outcome::Done);
         }
-        reconciled.fetch_add(1, Ordering::Relaxed);
         let count = || maps.list().iter().filter(|map| map.data["sum"].is_string()).count();
         let sum = (0..20).map(|_| count()).collect::<Vec<_>>();
         cx.change(&map, |map| map.data = json!({ "sum": format!("{sum:?}") })).await?;
@@ -206,10 +184,10 @@ fn reads_within_one_poll_are_as_they_were_while_other_threads_wrote() {
         let maps = informers.informer::<ConfigMap>();
         let started = summed(&informers, &maps, threads).start().unwrap();
         let done = || maps.list().iter().filter(|map| map.data["sum"].is_string()).count();
-        while done() < MAPS {
-            std::thread::yield_now();
-        }
-        started.handle().stop();
+        let handle = started.handle();
+        // The cache may have a write whose reconcile has not ended yet.
+        wait_until(|| done() == MAPS && handle.report().is_empty());
+        handle.stop();
         started.join().unwrap();
         drop((maps, informers));
 

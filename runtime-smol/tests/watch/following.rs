@@ -79,17 +79,18 @@ impl Following {
         self.ended()
     }
 
-    /// Ends it by this signal, and reads its output in small pieces. Returns the longest time that one read and its pause
-    /// took.
+    /// Ends it by this signal, and reads its output in small pieces. Returns the longest time that two reads in a row and
+    /// their pauses took: a write of the command may wait for both.
     #[cfg(unix)]
     #[expect(clippy::disallowed_methods, reason = "another process keeps its own time")]
     pub(crate) fn end_slowly_by(mut self, signal: &str, bytes: u64, pause: Duration) -> (Run, Duration) {
         self.send(signal);
-        let (mut begun, mut longest) = (Instant::now(), Duration::ZERO);
+        let mut begun = [Instant::now(); 2];
+        let mut longest = Duration::ZERO;
         while self.stdout.by_ref().take(bytes).read_to_string(&mut self.read).unwrap() > 0 {
             std::thread::sleep(pause);
-            longest = longest.max(begun.elapsed());
-            begun = Instant::now();
+            longest = longest.max(begun[0].elapsed());
+            begun = [begun[1], Instant::now()];
         }
         (self.ended(), longest)
     }

@@ -1,7 +1,7 @@
 //! Readers of the output that are slow, or stop.
 
 use crate::command::{Run, command};
-use crate::ends::{arguments, follow};
+use crate::ends::{arguments, follow, run_for_seconds};
 use crate::following::EVENTS;
 use crate::server::{Firehose, Server, Taken};
 use std::io::Read;
@@ -27,13 +27,16 @@ fn one_ctrl_c_was_not_enough_where_nobody_read() {
 #[test]
 fn a_time_that_was_over_was_not_noticed_where_nobody_read() {
     let server = Server::of_pods(PODS);
-    let mut command = command(arguments(&server, &format!("{EVENTS} --for 15s")).split(' '));
-    let (mut reader, writer) = std::io::pipe().unwrap();
-    let output = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
-    // It holds the other end of the pipe too.
-    drop(command);
-    let mut run = Run { status: output.status.code(), stdout: String::new(), stderr: text(output.stderr) };
-    reader.read_to_string(&mut run.stdout).unwrap();
+    let run = run_for_seconds(|time| {
+        let mut command = command(arguments(&server, &format!("{EVENTS} {time}")).split(' '));
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let output = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        // It holds the other end of the pipe too.
+        drop(command);
+        let mut run = Run { status: output.status.code(), stdout: String::new(), stderr: text(output.stderr) };
+        reader.read_to_string(&mut run.stdout).unwrap();
+        run
+    });
     let lines = assert_unread(&run);
     assert_eq!(run.stdout.matches('\n').count() + lines, PODS + 1, "every pod, and then the cache");
 }
@@ -66,7 +69,7 @@ fn who_reads_slowly_gets_all_of_it() {
         following.read_lines(pods);
         following.end_slowly_by("-INT", 4096, Duration::from_millis(200))
     };
-    // Where this process was kept from reading for nearly as long as one is waited for, that is no complaint to make.
+    // Where this process was kept from reading for nearly as long as a reader is waited for, it proves nothing.
     let is_evidence = |(run, longest): &(Run, Duration)| run.status == Some(0) || *longest < Duration::from_secs(2);
     let (run, _) = (0..5).map(read).find(is_evidence).unwrap();
     assert_eq!((run.status, &*run.stderr), (Some(0), ""));

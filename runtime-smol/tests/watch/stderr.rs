@@ -6,6 +6,7 @@ use crate::errors::kubeconfig;
 use crate::following::{EVENTS, Following};
 use crate::scratch::{Scratch, gunzip};
 use crate::server::{Server, refusal};
+use listwatch_tests::wait::wait_until;
 use std::io::{ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -27,28 +28,17 @@ fn full() -> (OwnedFd, UnixStream) {
     (writer.into(), reader)
 }
 
-/// Waits for another process, for two minutes at the most.
+/// The status of a run, which is killed if it does not end by itself.
 #[expect(clippy::disallowed_methods, reason = "another process keeps its own time")]
-fn wait_until<T>(what: &str, mut come: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..2_400 {
-        if let Some(come) = come() {
-            return come;
+pub(crate) fn status(mut child: Child) -> ExitStatus {
+    for _ in 0..1_200 {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
         }
         thread::sleep(Duration::from_millis(50));
     }
-    panic!("{what} does not come");
-}
-
-/// The status of a run, which is killed if it does not end by itself.
-pub(crate) fn status(mut child: Child) -> ExitStatus {
-    let mut left = 300;
-    wait_until("the end", || {
-        left -= 1;
-        if left == 0 {
-            child.kill().unwrap();
-        }
-        child.try_wait().unwrap()
-    })
+    child.kill().unwrap();
+    child.wait().unwrap()
 }
 
 fn signal(child: &Child, signal: &str) {
@@ -68,7 +58,7 @@ fn a_signal_was_not_heard_while_nobody_read_standard_error() {
         let (stderr, reader) = full();
         let child = start(&server, "--for 1h", stderr);
         // The second request comes when the first complaint would have been made.
-        wait_until("a second request", || (server.heads().len() > 1).then_some(()));
+        wait_until(|| server.heads().len() > 1);
         signal(&child, name);
         assert_eq!(status(child).code(), Some(1), "{name}");
         drop(reader);
@@ -115,7 +105,7 @@ fn a_hangup_ended_a_recording_without_its_trailer_and_a_watch_without_its_cache(
     let file = Scratch::path(".jsonl.gz");
     let record = format!("record v1/pods --no-watch-list --server {} -o {}", server.url, file.as_ref().display());
     let following = Following::start(record.split(' '));
-    wait_until("the watch", || (server.heads().len() > 1).then_some(()));
+    wait_until(|| server.heads().len() > 1);
     let run = following.end_by("-HUP");
     assert_eq!((run.status, &*run.stderr), (Some(0), ""));
     assert!(run.stdout.contains("  recorded     "), "{}", run.stdout);
@@ -135,7 +125,7 @@ fn a_hangup_that_is_ignored_ends_nothing() {
     shell.args(["-c", "trap '' HUP; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_listwatch")]);
     let child = shell.args(arguments(&server, &format!("{EVENTS} --for 2m")).split(' '));
     let child = child.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    wait_until("the watch", || (server.heads().len() > 1).then_some(()));
+    wait_until(|| server.heads().len() > 1);
     // Asked for the end twice, it would end at once.
     let kill = format!("kill -HUP {0}; kill -TERM {0}", child.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());

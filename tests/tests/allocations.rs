@@ -4,12 +4,12 @@
 
 use core::time::Duration;
 use flate2::read::MultiGzDecoder;
-use listwatch_core::decode::{Decoder, MetadataOnly, Raw, WatchEvent};
+use listwatch_core::decode::{DecodeOptions, Decoder, MetadataOnly, Raw, WatchEvent};
 use listwatch_core::queue::{Discipline, ExponentialBackoff, Lanes};
 use listwatch_core::storage::Keyed;
 use listwatch_core::{Indexer, Instant, WorkQueue};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -133,6 +133,27 @@ fn an_indexer_that_was_large_once_kept_its_memory_for_ever() {
         (0..MANY).for_each(|n| _ = indexer.remove(&n));
     });
     assert!(held < LITTLE, "{held} bytes after each object was removed");
+}
+
+#[test]
+fn a_decoder_kept_the_memory_of_one_large_object_for_ever() {
+    let _profiled = profiled();
+    let long = "x".repeat(1 << 20);
+    let object = json!({ "metadata": {
+        "name": long, "namespace": long, "uid": long, "resourceVersion": long, "deletionTimestamp": long,
+        "labels": { "x": long }, "annotations": { "x": long }, "finalizers": [long],
+        "ownerReferences": [{ "name": long, "uid": long }],
+    } });
+    let managed_fields = format!(r#"{{"metadata":{{{}"name":"a"}}}}"#, r#""managedFields":[],"#.repeat(1 << 16));
+    let mut keep = DecodeOptions::default();
+    keep.annotations = true;
+    for (object, spec) in [(object.to_string(), ""), (object.to_string(), "tru"), (managed_fields, "")] {
+        for event_type in ["ADDED", "BOOKMARK"] {
+            let frame = format!(r#"{{"type":"{event_type}","object":{object}{spec}}}"#);
+            let held = held_after(Decoder::new(keep), |decoder| _ = decoder.watch_event::<Raw>(frame.as_bytes()));
+            assert!(held < LITTLE, "{held} bytes after {event_type} of {} bytes", object.len());
+        }
+    }
 }
 
 #[test]

@@ -74,14 +74,13 @@ impl Decoder {
     /// If the frame is no watch event of a `T`.
     pub fn watch_event<T: DeserializeOwned>(&mut self, frame: &[u8]) -> Result<WatchEvent<T>, DecodeError> {
         let mut event_type = None;
-        match self.try_watch_event(frame, &mut event_type) {
-            Ok(event) => Ok(event),
-            Err(error) => {
-                self.metadata.lenient = true;
-                let reread = self.parse_event::<MetadataOnly>(frame, &mut event_type);
-                Err(self.undecodable(reread.is_ok(), event_type, error))
-            }
-        }
+        let event = self.try_watch_event(frame, &mut event_type).map_err(|error| {
+            self.metadata.lenient = true;
+            let reread = self.parse_event::<MetadataOnly>(frame, &mut event_type);
+            self.undecodable(reread.is_ok(), event_type, error)
+        });
+        self.metadata.start(false);
+        event
     }
 
     /// Decodes one item of a list.
@@ -90,14 +89,13 @@ impl Decoder {
     /// If the frame is no `T`.
     pub fn item<T: DeserializeOwned>(&mut self, frame: &[u8], list: &ListMeta) -> Result<Object<T>, DecodeError> {
         let types = list.item_types();
-        match self.try_item(frame, types) {
-            Ok(object) => Ok(object),
-            Err(error) => {
-                self.metadata.lenient = true;
-                let reread = self.parse_item::<MetadataOnly>(frame, types);
-                Err(self.undecodable(reread.is_ok(), None, error))
-            }
-        }
+        let item = self.try_item(frame, types).map_err(|error| {
+            self.metadata.lenient = true;
+            let reread = self.parse_item::<MetadataOnly>(frame, types);
+            self.undecodable(reread.is_ok(), None, error)
+        });
+        self.metadata.start(false);
+        item
     }
 
     fn try_watch_event<T: DeserializeOwned>(

@@ -1,6 +1,7 @@
 use super::reader::{Error, Reader, Unread};
 use super::text::Text;
 use crate::object::{MetaBuilder, OwnerReference, Uid};
+use crate::storage::Reused;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
@@ -83,7 +84,7 @@ impl Metadata {
     /// Clears everything, for the next object.
     pub(super) fn start(&mut self, bookmark: bool) {
         self.builder.clear();
-        self.managed_fields.clear();
+        self.managed_fields.start_over();
         (self.seen, self.initial_events_end, self.bookmark) = (false, false, bookmark);
         self.given = Given::default();
     }

@@ -20,6 +20,8 @@ mod probing;
 #[cfg(feature = "alloc")]
 mod ranges;
 #[cfg(feature = "alloc")]
+mod reused;
+#[cfg(feature = "alloc")]
 mod runs;
 mod slab;
 mod table;
@@ -36,6 +38,8 @@ pub use heap::Heap;
 pub(crate) use heap::never_full;
 pub use known::KnownObjects;
 pub(crate) use list::{Linked, Links, List};
+#[cfg(feature = "alloc")]
+pub(crate) use reused::Reused;
 pub(crate) use slab::{Slab, Slot};
 pub use table::Keyed;
 pub(crate) use table::{PassingTable, Table};

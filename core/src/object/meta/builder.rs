@@ -1,6 +1,7 @@
 use super::super::{Key, Uid};
 use super::shapes::Shapes;
 use super::{Meta, OwnerReference, strings};
+use crate::storage::Reused;
 use alloc::string::String;
 
 /// Collects metadata in any order and packs it into a [`Meta`].
@@ -43,13 +44,11 @@ pub struct MetaBuilder {
 impl MetaBuilder {
     /// Empties the builder.
     pub fn clear(&mut self) {
-        for string in [&mut self.namespace, &mut self.name, &mut self.version, &mut self.deletion] {
-            string.clear();
+        let Self { namespace, name, version, deletion, labels, owners, annotations, finalizers, packed, .. } = self;
+        for text in [namespace, name, version, deletion, labels, owners, annotations, finalizers, packed] {
+            text.start_over();
         }
         self.uid = None;
-        for list in [&mut self.labels, &mut self.owners, &mut self.annotations, &mut self.finalizers] {
-            list.clear();
-        }
         self.generation = 0;
         (self.annotations_kept, self.json_len) = (false, 0);
     }

@@ -157,6 +157,19 @@ fn a_decoder_kept_the_memory_of_one_large_object_for_ever() {
 }
 
 #[test]
+fn an_error_event_was_read_as_a_tree_of_all_its_values() {
+    let many = format!("[{}0]", "0,".repeat(1 << 19));
+    for field in ["x", "message", "details"] {
+        let frame = format!(r#"{{"type":"ERROR","object":{{"code":410,"{field}":{many}}}}}"#);
+        let _profiled = profiled();
+        let event = Decoder::default().watch_event::<Raw>(frame.as_bytes());
+        assert!(matches!(event, Ok(WatchEvent::Error(status)) if status.is_expired()));
+        let most = dhat::HeapStats::get().max_bytes;
+        assert!(most < frame.len(), "{most} bytes for {} of {field}", frame.len());
+    }
+}
+
+#[test]
 fn metadata_and_text_are_read_without_building_a_document() {
     let _profiled = profiled();
     let frames = frames();

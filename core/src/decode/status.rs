@@ -1,16 +1,19 @@
 use super::readable::readable;
+use super::reader::{Reader, UNREAD};
 use crate::object::Uid;
 use crate::text::Printable;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::marker::PhantomData;
 use core::time::Duration;
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, IgnoredAny};
+use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, Visitor};
 
 /// `metav1.Status`: the reason that an API server gives for a failure.
 ///
-/// Decoding is lenient, because the reaction depends on it: a field of the wrong type counts as absent.
+/// Decoding is lenient, because the reaction depends on it: a field of the wrong type counts as absent. A text of more
+/// than 4,096 characters is cut there, and no more than 64 causes are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -19,10 +22,10 @@ pub struct Status {
     #[serde(deserialize_with = "lenient")]
     pub code: u16,
     /// The reason for programs, such as `Expired`.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "text")]
     pub reason: String,
     /// The message for operators.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "text")]
     pub message: String,
     #[serde(deserialize_with = "lenient")]
     details: Details,
@@ -31,37 +34,76 @@ pub struct Status {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Details {
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "text")]
     name: String,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "text")]
     uid: String,
     #[serde(deserialize_with = "lenient")]
     retry_after_seconds: u64,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "causes")]
     causes: Vec<Cause>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 struct Cause {
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "text")]
     reason: String,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "text")]
     message: String,
 }
 
-/// Reads a `T`, or its default where the value is no `T`.
+/// A longer text of a status is cut, in characters. No name or reason of Kubernetes is as long.
+const LONGEST: usize = 4096;
+/// The most causes that are kept.
+const MOST_CAUSES: usize = 64;
+
+/// Reads a `T`, or its default where the value is no `T`. From the reader it gets the value unread, and builds no tree of
+/// another one.
 pub(super) fn lenient<'de, T: DeserializeOwned + Default, D: Deserializer<'de>>(input: D) -> Result<T, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Maybe<T> {
-        Right(T),
-        Wrong(IgnoredAny),
+    input.deserialize_newtype_struct(UNREAD, Lenient(PhantomData))
+}
+
+struct Lenient<T>(PhantomData<T>);
+
+impl<'de, T: DeserializeOwned + Default> Visitor<'de> for Lenient<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
     }
-    Ok(match Maybe::deserialize(input)? {
-        Maybe::Right(value) => value,
-        Maybe::Wrong(_) => T::default(),
-    })
+
+    fn visit_borrowed_str<E: Error>(self, unread: &'de str) -> Result<T, E> {
+        Ok(Reader::value(unread).unwrap_or_default())
+    }
+
+    /// A deserializer that is not the reader.
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, input: D) -> Result<T, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Maybe<T> {
+            Right(T),
+            Wrong(IgnoredAny),
+        }
+        Ok(match Maybe::deserialize(input)? {
+            Maybe::Right(value) => value,
+            Maybe::Wrong(_) => T::default(),
+        })
+    }
+}
+
+/// Reads a text, or its beginning.
+fn text<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
+    let text: String = lenient(input)?;
+    Ok(if text.len() > LONGEST { text.chars().take(LONGEST).collect() } else { text })
+}
+
+/// Reads the first causes.
+fn causes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Cause>, D::Error> {
+    let mut causes: Vec<Cause> = lenient(input)?;
+    causes.truncate(MOST_CAUSES);
+    causes.shrink_to_fit();
+    Ok(causes)
 }
 
 impl Status {
@@ -75,7 +117,7 @@ impl Status {
     /// status (a proxy's page, for example), its first 200 characters without markup become the message.
     #[must_use]
     pub fn read(code: u16, body: &[u8]) -> Self {
-        let status = serde_json::from_slice::<Self>(body).unwrap_or_default();
+        let status: Self = str::from_utf8(body).ok().and_then(|body| Reader::value(body).ok()).unwrap_or_default();
         match status.code {
             0 if status == Self::default() => Self { code, message: readable(body), ..status },
             0 => Self { code, ..status },
@@ -132,6 +174,7 @@ impl fmt::Display for Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
     use std::string::ToString;
 
     #[test]
@@ -160,6 +203,38 @@ mod tests {
         assert!(Status::read(500, body).is_expired());
         let body = br#"{"code":"x","reason":"Gone","details":{"causes":[null],"retryAfterSeconds":-1}}"#;
         assert_eq!((Status::read(500, body).code, Status::read(500, body).is_expired()), (500, true));
+    }
+
+    #[test]
+    fn the_texts_of_a_status_were_kept_whole_however_long() {
+        let [long, short] = ["ä".repeat(1 << 16), "ä".repeat(LONGEST)];
+        let causes = std::vec![json!({ "reason": long, "message": long }); 2];
+        let details = json!({ "name": long, "uid": long, "causes": causes });
+        let body = json!({ "code": 410, "reason": long, "message": long, "details": details }).to_string();
+        let status = Status::read(500, body.as_bytes());
+        assert_eq!((status.code, status.name().map(str::len)), (410, Some(short.len())));
+        assert!(status.uid() == Some(Uid::from(&*short)), "a uid of {} bytes", status.details.uid.len());
+        let causes = status.details.causes.iter().flat_map(|cause| [&cause.reason, &cause.message]);
+        for text in causes.chain([&status.reason, &status.message]) {
+            assert!(*text == short && text.capacity() < 2 * short.len(), "{} bytes", text.len());
+        }
+        let causes = json!({ "details": { "causes": std::vec![json!({}); 1 << 16] } }).to_string();
+        let causes = Status::read(500, causes.as_bytes()).details.causes;
+        assert!(causes.len() == MOST_CAUSES && causes.capacity() < 2 * MOST_CAUSES, "{}", causes.len());
+    }
+
+    #[test]
+    fn a_status_is_read_the_same_by_any_deserializer() {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Answer {
+            Status { status: Status },
+        }
+        let body = json!({ "code": 410, "message": [1], "details": { "name": "a", "uid": {}, "causes": [{}, null] } });
+        let Answer::Status { status } = serde_json::from_value(json!({ "status": body })).unwrap();
+        assert_eq!(Status::read(500, body.to_string().as_bytes()), status);
+        assert_eq!(serde_json::from_value::<Status>(body).unwrap(), status);
+        assert_eq!(status.code, 410);
     }
 
     #[test]

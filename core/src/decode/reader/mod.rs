@@ -17,7 +17,7 @@ mod unread;
 
 pub(super) use cursor::{RAW_VALUE, Reader};
 pub(super) use error::Error;
-pub(super) use unread::Unread;
+pub(super) use unread::{UNREAD, Unread};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 pub(in crate::decode) struct Unread<'de>(pub(in crate::decode) &'de str);
 
 /// The name by which the reader recognises it.
-pub(super) const UNREAD: &str = "$listwatch::Unread";
+pub(in crate::decode) const UNREAD: &str = "$listwatch::Unread";
 
 impl<'de> Deserialize<'de> for Unread<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

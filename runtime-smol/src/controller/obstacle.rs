@@ -2,6 +2,7 @@
 
 use super::state::{Follow, State};
 use super::waits::UntilNext;
+use super::written::Written;
 use crate::informers::InformerHandle;
 use core::pin::Pin;
 use core::time::Duration;
@@ -31,7 +32,9 @@ impl Obstacle {
     where
         T: Send + Sync + 'static,
     {
-        let (path, moved) = (informer.resource().path().into(), moved(informer.store().clone(), seen.clone()));
+        let is_surely_shown = Written::Version(seen.clone()).is_surely_of(informer);
+        let moved = moved(informer.store().clone(), seen.clone(), is_surely_shown);
+        let path = informer.resource().path().into();
         Self { key: key.clone(), path, object: seen.key().clone(), moved: Box::pin(moved), over }
     }
 }
@@ -52,14 +55,102 @@ impl Follow for Obstacle {
     }
 }
 
-async fn moved<T>(store: Store<T>, seen: Meta) -> Result<bool, AwaitError> {
+/// `is_surely_shown` tells whether the store will have the object, if it is not gone by then.
+async fn moved<T>(store: Store<T>, seen: Meta, is_surely_shown: bool) -> Result<bool, AwaitError> {
     let is_same = |meta: &Meta| meta.uid() == seen.uid() && controller(meta) == controller(&seen);
-    // One that was read from the server may be shown later, or never: its absence says nothing.
-    store.wait_for(seen.key().clone(), |object| object.is_some_and(|object| is_same(object.meta()))).await?;
+    let is_past = is_surely_shown
+        && match store.await_version(seen.key(), seen.resource_version()).await {
+            Err(AwaitError::Unordered) => false,
+            reached => reached.map(|()| true)?,
+        };
+    if !is_past {
+        // One that was read from the server may be shown later, or never: its absence says nothing.
+        store.wait_for(seen.key().clone(), |object| object.is_some_and(|object| is_same(object.meta()))).await?;
+    }
     let found = store.wait_for(seen.key().clone(), |object| object.is_none_or(|object| !is_same(object.meta()))).await;
     found.map(|object| object.is_some())
 }
 
 fn controller(meta: &Meta) -> Option<Option<Uid>> {
     meta.owner_references().find(|owner| owner.controller).map(|owner| owner.uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::task::{Context, Poll, Waker};
+    use listwatch_core::cache::{Cache, Change, Indexer, Note, StoreWriter};
+    use listwatch_core::fifo::Delta;
+    use listwatch_core::object::{MetaBuilder, Object, OwnerReference};
+
+    /// The object at this version, with a controller of this uid.
+    fn owned(version: &str, owner: &str) -> Meta {
+        let mut meta = MetaBuilder::default();
+        meta.set_namespace("web");
+        meta.set_name("a");
+        meta.set_uid("u1");
+        meta.set_resource_version(version);
+        let uid = Some(Uid::from(owner));
+        meta.add_owner_reference(&OwnerReference { uid, controller: true, ..OwnerReference::default() });
+        meta.build().unwrap()
+    }
+
+    fn put(writer: &mut StoreWriter<()>, meta: Meta) {
+        writer.apply(Change::new(&Delta::Updated(Object { meta, value: () }.into()), false));
+        writer.wake();
+    }
+
+    fn poll(moved: &mut Moved) -> Poll<Result<bool, AwaitError>> {
+        moved.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    fn awaited(seen: Meta, surely: bool) -> (StoreWriter<()>, Moved) {
+        let writer = StoreWriter::new(Indexer::new());
+        let moved = Box::pin(moved(writer.store(), seen, surely));
+        (writer, moved)
+    }
+
+    #[test]
+    fn an_obstacle_that_moved_before_it_was_looked_at_was_awaited_for_ever() {
+        let (mut writer, mut moved) = awaited(owned("5", "v1"), true);
+        assert_eq!(poll(&mut moved), Poll::Pending);
+        put(&mut writer, owned("7", "v2"));
+        assert_eq!(poll(&mut moved), Poll::Ready(Ok(true)), "it has another controller");
+        let (mut writer, mut moved) = awaited(owned("5", "v1"), true);
+        writer.note(Note::Started);
+        writer.note(Note::Synced);
+        for (version, expected) in [("4", Poll::Pending), ("6", Poll::Ready(Ok(false)))] {
+            writer.note(Note::Applied(&version.into()));
+            writer.wake();
+            assert_eq!(poll(&mut moved), expected, "deleted, at version {version}");
+        }
+    }
+
+    #[test]
+    fn an_older_state_of_the_store_and_the_same_obstacle_are_no_way() {
+        let (mut writer, mut moved) = awaited(owned("5", "v1"), true);
+        for same in [owned("4", "v0"), owned("5", "v1"), owned("6", "v1")] {
+            put(&mut writer, same);
+            assert_eq!(poll(&mut moved), Poll::Pending);
+        }
+        put(&mut writer, owned("7", "v2"));
+        assert_eq!(poll(&mut moved), Poll::Ready(Ok(true)));
+    }
+
+    /// A key would be reconciled again and again for an object that a selector hides.
+    #[test]
+    fn an_obstacle_that_the_store_may_never_show_is_not_gone() {
+        for (version, surely) in [("5", false), ("x", true)] {
+            let (mut writer, mut moved) = awaited(owned(version, "v1"), surely);
+            writer.note(Note::Started);
+            writer.note(Note::Synced);
+            writer.note(Note::Applied(&"9".into()));
+            writer.wake();
+            assert_eq!(poll(&mut moved), Poll::Pending);
+            put(&mut writer, owned(version, "v1"));
+            assert_eq!(poll(&mut moved), Poll::Pending);
+            put(&mut writer, owned("7", "v2"));
+            assert_eq!(poll(&mut moved), Poll::Ready(Ok(true)));
+        }
+    }
 }

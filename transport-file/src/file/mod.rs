@@ -12,3 +12,6 @@ pub(crate) use cursor::FileCursor;
 pub(crate) use detect::{FileKind, detect};
 pub(crate) use lines::{Lines, Place};
 pub(crate) use source::Source;
+
+/// The most bytes of a line of a capture or an event of a watch log, unless a playback sets another limit.
+pub(crate) const LINE_LIMIT: usize = 64 * 1024 * 1024;

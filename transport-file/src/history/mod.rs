@@ -19,10 +19,10 @@ pub use resource::RecordedResource;
 
 use crate::body::Body;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
-use crate::file::{FileCursor, FileKind, Source as File, detect};
+use crate::file::{FileCursor, FileKind, LINE_LIMIT, Source as File, detect};
 use core::fmt;
 use core::time::Duration;
-use limits::check_state;
+use limits::{MOST_STATE, Memory, weight, weight_of_key};
 use list::{ListReader, PageEnd};
 use listwatch_core::time::WallTime;
 use observation::{Observation, Told, check_version, key_of, version_of};
@@ -31,13 +31,10 @@ use scope::{KindScopes, Scope};
 use serde_json::Value;
 use source::{News, PACE, Source, next_event};
 use state::ResourceState;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use survey::{First, Survey};
-
-/// The most bytes of a line of a capture, and of an event.
-const LINE_LIMIT: usize = 64 * 1024 * 1024;
 
 /// A recording as the history of a cluster: its first state, and the changes after it, in the order of the file.
 ///
@@ -50,7 +47,7 @@ const LINE_LIMIT: usize = 64 * 1024 * 1024;
 /// * A **watch log** begins with its leading `ADDED` events. The others come a second apart, because it has no times.
 ///
 /// Single objects that a client read or wrote are no part of it: a change counts when a list or a watch shows it. If a
-/// resource was recorded as a whole and by its metadata, the metadata is left out. So is a list or watch by selectors
+/// resource was recorded as a whole and by its metadata, the metadata is left out, unless it alone was watched. So is a list or watch by selectors
 /// or of one namespace, if all objects were watched too.
 ///
 /// ```
@@ -71,10 +68,14 @@ const LINE_LIMIT: usize = 64 * 1024 * 1024;
 ///
 /// A capture and a watch log are read twice. Until the first step is taken, the first state of each resource is in memory; after that,
 /// the keys and versions of all objects, and the lists that are being read. An object of more than 8 MiB is a fault of its
-/// line, and so is the line from which lists and first states take more than 4 GiB, or 65,536 requests are open.
+/// line, and so is the line from which all of that takes more than 4 GiB, or 65,536 requests are open.
 pub struct History {
+    path: Arc<Path>,
     source: Source,
+    memory: Memory,
     states: Vec<ResourceState>,
+    /// The places of the states, by the names of their collections.
+    places: HashMap<String, usize>,
     ready: VecDeque<HistoryStep>,
     origin: Duration,
     end: Duration,
@@ -89,12 +90,17 @@ impl History {
     /// If the file cannot be read, has an unknown kind, or has no list and no watch before its first fault. A later
     /// fault is that of [`error`](Self::error).
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, CaptureError> {
-        let path: Arc<Path> = path.as_ref().into();
+        Self::within(path.as_ref(), MOST_STATE)
+    }
+
+    /// Reads a recording for the first time, in this memory at the most.
+    fn within(path: &Path, most: u64) -> Result<Self, CaptureError> {
+        let (path, memory): (Arc<Path>, _) = (path.into(), Memory::at_most(most));
         let mut cursor = FileCursor::new(Arc::clone(&path), LINE_LIMIT);
         match detect(&mut File::open(&path)?)? {
-            FileKind::Capture => Self::of_capture(cursor),
-            FileKind::List => Ok(Self::fixed(saved_list(&mut cursor)?, Source::Over)),
-            FileKind::WatchLog => Self::of_watch_log(cursor),
+            FileKind::Capture => Self::of_capture(cursor, &memory),
+            FileKind::List => Ok(Self::fixed(path, saved_list(&mut cursor, &memory)?, Source::Over, memory.anew())),
+            FileKind::WatchLog => Self::of_watch_log(cursor, &memory),
         }
     }
 
@@ -121,34 +127,48 @@ impl History {
         self.started
     }
 
-    /// The fault that ends the history before the file. It is known from the beginning, unless the file is changed.
+    /// The fault that ends the history before the file. That of a capture is known from the beginning, except in parts that
+    /// the first reading passes over: the bodies behind the first state of each resource. So is that of a watch log.
     #[must_use]
     pub fn error(&self) -> Option<&CaptureError> {
         self.fault.as_ref()
     }
 
-    fn of_capture(mut cursor: FileCursor) -> Result<Self, CaptureError> {
-        let Survey { reader, firsts, last, fault, .. } = Survey::read(&mut cursor)?;
+    fn of_capture(mut cursor: FileCursor, memory: &Memory) -> Result<Self, CaptureError> {
+        let Survey { reader, firsts, last, fault, .. } = Survey::read(&mut cursor, memory)?;
         if firsts.is_empty() {
             return Err(fault.unwrap_or_else(|| nothing_to_serve(&cursor)));
         }
-        let started = reader.started;
-        let source = Source::Capture { cursor, reader: reader.into(), line: 1 };
-        Ok(Self { end: Duration::from_millis(last), started, fault, ..Self::fixed(firsts, source) })
+        let (path, started, memory) = (Arc::clone(cursor.path()), reader.started, reader.memory.clone());
+        let bad = fault.as_ref().and_then(CaptureError::line);
+        let source = Source::Capture { cursor, reader: reader.into(), line: 1, bad };
+        Ok(Self { end: Duration::from_millis(last), started, fault, ..Self::fixed(path, firsts, source, memory) })
     }
 
     /// Reads a watch log twice too, so that its end and its fault are known.
-    fn of_watch_log(mut cursor: FileCursor) -> Result<Self, CaptureError> {
+    fn of_watch_log(mut cursor: FileCursor, memory: &Memory) -> Result<Self, CaptureError> {
+        let path = Arc::clone(cursor.path());
         let mut body = Body::watch_log(&mut cursor, false)?;
-        let mut scopes = KindScopes::new();
+        let mut scopes = KindScopes::new(memory);
         let (mut objects, mut names, mut events) = (Vec::new(), HashSet::new(), 0);
+        let mut is_first = |object: &Value| -> Result<bool, Fault> {
+            let Some(key) = key_of(object) else { return Ok(false) };
+            memory.take(weight(object) + weight_of_key(&key))?;
+            Ok(names.insert((scopes.of(object)?, key)))
+        };
+        let mut fits = true;
         let fault = loop {
             match next_event(&mut body, &mut cursor) {
                 Ok(None) => break None,
                 Err(error) => break Some(error),
-                Ok(Some(Told::Set(object))) if events == 0 && names.insert((scopes.of(&object), key_of(&object))) => {
-                    objects.push(object);
-                }
+                Ok(Some(Told::Set(object))) if events == 0 => match is_first(&object) {
+                    Ok(true) => objects.push(object),
+                    Ok(false) => events += 1,
+                    Err(fault) => {
+                        fits = false;
+                        break Some(CaptureError::new(&path, None, fault));
+                    }
+                },
                 Ok(Some(_)) => events += 1,
             }
         };
@@ -160,17 +180,24 @@ impl History {
         for _ in &objects {
             next_event(&mut body, &mut cursor)?;
         }
-        let firsts = firsts_of(objects, &mut scopes);
-        let source = Source::WatchLog { cursor, body: body.into(), at: 0, scopes };
-        Ok(Self { end: Duration::from_millis(events * PACE), fault, ..Self::fixed(firsts, source) })
+        let memory = memory.anew();
+        let mut scopes = KindScopes::new(&memory);
+        let firsts = firsts_of(objects, &mut scopes).map_err(|fault| CaptureError::new(&path, None, fault))?;
+        let source = if fits { Source::WatchLog { cursor, body: body.into(), at: 0, scopes } } else { Source::Over };
+        let end = Duration::from_millis(events * PACE);
+        let history = Self::fixed(path, firsts, source, memory);
+        Ok(Self { end, fault: fault.or(history.fault), ..history })
     }
 
     /// A history that begins with these states.
-    fn fixed(firsts: Vec<First>, source: Source) -> Self {
+    fn fixed(path: Arc<Path>, firsts: Vec<First>, source: Source, memory: Memory) -> Self {
         let origin = Duration::from_millis(firsts.iter().map(|first| first.at).min().unwrap_or(0));
         let mut history = Self {
+            path,
             source,
+            memory,
             states: Vec::new(),
+            places: HashMap::new(),
             ready: VecDeque::new(),
             origin,
             end: origin,
@@ -179,20 +206,23 @@ impl History {
         };
         for First { scope, objects, version, sample, .. } in firsts {
             let state = history.state(&scope, sample);
-            let change = history.states[state].take(&scope, Told::State { objects, version });
-            history.ready(origin, state, change);
+            match history.states[state].take(&scope, Told::State { objects, version }) {
+                Ok(change) => history.ready(origin, state, change),
+                Err(fault) => history.break_off(fault),
+            }
         }
         history
     }
 
     /// The place of the state of a resource.
     fn state(&mut self, scope: &Scope, sample: Option<Sample>) -> usize {
-        let known = self.states.iter().position(|state| scope.collection.name == state.resource.kind.name());
-        known.unwrap_or_else(|| {
-            let resource = scope.collection.resource(sample, scope.metadata_only);
-            self.states.push(ResourceState::new(Arc::new(resource)));
-            self.states.len() - 1
-        })
+        if let Some(known) = self.places.get(&scope.collection.name) {
+            return *known;
+        }
+        let resource = scope.collection.resource(sample, scope.metadata_only);
+        self.states.push(ResourceState::new(Arc::new(resource), &self.memory));
+        self.places.insert(scope.collection.name.clone(), self.states.len() - 1);
+        self.states.len() - 1
     }
 
     fn ready(&mut self, at: Duration, state: usize, change: Option<HistoryChange>) {
@@ -201,24 +231,30 @@ impl History {
     }
 
     /// Takes what a line told.
-    fn take(&mut self, news: News) {
+    fn take(&mut self, news: News) -> Result<(), Fault> {
         match news {
             News::Capture { at, told } => {
                 for Observation { scope, told } in told {
-                    let known =
-                        self.states.iter().position(|state| scope.collection.name == state.resource.kind.name());
-                    let Some(state) = known else { continue };
-                    let change = self.states[state].take(&scope, told);
+                    let Some(state) = self.places.get(&scope.collection.name).copied() else { continue };
+                    let change = self.states[state].take(&scope, told)?;
                     self.ready(self.origin.max(Duration::from_millis(at)), state, change);
                 }
             }
             News::Event { at, scope, told } => {
-                let (Told::Set(object) | Told::Deleted(object)) = &told else { return };
+                let (Told::Set(object) | Told::Deleted(object)) = &told else { return Ok(()) };
                 let state = self.state(&scope, Sample::of(object));
-                let change = self.states[state].take(&scope, told);
+                let change = self.states[state].take(&scope, told)?;
                 self.ready(Duration::from_millis(at), state, change);
             }
         }
+        Ok(())
+    }
+
+    /// Ends the history at the line that was read last.
+    fn break_off(&mut self, fault: Fault) {
+        let (path, line) = (&self.path, self.source.line());
+        self.fault.get_or_insert_with(|| CaptureError::new(path, line, fault));
+        self.source = Source::Over;
     }
 }
 
@@ -231,7 +267,11 @@ impl Iterator for History {
                 return Some(step);
             }
             match self.source.next() {
-                Ok(Some(news)) => self.take(news),
+                Ok(Some(news)) => {
+                    if let Err(fault) = self.take(news) {
+                        self.break_off(fault);
+                    }
+                }
                 Ok(None) => return None,
                 Err(error) => {
                     self.fault.get_or_insert(error);
@@ -253,17 +293,19 @@ impl fmt::Debug for History {
 }
 
 /// Reads a file that is one list.
-fn saved_list(cursor: &mut FileCursor) -> Result<Vec<First>, CaptureError> {
+fn saved_list(cursor: &mut FileCursor, memory: &Memory) -> Result<Vec<First>, CaptureError> {
+    let path = Arc::clone(cursor.path());
+    let bad = |fault| CaptureError::new(&path, None, fault);
     let (mut body, mut list) = (Body::list(), ListReader::default());
     while let Some(bytes) = body.next(cursor)? {
-        let read = list.read(&bytes).and_then(|()| check_state(list.weight()));
-        read.map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
+        memory.give_back(list.weight());
+        list.read(&bytes).and_then(|()| memory.take(list.weight())).map_err(bad)?;
     }
     match list.end() {
         PageEnd::Complete { objects, version } => {
             let newest = objects.iter().map(version_of).fold(version, u64::max);
-            check_version(newest).map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
-            let mut firsts = firsts_of(objects, &mut KindScopes::new());
+            check_version(newest).map_err(bad)?;
+            let mut firsts = firsts_of(objects, &mut KindScopes::new(memory)).map_err(bad)?;
             firsts.iter_mut().for_each(|first| first.version = first.version.max(version));
             Ok(firsts)
         }
@@ -273,12 +315,12 @@ fn saved_list(cursor: &mut FileCursor) -> Result<Vec<First>, CaptureError> {
 }
 
 /// The first states of resources that only their objects name.
-fn firsts_of(objects: Vec<Value>, scopes: &mut KindScopes) -> Vec<First> {
-    let mut firsts: Vec<First> = Vec::new();
+fn firsts_of(objects: Vec<Value>, scopes: &mut KindScopes) -> Result<Vec<First>, Fault> {
+    let (mut firsts, mut places): (Vec<First>, HashMap<Arc<Scope>, usize>) = Default::default();
     for object in objects {
-        let scope = scopes.of(&object);
+        let scope = scopes.of(&object)?;
         let version = version_of(&object);
-        let place = firsts.iter().position(|first| first.scope == scope).unwrap_or_else(|| {
+        let place = *places.entry(Arc::clone(&scope)).or_insert_with(|| {
             let sample = Sample::of(&object);
             firsts.push(First { scope, at: 0, objects: Vec::new(), version: 0, sample });
             firsts.len() - 1
@@ -286,7 +328,7 @@ fn firsts_of(objects: Vec<Value>, scopes: &mut KindScopes) -> Vec<First> {
         firsts[place].version = firsts[place].version.max(version);
         firsts[place].objects.push(object);
     }
-    firsts
+    Ok(firsts)
 }
 
 fn nothing_to_serve(cursor: &FileCursor) -> CaptureError {

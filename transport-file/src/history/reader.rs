@@ -1,6 +1,6 @@
 //! From the lines of a capture to what its clients were told.
 
-use super::limits::check_state;
+use super::limits::Memory;
 use super::list::{ListReader, PageEnd};
 use super::observation::{Observation, Told, number};
 use super::scope::Scope;
@@ -28,8 +28,8 @@ pub(super) struct Reader {
     continued: HashMap<Arc<Scope>, (String, Box<ListReader>)>,
     check: LineCheck,
     order: Order,
-    /// The memory of the open lists, and of what the caller keeps.
-    held: u64,
+    /// That of the open lists, of the scopes, and of what the caller keeps.
+    pub(super) memory: Memory,
 }
 
 #[derive(Debug)]
@@ -58,9 +58,9 @@ impl Answer {
 }
 
 impl Reader {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(memory: Memory) -> Self {
         Self {
-            held: 0,
+            memory,
             started: None,
             scopes: HashSet::new(),
             watched: HashSet::new(),
@@ -74,7 +74,10 @@ impl Reader {
 
     /// A reader of the same capture from its first line, which passes over these scopes.
     pub(super) fn again(self, ignored: HashSet<Arc<Scope>>) -> Self {
-        Self { started: self.started, scopes: self.scopes, watched: self.watched, ignored, ..Self::new() }
+        let memory = self.memory.anew();
+        // They fitted before.
+        let _fits = memory.take(self.scopes.iter().map(|scope| scope.weight()).sum());
+        Self { started: self.started, scopes: self.scopes, watched: self.watched, ignored, ..Self::new(memory) }
     }
 
     /// Takes a line, and adds what it tells to `told`. Returns its time, if it has one.
@@ -94,24 +97,25 @@ impl Reader {
         self.order.record(record.id, &record.payload)?;
         let before = told.len();
         match record.payload {
-            Payload::Request(request) => self.request(record.id, &request),
+            Payload::Request(request) => self.request(record.id, &request)?,
             Payload::Response(response) => self.response(record.id, &response, told),
             Payload::Data(data) => self.data(record.id, data, told)?,
-            Payload::End(_) => self.end(record.id, told),
+            Payload::End(_) => self.end(record.id, told)?,
         }
         told[before..].iter().try_for_each(|observation| observation.told.check())?;
         Ok(Some(record.t))
     }
 
-    fn request(&mut self, id: u64, sent: &RequestRecord<'_>) {
+    fn request(&mut self, id: u64, sent: &RequestRecord<'_>) -> Result<(), Fault> {
         if sent.method != "GET" {
-            return;
+            return Ok(());
         }
         let mut request = Request::parse(&sent.path);
         if asks_for_metadata_only(sent) {
             request.resource = request.resource.metadata_only();
         }
-        let Some(scope) = Scope::of(&request.resource).map(|scope| self.shared(scope)) else { return };
+        let Some(scope) = Scope::of(&request.resource) else { return Ok(()) };
+        let scope = self.shared(scope)?;
         let answer = match &request.verb {
             Verb::List { continue_token: None, .. } => {
                 self.drop_pages(&scope);
@@ -120,10 +124,10 @@ impl Reader {
             Verb::List { continue_token: Some(token), .. } => match self.continued.remove(&scope) {
                 Some((expected, list)) if *expected == **token => Answer::List(list),
                 Some((_, list)) => {
-                    self.held -= list.weight();
-                    return;
+                    self.memory.give_back(list.weight());
+                    return Ok(());
                 }
-                None => return,
+                None => return Ok(()),
             },
             Verb::Watch { resource_version, initial_events, .. } => {
                 self.watched.insert(Arc::clone(&scope));
@@ -132,6 +136,7 @@ impl Reader {
             }
         };
         self.open.insert(id, Exchange { scope, answer });
+        Ok(())
     }
 
     /// A watch begins with its answer. An answer that is no success tells nothing.
@@ -153,7 +158,7 @@ impl Reader {
 
     fn data(&mut self, id: u64, data: Data<'_>, told: &mut Vec<Observation>) -> Result<(), Fault> {
         let Some(exchange) = self.open.get_mut(&id) else { return Ok(()) };
-        self.held -= exchange.answer.weight();
+        self.memory.give_back(exchange.answer.weight());
         if self.ignored.contains(&exchange.scope) {
             self.open.remove(&id);
             return Ok(());
@@ -167,47 +172,44 @@ impl Reader {
                 told.extend(events.into_iter().map(|told| Observation { scope: Arc::clone(&exchange.scope), told }));
             }
         }
-        let weight = exchange.answer.weight();
-        self.hold(weight)
-    }
-
-    /// Counts memory that stays taken.
-    pub(super) fn hold(&mut self, weight: u64) -> Result<(), Fault> {
-        self.held += weight;
-        check_state(self.held)
+        self.memory.take(exchange.answer.weight())
     }
 
     fn close(&mut self, id: u64) -> Option<Exchange> {
         let exchange = self.open.remove(&id)?;
-        self.held -= exchange.answer.weight();
+        self.memory.give_back(exchange.answer.weight());
         Some(exchange)
     }
 
-    fn end(&mut self, id: u64, told: &mut Vec<Observation>) {
-        let Some(Exchange { scope, answer: Answer::List(list) }) = self.close(id) else { return };
+    fn end(&mut self, id: u64, told: &mut Vec<Observation>) -> Result<(), Fault> {
+        let Some(Exchange { scope, answer: Answer::List(list) }) = self.close(id) else { return Ok(()) };
         match list.end() {
             PageEnd::Complete { objects, version } => {
                 told.push(Observation { scope, told: Told::State { objects, version } });
             }
             PageEnd::Continued { token, list } => {
-                self.held += list.weight();
+                // Those of another list that began at the same time.
+                self.drop_pages(&scope);
+                self.memory.take(list.weight())?;
                 self.continued.insert(scope, (token, list));
             }
             PageEnd::Broken => {}
         }
+        Ok(())
     }
 
     /// Drops the pages of a list that goes on no more.
     fn drop_pages(&mut self, scope: &Arc<Scope>) {
-        self.held -= self.continued.remove(scope).map_or(0, |(_, list)| list.weight());
+        self.memory.give_back(self.continued.remove(scope).map_or(0, |(_, list)| list.weight()));
     }
 
-    fn shared(&mut self, scope: Scope) -> Arc<Scope> {
+    fn shared(&mut self, scope: Scope) -> Result<Arc<Scope>, Fault> {
         if let Some(known) = self.scopes.get(&scope) {
-            return Arc::clone(known);
+            return Ok(Arc::clone(known));
         }
+        self.memory.take(scope.weight())?;
         let scope = Arc::new(scope);
         self.scopes.insert(Arc::clone(&scope));
-        scope
+        Ok(scope)
     }
 }

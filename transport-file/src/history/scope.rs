@@ -1,5 +1,7 @@
+use super::limits::{ENTRY, Memory};
 use super::resource::Collection;
 use crate::cluster::Kinds;
+use crate::error::Fault;
 use listwatch_core::Resource;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -19,20 +21,25 @@ pub(super) struct Scope {
 pub(super) struct KindScopes {
     kinds: Kinds,
     known: HashMap<String, Arc<Scope>>,
+    memory: Memory,
 }
 
 impl KindScopes {
-    pub(super) fn new() -> Self {
-        Self { kinds: Kinds::new(), known: HashMap::new() }
+    pub(super) fn new(memory: &Memory) -> Self {
+        Self { kinds: Kinds::new(), known: HashMap::new(), memory: memory.clone() }
     }
 
-    pub(super) fn of(&mut self, object: &Value) -> Arc<Scope> {
+    pub(super) fn of(&mut self, object: &Value) -> Result<Arc<Scope>, Fault> {
         let text = |name: &str| object[name].as_str().unwrap_or_default();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
-        let scope = self.known.entry(format!("{api_version}/{kind}"));
-        let scope =
-            scope.or_insert_with(|| Arc::new(Scope::whole(Collection::of_kind(api_version, kind, &mut self.kinds))));
-        Arc::clone(scope)
+        let name = format!("{api_version}/{kind}");
+        if let Some(known) = self.known.get(&name) {
+            return Ok(Arc::clone(known));
+        }
+        let scope = Arc::new(Scope::whole(Collection::of_kind(api_version, kind, &mut self.kinds)));
+        self.memory.take(scope.weight() + name.len() as u64)?;
+        self.known.insert(name, Arc::clone(&scope));
+        Ok(scope)
     }
 }
 
@@ -50,6 +57,22 @@ impl Scope {
     /// A whole collection.
     pub(super) fn whole(collection: Collection) -> Self {
         Self { collection, labels: None, fields: None, metadata_only: false }
+    }
+
+    /// The memory of what is known of it, about: entries in several maps.
+    pub(super) fn weight(&self) -> u64 {
+        let texts = [
+            Some(&self.collection.name),
+            self.collection.namespace.as_ref(),
+            self.labels.as_ref(),
+            self.fields.as_ref(),
+        ];
+        4 * ENTRY + texts.into_iter().flatten().map(|text| text.len() as u64).sum::<u64>()
+    }
+
+    /// The same, with the metadata of the objects alone.
+    pub(super) fn of_metadata(&self) -> Self {
+        Self { metadata_only: true, ..self.clone() }
     }
 
     /// The scopes that show every object of this one, and as much of each: at most fifteen others, and itself.

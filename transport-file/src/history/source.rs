@@ -15,8 +15,19 @@ pub(super) const PACE: u64 = 1_000;
 
 /// What clients were told, in the order of the file.
 pub(super) enum Source {
-    Capture { cursor: FileCursor, reader: Box<Reader>, line: u64 },
-    WatchLog { cursor: FileCursor, body: Box<Body>, at: u64, scopes: KindScopes },
+    /// With the line to read next, and the one at which the first reading found a fault.
+    Capture {
+        cursor: FileCursor,
+        reader: Box<Reader>,
+        line: u64,
+        bad: Option<u64>,
+    },
+    WatchLog {
+        cursor: FileCursor,
+        body: Box<Body>,
+        at: u64,
+        scopes: KindScopes,
+    },
     Over,
 }
 
@@ -31,12 +42,24 @@ impl Source {
     pub(super) fn next(&mut self) -> Result<Option<News>, CaptureError> {
         match self {
             Self::Over => Ok(None),
-            Self::Capture { cursor, reader, line } => next_of_capture(cursor, reader, line),
+            Self::Capture { line, bad: Some(bad), .. } if *line >= *bad => Ok(None),
+            Self::Capture { cursor, reader, line, .. } => next_of_capture(cursor, reader, line),
             Self::WatchLog { cursor, body, at, scopes } => {
                 *at += PACE;
-                let told = next_event(body, cursor)?;
-                Ok(told.map(|told| News::Event { at: *at, scope: scopes.of(told.object()), told }))
+                let Some(told) = next_event(body, cursor)? else { return Ok(None) };
+                let scope = scopes.of(told.object()).map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
+                Ok(Some(News::Event { at: *at, scope, told }))
             }
+        }
+    }
+}
+
+impl Source {
+    /// The line that was read last, if lines are counted.
+    pub(super) fn line(&self) -> Option<u64> {
+        match self {
+            Self::Capture { line, .. } => line.checked_sub(1),
+            Self::WatchLog { .. } | Self::Over => None,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! From what clients were told to changes of a resource.
 
 use super::change::HistoryChange;
+use super::limits::{ENTRY, Memory, weight_of_key};
 use super::observation::{Told, key_of, version_of};
 use super::resource::RecordedResource;
 use super::scope::Scope;
+use crate::error::Fault;
 use listwatch_core::Key;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -18,6 +20,7 @@ pub(super) struct ResourceState {
     objects: HashMap<Key, Known>,
     scopes: Vec<ScopeState>,
     places: HashMap<Arc<Scope>, usize>,
+    memory: Memory,
 }
 
 /// The newest state of an object that was told.
@@ -28,6 +31,9 @@ struct Known {
     shown_by: Vec<usize>,
 }
 
+/// The memory of a place.
+const PLACE: u64 = size_of::<usize>() as u64;
+
 #[derive(Debug)]
 struct ScopeState {
     version: u64,
@@ -36,14 +42,18 @@ struct ScopeState {
 }
 
 impl ResourceState {
-    pub(super) fn new(resource: Arc<RecordedResource>) -> Self {
-        Self { resource, objects: HashMap::new(), scopes: Vec::new(), places: HashMap::new() }
+    pub(super) fn new(resource: Arc<RecordedResource>, memory: &Memory) -> Self {
+        let (objects, scopes, places) = (HashMap::new(), Vec::new(), HashMap::new());
+        Self { resource, objects, scopes, places, memory: memory.clone() }
     }
 
     /// Takes what a client was told. Older news than the scope's version change nothing.
-    pub(super) fn take(&mut self, scope: &Arc<Scope>, told: Told) -> Option<HistoryChange> {
-        let place = self.place(scope);
-        match told {
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) fn take(&mut self, scope: &Arc<Scope>, told: Told) -> Result<Option<HistoryChange>, Fault> {
+        let place = self.place(scope)?;
+        Ok(match told {
             Told::Watching { .. } => None,
             Told::Expired => {
                 self.scopes[place].expired = true;
@@ -51,24 +61,27 @@ impl ResourceState {
             }
             Told::State { objects, version } => {
                 let is_first = self.scopes[place].version == 0;
-                (is_first || self.is_news(place, version)).then(|| self.state(place, objects, version))
+                let is_news = is_first || self.is_news(place, version);
+                is_news.then(|| self.state(place, objects, version)).transpose()?
             }
             Told::Reached(version) => self.is_news(place, version).then(|| {
                 self.scopes[place].version = version;
                 HistoryChange::Reached(version)
             }),
-            Told::Set(object) => self.event(place, &object).then(|| self.set(place, object)).flatten(),
-            Told::Deleted(object) => self.event(place, &object).then(|| self.delete(place, object)).flatten(),
-        }
+            Told::Set(object) if self.event(place, &object) => self.set(place, object)?,
+            Told::Deleted(object) if self.event(place, &object) => self.delete(place, object),
+            Told::Set(_) | Told::Deleted(_) => None,
+        })
     }
 
-    fn place(&mut self, scope: &Arc<Scope>) -> usize {
+    fn place(&mut self, scope: &Arc<Scope>) -> Result<usize, Fault> {
         if let Some(place) = self.places.get(scope) {
-            return *place;
+            return Ok(*place);
         }
+        self.memory.take(ENTRY)?;
         self.scopes.push(ScopeState { version: 0, expired: false });
         self.places.insert(Arc::clone(scope), self.scopes.len() - 1);
-        self.scopes.len() - 1
+        Ok(self.scopes.len() - 1)
     }
 
     fn is_news(&self, place: usize, version: u64) -> bool {
@@ -85,13 +98,14 @@ impl ResourceState {
         is_news
     }
 
-    fn set(&mut self, place: usize, object: Value) -> Option<HistoryChange> {
-        let key = key_of(&object)?;
+    fn set(&mut self, place: usize, object: Value) -> Result<Option<HistoryChange>, Fault> {
+        let Some(key) = key_of(&object) else { return Ok(None) };
         let was_there = self.objects.contains_key(&key);
-        self.show(place, key, version_of(&object)).then_some(match was_there {
+        let is_newer = self.show(place, key, version_of(&object))?;
+        Ok(is_newer.then_some(match was_there {
             true => HistoryChange::Modified(object),
             false => HistoryChange::Added(object),
-        })
+        }))
     }
 
     fn delete(&mut self, place: usize, object: Value) -> Option<HistoryChange> {
@@ -99,38 +113,51 @@ impl ResourceState {
     }
 
     /// Compares a list with what is known.
-    fn state(&mut self, place: usize, objects: Vec<Value>, version: u64) -> HistoryChange {
+    fn state(&mut self, place: usize, objects: Vec<Value>, version: u64) -> Result<HistoryChange, Fault> {
         let expired = std::mem::take(&mut self.scopes[place].expired);
         self.scopes[place].version = version;
         let present: HashSet<Key> = objects.iter().filter_map(key_of).collect();
         let shown = self.objects.iter().filter(|(_, known)| known.shown_by.contains(&place)).map(|(key, _)| key);
         let absent: Vec<Key> = shown.filter(|key| !present.contains(*key)).cloned().collect();
         let gone: Vec<Key> = absent.into_iter().filter(|key| self.hide(place, key)).collect();
-        let mut is_new = |object: &Value| key_of(object).is_some_and(|key| self.show(place, key, version_of(object)));
-        let changed: Vec<Value> = objects.into_iter().filter(|object| is_new(object)).collect();
-        match changed.is_empty() && gone.is_empty() && !expired {
+        let mut changed = Vec::new();
+        for object in objects {
+            if let Some(key) = key_of(&object)
+                && self.show(place, key, version_of(&object))?
+            {
+                changed.push(object);
+            }
+        }
+        Ok(match changed.is_empty() && gone.is_empty() && !expired {
             true => HistoryChange::Reached(version),
             false => HistoryChange::Relisted { changed, gone, version },
-        }
+        })
     }
 
     /// Notes that a scope shows an object. Returns whether this state is newer than the known one.
-    fn show(&mut self, place: usize, key: Key, version: u64) -> bool {
+    fn show(&mut self, place: usize, key: Key, version: u64) -> Result<bool, Fault> {
+        if !self.objects.contains_key(&key) {
+            self.memory.take(weight_of_key(&key))?;
+        }
         let known = self.objects.entry(key).or_insert(Known { version: 0, shown_by: Vec::new() });
         if !known.shown_by.contains(&place) {
+            self.memory.take(PLACE)?;
             known.shown_by.push(place);
         }
         let is_newer = known.version == 0 || version == 0 || version > known.version;
         known.version = known.version.max(version);
-        is_newer
+        Ok(is_newer)
     }
 
     /// Notes that a scope shows an object no more. Returns whether no scope does.
     fn hide(&mut self, place: usize, key: &Key) -> bool {
         let Some(known) = self.objects.get_mut(key) else { return false };
+        let before = known.shown_by.len();
         known.shown_by.retain(|other| *other != place);
+        self.memory.give_back(PLACE * (before - known.shown_by.len()) as u64);
         let is_gone = known.shown_by.is_empty();
         if is_gone {
+            self.memory.give_back(weight_of_key(key));
             self.objects.remove(key);
         }
         is_gone

@@ -1,6 +1,6 @@
 //! The first reading of a capture: which resources it has, and the first state of each.
 
-use super::limits::weight;
+use super::limits::{Memory, weight};
 use super::observation::{Observation, Told};
 use super::reader::Reader;
 use super::resource::Sample;
@@ -38,8 +38,8 @@ pub(super) struct First {
 
 impl Survey {
     /// Reads a whole capture.
-    pub(super) fn read(cursor: &mut FileCursor) -> Result<Self, CaptureError> {
-        let reader = Reader::new();
+    pub(super) fn read(cursor: &mut FileCursor, memory: &Memory) -> Result<Self, CaptureError> {
+        let reader = Reader::new(memory.clone());
         let mut survey = Self { reader, firsts: Vec::new(), places: HashMap::new(), last: 0, fault: None };
         let path = Arc::clone(cursor.path());
         let lines = cursor.at(1)?;
@@ -84,7 +84,7 @@ impl Survey {
                 *known = known.take().or(sample);
             }
             (None, Told::State { objects, version }) => {
-                self.reader.hold(objects.iter().map(weight).sum())?;
+                self.reader.memory.take(objects.iter().map(weight).sum())?;
                 self.add(First { scope: Arc::clone(&scope), at, objects, version, sample });
             }
             (None, Told::Watching { version }) => {
@@ -108,11 +108,32 @@ impl Survey {
         let scopes = || self.firsts.iter().map(|first| &first.scope);
         let whole: HashSet<&str> =
             scopes().filter(|scope| !scope.metadata_only).map(|scope| &*scope.collection.name).collect();
+        let of_metadata = self.watched_by_metadata();
         let is_shown = |scope: &&Arc<Scope>| {
-            let is_watched = |other: &Scope| self.places.contains_key(other) && self.reader.watched.contains(other);
-            scope.covering().any(|other| other != ***scope && is_watched(&other))
-                || (scope.metadata_only && whole.contains(&*scope.collection.name))
+            let name = &*scope.collection.name;
+            scope.covering().any(|other| other != ***scope && self.is_watched(&other))
+                || whole.contains(name) && scope.metadata_only != of_metadata.contains(name)
         };
         scopes().filter(is_shown).cloned().collect()
+    }
+
+    /// The collections whose metadata are watched, while their whole objects are only listed, all among those watched.
+    fn watched_by_metadata(&self) -> HashSet<&str> {
+        let scopes = |metadata_only: bool| {
+            self.firsts.iter().map(|first| &first.scope).filter(move |scope| scope.metadata_only == metadata_only)
+        };
+        let watched = scopes(true).filter(|scope| self.is_watched(scope));
+        let mut names: HashSet<&str> = watched.map(|scope| &*scope.collection.name).collect();
+        for scope in scopes(false) {
+            let covers = |other: Scope| other.metadata_only && self.is_watched(&other);
+            if self.is_watched(scope) || !scope.of_metadata().covering().any(covers) {
+                names.remove(&*scope.collection.name);
+            }
+        }
+        names
+    }
+
+    fn is_watched(&self, scope: &Scope) -> bool {
+        self.places.contains_key(scope) && self.reader.watched.contains(scope)
     }
 }

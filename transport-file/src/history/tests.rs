@@ -357,10 +357,101 @@ fn objects_of_any_size_were_taken_into_a_history() {
 
 #[test]
 fn lists_took_any_memory_in_a_history() {
-    let mut reader = reader::Reader::new();
+    let memory = Memory::at_most(MOST_STATE);
     let numbers = format!("{}0", "0,".repeat(1 << 22));
     assert_eq!(limits::weight(&serde_json::from_str(&format!("[{numbers}]")).unwrap()) >> 27, 1);
-    assert!(reader.hold(4 << 30).is_ok());
-    let fault = reader.hold(1).unwrap_err();
+    assert!(memory.take(4 << 30).is_ok());
+    let fault = memory.take(1).unwrap_err();
     assert_eq!(fault.message, "the lists up to here take more than 4294967296 bytes of memory; record fewer resources");
+}
+
+/// The first reading's fault, of a history that may take this many bytes.
+fn fault_within(most: u64, content: &str) -> Option<String> {
+    let path = std::env::temp_dir().join(format!("listwatch-history-within-{most}-{}", std::process::id()));
+    std::fs::write(&path, content).unwrap();
+    let history = History::within(&path, most);
+    let fault = history.map_or_else(Some, |mut history| {
+        history.by_ref().for_each(drop);
+        history.error().cloned()
+    });
+    std::fs::remove_file(&path).unwrap();
+    fault.map(|fault| fault.to_string())
+}
+
+#[test]
+fn the_first_state_of_a_watch_log_took_any_memory() {
+    let log: String = (0..200).map(|number| event("ADDED", object(&format!("o{number}"), number + 1))).collect();
+    assert_eq!(fault_within(1 << 20, &log), None);
+    let fault = fault_within(1 << 14, &log).unwrap();
+    assert!(fault.contains(": the lists up to here take more than 16384 bytes of memory"), "{fault}");
+}
+
+#[test]
+fn pages_that_overlap_were_counted_twice() {
+    let page = |token: &str| {
+        let metadata = serde_json::json!({ "resourceVersion": "9", "continue": token });
+        let items = [object("a", 4)];
+        serde_json::json!({ "kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items }).to_string()
+    };
+    // Two lists begin, and then each ends its first page.
+    let lines: Vec<String> = (0..50)
+        .map(|number| {
+            let tape = |id: u64| {
+                let (body, path) = (serde_json::Value::from(page("x")), "/api/v1/pods?limit=1");
+                [
+                    format!(r#"{{"t":1,"id":{id},"request":{{"method":"GET","path":"{path}"}}}}"#),
+                    format!(r#"{{"t":1,"id":{id},"response":{{"status":200,"headers":{{}}}}}}"#),
+                    format!(r#"{{"t":1,"id":{id},"data":{body}}}"#),
+                    format!(r#"{{"t":1,"id":{id},"end":"eof"}}"#),
+                ]
+            };
+            let (one, other) = (tape(2 * number), tape(2 * number + 1));
+            [&one[..3], &other[..3], &one[3..], &other[3..]].concat().join("\n")
+        })
+        .collect();
+    let whole = Tape { exchanges: 1000, ..Tape::default() }.exchange(2, "/api/v1/pods", &list(9, &[object("a", 4)]));
+    assert_eq!(fault_within(1 << 13, &format!("{}\n{}", lines.join("\n"), whole.lines)), None);
+}
+
+#[test]
+fn the_keys_of_a_history_took_any_memory() {
+    let events: String = (0..200).map(|number| event("ADDED", object(&format!("o{number}"), number + 10))).collect();
+    let tape = Tape::default().exchange(1, "/api/v1/pods", &list(9, &[])).exchange(
+        2,
+        "/api/v1/pods?watch=1&resourceVersion=9",
+        &events,
+    );
+    assert_eq!(fault_within(1 << 20, &tape.lines), None);
+    let fault = fault_within(1 << 13, &tape.lines);
+    assert!(fault.as_ref().is_some_and(|fault| fault.contains("take more than 8192 bytes")), "{fault:?}");
+}
+
+#[test]
+fn the_scopes_of_a_history_took_any_memory() {
+    let tape = (0..200_u64).fold(Tape::default(), |tape, number| {
+        tape.exchange(number, &format!("/api/v1/pods?labelSelector=a{number}"), &list(9, &[]))
+    });
+    assert_eq!(fault_within(1 << 20, &tape.lines), None);
+    let fault = fault_within(1 << 13, &tape.lines);
+    assert!(fault.as_ref().is_some_and(|fault| fault.contains("take more than 8192 bytes")), "{fault:?}");
+}
+
+#[test]
+fn a_single_list_of_whole_objects_removed_a_watch_of_metadata() {
+    let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    let watch = "/api/v1/pods?watch=1&resourceVersion=9";
+    let metadata = Tape::default().exchange_as(1, "/api/v1/pods", accept, &list(9, &[object("a", 4)])).exchange_as(
+        2,
+        watch,
+        accept,
+        &event("MODIFIED", object("a", 11)),
+    );
+    let told = ["@1 relisted web/a 4 - at 9", "@2 modified web/a 11"];
+    let with_list = metadata.exchange(3, "/api/v1/namespaces/web/pods", &list(10, &[object("a", 4)]));
+    let history = of(&with_list.lines).unwrap();
+    assert!(history.history.resources().all(|resource| resource.metadata_only));
+    drop(history);
+    assert_eq!(told_by(&with_list.lines), told);
+    let watched = with_list.exchange(4, &watch.replace("=9", "=12"), &event("MODIFIED", object("a", 13)));
+    assert!(told_by(&watched.lines).iter().all(|step| !step.contains("web/a 11")));
 }

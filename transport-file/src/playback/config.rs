@@ -1,3 +1,4 @@
+use crate::file::LINE_LIMIT;
 use core::time::Duration;
 use listwatch_core::Instant;
 
@@ -47,7 +48,7 @@ impl Default for PlaybackConfig {
             pace: Pace::Recorded,
             chunks: Chunks::Recorded,
             skip_bad_lines: false,
-            line_limit: 64 * 1024 * 1024,
+            line_limit: LINE_LIMIT,
             from: Duration::ZERO,
         }
     }

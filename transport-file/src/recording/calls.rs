@@ -109,6 +109,16 @@ impl<X: ApiTransport> ApiTransport for RecordedCalls<X> {
     }
 }
 
+impl<X> Drop for RecordedCalls<X> {
+    fn drop(&mut self) {
+        for open in self.open.values() {
+            if let Open::Sent { id, .. } = open {
+                self.tape.aborted(*id);
+            }
+        }
+    }
+}
+
 impl<X> fmt::Debug for RecordedCalls<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecordedCalls")

@@ -253,7 +253,11 @@ impl Tape {
 
     /// Notes that the client aborted a request. The next line comes behind it.
     pub(super) fn aborted(&self, id: u64) {
-        self.state().aborted.push(id);
+        let mut state = self.state();
+        // A recording that is over is not written to any more.
+        if !state.is_finished && state.error.is_none() && state.open.contains(&id) {
+            state.aborted.push(id);
+        }
     }
 
     /// Returns why a request must fail: it would go on unrecorded.
@@ -426,4 +430,76 @@ fn next(number: &mut u64) -> u64 {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::task::{Context, Poll};
+    use listwatch_core::api::{ApiRequest, ApiTransport, Method, Reply};
+    use listwatch_core::request::RequestId;
+    use listwatch_core::transport::ReadContext;
+
+    /// A tape in a file of this name, which is gone when the test is over.
+    struct Taped(Tape);
+
+    impl Taped {
+        fn named(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("listwatch-tape-{name}-{}.jsonl", std::process::id()));
+            let _of_an_earlier_run = std::fs::remove_file(&path);
+            Self(Tape::create(path, RecorderConfig::new()).unwrap())
+        }
+    }
+
+    impl Drop for Taped {
+        fn drop(&mut self) {
+            std::fs::remove_file(self.0.path()).unwrap();
+        }
+    }
+
+    /// Answers nothing.
+    struct Silent;
+
+    impl ApiTransport for Silent {
+        fn open(&mut self, _: RequestId, _: &ApiRequest) {}
+
+        fn poll_response(&mut self, _: RequestId, _: ReadContext<'_, '_>) -> Poll<Reply> {
+            Poll::Pending
+        }
+
+        fn abort(&mut self, _: RequestId) {}
+    }
+
+    fn send(calls: &mut impl ApiTransport, id: u64) {
+        calls.open(RequestId(id), &ApiRequest::new(Method::Get, "/api/v1/nodes/a"));
+        let mut cx = Context::from_waker(Waker::noop());
+        let turn = ReadContext { cx: &mut cx, now: Instant::ZERO, max_wait: None };
+        assert!(calls.poll_response(RequestId(id), turn).is_pending());
+    }
+
+    #[test]
+    fn a_tape_that_had_ended_grew_with_each_aborted_request() {
+        let taped = Taped::named("grew");
+        let mut calls = taped.0.client(Silent);
+        taped.0.finish().unwrap();
+        for id in 0..1000 {
+            send(&mut calls, id);
+            calls.abort(RequestId(id));
+        }
+        assert_eq!(taped.0.state().aborted.len(), 0);
+    }
+
+    #[test]
+    fn requests_of_a_client_that_was_dropped_had_no_end() {
+        let taped = Taped::named("dropped");
+        let mut calls = taped.0.client(Silent);
+        send(&mut calls, 1);
+        drop(calls);
+        let note = Note::Ended { reconcile: 1, of: "foos".into(), outcome: "dropped".into() };
+        taped.0.note(Instant::ZERO, &note);
+        taped.0.finish().unwrap();
+        let lines = std::fs::read_to_string(taped.0.path()).unwrap();
+        let end = lines.lines().nth(2).unwrap();
+        assert!(end.contains(r#""id":1,"end":"cut","by":"client""#), "{lines}");
+    }
 }

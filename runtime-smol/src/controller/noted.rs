@@ -56,7 +56,6 @@ impl Noted {
             attempt: *attempt,
             causes: causes.iter().map(|(cause, waited)| cause_text(cause, *waited)).collect(),
             late: late.iter().map(late_write).collect(),
-            at: Positions::new(),
         });
         Arc::new(noted)
     }

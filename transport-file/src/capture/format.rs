@@ -12,7 +12,7 @@
 //! {"t":9,"id":1,"end":"cut","by":"client"}             "by" if the client aborted the request
 //! {"t":10,"id":2,"request":{…},"by":12}                "by" if a reconcile sent it: the number of the reconcile
 //! {"t":11,"id":3,"request":{…,"withheld":true}}        neither its body nor the data of its response are there
-//! {"t":10,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["…"],"at":{"/api/v1/pods":{"changes":140,"version":"812"}}}
+//! {"t":10,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["…"],"at":{}}    older tapes have positions here
 //! {"t":11,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"version":"815"}}}
 //! {"t":11,"reconcile":12,"of":"foos","date":"2026-11-20T10:41:52.134521Z"}
 //! {"t":12,"reconcile":12,"of":"foos","outcome":"done"}
@@ -340,7 +340,7 @@ impl Fields<'_> {
 
     fn start(self) -> TapeStart {
         let text = |text: Option<Text<'_>>| text.map(|Text(text)| text.into_owned());
-        // Nothing is played by the date.
+        // A date that cannot be read is as none: a replay then begins at the date of simulated clocks.
         let started = self.started.and_then(|Text(date)| date.parse().ok());
         TapeStart { started, server: text(self.server), cluster: text(self.cluster), seed: self.seed }
     }
@@ -349,10 +349,10 @@ impl Fields<'_> {
         let text = |text: String| Some(Text(text.into()));
         let (reconcile, fields) = (Some(note.reconcile()), Self::default());
         match note {
-            Note::Began { of, key, attempt, causes, late, at, .. } => {
+            Note::Began { of, key, attempt, causes, late, .. } => {
                 let (of, key, attempt) = (text(of), text(key), Some(attempt));
                 let late = Some(late).filter(|late| !late.is_empty());
-                Self { reconcile, of, key, attempt, causes: Some(causes), late, at: Some(at), ..fields }
+                Self { reconcile, of, key, attempt, causes: Some(causes), late, at: Some(Positions::new()), ..fields }
             }
             Note::Date { of, date, .. } => {
                 Self { reconcile, of: text(of), date: text(MicroTime(date).to_string()), ..fields }
@@ -365,10 +365,11 @@ impl Fields<'_> {
     fn note(self, reconcile: u64) -> Result<Note, Fault> {
         let of = self.of.ok_or_else(|| not_a_record("\"of\" is missing"))?.0.into_owned();
         match (self.key, self.at, self.date, self.outcome) {
-            (Some(Text(key)), Some(at), None, None) => {
+            // Its positions were written by older recorders. The reads that follow have them, too.
+            (Some(Text(key)), Some(_), None, None) => {
                 let (attempt, causes) = (self.attempt.unwrap_or(1), self.causes.unwrap_or_default());
                 let late = self.late.unwrap_or_default();
-                Ok(Note::Began { reconcile, of, key: key.into_owned(), attempt, causes, late, at })
+                Ok(Note::Began { reconcile, of, key: key.into_owned(), attempt, causes, late })
             }
             (None, Some(at), None, None) => Ok(Note::Read { reconcile, of, at }),
             (None, None, Some(Text(date)), None) => match date.parse() {
@@ -437,7 +438,7 @@ mod tests {
             r#"{"t":9,"id":1,"end":"cut","by":"client"}"#,
             r#"{"t":0,"id":1,"request":{"method":"PUT","path":"/api/v1/pods/a","headers":{},"body":"{}"},"by":12}"#,
             r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/secrets","headers":{},"withheld":true}}"#,
-            r#"{"t":5,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["x"],"at":{"/api/v1/pods":{"changes":140,"version":"812"}}}"#,
+            r#"{"t":5,"reconcile":12,"of":"foos","key":"web/a","attempt":1,"causes":["x"],"at":{}}"#,
             r#"{"t":5,"reconcile":13,"of":"foos","key":"web/a","attempt":1,"causes":[],"late":[{"source":"/api/v1/pods","object":"web/a","version":"7"}],"at":{},"note":1}"#,
             r#"{"t":6,"reconcile":12,"of":"foos","at":{"/api/v1/pods":{"changes":141,"read":3}},"note":2}"#,
             r#"{"t":6,"reconcile":12,"of":"foos","date":"2026-11-20T10:41:52.134521Z"}"#,

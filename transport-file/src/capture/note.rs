@@ -19,8 +19,6 @@ pub enum Note {
         causes: Vec<String>,
         /// The writes of earlier reconciles of the key that their caches did not show in time.
         late: Vec<LateWrite>,
-        /// The states that the caches were in.
-        at: Positions,
     },
     /// A reconcile asked for the date.
     Date {

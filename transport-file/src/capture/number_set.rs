@@ -5,15 +5,12 @@ pub(super) struct NumberSet {
 }
 
 impl NumberSet {
-    /// Adds a number. Returns whether it was missing.
-    pub(super) fn insert(&mut self, number: u64) -> bool {
+    pub(super) fn insert(&mut self, number: u64) {
         let (word, bit) = place(number);
         if self.words.len() <= word {
             self.words.resize(word + 1, 0);
         }
-        let is_new = self.words[word] & bit == 0;
         self.words[word] |= bit;
-        is_new
     }
 
     pub(super) fn contains(&self, number: u64) -> bool {

@@ -8,9 +8,7 @@ use listwatch_core::api::{ApiRequest, ApiTransport, Method, Reply};
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext, TransportError};
 use listwatch_core::{Instant, ListerWatcher};
-use listwatch_transport_file::{
-    CaptureErrorKind, Note, Playback, PlaybackConfig, Position, Recorder, RecorderConfig, Tape,
-};
+use listwatch_transport_file::{CaptureErrorKind, Note, Playback, PlaybackConfig, Recorder, RecorderConfig, Tape};
 use std::path::Path;
 
 const PODS: &str = "/api/v1/pods";
@@ -67,9 +65,8 @@ fn body(reply: &Reply) -> &str {
 }
 
 fn began(reconcile: u64) -> Note {
-    let at = [(PODS.to_owned(), Position { changes: 1, version: Some("7".into()), read: 0 })].into();
     let (of, key, causes) = ("foos".to_owned(), "web/a".to_owned(), vec!["Pod web/a added".to_owned()]);
-    Note::Began { reconcile, of, key, attempt: 1, causes, late: Vec::new(), at }
+    Note::Began { reconcile, of, key, attempt: 1, causes, late: Vec::new() }
 }
 
 fn ended(reconcile: u64, outcome: &str) -> Note {
@@ -105,7 +102,8 @@ fn a_tape_has_the_lines_of_all_in_the_order_in_which_they_happened() {
     record(&path, config.began(at(0)).server("https://a:6443").cluster("u-1").seed(42));
     let json = r#""accept":"application/json""#;
     let expected = [
-        r#"{"capture":2,"started":"2026-11-22T14:53:47.123Z","server":"https://a:6443","cluster":"u-1","seed":42}"#.to_owned(),
+        r#"{"capture":2,"started":"2026-11-22T14:53:47.123Z","server":"https://a:6443","cluster":"u-1","seed":42}"#
+            .to_owned(),
         format!(r#"{{"t":7,"id":1,"request":{{"method":"GET","path":"{PODS}","headers":{{{json}}}}}}}"#),
         response(7, 1),
         data(7, 1, "pods"),
@@ -114,13 +112,18 @@ fn a_tape_has_the_lines_of_all_in_the_order_in_which_they_happened() {
         response(7, 2),
         data(7, 2, "nodes"),
         end(7, 2, "eof"),
-        r#"{"t":20,"reconcile":1,"of":"foos","key":"web/a","attempt":1,"causes":["Pod web/a added"],"at":{"/api/v1/pods":{"changes":1,"version":"7"}},"note":1}"#.into(),
-        format!(r#"{{"t":21,"id":3,"request":{{"method":"PUT","path":"{POD}","headers":{{{json},"content-type":"application/json"}},"body":"{{}}"}},"by":1}}"#),
+        r#"{"t":20,"reconcile":1,"of":"foos","key":"web/a","attempt":1,"causes":["Pod web/a added"],"at":{},"note":1}"#
+            .into(),
+        format!(
+            r#"{{"t":21,"id":3,"request":{{"method":"PUT","path":"{POD}","headers":{{{json},"content-type":"application/json"}},"body":"{{}}"}},"by":1}}"#
+        ),
         r#"{"t":21,"id":3,"response":{"status":200,"headers":{}}}"#.into(),
         data(21, 3, "written"),
         end(21, 3, "eof"),
         r#"{"t":30,"reconcile":1,"of":"foos","outcome":"done","note":2}"#.into(),
-        format!(r#"{{"t":31,"id":4,"request":{{"method":"PUT","path":"{POD}","headers":{{{json},"content-type":"application/json"}},"body":"{{\"a\":1}}"}}}}"#),
+        format!(
+            r#"{{"t":31,"id":4,"request":{{"method":"PUT","path":"{POD}","headers":{{{json},"content-type":"application/json"}},"body":"{{\"a\":1}}"}}}}"#
+        ),
     ];
     let written = lines(&path);
     assert_eq!(written[..expected.len()], expected);

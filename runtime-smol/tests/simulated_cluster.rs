@@ -196,6 +196,10 @@ fn a_fault_that_no_request_can_have_was_taken() {
         let error = cluster.fail_next(requests, Fault::Lost).unwrap_err().to_string();
         assert!(error.contains(why), "{requests}: {error}");
     }
+    for code in [0, 200, 304, 399, 600] {
+        let error = cluster.fail_next("PATCH", Fault::Refused(code)).unwrap_err().to_string();
+        assert!(error.contains(&format!("{code} is no status of a refusal")), "{error}");
+    }
     assert_eq!(cluster.faults_left(), [""; 0]);
     for requests in
         ["PATCH", "POST /apis/apps/v1", "GET /api/v1/namespaces", "DELETE /apis/apps/v1/namespaces/web", "LIST"]

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The server refuses it with this status, such as 403, 409, 429 or 500. Nothing is changed.
+    /// The server refuses it with this status from 400 to 599, such as 403, 409, 429 or 500. Nothing is changed.
     Refused(u16),
     /// The server processes it, and the connection breaks before the answer arrives.
     Lost,
@@ -15,6 +15,15 @@ pub enum Fault {
     Unreachable,
     /// It never arrives, and no answer comes: the caller's deadline ends it.
     Silent,
+}
+
+impl Fault {
+    /// The reason why no server refuses so; `None` if one does.
+    pub(super) fn why_impossible(self) -> Option<String> {
+        let Self::Refused(code) = self else { return None };
+        let is_possible = (400..600).contains(&code);
+        (!is_possible).then(|| format!("{code} is no status of a refusal; give one from 400 to 599, such as 409"))
+    }
 }
 
 /// The faults to come.
@@ -78,5 +87,12 @@ mod tests {
         assert_eq!(faults.left().collect::<Vec<_>>(), ["PATCH /api/v1/namespaces/web/pods/a"]);
         assert_eq!(faults.take("PATCH /api/v1/namespaces/web/pods/a/status"), Some(Fault::Refused(409)));
         assert_eq!(faults.take("PATCH /api/v1/namespaces/web/pods/a"), None);
+    }
+
+    #[test]
+    fn a_success_was_taken_as_a_refusal() {
+        for (code, is_possible) in [(0, false), (200, false), (399, false), (400, true), (599, true), (600, false)] {
+            assert_eq!(Fault::Refused(code).why_impossible().is_none(), is_possible, "{code}");
+        }
     }
 }

@@ -261,8 +261,9 @@ impl SimulatedCluster {
     ///
     /// # Errors
     /// If no request begins so: the method is none, the path is none of resources, or Kubernetes has no such resource.
+    /// If the status of a refusal is not between 400 and 599.
     pub fn fail_next(&self, requests: &str, fault: Fault) -> Result<(), ApiError> {
-        self.shared().with(|inside| match inside.server.fault_of_words(requests) {
+        self.shared().with(|inside| match fault.why_impossible().or_else(|| inside.server.fault_of_words(requests)) {
             Some(why) => Err(error(400, &Refusal::bad_request(why).body().1)),
             None => {
                 inside.faults.push(requests, fault);

@@ -66,6 +66,10 @@ pub(super) struct Change {
 /// What a collection had at a version.
 pub(super) type State<'s> = BTreeMap<&'s str, &'s Arc<Value>>;
 
+fn set_version(object: &mut Value, revision: u64) {
+    metadata_of(object).insert("resourceVersion".into(), json!(revision.to_string()));
+}
+
 /// The key of an object in its collection.
 pub(super) fn key(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
@@ -139,7 +143,7 @@ impl Store {
             return Arc::new(object);
         }
         let revision = self.next_revision();
-        metadata_of(&mut object).insert("resourceVersion".into(), json!(revision.to_string()));
+        set_version(&mut object, revision);
         let object = Arc::new(object);
         let before = self.open(kind).enter(revision, now, key, Arc::clone(&object), false);
         self.touch(kind, key, before, Some(Arc::clone(&object)));
@@ -152,7 +156,7 @@ impl Store {
             return;
         }
         let revision = self.next_revision();
-        metadata_of(&mut last).insert("resourceVersion".into(), json!(revision.to_string()));
+        set_version(&mut last, revision);
         let before = self.open(kind).enter(revision, now, key, Arc::new(last), true);
         self.touch(kind, key, before, None);
     }
@@ -166,10 +170,14 @@ impl Store {
         self.touched.push(Touched { collection: kind.name(), key: key.to_owned(), before, after });
     }
 
-    /// Enters a change that happened elsewhere, in its own version. If the collection has a newer one, the change gets
-    /// the next.
-    pub(super) fn record(&mut self, now: Instant, kind: &ServedKind, key: &str, object: Value, change: Recorded) {
+    /// Enters a change that happened elsewhere, in its own version. If the collection has a newer one, the change and its
+    /// object get the next.
+    pub(super) fn record(&mut self, now: Instant, kind: &ServedKind, key: &str, mut object: Value, change: Recorded) {
         let revision = self.recorded_revision(kind, change.revision);
+        if revision != change.revision {
+            // A watch from the version of the object goes on after this change.
+            set_version(&mut object, revision);
+        }
         self.open(kind).enter(revision, now, key, Arc::new(object), change.is_deletion);
     }
 

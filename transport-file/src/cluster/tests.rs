@@ -380,3 +380,22 @@ fn a_list_of_a_recorded_collection_did_not_show_what_was_written_since() {
     let (_, list) = send(&cluster, "GET /api/v1/pods", &Value::Null);
     assert_eq!((list["items"].as_array().map(Vec::len), &list["metadata"]["resourceVersion"]), (Some(2), &json!("10")));
 }
+
+/// An object goes in and out of a selector: the news of one watch come after newer ones of another.
+#[test]
+fn a_watch_from_the_version_of_a_recorded_object_was_told_of_older_changes_again() {
+    let cluster = SimulatedCluster::new();
+    cluster.apply_relisted(Instant::ZERO, relisted(&[("c", 8)], &[], 9));
+    record(&cluster, RecordedKind::Present, "a", 12);
+    record(&cluster, RecordedKind::Present, "b", 11);
+    let (_, pod) = send(&cluster, &format!("GET {PODS}/b"), &Value::Null);
+    let from = |version: &Value| format!("/api/v1/pods?watch=1&resourceVersion={}", version.as_str().unwrap_or("none"));
+    let mut later = watch(&cluster, &from(&pod["metadata"]["resourceVersion"]));
+    assert_eq!(told(&mut later), [""; 0]);
+    record(&cluster, RecordedKind::Deleted, "c", 10);
+    let mut bytes = Vec::new();
+    later.poll(Instant::ZERO, &Context::from_waker(Waker::noop()), &mut bytes);
+    let event: Value = serde_json::from_slice(&bytes).expect("an event");
+    assert_eq!(event["type"], "DELETED");
+    assert_eq!(told(&mut watch(&cluster, &from(&event["object"]["metadata"]["resourceVersion"]))), [""; 0]);
+}

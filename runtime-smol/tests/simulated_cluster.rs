@@ -169,8 +169,8 @@ fn a_misspelt_resource_listed_as_empty() {
     assert_eq!(cluster.list("samplecontroller.k8s.io/v1alpha1/foos").unwrap().len(), 1);
     assert!(cluster.list("v1/pods").unwrap().is_empty(), "a kind of Kubernetes");
     for (resource, why) in [
-        ("samplecontroller.k8s.io/v1alpha1/fos", "no object and no request has had the resource"),
-        ("samplecontroller.k8s.io/v1/foos", "no object and no request has had the resource"),
+        ("samplecontroller.k8s.io/v1alpha1/fos", "no object and no informer has had the resource"),
+        ("samplecontroller.k8s.io/v1/foos", "no object and no informer has had the resource"),
         ("apps/v1/deployment", "Kubernetes has no resource"),
         ("deployments", "name version and plural"),
         ("/deployments", "name version and plural"),

@@ -1,4 +1,4 @@
-//! The kinds that a cluster serves: Kubernetes' own, those that a caller adds, and those that requests imply.
+//! The kinds that a cluster serves: Kubernetes' own, those that a caller adds, and those that objects and informers imply.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -30,12 +30,7 @@ pub struct ServedKind {
 #[derive(Debug)]
 pub(crate) struct Kinds {
     by_name: BTreeMap<String, Arc<ServedKind>>,
-    /// How many of them a request for a collection added.
-    asked_for: usize,
 }
-
-/// How many kinds requests for collections add. A client that makes up names fills no memory.
-const MOST_ASKED_FOR: usize = 1_000;
 
 impl ServedKind {
     /// A kind of a custom resource.
@@ -105,7 +100,7 @@ impl Kinds {
                 ServedKind { has_status, has_generation, has_scale, ..kind }
             })
         });
-        Self { by_name: kinds.map(|kind| (kind.name(), kind.into())).collect(), asked_for: 0 }
+        Self { by_name: kinds.map(|kind| (kind.name(), kind.into())).collect() }
     }
 
     pub(super) fn add(&mut self, kind: ServedKind) -> Arc<ServedKind> {
@@ -133,7 +128,12 @@ impl Kinds {
         self.by_name.values()
     }
 
-    /// The kind of a collection, if it was added, or an object or a request had it.
+    /// Adds a kind, unless its collection has one.
+    pub(super) fn keep(&mut self, kind: &Arc<ServedKind>) {
+        self.by_name.entry(kind.name()).or_insert_with(|| Arc::clone(kind));
+    }
+
+    /// The kind of a collection, if it was added, or an object or an informer had it.
     pub(super) fn known(&self, name: &str) -> Option<Arc<ServedKind>> {
         self.by_name.get(name).map(Arc::clone)
     }
@@ -143,18 +143,14 @@ impl Kinds {
         self.by_name.contains_key(name) || name.rsplit_once('/').is_some_and(|(version, _)| !is_built_in(version))
     }
 
-    /// The kind of a collection. In a group that is not Kubernetes' own, it is there if it is asked for: its name is then
-    /// guessed by the plural.
-    pub(crate) fn of_collection(&mut self, name: &str, namespaced: bool) -> Option<Arc<ServedKind>> {
+    /// The kind of a collection. In a group that is not Kubernetes' own, an unknown one is guessed by the plural, and is not
+    /// added.
+    pub(crate) fn of_collection(&self, name: &str, namespaced: bool) -> Option<Arc<ServedKind>> {
         if let Some(kind) = self.known(name) {
             return Some(kind);
         }
-        let (api_version, plural) = name.rsplit_once('/')?;
-        if is_built_in(api_version) || self.asked_for == MOST_ASKED_FOR {
-            return None;
-        }
-        self.asked_for += 1;
-        Some(self.add(ServedKind::guessed(api_version, &guessed_kind(plural), plural, namespaced)))
+        let (api_version, plural) = name.rsplit_once('/').filter(|(version, _)| !is_built_in(version))?;
+        Some(ServedKind::guessed(api_version, &guessed_kind(plural), plural, namespaced).into())
     }
 
     /// The kind of an object. In a group that is not Kubernetes' own, it is there if an object has it: its plural is then
@@ -315,20 +311,12 @@ mod tests {
     fn a_kind_that_an_informer_asked_for_gets_its_name_by_its_first_object() {
         let mut kinds = Kinds::new();
         let name = "example.com/v1/webapps";
-        assert_eq!(kinds.of_collection(name, true).map(|kind| kind.kind.clone()), Some("Webapp".into()));
+        let guessed = kinds.of_collection(name, true).expect("a kind");
+        assert_eq!((guessed.kind.as_str(), kinds.known(name)), ("Webapp", None));
+        kinds.keep(&guessed);
         assert_eq!(kinds.of_object("example.com/v1", "WebApp").map(|kind| kind.name()), Some(name.into()));
+        kinds.keep(&guessed);
         assert_eq!(kinds.of_collection(name, true).map(|kind| kind.kind.clone()), Some("WebApp".into()));
-    }
-
-    #[test]
-    fn each_collection_that_a_client_made_up_was_kept() {
-        let mut kinds = Kinds::new();
-        let before = kinds.iter().count();
-        for number in 0..10_000 {
-            kinds.of_collection(&format!("example.com/v1/things{number}"), true);
-        }
-        assert_eq!(kinds.iter().count() - before, MOST_ASKED_FOR);
-        assert!(kinds.of_object("example.com/v1", "Other").is_some(), "objects are what a test or a tape has");
     }
 
     #[test]

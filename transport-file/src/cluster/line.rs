@@ -56,7 +56,10 @@ impl Line {
         let verb = if call.target.contains("watch=") { "WATCH" } else { "LIST" };
         let line = format!("{verb} {}", path(call.target));
         let fault = self.shared.with(|inside| inside.faults.take(&line));
-        self.returned(fault, || self.shared.handle(self.there(now), call))
+        self.returned(fault, || {
+            self.shared.with(|inside| inside.server.follow(call.target));
+            self.shared.handle(self.there(now), call)
+        })
     }
 
     /// A single request arrives, and is noted.

@@ -26,8 +26,7 @@ pub(super) fn list(store: &Store, kind: &ServedKind, target: &Target, form: Form
         // No server gave this token.
         return Err(expired(&page));
     }
-    let Some(collection) = store.collection(&name) else { return Ok(body(kind, form, current, None, &[])) };
-    let state = collection.state(revision).map_err(|_| expired(&page))?;
+    let state = store.collection(&name).state(revision).map_err(|_| expired(&page))?;
     let limit = target.parameter("limit").and_then(|limit| limit.parse().ok()).filter(|limit| *limit > 0);
     let (items, rest) = cut(&state, &selection, &page.start, limit.unwrap_or(usize::MAX));
     let rest = rest.map(|(start, count)| {

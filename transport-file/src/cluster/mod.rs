@@ -105,9 +105,9 @@ use std::sync::Arc;
 ///
 /// # Kinds
 ///
-/// The kinds of Kubernetes 1.36 are known. In other groups every kind exists as soon as an object or a request has it, for
-/// up to 1,000 requests. Its plural is guessed as kubectl does (`Policy`, `policies`), it has a namespace, and its status is
-/// a subresource.
+/// The kinds of Kubernetes 1.36 are known. In other groups every kind exists as soon as an object has it or an informer
+/// follows it; other reads of it find nothing. Its plural is guessed as kubectl does (`Policy`, `policies`), it has a
+/// namespace, and its status is a subresource.
 /// [`with_kind`](Self::with_kind) adds any other, and so does a CustomResourceDefinition.
 ///
 /// # Time
@@ -234,7 +234,7 @@ impl SimulatedCluster {
     /// Returns the objects of a resource in all namespaces, in the order of namespaces and names.
     ///
     /// # Errors
-    /// If there is no such resource: Kubernetes has none, and no object, request or [`with_kind`](Self::with_kind) had it.
+    /// If there is no such resource: Kubernetes has none, and no object, informer or [`with_kind`](Self::with_kind) had it.
     pub fn list(&self, resource: &str) -> Result<Vec<Value>, ApiError> {
         let place = self.place(|server| server.place_at(resource, ""))?;
         let now = self.shared().now();

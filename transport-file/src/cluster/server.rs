@@ -217,6 +217,12 @@ impl Server {
         }
     }
 
+    /// Adds the kind that an informer follows, so that a test finds it under the same name.
+    pub(super) fn follow(&mut self, target: &str) {
+        let kind = Target::parse(target).and_then(|target| self.kinds.of_collection(&target.collection, true));
+        kind.iter().for_each(|kind| self.kinds.keep(kind));
+    }
+
     fn answer(&mut self, asked: &Asked<'_>) -> Result<Reply, Refusal> {
         let Asked { call, target, form, .. } = *asked;
         let namespaced = target.name.is_empty() || !target.namespace.is_empty();
@@ -228,7 +234,6 @@ impl Server {
         if kind.is_guessed && kind.namespaced && target.namespace.is_empty() && is_of_object {
             return Err(Refusal::guessed_namespaced(&kind));
         }
-        self.store.open(&kind);
         self.store.set_dry_run(target.parameter("dryRun").is_some());
         if call.method == "GET" && target.name.is_empty() && target.flag("watch") {
             return WatchState::begin(asked.moment.now, &self.store, &kind, target, form)

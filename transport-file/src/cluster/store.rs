@@ -17,6 +17,8 @@ pub(super) struct Store {
     /// How often a collection got a change or a version.
     steps: u64,
     collections: BTreeMap<String, Collection>,
+    /// A collection that has had no object.
+    unused: Collection,
     /// The objects that were changed since the last look.
     touched: Vec<Touched>,
     /// Whether nothing is stored.
@@ -33,7 +35,7 @@ pub(super) struct Touched {
 }
 
 /// The objects of one resource.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Collection {
     /// By namespace and name, in the order of etcd's keys.
     objects: BTreeMap<String, Arc<Value>>,
@@ -77,7 +79,8 @@ pub(super) fn key(namespace: &str, name: &str) -> String {
 
 impl Store {
     pub(super) fn new() -> Self {
-        Self { revision: 1, steps: 0, collections: BTreeMap::new(), touched: Vec::new(), is_dry_run: false }
+        let (collections, unused) = (BTreeMap::new(), Collection::new());
+        Self { revision: 1, steps: 0, collections, unused, touched: Vec::new(), is_dry_run: false }
     }
 
     /// The version of the cluster.
@@ -90,23 +93,18 @@ impl Store {
         self.steps
     }
 
-    /// The collection of a kind, which is empty at first.
-    pub(super) fn open(&mut self, kind: &ServedKind) -> &mut Collection {
-        self.collections.entry(kind.name()).or_insert_with(Collection::new)
+    /// The collection of a kind, for its first change or a further one.
+    fn open(&mut self, kind: &ServedKind) -> &mut Collection {
+        self.collections.entry(kind.name()).or_insert_with(|| self.unused.clone())
     }
 
-    pub(super) fn collection(&self, name: &str) -> Option<&Collection> {
-        self.collections.get(name)
+    pub(super) fn collection(&self, name: &str) -> &Collection {
+        self.collections.get(name).unwrap_or(&self.unused)
     }
 
     /// The objects of a kind.
     pub(super) fn list(&self, kind: &ServedKind) -> Vec<Value> {
-        let collection = self.collections.get(&kind.name());
-        collection
-            .into_iter()
-            .flat_map(|collection| collection.objects.values())
-            .map(|object| (**object).clone())
-            .collect()
+        self.collection(&kind.name()).objects.values().map(|object| (**object).clone()).collect()
     }
 
     /// The collections and keys of all objects in a namespace.
@@ -120,12 +118,12 @@ impl Store {
     }
 
     pub(super) fn object(&self, collection: &str, key: &str) -> Option<&Arc<Value>> {
-        self.collections.get(collection)?.objects.get(key)
+        self.collection(collection).objects.get(key)
     }
 
     /// The version of a list of this collection, from which a watch goes on.
     pub(super) fn version_of(&self, collection: &str) -> u64 {
-        self.collections.get(collection).and_then(|collection| collection.recorded).unwrap_or(self.revision)
+        self.collection(collection).recorded.unwrap_or(self.revision)
     }
 
     /// From now on, nothing is stored (`dryRun`), or again everything.
@@ -214,7 +212,7 @@ impl Store {
 
     /// Forgets all changes: no watch goes on from an older version than the current one.
     pub(super) fn compact(&mut self) {
-        for collection in self.collections.values_mut() {
+        for collection in self.collections.values_mut().chain([&mut self.unused]) {
             collection.forgotten += collection.changes.len() as u64;
             collection.compacted = collection.recorded.unwrap_or(self.revision);
             collection.changes.clear();

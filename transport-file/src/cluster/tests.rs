@@ -399,3 +399,47 @@ fn a_watch_from_the_version_of_a_recorded_object_was_told_of_older_changes_again
     assert_eq!(event["type"], "DELETED");
     assert_eq!(told(&mut watch(&cluster, &from(&event["object"]["metadata"]["resourceVersion"]))), [""; 0]);
 }
+
+const FOOS: &str = "/apis/example.com/v1/namespaces/web/foos";
+
+fn foo() -> Value {
+    json!({ "apiVersion": "example.com/v1", "kind": "Foo", "metadata": { "name": "a" } })
+}
+
+#[test]
+fn a_read_of_one_object_settled_that_its_kind_has_no_namespace() {
+    let cluster = SimulatedCluster::new();
+    assert_eq!(send(&cluster, "GET /apis/example.com/v1/foos/a", &Value::Null).0, 404);
+    assert_eq!(send(&cluster, &format!("POST {FOOS}"), &foo()).0, 201);
+}
+
+#[test]
+fn reads_of_misspelt_resources_were_kept_as_kinds() {
+    let cluster = SimulatedCluster::new();
+    let before = cluster.kinds().len();
+    for (number, query) in ["", "/a", "?watch=1", "?limit=1"].into_iter().enumerate() {
+        let target = format!("/apis/example.com/v1/namespaces/web/fos{number}{query}");
+        send(&cluster, &format!("GET {target}"), &Value::Null);
+        send(&cluster, &format!("DELETE {target}"), &Value::Null);
+        send(&cluster, &format!("PATCH {target}"), &json!({}));
+        send(&cluster, &format!("POST {target}?dryRun=All"), &foo());
+    }
+    assert_eq!(cluster.kinds().len(), before);
+    let mut watch = watch(&cluster, "/apis/example.com/v1/foos?watch=1");
+    assert_eq!(send(&cluster, &format!("POST {FOOS}"), &foo()).0, 201);
+    assert_eq!((told(&mut watch), cluster.kinds().len()), (vec!["ADDED a".to_owned()], before + 1));
+}
+
+#[test]
+fn a_watch_of_a_resource_without_objects_went_on_after_a_compaction() {
+    let cluster = SimulatedCluster::new();
+    for _ in 0..3 {
+        send(&cluster, &format!("POST {PODS}"), &json!({ "metadata": { "generateName": "a-" } }));
+    }
+    cluster.compact();
+    for (version, expected) in [(2, vec!["ERROR "]), (4, vec![])] {
+        let mut watch = watch(&cluster, &format!("/api/v1/secrets?watch=1&resourceVersion={version}"));
+        assert_eq!(told(&mut watch), expected, "{version}");
+    }
+    assert_eq!(send(&cluster, "GET /api/v1/secrets?resourceVersion=2&resourceVersionMatch=Exact", &Value::Null).0, 410);
+}

@@ -97,10 +97,7 @@ impl WatchState {
             is_over: false,
             collection,
         };
-        if let Some(objects) = store.collection(&watch.collection) {
-            let from = asked.filter(|asked| *asked > 0 && !wants_initial);
-            watch.position(objects, from);
-        }
+        watch.position(store.collection(&watch.collection), asked.filter(|asked| *asked > 0 && !wants_initial));
         Ok(watch)
     }
 
@@ -130,10 +127,7 @@ impl WatchState {
         }
         let full = out.len() + PIECE;
         self.tell_initial(full, out);
-        let next = match store.collection(&self.collection) {
-            Some(collection) if out.len() < full => self.tell_changes(now, collection, full, out),
-            _ => None,
-        };
+        let next = self.tell_changes(now, store.collection(&self.collection), full, out);
         if self.is_over {
             return WatchProgress::Over;
         }

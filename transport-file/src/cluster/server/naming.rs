@@ -64,7 +64,7 @@ impl Server {
             return format!("Kubernetes has no resource `{collection}`; correct the name");
         }
         format!(
-            "no object and no request has had the resource `{collection}`; correct the name, or add the kind by \
+            "no object and no informer has had the resource `{collection}`; correct the name, or add the kind by \
              `with_kind`"
         )
     }

@@ -63,6 +63,9 @@ impl Server {
         self.uids += 1;
         let uid = names::uid(self.uids);
         let created = write::create(&mut self.store, asked.moment, place, object, asked.actor, &uid)?;
+        if !self.store.is_dry_run() {
+            self.kinds.keep(&place.kind);
+        }
         self.note_update(asked, place, &Value::Null, &created);
         self.establish(asked, place, &created);
         Ok(created)
@@ -197,7 +200,7 @@ impl Server {
     pub(super) fn delete_collection(&mut self, asked: &Asked<'_>, kind: &Arc<ServedKind>) -> Result<Reply, Refusal> {
         let (options, selection) = (self.delete_options(asked, kind)?, Selection::of(asked.target, kind)?);
         let deleted = list(&self.store, kind, asked.target, asked.form)?;
-        let objects = self.store.open(kind).objects().iter();
+        let objects = self.store.collection(&kind.name()).objects().iter();
         let keys: Vec<String> =
             objects.filter(|(_, object)| selection.matches(object)).map(|(key, _)| key.clone()).collect();
         for key in keys {

@@ -21,6 +21,8 @@ pub(super) struct Collector {
     /// The namespaces that are being deleted.
     ending: BTreeSet<String>,
     due: VecDeque<(Instant, Task)>,
+    /// Whether objects were recorded. The owners of those may be there without being recorded.
+    has_recorded: bool,
 }
 
 /// What is to be looked at.
@@ -48,7 +50,7 @@ impl Collector {
         for owner in &owners {
             self.dependents.entry((*owner).to_owned()).or_default().insert(id.clone());
         }
-        if !owners.is_subset(&owners_before) {
+        if !owners.is_subset(&owners_before) && !self.has_recorded {
             self.push(now, Task::Dependent(id.clone()));
         }
         match (before.and_then(uid), after.and_then(uid)) {
@@ -57,6 +59,14 @@ impl Collector {
             (None, None) => {}
         }
         self.note_deletion(now, id, after);
+    }
+
+    /// Takes note of a change that was recorded. What follows of it is left to the recording.
+    pub(super) fn note_recorded(&mut self, now: Instant, change: &Touched) {
+        self.has_recorded = true;
+        let due = self.due.len();
+        self.note(now, change);
+        self.due.truncate(due);
     }
 
     fn note_deletion(&mut self, now: Instant, id: Id, after: Option<&Value>) {

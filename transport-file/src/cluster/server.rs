@@ -122,8 +122,7 @@ pub(super) struct Server {
     uids: u64,
     /// The field managers of each object.
     owners: BTreeMap<Id, FieldOwners>,
-    /// `None` where the changes were recorded, and with them those of a collector.
-    collector: Option<Collector>,
+    collector: Collector,
 }
 
 impl Server {
@@ -134,7 +133,7 @@ impl Server {
             origin,
             uids: 0,
             owners: BTreeMap::new(),
-            collector: Some(Collector::default()),
+            collector: Collector::default(),
         }
     }
 
@@ -190,7 +189,7 @@ impl Server {
         let object = typed(object, &kind);
         let is_deletion = change == RecordedKind::Deleted;
         self.store.record(now, &kind, &key, object, Recorded { revision, is_deletion });
-        self.collector = None;
+        self.settle_recorded(now);
     }
 
     /// Enters a state that was recorded elsewhere. A watch that comes to it gets a 410, and so does one from before it.
@@ -201,7 +200,7 @@ impl Server {
         let changed = changed.into_iter().map(|object| (recorded_key(&object), typed(object, &kind))).collect();
         let gone = gone.iter().map(|key| store::key(key.namespace().unwrap_or_default(), key.name())).collect();
         self.store.record_gap(now, &kind, RecordedGap { revision, changed, gone });
-        self.collector = None;
+        self.settle_recorded(now);
     }
 
     fn kind_of_recorded(&mut self, collection: &str, object: &Value, namespaced: bool) -> Option<Arc<ServedKind>> {

@@ -143,8 +143,7 @@ impl Store {
         let revision = self.next_revision();
         set_version(&mut object, revision);
         let object = Arc::new(object);
-        let before = self.open(kind).enter(revision, now, key, Arc::clone(&object), false);
-        self.touch(kind, key, before, Some(Arc::clone(&object)));
+        self.enter(revision, now, kind, key, Arc::clone(&object), false);
         object
     }
 
@@ -155,8 +154,7 @@ impl Store {
         }
         let revision = self.next_revision();
         set_version(&mut last, revision);
-        let before = self.open(kind).enter(revision, now, key, Arc::new(last), true);
-        self.touch(kind, key, before, None);
+        self.enter(revision, now, kind, key, Arc::new(last), true);
     }
 
     /// Takes the changes since the last look, oldest first.
@@ -164,7 +162,18 @@ impl Store {
         std::mem::take(&mut self.touched)
     }
 
-    fn touch(&mut self, kind: &ServedKind, key: &str, before: Option<Arc<Value>>, after: Option<Arc<Value>>) {
+    /// Enters a change into its collection.
+    fn enter(
+        &mut self,
+        revision: u64,
+        now: Instant,
+        kind: &ServedKind,
+        key: &str,
+        object: Arc<Value>,
+        is_deletion: bool,
+    ) {
+        let after = (!is_deletion).then(|| Arc::clone(&object));
+        let before = self.open(kind).enter(revision, now, key, object, is_deletion);
         self.touched.push(Touched { collection: kind.name(), key: key.to_owned(), before, after });
     }
 
@@ -176,20 +185,20 @@ impl Store {
             // A watch from the version of the object goes on after this change.
             set_version(&mut object, revision);
         }
-        self.open(kind).enter(revision, now, key, Arc::new(object), change.is_deletion);
+        self.enter(revision, now, kind, key, Arc::new(object), change.is_deletion);
     }
 
     /// Enters a state that was recorded at a version, of which the changes before are unknown.
     pub(super) fn record_gap(&mut self, now: Instant, kind: &ServedKind, gap: RecordedGap) {
         let revision = self.recorded_revision(kind, gap.revision);
-        let collection = self.open(kind);
-        collection.push(Change { is_gap: true, ..Change::new(revision, now, "", Arc::default(), false) });
+        let beginning = Change { is_gap: true, ..Change::new(revision, now, "", Arc::default(), false) };
+        self.open(kind).push(beginning);
         for key in gap.gone {
-            let last = collection.objects.get(&key).map(Arc::clone).unwrap_or_default();
-            collection.enter(revision, now, &key, last, true);
+            let last = self.object(&kind.name(), &key).cloned().unwrap_or_default();
+            self.enter(revision, now, kind, &key, last, true);
         }
         for (key, object) in gap.changed {
-            collection.enter(revision, now, &key, Arc::new(object), false);
+            self.enter(revision, now, kind, &key, Arc::new(object), false);
         }
     }
 

@@ -443,3 +443,66 @@ fn a_watch_of_a_resource_without_objects_went_on_after_a_compaction() {
     }
     assert_eq!(send(&cluster, "GET /api/v1/secrets?resourceVersion=2&resourceVersionMatch=Exact", &Value::Null).0, 410);
 }
+
+/// ConfigMaps in the namespace `default`, as a recording has them: each with its uid and those of its owners.
+fn record_maps(cluster: &SimulatedCluster, maps: &[(&str, &[&str])]) {
+    let map = |(name, owners): &(&str, &[&str])| {
+        let owner = |owner: &&str| {
+            json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": owner, "blockOwnerDeletion": true })
+        };
+        let owners: Vec<Value> = owners.iter().map(owner).collect();
+        json!({ "metadata": { "name": name, "namespace": "default", "uid": name, "ownerReferences": owners } })
+    };
+    let (changed, gone) = (maps.iter().map(map).collect(), Vec::new());
+    let state = RecordedState { collection: "v1/configmaps".into(), changed, gone, version: 9 };
+    cluster.apply_relisted(Instant::ZERO, state);
+}
+
+#[test]
+fn a_deletion_in_a_writable_recording_waited_for_ever_for_the_collector() {
+    let cluster = SimulatedCluster::new();
+    let maps: [(&str, &[&str]); 7] =
+        [("a", &[]), ("b", &["a"]), ("c", &[]), ("d", &["c"]), ("e", &[]), ("f", &["e"]), ("g", &["unrecorded"])];
+    record_maps(&cluster, &maps);
+    delete_at(&cluster, 0, "a", "Foreground");
+    delete_at(&cluster, 0, "c", "Orphan");
+    delete_at(&cluster, 0, "e", "Background");
+    for millis in [50, 100, 150] {
+        maps_at(&cluster, millis);
+    }
+    assert_eq!(maps_at(&cluster, 200), ["d 0", "g 1"]);
+    assert_eq!(send_at(&cluster, 200, "POST /api/v1/namespaces", &named("default")).0, 201);
+    assert_eq!(send_at(&cluster, 200, "DELETE /api/v1/namespaces/default", &Value::Null).0, 200);
+    for millis in [250, 300, 350] {
+        maps_at(&cluster, millis);
+    }
+    assert_eq!(maps_at(&cluster, 400), [""; 0]);
+    assert_eq!(send_at(&cluster, 400, "GET /api/v1/namespaces/default", &Value::Null).0, 404);
+}
+
+#[test]
+fn what_follows_a_recorded_deletion_is_left_to_the_recording() {
+    let cluster = SimulatedCluster::new();
+    record_maps(&cluster, &[("a", &[]), ("b", &["a"])]);
+    let object = json!({ "metadata": { "name": "a", "namespace": "default", "uid": "a", "resourceVersion": "10" } });
+    let change = RecordedChange { collection: "v1/configmaps".into(), kind: RecordedKind::Deleted, version: 10, object };
+    cluster.apply_recorded(Instant::ZERO, change);
+    assert_eq!(maps_at(&cluster, 100), ["b 1"]);
+}
+
+#[test]
+fn the_field_managers_of_an_object_that_a_recording_deletes_stayed() {
+    let cluster = SimulatedCluster::new();
+    record(&cluster, RecordedKind::Present, "a", 5);
+    let apply = |manager: &str| {
+        let body = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a" }, "spec": { "x": manager } });
+        let target = format!("{PODS}/a?fieldManager={manager}");
+        let (content_type, body) = ("application/apply-patch+yaml", body.to_string().into_bytes());
+        let call = Call { method: "PATCH", target: &target, accept: "", content_type, body: &body };
+        cluster.handle(Instant::ZERO, &call).head.status
+    };
+    assert_eq!((apply("one"), apply("other")), (200, 409));
+    record(&cluster, RecordedKind::Deleted, "a", 7);
+    record(&cluster, RecordedKind::Present, "a", 8);
+    assert_eq!(apply("other"), 200);
+}

@@ -3,6 +3,7 @@
 use super::super::collector::{NAMESPACES, Task};
 use super::super::metadata::{FOREGROUND, ORPHAN, finalizers, is_deleting, metadata_of, set_finalizers};
 use super::super::place::{Id, Place};
+use super::super::store::Touched;
 use super::super::write::{self, Actor, Moment, Part};
 use super::Server;
 use listwatch_core::Instant;
@@ -13,7 +14,7 @@ impl Server {
     /// Does what is due by itself.
     pub(in super::super) fn tick(&mut self, now: Instant) {
         self.store.set_dry_run(false);
-        while let Some((due, task)) = self.collector.as_mut().and_then(|collector| collector.poll_task(now)) {
+        while let Some((due, task)) = self.collector.poll_task(now) {
             let moment = Moment { now: due, wall: self.wall(due) };
             self.collect(moment, task);
             self.settle(due);
@@ -22,18 +23,30 @@ impl Server {
 
     /// When something is due by itself.
     pub(in super::super) fn poll_timeout(&self) -> Option<Instant> {
-        self.collector.as_ref()?.poll_timeout()
+        self.collector.poll_timeout()
     }
 
     /// Tells the collector what was changed.
     pub(super) fn settle(&mut self, now: Instant) {
+        for change in self.take_touched() {
+            self.collector.note(now, &change);
+        }
+    }
+
+    /// Tells the collector what a recording changed. What follows of that is recorded, too.
+    pub(super) fn settle_recorded(&mut self, now: Instant) {
+        for change in self.take_touched() {
+            self.collector.note_recorded(now, &change);
+        }
+    }
+
+    /// Takes the changes since the last look, and forgets the field managers of objects that are gone.
+    fn take_touched(&mut self) -> Vec<Touched> {
         let touched = self.store.take_touched();
         for gone in touched.iter().filter(|change| change.after.is_none()) {
             self.owners.remove(&Id { collection: gone.collection.clone(), key: gone.key.clone() });
         }
-        if let Some(collector) = &mut self.collector {
-            touched.iter().for_each(|change| collector.note(now, change));
-        }
+        touched
     }
 
     /// Looks at an object for the collector.
@@ -49,10 +62,7 @@ impl Server {
     fn collect_dependent(&mut self, moment: Moment, id: &Id) {
         let Some((place, object)) = self.found(id) else { return };
         let references = object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
-        let exists = |reference: &Value| {
-            let uid = reference["uid"].as_str().unwrap_or_default();
-            self.collector.as_ref().is_some_and(|collector| collector.exists(uid))
-        };
+        let exists = |reference: &Value| self.collector.exists(reference["uid"].as_str().unwrap_or_default());
         let present: Vec<Value> = references.iter().filter(|reference| exists(reference)).cloned().collect();
         if present.len() == references.len() {
             return;
@@ -68,7 +78,7 @@ impl Server {
     fn collect_owner(&mut self, moment: Moment, id: &Id) {
         let Some((place, object)) = self.found(id).filter(|(_, object)| is_deleting(object)) else { return };
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-        let dependents = self.collector.as_ref().map(|collector| collector.dependents(uid)).unwrap_or_default();
+        let dependents = self.collector.dependents(uid);
         let dependents: Vec<(Place, Arc<Value>)> = dependents.iter().filter_map(|id| self.found(id)).collect();
         let waiting = finalizers(&object);
         if waiting.contains(&ORPHAN) {

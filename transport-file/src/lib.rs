@@ -66,8 +66,8 @@ mod file;
 
 pub use capture::{LateWrite, Note, Position, Positions, TapeStart};
 pub use cluster::{
-    Answer, Call, ClientOutcome, ClientRequest, ClusterClient, ClusterTransport, Fault, RecordedChange, RecordedKind,
-    RecordedState, ServedKind, SimulatedCluster, WatchProgress, WatchStream,
+    Answer, Call, ClientOutcome, ClientRequest, ClusterClient, ClusterTransport, Fault, ServedKind, SimulatedCluster,
+    WatchProgress, WatchStream,
 };
 pub use error::{CaptureError, CaptureErrorKind};
 pub use history::{History, HistoryChange, HistoryStep, RecordedResource};

@@ -4,6 +4,7 @@ use super::fault::{Fault, refusal};
 use super::requests::{ClientOutcome, ClientRequest};
 use super::server::Call;
 use super::shared::{Answer, Shared, refused};
+use super::target::{Target, path_and_query};
 use core::time::Duration;
 use listwatch_core::Instant;
 use listwatch_core::api::Method;
@@ -53,8 +54,8 @@ impl Line {
 
     /// A list or a watch arrives.
     pub(super) fn read(&self, now: Instant, call: &Call<'_>) -> Returned {
-        let verb = if call.target.contains("watch=") { "WATCH" } else { "LIST" };
-        let line = format!("{verb} {}", path(call.target));
+        let is_watch = Target::parse(call.target).is_some_and(|target| target.flag("watch"));
+        let line = format!("{} {}", if is_watch { "WATCH" } else { "LIST" }, call.path());
         let fault = self.shared.with(|inside| inside.faults.take(&line));
         self.returned(fault, || {
             self.shared.with(|inside| inside.server.follow(call.target));
@@ -64,7 +65,7 @@ impl Line {
 
     /// A single request arrives, and is noted.
     pub(super) fn send(&self, now: Instant, method: Method, call: &Call<'_>) -> Returned {
-        let line = format!("{} {}", method.name(), path(call.target));
+        let line = format!("{} {}", method.name(), call.path());
         let fault = self.shared.with(|inside| inside.faults.take(&line));
         let mut outcome = ClientOutcome::Dropped;
         let returned = self.returned(fault, || {
@@ -75,7 +76,7 @@ impl Line {
         if let Returned::Answer(answer) = &returned {
             outcome = ClientOutcome::Answered(answer.head.status);
         }
-        let (path, query) = call.target.split_once('?').unwrap_or((call.target, ""));
+        let (path, query) = path_and_query(call.target);
         let body = serde_json::from_slice(call.body).unwrap_or(Value::Null);
         let request = ClientRequest { method, path: path.to_owned(), query: query.to_owned(), body, outcome };
         self.shared.with(|inside| inside.requests.push(request));
@@ -102,8 +103,4 @@ pub(super) const BY_TEST: &str = "by fail_next";
 /// The error of a line that broke because a test asked for it.
 pub(super) fn broken(kind: TransportErrorKind, why: &str) -> TransportError {
     TransportError::new(kind, why)
-}
-
-fn path(target: &str) -> &str {
-    target.split_once('?').map_or(target, |(path, _)| path)
 }

@@ -31,7 +31,8 @@ pub use fault::Fault;
 pub(crate) use kinds::Kinds;
 pub use kinds::ServedKind;
 pub use requests::{ClientOutcome, ClientRequest};
-pub use server::{Call, RecordedChange, RecordedKind, RecordedState};
+pub use server::Call;
+pub(crate) use server::RecordedChange;
 pub use shared::{Answer, WatchStream};
 pub use transport::ClusterTransport;
 pub use watch::WatchProgress;
@@ -119,7 +120,8 @@ use std::sync::Arc;
 ///
 /// # Memory
 ///
-/// The last 4,096 changes of each resource are kept for watches, and the last 10,000 single requests.
+/// The last 4,096 changes of each resource are kept for watches, and the last 10,000 single requests. Kinds stay for good:
+/// those that are added, and those that an object had or an informer followed. The field managers of an object go with it.
 #[derive(Clone, Debug)]
 #[doc(alias("fake", "fake clientset", "envtest", "FakeClient"))]
 pub struct SimulatedCluster {
@@ -329,15 +331,9 @@ impl SimulatedCluster {
         self.shared().handle(now, call)
     }
 
-    /// Enters a change that was recorded elsewhere, in its own version. The versions of a collection ascend.
-    pub fn apply_recorded(&self, now: Instant, change: RecordedChange) {
-        self.shared().apply_recorded(now, change);
-    }
-
-    /// Enters a state that was recorded elsewhere, and whose changes are unknown. A watch is told what came before, and
-    /// then a 410; so its client has to list again.
-    pub fn apply_relisted(&self, now: Instant, state: RecordedState) {
-        self.shared().apply_relisted(now, state);
+    /// Enters a change that was recorded elsewhere.
+    pub(crate) fn record(&self, now: Instant, kind: &ServedKind, change: RecordedChange) {
+        self.shared().record(now, kind, change);
     }
 
     fn shared(&self) -> &Arc<Shared> {

@@ -3,25 +3,26 @@
 mod collect;
 mod naming;
 mod read;
+mod recorded;
 mod scale;
 mod single;
 
 use super::apply::FieldOwners;
 use super::collector::Collector;
 use super::form::Form;
-use super::kinds::{Kinds, ServedKind};
+use super::kinds::Kinds;
 use super::list::list;
 use super::place::{Id, Place};
 use super::refusal::Refusal;
-use super::store::{self, Recorded, RecordedGap, Store};
-use super::target::Target;
+use super::store::Store;
+use super::target::{Target, path_and_query};
 use super::watch::WatchState;
 use super::write::{Actor, Moment};
+use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
-use listwatch_core::{Instant, Key};
-use serde_json::{Value, json};
+pub(crate) use recorded::RecordedChange;
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// One request, as it comes over a wire.
 #[derive(Clone, Copy, Debug)]
@@ -45,43 +46,18 @@ impl Call<'_> {
     pub fn collection(&self) -> Option<String> {
         Target::parse(self.target).map(|target| target.collection)
     }
-}
 
-/// A change that was recorded elsewhere.
-#[derive(Clone, Debug)]
-pub struct RecordedChange {
-    /// The name of the collection, such as `apps/v1/deployments`.
-    pub collection: String,
-    /// The change.
-    pub kind: RecordedKind,
-    /// The version after it.
-    pub version: u64,
-    /// The object after it or, if it was deleted, its last state. Of a bookmark, it is not read.
-    pub object: Value,
-}
+    /// The path, without the query.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        path_and_query(self.target).0
+    }
 
-/// The kind of a recorded change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordedKind {
-    /// The object is there, new or changed.
-    Present,
-    /// The object was deleted.
-    Deleted,
-    /// All changes up to the version are known.
-    Bookmark,
-}
-
-/// A state that was recorded elsewhere, behind a gap: the changes that led to it are unknown.
-#[derive(Clone, Debug)]
-pub struct RecordedState {
-    /// The name of the collection, such as `apps/v1/deployments`.
-    pub collection: String,
-    /// The objects that are new or changed.
-    pub changed: Vec<Value>,
-    /// The keys of the objects that are gone.
-    pub gone: Vec<Key>,
-    /// The version of the state.
-    pub version: u64,
+    /// Whether the answer has the metadata of objects alone: the first form of the header `Accept` that the server has.
+    #[must_use]
+    pub fn asks_for_metadata(&self) -> bool {
+        Form::negotiate(self.accept) == Ok(Form::Metadata)
+    }
 }
 
 /// The answer to a request.
@@ -178,44 +154,6 @@ impl Server {
         reply.unwrap_or_else(Reply::Refused)
     }
 
-    /// Enters a change that was recorded elsewhere. A change of a collection that no kind can have is left out.
-    pub(super) fn apply_recorded(&mut self, now: Instant, change: RecordedChange) {
-        let RecordedChange { collection, kind: change, version: revision, object } = change;
-        let Some(kind) = self.kind_of_recorded(&collection, &object, is_namespaced(&object)) else { return };
-        if change == RecordedKind::Bookmark {
-            return self.store.advance(&kind, revision);
-        }
-        let key = recorded_key(&object);
-        let object = typed(object, &kind);
-        let is_deletion = change == RecordedKind::Deleted;
-        self.store.record(now, &kind, &key, object, Recorded { revision, is_deletion });
-        self.settle_recorded(now);
-    }
-
-    /// Enters a state that was recorded elsewhere. A watch that comes to it gets a 410, and so does one from before it.
-    pub(super) fn apply_relisted(&mut self, now: Instant, state: RecordedState) {
-        let RecordedState { collection, changed, gone, version: revision } = state;
-        let sample = changed.first().unwrap_or(&Value::Null);
-        let Some(kind) = self.kind_of_recorded(&collection, sample, is_namespaced(sample)) else { return };
-        let changed = changed.into_iter().map(|object| (recorded_key(&object), typed(object, &kind))).collect();
-        let gone = gone.iter().map(|key| store::key(key.namespace().unwrap_or_default(), key.name())).collect();
-        self.store.record_gap(now, &kind, RecordedGap { revision, changed, gone });
-        self.settle_recorded(now);
-    }
-
-    fn kind_of_recorded(&mut self, collection: &str, object: &Value, namespaced: bool) -> Option<Arc<ServedKind>> {
-        let (api_version, plural) = collection.rsplit_once('/')?;
-        let known = self.kinds.of_collection(collection, namespaced);
-        let kind = object["kind"].as_str().filter(|_| object["apiVersion"] == api_version);
-        match (known, kind) {
-            (Some(known), Some(kind)) if known.kind != kind => {
-                Some(self.kinds.add(ServedKind { kind: kind.to_owned(), ..(*known).clone() }))
-            }
-            (None, kind) => Some(self.kinds.add(ServedKind::custom(api_version, kind?, plural, namespaced))),
-            (known, _) => known,
-        }
-    }
-
     /// Adds the kind that an informer follows, so that a test finds it under the same name.
     pub(super) fn follow(&mut self, target: &str) {
         let kind = Target::parse(target).and_then(|target| self.kinds.of_collection(&target.collection, true));
@@ -249,22 +187,4 @@ impl Server {
             _ => Err(Refusal::no_method()),
         }
     }
-}
-
-fn is_namespaced(object: &Value) -> bool {
-    object["metadata"]["namespace"].is_string()
-}
-
-/// A recorded object with its type. What is no object has no other field.
-fn typed(mut object: Value, kind: &ServedKind) -> Value {
-    if !object.is_object() {
-        object = json!({});
-    }
-    (object["kind"], object["apiVersion"]) = (json!(kind.kind), json!(kind.api_version));
-    object
-}
-
-fn recorded_key(object: &Value) -> String {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-    store::key(text("namespace"), text("name"))
 }

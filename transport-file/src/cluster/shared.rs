@@ -4,7 +4,7 @@ use super::fault::Faults;
 use super::kinds::ServedKind;
 use super::refusal::Refusal;
 use super::requests::Requests;
-use super::server::{Call, RecordedChange, RecordedState, Reply, Server};
+use super::server::{Call, RecordedChange, Reply, Server};
 use super::watch::{WatchProgress, WatchState};
 use super::write::Actor;
 use core::fmt;
@@ -123,17 +123,10 @@ impl Shared {
         }
     }
 
-    pub(super) fn apply_recorded(&self, now: Instant, change: RecordedChange) {
+    pub(super) fn record(&self, now: Instant, kind: &ServedKind, change: RecordedChange) {
         self.with(|inside| {
             let now = inside.tick(now);
-            inside.server.apply_recorded(now, change);
-        });
-    }
-
-    pub(super) fn apply_relisted(&self, now: Instant, state: RecordedState) {
-        self.with(|inside| {
-            let now = inside.tick(now);
-            inside.server.apply_relisted(now, state);
+            inside.server.record(now, kind, change);
         });
     }
 

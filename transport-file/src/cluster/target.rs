@@ -20,7 +20,7 @@ pub(super) struct Target {
 impl Target {
     /// Reads a request target; `None` if it is not the path of a resource.
     pub(super) fn parse(target: &str) -> Option<Self> {
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let (path, query) = path_and_query(target);
         let parts: Vec<String> = path.strip_prefix('/')?.split('/').map(percent_decode).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let (version, rest) = match parts.split_first()? {
@@ -68,6 +68,11 @@ impl Target {
     pub(super) fn flag(&self, name: &str) -> bool {
         matches!(self.parameter(name), Some("1" | "true"))
     }
+}
+
+/// The path of a request target, and its query, which is empty for none.
+pub(super) fn path_and_query(target: &str) -> (&str, &str) {
+    target.split_once('?').unwrap_or((target, ""))
 }
 
 fn parameters(query: &str) -> Vec<(String, String)> {

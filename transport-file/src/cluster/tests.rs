@@ -58,26 +58,29 @@ fn recorded(name: &str, version: u64) -> Value {
     json!({ "metadata": { "name": name, "namespace": "web", "resourceVersion": version.to_string() } })
 }
 
-fn relisted(changed: &[(&str, u64)], gone: &[&str], version: u64) -> RecordedState {
-    let changed = changed.iter().map(|(name, version)| recorded(name, *version)).collect();
-    let gone = gone.iter().map(|name| Key::new(Some("web"), name)).collect();
-    RecordedState { collection: "v1/pods".into(), changed, gone, version }
+fn kind(collection: &str) -> Arc<ServedKind> {
+    Kinds::new().of_collection(collection, true).expect("a kind")
 }
 
-fn record(cluster: &SimulatedCluster, kind: RecordedKind, name: &str, version: u64) {
-    let object = recorded(name, version);
-    cluster.apply_recorded(Instant::ZERO, RecordedChange { collection: "v1/pods".into(), kind, version, object });
+fn relist(cluster: &SimulatedCluster, changed: &[(&str, u64)], gone: &[&str], version: u64) {
+    let changed = changed.iter().map(|(name, version)| recorded(name, *version)).collect();
+    let gone = gone.iter().map(|name| Key::new(Some("web"), name)).collect();
+    cluster.record(Instant::ZERO, &kind("v1/pods"), RecordedChange::Relisted { changed, gone, version });
+}
+
+fn record(cluster: &SimulatedCluster, change: fn(Value, u64) -> RecordedChange, name: &str, version: u64) {
+    cluster.record(Instant::ZERO, &kind("v1/pods"), change(recorded(name, version), version));
 }
 
 #[test]
 fn a_watch_is_told_what_came_before_a_gap_and_then_that_its_version_is_too_old() {
     let cluster = SimulatedCluster::new();
-    cluster.apply_relisted(Instant::ZERO, relisted(&[("a", 5), ("b", 7)], &[], 9));
+    relist(&cluster, &[("a", 5), ("b", 7)], &[], 9);
     let from = |version: u64| format!("/api/v1/pods?watch=1&resourceVersion={version}");
     let mut before = watch(&cluster, &from(9));
-    record(&cluster, RecordedKind::Present, "a", 11);
-    cluster.apply_relisted(Instant::ZERO, relisted(&[("c", 15)], &["b"], 20));
-    record(&cluster, RecordedKind::Deleted, "c", 22);
+    record(&cluster, RecordedChange::Present, "a", 11);
+    relist(&cluster, &[("c", 15)], &["b"], 20);
+    record(&cluster, RecordedChange::Deleted, "c", 22);
     assert_eq!(told(&mut before), ["MODIFIED a", "ERROR "]);
     assert_eq!(told(&mut watch(&cluster, &from(9))), ["MODIFIED a", "ERROR "]);
     assert_eq!(told(&mut watch(&cluster, &from(4))), ["ERROR "], "from before the first state");
@@ -94,14 +97,14 @@ fn a_watch_is_told_what_came_before_a_gap_and_then_that_its_version_is_too_old()
 #[test]
 fn a_watch_was_not_woken_by_a_recorded_change_below_the_version_of_another_collection() {
     let cluster = SimulatedCluster::new();
-    cluster.apply_relisted(Instant::ZERO, relisted(&[], &[], 9));
-    let nodes = RecordedState { collection: "v1/nodes".into(), changed: Vec::new(), gone: Vec::new(), version: 90 };
-    cluster.apply_relisted(Instant::ZERO, nodes);
+    relist(&cluster, &[], &[], 9);
+    let nodes = RecordedChange::Relisted { changed: Vec::new(), gone: Vec::new(), version: 90 };
+    cluster.record(Instant::ZERO, &kind("v1/nodes"), nodes);
     let mut watch = watch(&cluster, "/api/v1/pods?watch=1&resourceVersion=9");
     let woken = Arc::new(Woken::default());
     let waker = Waker::from(Arc::clone(&woken));
     watch.poll(Instant::ZERO, &Context::from_waker(&waker), &mut Vec::new());
-    record(&cluster, RecordedKind::Present, "a", 11);
+    record(&cluster, RecordedChange::Present, "a", 11);
     assert!(woken.0.load(std::sync::atomic::Ordering::Relaxed));
 }
 
@@ -375,7 +378,7 @@ fn a_test_gives_an_object_with_status_and_uid_and_names_come_from_a_prefix() {
 #[test]
 fn a_list_of_a_recorded_collection_did_not_show_what_was_written_since() {
     let cluster = SimulatedCluster::new();
-    cluster.apply_relisted(Instant::ZERO, relisted(&[("a", 5)], &[], 9));
+    relist(&cluster, &[("a", 5)], &[], 9);
     assert_eq!(send(&cluster, &format!("POST {PODS}"), &named("b")).0, 201);
     let (_, list) = send(&cluster, "GET /api/v1/pods", &Value::Null);
     assert_eq!((list["items"].as_array().map(Vec::len), &list["metadata"]["resourceVersion"]), (Some(2), &json!("10")));
@@ -385,14 +388,14 @@ fn a_list_of_a_recorded_collection_did_not_show_what_was_written_since() {
 #[test]
 fn a_watch_from_the_version_of_a_recorded_object_was_told_of_older_changes_again() {
     let cluster = SimulatedCluster::new();
-    cluster.apply_relisted(Instant::ZERO, relisted(&[("c", 8)], &[], 9));
-    record(&cluster, RecordedKind::Present, "a", 12);
-    record(&cluster, RecordedKind::Present, "b", 11);
+    relist(&cluster, &[("c", 8)], &[], 9);
+    record(&cluster, RecordedChange::Present, "a", 12);
+    record(&cluster, RecordedChange::Present, "b", 11);
     let (_, pod) = send(&cluster, &format!("GET {PODS}/b"), &Value::Null);
     let from = |version: &Value| format!("/api/v1/pods?watch=1&resourceVersion={}", version.as_str().unwrap_or("none"));
     let mut later = watch(&cluster, &from(&pod["metadata"]["resourceVersion"]));
     assert_eq!(told(&mut later), [""; 0]);
-    record(&cluster, RecordedKind::Deleted, "c", 10);
+    record(&cluster, RecordedChange::Deleted, "c", 10);
     let mut bytes = Vec::new();
     later.poll(Instant::ZERO, &Context::from_waker(Waker::noop()), &mut bytes);
     let event: Value = serde_json::from_slice(&bytes).expect("an event");
@@ -447,15 +450,13 @@ fn a_watch_of_a_resource_without_objects_went_on_after_a_compaction() {
 /// ConfigMaps in the namespace `default`, as a recording has them: each with its uid and those of its owners.
 fn record_maps(cluster: &SimulatedCluster, maps: &[(&str, &[&str])]) {
     let map = |(name, owners): &(&str, &[&str])| {
-        let owner = |owner: &&str| {
-            json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": owner, "blockOwnerDeletion": true })
-        };
+        let owner = |owner: &&str| json!({ "name": owner, "uid": owner, "blockOwnerDeletion": true });
         let owners: Vec<Value> = owners.iter().map(owner).collect();
         json!({ "metadata": { "name": name, "namespace": "default", "uid": name, "ownerReferences": owners } })
     };
     let (changed, gone) = (maps.iter().map(map).collect(), Vec::new());
-    let state = RecordedState { collection: "v1/configmaps".into(), changed, gone, version: 9 };
-    cluster.apply_relisted(Instant::ZERO, state);
+    let change = RecordedChange::Relisted { changed, gone, version: 9 };
+    cluster.record(Instant::ZERO, &kind("v1/configmaps"), change);
 }
 
 #[test]
@@ -485,15 +486,14 @@ fn what_follows_a_recorded_deletion_is_left_to_the_recording() {
     let cluster = SimulatedCluster::new();
     record_maps(&cluster, &[("a", &[]), ("b", &["a"])]);
     let object = json!({ "metadata": { "name": "a", "namespace": "default", "uid": "a", "resourceVersion": "10" } });
-    let change = RecordedChange { collection: "v1/configmaps".into(), kind: RecordedKind::Deleted, version: 10, object };
-    cluster.apply_recorded(Instant::ZERO, change);
+    cluster.record(Instant::ZERO, &kind("v1/configmaps"), RecordedChange::Deleted(object, 10));
     assert_eq!(maps_at(&cluster, 100), ["b 1"]);
 }
 
 #[test]
 fn the_field_managers_of_an_object_that_a_recording_deletes_stayed() {
     let cluster = SimulatedCluster::new();
-    record(&cluster, RecordedKind::Present, "a", 5);
+    record(&cluster, RecordedChange::Present, "a", 5);
     let apply = |manager: &str| {
         let body = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "a" }, "spec": { "x": manager } });
         let target = format!("{PODS}/a?fieldManager={manager}");
@@ -502,7 +502,44 @@ fn the_field_managers_of_an_object_that_a_recording_deletes_stayed() {
         cluster.handle(Instant::ZERO, &call).head.status
     };
     assert_eq!((apply("one"), apply("other")), (200, 409));
-    record(&cluster, RecordedKind::Deleted, "a", 7);
-    record(&cluster, RecordedKind::Present, "a", 8);
+    record(&cluster, RecordedChange::Deleted, "a", 7);
+    record(&cluster, RecordedChange::Present, "a", 8);
     assert_eq!(apply("other"), 200);
+}
+
+#[test]
+fn an_empty_list_of_a_recorded_kind_settled_that_it_has_no_namespace() {
+    let cluster = SimulatedCluster::new();
+    let empty = RecordedChange::Relisted { changed: Vec::new(), gone: Vec::new(), version: 9 };
+    cluster.record(Instant::ZERO, &kind("example.com/v1/foos"), empty);
+    assert_eq!(send(&cluster, &format!("GET {FOOS}"), &Value::Null).0, 200);
+    let is_namespaced = |cluster: &SimulatedCluster| {
+        let kinds = cluster.kinds();
+        kinds.iter().find(|kind| kind.name() == "example.com/v1/foos").map(|kind| kind.namespaced)
+    };
+    assert_eq!(is_namespaced(&cluster), Some(true), "as kubectl guesses");
+    cluster.record(Instant::ZERO, &kind("example.com/v1/foos"), RecordedChange::Present(foo(), 10));
+    assert_eq!(is_namespaced(&cluster), Some(false), "as its object shows");
+    assert_eq!(send(&cluster, "GET /apis/example.com/v1/foos/a", &Value::Null).0, 200);
+}
+
+#[test]
+fn a_query_that_mentions_a_watch_was_taken_for_one() {
+    let cluster = SimulatedCluster::new();
+    cluster.fail_next("WATCH", Fault::Refused(500)).expect("taken");
+    let call = |target| Call { method: "GET", target, accept: "", content_type: "", body: b"" };
+    for (target, left) in [("/api/v1/pods?watch=0", 1), ("/api/v1/pods?watch=1", 0)] {
+        let _answer = cluster.line.read(Instant::ZERO, &call(target));
+        assert_eq!(cluster.faults_left().len(), left, "{target}");
+    }
+}
+
+#[test]
+fn whole_objects_were_taken_for_metadata() {
+    let metadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    let whole = format!("application/json,{metadata}");
+    for (accept, asks) in [(metadata, true), (&whole, false), ("", false), ("application/yaml", false)] {
+        let call = Call { method: "GET", target: "/api/v1/pods", accept, content_type: "", body: b"" };
+        assert_eq!(call.asks_for_metadata(), asks, "{accept}");
+    }
 }

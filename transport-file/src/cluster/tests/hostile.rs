@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 #[test]
 fn a_write_overflowed_at_the_largest_recorded_version() {
     let cluster = SimulatedCluster::new();
-    record(&cluster, RecordedKind::Present, "a", u64::MAX);
-    record(&cluster, RecordedKind::Present, "b", 7);
+    record(&cluster, RecordedChange::Present, "a", u64::MAX);
+    record(&cluster, RecordedChange::Present, "b", 7);
     assert_eq!(send(&cluster, &format!("POST {PODS}"), &named("c")).0, 201);
     let (_, list) = send(&cluster, "GET /api/v1/pods", &Value::Null);
     let version = u64::MAX.to_string();
@@ -77,12 +77,9 @@ fn a_scale_of_a_deployment_without_a_spec_of_fields_caused_a_panic() {
 fn a_recorded_object_that_is_no_object_caused_a_panic() {
     let cluster = SimulatedCluster::new();
     for object in [json!([1]), json!("x"), json!({ "metadata": "x" })] {
-        let collection = "v1/pods".to_owned();
-        let change = RecordedChange { collection, kind: RecordedKind::Present, version: 5, object: object.clone() };
-        cluster.apply_recorded(Instant::ZERO, change);
-        let (collection, gone) = ("v1/pods".to_owned(), Vec::new());
-        let state = RecordedState { collection, changed: vec![object], gone, version: 9 };
-        cluster.apply_relisted(Instant::ZERO, state);
+        cluster.record(Instant::ZERO, &kind("v1/pods"), RecordedChange::Present(object.clone(), 5));
+        let relisted = RecordedChange::Relisted { changed: vec![object], gone: Vec::new(), version: 9 };
+        cluster.record(Instant::ZERO, &kind("v1/pods"), relisted);
     }
     let from = "/api/v1/pods?watch=1&fieldSelector=metadata.name!%3Dz";
     assert_eq!(told(&mut watch(&cluster, from)), ["ADDED "]);

@@ -63,7 +63,8 @@ impl Site {
                            kept in memory";
             return status(403, "Forbidden", message);
         }
-        let path = asked.target.split_once('?').map_or(asked.target.as_str(), |(path, _)| path);
+        let call = call(asked, &asked.accept);
+        let path = call.path();
         match path {
             "/healthz" | "/livez" | "/readyz" => return response(200, "text/plain", b"ok".to_vec()),
             // An empty document is no bytes. So kubectl finds no schema, and leaves the validation to the server.
@@ -77,7 +78,7 @@ impl Site {
         {
             return json_response(200, &found);
         }
-        let collection = call(asked, &asked.accept).collection();
+        let collection = call.collection();
         let refusal = collection.as_deref().and_then(|collection| self.refusal(asked, collection));
         refusal.unwrap_or_else(|| self.objects(asked, collection.as_deref()))
     }
@@ -168,7 +169,7 @@ fn is_binary(content_type: &str) -> bool {
 
 /// Whether the metadata of objects is enough for a client.
 fn asks_for_metadata(asked: &Asked) -> bool {
-    asked.accept.contains("as=PartialObjectMetadata") || TableForm::of(&asked.accept, &asked.target).is_some()
+    call(asked, &asked.accept).asks_for_metadata() || TableForm::of(&asked.accept, &asked.target).is_some()
 }
 
 fn status(code: u16, reason: &str, message: &str) -> Response<AnswerBody> {

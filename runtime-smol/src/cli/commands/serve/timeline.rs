@@ -2,11 +2,8 @@
 
 use super::site::Site;
 use listwatch_runtime_smol::Clock;
-use listwatch_runtime_smol::file::{
-    CaptureError, History, HistoryChange, HistoryStep, RecordedChange, RecordedKind, RecordedState,
-};
+use listwatch_runtime_smol::file::{CaptureError, History, HistoryChange, HistoryStep};
 use listwatch_runtime_smol::time::WallTime;
-use serde_json::Value;
 use smol::future::{or, yield_now};
 use std::time::Duration;
 
@@ -115,23 +112,7 @@ impl Timeline {
         self.position = self.position.max(step.at);
         site.reach(self.began + self.position, &step.resource);
         site.audience.has_news();
-        let (now, collection) = (site.clock.now(), step.resource.kind.name());
-        let recorded = |kind, object: Value| {
-            let version = object["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse().ok());
-            RecordedChange { collection: collection.clone(), kind, version: version.unwrap_or(0), object }
-        };
-        let change = match step.change {
-            HistoryChange::Added(object) | HistoryChange::Modified(object) => recorded(RecordedKind::Present, object),
-            HistoryChange::Deleted(object) => recorded(RecordedKind::Deleted, object),
-            HistoryChange::Reached(version) => {
-                RecordedChange { version, ..recorded(RecordedKind::Bookmark, Value::Null) }
-            }
-            HistoryChange::Relisted { changed, gone, version } => {
-                let state = RecordedState { collection, changed, gone, version };
-                return site.cluster.apply_relisted(now, state);
-            }
-        };
-        site.cluster.apply_recorded(now, change);
+        site.cluster.enter(site.clock.now(), step);
     }
 }
 

@@ -263,6 +263,8 @@ pub mod coming_from {}
 pub mod controller;
 pub mod events;
 pub mod informers;
+#[cfg(feature = "http")]
+pub mod reactor;
 pub mod workers;
 
 pub use async_executor::Executor;

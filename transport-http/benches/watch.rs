@@ -5,10 +5,16 @@
 //! ```
 //!
 //! The server is a process of its own, and sends each event by one write, as fast as the client reads. `watch once` and
-//! `watch once tls` print the milliseconds of one run, so that two builds can be compared by turns.
+//! `watch once tls` print the milliseconds of one run, so that two builds can be compared by turns. With `polled` behind
+//! that, the task reads the watch.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+/// The reactor of the runtime. Its source is included, because the runtime depends on this crate.
+#[expect(unreachable_pub, reason = "it is public in the runtime")]
+#[path = "../../runtime-smol/src/reactor.rs"]
+mod reactor;
 
 use listwatch_core::decode::MetadataOnly;
 use listwatch_core::informer::{Driver, Event, Informer, InformerConfig};
@@ -34,20 +40,27 @@ fn main() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match *arguments {
         ["serve", scheme] => serve(scheme == "https"),
-        ["once"] => println!("{:.0}", followed("http")),
-        ["once", "tls"] => println!("{:.0}", followed("https")),
+        ["once"] => println!("{:.0}", followed("http", false)),
+        ["once", "polled"] => println!("{:.0}", followed("http", true)),
+        ["once", "tls"] => println!("{:.0}", followed("https", false)),
+        ["once", "tls", "polled"] => println!("{:.0}", followed("https", true)),
         _ => {
             for scheme in ["http", "https"] {
-                let mut rounds: Vec<f64> = (0..ROUNDS).map(|_| followed(scheme)).collect();
-                rounds.sort_by(f64::total_cmp);
-                println!("{scheme}: {:.0} ms of CPU time, the median of {ROUNDS}", rounds[ROUNDS / 2]);
+                let rounds: Vec<[f64; 2]> =
+                    (0..ROUNDS).map(|_| [followed(scheme, false), followed(scheme, true)]).collect();
+                for (at, reader) in ["a thread", "the task"].into_iter().enumerate() {
+                    let mut rounds: Vec<f64> = rounds.iter().map(|round| round[at]).collect();
+                    rounds.sort_by(f64::total_cmp);
+                    let median = rounds[ROUNDS / 2];
+                    println!("{scheme}, read by {reader}: {median:.0} ms of CPU time, the median of {ROUNDS}");
+                }
             }
         }
     }
 }
 
 /// The CPU time of one watch in milliseconds.
-fn followed(scheme: &str) -> f64 {
+fn followed(scheme: &str, is_polled: bool) -> f64 {
     let mut server = Server::start(scheme);
     let config = std::env::temp_dir().join(format!("listwatch-watch-{}", std::process::id()));
     let text = format!(
@@ -59,8 +72,10 @@ fn followed(scheme: &str) -> f64 {
     std::fs::write(&config, text).unwrap();
     let cluster = ClusterOptions::new().kubeconfig(&config).unwrap();
     std::fs::remove_file(&config).unwrap();
+    let transport = cluster.transport().unwrap();
+    let transport = if is_polled { transport.with_reactor(Arc::new(reactor::AsyncIo)) } else { transport };
     let before = cpu();
-    follow(cluster.transport().unwrap());
+    follow(transport);
     let took = cpu() - before;
     drop(server.process.stdin.take());
     server.process.wait().unwrap();

@@ -6,6 +6,7 @@
 //! | choose context, user, time limits and environment | [`ClusterOptions`] |
 //! | list and watch for one reflector | [`Cluster::transport`], which makes an [`HttpTransport`] |
 //! | read, create, change, delete and discover | [`Cluster::client`], which makes an [`HttpClient`] |
+//! | read watches by tasks instead of threads | [`HttpTransport::with_reactor`], with a [`Reactor`] |
 //! | report an unusable configuration | [`ConfigError`] |
 //! | report a risky configuration | [`Cluster::warnings`], a list of [`ConfigWarning`] |
 //!
@@ -34,6 +35,7 @@ mod client;
 mod cluster;
 mod error;
 mod options;
+mod reactor;
 mod shorthands;
 mod transport;
 mod warning;
@@ -58,6 +60,7 @@ pub use client::HttpClient;
 pub use cluster::Cluster;
 pub use error::ConfigError;
 pub use options::ClusterOptions;
+pub use reactor::{PollRead, Reactor};
 pub use transport::HttpTransport;
 pub use warning::ConfigWarning;
 

@@ -130,7 +130,8 @@ impl ClusterOptions {
 
     /// Limits the open requests of all transports and clients of the cluster: 256 unless set. One more fails at once.
     ///
-    /// Each of them has a thread and a connection. Blocking calls of a client run on the caller's thread, and do not
+    /// Each of them has a connection and a thread; with a [`Reactor`](crate::Reactor), a watch has a thread only until its
+    /// response begins. Blocking calls of a client run on the caller's thread, and do not
     /// count.
     #[must_use]
     pub fn max_requests(mut self, limit: usize) -> Self {

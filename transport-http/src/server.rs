@@ -1,7 +1,7 @@
 use crate::auth::{Auth, Credential, Redactor};
 use crate::cancel::CancelToken;
 use crate::config::settings::Settings;
-use crate::connect::{ProxyRule, SocksConnector, TcpConnector, Tls, TlsConnector, is_loopback};
+use crate::connect::{LastWire, ProxyRule, SocksConnector, TcpConnector, Tls, TlsConnector, is_loopback};
 use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::secret::Secret;
@@ -147,11 +147,12 @@ impl Server {
         Ok(Session { credential, tls })
     }
 
-    /// Makes an HTTP client with its own connections, of which it keeps up to `kept` idle ones.
-    pub(crate) fn agent(&self, session: &Session, kept: usize) -> Agent {
+    /// Makes an HTTP client with its own connections, of which it keeps up to `kept` idle ones. It sets the socket that
+    /// it writes to.
+    pub(crate) fn agent(&self, session: &Session, kept: usize, last: &LastWire) -> Agent {
         let name = self.tls.as_ref().and_then(Tls::server_name);
         let tls = TlsConnector::new(session.tls.clone(), self.authority.clone(), name);
-        let tcp = || TcpConnector::new(self.limits.keep_alive);
+        let tcp = || TcpConnector::new(self.limits.keep_alive, last.clone());
         let connector = ().chain(SocksConnector::new(tcp())).chain(ConnectProxyConnector::default());
         let connector = connector.chain(tcp()).chain(tls);
         Agent::with_parts(self.config(kept), connector, DefaultResolver::default())

@@ -1,7 +1,8 @@
+use crate::reactor::Reactor;
 use crate::request::{Connection, Exchange, OutgoingRequest, Piece};
 use crate::server::Server;
 use listwatch_core::ListerWatcher;
-use listwatch_core::request::{Request, RequestId};
+use listwatch_core::request::{Query, Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
 use std::sync::Arc;
 use std::task::{Poll, ready};
@@ -42,8 +43,9 @@ use std::task::{Poll, ready};
 /// [`poll_read`](ListerWatcher::poll_read) never blocks: it registers the waker and returns [`Poll::Pending`]. It
 /// ignores `context.now` and `context.max_wait`.
 ///
-/// Each request has its own thread, which reads less than 512 KiB ahead of the caller. If the caller does not poll, the
-/// thread does not read the socket, and TCP slows the server down. The buffers grow while a response is busy, and shrink
+/// Each request has its own thread, which reads less than 512 KiB ahead of the caller. With a [`Reactor`], the thread of
+/// a watch ends with the head of the response, and [`poll_read`](ListerWatcher::poll_read) reads the socket. If the
+/// caller does not poll, nothing reads the socket, and TCP slows the server down. The buffers grow while a response is busy, and shrink
 /// while it is quiet. Consecutive requests use one connection.
 ///
 /// # Cancellation
@@ -70,11 +72,22 @@ pub struct HttpTransport {
     server: Arc<Server>,
     connection: Arc<Connection>,
     open: Option<(RequestId, Exchange)>,
+    reactor: Option<Arc<dyn Reactor>>,
 }
 
 impl HttpTransport {
     pub(crate) fn over(server: Arc<Server>) -> Self {
-        Self { server, connection: connection(), open: None }
+        Self { server, connection: connection(), open: None, reactor: None }
+    }
+
+    /// Lets the task read the watches by this reactor, instead of a thread for each.
+    ///
+    /// A short-lived thread still connects, sends the request and reads the head of the response. Lists, bodies that are
+    /// compressed, and responses with an error status keep their thread.
+    #[must_use]
+    pub fn with_reactor(mut self, reactor: Arc<dyn Reactor>) -> Self {
+        self.reactor = Some(reactor);
+        self
     }
 
     /// Aborts the open request, and closes its connection.
@@ -94,7 +107,8 @@ impl ListerWatcher for HttpTransport {
         // Closes the old connection before it opens a new one.
         self.close();
         let outgoing = OutgoingRequest::stream(request, self.server.limits());
-        self.open = Some((id, Exchange::start(&self.server, &self.connection, outgoing)));
+        let reactor = self.reactor.clone().filter(|_| request.query() != Query::List);
+        self.open = Some((id, Exchange::start(&self.server, &self.connection, outgoing, reactor)));
     }
 
     fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {

@@ -29,13 +29,13 @@ impl PendingResponse {
         request: &ApiRequest,
     ) -> Result<Self, TransportError> {
         let connection = pool.checkout()?;
-        let exchange = Exchange::start(server, &connection, OutgoingRequest::single(request, server.limits()));
+        let exchange = Exchange::start(server, &connection, OutgoingRequest::single(request, server.limits()), None);
         let (head, body) = (ResponseHead::default(), Vec::new());
         Ok(Self { server: server.clone(), connection, exchange, method: request.method, head, body, has_ended: false })
     }
 
     /// Polls for the whole response.
-    pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<Result<ApiResponse, TransportError>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<ApiResponse, TransportError>> {
         let limit = self.server.limits().max_response_to(self.method);
         loop {
             let len = self.body.len();

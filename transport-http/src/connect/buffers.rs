@@ -31,6 +31,14 @@ impl ElasticBuffers {
         self.output = Vec::new();
     }
 
+    /// Frees the input if all of it was consumed.
+    pub(super) fn free_input(&mut self) {
+        if self.start == self.end {
+            self.input = Vec::new();
+            (self.start, self.end) = (0, 0);
+        }
+    }
+
     fn prepare_output(&mut self) {
         if self.output.is_empty() {
             // Pages that are never written take no memory.

@@ -8,6 +8,7 @@ mod tcp;
 mod tls;
 mod tls_connector;
 mod verifier;
+mod wire;
 
 pub(crate) use proxy::{ProxyRule, is_loopback};
 pub(crate) use read_size::ReadSize;
@@ -16,3 +17,4 @@ pub(crate) use tcp::TcpConnector;
 pub(crate) use tls::Tls;
 pub(crate) use tls_connector::TlsConnector;
 pub(crate) use verifier::WeakKey;
+pub(crate) use wire::{LastWire, Wire};

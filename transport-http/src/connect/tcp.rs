@@ -1,6 +1,7 @@
 //! TCP connections that detect a peer that vanished.
 
 use super::buffers::ElasticBuffers;
+use super::wire::{LastWire, Wire};
 use crate::clock;
 use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,6 +16,8 @@ use ureq::{Error, Timeout};
 
 /// How many unanswered probes end a connection.
 const PROBES: u32 = 3;
+/// The most bytes that wait for a socket which must not block: answers of TLS to a peer that reads none of them.
+const MAX_UNSENT: usize = 64 * 1024;
 
 /// Opens TCP connections with keep-alive.
 ///
@@ -22,12 +25,13 @@ const PROBES: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct TcpConnector {
     keep_alive: Option<Duration>,
+    last: LastWire,
 }
 
 impl TcpConnector {
-    /// Takes the limit on how long a peer may acknowledge nothing.
-    pub(crate) fn new(keep_alive: Option<Duration>) -> Self {
-        Self { keep_alive }
+    /// Takes the limit on how long a peer may acknowledge nothing, and what is told of the socket that is written to.
+    pub(crate) fn new(keep_alive: Option<Duration>, last: LastWire) -> Self {
+        Self { keep_alive, last }
     }
 
     /// Connects to the first address that accepts. Each one gets half of the remaining time, the last one all of it.
@@ -55,11 +59,10 @@ impl TcpConnector {
             // If the system refuses it, a dead peer is detected later.
             let _ = keep_alive(&stream, limit);
         }
-        let stream = Arc::new(stream);
-        let handle: Weak<dyn ShutdownHandle> = Arc::<TcpStream>::downgrade(&stream);
+        let wire = Wire::new(stream);
+        let handle: Weak<dyn ShutdownHandle> = Arc::<TcpStream>::downgrade(&wire.stream);
         (details.register_shutdown)(handle)?;
-        let buffers = ElasticBuffers::new(details.config.output_buffer_size());
-        Ok(TcpTransport { stream, buffers, read_limit: None, write_limit: None })
+        Ok(TcpTransport::over(wire, self.last.clone(), details.config.output_buffer_size()))
     }
 }
 
@@ -153,29 +156,77 @@ fn probes(limit: Duration) -> TcpKeepalive {
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct TcpTransport {
-    /// Shared with the handle that shuts it down from another thread.
-    stream: Arc<TcpStream>,
+    wire: Arc<Wire>,
+    last: LastWire,
     buffers: ElasticBuffers,
+    /// Output that a socket which must not block has not taken yet.
+    unsent: Vec<u8>,
     /// The timeouts that the socket has now.
     read_limit: Option<Duration>,
     write_limit: Option<Duration>,
 }
 
 impl TcpTransport {
+    fn over(wire: Wire, last: LastWire, output_size: usize) -> Self {
+        let (wire, buffers) = (Arc::new(wire), ElasticBuffers::new(output_size));
+        Self { wire, last, buffers, unsent: Vec::new(), read_limit: None, write_limit: None }
+    }
+
     fn limit_reads(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        set_timeout(&mut self.read_limit, limit, || self.stream.set_read_timeout(limit))
+        set_timeout(&mut self.read_limit, limit, || self.wire.stream.set_read_timeout(limit))
     }
 
     fn limit_writes(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        set_timeout(&mut self.write_limit, limit, || self.stream.set_write_timeout(limit))
+        set_timeout(&mut self.write_limit, limit, || self.wire.stream.set_write_timeout(limit))
     }
 
     /// Whether the peer has sent nothing, neither data nor an end. An idle connection must be quiet to be reused.
     fn is_quiet(&self) -> io::Result<bool> {
-        self.stream.set_nonblocking(true)?;
-        let is_quiet = matches!((&*self.stream).read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock);
-        self.stream.set_nonblocking(false)?;
-        Ok(is_quiet)
+        let stream = self.wire.poll()?;
+        let is_quiet = matches!((&*stream).read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock);
+        self.wire.block()?;
+        Ok(is_quiet && self.unsent.is_empty())
+    }
+
+    /// Reads what is there. An error of [`WouldBlock`](ErrorKind::WouldBlock) has changed nothing.
+    fn poll_input(&mut self) -> Result<bool, Error> {
+        self.send_unsent()?;
+        loop {
+            match (&*self.wire.stream).read(self.buffers.input_append_buf()) {
+                Ok(len) => {
+                    self.buffers.input_appended(len);
+                    return Ok(len > 0);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.buffers.free_input();
+                    return Err(Error::Io(lasting(error)));
+                }
+            }
+        }
+    }
+
+    /// Sends what the socket takes now. The rest goes before the next read.
+    fn poll_output(&mut self, amount: usize) -> Result<(), Error> {
+        self.unsent.extend_from_slice(&self.buffers.output()[..amount]);
+        self.buffers.free_output();
+        self.send_unsent()
+    }
+
+    fn send_unsent(&mut self) -> Result<(), Error> {
+        while !self.unsent.is_empty() {
+            match (&*self.wire.stream).write(&self.unsent) {
+                Ok(len) => drop(self.unsent.drain(..len)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock && self.unsent.len() <= MAX_UNSENT => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    return Err(Error::Io(io::Error::new(ErrorKind::BrokenPipe, "the other side reads no answers")));
+                }
+                Err(error) => return Err(Error::Io(lasting(error))),
+            }
+        }
+        self.unsent = Vec::new();
+        Ok(())
     }
 }
 
@@ -203,21 +254,28 @@ impl Transport for TcpTransport {
     }
 
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
+        self.last.set(&self.wire);
+        if self.wire.is_polled() {
+            return self.poll_output(amount);
+        }
         let timeout = timeout.for_write();
         self.limit_writes(limit(timeout)?)?;
         let output = &self.buffers.output()[..amount];
-        (&*self.stream).write_all(output).map_err(|error| failure(error, timeout))?;
+        (&*self.wire.stream).write_all(output).map_err(|error| failure(error, timeout))?;
         self.buffers.free_output();
         Ok(())
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
+        if self.wire.is_polled() {
+            return self.poll_input();
+        }
         let timeout = timeout.for_read();
         let limit = limit(timeout)?;
         let deadline = limit.and_then(|limit| clock::steady().checked_add(limit));
         self.limit_reads(limit)?;
         loop {
-            match (&*self.stream).read(self.buffers.input_append_buf()) {
+            match (&*self.wire.stream).read(self.buffers.input_append_buf()) {
                 Ok(len) => {
                     self.buffers.input_appended(len);
                     return Ok(len > 0);
@@ -245,12 +303,19 @@ fn failure(error: io::Error, timeout: NextTimeout) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock => Error::Timeout(timeout.reason),
         ErrorKind::TimedOut if cfg!(windows) => Error::Timeout(timeout.reason),
+        _ => Error::Io(lasting(error)),
+    }
+}
+
+/// Tells a vanished peer from other errors of the socket.
+fn lasting(error: io::Error) -> io::Error {
+    match error.kind() {
         // After keep-alive failed, the system reports a timeout or the last ICMP error. ureq would take other kinds for
         // the end of a body without a length.
         ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::NetworkDown => {
-            Error::Io(io::Error::new(ErrorKind::BrokenPipe, format!("the other side no longer answers ({error})")))
+            io::Error::new(ErrorKind::BrokenPipe, format!("the other side no longer answers ({error})"))
         }
-        _ => Error::Io(error),
+        _ => error,
     }
 }
 
@@ -290,5 +355,55 @@ mod tests {
         let Error::Io(error) = kind(ErrorKind::HostUnreachable) else { panic!("an error of the socket's") };
         assert_eq!(error.kind(), ErrorKind::BrokenPipe);
         assert!(error.to_string().starts_with("the other side no longer answers ("), "{error}");
+    }
+
+    /// A connection that must not block, and its other side.
+    fn polled() -> (TcpTransport, TcpStream) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = connect(&listener.local_addr().unwrap(), None).unwrap();
+        let transport = TcpTransport::over(Wire::new(stream), LastWire::default(), 4096);
+        transport.wire.poll().unwrap();
+        (transport, listener.accept().unwrap().0)
+    }
+
+    fn send(transport: &mut TcpTransport, byte: u8) -> Result<(), Error> {
+        transport.buffers.output().fill(byte);
+        transport.transmit_output(4096, NextTimeout::default())
+    }
+
+    #[test]
+    fn output_that_a_full_socket_did_not_take_was_lost() {
+        let ((mut transport, mut other), mut sent) = (polled(), Vec::new());
+        while transport.unsent.is_empty() {
+            let byte = (sent.len() / 4096 % 251) as u8;
+            send(&mut transport, byte).unwrap();
+            sent.extend([byte; 4096]);
+        }
+        let received = std::thread::spawn(move || {
+            let mut received = Vec::new();
+            other.read_to_end(&mut received).unwrap();
+            received
+        });
+        while !transport.unsent.is_empty() {
+            let read = transport.await_input(NextTimeout::default());
+            assert!(matches!(read, Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock));
+            std::thread::yield_now();
+        }
+        assert!(transport.is_open(), "it may be used again");
+        drop(transport);
+        assert!(received.join().unwrap() == sent);
+    }
+
+    #[test]
+    fn a_peer_that_reads_no_answers_costs_bounded_memory_and_its_connection_is_not_used_again() {
+        let (mut transport, _other) = polled();
+        let error = loop {
+            if let Err(error) = send(&mut transport, 7) {
+                break error;
+            }
+        };
+        assert!(matches!(error, Error::Io(error) if error.kind() == ErrorKind::BrokenPipe));
+        assert!(transport.unsent.len() <= MAX_UNSENT + 4096);
+        assert!(!transport.is_open());
     }
 }

@@ -46,6 +46,16 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
+    /// Whether the body is delivered as it comes, neither decompressed nor redacted.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self, Self { content: Content::Plain(_), redactor: None, .. })
+    }
+
+    /// The body without its redactor.
+    pub(super) fn into_content(self) -> Content {
+        self.content
+    }
+
     /// Replaces the content of `piece` by the next piece, and returns how many bytes were read for it.
     ///
     /// At the end it returns zero; this last piece may hold bytes that the redactor held back. After an error there is

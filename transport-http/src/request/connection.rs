@@ -1,9 +1,10 @@
 use super::error;
 use crate::auth::Redactor;
 use crate::cancel::CancelToken;
+use crate::connect::{LastWire, Wire};
 use crate::server::{Call, Server, Session};
 use listwatch_core::transport::{TransportError, TransportErrorKind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ureq::http::{Method, Response, StatusCode};
 use ureq::{Agent, Body};
 
@@ -18,6 +19,7 @@ pub(crate) struct Connection {
     cancel: CancelToken,
     /// How many idle sockets are kept for the next request.
     kept: usize,
+    last: LastWire,
 }
 
 /// The HTTP client for a request.
@@ -29,7 +31,7 @@ struct Checkout {
 
 impl Connection {
     pub(crate) fn new(kept: usize) -> Self {
-        Self { agent: Mutex::default(), cancel: CancelToken::default(), kept }
+        Self { agent: Mutex::default(), cancel: CancelToken::default(), kept, last: LastWire::default() }
     }
 
     /// Sends a request, and waits for the head of the response.
@@ -59,6 +61,11 @@ impl Connection {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.cancel.is_cancelled()
+    }
+
+    /// The socket of the last response, if it is open.
+    pub(super) fn wire(&self) -> Option<Arc<Wire>> {
+        self.last.get()
     }
 
     fn send_with(
@@ -101,7 +108,7 @@ impl Connection {
         {
             return Ok(Checkout { agent: agent.clone(), is_reused: true });
         }
-        let agent = server.agent(session, self.kept);
+        let agent = server.agent(session, self.kept, &self.last);
         *known = Some((agent.clone(), session.clone()));
         Ok(Checkout { agent, is_reused: false })
     }

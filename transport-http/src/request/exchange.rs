@@ -1,39 +1,58 @@
-use super::answer::Answer;
+use super::answer::{Answer, Pieces};
 use super::connection::Connection;
 use super::outgoing::OutgoingRequest;
 use super::pipe::{self, Piece, Receiver, Sender};
+use super::polled::{PolledBody, UnreadBody};
+use crate::reactor::Reactor;
 use crate::server::{Permit, Server};
 use listwatch_core::transport::{TransportError, TransportErrorKind};
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::thread;
 
 /// The stack of a thread, in bytes. A TLS handshake takes up to 48 KiB of it, and 128 KiB without optimisation.
 /// Untouched stack takes no memory.
 const STACK: usize = 256 * 1024;
 
-/// A request whose response is read by its own thread. To end it early, close its [`Connection`].
+/// A request whose response is read by its own thread, or by the task. To end it early, close its [`Connection`].
 #[derive(Debug)]
-pub(crate) struct Exchange(Receiver);
+pub(crate) struct Exchange(State);
+
+#[derive(Debug)]
+enum State {
+    /// A thread sends the request, and reads.
+    Piped { answer: Receiver, unread: Arc<Unread> },
+    /// The task reads the body.
+    Polled(Box<PolledBody>),
+}
+
+/// The body that a thread leaves for the task. It is there before the pipe ends.
+#[derive(Debug, Default)]
+struct Unread(Mutex<Option<UnreadBody>>);
 
 impl Exchange {
-    /// Sends a request.
-    pub(crate) fn start(server: &Arc<Server>, connection: &Arc<Connection>, request: OutgoingRequest) -> Self {
+    /// Sends a request. With a reactor, the task reads the body, unless it has to be decompressed or redacted.
+    pub(crate) fn start(
+        server: &Arc<Server>,
+        connection: &Arc<Connection>,
+        request: OutgoingRequest,
+        reactor: Option<Arc<dyn Reactor>>,
+    ) -> Self {
         let Some(permit) = server.admit() else {
             let limit = server.limits().max_requests;
             let detail = format!("{limit} requests are open already: raise ClusterOptions::max_requests");
             return Self::failed(TransportError::new(TransportErrorKind::Exhausted, detail));
         };
-        let (sender, answer) = pipe::new();
-        let job = Job { server: server.clone(), connection: connection.clone(), request, _permit: permit };
+        let ((sender, answer), unread) = (pipe::new(), Arc::<Unread>::default());
+        let (server, connection) = (server.clone(), connection.clone());
+        let job = Job { server, connection, request, reactor, unread: unread.clone(), permit };
         let worker = move || {
-            let end = job.receive(&sender);
             // The caller may open its next request when it sees the end: the limit must have room by then.
-            drop(job);
+            let end = job.receive(&sender);
             sender.end(end);
         };
         match thread::Builder::new().name("listwatch-http".into()).stack_size(STACK).spawn(worker) {
-            Ok(_) => Self(answer),
+            Ok(_) => Self(State::Piped { answer, unread }),
             Err(error) => {
                 let detail = format!("no thread can be started: {error}");
                 Self::failed(TransportError::new(TransportErrorKind::Exhausted, detail))
@@ -45,11 +64,29 @@ impl Exchange {
     fn failed(error: TransportError) -> Self {
         let (sender, answer) = pipe::new();
         sender.end(Err(error));
-        Self(answer)
+        Self(State::Piped { answer, unread: Arc::default() })
     }
 
-    pub(crate) fn poll(&mut self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
-        self.0.poll(cx, buf)
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
+        loop {
+            let (answer, unread) = match &mut self.0 {
+                State::Polled(body) => return body.poll(cx, buf),
+                State::Piped { answer, unread } => (answer, unread),
+            };
+            let piece = ready!(answer.poll(cx, buf));
+            let body = if let Piece::End(Ok(())) = piece { unread.lock().take() } else { None };
+            let Some(body) = body else { return Poll::Ready(piece) };
+            match body.register() {
+                Ok(body) => self.0 = State::Polled(Box::new(body)),
+                Err(error) => return Poll::Ready(Piece::End(Err(error))),
+            }
+        }
+    }
+}
+
+impl Unread {
+    fn lock(&self) -> MutexGuard<'_, Option<UnreadBody>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -58,21 +95,33 @@ struct Job {
     server: Arc<Server>,
     connection: Arc<Connection>,
     request: OutgoingRequest,
-    _permit: Permit,
+    reactor: Option<Arc<dyn Reactor>>,
+    unread: Arc<Unread>,
+    permit: Permit,
 }
 
 impl Job {
-    /// Reads the whole response into the pipe, as fast as the caller takes it out.
-    fn receive(&self, sender: &Sender) -> Result<(), TransportError> {
+    /// Reads the head of the response, and the body unless the task can.
+    fn receive(self, sender: &Sender) -> Result<(), TransportError> {
         let answer = Answer::ask(&self.connection, &self.server, &self.request)?;
         sender.head(answer.head.clone());
-        let (mut pieces, mut chunk) = (answer.pieces()?, Vec::new());
-        loop {
-            // After an error, ureq would report a proper end.
-            let read = pieces.read(&mut chunk);
-            if !chunk.is_empty() && !sender.data(&mut chunk) || !matches!(read, Ok(1..)) {
-                return read.map(drop);
-            }
+        let pieces = answer.pieces()?;
+        let waits = self.reactor.filter(|_| pieces.is_plain()).zip(self.connection.wire());
+        let Some((reactor, wire)) = waits else { return pump(pieces, sender) };
+        let (content, idle, permit) = (pieces.into_content(), self.request.idle(), self.permit);
+        *self.unread.lock() = Some(UnreadBody { content, wire, reactor, idle, permit });
+        Ok(())
+    }
+}
+
+/// Reads the whole body into the pipe, as fast as the caller takes it out.
+fn pump(mut pieces: Pieces, sender: &Sender) -> Result<(), TransportError> {
+    let mut chunk = Vec::new();
+    loop {
+        // After an error, ureq would report a proper end.
+        let read = pieces.read(&mut chunk);
+        if !chunk.is_empty() && !sender.data(&mut chunk) || !matches!(read, Ok(1..)) {
+            return read.map(drop);
         }
     }
 }

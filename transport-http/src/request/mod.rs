@@ -1,4 +1,4 @@
-//! Requests and their responses, each read by a thread of its own.
+//! Requests and their responses, each read by a thread of its own. A watch can go to its task once its head is read.
 
 pub(crate) mod error;
 
@@ -9,6 +9,7 @@ mod exchange;
 mod head;
 mod outgoing;
 mod pipe;
+mod polled;
 mod pool;
 
 pub(crate) use answer::Answer;

@@ -43,6 +43,11 @@ impl OutgoingRequest {
         }
     }
 
+    /// How long the server may send nothing.
+    pub(super) fn idle(&self) -> Option<Duration> {
+        self.idle
+    }
+
     pub(crate) fn call(&self) -> Call<'_> {
         Call {
             method: self.method.clone(),

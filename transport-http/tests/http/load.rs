@@ -52,7 +52,7 @@ fn a_request_that_has_ended_takes_no_room() {
 }
 
 #[cfg(target_os = "linux")]
-mod cost {
+pub(crate) mod cost {
     //! The cost of fifty watches, measured in a process of their own.
 
     use super::{CHUNKED, Client, Server, begins, options, send, wait_until};
@@ -62,7 +62,7 @@ mod cost {
     use std::fs;
     use std::io::{Read, Write};
 
-    const WATCHES: usize = 50;
+    pub(crate) const WATCHES: usize = 50;
 
     /// The server is in this process, the watches are in a child of it.
     fn of_watches(kubeconfig: &std::path::Path) -> (usize, usize) {
@@ -81,10 +81,23 @@ mod cost {
         // The first one pays for what is paid for once.
         let (first, others) = watches.split_first_mut().unwrap();
         watch(first);
-        let before = figures();
+        let before = settled(crate::THREADS);
         others.iter_mut().for_each(watch);
-        let after = figures();
+        let after = settled((WATCHES + 1) * crate::THREADS);
         println!("COST {} {}", (after.0 - before.0) / WATCHES, after.1 - before.1);
+    }
+
+    /// The figures once threads that have no more to do have ended, when there are so many watches' threads.
+    fn settled(threads: usize) -> (usize, usize) {
+        // Those of the test, of its harness and of a reactor.
+        const OTHERS: usize = 3;
+        for _ in 0..5000 {
+            if figures().1 <= threads + OTHERS {
+                break;
+            }
+            std::thread::park_timeout(std::time::Duration::from_millis(2));
+        }
+        figures()
     }
 
     fn watch(client: &mut Client) {
@@ -116,26 +129,24 @@ mod cost {
         drop(stream.read(&mut [0]));
     }
 
-    #[test]
-    fn a_watch_costs_a_thread_and_at_most_100_kb() {
+    /// Bytes for each watch over plain HTTP, and the threads of all.
+    pub(crate) fn plain() -> (usize, usize) {
         let files = Scratch::new();
         let server = Server::of(|connection, _| serve(connection));
         let (bytes, threads) = of_watches(&files.kubeconfig(&format!("server: '{}'", server.url()), ""));
         println!("a plain watch: {} KB, {} threads for {WATCHES}", bytes / 1000, threads);
-        assert!(bytes <= 100_000, "{bytes}");
-        assert_eq!(threads, WATCHES);
+        (bytes, threads)
     }
 
-    #[test]
-    fn a_watch_over_tls_costs_a_thread_and_at_most_200_kb() {
+    /// The same over TLS.
+    pub(crate) fn tls() -> (usize, usize) {
         let (authority, files) = (Authority::new(), Scratch::new());
         let server = authority.issue(&["127.0.0.1"]).serve(None, |stream, _| serve(stream));
         files.write("ca.crt", &authority.pem);
         let entries = format!("server: 'https://{}', certificate-authority: ca.crt", server.address);
         let (bytes, threads) = of_watches(&files.kubeconfig(&entries, ""));
         println!("a watch over TLS: {} KB, {} threads for {WATCHES}", bytes / 1000, threads);
-        assert!(bytes <= 200_000, "{bytes}");
-        assert_eq!(threads, WATCHES);
+        (bytes, threads)
     }
 
     #[test]

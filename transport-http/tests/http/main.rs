@@ -13,4 +13,16 @@ mod load;
 mod plugins;
 mod proxies;
 mod support;
+#[cfg(target_os = "linux")]
+mod threads;
 mod tls;
+
+use listwatch_transport_http::HttpTransport;
+
+/// The threads of a watch.
+const THREADS: usize = 1;
+
+/// Chooses how watches are read.
+fn read(transport: HttpTransport) -> HttpTransport {
+    transport
+}

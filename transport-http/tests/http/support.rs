@@ -105,7 +105,7 @@ impl Client {
     pub(crate) fn over(transport: HttpTransport) -> Self {
         let (bell, woken) = mpsc::channel();
         let waker = Waker::from(Arc::new(Bell(Mutex::new(bell))));
-        Self { transport, waker, woken, buf: vec![0; 4096] }
+        Self { transport: crate::read(transport), waker, woken, buf: vec![0; 4096] }
     }
 
     pub(crate) fn open(&mut self, target: &str) {
@@ -123,8 +123,13 @@ impl Client {
             if let Poll::Ready(incoming) = self.poll() {
                 return incoming;
             }
-            self.woken.recv_timeout(PATIENCE).expect("woken");
+            self.wait();
         }
+    }
+
+    /// Waits until the waker was woken.
+    pub(crate) fn wait(&self) {
+        self.woken.recv_timeout(PATIENCE).expect("woken");
     }
 
     /// Status, body, and how it ended.

@@ -1,0 +1,17 @@
+//! The cost of watches that are read by a thread each.
+
+use crate::load::cost::{self, WATCHES};
+
+#[test]
+fn a_watch_costs_a_thread_and_at_most_100_kb() {
+    let (bytes, threads) = cost::plain();
+    assert!(bytes <= 100_000, "{bytes}");
+    assert_eq!(threads, WATCHES);
+}
+
+#[test]
+fn a_watch_over_tls_costs_a_thread_and_at_most_200_kb() {
+    let (bytes, threads) = cost::tls();
+    assert!(bytes <= 200_000, "{bytes}");
+    assert_eq!(threads, WATCHES);
+}

@@ -9,6 +9,7 @@ use listwatch_runtime_smol::cache::Cache;
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::http::{Cluster, HttpTransport};
 use listwatch_runtime_smol::object::ObjectHandle;
+use listwatch_runtime_smol::reactor::AsyncIo;
 use listwatch_runtime_smol::time::Instant;
 use listwatch_runtime_smol::workers::Unfinished;
 use listwatch_runtime_smol::{
@@ -39,7 +40,8 @@ pub(crate) async fn pipeline(spawn: impl Fn(Task)) {
     let queue = Queue::new(SharedWorkQueue::default());
 
     let informer = Informer::<MetadataOnly>::new(Resource::new(WIDGETS), InformerConfig::default());
-    let events = Events::start(Driver::new(informer, cluster.transport().unwrap()), clock.clone());
+    let transport = cluster.transport().unwrap().with_reactor(Arc::new(AsyncIo));
+    let events = Events::start(Driver::new(informer, transport), clock.clone());
     let (synced, (stop, stopped)) = (events.synced().within(LONG), bounded(1));
     let (ends, ended) = unbounded();
     let (follow, end) = (follow(events, Arc::clone(&queue), stopped), ends.clone());

@@ -3,7 +3,9 @@
 use super::World;
 use crate::client::Client;
 use crate::clock::Clock;
+use crate::reactor::AsyncIo;
 use listwatch_transport_http::{Cluster, HttpClient, HttpTransport};
+use std::sync::Arc;
 
 /// The cluster, by the machine's clock. While its certificates cannot be used, each request fails by an error that says
 /// so.
@@ -12,7 +14,9 @@ impl From<Cluster> for World {
         let clock = Clock::real();
         let client = Client::new(HttpClient::from(&cluster), clock.clone());
         let server = Some(cluster.server().to_owned());
-        let world = Self::from_parts(clock, client, move |_| Box::new(HttpTransport::from(&cluster)));
+        let world = Self::from_parts(clock, client, move |_| {
+            Box::new(HttpTransport::from(&cluster).with_reactor(Arc::new(AsyncIo)))
+        });
         Self { server, ..world }
     }
 }

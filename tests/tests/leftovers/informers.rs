@@ -2,13 +2,10 @@
 
 use crate::counts::leaves_nothing;
 use crate::site::{PODS, WIDGETS, over_sockets, server, simulated};
-use core::time::Duration;
 use listwatch_core::Instant;
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::{Clock, Executor, Informers, Resource, World, run};
-
-/// Longer than a list takes.
-const SOON: Duration = Duration::from_secs(30);
+use listwatch_tests::wait::PATIENCE;
 
 pub(crate) fn start_and_stop_in_simulated_time() {
     leaves_nothing("informers in simulated time", |_| {
@@ -34,8 +31,8 @@ fn start_and_stop(clock: &Clock, world: World) {
     run(clock, &executor, async {
         let widgets = informers.informer_of::<MetadataOnly>(Resource::new(WIDGETS));
         let pods = informers.informer_of::<MetadataOnly>(Resource::new(PODS));
-        widgets.synced().within(SOON).await.unwrap();
-        pods.synced().within(SOON).await.unwrap();
+        widgets.synced().within(PATIENCE).await.unwrap();
+        pods.synced().within(PATIENCE).await.unwrap();
         assert_eq!((widgets.len(), pods.len()), (4, 0));
         drop((widgets, pods));
         assert!(informers.status().is_empty());

@@ -91,7 +91,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Returns the next piece, with bytes at the front of `buf`, or registers the waker.
+    /// Returns the next piece, with bytes at the front of `buf`, or registers the waker. `buf` must not be empty.
     pub(crate) fn poll(&mut self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<Piece> {
         if self.delivered < self.taken.len() {
             return Poll::Ready(self.deliver(buf));

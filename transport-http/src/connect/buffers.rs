@@ -14,6 +14,8 @@ pub(super) struct ElasticBuffers {
     start: usize,
     end: usize,
     size: ReadSize,
+    /// The last read was offered less than the size, because of unconsumed input.
+    is_cramped: bool,
     output: Vec<u8>,
     output_size: usize,
     /// The last look at the input consumed some of it.
@@ -23,7 +25,7 @@ pub(super) struct ElasticBuffers {
 impl ElasticBuffers {
     pub(super) fn new(output_size: usize) -> Self {
         let (input, output, size) = (Vec::new(), Vec::new(), ReadSize::default());
-        Self { input, start: 0, end: 0, size, output, output_size, has_progressed: false }
+        Self { input, start: 0, end: 0, size, is_cramped: false, output, output_size, has_progressed: false }
     }
 
     /// Frees the output after it was sent.
@@ -51,10 +53,8 @@ impl ElasticBuffers {
         let held = self.end - self.start;
         self.input.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, held);
-        if held == 0 && !(room..=2 * room).contains(&self.input.len()) {
-            // Frees the old memory first.
-            self.input = Vec::new();
-            self.input = vec![0; room];
+        if held == 0 {
+            ReadSize::fit(&mut self.input, room);
         } else if self.input.len() < held + room {
             self.input.resize(held + room, 0);
         }
@@ -76,13 +76,17 @@ impl Buffers for ElasticBuffers {
     fn input_append_buf(&mut self) -> &mut [u8] {
         let held = self.end - self.start;
         let room = self.size.bytes().min(ReadSize::MOST.saturating_sub(held));
+        self.is_cramped = room < self.size.bytes();
         self.make_room(room);
         &mut self.input[held..held + room]
     }
 
     fn input_appended(&mut self, amount: usize) {
         self.end += amount;
-        self.size.on_read(amount);
+        // A read into less room tells nothing of the traffic.
+        if !self.is_cramped {
+            self.size.on_read(amount);
+        }
     }
 
     fn input_consume(&mut self, amount: usize) {
@@ -125,6 +129,20 @@ mod tests {
         buffers.input_consume(len);
         assert_eq!(buffers.input_append_buf().len(), ReadSize::LEAST);
         assert_eq!(buffers.input.capacity(), ReadSize::LEAST);
+    }
+
+    #[test]
+    fn a_busy_connection_counted_as_quiet_because_little_room_was_left() {
+        let mut buffers = ElasticBuffers::new(8);
+        while buffers.size.bytes() < ReadSize::MOST {
+            let len = read(&mut buffers, usize::MAX);
+            buffers.input_consume(len);
+        }
+        let len = read(&mut buffers, usize::MAX);
+        buffers.input_consume(4096);
+        assert_eq!((len, read(&mut buffers, usize::MAX)), (ReadSize::MOST, 4096), "all the room that was left");
+        buffers.input_consume(ReadSize::MOST);
+        assert_eq!(buffers.input_append_buf().len(), ReadSize::MOST);
     }
 
     #[test]

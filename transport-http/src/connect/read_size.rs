@@ -22,14 +22,14 @@ impl ReadSize {
         self.bytes
     }
 
-    /// Gives a buffer this size, for a read into all of it. Memory that is no longer needed is freed.
-    pub(crate) fn offer(&self, buf: &mut Vec<u8>) {
-        if (self.bytes..=2 * self.bytes).contains(&buf.capacity()) {
-            buf.resize(self.bytes, 0);
+    /// Gives a buffer this length; its content is lost. Memory that is no longer needed is freed.
+    pub(crate) fn fit(buf: &mut Vec<u8>, len: usize) {
+        if (len..=2 * len).contains(&buf.capacity()) {
+            buf.resize(len, 0);
         } else {
             // Frees the old memory first.
             *buf = Vec::new();
-            *buf = vec![0; self.bytes];
+            *buf = vec![0; len];
         }
     }
 
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn the_memory_of_a_busy_time_is_freed() {
         let mut buf = Vec::with_capacity(ReadSize::MOST);
-        ReadSize::default().offer(&mut buf);
+        ReadSize::fit(&mut buf, ReadSize::LEAST);
         assert_eq!((buf.len(), buf.capacity()), (ReadSize::LEAST, ReadSize::LEAST));
     }
 }

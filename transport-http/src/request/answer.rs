@@ -61,7 +61,7 @@ impl Pieces {
     /// At the end it returns zero; this last piece may hold bytes that the redactor held back. After an error there is
     /// no further piece.
     pub(crate) fn read(&mut self, piece: &mut Vec<u8>) -> Result<usize, TransportError> {
-        self.size.offer(piece);
+        ReadSize::fit(piece, self.size.bytes());
         let read = self.content.read(piece).map_err(|cause| error::of(&cause.into()));
         let len = *read.as_ref().unwrap_or(&0);
         self.size.on_read(len);

@@ -110,7 +110,7 @@ fn shapes_that_buffer_or_hide_the_map_are_decoded_all_the_same() {
 
 /// A controller that looks for its own finalizer before it adds it would add it for ever.
 #[test]
-fn a_finalizer_that_was_not_kept_looked_like_none() {
+fn finalizers_are_always_kept() {
     let object = decode::<MetadataOnly>(&event("ADDED", POD));
     assert_eq!(object.meta.finalizers().collect::<Vec<_>>(), ["f"]);
 }
@@ -363,9 +363,9 @@ fn raw_stays_json_whatever_managed_fields_look_like() {
     }
 }
 
-/// Go takes the last of two members of one name, and tells names apart by case.
+/// As the decoder of apimachinery, which tells names apart by case; Go's encoding/json does not.
 #[test]
-fn of_two_objects_in_an_event_the_first_one_counted() {
+fn of_two_members_of_an_event_the_last_one_counts() {
     let told = |frame: &str| match Decoder::default().watch_event::<Value>(frame.as_bytes()) {
         Ok(WatchEvent::Object(event_type, object)) => {
             format!("{event_type:?} {} {}", object.meta.key(), object.value["n"])

@@ -26,13 +26,16 @@ pub(super) fn is_there<T: Send + Sync + 'static>(object: &Found<T>) -> impl Fn()
 }
 
 /// A value for each object. An informer that is only read tells of no deletion, so the stores are asked.
+///
+/// What is forgotten may be the last to hold a store, and drop objects of any type. The owner of a lock drops it behind the
+/// lock. The stores are asked under the lock: no code inside a store asks for a controller's lock.
 pub(super) struct ByObject<V> {
     by_id: HashMap<ObjectId, Known<V>>,
     /// How many there were when those that are gone were last dropped.
     left: usize,
 }
 
-struct Known<V> {
+pub(super) struct Known<V> {
     value: V,
     /// Whether the store has the object.
     is_there: Box<dyn Fn() -> bool + Send>,
@@ -64,16 +67,21 @@ impl<V> ByObject<V> {
     }
 
     /// Forgets an object.
-    pub(super) fn remove(&mut self, id: &ObjectId) {
-        self.by_id.remove(id);
+    #[must_use]
+    pub(super) fn take(&mut self, id: &ObjectId) -> Option<Known<V>> {
+        self.by_id.remove(id)
     }
 
     /// Forgets the objects that their stores have no more and that are not needed, when their number may have doubled.
-    pub(super) fn drop_gone(&mut self, is_needed: impl Fn(&V) -> bool) {
-        if self.by_id.len() > FEW.max(2 * self.left) {
-            self.by_id.retain(|_, known| is_needed(&known.value) || (known.is_there)());
-            self.left = self.by_id.len();
+    #[must_use]
+    pub(super) fn take_gone(&mut self, is_needed: impl Fn(&V) -> bool) -> Vec<Known<V>> {
+        if self.by_id.len() <= FEW.max(2 * self.left) {
+            return Vec::new();
         }
+        let gone = self.by_id.extract_if(|_, known| !is_needed(&known.value) && !(known.is_there)());
+        let gone = gone.map(|(_, known)| known).collect();
+        self.left = self.by_id.len();
+        gone
     }
 }
 
@@ -92,7 +100,7 @@ mod tests {
         let mut objects = ByObject::default();
         let id = |number: i32| ObjectId { world: 1, uid: number.to_string().as_str().into() };
         for number in 0..1000 {
-            objects.drop_gone(|value| *value == 3);
+            drop(objects.take_gone(|value| *value == 3));
             objects.get_or_insert(&id(number), number, move || number == 7);
         }
         assert!(objects.by_id.len() <= FEW + 3);

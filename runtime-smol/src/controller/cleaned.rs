@@ -39,8 +39,10 @@ impl Cleaned {
         finalizer: &'c str,
         is_there: impl Fn() -> bool + Send + 'static,
     ) -> CleanUp<'c> {
+        // Declared before the lock, it is dropped behind it.
+        let _gone;
         let mut objects = self.lock();
-        objects.drop_gone(|known| known.iter().any(|known| !known.is_over));
+        _gone = objects.take_gone(|known| known.iter().any(|known| !known.is_over));
         let known = objects.get_or_insert(object, Vec::new(), is_there);
         match known.iter().find(|known| *known.finalizer == *finalizer) {
             Some(known) if known.is_over => CleanUp::Over,
@@ -54,11 +56,13 @@ impl Cleaned {
 
     /// The finalizer is removed.
     pub(super) fn forget(&self, object: &ObjectId, finalizer: &str) {
+        // Declared before the lock, it is dropped behind it.
+        let _forgotten;
         let mut objects = self.lock();
         let Some(known) = objects.get_mut(object) else { return };
         known.retain(|known| *known.finalizer != *finalizer);
         if known.is_empty() {
-            objects.remove(object);
+            _forgotten = objects.take(object);
         }
     }
 
@@ -88,6 +92,9 @@ impl Drop for Reserved<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
 
     fn id(world: usize, uid: &str) -> ObjectId {
         ObjectId { world, uid: uid.into() }
@@ -121,6 +128,37 @@ mod tests {
     fn an_object_of_another_world_was_taken_for_one_that_was_cleaned_up() {
         let cleaned = Cleaned::default();
         assert!(clean(&cleaned, &id(1, "1"), "x/a") && clean(&cleaned, &id(2, "1"), "x/a"));
+    }
+
+    /// Tries to take the lock when it is dropped.
+    struct Asks(Arc<Cleaned>, Arc<AtomicUsize>);
+
+    impl Drop for Asks {
+        fn drop(&mut self) {
+            self.1.fetch_add(usize::from(self.0.0.try_lock().is_ok()), Relaxed);
+        }
+    }
+
+    /// With a store, the objects go, whose type may do anything when it is dropped.
+    #[test]
+    fn the_store_of_an_object_that_was_forgotten_was_dropped_under_the_lock() {
+        const MANY: usize = 100;
+        let (cleaned, free) = (Arc::new(Cleaned::default()), Arc::new(AtomicUsize::new(0)));
+        let begin = |number: usize| {
+            let (asks, id) = (Asks(cleaned.clone(), free.clone()), id(1, &number.to_string()));
+            let is_there = move || {
+                let _store = &asks;
+                false
+            };
+            if let CleanUp::Due(reserved) = cleaned.begin(&id, "x/a", is_there) {
+                reserved.finish();
+            }
+        };
+        (0..MANY).for_each(begin);
+        let known = MANY - free.load(Relaxed);
+        assert!(known < MANY, "those that are gone are forgotten, and the lock is free");
+        (0..MANY).for_each(|number| cleaned.forget(&id(1, &number.to_string()), "x/a"));
+        assert_eq!(free.load(Relaxed), MANY, "and where the finalizer is removed");
     }
 
     #[test]

@@ -41,9 +41,11 @@ impl Compared {
         meta: &Meta,
         is_there: impl Fn() -> bool + Send + 'static,
     ) {
+        // Declared before the lock, these are dropped behind it.
+        let (_gone, _replaced);
         let mut objects = self.lock();
-        objects.drop_gone(|_| false);
-        objects.remove(id);
+        _gone = objects.take_gone(|_| false);
+        _replaced = objects.take(id);
         objects.get_or_insert(id, Comparison::of(body, meta), is_there);
     }
 

@@ -57,6 +57,8 @@ struct Kept {
 
 struct State {
     script: Script,
+    /// Whether the tape drives a controller.
+    is_on: bool,
     /// The controllers that run here.
     running: Vec<Arc<str>>,
     reconciles: HashMap<u64, Arc<Replayed>>,
@@ -72,6 +74,7 @@ impl Replay {
     pub(crate) fn new(playback: &Playback) -> Self {
         let state = State {
             script: Script::new(playback.steps()),
+            is_on: false,
             running: Vec::new(),
             reconciles: HashMap::new(),
             known: Known::default(),
@@ -87,13 +90,23 @@ impl Replay {
 
     /// Lets the tape drive a controller of this name.
     pub(crate) fn register(&self, controller: &Arc<str>) {
-        self.state().running.push(Arc::clone(controller));
+        {
+            let mut state = self.state();
+            state.is_on = true;
+            state.running.push(Arc::clone(controller));
+        }
         let _ends_the_replay = self.keep(&Written::Controller { controller: controller.as_ref().to_owned() });
     }
 
     /// Whether the tape drives a controller.
     pub(crate) fn is_on(&self) -> bool {
-        !self.state().running.is_empty()
+        self.state().is_on
+    }
+
+    /// A controller runs no more. The others do not wait for its lines.
+    pub(crate) fn leave(&self, controller: &str) {
+        self.state().leave(controller);
+        self.pass();
     }
 
     /// The next line, if it is of this controller; `None` behind the last one.
@@ -230,6 +243,14 @@ impl Replay {
 
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+}
+
+impl State {
+    fn leave(&mut self, controller: &str) {
+        if let Some(place) = self.running.iter().position(|running| **running == *controller) {
+            self.running.swap_remove(place);
+        }
     }
 }
 

@@ -48,6 +48,8 @@ impl Drop for Ending {
     fn drop(&mut self) {
         self.state.machine.drain(Duration::ZERO);
         self.workers.end(self.state.clock.now());
+        #[cfg(feature = "file")]
+        self.state.informers.world().replay().into_iter().for_each(|replay| replay.leave(&self.state.name));
     }
 }
 

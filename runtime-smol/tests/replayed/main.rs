@@ -83,9 +83,9 @@ fn findings(world: &World) -> [Findings; 2] {
     ["dated", "counted"].map(|name| world.findings(name).unwrap())
 }
 
-#[test]
-fn two_controllers_write_the_dates_names_and_counts_of_their_tape_again() {
-    let (tape, cluster) = (Tape::named("two"), SimulatedCluster::new());
+/// Records both controllers. Returns how many requests they made.
+fn record_both(tape: &Tape) -> usize {
+    let cluster = SimulatedCluster::new();
     for name in ["a", "b", "c"] {
         cluster.create(config_map(name, &json!({}))).unwrap();
     }
@@ -96,7 +96,16 @@ fn two_controllers_write_the_dates_names_and_counts_of_their_tape_again() {
     let informers = Informers::new(world);
     run_all([dated(&informers), counted(&informers)]).unwrap();
     drop(informers);
-    let made = cluster.requests().len();
+    cluster.requests().len()
+}
+
+const COUNTED_IS_MISSING: &str = "the tape has a reconcile of counted, and no such controller runs here; \
+                                  replay it with the program that it was recorded of";
+
+#[test]
+fn two_controllers_write_the_dates_names_and_counts_of_their_tape_again() {
+    let tape = Tape::named("two");
+    let made = record_both(&tape);
 
     let replay = || {
         let world = tape.world();
@@ -116,9 +125,37 @@ fn two_controllers_write_the_dates_names_and_counts_of_their_tape_again() {
     }
 
     let alone = Informers::new(tape.world());
-    let error = "the tape has a reconcile of counted, and no such controller runs here; \
-                 replay it with the program that it was recorded of";
-    assert_eq!(run_all([dated(&alone)]), Err(RunError::World(error.to_owned())));
+    assert_eq!(run_all([dated(&alone)]), Err(RunError::World(COUNTED_IS_MISSING.to_owned())));
+}
+
+/// What a replay ends with. One that hangs fails, after a time that none takes.
+fn end_of(replay: impl FnOnce() -> Result<(), RunError> + Send + 'static) -> Result<(), RunError> {
+    let (told, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || told.send(replay()));
+    end.recv_timeout(Duration::from_secs(60)).expect("the replay hangs")
+}
+
+#[test]
+fn a_controller_that_was_stopped_or_dropped_was_waited_for_by_the_others() {
+    let tape = Tape::named("early");
+    record_both(&tape);
+    let missing = Err(RunError::World(COUNTED_IS_MISSING.to_owned()));
+    let world = tape.world();
+    let stopped = end_of(move || {
+        let informers = Informers::new(world);
+        let counted = counted(&informers);
+        counted.handle().stop();
+        run_all([dated(&informers), counted])
+    });
+    assert_eq!(stopped, missing);
+    let world = tape.world();
+    let dropped = end_of(move || {
+        let informers = Informers::new(world);
+        let dated = dated(&informers);
+        drop(counted(&informers));
+        run_all([dated])
+    });
+    assert_eq!(dropped, missing);
 }
 
 #[test]

@@ -25,7 +25,6 @@ pub use writes::{Writes, WritesError};
 
 use crate::witness;
 use core::task::{Context, Poll, Waker};
-use listwatch_core::Resource;
 use listwatch_transport_file::{Playback, TapeStart};
 use plausible::Known;
 use script::Script;
@@ -193,14 +192,14 @@ impl Replay {
         lock(&self.streams).add(name, stream);
     }
 
-    /// Nothing is left to play for lists and watches of this resource.
-    pub(crate) fn note_over(&self, resource: &Resource, error: Option<String>) {
-        lock(&self.streams).note_over(resource, error);
+    /// Nothing is left to play for the list-and-watch of this name.
+    pub(crate) fn note_over(&self, name: &Arc<str>, error: Option<String>) {
+        lock(&self.streams).note_over(name, error);
     }
 
     /// Whether that is so.
-    pub(crate) fn is_over(&self, resource: &Resource) -> bool {
-        lock(&self.streams).is_over(resource)
+    pub(crate) fn is_over(&self, name: &str) -> bool {
+        lock(&self.streams).is_over(name)
     }
 
     /// Brings every cache to its first state.

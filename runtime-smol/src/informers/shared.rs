@@ -78,14 +78,15 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
         #[cfg(feature = "file")]
         let seed = names.as_ref().and_then(|names| registry.world.seed_of(names.first()?));
         #[cfg(not(feature = "file"))]
-        let seed = None;
-        let stream = |(writer, board): (_, &Arc<Board>)| {
+        let (seed, names) = (None, None::<Vec<Arc<str>>>);
+        let stream = |(place, (writer, board)): (usize, (_, &Arc<Board>))| {
             let mut informer = Informer::with_cache(board.name().resource().clone(), key.config, writer);
             // A replay has the same delays as its recording.
             seed.into_iter().for_each(|seed| informer.seed_unless_chosen(seed));
-            Arc::new(Stream::new(informer, &registry.world, Arc::clone(board), registry.on_error.clone()))
+            let name = names.as_ref().and_then(|names| names.get(place)).cloned();
+            Arc::new(Stream::new(informer, &registry.world, Arc::clone(board), name, registry.on_error.clone()))
         };
-        let started: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).map(stream).collect();
+        let started: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).enumerate().map(stream).collect();
         #[cfg(feature = "file")]
         let followed = followed(&registry.world, &store, &started, &names.unwrap_or_default());
         let streams = started.iter().map(|stream| Arc::clone(stream) as Arc<dyn Stop>).collect();

@@ -85,7 +85,7 @@ impl<T: DeserializeOwned> Single<T> {
     fn new(world: &World, resource: Resource, within: Duration) -> Self {
         let clock = world.clock().clone();
         let board = Board::new(StreamName::new(resource.clone()), clock.clone());
-        let transport = StreamTransport::new(world, resource.clone());
+        let transport = StreamTransport::new(world, resource.clone(), None);
         let informer = Informer::<T>::new(resource, InformerConfig::default());
         let events = Events::start(Driver::new(informer, transport), clock.clone());
         Self { events, board, deadline: clock.sleep(within), clock, within }

@@ -33,9 +33,9 @@ pub(super) type OnError = Arc<dyn Fn(&StreamName, &StreamError<'_>) + Send + Syn
 pub(super) struct Stream<T: DeserializeOwned> {
     board: Arc<Board>,
     clock: Clock,
-    /// The replay of its world, and a time of its own in it.
+    /// Its part in the replay of its world.
     #[cfg(feature = "file")]
-    replay: Option<(Arc<Replay>, Clock)>,
+    replay: Option<ReplayedStream>,
     on_error: Option<OnError>,
     state: Mutex<State<T>>,
 }
@@ -53,6 +53,15 @@ enum Phase<T: DeserializeOwned> {
     /// The task has the events, without the lock.
     Polled,
     Stopped,
+}
+
+#[cfg(feature = "file")]
+struct ReplayedStream {
+    replay: Arc<Replay>,
+    /// A time of its own.
+    clock: Clock,
+    /// That of the stream on the tape.
+    name: Arc<str>,
 }
 
 /// Whether it was woken.
@@ -82,15 +91,20 @@ impl<T: DeserializeOwned> Stream<T> {
         informer: SharedInformer<T>,
         world: &World,
         board: Arc<Board>,
+        name: Option<Arc<str>>,
         on_error: Option<OnError>,
     ) -> Self {
-        let transport = StreamTransport::new(world, board.name().resource().clone());
+        let transport = StreamTransport::new(world, board.name().resource().clone(), name.clone());
         let phase = Phase::Prepared(Box::new(Driver::new(informer, transport)));
         Self {
             board,
             clock: world.clock().clone(),
             #[cfg(feature = "file")]
-            replay: world.replay().map(|replay| (Arc::clone(replay), Clock::simulated())),
+            replay: world.replay().zip(name).map(|(replay, name)| ReplayedStream {
+                replay: Arc::clone(replay),
+                clock: Clock::simulated(),
+                name,
+            }),
             on_error,
             state: Mutex::new(State { phase, waker: None }),
         }
@@ -99,7 +113,7 @@ impl<T: DeserializeOwned> Stream<T> {
     /// The clock of the stream. In a replay it goes on with the stream alone.
     fn clock(&self) -> &Clock {
         #[cfg(feature = "file")]
-        if let Some((replay, clock)) = &self.replay
+        if let Some(ReplayedStream { replay, clock, .. }) = &self.replay
             && replay.is_on()
         {
             return clock;
@@ -124,8 +138,8 @@ impl<T: DeserializeOwned> Stream<T> {
             }
             Poll::Pending if woken.0.load(Ordering::Relaxed) => {}
             Poll::Pending => {
-                let is_over = |replay: &Replay| replay.is_over(self.board.name().resource());
-                return self.replay.as_ref().is_some_and(|(replay, clock)| !is_over(replay) && clock.advance());
+                let goes_on = |stream: &ReplayedStream| !stream.replay.is_over(&stream.name) && stream.clock.advance();
+                return self.replay.as_ref().is_some_and(goes_on);
             }
         }
         true
@@ -134,7 +148,7 @@ impl<T: DeserializeOwned> Stream<T> {
     /// Follows the resource until the stream is stopped.
     pub(super) async fn run(&self) {
         #[cfg(feature = "file")]
-        if self.replay.as_ref().is_some_and(|(replay, _)| replay.is_on()) {
+        if self.replay.as_ref().is_some_and(|stream| stream.replay.is_on()) {
             while !self.board.has_synced() && self.turn() {}
             return;
         }

@@ -5,23 +5,27 @@ use core::task::Poll;
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext};
 use listwatch_core::{ListerWatcher, Resource};
+use std::sync::Arc;
 
 /// A stream's own transport in its world. So the program's function that makes it is called where a panic is caught.
 pub(super) struct StreamTransport {
     world: World,
     resource: Resource,
+    /// That of the stream on a tape.
+    name: Option<Arc<str>>,
     opened: Option<AnyTransport>,
 }
 
 impl StreamTransport {
-    pub(super) fn new(world: &World, resource: Resource) -> Self {
-        Self { world: world.clone(), resource, opened: None }
+    pub(super) fn new(world: &World, resource: Resource, name: Option<Arc<str>>) -> Self {
+        Self { world: world.clone(), resource, name, opened: None }
     }
 }
 
 impl ListerWatcher for StreamTransport {
     fn open(&mut self, id: RequestId, request: &Request) {
-        self.opened.get_or_insert_with(|| self.world.transport(&self.resource)).open(id, request);
+        let transport = || self.world.transport(&self.resource, self.name.as_ref());
+        self.opened.get_or_insert_with(transport).open(id, request);
     }
 
     fn poll_read(&mut self, context: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {

@@ -52,7 +52,7 @@ pub(super) type AnyTransport = Box<dyn ListerWatcher + Send>;
 pub struct World {
     clock: Clock,
     client: Client,
-    transports: Arc<dyn Fn(&Resource) -> AnyTransport + Send + Sync>,
+    transports: Arc<Transports>,
     end: Option<Arc<End>>,
     /// The longest time of a controller in it.
     at_most: Option<Duration>,
@@ -69,6 +69,9 @@ pub struct World {
     #[cfg(feature = "file")]
     replay: Option<Arc<Replay>>,
 }
+
+/// Makes the transport of a list-and-watch, which has a name on a tape if the world has one.
+type Transports = dyn Fn(&Resource, Option<&Arc<str>>) -> AnyTransport + Send + Sync;
 
 /// Takes a line for operators.
 type OnLine = dyn Fn(&str) + Send + Sync;
@@ -100,6 +103,15 @@ impl World {
         clock: Clock,
         client: Client,
         transports: impl Fn(&Resource) -> Box<dyn ListerWatcher + Send> + Send + Sync + 'static,
+    ) -> Self {
+        Self::from_named_parts(clock, client, move |resource, _| transports(resource))
+    }
+
+    /// A world whose transports know their names on its tape.
+    fn from_named_parts(
+        clock: Clock,
+        client: Client,
+        transports: impl Fn(&Resource, Option<&Arc<str>>) -> AnyTransport + Send + Sync + 'static,
     ) -> Self {
         Self {
             clock,
@@ -342,9 +354,9 @@ impl World {
         Arc::ptr_eq(&self.transports, &other.transports)
     }
 
-    /// A transport for one list-and-watch of `resource`.
-    pub(super) fn transport(&self, resource: &Resource) -> AnyTransport {
-        (self.transports)(resource)
+    /// A transport for one list-and-watch of `resource`, with its name on the tape.
+    pub(super) fn transport(&self, resource: &Resource, name: Option<&Arc<str>>) -> AnyTransport {
+        (self.transports)(resource, name)
     }
 }
 

@@ -1,6 +1,5 @@
 //! The caches of a replay, each at its own position.
 
-use listwatch_core::Resource;
 use listwatch_core::object::compare_versions;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -20,8 +19,8 @@ pub(crate) trait Advance: Send + Sync {
 #[derive(Default)]
 pub(super) struct Streams {
     by_name: BTreeMap<Arc<str>, Weak<dyn Advance>>,
-    /// The resources that have nothing left to play, with their errors.
-    over: Vec<(Resource, Option<String>)>,
+    /// Those that have nothing left to play, with their errors.
+    over: BTreeMap<Arc<str>, Option<String>>,
 }
 
 impl Streams {
@@ -37,18 +36,17 @@ impl Streams {
         self.by_name.values().filter_map(Weak::upgrade).collect()
     }
 
-    pub(super) fn note_over(&mut self, resource: &Resource, error: Option<String>) {
-        self.over.push((resource.clone(), error));
+    pub(super) fn note_over(&mut self, name: &Arc<str>, error: Option<String>) {
+        self.over.insert(Arc::clone(name), error);
     }
 
-    pub(super) fn is_over(&self, resource: &Resource) -> bool {
-        self.over.iter().any(|(over, _)| over == resource)
+    pub(super) fn is_over(&self, name: &str) -> bool {
+        self.over.contains_key(name)
     }
 
-    /// The error of the first list-and-watch that ended with one.
+    /// The error that a list-and-watch ended with.
     pub(super) fn error_of(&self, name: &str) -> Option<String> {
-        let errors = self.over.iter().filter(|(resource, _)| name.starts_with(resource.path()));
-        errors.filter_map(|(_, error)| error.clone()).next()
+        self.over.get(name).cloned().flatten()
     }
 }
 
@@ -73,4 +71,18 @@ pub(super) fn bring(stream: &dyn Advance, changes: u64, version: Option<&str>) -
         ));
     }
     Ok(reached == changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_and_watch_had_the_error_of_one_with_a_shorter_path() {
+        let mut streams = Streams::default();
+        streams.note_over(&"/api/v1/namespaces".into(), Some("x".to_owned()));
+        assert_eq!(streams.error_of("/api/v1/namespaces"), Some("x".to_owned()));
+        assert_eq!(streams.error_of("/api/v1/namespaces/web/pods"), None);
+        assert_eq!(streams.error_of("/api/v1/namespaces #2"), None);
+    }
 }

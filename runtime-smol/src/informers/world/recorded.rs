@@ -72,7 +72,7 @@ impl World {
     pub fn recorded(mut self, tape: &Tape) -> Self {
         self.client.record(tape);
         let (transports, recorder) = (self.transports, tape.clone());
-        self.transports = Arc::new(move |resource| Box::new(recorder.transport(transports(resource))));
+        self.transports = Arc::new(move |resource, name| Box::new(recorder.transport(transports(resource, name))));
         (self.tape, self.seed) = (Some(tape.clone()), tape.start().seed.or(self.seed));
         self.report_end_of_tape();
         self

@@ -19,12 +19,12 @@ impl World {
         let (clock, replay) = (Clock::simulated_at(origin), Arc::new(Replay::new(playback)));
         let client = Client::new(ReplayedCalls::new(&replay, playback.client()), clock.clone());
         let (recording, told) = (playback.transport(), Arc::clone(&replay));
-        let transports = move |resource: &Resource| {
-            let (resource, playback, replay) = (resource.clone(), recording.transport(), Arc::clone(&told));
-            Box::new(Told { resource, playback, replay, is_over: false }) as _
+        let transports = move |_: &Resource, name: Option<&Arc<str>>| {
+            let (name, playback, replay) = (name.cloned(), recording.transport(), Arc::clone(&told));
+            Box::new(Told { name, playback, replay, is_over: false }) as _
         };
         let seed = start.and_then(|start| start.seed);
-        Self { seed, replay: Some(replay), ..Self::from_parts(clock, client, transports) }
+        Self { seed, replay: Some(replay), ..Self::from_named_parts(clock, client, transports) }
     }
 
     /// The replay of a tape with reconciles.
@@ -42,7 +42,8 @@ impl World {
 
 /// A transport that tells when it is over.
 struct Told {
-    resource: Resource,
+    /// That of its list-and-watch on the tape.
+    name: Option<Arc<str>>,
     playback: Playback,
     replay: Arc<Replay>,
     is_over: bool,
@@ -55,8 +56,11 @@ impl ListerWatcher for Told {
 
     fn poll_read(&mut self, cx: ReadContext<'_, '_>, buffer: &mut [u8]) -> Poll<Incoming> {
         let read = self.playback.poll_read(cx, buffer);
-        if self.playback.is_complete() && !core::mem::replace(&mut self.is_over, true) {
-            self.replay.note_over(&self.resource, self.playback.error().map(ToString::to_string));
+        if self.playback.is_complete()
+            && !core::mem::replace(&mut self.is_over, true)
+            && let Some(name) = &self.name
+        {
+            self.replay.note_over(name, self.playback.error().map(ToString::to_string));
         }
         match read {
             // The informer does so by itself, as the recorded one did, and reacts to that.

@@ -24,6 +24,8 @@ pub struct Findings {
     pub outcomes: u64,
     /// The reconciles that were not compared, because others, on other threads, read between their reads.
     pub not_compared: u64,
+    /// The reconciles that were not compared, because the tape goes on for more than 64 MiB before they end.
+    pub too_long: u64,
     /// Where the tape breaks off, if it has no last line, and which reconciles have no outcome. What is before is compared.
     pub breaks_off: Option<String>,
     /// What differs, in the order of the tape. The first thousand are kept.
@@ -96,6 +98,8 @@ pub(super) struct Found {
     pub(super) of: Arc<str>,
     pub(super) same: u64,
     pub(super) is_inexact: bool,
+    /// Its end was not looked for.
+    pub(super) is_too_long: bool,
     pub(super) divergences: Vec<DivergenceKind>,
 }
 
@@ -123,8 +127,12 @@ impl Findings {
     }
 
     pub(super) fn add(&mut self, found: Found) {
-        let Found { reconcile, line, key, attempt, causes, of, same, is_inexact, divergences } = found;
+        let Found { reconcile, line, key, attempt, causes, of, same, is_inexact, is_too_long, divergences } = found;
         self.reconciles += 1;
+        if is_too_long {
+            self.too_long += 1;
+            return;
+        }
         if is_inexact && !divergences.is_empty() {
             self.not_compared += 1;
             return;
@@ -159,8 +167,8 @@ impl Findings {
 
 impl fmt::Display for Counts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Findings { reconciles, same, missing, additional, different, outcomes, not_compared, breaks_off, .. } =
-            self.0;
+        let Findings { reconciles, same, missing, additional, different, outcomes, .. } = self.0;
+        let Findings { not_compared, too_long, breaks_off, .. } = self.0;
         write!(f, "replayed {reconciles} reconciles: {same} writes are the same")?;
         if self.0.is_same() {
             f.write_str(", and no other was made")?;
@@ -172,6 +180,12 @@ impl fmt::Display for Counts<'_> {
         }
         if *not_compared > 0 {
             write!(f, "; {not_compared} reconciles were not compared, because others read between their reads")?;
+        }
+        if *too_long > 0 {
+            write!(
+                f,
+                "; {too_long} reconciles were not compared, because the tape has their ends more than 64 MiB later"
+            )?;
         }
         breaks_off.iter().try_for_each(|why| write!(f, "; {why}"))
     }

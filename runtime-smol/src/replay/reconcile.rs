@@ -199,6 +199,7 @@ impl Replayed {
             sent,
             outcome,
             is_inexact: *is_inexact,
+            is_too_long: record.is_too_long,
         })
     }
 
@@ -220,6 +221,7 @@ impl Replayed {
             of: Arc::clone(&record.of),
             same: *same,
             is_inexact: *is_inexact,
+            is_too_long: record.is_too_long,
             divergences: core::mem::take(divergences),
         }
     }

@@ -8,11 +8,17 @@ use listwatch_transport_file::{LateWrite, Note, SentCall, Step, StepKind, Steps}
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+/// How many bytes of a tape are read ahead for the end of one reconcile.
+const MOST_AHEAD: usize = 64 * 1024 * 1024;
+
 pub(super) struct Script {
     /// `None` behind the last step.
     steps: Option<Steps>,
     ahead: VecDeque<Line>,
     records: HashMap<u64, Record>,
+    /// The memory of the lines and records, and how much it may be before no more is read ahead.
+    held: usize,
+    most: usize,
     fault: Option<String>,
     breaks_off: Option<String>,
 }
@@ -54,11 +60,18 @@ pub(crate) struct Record {
     pub(super) reads: VecDeque<NotedRead>,
     pub(super) dates: VecDeque<WallTime>,
     pub(super) calls: Vec<RecordedCall>,
-    /// None if the tape ends first.
+    /// None if the tape ends first, or [too long](Self::is_too_long) goes on.
     pub(super) outcome: Option<String>,
+    /// The end is so far behind on the tape that it was not looked for.
+    pub(super) is_too_long: bool,
+    /// The memory that it takes, about.
+    weight: usize,
     /// How many answers and sleeps it had.
     resumed: u64,
 }
+
+/// The memory of what is small, about.
+const ENTRY: usize = 128;
 
 #[derive(Debug)]
 pub(super) struct RecordedCall {
@@ -72,7 +85,8 @@ pub(super) struct RecordedCall {
 
 impl Script {
     pub(super) fn new(steps: Steps) -> Self {
-        Self { steps: Some(steps), ahead: VecDeque::new(), records: HashMap::new(), fault: None, breaks_off: None }
+        let (ahead, records) = (VecDeque::new(), HashMap::new());
+        Self { steps: Some(steps), ahead, records, held: 0, most: MOST_AHEAD, fault: None, breaks_off: None }
     }
 
     /// The controller of the next line.
@@ -82,13 +96,19 @@ impl Script {
     }
 
     pub(super) fn next(&mut self) -> Option<Line> {
-        self.ahead.pop_front()
+        let line = self.ahead.pop_front()?;
+        self.held -= line.weight();
+        Some(line)
     }
 
-    /// Takes all that the tape has of a reconcile that begins.
+    /// Takes all that the tape has of a reconcile that begins, unless its end is too far ahead.
     pub(super) fn take(&mut self, reconcile: u64) -> Option<Record> {
-        while self.records.get(&reconcile).is_some_and(|record| record.outcome.is_none()) && self.read() {}
-        self.records.remove(&reconcile)
+        let is_open = |script: &Self| script.records.get(&reconcile).is_some_and(|record| record.outcome.is_none());
+        while is_open(self) && self.held <= self.most && self.read() {}
+        let mut record = self.records.remove(&reconcile)?;
+        self.held -= record.weight;
+        record.is_too_long = record.outcome.is_none() && self.steps.is_some();
+        Some(record)
     }
 
     /// Whether a line before this read of a reconcile needs the cache at an earlier position, for another one.
@@ -132,23 +152,48 @@ impl Script {
         if let StepKind::Noted(note @ Note::Began { .. }) = kind {
             if let Some(record) = Record::begin(number, note) {
                 let of = Arc::clone(&record.of);
+                self.held += record.weight;
                 self.records.insert(reconcile, record);
-                self.ahead.push_back(Line { at, number, reconcile, of, kind: LineKind::Began });
+                self.push(Line { at, number, reconcile, of, kind: LineKind::Began });
             }
             return;
         }
         // A request after the end of its reconcile is of nobody.
         let Some(record) = self.records.get_mut(&reconcile) else { return };
-        let of = Arc::clone(&record.of);
-        if let Some(kind) = record.add(number, kind) {
-            self.ahead.push_back(Line { at, number, reconcile, of, kind });
+        let (of, before) = (Arc::clone(&record.of), record.weight);
+        let kind = record.add(number, kind);
+        self.held += record.weight - before;
+        if let Some(kind) = kind {
+            self.push(Line { at, number, reconcile, of, kind });
         }
+    }
+
+    fn push(&mut self, line: Line) {
+        self.held += line.weight();
+        self.ahead.push_back(line);
+    }
+}
+
+impl Line {
+    /// The memory that it takes, about.
+    fn weight(&self) -> usize {
+        let reads = if let LineKind::Read(reads) = &self.kind { reads.iter().map(NotedRead::weight).sum() } else { 0 };
+        size_of::<Self>() + reads
+    }
+}
+
+impl NotedRead {
+    /// The memory that it takes, about.
+    fn weight(&self) -> usize {
+        size_of::<Self>() + self.stream.len() + self.version.as_ref().map_or(0, String::len)
     }
 }
 
 impl Record {
     fn begin(line: u64, note: Note) -> Option<Self> {
         let Note::Began { of, key, attempt, causes, late, .. } = note else { return None };
+        let texts = causes.iter().map(String::len).chain(late.iter().map(|late| late.source.len() + late.object.len()));
+        let weight = size_of::<Self>() + key.len() + texts.map(|len| ENTRY + len).sum::<usize>();
         Some(Self {
             line,
             of: of.into(),
@@ -160,11 +205,19 @@ impl Record {
             dates: VecDeque::new(),
             calls: Vec::new(),
             outcome: None,
+            is_too_long: false,
+            weight,
             resumed: 0,
         })
     }
 
     fn add(&mut self, line: u64, kind: StepKind) -> Option<LineKind> {
+        self.weight += match &kind {
+            StepKind::Sent(sent) => size_of::<RecordedCall>() + sent.target.len() + sent.body.len(),
+            StepKind::Answered(_, Reply::Answered(answer)) => answer.body.len(),
+            StepKind::Noted(Note::Read { at, .. }) => at.keys().map(|stream| ENTRY + stream.len()).sum(),
+            _ => ENTRY,
+        };
         match kind {
             StepKind::Noted(Note::Began { .. }) => None,
             StepKind::Noted(Note::Read { at, .. }) if at.is_empty() => {
@@ -201,5 +254,47 @@ impl Record {
             }
             StepKind::GivenUp(_) => Some(LineKind::GaveUp),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use listwatch_transport_file::Playback;
+
+    #[test]
+    fn the_rest_of_a_tape_was_held_in_memory_for_a_reconcile_without_an_end() {
+        let mut lines = vec![
+            r#"{"capture":1,"seed":1}"#.to_owned(),
+            r#"{"t":0,"id":1,"request":{"method":"GET","path":"/api/v1/nodes","headers":{}}}"#.to_owned(),
+            r#"{"t":1,"reconcile":1,"of":"foos","key":"a","attempt":1,"causes":[],"at":{},"note":1}"#.to_owned(),
+        ];
+        for number in 2..1_002_u64 {
+            let (began, ended) = (2 * number - 2, 2 * number - 1);
+            lines.push(format!(
+                r#"{{"t":1,"reconcile":{number},"of":"foos","key":"b","attempt":1,"causes":[],"at":{{}},"note":{began}}}"#
+            ));
+            lines.push(format!(r#"{{"t":1,"reconcile":{number},"of":"foos","outcome":"done","note":{ended}}}"#));
+        }
+        let path = std::env::temp_dir().join(format!("listwatch-script-ahead-{}.jsonl", std::process::id()));
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let steps = Playback::from_file(&path).unwrap().steps();
+        let mut script = Script { most: 10_000, ..Script::new(steps) };
+        script.head().unwrap();
+        let record = script.take(1).unwrap();
+        assert!(script.ahead.len() < 200, "{} lines are held", script.ahead.len());
+        assert!(record.is_too_long && script.held <= 11_000, "{} bytes are held", script.held);
+        let (mut began, mut ended) = (0, 0);
+        while script.head().is_some() {
+            match script.next().unwrap() {
+                Line { kind: LineKind::Began, reconcile, .. } if reconcile > 1 => {
+                    began += 1;
+                    ended += u64::from(script.take(reconcile).unwrap().outcome.is_some());
+                }
+                _ => {}
+            }
+        }
+        assert_eq!((began, ended, script.held), (1000, 1000, 0));
+        std::fs::remove_file(path).unwrap();
     }
 }

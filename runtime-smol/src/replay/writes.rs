@@ -239,7 +239,8 @@ impl Recorded {
         match kind {
             StepKind::Noted(Note::Began { of, key, attempt, causes, .. }) => {
                 let (of, sent) = (of.into(), Vec::new());
-                let wrote = Wrote { number, line, of, key, attempt, causes, sent, outcome: None, is_inexact: false };
+                let (outcome, is_inexact, is_too_long) = (None, false, false);
+                let wrote = Wrote { number, line, of, key, attempt, causes, sent, outcome, is_inexact, is_too_long };
                 self.running.insert(number, wrote);
                 None
             }

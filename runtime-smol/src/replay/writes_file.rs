@@ -63,6 +63,8 @@ pub(super) struct Reconcile<'l> {
     outcome: Option<Cow<'l, str>>,
     #[serde(default, skip_serializing_if = "is_false")]
     inexact: bool,
+    #[serde(rename = "tooLong", default, skip_serializing_if = "is_false")]
+    too_long: bool,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -133,6 +135,7 @@ impl<'l> Reconcile<'l> {
             sent: wrote.sent.iter().map(Sent::of).collect(),
             outcome: wrote.outcome.as_deref().map(Into::into),
             inexact: wrote.is_inexact,
+            too_long: wrote.is_too_long,
         }
     }
 
@@ -147,6 +150,7 @@ impl<'l> Reconcile<'l> {
             sent: self.sent.into_iter().map(Sent::read).collect(),
             outcome: self.outcome.map(Cow::into_owned),
             is_inexact: self.inexact,
+            is_too_long: self.too_long,
         }
     }
 }

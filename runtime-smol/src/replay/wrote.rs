@@ -22,6 +22,8 @@ pub(super) struct Wrote {
     pub(super) outcome: Option<String>,
     /// Some of its reads could not be as they were.
     pub(super) is_inexact: bool,
+    /// The end of it on the tape was not looked for.
+    pub(super) is_too_long: bool,
 }
 
 impl Wrote {
@@ -66,6 +68,7 @@ impl Wrote {
             of: new.of,
             same,
             is_inexact: self.is_inexact || new.is_inexact,
+            is_too_long: self.is_too_long || new.is_too_long,
             divergences,
         }
     }
@@ -129,6 +132,7 @@ mod tests {
             sent: bodies.iter().map(post).collect(),
             outcome: Some("done".into()),
             is_inexact: false,
+            is_too_long: false,
         }
     }
 

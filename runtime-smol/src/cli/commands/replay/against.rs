@@ -96,8 +96,8 @@ fn for_people(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings
 }
 
 fn as_json(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings) -> Vec<u8> {
-    let Findings { reconciles, same, missing, additional, different, outcomes, not_compared, breaks_off, .. } =
-        findings;
+    let Findings { reconciles, same, missing, additional, different, outcomes, .. } = findings;
+    let Findings { not_compared, too_long, breaks_off, .. } = findings;
     let name = |build: Option<&Build<'_>>| build.map(|build| hide_credentials(build.program.0.join(" ")));
     let (new, old) = (builds.last(), builds.first().filter(|_| builds.len() > 1));
     let found = json!({
@@ -109,6 +109,7 @@ fn as_json(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings) -
         "writes": { "same": same, "missing": missing, "additional": additional, "different": different },
         "outcomes": outcomes,
         "notCompared": not_compared,
+        "tooLong": too_long,
         "breaksOff": breaks_off,
         "divergences": findings.divergences.iter().map(divergence).collect::<Vec<_>>(),
     });

@@ -9,6 +9,18 @@ pub struct CaptureError {
     line: Option<u64>,
     kind: CaptureErrorKind,
     message: Box<str>,
+    remedy: Remedy,
+}
+
+/// What its reader can do about a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remedy {
+    /// The message says it.
+    Told,
+    /// Correct the line, or skip it.
+    SkipLine,
+    /// Correct the line. None can be skipped.
+    CorrectLine,
 }
 
 /// The kinds of faults of a recording.
@@ -48,7 +60,13 @@ pub enum CaptureErrorKind {
 
 impl CaptureError {
     pub(crate) fn new(path: &Path, line: Option<u64>, fault: Fault) -> Self {
-        Self { path: path.into(), line, kind: fault.kind, message: fault.message.into() }
+        Self { path: path.into(), line, kind: fault.kind, message: fault.message.into(), remedy: fault.remedy }
+    }
+
+    /// The same, for a reader that skips no lines.
+    pub(crate) fn without_skipping(self) -> Self {
+        let remedy = if self.remedy == Remedy::SkipLine { Remedy::CorrectLine } else { self.remedy };
+        Self { remedy, ..self }
     }
 
     /// Returns the path of the file.
@@ -82,7 +100,12 @@ impl fmt::Display for CaptureError {
         if let Some(line) = self.line {
             write!(f, "{line}:")?;
         }
-        write!(f, " {}", self.message)
+        write!(f, " {}", self.message)?;
+        match self.remedy {
+            Remedy::Told => Ok(()),
+            Remedy::SkipLine => f.write_str("; correct or delete the line, or skip bad lines"),
+            Remedy::CorrectLine => f.write_str("; correct or delete the line"),
+        }
     }
 }
 
@@ -93,16 +116,17 @@ impl std::error::Error for CaptureError {}
 pub(crate) struct Fault {
     pub(crate) kind: CaptureErrorKind,
     pub(crate) message: String,
+    remedy: Remedy,
 }
 
 impl Fault {
     pub(crate) fn new(kind: CaptureErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), remedy: Remedy::Told }
     }
 
     /// A fault of one line, with the remedy for all such faults.
     pub(crate) fn of_line(kind: CaptureErrorKind, message: impl fmt::Display) -> Self {
-        Self::new(kind, format!("{message}; correct or delete the line, or skip bad lines"))
+        Self { kind, message: message.to_string(), remedy: Remedy::SkipLine }
     }
 
     /// The fault of JSON that is not `expected`. The line number of `error` is left out.

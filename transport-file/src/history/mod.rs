@@ -98,11 +98,14 @@ impl History {
     fn within(path: &Path, most: u64) -> Result<Self, CaptureError> {
         let (path, memory): (Arc<Path>, _) = (path.into(), Memory::at_most(most));
         let mut cursor = FileCursor::new(Arc::clone(&path), LINE_LIMIT);
-        match detect(&mut File::open(&path)?)? {
+        let read = match detect(&mut File::open(&path)?)? {
             FileKind::Capture => Self::of_capture(cursor, &memory),
             FileKind::List => Ok(Self::fixed(path, saved_list(&mut cursor, &memory)?, Source::Over, memory.anew())),
             FileKind::WatchLog => Self::of_watch_log(cursor, &memory),
-        }
+        };
+        let history = read.map_err(CaptureError::without_skipping)?;
+        let fault = history.fault.clone().map(CaptureError::without_skipping);
+        Ok(Self { fault, ..history })
     }
 
     /// The resources of the recording.
@@ -275,7 +278,7 @@ impl Iterator for History {
                 }
                 Ok(None) => return None,
                 Err(error) => {
-                    self.fault.get_or_insert(error);
+                    self.fault.get_or_insert(error.without_skipping());
                     self.source = Source::Over;
                     return None;
                 }

@@ -269,9 +269,11 @@ fn a_line_that_came_centuries_later_was_waited_for() {
     );
     let saved = of(&tape.lines).unwrap();
     let fault = saved.history.error().unwrap().to_string();
-    assert!(fault.ends_with(
-        ":5: not a record of a capture: \"t\" is more than a hundred years; correct or delete the line, or skip bad lines"
-    ), "{fault}");
+    assert!(
+        fault
+            .ends_with(":5: not a record of a capture: \"t\" is more than a hundred years; correct or delete the line"),
+        "{fault}"
+    );
 }
 
 /// The fault of a history that begins with a list, behind this first line, and goes on with these lines.
@@ -359,7 +361,7 @@ fn objects_of_any_size_were_taken_into_a_history() {
 fn lists_took_any_memory_in_a_history() {
     let memory = Memory::at_most(MOST_STATE);
     let numbers = format!("{}0", "0,".repeat(1 << 22));
-    assert_eq!(limits::weight(&serde_json::from_str(&format!("[{numbers}]")).unwrap()) >> 27, 1);
+    assert_eq!(weight(&serde_json::from_str(&format!("[{numbers}]")).unwrap()) >> 27, 1);
     assert!(memory.take(4 << 30).is_ok());
     let fault = memory.take(1).unwrap_err();
     assert_eq!(fault.message, "the lists up to here take more than 4294967296 bytes of memory; record fewer resources");
@@ -397,7 +399,7 @@ fn pages_that_overlap_were_counted_twice() {
     let lines: Vec<String> = (0..50)
         .map(|number| {
             let tape = |id: u64| {
-                let (body, path) = (serde_json::Value::from(page("x")), "/api/v1/pods?limit=1");
+                let (body, path) = (Value::from(page("x")), "/api/v1/pods?limit=1");
                 [
                     format!(r#"{{"t":1,"id":{id},"request":{{"method":"GET","path":"{path}"}}}}"#),
                     format!(r#"{{"t":1,"id":{id},"response":{{"status":200,"headers":{{}}}}}}"#),
@@ -454,4 +456,14 @@ fn a_single_list_of_whole_objects_removed_a_watch_of_metadata() {
     assert_eq!(told_by(&with_list.lines), told);
     let watched = with_list.exchange(4, &watch.replace("=9", "=12"), &event("MODIFIED", object("a", 13)));
     assert!(told_by(&watched.lines).iter().all(|step| !step.contains("web/a 11")));
+}
+
+#[test]
+fn the_reader_of_a_history_was_told_to_skip_its_bad_lines() {
+    let tape = Tape::default().exchange(1, "/api/v1/pods", &list(9, &[object("a", 4)]));
+    let log = event("ADDED", object("a", 4)) + &event("MODIFIED", object("a", 5));
+    for content in [format!("{}{{\"t\"\n", tape.lines), format!("{log}{{\"type\"\n")] {
+        let fault = of(&content).unwrap().history.error().unwrap().to_string();
+        assert!(!fault.contains("skip"), "{fault}");
+    }
 }

@@ -29,6 +29,6 @@ pub(crate) use exchange::{Exchange, Stage};
 pub(crate) use index::{Behind, Index, Taken};
 pub(crate) use key::Key;
 pub use note::{LateWrite, Note, Position, Positions, TapeStart};
-pub(crate) use order::Order;
+pub(crate) use order::{MOST_OPEN, Order, too_many_open};
 pub(crate) use reading::asks_for_metadata_only;
 pub(crate) use seal::LineCheck;

@@ -16,7 +16,7 @@ pub(crate) struct Order {
 }
 
 /// The most requests that are open at once. Each takes some 300 bytes.
-const MOST_OPEN: usize = 1 << 16;
+pub(crate) const MOST_OPEN: usize = 1 << 16;
 
 impl Order {
     /// Parses the next line that is not blank.
@@ -48,7 +48,7 @@ impl Order {
     }
 }
 
-fn too_many_open() -> Fault {
+pub(crate) fn too_many_open() -> Fault {
     let message = format!("more than {MOST_OPEN} requests are open at once");
     Fault::of_line(CaptureErrorKind::Order, message)
 }

@@ -3,7 +3,7 @@
 use super::answer::{Part, ending};
 use crate::capture::format::{Line, Payload, Record, RequestRecord, Text};
 use crate::capture::head::head;
-use crate::capture::{LineCheck, Note, Stage, record_head};
+use crate::capture::{LineCheck, MOST_OPEN, Note, Stage, record_head, too_many_open};
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
 use crate::file::{FileCursor, Place};
 use core::fmt;
@@ -14,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The steps of the reconciles on a tape. [`Playback::steps`](crate::Playback::steps) makes it.
 ///
 /// The lines that the lists and watches take, which are nearly all of a tape, are passed over. An error is the last item:
-/// a line that cannot be read, a note that is missing, or one that contradicts those before it.
+/// a line that cannot be read, a note that is missing, or one that contradicts those before it. So bad lines are not
+/// skipped, whatever the [configuration](crate::PlaybackConfig::skip_bad_lines): a replay without them would be another one.
 pub struct Steps {
     /// `None` behind the last step.
     cursor: Option<FileCursor>,
@@ -173,6 +174,9 @@ impl Steps {
             if !self.running.contains(&reconcile) && self.last_note.is_none() {
                 return Err(contradicts(format_args!("a request of reconcile {reconcile}, which did not begin")));
             }
+            if self.open.len() == MOST_OPEN {
+                return Err(too_many_open());
+            }
             let response = ApiResponse::new(0, Vec::new());
             self.open.insert(id, OpenCall { reconcile, stage: Stage::Requested, response });
             return Ok(Some((reconcile, StepKind::Sent(SentCall::of(id, &request)))));
@@ -247,7 +251,7 @@ impl Iterator for Steps {
     type Item = Result<Step, CaptureError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.read().transpose()
+        self.read().map_err(CaptureError::without_skipping).transpose()
     }
 }
 
@@ -333,6 +337,23 @@ mod tests {
                 "{found}"
             );
         }
+    }
+
+    #[test]
+    fn any_number_of_requests_without_an_end_was_kept() {
+        let mut lines = vec![BEGAN.to_owned()];
+        lines.extend((1..=(1 << 16) + 1).map(|id| SENT.replace(r#""id":3"#, &format!(r#""id":{id}"#))));
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let steps = steps("open", &lines);
+        let Some(Err(found)) = steps.last() else { panic!("{:?}", steps.last()) };
+        assert!(found.contains(":65538: more than 65536 requests are open at once"), "{found}");
+    }
+
+    #[test]
+    fn the_reader_of_a_tape_that_is_replayed_was_told_to_skip_its_bad_lines() {
+        let steps = steps("skipped", &[BEGAN, r#"{"t":1,"id""#]);
+        let Some(Err(found)) = steps.last() else { panic!("{steps:?}") };
+        assert!(found.ends_with(":2: the line breaks off at column 11; correct or delete the line"), "{found}");
     }
 
     #[test]

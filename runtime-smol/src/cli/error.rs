@@ -50,6 +50,12 @@ pub(crate) enum CommandError {
     Program(String, String),
     /// No server can listen at this address.
     Listen(SocketAddr, io::Error),
+    /// The recording does not have the resource of this name, but these.
+    NotRecorded {
+        file: PathBuf,
+        name: String,
+        names: Vec<String>,
+    },
     /// The recording has no such moment.
     OutOfRange {
         file: PathBuf,
@@ -64,7 +70,7 @@ impl CommandError {
         match self {
             Self::Resource(error) => error.is_wrong_usage(),
             Self::Capture(error) => error.kind() == CaptureErrorKind::Secrets,
-            Self::Address(_) | Self::OutOfRange { .. } | Self::Comparison(_) => true,
+            Self::Address(_) | Self::OutOfRange { .. } | Self::NotRecorded { .. } | Self::Comparison(_) => true,
             _ => false,
         }
     }
@@ -146,6 +152,16 @@ impl fmt::Display for CommandError {
                 write!(f, "{address} is in use; give another --port, or 0 for any that is free")
             }
             Self::Listen(address, error) => write!(f, "cannot listen at {address}: {error}"),
+            Self::NotRecorded { file, names, .. } if names.is_empty() => {
+                write!(f, "{}: a list or a watch log is of no resource by name; leave out --resource", file.display())
+            }
+            Self::NotRecorded { file, name, names } => write!(
+                f,
+                "{}: {} was not recorded; give --resource one of {}",
+                file.display(),
+                Printable::new(name).at_most(LONG),
+                Printable::new(names.join(", ")).at_most(LONG)
+            ),
             Self::OutOfRange { file, dates: [first, last], length } => {
                 let (file, length) = (file.display(), length.as_secs_f64());
                 write!(f, "{file}: --at is outside of the recording, which lasts {length:.0} s, from {first} to {last}")

@@ -13,6 +13,7 @@ const OPTIONS: [(&str, &[&str]); 3] = [
         "replay",
         &[
             "--speed <1|N|max>",
+            "--resource <NAME>",
             "--chunk <BYTES>",
             "--skip-bad-lines",
             "--type <TYPE>",

@@ -18,6 +18,7 @@ mod memory;
 mod notifications;
 mod output;
 mod pipes;
+mod resources;
 #[path = "../support/scratch.rs"]
 mod scratch;
 mod zipped;

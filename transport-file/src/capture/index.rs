@@ -224,14 +224,16 @@ impl Index {
         &self.0.resource
     }
 
-    /// The resources that were listed or watched, in the order of their first requests. Reads the whole capture once.
+    /// The resources that were listed or watched, in the order of their first requests. Reads the whole capture once,
+    /// unless it was read and has one.
     pub(crate) fn resources(&self) -> &[Resource] {
-        self.survey().resources()
+        let has_one = Some(self.state()).is_some_and(|state| state.reading.is_over() && state.resources.len() == 1);
+        if has_one { core::slice::from_ref(&self.0.resource) } else { self.survey().resources() }
     }
 
-    /// Whether watch-lists of the first resource were recorded, not far behind its first list.
-    pub(crate) fn has_watch_lists(&self) -> bool {
-        let (resource, mut state) = (&self.0.resource, self.state());
+    /// Whether watch-lists of a resource were recorded, not far behind its first list.
+    pub(crate) fn has_watch_lists(&self, resource: &Resource) -> bool {
+        let mut state = self.state();
         if state.recorded_watch_list(resource).is_none() {
             let keys = [false, true].map(|metadata_only| Key::of_watch_list(resource, metadata_only));
             // What cannot be read is reported when it is played.

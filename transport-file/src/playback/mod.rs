@@ -231,7 +231,13 @@ impl Playback {
     /// A watch log and a list have none.
     #[must_use]
     pub fn has_watch_lists(&self) -> bool {
-        self.content.index().is_some_and(Index::has_watch_lists)
+        self.resource().is_some_and(|resource| self.has_watch_lists_of(resource))
+    }
+
+    /// Returns the same of another resource.
+    #[must_use]
+    pub fn has_watch_lists_of(&self, resource: &Resource) -> bool {
+        self.content.index().is_some_and(|index| index.has_watch_lists(resource))
     }
 
     /// Returns counts of the requests that were played up to now, and of the file's bytes. Unlike

@@ -15,6 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   listwatch replay tonight.jsonl.zst
   listwatch replay tonight.jsonl.zst --print events --format json
+  listwatch replay tonight.jsonl.zst --resource apps/v1/deployments
   listwatch replay tonight.jsonl.zst --index label:app --index owner --workers 8
   kubectl get pods -A --watch --output-watch-events -o json > pods.json
   listwatch replay pods.json --print store
@@ -41,12 +42,17 @@ exit status is 0 if the writes are the same, and 3 if they are not.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReplayOptions {
     /// A file of `listwatch record`, a list (`kubectl get -o json`), or a watch log (`kubectl get
-    /// --watch --output-watch-events -o json`), gzipped or not; a pipe is refused
+    /// --watch --output-watch-events -o json`), plain or compressed by gzip or Zstandard; a pipe is
+    /// refused
     pub(crate) file: PathBuf,
 
     /// Play as fast as it was recorded (1), N times as fast, or without waiting (max)
     #[arg(long, value_name = "1|N|max", value_parser = speed, default_value = "max", help_heading = "Playback")]
     pub(crate) speed: Speed,
+
+    /// Play this one of the recorded resources, by its name (v1/pods) or its path [default: the first]
+    #[arg(long, value_name = "NAME", help_heading = "Playback")]
+    pub(crate) resource: Option<String>,
 
     /// Split the answers into chunks of this size at the most
     #[arg(long, value_name = "BYTES", value_parser = chunk, help_heading = "Playback")]
@@ -78,7 +84,7 @@ pub(crate) struct ReplayOptions {
         long,
         value_name = "PROGRAM",
         value_parser = program,
-        conflicts_with_all = ["speed", "chunk", "skip_bad_lines", "kind", "order", "indexes", "workers", "print", "format"],
+        conflicts_with_all = ["speed", "resource", "chunk", "skip_bad_lines", "kind", "order", "indexes", "workers", "print", "format"],
         help_heading = "Comparison"
     )]
     pub(crate) against: Vec<Program>,

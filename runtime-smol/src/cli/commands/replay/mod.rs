@@ -1,6 +1,7 @@
 //! `listwatch replay`: a recording through informer, work queue and workers.
 
 mod against;
+mod played;
 mod program;
 mod report;
 
@@ -21,6 +22,7 @@ use listwatch_runtime_smol::object::{ObjectHandle, Uid};
 use listwatch_runtime_smol::{
     Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Key, Outcome, Resource, Workers, run,
 };
+use played::Played;
 use report::Report;
 use serde::de::DeserializeOwned;
 use smol::future::{poll_once, yield_now};
@@ -45,6 +47,7 @@ pub(super) fn replay(options: &ReplayOptions) -> Result<(), CommandError> {
 
 struct Replay<'a, T: DeserializeOwned> {
     options: &'a ReplayOptions,
+    played: Played,
     clock: Clock,
     store: Store<T>,
     indexes: Vec<(String, IndexId)>,
@@ -63,22 +66,24 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
             Speed::Max => (Clock::simulated(), Pace::Immediate),
         };
         let playback = open(options, pace)?;
+        let played = Played::of(options, &playback)?;
         let mut indexer = Indexer::default();
         let indexes = options.indexes.iter().map(|by| (by.to_string(), add_index(&mut indexer, by.clone()))).collect();
         let writer = StoreWriter::new(indexer);
         let store = writer.store();
         // A recording may have metadata, whole objects or both.
-        let resource = playback.resource().cloned().unwrap_or_else(|| Resource::new("/recording")).metadata_only();
+        let resource = played.0.clone().unwrap_or_else(|| Resource::new("/recording")).metadata_only();
         let (printed, namespaces) = (Printed::new("recording", &resource), !resource.path().contains("/namespaces/"));
         let objects = |output| Form::Objects { output, secrets: options.show_secrets };
         let form = options.output.map_or(Form::Handlers(options.format), objects);
         let printer = Printer::new(stdout(), options.print(), form, vec![printed], namespaces);
-        let informer = Informer::with_cache(resource, config(options, &playback), writer);
+        let informer = Informer::with_cache(resource, config(options, &playback, &played), writer);
         let printed = options.print() == Some(Print::Events) && std::io::stdout().is_terminal();
         let progress = Progress::bar(playback.progress().file_bytes, !printed);
         let events = Events::start(Driver::new(informer, playback), clock.clone());
         Ok(Self {
             options,
+            played,
             clock,
             store,
             indexes,
@@ -184,7 +189,9 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
     /// Prints the summary for people, apart from the output for programs.
     fn report(self, time: &Clock, whole: bool) -> std::io::Result<()> {
         let values = |cache: &Indexer<_>, id| cache.index_values(id).count();
+        let elapsed = std::time::Duration::from_nanos(time.now().as_nanos());
         let report = Report {
+            resources: self.played.told(self.events.driver().transport()),
             file: self.options.file.display().to_string(),
             whole,
             playback: self.events.driver().transport().summary(),
@@ -195,7 +202,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
                 .read(|cache| self.indexes.iter().map(|(name, id)| (name.clone(), values(cache, *id))).collect()),
             queue: self.queue.stats(),
             reconciles: self.reconciles.load(Ordering::Relaxed),
-            elapsed: std::time::Duration::from_nanos(time.now().as_nanos()),
+            elapsed,
             counts: self.counts,
         };
         let report = hide_credentials(report.to_string());
@@ -222,12 +229,12 @@ fn open(options: &ReplayOptions, pace: Pace) -> Result<Playback, CommandError> {
 }
 
 /// A recording has the timeouts of its own client, watch-lists or none, and no other clients.
-fn config(options: &ReplayOptions, playback: &Playback) -> InformerConfig {
+fn config(options: &ReplayOptions, playback: &Playback, played: &Played) -> InformerConfig {
     let mut config = InformerConfig::default();
     config.reflector.watch_timeout = None;
     config.reflector.answer_timeout = None;
     config.reflector.reconnect_jitter = std::time::Duration::ZERO;
-    config.reflector.watch_list = playback.has_watch_lists();
+    config.reflector.watch_list = played.0.as_ref().is_some_and(|resource| playback.has_watch_lists_of(resource));
     config.order = options.order;
     // A replay is the same each time.
     config.reflector.seed = Some(0);

@@ -14,6 +14,8 @@ pub(super) struct Report {
     pub(super) file: String,
     /// Whether the recording was played without an error.
     pub(super) whole: bool,
+    /// Which resource was played, and which were not.
+    pub(super) resources: Vec<String>,
     pub(super) playback: Summary,
     pub(super) counts: Counts,
     pub(super) objects: usize,
@@ -40,6 +42,7 @@ impl fmt::Display for Report {
         let Self { counts, playback, queue, .. } = self;
         let how = if self.whole { "played to its end" } else { "not played to its end" };
         writeln!(f, "{}: {how}", Printable::new(&self.file))?;
+        lines(f, "resources", self.resources.iter().cloned())?;
         lines(f, "requests", requests(playback))?;
         counts.fmt(f)?;
         lines(f, "bad lines", (playback.bad_lines > 0).then(|| format!("{} skipped", playback.bad_lines)))?;

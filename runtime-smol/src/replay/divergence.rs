@@ -7,6 +7,9 @@ use std::sync::Arc;
 /// What a replay found in the reconciles of a controller: its writes beside those of the tape.
 ///
 /// [`Display`](fmt::Display) writes the counts in one line, and the first divergence below.
+///
+/// Bodies are compared as JSON. Numbers that do not fit into 64 bits are compared as `f64`, so two of them that differ by
+/// less than its precision are the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Findings {

@@ -1,5 +1,6 @@
 //! Server-side apply: which field manager owns which field, and what an apply makes of an object.
 
+use super::limits;
 use super::merge_keys::ListType;
 use super::refusal::Refusal;
 use serde_json::{Map, Value, json};
@@ -15,6 +16,14 @@ enum Step {
     Key(&'static str, String),
     /// The element of a set, as JSON.
     Element(String),
+}
+
+impl Step {
+    fn name(&self) -> &str {
+        match self {
+            Self::Field(name) | Self::Key(_, name) | Self::Element(name) => name,
+        }
+    }
 }
 
 /// The owners of the fields of one object.
@@ -77,7 +86,14 @@ impl FieldOwners {
         let wanted: Vec<(&[Step], &Value)> = wanted.iter().map(|(path, value)| (path.as_slice(), *value)).collect();
         set_all(&mut object, &wanted);
         self.0.retain(|_, owned| !owned.is_empty());
+        limits::check_paths(self.bytes())?;
         Ok(object)
+    }
+
+    /// About how many bytes the paths have.
+    fn bytes(&self) -> usize {
+        let steps = self.0.values().flatten().flatten();
+        steps.map(|step| limits::STEP + step.name().len()).sum()
     }
 }
 

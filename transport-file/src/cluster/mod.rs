@@ -6,6 +6,7 @@ mod collector;
 mod fault;
 mod form;
 mod kinds;
+mod limits;
 mod line;
 mod list;
 mod merge_keys;
@@ -122,6 +123,7 @@ use std::sync::Arc;
 ///
 /// The last 4,096 changes of each resource are kept for watches, and the last 10,000 single requests. Kinds stay for good:
 /// those that are added, and those that an object had or an informer followed. The field managers of an object go with it.
+/// An object of more than 3 MiB is refused, unless it was recorded, and so is one whose managed fields have paths of more than 64 MiB.
 #[derive(Clone, Debug)]
 #[doc(alias("fake", "fake clientset", "envtest", "FakeClient"))]
 pub struct SimulatedCluster {

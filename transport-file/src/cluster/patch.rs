@@ -1,5 +1,6 @@
 //! Patches that are no merge patches (RFC 7386): JSON Patch (RFC 6902), and strategic merge patches.
 
+use super::limits::{self, BYTES, LEVELS, bytes_of, too_deep};
 use super::merge_keys::ListType;
 use super::refusal::Refusal;
 use serde::Deserialize;
@@ -109,12 +110,6 @@ enum Operation {
 /// The most operations of a JSON patch (apiserver `maxJSONPatchOperations`).
 const OPERATIONS: usize = 10_000;
 
-/// The most bytes that a JSON patch copies and moves (apiserver `JSONPatchMaxCopyBytes`), and the most of its result.
-const BYTES: usize = 3 * 1024 * 1024;
-
-/// The most levels of objects and arrays in what a JSON patch makes: as many as serde_json reads.
-const LEVELS: usize = 127;
-
 /// Applies a JSON patch: all of its operations, or none.
 pub(super) fn json(target: &Value, patch: &Value) -> Result<Value, Refusal> {
     let count = patch.as_array().map_or(0, Vec::len);
@@ -128,9 +123,7 @@ pub(super) fn json(target: &Value, patch: &Value) -> Result<Value, Refusal> {
     for operation in operations {
         perform(&mut target, operation, &mut carried)?;
     }
-    if bytes_of(&target, LEVELS).ok_or_else(too_deep)? > BYTES {
-        return Err(Refusal::too_large_entity(&format!("the patched object has more than {BYTES} bytes")));
-    }
+    limits::check(&target)?;
     Ok(target)
 }
 
@@ -163,7 +156,8 @@ fn perform(target: &mut Value, operation: Operation, carried: &mut usize) -> Res
     done.ok_or_else(Refusal::unprocessable)
 }
 
-/// Checks whether a value may be copied or moved to a path.
+/// Checks whether a value may be copied or moved to a path: with the others, as many bytes as an object has (apiserver
+/// `JSONPatchMaxCopyBytes`).
 fn carry(path: &str, value: &Value, carried: &mut usize) -> Result<(), Refusal> {
     *carried += check_levels(path, value)?;
     if *carried <= BYTES {
@@ -177,27 +171,6 @@ fn carry(path: &str, value: &Value, carried: &mut usize) -> Result<(), Refusal> 
 fn check_levels(path: &str, value: &Value) -> Result<usize, Refusal> {
     let levels = LEVELS.checked_sub(path.matches('/').count());
     levels.and_then(|levels| bytes_of(value, levels)).ok_or_else(too_deep)
-}
-
-fn too_deep() -> Refusal {
-    let why = format!("the patched object has more than {LEVELS} levels");
-    Refusal::new(422, "Invalid", why).with_details(json!({}))
-}
-
-/// About how many bytes a value has as JSON; `None` if it has more levels than this.
-fn bytes_of(value: &Value, levels: usize) -> Option<usize> {
-    match value {
-        Value::Array(elements) => {
-            let below = levels.checked_sub(1)?;
-            elements.iter().try_fold(2, |sum, element| Some(sum + 1 + bytes_of(element, below)?))
-        }
-        Value::Object(fields) => {
-            let below = levels.checked_sub(1)?;
-            fields.iter().try_fold(2, |sum, (field, value)| Some(sum + 4 + field.len() + bytes_of(value, below)?))
-        }
-        Value::String(text) => Some(2 + text.len()),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Some(4),
-    }
 }
 
 fn add(target: &mut Value, path: &str, value: Value) -> Option<()> {

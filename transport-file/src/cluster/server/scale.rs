@@ -1,5 +1,6 @@
 //! The subresource `scale` (`autoscaling/v1`).
 
+use super::super::limits;
 use super::super::metadata::{metadata_of, set_inside};
 use super::super::place::Place;
 use super::super::refusal::Refusal;
@@ -29,6 +30,7 @@ impl Server {
 
     pub(super) fn change_scale(&mut self, asked: &Asked<'_>, place: &Place) -> Result<Reply, Refusal> {
         let stored = Arc::clone(place.stored(&self.store)?);
+        limits::check(&stored)?;
         let scale = Self::scale_of(&stored);
         let wanted = match asked.call.method {
             "PUT" => body(asked, &place.kind)?,

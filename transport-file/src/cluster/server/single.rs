@@ -3,6 +3,7 @@
 use super::super::apply::Manager;
 use super::super::collector::NAMESPACES;
 use super::super::kinds::ServedKind;
+use super::super::limits;
 use super::super::list::list;
 use super::super::metadata::{is_deleting, metadata_of};
 use super::super::names;
@@ -59,6 +60,7 @@ impl Server {
     /// Stores a new object, by a request to create or to apply it.
     fn enter(&mut self, asked: &Asked<'_>, place: &Place, object: Value) -> Result<Arc<Value>, Refusal> {
         names::check(place)?;
+        limits::check(&object)?;
         self.check_namespace(place)?;
         self.uids += 1;
         let uid = names::uid(self.uids);
@@ -128,6 +130,8 @@ impl Server {
         if asked.call.method == "PUT" {
             check_version(asked, place, &wanted)?;
         }
+        limits::check(&stored)?;
+        limits::check(&wanted)?;
         let object = write::update(&mut self.store, asked.moment, place, wanted, part, asked.actor)?;
         self.note_update(asked, place, &stored, &object);
         self.establish(asked, place, &object);
@@ -151,10 +155,13 @@ impl Server {
         let manager = Manager { name: name.to_owned(), subresource, update: None };
         let is_known = !place.kind.is_custom();
         let stored = place.stored(&self.store).ok().cloned();
+        limits::check(&applied)?;
+        stored.as_deref().map_or(Ok(()), limits::check)?;
         let mut owners = self.owners.get(&place.id()).cloned().unwrap_or_default();
         let live = stored.as_deref().cloned().unwrap_or_else(|| applied.clone());
         let force = asked.target.flag("force");
         let mut wanted = owners.apply(&manager, is_known, &live, &applied, force)?;
+        limits::check(&wanted)?;
         if let Some(version) = applied["metadata"]["resourceVersion"].as_str() {
             metadata_of(&mut wanted).insert("resourceVersion".into(), json!(version));
         }

@@ -121,3 +121,95 @@ fn a_forged_continue_token_got_a_list_of_a_version_to_come() {
     let (code, list) = send(&cluster, &format!("GET {PODS}?{query}"), &Value::Null);
     assert_eq!((code, &list["reason"]), (410, &json!("Expired")), "{list}");
 }
+
+/// Sends an apply of a ConfigMap.
+fn apply_map(cluster: &SimulatedCluster, manager: &str, data: &Value) -> (u16, Value) {
+    let body = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": data });
+    let (target, body) = (format!("{MAPS}/a?fieldManager={manager}"), body.to_string().into_bytes());
+    let content_type = "application/apply-patch+yaml";
+    let call = Call { method: "PATCH", target: &target, accept: "", content_type, body: &body };
+    let answer = cluster.handle(Instant::ZERO, &call);
+    (answer.head.status, serde_json::from_slice(&answer.body).unwrap_or_default())
+}
+
+/// An object with many fields below a long name.
+fn branching(fields: usize) -> Value {
+    let fields: serde_json::Map<String, Value> = (0..fields).map(|field| (field.to_string(), json!(0))).collect();
+    json!({ "n".repeat(64 * 1024): fields })
+}
+
+#[test]
+fn the_paths_of_the_fields_of_one_object_took_any_memory() {
+    let cluster = SimulatedCluster::new();
+    let large = json!({ "metadata": { "name": "a" }, "data": branching(2_000) });
+    let too_large = |(code, status): (u16, Value)| {
+        assert_eq!((code, &status["reason"]), (413, &json!("RequestEntityTooLarge")), "{}", status["message"]);
+    };
+    too_large(send(&cluster, &format!("POST {MAPS}"), &large));
+    too_large(apply_map(&cluster, "one", &large["data"]));
+    assert_eq!(send(&cluster, &format!("POST {MAPS}"), &named("a")).0, 201);
+    too_large(send(&cluster, &format!("PATCH {MAPS}/a"), &large));
+    too_large(send(&cluster, &format!("PUT {MAPS}/a"), &large));
+    too_large(apply_map(&cluster, "one", &large["data"]));
+    let mut recorded = large.clone();
+    recorded["metadata"]["namespace"] = json!("default");
+    cluster.record(Instant::ZERO, &kind("v1/configmaps"), RecordedChange::Present(recorded, 99));
+    too_large(send(&cluster, &format!("PATCH {MAPS}/a"), &json!({ "data": null })));
+}
+
+#[test]
+fn each_manager_that_applied_the_same_fields_took_memory() {
+    let cluster = SimulatedCluster::new();
+    let data = branching(100);
+    let codes: Vec<u16> = (0..20).map(|number| apply_map(&cluster, &format!("m{number}"), &data).0).collect();
+    assert_eq!((codes[0], codes[1], codes.last()), (201, 200, Some(&413)), "{codes:?}");
+}
+
+#[test]
+fn an_object_grew_by_patches_above_the_size_of_a_request() {
+    let cluster = SimulatedCluster::new();
+    assert_eq!(send(&cluster, &format!("POST {MAPS}"), &named("a")).0, 201);
+    let patch = |field: &str| {
+        let patch = json!({ "data": { field: "x".repeat(1024 * 1024) } });
+        send(&cluster, &format!("PATCH {MAPS}/a"), &patch)
+    };
+    assert_eq!((patch("a").0, patch("b").0), (200, 200));
+    let (code, status) = patch("c");
+    assert_eq!((code, &status["reason"]), (413, &json!("RequestEntityTooLarge")), "{}", status["message"]);
+}
+
+/// Names, limits, tokens and bodies that no client of Kubernetes sends.
+#[test]
+fn every_strange_request_is_answered_by_a_status() {
+    let cluster = SimulatedCluster::new();
+    assert_eq!(send(&cluster, &format!("POST {PODS}"), &named("a")).0, 201);
+    let long = "a".repeat(254);
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let prefixed = json!({ "metadata": { "generateName": long } }).to_string();
+    let selector = "a=b,".repeat(10_000);
+    for (line, body, expected) in [
+        (format!("POST {PODS}"), named(&long).to_string(), 422),
+        (format!("POST {PODS}"), prefixed, 422),
+        (format!("GET {PODS}/{long}"), String::new(), 404),
+        (format!("POST {PODS}"), deep.clone(), 400),
+        (format!("PUT {PODS}/a"), deep.clone(), 400),
+        (format!("PATCH {PODS}/a"), deep.clone(), 400),
+        (format!("DELETE {PODS}/a"), deep, 400),
+        (format!("GET {PODS}?labelSelector={selector}"), String::new(), 400),
+        (format!("GET {PODS}?limit=-1"), String::new(), 200),
+        (format!("GET {PODS}?limit=99999999999999999999"), String::new(), 200),
+        (format!("GET {PODS}?continue=x"), String::new(), 400),
+        (format!("GET {PODS}?resourceVersion=-1"), String::new(), 400),
+        (format!("GET {PODS}?watch=1&resourceVersion=-1"), String::new(), 500),
+        (format!("FETCH {PODS}/a"), String::new(), 405),
+    ] {
+        let (method, target) = line.split_once(' ').expect("a method and a target");
+        let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let call = Call { method, target, accept: "application/json", content_type, body: body.as_bytes() };
+        let answer = cluster.handle(Instant::ZERO, &call);
+        let kind: Value = serde_json::from_slice(&answer.body).expect("JSON");
+        let expected_kind = if expected == 200 { "PodList" } else { "Status" };
+        let line = &line[..line.len().min(80)];
+        assert_eq!((answer.head.status, &kind["kind"]), (expected, &json!(expected_kind)), "{line}");
+    }
+}

@@ -1,6 +1,7 @@
 //! The errors that end a command.
 
 use crate::output::background::{Amount, FinishError};
+use crate::output::seconds::Seconds;
 use crate::resource::ResourceError;
 use listwatch_runtime_smol::file::{CaptureError, CaptureErrorKind};
 use listwatch_runtime_smol::http::ConfigError;
@@ -163,8 +164,8 @@ impl fmt::Display for CommandError {
                 Printable::new(names.join(", ")).at_most(LONG)
             ),
             Self::OutOfRange { file, dates: [first, last], length } => {
-                let (file, length) = (file.display(), length.as_secs_f64());
-                write!(f, "{file}: --at is outside of the recording, which lasts {length:.0} s, from {first} to {last}")
+                let (file, length) = (file.display(), Seconds(*length));
+                write!(f, "{file}: --at is outside of the recording, which lasts {length}, from {first} to {last}")
             }
             Self::WritesDiffer => f.write_str("the writes differ"),
             Self::NoReconciles(file) => write!(

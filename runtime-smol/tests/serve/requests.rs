@@ -66,7 +66,7 @@ fn a_moment_is_a_time_a_date_or_the_end() {
     // The capture has no date: its first objects have, and they are not newer than the beginning.
     assert_eq!(version("--at 2026-11-20T10:42:06Z"), at_twelve);
     let outside = listwatch(&format!("serve {} --at 41s", bundled("pods-rollout.jsonl.gz").display()));
-    assert!(outside.error(2).contains("--at is outside of the recording, which lasts 40 s, from "), "{outside:?}");
+    assert!(outside.error(2).contains("--at is outside of the recording, which lasts 40.14 s, from "), "{outside:?}");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn the_greeting_says_what_is_served_and_how_it_is_read() {
     let server = Serving::capture("pods-rollout", "--speed 10");
     let [what, when, blank, line] = &server.greeting[..] else { panic!("{:?}", server.greeting) };
     assert!(what.ends_with(&format!("pods-rollout.jsonl.gz at {}: v1/pods", server.url)), "{what}");
-    assert!(when.ends_with("time passes while a client watches, 10 times as fast, up to 40 s"), "{when}");
+    assert!(when.ends_with("time passes while a client watches, 10 times as fast, up to 40.14 s"), "{when}");
     assert_eq!((blank.as_str(), line.as_str()), ("", &*format!("  kubectl -s {} get pods -A --watch", server.url)));
     assert_eq!(server.end_by("-INT"), Some(0));
 }

@@ -26,7 +26,7 @@ A watch from a recorded version goes on exactly there. Where the recording has a
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeOptions {
     /// A file of `listwatch record`, a list (`kubectl get -o json`), or a watch log (`kubectl get
-    /// --watch --output-watch-events -o json`, an event a second), gzipped or not
+    /// --watch --output-watch-events -o json`, an event a second), plain, gzipped or with Zstandard
     pub(crate) file: PathBuf,
 
     /// Begin at this time after the beginning of the recording, at a date, or at its end; without

@@ -5,6 +5,7 @@ pub(crate) mod background;
 pub(crate) mod messages;
 pub(crate) mod printer;
 pub(crate) mod progress;
+pub(crate) mod seconds;
 pub(crate) mod shown;
 pub(crate) mod text;
 

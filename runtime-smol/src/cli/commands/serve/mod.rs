@@ -12,6 +12,7 @@ mod timeline;
 
 use crate::arguments::{Moment, ServeOptions, hide_credentials};
 use crate::error::CommandError;
+use crate::output::seconds::Seconds;
 use crate::output::{self, messages};
 use crate::system::stop::stop;
 use listwatch_runtime_smol::file::{History, RecordedResource};
@@ -109,16 +110,15 @@ fn greeting(
         Some(Passing { speed, unattended }) => {
             let speed = if speed == 1.0 { String::new() } else { format!(", {speed} times as fast") };
             let when = if unattended { "passes" } else { "passes while a client watches" };
-            format!("time {when}{speed}, up to {:.0} s", timeline.end().as_secs_f64())
+            format!("time {when}{speed}, up to {}", Seconds(timeline.end()))
         }
     };
     let paste = command_to_paste(resources.first(), address).map(|command| format!("\n  {command}\n"));
     hide_credentials(format!(
-        "{} at http://{address}: {}\nat {} s ({date}); {passes}\n{}",
+        "{} at http://{address}: {}\nat {} ({date}); {passes}\n{}",
         Printable::new(file),
         Printable::new(names),
-        // As it was asked for: rounded seconds named another moment.
-        timeline.position.as_millis() as f64 / 1000.0,
+        Seconds(timeline.position),
         paste.unwrap_or_default(),
     ))
 }
@@ -141,9 +141,9 @@ fn is_dns_label(text: &str) -> bool {
 }
 
 fn report_end(timeline: &Timeline) {
-    let end = timeline.end().as_secs_f64();
+    let end = Seconds(timeline.end());
     match timeline.error() {
-        None => messages::print(format_args!("the recording has ended, at {end:.0} s; its last state stays")),
-        Some(fault) => messages::print(format_args!("{fault}; the last state before it, at {end:.0} s, stays")),
+        None => messages::print(format_args!("the recording has ended, at {end}; its last state stays")),
+        Some(fault) => messages::print(format_args!("{fault}; the last state before it, at {end}, stays")),
     }
 }

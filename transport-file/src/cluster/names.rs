@@ -24,14 +24,21 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
                          is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 fn is_subdomain(name: &str) -> bool {
+    name.len() <= 253 && name.split('.').all(is_part)
+}
+
+/// Whether a name can be that of a namespace (RFC 1123).
+pub(super) fn is_label(name: &str) -> bool {
+    name.len() <= 63 && is_part(name)
+}
+
+/// Whether a text is what stands between the dots of a domain name.
+fn is_part(text: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let is_label = |label: &str| {
-        let bytes = label.as_bytes();
-        let ends = [bytes.first(), bytes.last()];
-        ends.iter().all(|end| end.is_some_and(|byte| is_letter(*byte)))
-            && bytes.iter().all(|byte| is_letter(*byte) || *byte == b'-')
-    };
-    name.len() <= 253 && name.split('.').all(is_label)
+    let bytes = text.as_bytes();
+    let ends = [bytes.first(), bytes.last()];
+    ends.iter().all(|end| end.is_some_and(|byte| is_letter(*byte)))
+        && bytes.iter().all(|byte| is_letter(*byte) || *byte == b'-')
 }
 
 fn is_segment(name: &str) -> bool {

@@ -7,6 +7,8 @@ mod recorded;
 mod scale;
 mod single;
 
+pub(crate) use recorded::RecordedChange;
+
 use super::apply::FieldOwners;
 use super::collector::Collector;
 use super::form::Form;
@@ -20,7 +22,6 @@ use super::watch::WatchState;
 use super::write::{Actor, Moment};
 use listwatch_core::Instant;
 use listwatch_core::time::WallTime;
-pub(crate) use recorded::RecordedChange;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

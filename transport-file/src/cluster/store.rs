@@ -68,10 +68,6 @@ pub(super) struct Change {
 /// What a collection had at a version.
 pub(super) type State<'s> = BTreeMap<&'s str, &'s Arc<Value>>;
 
-fn set_version(object: &mut Value, revision: u64) {
-    metadata_of(object).insert("resourceVersion".into(), json!(revision.to_string()));
-}
-
 /// The key of an object in its collection.
 pub(super) fn key(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
@@ -335,6 +331,10 @@ impl Collection {
             (self.forgotten, self.compacted) = (self.forgotten + 1, oldest.revision);
         }
     }
+}
+
+fn set_version(object: &mut Value, revision: u64) {
+    metadata_of(object).insert("resourceVersion".into(), json!(revision.to_string()));
 }
 
 /// The history does not go back so far.

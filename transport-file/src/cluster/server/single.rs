@@ -61,6 +61,10 @@ impl Server {
     fn enter(&mut self, asked: &Asked<'_>, place: &Place, object: Value) -> Result<Arc<Value>, Refusal> {
         names::check(place)?;
         limits::check(&object)?;
+        if asked.actor == Actor::Client && place.kind.namespaced && !names::is_label(&place.namespace) {
+            let namespaces = self.kinds.known(NAMESPACES).ok_or_else(Refusal::no_resource)?;
+            return Err(Refusal::not_found(&namespaces, &place.namespace));
+        }
         self.check_namespace(place)?;
         self.uids += 1;
         let uid = names::uid(self.uids);

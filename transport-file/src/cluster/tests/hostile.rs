@@ -213,3 +213,13 @@ fn every_strange_request_is_answered_by_a_status() {
         assert_eq!((answer.head.status, &kind["kind"]), (expected, &json!(expected_kind)), "{line}");
     }
 }
+
+#[test]
+fn an_object_in_a_namespace_with_a_slash_was_that_of_another_namespace() {
+    let cluster = SimulatedCluster::new();
+    for namespace in ["a%2Fb", "A", &"a".repeat(64)] {
+        let (code, status) = send(&cluster, &format!("POST /api/v1/namespaces/{namespace}/pods"), &named("c"));
+        assert_eq!((code, &status["details"]["kind"]), (404, &json!("namespaces")), "{namespace}");
+    }
+    assert_eq!(send(&cluster, "GET /api/v1/namespaces/a/pods/b%2Fc", &Value::Null).0, 404);
+}

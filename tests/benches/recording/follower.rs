@@ -1,7 +1,7 @@
 //! A client that follows the server's pods, in this process, and the CPU time that it took.
 
 use crate::floor::Floor;
-use crate::server::{EVENTS, last_version};
+use crate::server::{EVENTS, version};
 use core::fmt;
 use listwatch_runtime_smol::decode::MetadataOnly;
 use listwatch_runtime_smol::file::{RecorderConfig, Tape};
@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// The type of the objects.
 #[derive(Clone, Copy)]
@@ -75,34 +76,69 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    pub(crate) fn start(scratch: &Path) -> Self {
+    /// Starts a server that waits so long between events.
+    pub(crate) fn start(scratch: &Path, between: Duration) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        let command = command.arg("serve").arg(scratch.join("config")).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut server = command.spawn().unwrap();
+        command.arg("serve").arg(scratch.join("config")).arg(between.as_micros().to_string());
+        let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         BufReader::new(server.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
         Self { server, scratch: scratch.into() }
     }
 
     /// The CPU time of an event in microseconds.
     pub(crate) fn micros(&self, run: Run, kept: Kept) -> f64 {
-        match run {
-            Run::Fields => self.follow::<Pod>(pods(), kept),
-            Run::Value => self.follow::<serde_json::Value>(pods(), kept),
-            Run::Metadata => self.follow::<MetadataOnly>(pods().metadata_only(), kept),
-        }
+        follow(&self.scratch, run, kept, EVENTS, cpu) / EVENTS as f64
     }
 
-    fn follow<T: DeserializeOwned + Unpin>(&self, resource: Resource, kept: Kept) -> f64 {
+    /// The instructions of an event, without those of the system.
+    pub(crate) fn instructions(&self, run: usize, kept: usize) -> f64 {
+        let [few, many] = [EVENTS / 5, EVENTS].map(|events| (events, self.counted(run, kept, events)));
+        (many.1 - few.1) / (many.0 - few.0) as f64
+    }
+
+    /// The instructions of a process that follows so many events.
+    fn counted(&self, run: usize, kept: usize, events: usize) -> f64 {
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(std::env::current_exe().unwrap());
+        // An instruction that repeats itself for every byte would be counted so often.
+        valgrind.env("GLIBC_TUNABLES", "glibc.cpu.x86_rep_movsb_threshold=1000000000");
+        let numbers = [run, kept, events].map(|number| number.to_string());
+        let output = valgrind.arg("follow").arg(&self.scratch).args(numbers).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        let count = told.lines().find_map(|line| line.split_once("Collected : "));
+        count.unwrap_or_else(|| panic!("{told}")).1.parse().unwrap()
+    }
+}
+
+/// Follows so many events of the server with this scratch folder, and returns the time that they took by `clock`.
+pub(crate) fn follow(scratch: &Path, run: Run, kept: Kept, events: usize, clock: fn() -> f64) -> f64 {
+    let follower = Following { scratch, kept, events, clock };
+    match run {
+        Run::Fields => follower.follow::<Pod>(pods()),
+        Run::Value => follower.follow::<serde_json::Value>(pods()),
+        Run::Metadata => follower.follow::<MetadataOnly>(pods().metadata_only()),
+    }
+}
+
+struct Following<'s> {
+    scratch: &'s Path,
+    kept: Kept,
+    events: usize,
+    clock: fn() -> f64,
+}
+
+impl Following<'_> {
+    fn follow<T: DeserializeOwned + Unpin>(&self, resource: Resource) -> f64 {
         let cluster = ClusterOptions::new().kubeconfig(self.scratch.join("config")).unwrap();
         let transport = cluster.transport().unwrap();
         let path = self.scratch.join("tape");
-        let took = match kept {
-            Kept::Nothing => return followed::<T>(resource, transport),
-            Kept::Bytes => followed::<T>(resource, Floor::create(&path, transport)),
+        let took = match self.kept {
+            Kept::Nothing => return self.followed::<T>(resource, transport),
+            Kept::Bytes => self.followed::<T>(resource, Floor::create(&path, transport)),
             Kept::Tape(kind) => {
                 let path = path.with_extension(kind);
                 let tape = Tape::create(&path, RecorderConfig::new()).unwrap();
-                let took = followed::<T>(resource, tape.transport(transport));
+                let took = self.followed::<T>(resource, tape.transport(transport));
                 tape.finish().unwrap();
                 std::fs::rename(path, self.scratch.join("tape")).unwrap();
                 took
@@ -110,6 +146,30 @@ impl Follower {
         };
         std::fs::remove_file(path).unwrap();
         took
+    }
+
+    fn followed<T>(&self, resource: Resource, transport: impl ListerWatcher + Send + 'static) -> f64
+    where
+        T: DeserializeOwned + Unpin,
+    {
+        let clock = Clock::real();
+        let mut config = InformerConfig::default();
+        config.reflector.watch_list = false;
+        let informer = Informer::<T>::new(resource, config);
+        run(&clock, &Executor::new(), async {
+            let mut events = Events::start(Driver::new(informer, transport), clock.clone());
+            let (last, mut began) = (version(self.events - 1), 0.0);
+            loop {
+                match events.next().await.expect("an informer goes on") {
+                    Event::Failed(report) => panic!("{report}"),
+                    // The list is over.
+                    Event::Synced => began = (self.clock)(),
+                    event if event.object().is_some_and(|object| object.meta().resource_version() == last) => break,
+                    _ => {}
+                }
+            }
+            (self.clock)() - began
+        })
     }
 }
 
@@ -122,27 +182,6 @@ impl Drop for Follower {
 
 fn pods() -> Resource {
     Resource::new("/api/v1/pods")
-}
-
-fn followed<T: DeserializeOwned + Unpin>(resource: Resource, transport: impl ListerWatcher + Send + 'static) -> f64 {
-    let clock = Clock::real();
-    let mut config = InformerConfig::default();
-    config.reflector.watch_list = false;
-    let informer = Informer::<T>::new(resource, config);
-    run(&clock, &Executor::new(), async {
-        let mut events = Events::start(Driver::new(informer, transport), clock.clone());
-        let (last, mut began) = (last_version(), 0.0);
-        loop {
-            match events.next().await.expect("an informer goes on") {
-                Event::Failed(report) => panic!("{report}"),
-                // The list is over.
-                Event::Synced => began = cpu(),
-                event if event.object().is_some_and(|object| object.meta().resource_version() == last) => break,
-                _ => {}
-            }
-        }
-        (cpu() - began) / EVENTS as f64
-    })
 }
 
 /// The CPU time of this process up to now, in microseconds.

@@ -8,41 +8,66 @@ mod floor;
 mod follower;
 mod server;
 
-use follower::{Follower, Kept, Run};
-use std::path::PathBuf;
+use follower::{Follower, Kept, Run, follow};
+use std::process::Command;
+use std::time::Duration;
 
-/// Each way of following is measured so often, by turns. The medians count.
+/// Each way of following is measured so often, by turns. The lower quartiles count, which other work disturbs less.
 const ROUNDS: usize = 25;
 
 /// The ways of following, the first one without a tape.
 const KEPT: [Kept; 5] =
     [Kept::Nothing, Kept::Bytes, Kept::Tape("jsonl"), Kept::Tape("jsonl.zst"), Kept::Tape("jsonl.gz")];
 
+/// The types of the objects.
+const RUNS: [Run; 3] = [Run::Fields, Run::Value, Run::Metadata];
+
+/// The time between events, in which a follower handles one and sleeps; and what it needs under valgrind.
+const BETWEEN: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(5)];
+
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() == Some("serve") {
-        return server::serve(&PathBuf::from(arguments.next().expect("a path for the kubeconfig")));
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let number = |place: usize| arguments[place].parse::<usize>().expect("a number");
+    match arguments.first().map(String::as_str) {
+        Some("serve") => server::serve(arguments[1].as_ref(), Duration::from_micros(number(2) as u64)),
+        // For valgrind, which counts.
+        Some("follow") => _ = follow(arguments[1].as_ref(), RUNS[number(2)], KEPT[number(3)], number(4), || 0.0),
+        _ => measure(),
     }
+}
+
+fn measure() {
     let scratch = std::env::temp_dir().join(format!("listwatch-recording-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).unwrap();
-    let follower = Follower::start(&scratch);
-    println!(
-        "| CPU time of an event | without | bytes alone | adds | `.jsonl` | adds | `.jsonl.zst` | adds | `.jsonl.gz` | adds |"
-    );
-    println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
-    for run in [Run::Fields, Run::Value, Run::Metadata] {
+    let follower = Follower::start(&scratch, BETWEEN[0]);
+    print_head("CPU time of an event");
+    for run in RUNS {
         let rounds: Vec<_> = (0..ROUNDS).map(|_| KEPT.map(|kept| follower.micros(run, kept))).collect();
-        let medians: [f64; KEPT.len()] =
-            core::array::from_fn(|way| median(rounds.iter().map(|round| round[way]).collect()));
-        let [without, with @ ..] = medians;
-        let with = with.map(|with: f64| format!("{with:.1} µs | {:.1} %", (with / without - 1.0) * 100.0));
-        println!("| {run} | {without:.1} µs | {} |", with.join(" | "));
+        let times = core::array::from_fn(|way| quartile(rounds.iter().map(|round| round[way]).collect()));
+        print(run, times, "µs");
     }
     drop(follower);
+    if Command::new("valgrind").arg("--version").output().is_ok() {
+        let follower = Follower::start(&scratch, BETWEEN[1]);
+        print_head("instructions of an event");
+        for (number, run) in RUNS.into_iter().enumerate() {
+            print(run, core::array::from_fn(|kept| follower.instructions(number, kept) / 1_000.0), "k");
+        }
+    }
     std::fs::remove_dir_all(&scratch).unwrap();
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
+fn print_head(of: &str) {
+    println!("\n| {of} | without | bytes alone | adds | `.jsonl` | adds | `.jsonl.zst` | adds | `.jsonl.gz` | adds |");
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+}
+
+fn print(run: Run, [without, with @ ..]: [f64; KEPT.len()], unit: &str) {
+    let with = with.map(|with| format!("{with:.1} {unit} | {:.1} %", (with / without - 1.0) * 100.0));
+    println!("| {run} | {without:.1} {unit} | {} |", with.join(" | "));
+}
+
+fn quartile(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+    times[times.len() / 4]
 }

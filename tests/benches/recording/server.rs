@@ -13,15 +13,9 @@ use std::time::Duration;
 
 /// The number of events of a watch.
 pub(crate) const EVENTS: usize = 1_000;
-/// The time between two events, in which the follower has handled the last one and sleeps.
-const BETWEEN: Duration = Duration::from_micros(200);
 
-/// The version of the last event of a watch.
-pub(crate) fn last_version() -> String {
-    version(EVENTS - 1)
-}
-
-fn version(event: usize) -> String {
+/// The version of an event of a watch.
+pub(crate) fn version(event: usize) -> String {
     (1_000_000 + event).to_string()
 }
 
@@ -31,8 +25,9 @@ struct Content {
     events: Vec<String>,
 }
 
-/// Serves until standard input ends. The kubeconfig is there when a line is written.
-pub(crate) fn serve(kubeconfig: &Path) {
+/// Serves until standard input ends. The kubeconfig is there when a line is written. Between two events is the time in
+/// which the follower handles one and sleeps.
+pub(crate) fn serve(kubeconfig: &Path, between: Duration) {
     let (authority, listener) = (Authority::new(), TcpListener::bind("127.0.0.1:0").unwrap());
     let address = listener.local_addr().unwrap();
     let config = json!({
@@ -50,7 +45,7 @@ pub(crate) fn serve(kubeconfig: &Path) {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let (tls, contents) = (tls.clone(), contents.clone());
-            std::thread::spawn(move || _ = answer(stream.unwrap(), tls, &contents));
+            std::thread::spawn(move || _ = answer(stream.unwrap(), tls, &contents, between));
         }
     });
     _ = std::io::stdin().read(&mut [0]);
@@ -103,7 +98,7 @@ fn recorded() -> Vec<Value> {
 
 /// Answers the requests of one connection.
 #[expect(clippy::disallowed_methods, reason = "this process is measured by nobody")]
-fn answer(tcp: TcpStream, tls: Arc<ServerConfig>, contents: &[Content; 2]) -> std::io::Result<()> {
+fn answer(tcp: TcpStream, tls: Arc<ServerConfig>, contents: &[Content; 2], between: Duration) -> std::io::Result<()> {
     tcp.set_nodelay(true)?;
     let mut stream = StreamOwned::new(ServerConnection::new(tls).unwrap(), tcp);
     loop {
@@ -126,7 +121,7 @@ fn answer(tcp: TcpStream, tls: Arc<ServerConfig>, contents: &[Content; 2]) -> st
         }
         write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")?;
         for event in &content.events {
-            std::thread::sleep(BETWEEN);
+            std::thread::sleep(between);
             let mut chunk = format!("{:x}\r\n", event.len()).into_bytes();
             chunk.extend_from_slice(event.as_bytes());
             chunk.extend_from_slice(b"\r\n");

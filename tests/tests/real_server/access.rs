@@ -89,7 +89,7 @@ fn a_token_that_expires_is_read_again_when_it_was_renewed() {
     let renew = |plane: &mut Plane, seconds| {
         std::fs::write(&file, plane.control().token(&namespace, "agent", uid, seconds)).unwrap();
     };
-    renew(&mut plane, 3);
+    renew(&mut plane, 15);
     let agent = with_token_file(plane.control(), &file);
     let maps = Resource::named("v1/configmaps").unwrap().in_namespace(&namespace);
     let mut config = config(true);

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How long anything may take before it counts as not happening.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Follows a resource on the test's own thread.
 pub(crate) struct Follower<T: DeserializeOwned = Raw> {

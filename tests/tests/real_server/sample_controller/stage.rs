@@ -28,7 +28,7 @@ const MANIFESTS: [&str; 2] = [
     include_str!("../../../../runtime-smol/examples/deploy/controller.yaml"),
 ];
 /// How long anything may take before it counts as not happening.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The thread of a controller, and how it ended.
 type Controller = JoinHandle<Result<(), RunError>>;

@@ -195,7 +195,7 @@
 //!
 //! [`run()`] and [`Workers::spawn`] use the [`Executor`] of smol. Everything else is a plain future: [`Events::next`],
 //! [`Synced`], [`Workers::run`], [`Client::call`], [`Clock::sleep`]. It is `Send` if its parts are, and any executor
-//! runs it. The timers are async-io's, which have a thread of their own. Under tokio:
+//! runs it. The timers and the sockets of watches are async-io's, which have a thread of their own. Under tokio:
 //!
 //! ```
 //! # use listwatch_runtime_smol::{Clock, Key, Outcome, SharedWorkQueue, Workers};

@@ -29,6 +29,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "time",
             "text",
             "storage::Keyed",
+            "storage::Reused",
             "storage::Versioned",
             "object",
             "framing",

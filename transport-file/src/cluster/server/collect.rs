@@ -112,7 +112,7 @@ impl Server {
         }
     }
 
-    fn found(&mut self, id: &Id) -> Option<(Place, Arc<Value>)> {
+    fn found(&self, id: &Id) -> Option<(Place, Arc<Value>)> {
         let object = Arc::clone(self.store.object(&id.collection, &id.key)?);
         let kind = self.kinds.of_collection(&id.collection, true)?;
         Some((id.place(&kind), object))

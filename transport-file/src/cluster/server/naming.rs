@@ -30,7 +30,7 @@ impl Server {
     }
 
     /// The place of `web/a` in a collection such as `apps/v1/deployments`; without a name, that of the collection.
-    pub(in super::super) fn place_at(&mut self, collection: &str, key: &str) -> Result<Place, Refusal> {
+    pub(in super::super) fn place_at(&self, collection: &str, key: &str) -> Result<Place, Refusal> {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let kind = self.kinds.known(collection).ok_or_else(|| Refusal::bad_request(self.unknown(collection)))?;
         let place = Place { kind, namespace: namespace.to_owned(), name: name.to_owned() };

@@ -151,7 +151,7 @@ fn the_paths_of_the_fields_of_one_object_took_any_memory() {
     too_large(send(&cluster, &format!("PATCH {MAPS}/a"), &large));
     too_large(send(&cluster, &format!("PUT {MAPS}/a"), &large));
     too_large(apply_map(&cluster, "one", &large["data"]));
-    let mut recorded = large.clone();
+    let mut recorded = large;
     recorded["metadata"]["namespace"] = json!("default");
     cluster.record(Instant::ZERO, &kind("v1/configmaps"), RecordedChange::Present(recorded, 99));
     too_large(send(&cluster, &format!("PATCH {MAPS}/a"), &json!({ "data": null })));

@@ -278,7 +278,7 @@ impl Iterator for History {
                 }
                 Ok(None) => return None,
                 Err(error) => {
-                    self.fault.get_or_insert(error.without_skipping());
+                    self.fault.get_or_insert_with(|| error.without_skipping());
                     self.source = Source::Over;
                     return None;
                 }

@@ -131,6 +131,47 @@ fn informers_find_what_happened_while_their_connections_were_broken() {
     assert_eq!(cluster.faults_left(), [""; 0]);
 }
 
+/// Keeps the pages of each Foo in a ConfigMap: the page `a`, and no other.
+fn pages(world: World) -> Result<(), RunError> {
+    let controller = Controller::new("pages", world);
+    let (foos, maps) = (controller.informer_of::<Value>(FOOS), controller.informer_of::<Value>("v1/configmaps"));
+    controller.reconciles(&foos).run(async |cx, key| {
+        cx.ensure(&maps, key.sibling("pages"), &json!({ "data": { "a": "1" } })).exactly("/data").await?;
+        Ok(Outcome::Done)
+    })
+}
+
+#[test]
+fn a_page_that_was_not_wanted_any_more_stayed() {
+    let cluster = with_foo();
+    let map = |data: Value| {
+        json!({ "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": "pages", "namespace": "web" }, "data": data })
+    };
+    cluster.create(map(json!({ "a": "1", "b": "2" }))).unwrap();
+    let world = World::from(cluster.clone());
+    let (clock, it) = (world.clock().clone(), cluster.clone());
+    let scenario = async move {
+        for paused in [true, false] {
+            clock.sleep(Duration::from_secs(60)).await;
+            assert_eq!(it.get("v1/configmaps", "web/pages")?["data"], json!({ "a": "1" }));
+            it.patch(FOOS, "web/a", json!({ "spec": { "paused": paused } }))?;
+        }
+        clock.sleep(Duration::from_secs(60)).await;
+        Ok(())
+    };
+    pages(world.try_until(scenario)).unwrap();
+    let requests = cluster.requests();
+    assert!(requests.iter().any(|request| *request == "PATCH /api/v1/namespaces/web/configmaps/pages 200"));
+    let writes: Vec<_> = requests.iter().filter(|request| request.method.name() != "GET").collect();
+    assert_eq!(
+        writes.iter().map(|write| &write.body["data"]).collect::<Vec<_>>(),
+        [&json!({ "b": null })],
+        "{requests:?}"
+    );
+    assert!(requests.len() <= 3, "a state is compared once: {requests:?}");
+}
+
 #[test]
 fn a_denied_list_ends_the_controller() {
     let cluster = with_foo();

@@ -7,6 +7,7 @@ use super::place::Place;
 use super::value::{fields, same};
 use super::{check_levels, patch_to, written};
 use crate::object::Meta;
+use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use serde::Serialize;
@@ -27,6 +28,9 @@ use serde_json::{Map, Value};
 /// same key, or the same value, or the same position; see [the rules](super#which-element-is-which). Any other element
 /// is as the body has it.
 ///
+/// So a field that the body does not name any more stays, and so does a key of a map. [`exactly`](Self::exactly) names the
+/// places where that is wrong, such as the data of a ConfigMap.
+///
 /// Four things are left out, because requests of their own change them: `status`, `metadata.ownerReferences`,
 /// `metadata.finalizers`, and the fields that identify the object.
 ///
@@ -42,7 +46,11 @@ use serde_json::{Map, Value};
 /// # Ok::<(), listwatch_core::change::ChangeError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Desired(Value);
+pub struct Desired {
+    body: Value,
+    /// The places (RFC 6901) where the object has what the body names, and no more.
+    exact: Vec<String>,
+}
 
 /// The difference between an object and a [`Desired`] body, as far as a type shows the object.
 ///
@@ -75,7 +83,32 @@ impl Desired {
         if let Some(metadata) = body.get_mut("metadata") {
             remove(metadata, LEFT_OUT_OF_METADATA);
         }
-        Ok(Self(body))
+        Ok(Self { body, exact: Vec::new() })
+    }
+
+    /// Gives the object at this place (RFC 6901, such as `/data` or `/spec/strategy`) what the body names there, and no
+    /// more: other fields and keys are removed. Where a server adds defaults, each comparison finds them again.
+    ///
+    /// No type shows whether there is more. So [`drift_of`](Self::drift_of) tells no [`Drift::None`] any more.
+    ///
+    /// ```
+    /// use listwatch_core::change::Desired;
+    /// use serde_json::{Value, json};
+    ///
+    /// let desired = Desired::new(&json!({ "data": { "a": "1" } }))?.exactly("/data")?;
+    /// let patch = desired.lay_over_as::<Value>(&json!({ "data": { "a": "1", "b": "2" } }))?;
+    /// assert_eq!(patch, Some(json!({ "data": { "b": null } })));
+    /// # Ok::<(), listwatch_core::change::ChangeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the body names nothing there.
+    pub fn exactly(mut self, place: &str) -> Result<Self, ChangeError> {
+        if place.is_empty() || self.body.pointer(place).is_none() {
+            return Err(ChangeError::at(Place::Root.field(place), ChangeErrorKind::Unnamed));
+        }
+        self.exact.push(place.to_owned());
+        Ok(self)
     }
 
     /// Compares the body with an object as its type shows it. Labels and annotations are those of `meta`, too, as far as
@@ -89,13 +122,16 @@ impl Desired {
         }
         let before = written(object)?;
         let mut laid = before.clone();
-        lay(Place::Root, &self.0, &mut laid)?;
+        self.lay_over(&mut laid)?;
         // What the type does not know of the body is lost here.
         let Ok(after) = T::deserialize(&laid) else { return Ok(Drift::NeedsRaw) };
         let after = written(&after)?;
-        Ok(match patch_of(&self.0, &before, &after) {
+        if self.exact.iter().any(|place| before.pointer(place) != after.pointer(place)) {
+            return Ok(Drift::NeedsRaw);
+        }
+        Ok(match patch_of(&self.body, &before, &after) {
             None => Drift::NeedsRaw,
-            Some(patch) if patch.is_empty() && self.is_shown_in(&after, meta) => Drift::None,
+            Some(patch) if patch.is_empty() && self.exact.is_empty() && self.is_shown_in(&after, meta) => Drift::None,
             Some(patch) if patch.is_empty() => Drift::Unshown,
             Some(patch) if patch.contains_key("metadata") => Drift::NeedsRaw,
             Some(patch) => Drift::Patch(Value::Object(patch)),
@@ -111,7 +147,7 @@ impl Desired {
     pub fn lay_over_as<T: DeserializeOwned>(&self, raw: &Value) -> Result<Option<Value>, ChangeError> {
         check_levels(raw)?;
         let mut laid = raw.clone();
-        lay(Place::Root, &self.0, &mut laid)?;
+        self.lay_over(&mut laid)?;
         Part::Object.check(raw, &laid)?;
         let patch = patch_to(&laid, raw)?;
         if patch.is_some() {
@@ -121,10 +157,23 @@ impl Desired {
         Ok(patch)
     }
 
+    /// Gives `target` what the body names.
+    fn lay_over(&self, target: &mut Value) -> Result<(), ChangeError> {
+        let absent: Vec<bool> = self.exact.iter().map(|place| target.pointer(place).is_none()).collect();
+        lay(Place::Root, &self.body, target)?;
+        for (place, is_absent) in self.exact.iter().zip(absent) {
+            let (Some(laid), Some(body)) = (target.pointer_mut(place), self.body.pointer(place)) else { continue };
+            // A server leaves out a map that is empty.
+            let is_empty = body.as_object().is_some_and(Map::is_empty);
+            *laid = if is_absent && is_empty { Value::Null } else { body.clone() };
+        }
+        Ok(())
+    }
+
     /// Whether an object as its type writes it has all that the body names, or its metadata has.
     fn is_shown_in(&self, written: &Value, meta: &Meta) -> bool {
         let is_kept = |name| name == "labels" || (name == "annotations" && meta.annotations().is_some());
-        fields(&self.0).all(|(name, value)| match name {
+        fields(&self.body).all(|(name, value)| match name {
             "metadata" => fields(value)
                 .filter(|(name, _)| !is_kept(*name))
                 .all(|(name, value)| has(&written["metadata"][name], value)),
@@ -134,7 +183,7 @@ impl Desired {
 
     /// Whether the labels and annotations are those that the body names.
     fn has_metadata_of(&self, meta: &Meta) -> bool {
-        let metadata = &self.0["metadata"];
+        let metadata = &self.body["metadata"];
         let has_label = |(name, value): (&str, &Value)| meta.label(name).is_some_and(|known| *value == *known);
         let has_annotation = |(name, value): (&str, &Value)| {
             let known = meta.annotations();

@@ -56,6 +56,8 @@ pub enum ChangeErrorKind {
     Unreadable(String),
     /// A list to be sent has a field with an explicit null.
     Null,
+    /// The body names nothing at this place.
+    Unnamed,
 }
 
 impl ChangeError {
@@ -133,6 +135,7 @@ impl fmt::Display for ChangeErrorKind {
                 "the keys of the elements disagree on which element is which: make one change for each key, or send a \
                  patch"
             }
+            Self::Unnamed => "the body names nothing here: give a place that it has, such as `/data`",
             Self::Null => "a server removes a null inside of a list that a merge patch replaces: send a JSON patch",
         })
     }

@@ -156,6 +156,42 @@ fn a_patch_names_no_field_that_the_body_does_not_name() {
     assert_eq!(drift, Drift::Patch(json!({ "secret": "s" })));
 }
 
+/// The pages of a site that were deleted stayed in its ConfigMap for ever.
+#[test]
+fn a_key_that_the_body_does_not_name_any_more_stayed() {
+    let exact = |body: Value, place: &str, raw: Value| {
+        desired(body).exactly(place).unwrap().lay_over_as::<Value>(&raw).unwrap()
+    };
+    let map = || json!({ "data": { "a": "1" }, "binaryData": { "c": "x" } });
+    let pages = json!({ "data": { "a": "1" } });
+    assert_eq!(
+        exact(pages.clone(), "/data", json!({ "data": { "a": "1", "b": "2" } })),
+        Some(json!({ "data": { "b": null } }))
+    );
+    assert_eq!(exact(pages.clone(), "/data", map()), None);
+    assert_eq!(exact(json!({ "data": {} }), "/data", map()), Some(json!({ "data": { "a": null } })));
+    assert_eq!(exact(json!({ "data": {} }), "/data", json!({ "kind": "ConfigMap" })), None, "it is not there");
+    let rolling = json!({ "spec": { "strategy": { "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 1 } } } });
+    let recreate = json!({ "spec": { "strategy": { "type": "Recreate" } } });
+    let patch = json!({ "spec": { "strategy": { "type": "Recreate", "rollingUpdate": null } } });
+    assert_eq!(exact(recreate, "/spec/strategy", rolling), Some(patch));
+    let volumes = |volume: Value| json!({ "volumes": [{ "name": "x" }, volume] });
+    let before = volumes(json!({ "name": "pages", "configMap": { "name": "a" } }));
+    let after = volumes(json!({ "name": "pages", "emptyDir": {} }));
+    assert_eq!(exact(after.clone(), "/volumes/1", before), Some(after));
+    let error = desired(pages).exactly("/spec").unwrap_err();
+    assert_eq!(error.to_string(), "/spec: the body names nothing here: give a place that it has, such as `/data`");
+}
+
+#[test]
+fn whether_there_is_more_than_the_body_names_is_not_told_by_a_type() {
+    let web = json!({ "spec": { "containers": [{ "image": "web:1" }] } });
+    let known = Deployment::deserialize(raw()).unwrap();
+    let exact = |body: &Value| desired(body.clone()).exactly("/spec").unwrap().drift_of(&known, &meta(&[])).unwrap();
+    assert_eq!(exact(&json!({ "spec": { "replicas": 2, "containers": [{ "image": "web:1" }] } })), Drift::Unshown);
+    assert_eq!(exact(&web), Drift::NeedsRaw, "the replicas are removed");
+}
+
 #[test]
 fn a_body_that_cannot_be_laid_over_is_an_error_that_says_where() {
     let error = |body: Value| desired(body).lay_over_as::<Deployment>(&raw()).unwrap_err();

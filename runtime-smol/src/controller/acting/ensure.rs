@@ -23,6 +23,8 @@ use serde::de::DeserializeOwned;
 pub struct Ensure<'a, T> {
     body: Body<'a, T>,
     owner: Option<Owner>,
+    /// The places where the object has no more than the body names.
+    exact: Vec<&'a str>,
 }
 
 /// The owner that was named.
@@ -41,7 +43,10 @@ impl Context {
     /// If the object exists, `wanted` is laid over it. Only the fields that it names are changed, by a merge patch with the
     /// object's version. A list that it names has its elements and no others, and each keeps the fields that `wanted` does
     /// not name for it. [`Desired`] has the rules; it leaves out the status, owners and finalizers. A field that is null is
-    /// not named. As with [`write`](Self::write), the key waits until the store shows what was written.
+    /// not named.
+    ///
+    /// What `wanted` does not name any more stays: a key of a map, or the old one of two fields that exclude each other.
+    /// [`exactly`](Ensure::exactly) names such places. [`apply`](Self::apply) from the creation on removes them too. As with [`write`](Self::write), the key waits until the store shows what was written.
     ///
     /// The cache is compared first. If `T` and the metadata show all that `wanted` names, and nothing differs, no request is
     /// sent. What they do not show is compared in the object as the server has it, by one read for each body and each
@@ -88,11 +93,11 @@ impl Context {
         key: impl Borrow<Key>,
         wanted: &(impl Serialize + ?Sized),
     ) -> Ensure<'a, T> {
-        Ensure { body: Body::new(self, informer, key.borrow(), wanted), owner: None }
+        Ensure { body: Body::new(self, informer, key.borrow(), wanted), owner: None, exact: Vec::new() }
     }
 }
 
-impl<T> Ensure<'_, T> {
+impl<'a, T> Ensure<'a, T> {
     /// Makes `owner` the controller of a new object; see [`Create::owned_by`](super::Create::owned_by). An object that
     /// another one controls, or none, is not changed. That is the [error](ActError::NotControlled) `ErrResourceExists`, as
     /// client-go's sample controller has it. The key is reconciled again when that object is gone or has another
@@ -104,7 +109,15 @@ impl<T> Ensure<'_, T> {
             kind: owner.informer().kind().map(str::to_owned),
             name: owner.meta().name().to_owned(),
         };
-        Self { body: self.body.owned_by(owner), owner: Some(named) }
+        Self { body: self.body.owned_by(owner), owner: Some(named), ..self }
+    }
+
+    /// Removes what the object has more than the body names at this place (RFC 6901), such as `/data` of a ConfigMap, or
+    /// `/spec/strategy` of a Deployment. [`Desired::exactly`] has the rules. It may be called for several places. The
+    /// object is read once for each body and each generation, as for what the type does not show.
+    pub fn exactly(mut self, place: &'a str) -> Self {
+        self.exact.push(place);
+        self
     }
 }
 
@@ -114,10 +127,11 @@ impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { body, owner } = self;
+            let Self { body, owner, exact } = self;
             let (cx, informer, key) = (body.cx, body.informer, body.key.clone());
             // A mistake is one whether or not there is an object.
-            let desired = body.desired()?;
+            let desired = exact.into_iter().try_fold(body.desired()?, Desired::exactly);
+            let desired = desired.map_err(|error| ActError::Change { key: key.clone(), error })?;
             if let Some(known) = informer.get(&key) {
                 check_owner(cx, &known, owner.as_ref())?;
                 if let Some(changed) = unless_gone(lay_over(cx, &known, &desired).await)? {

@@ -18,12 +18,14 @@ use followed::Followed;
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
 use listwatch_runtime_smol::file::{RecorderConfig, Tape};
 use listwatch_runtime_smol::http::{Cluster, ClusterOptions, HttpClient};
+use listwatch_runtime_smol::reactor::AsyncIo;
 use listwatch_runtime_smol::{Client, Clock, Executor, InformerConfig, run};
 use serde::de::DeserializeOwned;
 use session::{Session, TICK};
 use smol::future::{or, pending};
 use source::Source;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The outputs of the command.
@@ -72,7 +74,7 @@ fn follow_as<T: DeserializeOwned + Shown + Unpin>(
         let tape = tape(outputs.recording, &resources, &cluster, uid)?;
         let printed = resources.iter().map(|Named { name, resource }| Printed::new(name, resource)).collect();
         let follow = |Named { name, resource }| {
-            let source = Source::new(cluster.transport()?, tape.as_ref());
+            let source = Source::new(cluster.transport()?.with_reactor(Arc::new(AsyncIo)), tape.as_ref());
             let as_table = outputs.form.is_table() && outputs.recording.is_none();
             Ok(Followed::<T>::start(name, resource, as_table, config(options), source, &clock))
         };

@@ -17,6 +17,7 @@ use crate::system::stop::Stop;
 use listwatch_runtime_smol::decode::Row;
 use listwatch_runtime_smol::http::Cluster;
 use listwatch_runtime_smol::informer::InformerStatus;
+use listwatch_runtime_smol::reactor::AsyncIo;
 use listwatch_runtime_smol::reflector::{FailureReport, Reaction};
 use listwatch_runtime_smol::text::Printable;
 use listwatch_runtime_smol::{Clock, Event};
@@ -26,6 +27,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The events after which a request for the end is heard at the latest.
@@ -171,7 +173,7 @@ impl<T: DeserializeOwned + Shown + Unpin> Session<'_, T> {
     /// Follows a resource anew, whose server refuses a table instead of answering with objects.
     fn follow_without_table(&mut self, index: usize) -> Result<(), CommandError> {
         let Followed { name, resource, .. } = &self.followed[index];
-        let source = Source::new(self.cluster.transport()?, None);
+        let source = Source::new(self.cluster.transport()?.with_reactor(Arc::new(AsyncIo)), None);
         let (name, resource) = (name.clone(), resource.clone());
         self.followed[index] = Followed::start(name, resource, false, config(self.options), source, &self.clock);
         Ok(())

@@ -98,7 +98,7 @@ impl Index {
     /// Reads a capture up to its first list or watch.
     pub(crate) fn open(path: &Arc<Path>, line_limit: usize, skip_bad_lines: bool) -> Result<Self, CaptureError> {
         let mut state = State {
-            reading: Reading::new(FileCursor::new(Arc::clone(path), line_limit), skip_bad_lines),
+            reading: Reading::new(FileCursor::new(Arc::clone(path), line_limit).of_capture(), skip_bad_lines),
             waiting: Waiting::new(path, line_limit),
             resources: HashMap::new(),
             found: Found::default(),
@@ -268,7 +268,7 @@ impl Index {
 
     /// A reading of its own, from the beginning.
     fn reading(&self) -> Reading {
-        Reading::new(FileCursor::new(Arc::clone(&self.0.path), self.0.line_limit), self.0.skip_bad_lines)
+        Reading::new(FileCursor::new(Arc::clone(&self.0.path), self.0.line_limit).of_capture(), self.0.skip_bad_lines)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

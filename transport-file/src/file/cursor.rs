@@ -9,6 +9,7 @@ use std::sync::Arc;
 pub(crate) struct FileCursor {
     path: Arc<Path>,
     line_limit: usize,
+    is_capture: bool,
     lines: Option<Lines>,
     furthest: u64,
     bad_lines: u64,
@@ -19,13 +20,19 @@ pub(crate) struct FileCursor {
 
 impl FileCursor {
     pub(crate) fn new(path: Arc<Path>, line_limit: usize) -> Self {
-        Self { path, line_limit, lines: None, furthest: 0, bad_lines: 0, lookback: None, opened: 0 }
+        Self { path, line_limit, is_capture: false, lines: None, furthest: 0, bad_lines: 0, lookback: None, opened: 0 }
     }
 
     /// Keeps the last lines, up to `bytes`, so that a small step back does not read the file again.
     pub(crate) fn with_lookback(mut self, bytes: usize) -> Self {
         self.lookback = Some(Lookback::new(bytes));
         self
+    }
+
+    /// Takes compressed data that breaks off behind a whole line for the end of the file, as it is in plain text: the
+    /// recorder was killed.
+    pub(crate) fn of_capture(self) -> Self {
+        Self { is_capture: true, ..self }
     }
 
     /// How many times the file was opened, or read again from an earlier place.
@@ -64,7 +71,7 @@ impl FileCursor {
             Some(lines) => lines,
             None => {
                 self.opened += 1;
-                Lines::new(Source::open(&self.path)?, self.line_limit)?
+                Lines::new(Source::open(&self.path)?, self.line_limit, self.is_capture)?
             }
         };
         let lines = self.lines.insert(lines);

@@ -1,6 +1,7 @@
 use super::detect::skip_mark;
 use super::source::Source;
 use crate::error::{CaptureError, Fault};
+use std::io::ErrorKind::UnexpectedEof;
 use std::io::{BufRead, Read};
 
 /// The lines of a file, of which one at a time is in memory.
@@ -9,6 +10,7 @@ pub(crate) struct Lines {
     line: Vec<u8>,
     number: u64,
     limit: usize,
+    is_capture: bool,
     entry: Entry,
     /// How many bytes of lines were read.
     bytes: u64,
@@ -52,10 +54,11 @@ impl Place {
 }
 
 impl Lines {
-    /// Starts at the first line. A line of more than `limit` bytes is an error.
-    pub(crate) fn new(mut source: Source, limit: usize) -> Result<Self, CaptureError> {
+    /// Starts at the first line. A line of more than `limit` bytes is an error, and so is compressed data that breaks off:
+    /// in a capture, only within a line.
+    pub(crate) fn new(mut source: Source, limit: usize, is_capture: bool) -> Result<Self, CaptureError> {
         skip_mark(&mut source)?;
-        Ok(Self { source, line: Vec::new(), number: 0, limit, entry: Entry::default(), bytes: 0 })
+        Ok(Self { source, line: Vec::new(), number: 0, limit, is_capture, entry: Entry::default(), bytes: 0 })
     }
 
     /// The number of the last line that was read, from one; zero before the first.
@@ -110,7 +113,10 @@ impl Lines {
         self.note_entry();
         let most = (self.limit as u64).saturating_add(1);
         let read = (&mut self.source).take(most).read_until(b'\n', &mut self.line);
-        let read = read.map_err(|error| self.source.error(Some(self.number + 1), &error))?;
+        let read = match read {
+            Err(error) if self.is_capture && self.line.is_empty() && error.kind() == UnexpectedEof => 0,
+            read => read.map_err(|error| self.source.error(Some(self.number + 1), &error))?,
+        };
         if read == 0 {
             return Ok(None);
         }

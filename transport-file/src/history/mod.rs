@@ -99,7 +99,7 @@ impl History {
         let (path, memory): (Arc<Path>, _) = (path.into(), Memory::at_most(most));
         let mut cursor = FileCursor::new(Arc::clone(&path), LINE_LIMIT);
         let read = match detect(&mut File::open(&path)?)? {
-            FileKind::Capture => Self::of_capture(cursor, &memory),
+            FileKind::Capture => Self::of_capture(cursor.of_capture(), &memory),
             FileKind::List => Ok(Self::fixed(path, saved_list(&mut cursor, &memory)?, Source::Over, memory.anew())),
             FileKind::WatchLog => Self::of_watch_log(cursor, &memory),
         };

@@ -164,7 +164,7 @@ impl Playback {
     pub fn notes(&self) -> Notes {
         let is_capture = self.content.index().is_some();
         let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
-        Notes::new(is_capture.then_some(cursor), self.config.skip_bad_lines)
+        Notes::new(is_capture.then(|| cursor.of_capture()), self.config.skip_bad_lines)
     }
 
     /// Returns whether a controller was recorded with its reconciles. The file is read up to the first one. A tape with a
@@ -180,7 +180,7 @@ impl Playback {
     #[must_use]
     pub fn steps(&self) -> Steps {
         let cursor = FileCursor::new(self.cursor.path().clone(), self.config.line_limit);
-        Steps::new(cursor)
+        Steps::new(cursor.of_capture())
     }
 
     /// Makes a client that is answered from the same recording, for the single requests of a controller.

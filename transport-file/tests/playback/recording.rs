@@ -114,8 +114,7 @@ fn a_compressed_recording_that_was_killed_within_a_second_held_nothing() {
     assert_eq!(copy.ask(PODS).text(), "first");
     copy.open("/api/v1/nodes");
     let _ = copy.poll(&mut [0; 9]);
-    let error = copy.playback.error().unwrap().to_string();
-    assert!(error.ends_with("unless its recording was killed: then up to its last second may be missing"), "{error}");
+    assert_eq!(copy.playback.error(), None);
 }
 
 #[test]

@@ -4,11 +4,16 @@ use crate::recording::no_file;
 use crate::support::{Ending, Player, data, end, exchange, file, request, response, text, unsealed};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use listwatch_core::api::{ApiRequest, ApiTransport, Method, Reply};
 use listwatch_core::request::{Request, RequestId};
 use listwatch_core::transport::{Incoming, ReadContext, TransportError};
 use listwatch_core::{Instant, ListerWatcher};
-use listwatch_transport_file::{CaptureErrorKind, Note, Playback, PlaybackConfig, Recorder, RecorderConfig, Tape};
+use listwatch_transport_file::{
+    CaptureErrorKind, History, Note, Playback, PlaybackConfig, Recorder, RecorderConfig, Tape,
+};
+use std::io::{Read, Write};
 use std::path::Path;
 
 const PODS: &str = "/api/v1/pods";
@@ -448,4 +453,86 @@ fn a_tape_that_was_edited_says_how_to_play_it_all_the_same() {
     assert_eq!((skipping.text(), &skipping.ending), ("", &Ending::End));
     std::fs::write(&path, edited.replacen("{\"capture\":2", "{\"capture\":1", 1)).unwrap();
     assert_eq!(Player::new(&path).ask(PODS).text(), "PODS");
+}
+
+/// The lines of a controller's tape, reconcile by reconcile. The last one has no outcome.
+fn reconciles() -> Vec<String> {
+    let list = r#"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"9\"},\"items\":[{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"}}]}"#;
+    let mut parts = vec![vec![r#"{"capture":2,"seed":7}"#.to_owned()]];
+    parts[0].extend(exchange(0, 1, PODS, list));
+    for n in 1..=4_u64 {
+        let (began, ended) = (2 * n - 1, 2 * n);
+        let began = format!(
+            r#"{{"t":{n},"reconcile":{n},"of":"pods","key":"web/a{n}","attempt":1,"causes":[],"at":{{}},"note":{began}}}"#
+        );
+        let mut lines = vec![began];
+        lines.extend(exchange(n, n + 1, &format!("{POD}{}", n * 7919), &format!("answer {}", n * 104_729)));
+        lines[1] = lines[1].replace("}}}", &format!("}}}},\"by\":{n}}}"));
+        if n < 4 {
+            lines.push(format!(r#"{{"t":{n},"reconcile":{n},"of":"pods","outcome":"done","note":{ended}}}"#));
+        }
+        parts.push(lines);
+    }
+    let mut number = 0;
+    let mut sealed = |line: &String| {
+        number += 1;
+        let line = format!("{},\"n\":{number}", line.strip_suffix('}').unwrap());
+        format!("{line},\"crc\":\"{:08x}\"}}", crc32fast::hash(line.as_bytes()))
+    };
+    parts.iter().map(|lines| text(&lines.iter().map(&mut sealed).collect::<Vec<_>>())).collect()
+}
+
+/// What all readers of a tape tell of it; of each error, whether there is one.
+fn told_by_all(tape: &[u8]) -> String {
+    let path = file(tape);
+    let mut steps = Playback::from_file(&path).unwrap().steps();
+    let done: Vec<_> = steps.by_ref().map(|step| step.ok()).collect();
+    let notes: Vec<_> = Playback::from_file(&path).unwrap().notes().map(|note| note.ok()).collect();
+    let mut player = Player::new(&path);
+    while player.ask(PODS).ending != Ending::Over {}
+    let mut history = History::from_file(&path).unwrap();
+    let changes: Vec<_> = history.by_ref().map(|step| step.at).collect();
+    let errors = [player.playback.error().is_some(), history.error().is_some()];
+    std::fs::remove_file(path).unwrap();
+    format!("{done:?} {:?} {notes:?} {errors:?} {changes:?}", steps.breaks_off())
+}
+
+#[test]
+fn a_compressed_tape_of_a_killed_recorder_was_refused_instead_of_breaking_off() {
+    let parts = reconciles();
+    let (mut gzip, mut zstd) =
+        (GzEncoder::new(Vec::new(), Compression::fast()), zstd::Encoder::new(vec![], 1).unwrap());
+    let mut ends = Vec::new();
+    for part in &parts {
+        for out in [&mut gzip as &mut dyn Write, &mut zstd] {
+            out.write_all(part.as_bytes()).unwrap();
+            out.flush().unwrap();
+        }
+        ends.push([gzip.get_ref().len(), zstd.get_ref().len()]);
+    }
+    let last_but_one = ends[ends.len() - 3];
+    let tapes = [gzip.finish().unwrap(), zstd.finish().unwrap()];
+    for (tape, first_cut) in tapes.iter().zip(last_but_one) {
+        let mut breaks = 0;
+        for cut in first_cut..tape.len() {
+            let mut plain = Vec::new();
+            let _breaks_off = match tape[0] {
+                0x1f => flate2::read::GzDecoder::new(&tape[..cut]).read_to_end(&mut plain),
+                _ => zstd::Decoder::new(&tape[..cut]).unwrap().read_to_end(&mut plain),
+            };
+            breaks += u32::from(plain.ends_with(b"\n"));
+            assert_eq!(told_by_all(&tape[..cut]), told_by_all(&plain), "cut at byte {cut} of {}", tape.len());
+        }
+        assert!(breaks > 2, "{breaks}");
+        let killed = told_by_all(&tape[..ends[ends.len() - 1][usize::from(tape[0] != 0x1f)]]);
+        let why = "the tape breaks off after line 28; reconcile 4 has no outcome: ";
+        assert!(killed.contains(why), "{killed}");
+    }
+    let [mut gzip, _] = tapes;
+    let checksum = gzip.len() - 5;
+    gzip[checksum] ^= 1;
+    let mut steps = Playback::from_file(file(gzip)).unwrap().steps();
+    let error = steps.find_map(Result::err).map(|error| error.to_string());
+    assert!(error.is_some_and(|error| error.contains("the gzip data is damaged at byte ")));
+    assert_eq!(steps.breaks_off(), None);
 }

@@ -28,6 +28,7 @@ use core::task::{Context, Poll, Waker};
 use listwatch_transport_file::{Playback, TapeStart};
 use plausible::Known;
 use script::Script;
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
@@ -41,6 +42,7 @@ pub const REPLAY_WRITES: &str = "LISTWATCH_REPLAY_WRITES";
 
 /// A tape that is replayed. All parts of its world share it.
 pub(crate) struct Replay {
+    tape: Playback,
     state: Mutex<State>,
     streams: Mutex<Streams>,
     writes: Option<Kept>,
@@ -84,7 +86,15 @@ impl Replay {
         let (state, streams) = (Mutex::new(state), Mutex::default());
         let path = std::env::var_os(REPLAY_WRITES).filter(|path| !path.is_empty());
         let kept = |path: PathBuf| Kept { path, start: playback.start().cloned(), file: Mutex::default() };
-        Self { state, streams, writes: path.map(|path| kept(path.into())) }
+        Self { tape: playback.transport(), state, streams, writes: path.map(|path| kept(path.into())) }
+    }
+
+    /// The tape again, with nothing played, and without a controller: its caches go on when they are told to.
+    pub(crate) fn again(&self) -> Option<(Playback, Self)> {
+        let tape = self.tape.again().ok()?;
+        let again = Self { writes: None, ..Self::new(&tape) };
+        again.state().is_on = true;
+        Some((tape, again))
     }
 
     /// Lets the tape drive a controller of this name.
@@ -233,6 +243,16 @@ impl Replay {
                 false
             }
         }
+    }
+
+    /// The newest state of the object of this path, or of a part of it: that of the answers up to now, or that which the
+    /// caches show.
+    fn newest(&self, path: &str) -> Option<Value> {
+        let path = plausible::object_path(path)?;
+        let answered = self.state().known.of(path);
+        let streams = lock(&self.streams).all();
+        let shown = witness::with(None, || streams.iter().filter_map(|stream| stream.object(path)).collect::<Vec<_>>());
+        answered.into_iter().chain(shown).reduce(plausible::newer)
     }
 
     fn fail(&self, line: u64, why: &str) {

@@ -1,21 +1,39 @@
 //! A stream that goes on when the replay of its world tells it to.
 
+use super::registry::Registry;
+use super::shared::SharedState;
 use super::stream::Stream;
+use super::world::World;
 use crate::replay::Advance;
-use listwatch_core::Store;
+use listwatch_core::{InformerConfig, Key, Resource, Store};
 use serde::de::DeserializeOwned;
-use std::sync::{Arc, Weak};
+use serde_json::Value;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A stream, and its place in the store.
 pub(super) struct Followed<T: DeserializeOwned> {
     stream: Weak<Stream<T>>,
     store: Store<T>,
     place: usize,
+    resource: Resource,
+    config: InformerConfig,
+    world: World,
+    whole: Mutex<Option<Whole>>,
 }
 
+/// The stream again, with whole objects: `T` may have less of them. It is there from the first question for an object.
+struct Whole(Arc<SharedState<Value>>);
+
 impl<T: DeserializeOwned> Followed<T> {
-    pub(super) fn new(stream: &Arc<Stream<T>>, store: &Store<T>, place: usize) -> Self {
-        Self { stream: Arc::downgrade(stream), store: store.clone(), place }
+    pub(super) fn new(
+        world: &World,
+        config: InformerConfig,
+        stream: &Arc<Stream<T>>,
+        store: &Store<T>,
+        place: usize,
+    ) -> Self {
+        let (resource, world, whole) = (stream.resource().clone(), world.clone(), Mutex::default());
+        Self { stream: Arc::downgrade(stream), store: store.clone(), place, resource, config, world, whole }
     }
 }
 
@@ -29,7 +47,44 @@ impl<T: DeserializeOwned + Send + Sync> Advance for Followed<T> {
         self.store.streams().get(self.place).is_some_and(|stream| stream.synced)
     }
 
+    fn object(&self, path: &str) -> Option<Value> {
+        let key = key_of(path, &self.resource)?;
+        let shown = self.store.get(&key)?;
+        let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        if whole.is_none() {
+            *whole = Whole::new(&self.world, &self.resource, self.config);
+        }
+        let object = whole.as_ref()?.object(&key, self.position().0)?;
+        // Two streams of one resource may be played in another order.
+        (object["metadata"]["resourceVersion"] == shown.meta().resource_version()).then_some(object)
+    }
+
     fn turn(&self) -> bool {
         self.stream.upgrade().is_some_and(|stream| stream.turn())
     }
+}
+
+impl Whole {
+    fn new(world: &World, resource: &Resource, config: InformerConfig) -> Option<Self> {
+        let registry = Arc::new(Registry::new(world.again()?, None));
+        Some(Self(SharedState::of(&registry, resource.clone(), Vec::new(), config)))
+    }
+
+    /// The object after this many changes.
+    fn object(&self, key: &Key, changes: u64) -> Option<Value> {
+        let stream = self.0.followed.first()?;
+        while stream.position().0 < changes && stream.turn() {}
+        self.0.store.get(key).map(|object| (*object).clone())
+    }
+}
+
+/// The key of the object of this path, if the resource has it with all its fields.
+fn key_of(path: &str, resource: &Resource) -> Option<Key> {
+    let (collection, name) = path.rsplit_once('/').filter(|_| !resource.is_metadata_only())?;
+    let Some((before, namespaced)) = collection.split_once("/namespaces/") else {
+        return (collection == resource.path()).then(|| Key::new(None, name));
+    };
+    let (namespace, plural) = namespaced.split_once('/')?;
+    let is_of = |all: &str| [collection, &format!("{before}/{plural}")].contains(&all);
+    is_of(resource.path()).then(|| Key::new(Some(namespace), name))
 }

@@ -30,7 +30,7 @@ pub(super) struct SharedState<T> {
     streams: Vec<Arc<dyn Stop>>,
     /// The same for the replay of the world.
     #[cfg(feature = "file")]
-    _followed: Vec<Arc<dyn Advance>>,
+    pub(super) followed: Vec<Arc<dyn Advance>>,
     key: InformerKey,
     id: EntryId,
 }
@@ -88,7 +88,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
         };
         let started: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).enumerate().map(stream).collect();
         #[cfg(feature = "file")]
-        let followed = followed(&registry.world, &store, &started, &names.unwrap_or_default());
+        let followed = followed(&registry.world, key.config, &store, &started, &names.unwrap_or_default());
         let streams = started.iter().map(|stream| Arc::clone(stream) as Arc<dyn Stop>).collect();
         let (registry, key) = (Arc::clone(registry), key.clone());
         let (kind, is_namespaced) = (OnceLock::new(), OnceLock::new());
@@ -101,7 +101,7 @@ impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
             boards,
             streams,
             #[cfg(feature = "file")]
-            _followed: followed,
+            followed,
             key,
             id,
         };
@@ -121,13 +121,14 @@ impl<T> Drop for SharedState<T> {
 #[cfg(feature = "file")]
 fn followed<T: DeserializeOwned + Send + Sync + 'static>(
     world: &World,
+    config: InformerConfig,
     store: &Store<T>,
     streams: &[Arc<Stream<T>>],
     names: &[Arc<str>],
 ) -> Vec<Arc<dyn Advance>> {
     let Some(replay) = world.replay() else { return Vec::new() };
     let followed = streams.iter().zip(names).enumerate().map(|(place, (stream, name))| {
-        let followed: Arc<dyn Advance> = Arc::new(Followed::new(stream, store, place));
+        let followed: Arc<dyn Advance> = Arc::new(Followed::new(world, config, stream, store, place));
         replay.add_stream(Arc::clone(name), &followed);
         followed
     });

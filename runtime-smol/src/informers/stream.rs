@@ -16,6 +16,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use futures_core::Stream as _;
+#[cfg(feature = "file")]
+use listwatch_core::Resource;
 use listwatch_core::informer::{SharedDriver, SharedInformer};
 use listwatch_core::{Driver, Event};
 use serde::de::DeserializeOwned;
@@ -108,6 +110,11 @@ impl<T: DeserializeOwned> Stream<T> {
             on_error,
             state: Mutex::new(State { phase, waker: None }),
         }
+    }
+
+    #[cfg(feature = "file")]
+    pub(super) fn resource(&self) -> &Resource {
+        self.board.name().resource()
     }
 
     /// The clock of the stream. In a replay it goes on with the stream alone.

@@ -1,7 +1,9 @@
 //! Answers to writes that the tape does not have: a success, so that the rest of the reconcile can be compared.
 
+use core::cmp::Ordering;
 use listwatch_core::api::{ApiRequest, ApiResponse, Method, Reply};
 use listwatch_core::change::apply_merge_patch;
+use listwatch_core::object::compare_versions;
 use listwatch_transport_file::SentCall;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
@@ -39,7 +41,7 @@ impl Known {
 const WHOLE: [&str; 5] = ["status", "finalize", "approval", "ephemeralcontainers", "resize"];
 
 /// The path of the object in the answers of a path; `None` for a collection, and for paths of something else.
-fn object_path(path: &str) -> Option<&str> {
+pub(super) fn object_path(path: &str) -> Option<&str> {
     let path = path.trim_end_matches('/');
     let mut segments = path.split('/').skip_while(|segment| !matches!(*segment, "api" | "apis"));
     // The group and the version.
@@ -70,6 +72,25 @@ pub(super) fn known(sent: &SentCall, reply: Option<&Reply>) -> Option<(String, V
     Some((known, object))
 }
 
+/// The newer state of an object, by its version. If the versions have no order, it is the second one.
+pub(super) fn newer(one: Value, other: Value) -> Value {
+    let version = |object: &Value| object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+    if compare_versions(&version(&one), &version(&other)).is_ok_and(Ordering::is_gt) { one } else { other }
+}
+
+/// Lays what a request sends over the recorded answer to one with other fields. False if nothing could be laid.
+pub(super) fn lay_over(answer: &mut ApiResponse, request: &ApiRequest) -> bool {
+    let sent: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let object: Option<Value> = serde_json::from_slice(&answer.body).ok();
+    let Some(mut object) = object.filter(Value::is_object) else { return false };
+    if !(200..300).contains(&answer.status) || !sent.is_object() || request.method == Method::Delete {
+        return false;
+    }
+    apply_merge_patch(&mut object, &sent);
+    answer.body = object.to_string().into();
+    true
+}
+
 /// A success, with what was sent laid over the object as it was last known.
 pub(super) fn answer(request: &ApiRequest, known: Option<&Value>) -> ApiResponse {
     let sent: Value = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -79,7 +100,7 @@ pub(super) fn answer(request: &ApiRequest, known: Option<&Value>) -> ApiResponse
         return ApiResponse::new(200, status.to_string());
     }
     let mut object = known.cloned().filter(|_| request.method != Method::Post).unwrap_or_else(|| json!({}));
-    if request.method != Method::Get && sent.is_object() {
+    if !matches!(request.method, Method::Get | Method::Delete) && sent.is_object() {
         apply_merge_patch(&mut object, &sent);
     }
     complete(&mut object, request);
@@ -191,5 +212,39 @@ mod tests {
         let object: Value = serde_json::from_slice(&answered.body).unwrap();
         assert_eq!(object["spec"], json!({ "replicas": 2 }));
         assert_eq!((&object["metadata"]["uid"], &object["metadata"]["namespace"]), (&json!("u-1"), &json!("web")));
+    }
+
+    #[test]
+    fn a_different_write_was_answered_without_its_difference() {
+        let path = "/apis/apps/v1/namespaces/web/deployments/a";
+        let recorded = json!({ "spec": { "replicas": 2 }, "status": { "replicas": 1 } });
+        let over = |method: Method, status: u16| {
+            let mut request = ApiRequest::new(method, path);
+            request.body = json!({ "spec": { "replicas": 3 } }).to_string().into();
+            let mut answer = ApiResponse::new(status, recorded.to_string());
+            lay_over(&mut answer, &request);
+            serde_json::from_slice::<Value>(&answer.body).unwrap()
+        };
+        let laid = json!({ "spec": { "replicas": 3 }, "status": { "replicas": 1 } });
+        assert_eq!(over(Method::Patch, 200), laid);
+        assert_eq!(over(Method::Put, 201), laid);
+        assert_eq!([over(Method::Patch, 409), over(Method::Delete, 200)], [recorded.clone(), recorded.clone()]);
+    }
+
+    #[test]
+    fn the_options_of_a_delete_were_laid_over_its_object() {
+        let mut delete = ApiRequest::new(Method::Delete, "/api/v1/nodes/a");
+        delete.body = json!({ "kind": "DeleteOptions", "gracePeriodSeconds": 1 }).to_string().into();
+        let answered = answer(&delete, Some(&json!({ "kind": "Node" })));
+        let object: Value = serde_json::from_slice(&answered.body).unwrap();
+        assert_eq!((&object["kind"], &object["gracePeriodSeconds"]), (&json!("Node"), &Value::Null));
+    }
+
+    #[test]
+    fn the_newer_state_of_an_object_is_told_by_its_version() {
+        let of = |version: &str| json!({ "metadata": { "resourceVersion": version } });
+        assert_eq!(newer(of("10"), of("9")), of("10"));
+        assert_eq!(newer(of("9"), of("10")), of("10"));
+        assert_eq!(newer(of("x"), of("9")), of("9"));
     }
 }

@@ -125,7 +125,10 @@ impl Replayed {
             match (is_write, fields.is_empty()) {
                 (false, _) => {}
                 (true, true) => live.same += 1,
-                (true, false) => live.divergences.push(DivergenceKind::Different { method, target, fields }),
+                (true, false) => {
+                    live.lay_over(place, request);
+                    live.divergences.push(DivergenceKind::Different { method, target, fields });
+                }
             }
             if is_write {
                 call.withheld = withheld;
@@ -143,7 +146,7 @@ impl Replayed {
         if is_cut {
             return Ticket::Never;
         }
-        let known = self.replay.state().known.of(&request.path);
+        let known = self.replay.newest(&request.path);
         let (method, target) = (call.method.clone(), call.target.clone());
         if is_write || known.is_none() {
             call.withheld = is_confidential(&target);
@@ -228,6 +231,13 @@ impl Replayed {
 }
 
 impl Live {
+    /// Lays what is sent over the recorded answer to the call at this place.
+    fn lay_over(&mut self, place: usize, request: &ApiRequest) {
+        if let Some(Reply::Answered(answer)) = &mut self.record.calls[place].reply {
+            plausible::lay_over(answer, request);
+        }
+    }
+
     fn keep(&mut self, mut call: SentCall) {
         if call.withheld {
             call.body.clear();

@@ -1,6 +1,7 @@
 //! The caches of a replay, each at its own position.
 
 use listwatch_core::object::compare_versions;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
@@ -10,6 +11,9 @@ pub(crate) trait Advance: Send + Sync {
     fn position(&self) -> (u64, Option<Arc<str>>);
 
     fn has_synced(&self) -> bool;
+
+    /// The object of this path, whole, as its cache shows it now.
+    fn object(&self, path: &str) -> Option<Value>;
 
     /// Takes the next event, or passes time for it. False if nothing is left.
     fn turn(&self) -> bool;

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+mod drifts;
+
 #[path = "../support/maps.rs"]
 mod maps;
 

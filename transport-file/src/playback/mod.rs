@@ -218,6 +218,14 @@ impl Playback {
         Self { config: self.config, content, cursor, current: None, complete: false, error: None, summary }
     }
 
+    /// Opens the same recording again, of which nothing is played yet.
+    ///
+    /// # Errors
+    /// As [`with_config`](Self::with_config).
+    pub fn again(&self) -> Result<Self, CaptureError> {
+        Self::with_config(self.cursor.path(), self.config)
+    }
+
     /// Returns whether this failure stands for a request that the recorded client aborted. A client that aborts at the
     /// same moment by its own deadlines can wait for that.
     #[must_use]

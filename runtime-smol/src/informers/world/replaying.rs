@@ -14,9 +14,19 @@ use std::sync::Arc;
 impl World {
     /// A world in which the tape drives the controllers.
     pub(super) fn replaying(playback: &Playback) -> Self {
+        Self::replaying_by(playback, Replay::new(playback))
+    }
+
+    /// The same tape again, from its beginning, for caches that go on when they are told to.
+    pub(in crate::informers) fn again(&self) -> Option<Self> {
+        let (playback, replay) = self.replay.as_ref()?.again()?;
+        Some(Self::replaying_by(&playback, replay))
+    }
+
+    fn replaying_by(playback: &Playback, replay: Replay) -> Self {
         let start = playback.start();
         let origin = start.and_then(|start| start.started).unwrap_or(Clock::SIMULATED_ORIGIN);
-        let (clock, replay) = (Clock::simulated_at(origin), Arc::new(Replay::new(playback)));
+        let (clock, replay) = (Clock::simulated_at(origin), Arc::new(replay));
         let client = Client::new(ReplayedCalls::new(&replay, playback.client()), clock.clone());
         let (recording, told) = (playback.transport(), Arc::clone(&replay));
         let transports = move |_: &Resource, name: Option<&Arc<str>>| {

@@ -1,0 +1,95 @@
+//! A changed program whose wish the recorded caches undo again and again.
+
+use super::Tape;
+use core::time::Duration;
+use listwatch_runtime_smol::controller::{Controller, DivergenceKind, Findings, Outcome, RunError};
+use listwatch_runtime_smol::file::SimulatedCluster;
+use listwatch_runtime_smol::{World, kind};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+#[derive(Clone, Deserialize, Serialize)]
+struct Foo {
+    #[serde(default)]
+    status: Status,
+}
+
+/// Its spec has to be there.
+#[derive(Clone, Deserialize, Serialize)]
+struct Deployment {
+    spec: Spec,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Clone, Deserialize, Serialize)]
+struct Spec {
+    replicas: i32,
+}
+
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    available_replicas: Option<i32>,
+}
+
+kind!(Foo, "samplecontroller.k8s.io/v1alpha1", "foos");
+kind!(Deployment, "apps/v1", "deployments");
+
+/// Owns a Deployment of so many replicas, and shows how many are available.
+fn sample(world: World, replicas: i32) -> Result<(), RunError> {
+    let controller = Controller::new("sample", world);
+    let (foos, deployments) = (controller.informer::<Foo>(), controller.informer::<Deployment>());
+    controller.reconciles(&foos).owns(&deployments).on_report(|_, _| {}).run(async |cx, key| {
+        let Some(foo) = foos.get(&key) else { return Ok(Outcome::Done) };
+        let app = json!({ "app": "web" });
+        let spec = json!({ "replicas": replicas, "selector": { "matchLabels": app } });
+        let deployment = cx.ensure(&deployments, key.sibling("b"), &json!({ "spec": spec })).owned_by(&foo).await?;
+        cx.change_status(&foo, |foo| foo.status = deployment.status.clone()).await?;
+        Ok(Outcome::Done)
+    })
+}
+
+/// Records the controller with two replicas: the Deployment's status changes three times, and its spec drifts once.
+fn record(tape: &Tape) -> SimulatedCluster {
+    let cluster = SimulatedCluster::new().with_kind_of::<Foo>().with_kind_of::<Deployment>();
+    let foo = json!({ "apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo",
+        "metadata": { "name": "a", "namespace": "web" }, "spec": {} });
+    cluster.create(foo).unwrap();
+    let world = World::from(cluster.clone()).recorded_to(&tape.0).unwrap();
+    let (clock, it) = (world.clock().clone(), cluster.clone());
+    let life = async move {
+        for change in [
+            json!({ "status": { "availableReplicas": 1 } }),
+            json!({ "status": { "availableReplicas": 2 } }),
+            json!({ "spec": { "replicas": 7 } }),
+            json!({ "status": { "availableReplicas": 3 } }),
+        ] {
+            clock.sleep(Duration::from_secs(1)).await;
+            it.patch("apps/v1/deployments", "web/b", change).unwrap();
+        }
+        clock.sleep(Duration::from_secs(10)).await;
+    };
+    sample(world.until(life), 2).unwrap();
+    cluster
+}
+
+fn diverged(ended: Result<(), RunError>) -> Findings {
+    let Err(RunError::Diverged(found)) = ended else { panic!("{ended:?}") };
+    *found
+}
+
+#[test]
+fn a_status_was_lost_in_the_answer_to_a_write_that_the_tape_does_not_have() {
+    let tape = Tape::named("drift");
+    let cluster = record(&tape);
+    assert_eq!(cluster.requests().len(), 5, "{:?}", cluster.requests());
+    let found = diverged(sample(tape.world(), 3));
+    let of_the_foo = found.divergences.iter().filter(|it| !format!("{}", it.kind).contains("/deployments"));
+    assert_eq!(of_the_foo.map(ToString::to_string).collect::<Vec<_>>(), [""; 0]);
+    let different = found.divergences.iter().filter_map(|it| match &it.kind {
+        DivergenceKind::Different { fields, .. } => Some(fields.join(", ")),
+        _ => None,
+    });
+    assert_eq!(different.collect::<Vec<_>>(), ["spec.replicas 2 → 3", "spec.replicas 2 → 3"]);
+}

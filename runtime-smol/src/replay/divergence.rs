@@ -72,6 +72,8 @@ pub enum DivergenceKind {
         method: String,
         /// The path and the query.
         target: String,
+        /// The fields that it sends, as `spec.replicas 3`. None are told of a Secret.
+        fields: Vec<String>,
     },
     /// A write with other fields.
     Different {
@@ -224,18 +226,23 @@ impl fmt::Display for DivergenceKind {
             Self::Missing { method, target } => {
                 write!(f, "missing: {} {}", short(method), short(target))
             }
-            Self::Additional { method, target } => {
-                write!(f, "additional: {} {}", short(method), short(target))
+            Self::Additional { method, target, fields } => {
+                write!(f, "additional: {} {}", short(method), short(target))?;
+                let separator = if fields.is_empty() { "" } else { ": " };
+                write!(f, "{separator}{}", joined(fields))
             }
             Self::Different { method, target, fields } => {
-                write!(f, "different: {} {}: ", short(method), short(target))?;
-                write!(f, "{}", Printable::new(fields.join(", ")).at_most(LONG))
+                write!(f, "different: {} {}: {}", short(method), short(target), joined(fields))
             }
             Self::Outcome { recorded, replayed } => {
                 write!(f, "the outcome was {}, and is {}", short(recorded), short(replayed))
             }
         }
     }
+}
+
+fn joined(fields: &[String]) -> impl fmt::Display {
+    Printable::new(fields.join(", ")).at_most(LONG)
 }
 
 fn short(text: &str) -> impl fmt::Display {

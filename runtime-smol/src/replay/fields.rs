@@ -60,10 +60,20 @@ pub(super) fn differences(recorded: &SentCall, replayed: &SentCall) -> Vec<Strin
         (before, after) if before != after => fields.tell("the body changed".to_owned()),
         _ => {}
     }
-    if fields.left > 0 {
-        fields.told.push(format!("and {} more", fields.left));
+    fields.end()
+}
+
+/// The fields that a request sends: `spec.replicas 3`. Those of a Secret are none.
+pub(super) fn all(sent: &SentCall) -> Vec<String> {
+    if sent.withheld || is_confidential(&sent.target) || sent.body.is_empty() {
+        return Vec::new();
     }
-    fields.told
+    let mut fields = Fields { told: Vec::new(), left: 0, is_secret: false };
+    match Body::of(&sent.body) {
+        Body::Json(body) => fields.tell_all("", &body),
+        Body::Bytes(bytes) => fields.tell(format!("a body of {} bytes", bytes.len())),
+    }
+    fields.end()
 }
 
 struct Fields {
@@ -94,6 +104,25 @@ impl Fields {
             (None, Some(after)) => self.tell(format!("{path} absent → {}", shown(after))),
             (None, None) => {}
         }
+    }
+
+    fn tell_all(&mut self, path: &str, value: &Value) {
+        match value {
+            Value::Object(fields) if !fields.is_empty() => {
+                fields.iter().for_each(|(name, value)| self.tell_all(&join(path, name), value));
+            }
+            Value::Array(elements) if !elements.is_empty() => {
+                elements.iter().enumerate().for_each(|(place, it)| self.tell_all(&format!("{path}[{place}]"), it));
+            }
+            value => self.tell(format!("{path} {}", shown(value))),
+        }
+    }
+
+    fn end(mut self) -> Vec<String> {
+        if self.left > 0 {
+            self.told.push(format!("and {} more", self.left));
+        }
+        self.told
     }
 
     fn tell(&mut self, field: String) {
@@ -147,6 +176,22 @@ mod tests {
         ];
         assert_eq!(differ("/api/v1/nodes/a", &before, &after), expected);
         assert_eq!(differ("/api/v1/nodes/a", &before, &before), [""; 0]);
+    }
+
+    #[test]
+    fn an_additional_write_was_told_without_what_it_writes() {
+        let sent = |target: &str, body: &Value| {
+            let (method, content_type, body) = ("POST".into(), None, body.to_string().into());
+            all(&SentCall { id: 1, method, target: target.into(), content_type, body, withheld: false })
+        };
+        let body = json!({ "spec": { "replicas": 3, "list": [{ "a.b": null }], "none": {} } });
+        let expected = ["spec.list[0][\"a.b\"] null", "spec.none {}", "spec.replicas 3"];
+        let mut told = sent("/apis/apps/v1/namespaces/web/deployments", &body);
+        told.sort();
+        assert_eq!(told, expected);
+        assert_eq!(sent("/api/v1/namespaces/web/secret%73", &body), [""; 0]);
+        let many = sent("/api/v1/nodes", &Value::from(vec![0; 100]));
+        assert_eq!((many.len(), &*many[MOST]), (MOST + 1, "and 80 more"));
     }
 
     #[test]

@@ -147,18 +147,18 @@ impl Replayed {
             return Ticket::Never;
         }
         let known = self.replay.newest(&request.path);
-        let (method, target) = (call.method.clone(), call.target.clone());
+        let (method, target, fields) = (call.method.clone(), call.target.clone(), fields::all(&call));
         if is_write || known.is_none() {
             call.withheld = is_confidential(&target);
             live.keep(call);
         }
         if !is_write && known.is_none() {
             let detail = format!("the tape has no answer to GET {target}");
-            live.divergences.push(DivergenceKind::Additional { method, target });
+            live.divergences.push(DivergenceKind::Additional { method, target, fields });
             return Ticket::Now(Reply::Failed(TransportError::new(TransportErrorKind::Other, detail)));
         }
         if is_write {
-            live.divergences.push(DivergenceKind::Additional { method, target });
+            live.divergences.push(DivergenceKind::Additional { method, target, fields });
         }
         Ticket::Now(Reply::Answered(plausible::answer(request, known.as_ref())))
     }

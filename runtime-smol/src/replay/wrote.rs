@@ -44,7 +44,7 @@ impl Wrote {
             };
             let (method, target) = (method.clone(), target.clone());
             let Some(place) = place else {
-                divergences.push(DivergenceKind::Additional { method, target });
+                divergences.push(DivergenceKind::Additional { method, target, fields: fields::all(&call) });
                 continue;
             };
             let fields = fields::differences(&self.sent[place], &call);
@@ -144,7 +144,7 @@ mod tests {
         };
         let (a, b, c, x) = (r#"{"n":1}"#, r#"{"n":2}"#, r#"{"n":3}"#, r#"{"n":9}"#);
         let post = "POST /api/v1/namespaces/web/events";
-        assert_eq!(compare(&[a, b], &[x, a, b]), (2, vec![format!("additional: {post}")]));
+        assert_eq!(compare(&[a, b], &[x, a, b]), (2, vec![format!("additional: {post}: n 9")]));
         assert_eq!(compare(&[x, a, b], &[a, b]), (2, vec![format!("missing: {post}")]));
         assert_eq!(compare(&[a, b], &[a, c]), (1, vec![format!("different: {post}: n 2 → 3")]));
     }

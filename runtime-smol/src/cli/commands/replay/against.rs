@@ -122,8 +122,8 @@ fn divergence(divergence: &Divergence) -> Value {
     let Divergence { line, reconcile, of, key, attempt, causes, kind, .. } = divergence;
     let kind = match kind {
         DivergenceKind::Missing { method, target } => json!({ "kind": "missing", "method": method, "target": target }),
-        DivergenceKind::Additional { method, target } => {
-            json!({ "kind": "additional", "method": method, "target": target })
+        DivergenceKind::Additional { method, target, fields } => {
+            json!({ "kind": "additional", "method": method, "target": target, "fields": fields })
         }
         DivergenceKind::Different { method, target, fields } => {
             json!({ "kind": "different", "method": method, "target": target, "fields": fields })

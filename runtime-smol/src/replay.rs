@@ -25,6 +25,7 @@ pub use writes::{Writes, WritesError};
 
 use crate::witness;
 use core::task::{Context, Poll, Waker};
+use divergence::Diverged;
 use listwatch_transport_file::{Playback, TapeStart};
 use plausible::Known;
 use script::Script;
@@ -65,6 +66,7 @@ struct State {
     reconciles: HashMap<u64, Arc<Replayed>>,
     known: Known,
     findings: BTreeMap<Arc<str>, Findings>,
+    diverged: Diverged,
     /// Why the replay cannot go on.
     error: Option<String>,
     /// The controllers that wait for their turn.
@@ -80,6 +82,7 @@ impl Replay {
             reconciles: HashMap::new(),
             known: Known::default(),
             findings: BTreeMap::new(),
+            diverged: Diverged::default(),
             error: None,
             waiting: Vec::new(),
         };
@@ -164,8 +167,9 @@ impl Replay {
         }
         let found = reconcile.found(outcome);
         let mut state = self.state();
-        state.reconciles.remove(&reconcile.number());
-        state.findings.entry(Arc::clone(reconcile.of())).or_default().add(found);
+        let State { reconciles, findings, diverged, .. } = &mut *state;
+        reconciles.remove(&reconcile.number());
+        findings.entry(Arc::clone(reconcile.of())).or_default().add(found, diverged);
     }
 
     /// The replay of a controller is over; with the reason, if it did not come to the end of the tape.

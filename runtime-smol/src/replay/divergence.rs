@@ -1,7 +1,10 @@
 //! What a replay found.
 
+use super::plausible;
 use core::fmt;
 use listwatch_core::text::Printable;
+use listwatch_transport_file::SentCall;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What a replay found in the reconciles of a controller: its writes beside those of the tape.
@@ -29,6 +32,12 @@ pub struct Findings {
     pub not_compared: u64,
     /// The reconciles that were not compared, because the tape goes on for more than 64 MiB before they end.
     pub too_long: u64,
+    /// The differences that follow from earlier ones. They are in none of the counts above.
+    ///
+    /// The tape stays the truth after a difference. So a program that wants another state of an object finds its wish
+    /// undone at the next reconcile, and writes again; its write is additional. In the same way, writes and outcomes follow
+    /// behind an answer that the replay made up.
+    pub follows: u64,
     /// Where the tape breaks off, if it has no last line, and which reconciles have no outcome. What is before is compared.
     pub breaks_off: Option<String>,
     /// What differs, in the order of the tape. The first thousand are kept.
@@ -53,6 +62,8 @@ pub struct Divergence {
     pub causes: Vec<String>,
     /// What differs.
     pub kind: DivergenceKind,
+    /// Whether it follows from an earlier difference, as [`Findings::follows`] says.
+    pub follows: bool,
 }
 
 /// How a controller differs from its tape.
@@ -105,14 +116,29 @@ pub(super) struct Found {
     pub(super) is_inexact: bool,
     /// Its end was not looked for.
     pub(super) is_too_long: bool,
-    pub(super) divergences: Vec<DivergenceKind>,
+    pub(super) divergences: Vec<Difference>,
 }
+
+/// A difference, before it is known whether it follows from that of another reconcile.
+pub(super) struct Difference {
+    pub(super) kind: DivergenceKind,
+    /// The path of the object that the request is for, if it names one.
+    pub(super) object: Option<String>,
+    /// It is behind an answer that the replay made up.
+    pub(super) is_behind: bool,
+}
+
+/// The objects that reconciles with differences wrote.
+#[derive(Default)]
+pub(super) struct Diverged(HashSet<String>);
 
 /// Writes the counts.
 struct Counts<'f>(&'f Findings);
 
 /// How many divergences are kept.
 const KEPT: usize = 1000;
+/// How many objects with differences are remembered. Differences of others count as their own.
+const MOST: usize = 65_536;
 /// How many causes a message names.
 const NAMED: usize = 3;
 /// The characters of a text in a message at the most, and of all fields.
@@ -123,7 +149,12 @@ impl Findings {
     /// Whether the controller made the writes of the tape, and no others.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        self.missing + self.additional + self.different + self.outcomes == 0
+        self.total() == 0
+    }
+
+    /// All differences, with those that follow from others.
+    pub(crate) fn total(&self) -> u64 {
+        self.missing + self.additional + self.different + self.outcomes + self.follows
     }
 
     /// The counts, in one line.
@@ -131,7 +162,7 @@ impl Findings {
         Counts(self)
     }
 
-    pub(super) fn add(&mut self, found: Found) {
+    pub(super) fn add(&mut self, found: Found, diverged: &mut Diverged) {
         let Found { reconcile, line, key, attempt, causes, of, same, is_inexact, is_too_long, divergences } = found;
         self.reconciles += 1;
         if is_too_long {
@@ -143,8 +174,10 @@ impl Findings {
             return;
         }
         self.same += same;
-        for kind in divergences {
-            *self.count(&kind) += 1;
+        let divergences: Vec<_> = divergences.into_iter().map(|it| (diverged.follows(&it), it)).collect();
+        for (follows, Difference { kind, object, .. }) in divergences {
+            *if follows { &mut self.follows } else { self.count(&kind) } += 1;
+            diverged.add(object);
             let divergence = Divergence {
                 line,
                 reconcile,
@@ -153,6 +186,7 @@ impl Findings {
                 attempt,
                 causes: causes.clone(),
                 kind,
+                follows,
             };
             let place = self.divergences.partition_point(|other| other.line <= line);
             self.divergences.insert(place, divergence);
@@ -170,10 +204,31 @@ impl Findings {
     }
 }
 
+impl Difference {
+    /// A difference in this call, to which nothing led.
+    pub(super) fn of(kind: DivergenceKind, call: &SentCall) -> Self {
+        Self { kind, object: plausible::object_of(call), is_behind: false }
+    }
+}
+
+impl Diverged {
+    /// A write that both make stands for itself, unless the replay made up what led to it.
+    fn follows(&self, difference: &Difference) -> bool {
+        let is_known = || difference.object.as_ref().is_some_and(|object| self.0.contains(object));
+        difference.is_behind || !matches!(difference.kind, DivergenceKind::Different { .. }) && is_known()
+    }
+
+    fn add(&mut self, object: Option<String>) {
+        if self.0.len() < MOST {
+            self.0.extend(object);
+        }
+    }
+}
+
 impl fmt::Display for Counts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Findings { reconciles, same, missing, additional, different, outcomes, .. } = self.0;
-        let Findings { not_compared, too_long, breaks_off, .. } = self.0;
+        let Findings { follows, not_compared, too_long, breaks_off, .. } = self.0;
         write!(f, "replayed {reconciles} reconciles: {same} writes are the same")?;
         if self.0.is_same() {
             f.write_str(", and no other was made")?;
@@ -182,6 +237,9 @@ impl fmt::Display for Counts<'_> {
                 f,
                 ", {missing} missing, {additional} additional, {different} different; {outcomes} other outcomes"
             )?;
+        }
+        if *follows > 0 {
+            write!(f, "; {follows} more follow from them")?;
         }
         if *not_compared > 0 {
             write!(f, "; {not_compared} reconciles were not compared, because others read between their reads")?;
@@ -216,7 +274,8 @@ impl fmt::Display for Divergence {
             1..=NAMED => f.write_str(")")?,
             more => write!(f, " and {} more)", more - NAMED)?,
         }
-        write!(f, ": {}", self.kind)
+        write!(f, ": {}", self.kind)?;
+        if self.follows { f.write_str(" (follows from an earlier difference)") } else { Ok(()) }
     }
 }
 

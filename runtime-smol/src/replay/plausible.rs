@@ -4,6 +4,7 @@ use core::cmp::Ordering;
 use listwatch_core::api::{ApiRequest, ApiResponse, Method, Reply};
 use listwatch_core::change::apply_merge_patch;
 use listwatch_core::object::compare_versions;
+use listwatch_core::request::is_confidential;
 use listwatch_transport_file::SentCall;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
@@ -56,6 +57,19 @@ pub(super) fn object_path(path: &str) -> Option<&str> {
     };
     let object = part.filter(|part| WHOLE.contains(part)).and_then(|part| path.strip_suffix(part));
     Some(object.map_or(path, |object| object.trim_end_matches('/')))
+}
+
+/// The path of the object that a request is for; `None` if it does not name one, or may be secret.
+pub(super) fn object_of(sent: &SentCall) -> Option<String> {
+    let path = sent.target.split_once('?').map_or(&*sent.target, |(path, _)| path);
+    if let Some(object) = object_path(path) {
+        return Some(object.to_owned());
+    }
+    if sent.method != Method::Post.name() || is_confidential(&sent.target) {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(&sent.body).ok()?;
+    Some(format!("{}/{}", path.trim_end_matches('/'), body["metadata"]["name"].as_str()?))
 }
 
 /// The object in an answer, and its path.

@@ -1,15 +1,15 @@
 //! A reconcile that is replayed: its reads, its requests, and what differs from the tape.
 
-use super::divergence::{DivergenceKind, Found};
+use super::divergence::{Difference, DivergenceKind, Found};
 use super::fields;
 use super::matching::{Sought, is_write, sent};
 use super::plausible;
 use super::script::Record;
-use super::wrote::{Wrote, missing, outcomes, told};
+use super::wrote::{MadeUp, Wrote, missing, outcomes, told};
 use super::{NotedRead, Replay, lock};
 use crate::witness::Witness;
 use core::task::Waker;
-use listwatch_core::api::{ApiRequest, Reply};
+use listwatch_core::api::{ApiRequest, Method, Reply};
 use listwatch_core::request::is_confidential;
 use listwatch_core::time::WallTime;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
@@ -30,7 +30,10 @@ struct Live {
     resumed: u64,
     reads: HashMap<Box<str>, u64>,
     same: u64,
-    divergences: Vec<DivergenceKind>,
+    divergences: Vec<Difference>,
+    /// How many of its calls are compared up to now.
+    kept: usize,
+    made_up: MadeUp,
     /// Its writes, and reads that the tape has no answer to, if the replay writes them to a file.
     sent: Option<Vec<SentCall>>,
     /// A read could not be as it was.
@@ -55,6 +58,8 @@ impl Replayed {
             reads: HashMap::new(),
             same: 0,
             divergences: Vec::new(),
+            kept: 0,
+            made_up: MadeUp::default(),
             sent: replay.writes.is_some().then(Vec::new),
             is_inexact: false,
             waiting: HashMap::new(),
@@ -127,7 +132,7 @@ impl Replayed {
                 (true, true) => live.same += 1,
                 (true, false) => {
                     live.lay_over(place, request);
-                    live.divergences.push(DivergenceKind::Different { method, target, fields });
+                    live.differ(DivergenceKind::Different { method, target, fields }, &call);
                 }
             }
             if is_write {
@@ -148,17 +153,21 @@ impl Replayed {
         }
         let known = self.replay.newest(&request.path);
         let (method, target, fields) = (call.method.clone(), call.target.clone(), fields::all(&call));
-        if is_write || known.is_none() {
-            call.withheld = is_confidential(&target);
-            live.keep(call);
-        }
+        call.withheld = is_confidential(&target);
+        live.made_up.any = true;
         if !is_write && known.is_none() {
             let detail = format!("the tape has no answer to GET {target}");
-            live.divergences.push(DivergenceKind::Additional { method, target, fields });
+            live.differ(DivergenceKind::Additional { method, target, fields }, &call);
+            live.keep(call);
+            live.guess();
             return Ticket::Now(Reply::Failed(TransportError::new(TransportErrorKind::Other, detail)));
         }
         if is_write {
-            live.divergences.push(DivergenceKind::Additional { method, target, fields });
+            live.differ(DivergenceKind::Additional { method, target, fields }, &call);
+            live.keep(call);
+        }
+        if request.method == Method::Patch && known.is_none() {
+            live.guess();
         }
         Ticket::Now(Reply::Answered(plausible::answer(request, known.as_ref())))
     }
@@ -189,7 +198,7 @@ impl Replayed {
     pub(super) fn wrote(&self, outcome: Option<&str>) -> Option<Wrote> {
         let mut live = lock(&self.live);
         let sent = live.sent.take()?;
-        let Live { record, is_inexact, .. } = &*live;
+        let Live { record, made_up, is_inexact, .. } = &*live;
         let outcome =
             record.outcome.as_ref().zip(outcome).map(|(recorded, outcome)| told(recorded, outcome.to_owned()));
         Some(Wrote {
@@ -201,6 +210,7 @@ impl Replayed {
             causes: record.causes.clone(),
             sent,
             outcome,
+            made_up: *made_up,
             is_inexact: *is_inexact,
             is_too_long: record.is_too_long,
         })
@@ -209,11 +219,13 @@ impl Replayed {
     /// What differs, now that it has ended with this outcome; `None` if it was cut off.
     pub(super) fn found(&self, outcome: Option<String>) -> Found {
         let mut live = lock(&self.live);
-        let Live { record, divergences, same, is_inexact, .. } = &mut *live;
+        let Live { record, divergences, same, made_up, is_inexact, .. } = &mut *live;
         if let (Some(recorded), Some(replayed)) = (record.outcome.clone(), outcome) {
             let left = record.calls.iter().filter(|call| !call.is_made && is_write(&call.sent));
-            divergences.extend(left.map(|call| missing(&call.sent)));
-            divergences.extend(outcomes(recorded, replayed));
+            let is_behind = made_up.behind.is_some();
+            divergences.extend(left.map(|call| Difference { is_behind, ..missing(&call.sent) }));
+            let is_behind = made_up.any;
+            divergences.extend(outcomes(recorded, replayed).map(|kind| Difference { kind, object: None, is_behind }));
         }
         Found {
             reconcile: self.number,
@@ -234,14 +246,25 @@ impl Live {
     /// Lays what is sent over the recorded answer to the call at this place.
     fn lay_over(&mut self, place: usize, request: &ApiRequest) {
         if let Some(Reply::Answered(answer)) = &mut self.record.calls[place].reply {
-            plausible::lay_over(answer, request);
+            self.made_up.any |= plausible::lay_over(answer, request);
         }
+    }
+
+    fn differ(&mut self, kind: DivergenceKind, call: &SentCall) {
+        let is_behind = self.made_up.behind.is_some();
+        self.divergences.push(Difference { is_behind, ..Difference::of(kind, call) });
+    }
+
+    /// The answer that follows is a guess.
+    fn guess(&mut self) {
+        self.made_up.behind.get_or_insert(self.kept);
     }
 
     fn keep(&mut self, mut call: SentCall) {
         if call.withheld {
             call.body.clear();
         }
+        self.kept += 1;
         if let Some(sent) = &mut self.sent {
             sent.push(call);
         }

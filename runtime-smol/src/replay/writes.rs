@@ -1,9 +1,9 @@
 //! The writes of two builds of a controller, compared reconcile by reconcile.
 
-use super::divergence::{Findings, Found};
+use super::divergence::{Diverged, Findings, Found};
 use super::matching::is_write;
 use super::writes_file::{Line, Start};
-use super::wrote::Wrote;
+use super::wrote::{MadeUp, Wrote};
 use core::fmt;
 use listwatch_core::text::Printable;
 use listwatch_transport_file::{Note, Playback, Step, StepKind, Steps};
@@ -129,7 +129,7 @@ impl Findings {
         builds.iter().try_for_each(|build| build.check(&start))?;
         let mut recorded = Recorded { steps: Some(tape.steps()), breaks_off: None, running: BTreeMap::new() };
         let mut waiting = Waiting { recorded: HashMap::new(), built: builds.iter().map(|_| HashMap::new()).collect() };
-        let mut findings = Self::default();
+        let (mut findings, mut diverged) = (Self::default(), Diverged::default());
         loop {
             let next = recorded.read()?;
             let mut numbers: Vec<u64> = next.iter().map(|wrote| wrote.number).collect();
@@ -145,7 +145,7 @@ impl Findings {
                 break;
             }
             for number in numbers {
-                waiting.take(number, &builds)?.into_iter().for_each(|found| findings.add(found));
+                waiting.take(number, &builds)?.into_iter().for_each(|found| findings.add(found, &mut diverged));
             }
         }
         waiting.check_over(&builds).map(|()| Self { breaks_off: recorded.breaks_off, ..findings })
@@ -239,8 +239,9 @@ impl Recorded {
         match kind {
             StepKind::Noted(Note::Began { of, key, attempt, causes, .. }) => {
                 let (of, sent) = (of.into(), Vec::new());
-                let (outcome, is_inexact, is_too_long) = (None, false, false);
-                let wrote = Wrote { number, line, of, key, attempt, causes, sent, outcome, is_inexact, is_too_long };
+                let (outcome, made_up, is_inexact, is_too_long) = (None, MadeUp::default(), false, false);
+                let wrote =
+                    Wrote { number, line, of, key, attempt, causes, sent, outcome, made_up, is_inexact, is_too_long };
                 self.running.insert(number, wrote);
                 None
             }

@@ -8,7 +8,7 @@
 //! {"over":"foos"}
 //! ```
 
-use super::wrote::Wrote;
+use super::wrote::{MadeUp, Wrote};
 use listwatch_transport_file::{SentCall, TapeStart};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -61,6 +61,8 @@ pub(super) struct Reconcile<'l> {
     causes: Cow<'l, [String]>,
     sent: Vec<Sent>,
     outcome: Option<Cow<'l, str>>,
+    #[serde(rename = "madeUp", default, skip_serializing_if = "is_default")]
+    made_up: MadeUp,
     #[serde(default, skip_serializing_if = "is_false")]
     inexact: bool,
     #[serde(rename = "tooLong", default, skip_serializing_if = "is_false")]
@@ -134,6 +136,7 @@ impl<'l> Reconcile<'l> {
             causes: (&*wrote.causes).into(),
             sent: wrote.sent.iter().map(Sent::of).collect(),
             outcome: wrote.outcome.as_deref().map(Into::into),
+            made_up: wrote.made_up,
             inexact: wrote.is_inexact,
             too_long: wrote.is_too_long,
         }
@@ -149,6 +152,7 @@ impl<'l> Reconcile<'l> {
             causes: self.causes.into_owned(),
             sent: self.sent.into_iter().map(Sent::read).collect(),
             outcome: self.outcome.map(Cow::into_owned),
+            made_up: self.made_up,
             is_inexact: self.inexact,
             is_too_long: self.too_long,
         }
@@ -176,6 +180,10 @@ impl Default for Body {
     fn default() -> Self {
         Self::Text(String::new())
     }
+}
+
+fn is_default(made_up: &MadeUp) -> bool {
+    *made_up == MadeUp::default()
 }
 
 fn is_false(value: &bool) -> bool {

@@ -1,9 +1,10 @@
 //! What one reconcile wrote, and how that differs from what it wrote elsewhere.
 
-use super::divergence::{DivergenceKind, Found};
+use super::divergence::{Difference, DivergenceKind, Found};
 use super::fields;
 use super::matching::{Sought, is_write};
 use listwatch_transport_file::SentCall;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The requests of a reconcile that are compared.
@@ -20,10 +21,29 @@ pub(super) struct Wrote {
     pub(super) sent: Vec<SentCall>,
     /// `None` if it was cut off with the tape.
     pub(super) outcome: Option<String>,
+    pub(super) made_up: MadeUp,
     /// Some of its reads could not be as they were.
     pub(super) is_inexact: bool,
     /// The end of it on the tape was not looked for.
     pub(super) is_too_long: bool,
+}
+
+/// The answers that the replay made up for a reconcile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct MadeUp {
+    /// There is one, so the outcome may be another.
+    pub(super) any: bool,
+    /// How many calls were kept up to the first one about an object of which nothing is known: all behind it is a guess.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) behind: Option<usize>,
+}
+
+impl MadeUp {
+    /// Whether the call at this place is behind a guess; without a place, whether any call is.
+    fn is_behind(self, place: Option<usize>) -> bool {
+        self.behind.is_some_and(|behind| place.is_none_or(|place| place >= behind))
+    }
 }
 
 impl Wrote {
@@ -37,27 +57,36 @@ impl Wrote {
     pub(super) fn compare(&self, new: Self) -> Found {
         let (places, used) = places(&self.sent, &new.sent);
         let (mut same, mut divergences) = (0, Vec::new());
-        for (call, place) in new.sent.into_iter().zip(places) {
+        let (is_guess, is_made_up) = (new.made_up.is_behind(None), new.made_up.any);
+        for (number, (call, place)) in new.sent.into_iter().zip(places).enumerate() {
+            let is_behind = new.made_up.is_behind(Some(number)) || self.made_up.is_behind(place);
+            let difference = |kind| Difference { is_behind, ..Difference::of(kind, &call) };
             let SentCall { method, target, .. } = match place {
                 Some(place) => &self.sent[place],
                 None => &call,
             };
             let (method, target) = (method.clone(), target.clone());
             let Some(place) = place else {
-                divergences.push(DivergenceKind::Additional { method, target, fields: fields::all(&call) });
+                let fields = fields::all(&call);
+                divergences.push(difference(DivergenceKind::Additional { method, target, fields }));
                 continue;
             };
             let fields = fields::differences(&self.sent[place], &call);
             match (is_write(&call), fields.is_empty()) {
                 (false, _) => {}
                 (true, true) => same += 1,
-                (true, false) => divergences.push(DivergenceKind::Different { method, target, fields }),
+                (true, false) => divergences.push(difference(DivergenceKind::Different { method, target, fields })),
             }
         }
         if let (Some(old), Some(new)) = (&self.outcome, new.outcome) {
-            let left = self.sent.iter().zip(used).filter(|(call, is_used)| !is_used && is_write(call));
-            divergences.extend(left.map(|(call, _)| missing(call)));
-            divergences.extend(outcomes(old.clone(), new));
+            let left = self.sent.iter().zip(used).enumerate();
+            let left = left.filter(|(_, (call, is_used))| !is_used && is_write(call));
+            divergences.extend(left.map(|(place, (call, _))| {
+                let is_behind = is_guess || self.made_up.is_behind(Some(place));
+                Difference { is_behind, ..missing(call) }
+            }));
+            let is_behind = is_made_up || self.made_up.any;
+            divergences.extend(outcomes(old.clone(), new).map(|kind| Difference { kind, object: None, is_behind }));
         }
         Found {
             reconcile: new.number,
@@ -87,8 +116,8 @@ fn places(old: &[SentCall], new: &[SentCall]) -> (Vec<Option<usize>>, Vec<bool>)
     (places, used)
 }
 
-pub(super) fn missing(call: &SentCall) -> DivergenceKind {
-    DivergenceKind::Missing { method: call.method.clone(), target: call.target.clone() }
+pub(super) fn missing(call: &SentCall) -> Difference {
+    Difference::of(DivergenceKind::Missing { method: call.method.clone(), target: call.target.clone() }, call)
 }
 
 /// How two outcomes differ, if they do. Where the tape withheld the messages of errors, so does this.
@@ -131,6 +160,7 @@ mod tests {
             causes: Vec::new(),
             sent: bodies.iter().map(post).collect(),
             outcome: Some("done".into()),
+            made_up: MadeUp::default(),
             is_inexact: false,
             is_too_long: false,
         }
@@ -140,7 +170,7 @@ mod tests {
     fn one_more_write_made_all_behind_it_different() {
         let compare = |old: &[&str], new: &[&str]| {
             let Found { same, divergences, .. } = wrote(old).compare(wrote(new));
-            (same, divergences.iter().map(ToString::to_string).collect::<Vec<_>>())
+            (same, divergences.iter().map(|it| it.kind.to_string()).collect::<Vec<_>>())
         };
         let (a, b, c, x) = (r#"{"n":1}"#, r#"{"n":2}"#, r#"{"n":3}"#, r#"{"n":9}"#);
         let post = "POST /api/v1/namespaces/web/events";

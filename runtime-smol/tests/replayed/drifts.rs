@@ -2,9 +2,10 @@
 
 use super::Tape;
 use core::time::Duration;
+use listwatch_runtime_smol::api::{Api, Patch};
 use listwatch_runtime_smol::controller::{Controller, DivergenceKind, Findings, Outcome, RunError};
 use listwatch_runtime_smol::file::SimulatedCluster;
-use listwatch_runtime_smol::{World, kind};
+use listwatch_runtime_smol::{Resource, World, kind};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -72,6 +73,46 @@ fn record(tape: &Tape) -> SimulatedCluster {
     };
     sample(world.until(life), 2).unwrap();
     cluster
+}
+
+#[test]
+fn a_wish_that_the_tape_undoes_counted_again_at_each_reconcile() {
+    let tape = Tape::named("undone");
+    record(&tape);
+    let found = diverged(sample(tape.world(), 3));
+    let own = (found.missing, found.additional, found.different, found.outcomes);
+    assert_eq!(own, (0, 0, 2, 0), "{found}");
+    let following = found.divergences.iter().filter(|it| it.follows);
+    let count = following.inspect(|it| assert!(matches!(it.kind, DivergenceKind::Additional { .. }), "{it}")).count();
+    assert!(count > 2 && found.follows == count as u64, "{found}");
+    let told = found.to_string();
+    assert!(told.contains(&format!("2 different; 0 other outcomes; {count} more follow from them\n")), "{told}");
+}
+
+/// Neither an answer nor a cache has a state of the Deployment.
+#[test]
+fn what_followed_a_made_up_answer_without_any_state_counted_as_a_finding() {
+    let (tape, cluster) =
+        (Tape::named("unknown"), SimulatedCluster::new().with_kind_of::<Foo>().with_kind_of::<Deployment>());
+    cluster
+        .create(json!({ "apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo",
+        "metadata": { "name": "a", "namespace": "web" }, "spec": {} }))
+        .unwrap();
+    let run = |world: World, patches: bool| {
+        let controller = Controller::new("patches", world);
+        let foos = controller.informer::<Foo>();
+        controller.reconciles(&foos).on_report(|_, _| {}).run(async |cx, _| {
+            if patches {
+                let api = Api::<Deployment>::new(&Resource::of::<Deployment>().in_namespace("web"));
+                let patch = json!({ "metadata": { "labels": { "a": "b" } } });
+                cx.call(api.patch("unseen", &Patch::Merge(&patch))).await?;
+            }
+            Ok(Outcome::Done)
+        })
+    };
+    run(World::from(cluster).recorded_to(&tape.0).unwrap().lasting(Duration::from_secs(5)), false).unwrap();
+    let found = diverged(run(tape.world(), true));
+    assert_eq!((found.additional, found.outcomes, found.follows), (1, 0, 1), "{found:#?}");
 }
 
 fn diverged(ended: Result<(), RunError>) -> Findings {

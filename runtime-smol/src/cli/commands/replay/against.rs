@@ -87,7 +87,7 @@ fn for_people(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings
     for divergence in findings.divergences.iter().take(SHOWN).skip(1) {
         let _a_string_takes_all = writeln!(text, "{divergence}");
     }
-    let more = findings.missing + findings.additional + findings.different + findings.outcomes;
+    let more = findings.missing + findings.additional + findings.different + findings.outcomes + findings.follows;
     let more = more.saturating_sub(SHOWN as u64);
     if more > 0 {
         let _a_string_takes_all = writeln!(text, "and {more} more; -o json has up to a thousand");
@@ -97,7 +97,7 @@ fn for_people(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings
 
 fn as_json(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings) -> Vec<u8> {
     let Findings { reconciles, same, missing, additional, different, outcomes, .. } = findings;
-    let Findings { not_compared, too_long, breaks_off, .. } = findings;
+    let Findings { follows, not_compared, too_long, breaks_off, .. } = findings;
     let name = |build: Option<&Build<'_>>| build.map(|build| hide_credentials(build.program.0.join(" ")));
     let (new, old) = (builds.last(), builds.first().filter(|_| builds.len() > 1));
     let found = json!({
@@ -108,6 +108,7 @@ fn as_json(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings) -
         "reconciles": reconciles,
         "writes": { "same": same, "missing": missing, "additional": additional, "different": different },
         "outcomes": outcomes,
+        "follows": follows,
         "notCompared": not_compared,
         "tooLong": too_long,
         "breaksOff": breaks_off,
@@ -119,7 +120,7 @@ fn as_json(options: &ReplayOptions, builds: &[Build<'_>], findings: &Findings) -
 }
 
 fn divergence(divergence: &Divergence) -> Value {
-    let Divergence { line, reconcile, of, key, attempt, causes, kind, .. } = divergence;
+    let Divergence { line, reconcile, of, key, attempt, causes, kind, follows, .. } = divergence;
     let kind = match kind {
         DivergenceKind::Missing { method, target } => json!({ "kind": "missing", "method": method, "target": target }),
         DivergenceKind::Additional { method, target, fields } => {
@@ -140,6 +141,7 @@ fn divergence(divergence: &Divergence) -> Value {
         "key": key,
         "attempt": attempt,
         "causes": causes,
+        "follows": follows,
     });
     if let (Value::Object(found), Value::Object(kind)) = (&mut found, kind) {
         found.extend(kind);

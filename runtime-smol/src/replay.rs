@@ -38,7 +38,8 @@ use streams::Streams;
 use writes_file::{Line as Written, Reconcile, WritesFile};
 
 /// The environment variable that names a new file, to which a world that replays a tape writes what its controllers write.
-/// `listwatch replay --against` sets it, and [`Findings::of_writes`] compares such files. Without it, none is written.
+/// `listwatch replay --against` sets it, and [`Findings::of_writes`] compares such files. Without it, none is written. With
+/// it, no controller runs in the world of a real cluster.
 pub const REPLAY_WRITES: &str = "LISTWATCH_REPLAY_WRITES";
 
 /// A tape that is replayed. All parts of its world share it.
@@ -73,6 +74,11 @@ struct State {
     waiting: Vec<Waker>,
 }
 
+/// The file that [`REPLAY_WRITES`] names.
+pub(crate) fn writes_path() -> Option<PathBuf> {
+    std::env::var_os(REPLAY_WRITES).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 impl Replay {
     pub(crate) fn new(playback: &Playback) -> Self {
         let state = State {
@@ -87,9 +93,8 @@ impl Replay {
             waiting: Vec::new(),
         };
         let (state, streams) = (Mutex::new(state), Mutex::default());
-        let path = std::env::var_os(REPLAY_WRITES).filter(|path| !path.is_empty());
-        let kept = |path: PathBuf| Kept { path, start: playback.start().cloned(), file: Mutex::default() };
-        Self { tape: playback.transport(), state, streams, writes: path.map(|path| kept(path.into())) }
+        let kept = |path| Kept { path, start: playback.start().cloned(), file: Mutex::default() };
+        Self { tape: playback.transport(), state, streams, writes: writes_path().map(kept) }
     }
 
     /// The tape again, with nothing played, and without a controller: its caches go on when they are told to.

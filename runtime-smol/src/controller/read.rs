@@ -36,5 +36,8 @@ pub(super) fn worlds<'r>(
             worlds.push(informers);
         }
     }
-    Ok(worlds)
+    match worlds.iter().find_map(|informers| informers.world().refusal()) {
+        Some(why) => Err(RunError::Config(why.to_owned())),
+        None => Ok(worlds),
+    }
 }

@@ -24,6 +24,8 @@ mod end;
 mod recorded;
 #[cfg(feature = "file")]
 mod recording;
+#[cfg(all(feature = "file", feature = "http"))]
+mod refused;
 #[cfg(feature = "file")]
 mod replaying;
 #[cfg(feature = "http")]
@@ -62,6 +64,8 @@ pub struct World {
     /// The address of the API server, if there is one.
     #[cfg_attr(not(feature = "file"), expect(dead_code, reason = "a tape names it"))]
     server: Option<String>,
+    /// Why no controller runs in it.
+    refused: Option<Arc<str>>,
     #[cfg(feature = "file")]
     tape: Option<Tape>,
     #[cfg(feature = "file")]
@@ -122,6 +126,7 @@ impl World {
             on_line: None,
             seed: None,
             server: None,
+            refused: None,
             #[cfg(feature = "file")]
             tape: None,
             #[cfg(feature = "file")]
@@ -282,6 +287,11 @@ impl World {
     #[cfg(not(feature = "file"))]
     pub(crate) fn tape_path(&self) -> Option<&Path> {
         None
+    }
+
+    /// Why no controller runs in it, if none does.
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        self.refused.as_deref()
     }
 
     /// The longest time of a controller in it.

@@ -4,11 +4,13 @@ use crate::command::{Run, command, run};
 use crate::inert::{HOSTILE, assert_none, trouble};
 use crate::maps::{ConfigMap, Secret, config_map, secret};
 use crate::scratch::Scratch;
+use listwatch_runtime_smol::api::Api;
 use listwatch_runtime_smol::controller::{Controller, Outcome, REPLAY_WRITES, RunError};
 use listwatch_runtime_smol::file::{Playback, RecorderConfig, SimulatedCluster, Tape};
-use listwatch_runtime_smol::{Key, World};
+use listwatch_runtime_smol::http::Cluster;
+use listwatch_runtime_smol::{Key, Resource, World};
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -73,6 +75,7 @@ fn program() {
         "idle" => replay(tape, &|_| None),
         "other" => replay(&format!("{tape}.other"), &as_recorded),
         "absent" => Ok(()),
+        "live" => live(),
         "hangs" => loop {
             std::thread::park();
         },
@@ -121,6 +124,31 @@ fn program() {
         eprintln!("{error}");
     }
     std::process::exit(i32::from(ended.is_err()));
+}
+
+/// Follows a cluster, whatever the arguments are. Nothing is sent there.
+fn live() -> Result<(), RunError> {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let world = World::from(Cluster::at(&format!("http://{}", server.local_addr().unwrap())).unwrap());
+    let nodes = Api::<Value>::new(&Resource::new("/api/v1/nodes"));
+    let client = world.client().clone().with_timeout(Duration::from_secs(5));
+    let ended = copies(world.lasting(Duration::from_secs(1)), as_recorded);
+    let node = smol::block_on(client.call(nodes.get("a")));
+    assert_eq!(server.accept().map(drop).map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
+    let (why, node) = (ended.as_ref().unwrap_err().to_string(), node.unwrap_err().to_string());
+    let (_, why) = why.split_once("the controller cannot run: ").unwrap();
+    assert!(node.contains(why), "{node}");
+    ended
+}
+
+#[test]
+fn a_program_that_did_not_take_its_tape_wrote_to_the_cluster_of_its_configuration() {
+    let run = against(tape(&["a", "b"]), &["live"], &[]);
+    let why = "it wrote no writes; it ended (exit status: 1); its last message: the controller cannot run: \
+               LISTWATCH_REPLAY_WRITES is set, so the program is run for a replay, and no cluster is asked; \
+               let it take the tape, which `{}` in its command or its last argument names";
+    assert!(run.error(1).contains(why), "{run:?}");
 }
 
 /// `--against` with a program of this file.

@@ -9,8 +9,16 @@ use std::sync::Arc;
 
 /// The cluster, by the machine's clock. While its certificates cannot be used, each request fails by an error that says
 /// so.
+///
+/// A program that is run for a replay, such as by `listwatch replay --against`, may not have taken its tape. So where
+/// [`REPLAY_WRITES`](crate::controller::REPLAY_WRITES) is set, nothing is sent: each controller of the world ends with
+/// [`RunError::Config`](crate::RunError::Config), and each request fails.
 impl From<Cluster> for World {
     fn from(cluster: Cluster) -> Self {
+        #[cfg(feature = "file")]
+        if crate::replay::writes_path().is_some() {
+            return Self::refused();
+        }
         let clock = Clock::real();
         let client = Client::new(HttpClient::from(&cluster), clock.clone());
         let server = Some(cluster.server().to_owned());

@@ -147,6 +147,20 @@ fn an_object_that_the_cache_does_not_show_yet_is_changed_and_not_created_again()
 }
 
 #[test]
+fn an_object_was_read_twice_after_a_creation_whose_answer_was_lost() {
+    for (other, expected) in [("wanted", &[CREATED, READ, CHANGED][..]), ("kept", &[CREATED, READ])] {
+        let stage = Stage::late(SOON / 6);
+        stage.act(async |cx, kinds, foo| {
+            stage.create(PARTS, &part(OWN, 2));
+            let part = json!({ "spec": { "size": 2, "other": other } });
+            cx.ensure(&kinds.parts, Key::from(PART), &part).owned_by(foo).await.unwrap();
+        });
+        assert_eq!(targets(&stage), expected);
+        assert_eq!(stage.object(&at(PARTS, "a"))["spec"]["other"], other);
+    }
+}
+
+#[test]
 fn an_object_that_was_deleted_and_that_the_cache_still_shows_is_created() {
     let stage = Stage::late(SOON / 6);
     stage.create(PARTS, &part(OWN, 1));

@@ -1,4 +1,5 @@
 use super::body::Body;
+use super::current::Current;
 use super::error::ActError;
 use crate::controller::context::Context;
 use crate::informers::{Found, InformerHandle};
@@ -94,7 +95,7 @@ where
     T: DeserializeOwned + Send + Sync + 'static,
 {
     owner.as_ref()?;
-    let live = existing(cx, informer, key).await?;
+    let live = existing(cx, informer, key).await?.object;
     let controller = live.controller().and_then(|controller| controller.uid);
     if controller != owner || live.is_terminating() {
         return None;
@@ -103,15 +104,18 @@ where
 }
 
 /// The object that the cache does not show yet. If the server does not let it be read, that is reported.
-pub(super) async fn existing<T>(cx: &Context, informer: &InformerHandle<T>, key: &Key) -> Option<Found<T>>
+pub(super) async fn existing<T>(cx: &Context, informer: &InformerHandle<T>, key: &Key) -> Option<Current<T>>
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    let read = cx.live().get(informer, key).await.inspect_err(|error| {
-        let message = format!("{key} exists, the cache has no such object, and it cannot be read: {error}");
-        cx.warn_of_key("ExistingNotRead", &message);
-    });
-    read.ok().flatten()
+    let error = match cx.live().read(informer, key).await {
+        Ok((object, body)) => return Some(Current { object, body: Some(body) }),
+        Err(error) if error.is_not_found() => return None,
+        Err(error) => error,
+    };
+    let message = format!("{key} exists, the cache has no such object, and it cannot be read: {error}");
+    cx.warn_of_key("ExistingNotRead", &message);
+    None
 }
 
 impl<T> fmt::Debug for Create<'_, T> {

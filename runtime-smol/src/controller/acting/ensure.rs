@@ -4,7 +4,7 @@ use super::body::Body;
 use super::create::{existing, post};
 use super::current::Current;
 use super::error::ActError;
-use super::newest::{Step, patch_newest, unless_gone};
+use super::newest::{Step, patch_current, unless_gone};
 use crate::controller::context::Context;
 use crate::informers::{Found, InformerHandle};
 use core::borrow::Borrow;
@@ -134,7 +134,8 @@ impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for
             let desired = desired.map_err(|error| ActError::Change { key: key.clone(), error })?;
             if let Some(known) = informer.get(&key) {
                 check_owner(cx, &known, owner.as_ref())?;
-                if let Some(changed) = unless_gone(lay_over(cx, &known, &desired).await)? {
+                if let Some(changed) = unless_gone(lay_over(cx, Current { object: known, body: None }, &desired).await)?
+                {
                     return Ok(changed);
                 }
             }
@@ -148,19 +149,20 @@ impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for
                     return Ok(created);
                 }
             };
-            let Some(live) = existing(cx, informer, &key).await else { return Err(exists) };
-            check_owner(cx, &live, owner.as_ref())?;
+            let Some(current) = existing(cx, informer, &key).await else { return Err(exists) };
+            let live = &current.object;
+            check_owner(cx, live, owner.as_ref())?;
             // One that the cache may never show would be read again and again.
-            if live.is_terminating() || !cx.await_state(&live) {
+            if live.is_terminating() || !cx.await_state(live) {
                 return Err(exists);
             }
-            lay_over(cx, &live, &desired).await
+            lay_over(cx, current, &desired).await
         })
     }
 }
 
 /// Gives an object that exists what the body names.
-async fn lay_over<T>(cx: &Context, object: &Found<T>, desired: &Desired) -> Result<Found<T>, ActError>
+async fn lay_over<T>(cx: &Context, current: Current<T>, desired: &Desired) -> Result<Found<T>, ActError>
 where
     T: Serialize + DeserializeOwned + Send + Sync + 'static,
 {
@@ -169,7 +171,7 @@ where
         is_read.fetch_or(current.body.is_some(), Relaxed);
         step(current, desired, || cx.was_compared(&current.object, desired))
     };
-    let changed = patch_newest(cx, object, Part::Object, step).await?;
+    let changed = patch_current(cx, current, Part::Object, step).await?;
     if is_read.into_inner() {
         cx.add_compared(&changed, desired);
     }

@@ -33,12 +33,25 @@ pub(super) async fn patch_newest<T>(
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
+    patch_current(cx, Current { object: object.clone(), body: None }, part, step).await
+}
+
+/// [`patch_newest`] of an object of which all may be known.
+pub(super) async fn patch_current<T>(
+    cx: &Context,
+    mut current: Current<T>,
+    part: Part,
+    step: impl Fn(&Current<T>) -> Result<Step, ActError>,
+) -> Result<Found<T>, ActError>
+where
+    T: DeserializeOwned + Send + Sync + 'static,
+{
+    let object = &current.object.clone();
     let mut retry = ConflictRetry::new(cx.conflict_seed(object));
     // Its version would be a conflict.
-    let mut current = match cx.is_outdated(object) {
-        true => newest(cx, object).await?,
-        false => Current { object: object.clone(), body: None },
-    };
+    if current.body.is_none() && cx.is_outdated(object) {
+        current = newest(cx, object).await?;
+    }
     loop {
         let (patch, is_last) = match step(&current)? {
             Step::Done => return Ok(current.object),

@@ -384,6 +384,26 @@ fn a_read_that_the_server_refused_after_a_creation_was_not_reported() {
     assert!(warnings[0].contains(expected) && warnings[0].contains("403"), "{warnings:?}");
 }
 
+#[test]
+fn an_object_that_cannot_be_decoded_was_blamed_on_the_creation_that_met_it() {
+    let stage = || {
+        let (stage, mut undecodable) = (Stage::new(), unselected());
+        undecodable["spec"] = json!({ "size": "two" });
+        stage.create(PARTS, &undecodable);
+        stage
+    };
+    let (created, methods, warnings) = create_taken(&stage(), true);
+    assert_eq!((methods.len(), warnings.len()), (2, 1), "{methods:?}, {warnings:?}");
+    let ensured = stage().act(async |cx, kinds, foo| {
+        let part = json!({ "spec": {} });
+        cx.ensure(&kinds.parts, Key::from("web/a"), &part).owned_by(foo).await.map(drop)
+    });
+    for failed in [created, ensured] {
+        let why = failed.unwrap_err().to_string();
+        assert!(why.contains("invalid type: string \"two\", expected u32"), "{why}");
+    }
+}
+
 /// The first attempt made it. Only the second has its version.
 #[test]
 fn the_reconcile_after_a_creation_whose_answer_was_lost_sees_the_object() {

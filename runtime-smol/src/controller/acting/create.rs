@@ -7,6 +7,7 @@ use core::borrow::Borrow;
 use core::fmt;
 use core::pin::Pin;
 use listwatch_core::Key;
+use listwatch_core::api::ApiError;
 use listwatch_core::object::Uid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,8 +28,8 @@ impl Context {
     /// ([`ActError::is_already_exists`]). An object of that name with the same [controller](Create::owned_by) is
     /// returned as it is: an earlier attempt created it, and its answer was lost. If the informer does not select that
     /// object, or has a field selector, it is the error: the cache may never show the object. If the server does not let
-    /// it be read, it is the error as well, and that is [reported](Self::warn) as `ExistingNotRead`. Without an owner, no
-    /// object is read.
+    /// it be read, it is the error as well, and that is [reported](Self::warn) as `ExistingNotRead`. If it cannot be
+    /// decoded, that is the error. Without an owner, no object is read.
     pub fn create<'a, T>(
         &'a self,
         informer: &'a InformerHandle<T>,
@@ -65,7 +66,7 @@ impl<'a, T: DeserializeOwned + Send + Sync + 'static> IntoFuture for Create<'a, 
         let (cx, informer, key) = (body.cx, body.informer, body.key.clone());
         Box::pin(async move {
             match post(body).await {
-                Err(error) if error.is_already_exists() => match created_before(cx, informer, &key, owner).await {
+                Err(error) if error.is_already_exists() => match created_before(cx, informer, &key, owner).await? {
                     Some(known) => Ok(known),
                     None => Err(error),
                 },
@@ -90,32 +91,44 @@ async fn created_before<T>(
     informer: &InformerHandle<T>,
     key: &Key,
     owner: Option<Uid>,
-) -> Option<Found<T>>
+) -> Result<Option<Found<T>>, ActError>
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
-    owner.as_ref()?;
-    let live = existing(cx, informer, key).await?.object;
+    if owner.is_none() {
+        return Ok(None);
+    }
+    let Some(Current { object: live, .. }) = existing(cx, informer, key).await? else { return Ok(None) };
     let controller = live.controller().and_then(|controller| controller.uid);
     if controller != owner || live.is_terminating() {
-        return None;
+        return Ok(None);
     }
-    cx.await_state(&live).then_some(live)
+    Ok(cx.await_state(&live).then_some(live))
 }
 
 /// The object that the cache does not show yet. If the server does not let it be read, that is reported.
-pub(super) async fn existing<T>(cx: &Context, informer: &InformerHandle<T>, key: &Key) -> Option<Current<T>>
+///
+/// # Errors
+/// It cannot be decoded: the cache will not show it, so the retries fail by the same.
+pub(super) async fn existing<T>(
+    cx: &Context,
+    informer: &InformerHandle<T>,
+    key: &Key,
+) -> Result<Option<Current<T>>, ActError>
 where
     T: DeserializeOwned + Send + Sync + 'static,
 {
     let error = match cx.live().read(informer, key).await {
-        Ok((object, body)) => return Some(Current { object, body: Some(body) }),
-        Err(error) if error.is_not_found() => return None,
+        Ok((object, body)) => return Ok(Some(Current { object, body: Some(body) })),
+        Err(error) if error.is_not_found() => return Ok(None),
         Err(error) => error,
     };
     let message = format!("{key} exists, the cache has no such object, and it cannot be read: {error}");
     cx.warn_of_key("ExistingNotRead", &message);
-    None
+    match error {
+        ApiError::Unreadable(_) => Err(ActError::of_request(key, error)),
+        _ => Ok(None),
+    }
 }
 
 impl<T> fmt::Debug for Create<'_, T> {

@@ -149,7 +149,7 @@ impl<'a, T: Serialize + DeserializeOwned + Send + Sync + 'static> IntoFuture for
                     return Ok(created);
                 }
             };
-            let Some(current) = existing(cx, informer, &key).await else { return Err(exists) };
+            let Some(current) = existing(cx, informer, &key).await? else { return Err(exists) };
             let live = &current.object;
             check_owner(cx, live, owner.as_ref())?;
             // One that the cache may never show would be read again and again.

@@ -154,6 +154,7 @@ struct Room(PathBuf);
 
 impl Room {
     fn new() -> std::io::Result<Self> {
+        #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has modes"))]
         let mut builder = std::fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

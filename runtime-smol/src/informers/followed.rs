@@ -1,11 +1,9 @@
 //! A stream that goes on when the replay of its world tells it to.
 
-use super::registry::Registry;
-use super::shared::SharedState;
 use super::stream::Stream;
-use super::world::World;
 use crate::replay::Advance;
-use listwatch_core::{InformerConfig, Key, Resource, Store};
+use core::any::Any;
+use listwatch_core::{Key, Resource, Store};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -16,24 +14,26 @@ pub(super) struct Followed<T: DeserializeOwned> {
     store: Store<T>,
     place: usize,
     resource: Resource,
-    config: InformerConfig,
-    world: World,
+    again: Box<Again>,
+    /// It is there from the first question for an object.
     whole: Mutex<Option<Whole>>,
 }
 
-/// The stream again, with whole objects: `T` may have less of them. It is there from the first question for an object.
-struct Whole(Arc<SharedState<Value>>);
+/// Plays a stream again.
+type Again = dyn Fn() -> Option<Whole> + Send + Sync;
+
+/// The stream again, with whole objects: `T` may have less of them.
+pub(super) struct Whole {
+    pub(super) stream: Arc<dyn Advance>,
+    pub(super) store: Store<Value>,
+    /// What keeps the stream running.
+    pub(super) _informer: Arc<dyn Any + Send + Sync>,
+}
 
 impl<T: DeserializeOwned> Followed<T> {
-    pub(super) fn new(
-        world: &World,
-        config: InformerConfig,
-        stream: &Arc<Stream<T>>,
-        store: &Store<T>,
-        place: usize,
-    ) -> Self {
-        let (resource, world, whole) = (stream.resource().clone(), world.clone(), Mutex::default());
-        Self { stream: Arc::downgrade(stream), store: store.clone(), place, resource, config, world, whole }
+    pub(super) fn new(stream: &Arc<Stream<T>>, store: &Store<T>, place: usize, again: Box<Again>) -> Self {
+        let (resource, whole) = (stream.resource().clone(), Mutex::default());
+        Self { stream: Arc::downgrade(stream), store: store.clone(), place, resource, again, whole }
     }
 }
 
@@ -52,7 +52,7 @@ impl<T: DeserializeOwned + Send + Sync> Advance for Followed<T> {
         let shown = self.store.get(&key)?;
         let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         if whole.is_none() {
-            *whole = Whole::new(&self.world, &self.resource, self.config);
+            *whole = (self.again)();
         }
         let object = whole.as_ref()?.object(&key, self.position().0)?;
         // Two streams of one resource may be played in another order.
@@ -65,16 +65,10 @@ impl<T: DeserializeOwned + Send + Sync> Advance for Followed<T> {
 }
 
 impl Whole {
-    fn new(world: &World, resource: &Resource, config: InformerConfig) -> Option<Self> {
-        let registry = Arc::new(Registry::new(world.again()?, None));
-        Some(Self(SharedState::of(&registry, resource.clone(), Vec::new(), config)))
-    }
-
     /// The object after this many changes.
     fn object(&self, key: &Key, changes: u64) -> Option<Value> {
-        let stream = self.0.followed.first()?;
-        while stream.position().0 < changes && stream.turn() {}
-        self.0.store.get(key).map(|object| (*object).clone())
+        while self.stream.position().0 < changes && self.stream.turn() {}
+        self.store.get(key).map(|object| (*object).clone())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::board::Board;
 #[cfg(feature = "file")]
-use super::followed::Followed;
+use super::followed::{Followed, Whole};
 #[cfg(feature = "file")]
 use super::probe::Probe;
 use super::registry::{EntryId, InformerKey, Registry};
@@ -16,6 +16,8 @@ use core::any::TypeId;
 use listwatch_core::cache::{Indexer, StoreWriter};
 use listwatch_core::{Informer, InformerConfig, Resource, Store};
 use serde::de::DeserializeOwned;
+#[cfg(feature = "file")]
+use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 
 /// A running informer: its cache and its streams. Dropped with the last handle, it stops the streams.
@@ -30,7 +32,7 @@ pub(super) struct SharedState<T> {
     streams: Vec<Arc<dyn Stop>>,
     /// The same for the replay of the world.
     #[cfg(feature = "file")]
-    pub(super) followed: Vec<Arc<dyn Advance>>,
+    followed: Vec<Arc<dyn Advance>>,
     key: InformerKey,
     id: EntryId,
 }
@@ -128,11 +130,22 @@ fn followed<T: DeserializeOwned + Send + Sync + 'static>(
 ) -> Vec<Arc<dyn Advance>> {
     let Some(replay) = world.replay() else { return Vec::new() };
     let followed = streams.iter().zip(names).enumerate().map(|(place, (stream, name))| {
-        let followed: Arc<dyn Advance> = Arc::new(Followed::new(world, config, stream, store, place));
+        let (world, resource) = (world.clone(), stream.resource().clone());
+        let again = Box::new(move || whole(&world, &resource, config));
+        let followed: Arc<dyn Advance> = Arc::new(Followed::new(stream, store, place, again));
         replay.add_stream(Arc::clone(name), &followed);
         followed
     });
     followed.collect()
+}
+
+/// A stream of a replay again, with whole objects.
+#[cfg(feature = "file")]
+fn whole(world: &World, resource: &Resource, config: InformerConfig) -> Option<Whole> {
+    let registry = Arc::new(Registry::new(world.again()?, None));
+    let informer = SharedState::<Value>::of(&registry, resource.clone(), Vec::new(), config);
+    let stream = Arc::clone(informer.followed.first()?);
+    Some(Whole { stream, store: informer.store.clone(), _informer: informer })
 }
 
 /// One writer for each stream. A writer of one stream alone covers whatever the server sends.

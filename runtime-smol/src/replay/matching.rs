@@ -61,6 +61,7 @@ pub(super) fn is_write(call: &SentCall) -> bool {
     call.method != Method::Get.name()
 }
 
-fn path(target: &str) -> &str {
+/// The path of a request target, without the query.
+pub(super) fn path(target: &str) -> &str {
     target.split_once('?').map_or(target, |(path, _)| path)
 }

@@ -1,5 +1,6 @@
 //! Answers to writes that the tape does not have: a success, so that the rest of the reconcile can be compared.
 
+use super::matching::path;
 use core::cmp::Ordering;
 use listwatch_core::api::{ApiRequest, ApiResponse, Method, Reply};
 use listwatch_core::change::apply_merge_patch;
@@ -61,15 +62,10 @@ pub(super) fn object_path(path: &str) -> Option<&str> {
 
 /// The path of the object that a request is for; `None` if it does not name one, or may be secret.
 pub(super) fn object_of(sent: &SentCall) -> Option<String> {
-    let path = sent.target.split_once('?').map_or(&*sent.target, |(path, _)| path);
-    if let Some(object) = object_path(path) {
-        return Some(object.to_owned());
-    }
-    if sent.method != Method::Post.name() || is_confidential(&sent.target) {
-        return None;
-    }
-    let body: Value = serde_json::from_slice(&sent.body).ok()?;
-    Some(format!("{}/{}", path.trim_end_matches('/'), body["metadata"]["name"].as_str()?))
+    path_of(sent, || {
+        let body: Value = serde_json::from_slice(&sent.body).ok().filter(|_| !is_confidential(&sent.target))?;
+        Some(body["metadata"]["name"].as_str()?.to_owned())
+    })
 }
 
 /// The object in an answer, and its path.
@@ -77,13 +73,18 @@ pub(super) fn known(sent: &SentCall, reply: Option<&Reply>) -> Option<(String, V
     let Some(Reply::Answered(answer)) = reply else { return None };
     let object: Value = serde_json::from_slice(&answer.body).ok().filter(|_| (200..300).contains(&answer.status))?;
     let name = object["metadata"]["name"].as_str()?;
-    let path = sent.target.split_once('?').map_or(&*sent.target, |(path, _)| path);
-    let known = match object_path(path) {
-        Some(path) => path.to_owned(),
-        None if sent.method == Method::Post.name() => format!("{}/{name}", path.trim_end_matches('/')),
-        None => return None,
-    };
-    Some((known, object))
+    let path = path_of(sent, || Some(name.to_owned()))?;
+    Some((path, object))
+}
+
+/// The path of a request's object. That of a creation is the path of the collection, with the new object's name.
+fn path_of(sent: &SentCall, new_name: impl FnOnce() -> Option<String>) -> Option<String> {
+    let path = path(&sent.target);
+    match object_path(path) {
+        Some(object) => Some(object.to_owned()),
+        None if sent.method == Method::Post.name() => Some(format!("{}/{}", path.trim_end_matches('/'), new_name()?)),
+        None => None,
+    }
 }
 
 /// The newer state of an object, by its version. If the versions have no order, it is the second one.

@@ -43,11 +43,16 @@ fn costs<T: DeserializeOwned>(frames: &[Vec<u8>]) -> (u64, u64) {
     ((after.total_blocks - before.total_blocks) / objects, (after.total_bytes - before.total_bytes) / objects)
 }
 
-/// Of the whole process, so one test at a time.
-fn profiled() -> (dhat::Profiler, MutexGuard<'static, ()>) {
+/// While a test holds this, only its own allocations count: the figures are those of the whole process.
+///
+/// A test takes it before it allocates anything. Text that one test built outside of it counted as another's.
+fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    (dhat::Profiler::builder().testing().build(), alone)
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn profiled() -> dhat::Profiler {
+    dhat::Profiler::builder().testing().build()
 }
 
 /// The bytes that `machine` holds when it has worked and is empty again.
@@ -70,6 +75,7 @@ fn burst<D: Discipline<u32>>(queue: &mut WorkQueue<u32, ExponentialBackoff, D>) 
 
 #[test]
 fn a_queue_that_was_long_once_kept_its_memory_for_ever() {
+    let _alone = alone();
     let _profiled = profiled();
     let held = held_after(WorkQueue::<u32>::default().with_metrics(), burst);
     assert!(held < LITTLE, "{held} bytes after a burst");
@@ -89,6 +95,7 @@ fn a_queue_that_was_long_once_kept_its_memory_for_ever() {
 
 #[test]
 fn an_empty_queue_asks_for_no_memory_for_each_key() {
+    let _alone = alone();
     let _profiled = profiled();
     let mut queue = WorkQueue::<u32>::default().with_metrics();
     burst(&mut queue);
@@ -118,6 +125,7 @@ impl Keyed for Numbered {
 
 #[test]
 fn an_indexer_that_was_large_once_kept_its_memory_for_ever() {
+    let _alone = alone();
     let _profiled = profiled();
     let filled = |indexer: &mut Indexer<Numbered>| {
         indexer.add_index(|object: &Numbered, emit: &mut dyn FnMut(&str)| emit(&object.0.to_string()));
@@ -137,6 +145,7 @@ fn an_indexer_that_was_large_once_kept_its_memory_for_ever() {
 
 #[test]
 fn a_decoder_kept_the_memory_of_one_large_object_for_ever() {
+    let _alone = alone();
     let _profiled = profiled();
     let long = "x".repeat(1 << 20);
     let object = json!({ "metadata": {
@@ -158,6 +167,7 @@ fn a_decoder_kept_the_memory_of_one_large_object_for_ever() {
 
 #[test]
 fn an_error_event_was_read_as_a_tree_of_all_its_values() {
+    let _alone = alone();
     let many = format!("[{}0]", "0,".repeat(1 << 19));
     for field in ["x", "message", "details"] {
         let frame = format!(r#"{{"type":"ERROR","object":{{"code":410,"{field}":{many}}}}}"#);
@@ -171,6 +181,7 @@ fn an_error_event_was_read_as_a_tree_of_all_its_values() {
 
 #[test]
 fn metadata_and_text_are_read_without_building_a_document() {
+    let _alone = alone();
     let _profiled = profiled();
     let frames = frames();
     let (value_blocks, value_bytes) = costs::<Value>(&frames);

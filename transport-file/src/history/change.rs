@@ -1,4 +1,5 @@
 use super::resource::RecordedResource;
+use super::seen::Seen;
 use core::time::Duration;
 use listwatch_core::Key;
 use serde_json::Value;
@@ -38,4 +39,27 @@ pub enum HistoryChange {
         /// The version of the list.
         version: u64,
     },
+}
+
+/// A change before its object is decoded.
+#[derive(Debug)]
+pub(super) enum Change {
+    Added(Seen),
+    Modified(Seen),
+    Deleted(Seen),
+    Reached(u64),
+    Relisted { changed: Vec<Value>, gone: Vec<Key>, version: u64 },
+}
+
+impl Change {
+    /// The change with its object, if that is a value.
+    pub(super) fn decoded(self) -> Option<HistoryChange> {
+        Some(match self {
+            Self::Added(object) => HistoryChange::Added(object.value()?),
+            Self::Modified(object) => HistoryChange::Modified(object.value()?),
+            Self::Deleted(object) => HistoryChange::Deleted(object.value()?),
+            Self::Reached(version) => HistoryChange::Reached(version),
+            Self::Relisted { changed, gone, version } => HistoryChange::Relisted { changed, gone, version },
+        })
+    }
 }

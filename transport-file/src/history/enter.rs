@@ -1,7 +1,7 @@
 //! From a recording into a simulated cluster.
 
 use super::change::{HistoryChange, HistoryStep};
-use super::observation::version_of;
+use super::place::version_of;
 use crate::cluster::{RecordedChange, SimulatedCluster};
 use listwatch_core::Instant;
 use serde_json::Value;

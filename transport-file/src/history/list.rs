@@ -1,5 +1,5 @@
 use super::limits::{OBJECT_LIMIT, object_too_long, weight};
-use super::observation::{key_of, number, version_of};
+use super::place::{key_of, number, version_of};
 use crate::error::Fault;
 use listwatch_core::framing::{Frame, Framer, Framing};
 use serde::Deserialize;

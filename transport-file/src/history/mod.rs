@@ -5,9 +5,12 @@ mod enter;
 mod limits;
 mod list;
 mod observation;
+mod place;
 mod reader;
 mod resource;
 mod scope;
+mod seen;
+mod skipped;
 mod source;
 mod state;
 mod survey;
@@ -15,6 +18,7 @@ mod survey;
 mod tests;
 mod watch;
 
+use change::Change;
 pub use change::{HistoryChange, HistoryStep};
 pub use resource::RecordedResource;
 
@@ -26,10 +30,13 @@ use core::time::Duration;
 use limits::{MOST_STATE, Memory, weight, weight_of_key};
 use list::{ListReader, PageEnd};
 use listwatch_core::time::WallTime;
-use observation::{Observation, Told, check_version, key_of, version_of};
+use observation::{Observation, Told};
+use place::{TypeMeta, check_version, version_of};
 use resource::Sample;
 use scope::{KindScopes, Scope};
+use seen::Seen;
 use serde_json::Value;
+use skipped::Skipped;
 use source::{News, PACE, Source, next_event};
 use state::ResourceState;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -77,11 +84,18 @@ pub struct History {
     states: Vec<ResourceState>,
     /// The places of the states, by the names of their collections.
     places: HashMap<String, usize>,
-    ready: VecDeque<HistoryStep>,
+    pending: VecDeque<Pending>,
     origin: Duration,
     end: Duration,
     started: Option<WallTime>,
     fault: Option<CaptureError>,
+}
+
+/// A change of the resource at that place.
+struct Pending {
+    at: Duration,
+    state: usize,
+    change: Change,
 }
 
 impl History {
@@ -138,6 +152,47 @@ impl History {
         self.fault.as_ref()
     }
 
+    /// Skips to a time, since the recording began: the changes up to it come as one step for each resource, which is a
+    /// [`Relisted`](HistoryChange::Relisted) with the last state of each object that changed.
+    ///
+    /// Only these last states are decoded. What was [origin](Self::origin) comes as steps of its own, unless it was taken
+    /// before.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_transport_file::{History, HistoryChange};
+    ///
+    /// # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/captures");
+    /// let mut history = History::from_file(format!("{folder}/pods-rollout.jsonl.gz"))?;
+    /// let steps = history.skip_to(Duration::from_secs(10));
+    /// assert!(steps.iter().all(|step| step.at <= Duration::from_secs(10)));
+    /// assert!(matches!(steps.last().unwrap().change, HistoryChange::Relisted { .. }));
+    /// assert!(history.next().unwrap().at > Duration::from_secs(10));
+    /// # Ok::<(), listwatch_transport_file::CaptureError>(())
+    /// ```
+    pub fn skip_to(&mut self, time: Duration) -> Vec<HistoryStep> {
+        let due = self.pending.partition_point(|change| change.at <= time);
+        let due: Vec<Pending> = self.pending.drain(..due).collect();
+        let mut steps: Vec<HistoryStep> = due.into_iter().filter_map(|change| self.step(change)).collect();
+        let mut skipped: Vec<Skipped> = self.states.iter().map(|state| Skipped::behind(state.keys())).collect();
+        while let Some(next) = self.next_change() {
+            if next.at > time {
+                self.pending.push_front(next);
+                break;
+            }
+            skipped.resize_with(self.states.len(), Skipped::default);
+            skipped[next.state].take(next.at, next.change);
+        }
+        let ends = skipped.into_iter().zip(&self.states).filter_map(|(skipped, state)| {
+            let (at, change) = skipped.end()?;
+            Some(HistoryStep { at, resource: Arc::clone(&state.resource), change })
+        });
+        let first = steps.len();
+        steps.extend(ends);
+        steps[first..].sort_by_key(|step| step.at);
+        steps
+    }
+
     fn of_capture(mut cursor: FileCursor, memory: &Memory) -> Result<Self, CaptureError> {
         let Survey { reader, firsts, last, fault, .. } = Survey::read(&mut cursor, memory)?;
         if firsts.is_empty() {
@@ -155,19 +210,20 @@ impl History {
         let mut body = Body::watch_log(&mut cursor, false)?;
         let mut scopes = KindScopes::new(memory);
         let (mut objects, mut names, mut events) = (Vec::new(), HashSet::new(), 0);
-        let mut is_first = |object: &Value| -> Result<bool, Fault> {
-            let Some(key) = key_of(object) else { return Ok(false) };
-            memory.take(weight(object) + weight_of_key(&key))?;
-            Ok(names.insert((scopes.of(object)?, key)))
+        let mut first = |seen: &Seen| -> Result<Option<Value>, Fault> {
+            let Some(object) = seen.value() else { return Ok(None) };
+            memory.take(weight(&object) + weight_of_key(&seen.key))?;
+            let is_first = names.insert((scopes.of(&TypeMeta::of(&object))?, seen.key.clone()));
+            Ok(is_first.then_some(object))
         };
         let mut fits = true;
         let fault = loop {
             match next_event(&mut body, &mut cursor) {
                 Ok(None) => break None,
                 Err(error) => break Some(error),
-                Ok(Some(Told::Set(object))) if events == 0 => match is_first(&object) {
-                    Ok(true) => objects.push(object),
-                    Ok(false) => events += 1,
+                Ok(Some(Told::Set(object))) if events == 0 => match first(&object) {
+                    Ok(Some(object)) => objects.push(object),
+                    Ok(None) => events += 1,
                     Err(fault) => {
                         fits = false;
                         break Some(CaptureError::new(&path, None, fault));
@@ -202,7 +258,7 @@ impl History {
             memory,
             states: Vec::new(),
             places: HashMap::new(),
-            ready: VecDeque::new(),
+            pending: VecDeque::new(),
             origin,
             end: origin,
             started: None,
@@ -211,7 +267,7 @@ impl History {
         for First { scope, objects, version, sample, .. } in firsts {
             let state = history.state(&scope, sample);
             match history.states[state].take(&scope, Told::State { objects, version }) {
-                Ok(change) => history.ready(origin, state, change),
+                Ok(change) => history.on_change(origin, state, change),
                 Err(fault) => history.break_off(fault),
             }
         }
@@ -229,29 +285,54 @@ impl History {
         self.states.len() - 1
     }
 
-    fn ready(&mut self, at: Duration, state: usize, change: Option<HistoryChange>) {
-        let resource = &self.states[state].resource;
-        self.ready.extend(change.map(|change| HistoryStep { at, resource: Arc::clone(resource), change }));
+    fn on_change(&mut self, at: Duration, state: usize, change: Option<Change>) {
+        self.pending.extend(change.map(|change| Pending { at, state, change }));
     }
 
     /// Takes what a line told.
-    fn take(&mut self, news: News) -> Result<(), Fault> {
+    fn on_news(&mut self, news: News) -> Result<(), Fault> {
         match news {
             News::Capture { at, told } => {
                 for Observation { scope, told } in told {
                     let Some(state) = self.places.get(&scope.collection.name).copied() else { continue };
                     let change = self.states[state].take(&scope, told)?;
-                    self.ready(self.origin.max(Duration::from_millis(at)), state, change);
+                    self.on_change(self.origin.max(Duration::from_millis(at)), state, change);
                 }
             }
             News::Event { at, scope, told } => {
                 let (Told::Set(object) | Told::Deleted(object)) = &told else { return Ok(()) };
-                let state = self.state(&scope, Sample::of(object));
+                let state = self.state(&scope, Sample::of_seen(object));
                 let change = self.states[state].take(&scope, told)?;
-                self.ready(Duration::from_millis(at), state, change);
+                self.on_change(Duration::from_millis(at), state, change);
             }
         }
         Ok(())
+    }
+
+    fn step(&self, Pending { at, state, change }: Pending) -> Option<HistoryStep> {
+        Some(HistoryStep { at, resource: Arc::clone(&self.states[state].resource), change: change.decoded()? })
+    }
+
+    /// Reads up to the next change; `None` at the end.
+    fn next_change(&mut self) -> Option<Pending> {
+        loop {
+            if let Some(change) = self.pending.pop_front() {
+                return Some(change);
+            }
+            match self.source.next() {
+                Ok(Some(news)) => {
+                    if let Err(fault) = self.on_news(news) {
+                        self.break_off(fault);
+                    }
+                }
+                Ok(None) => return None,
+                Err(error) => {
+                    self.fault.get_or_insert_with(|| error.without_skipping());
+                    self.source = Source::Over;
+                    return None;
+                }
+            }
+        }
     }
 
     /// Ends the history at the line that was read last.
@@ -267,21 +348,9 @@ impl Iterator for History {
 
     fn next(&mut self) -> Option<HistoryStep> {
         loop {
-            if let Some(step) = self.ready.pop_front() {
+            let change = self.next_change()?;
+            if let Some(step) = self.step(change) {
                 return Some(step);
-            }
-            match self.source.next() {
-                Ok(Some(news)) => {
-                    if let Err(fault) = self.take(news) {
-                        self.break_off(fault);
-                    }
-                }
-                Ok(None) => return None,
-                Err(error) => {
-                    self.fault.get_or_insert_with(|| error.without_skipping());
-                    self.source = Source::Over;
-                    return None;
-                }
             }
         }
     }
@@ -322,7 +391,7 @@ fn saved_list(cursor: &mut FileCursor, memory: &Memory) -> Result<Vec<First>, Ca
 fn firsts_of(objects: Vec<Value>, scopes: &mut KindScopes) -> Result<Vec<First>, Fault> {
     let (mut firsts, mut places): (Vec<First>, HashMap<Arc<Scope>, usize>) = Default::default();
     for object in objects {
-        let scope = scopes.of(&object)?;
+        let scope = scopes.of(&TypeMeta::of(&object))?;
         let version = version_of(&object);
         let place = *places.entry(Arc::clone(&scope)).or_insert_with(|| {
             let sample = Sample::of(&object);

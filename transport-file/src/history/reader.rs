@@ -2,7 +2,8 @@
 
 use super::limits::Memory;
 use super::list::{ListReader, PageEnd};
-use super::observation::{Observation, Told, number};
+use super::observation::{Observation, Told};
+use super::place::number;
 use super::scope::Scope;
 use super::watch::{EXPIRED, WatchReader};
 use crate::capture::format::{Line, Payload, RequestRecord, ResponseRecord};

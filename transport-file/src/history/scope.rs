@@ -1,9 +1,9 @@
 use super::limits::{ENTRY, Memory};
+use super::place::TypeMeta;
 use super::resource::Collection;
 use crate::cluster::Kinds;
 use crate::error::Fault;
 use listwatch_core::Resource;
-use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -29,9 +29,8 @@ impl KindScopes {
         Self { kinds: Kinds::new(), known: HashMap::new(), memory: memory.clone() }
     }
 
-    pub(super) fn of(&mut self, object: &Value) -> Result<Arc<Scope>, Fault> {
-        let text = |name: &str| object[name].as_str().unwrap_or_default();
-        let (api_version, kind) = (text("apiVersion"), text("kind"));
+    pub(super) fn of(&mut self, object: &TypeMeta<'_>) -> Result<Arc<Scope>, Fault> {
+        let (api_version, kind) = (&*object.api_version, &*object.kind);
         let name = format!("{api_version}/{kind}");
         if let Some(known) = self.known.get(&name) {
             return Ok(Arc::clone(known));

@@ -47,7 +47,8 @@ impl Source {
             Self::WatchLog { cursor, body, at, scopes } => {
                 *at += PACE;
                 let Some(told) = next_event(body, cursor)? else { return Ok(None) };
-                let scope = scopes.of(told.object()).map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
+                let scope =
+                    scopes.of(&told.type_meta()).map_err(|fault| CaptureError::new(cursor.path(), None, fault))?;
                 Ok(Some(News::Event { at: *at, scope, told }))
             }
         }

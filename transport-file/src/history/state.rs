@@ -1,10 +1,12 @@
 //! From what clients were told to changes of a resource.
 
-use super::change::HistoryChange;
+use super::change::Change;
 use super::limits::{ENTRY, Memory, weight_of_key};
-use super::observation::{Told, key_of, version_of};
+use super::observation::Told;
+use super::place::{key_of, version_of};
 use super::resource::RecordedResource;
 use super::scope::Scope;
+use super::seen::Seen;
 use crate::error::Fault;
 use listwatch_core::Key;
 use serde_json::Value;
@@ -51,7 +53,7 @@ impl ResourceState {
     ///
     /// # Errors
     /// There is no memory for it.
-    pub(super) fn take(&mut self, scope: &Arc<Scope>, told: Told) -> Result<Option<HistoryChange>, Fault> {
+    pub(super) fn take(&mut self, scope: &Arc<Scope>, told: Told) -> Result<Option<Change>, Fault> {
         let place = self.place(scope)?;
         Ok(match told {
             Told::Watching { .. } => None,
@@ -66,12 +68,17 @@ impl ResourceState {
             }
             Told::Reached(version) => self.is_news(place, version).then(|| {
                 self.scopes[place].version = version;
-                HistoryChange::Reached(version)
+                Change::Reached(version)
             }),
-            Told::Set(object) if self.event(place, &object) => self.set(place, object)?,
-            Told::Deleted(object) if self.event(place, &object) => self.delete(place, object),
+            Told::Set(object) if self.event(place, object.version) => self.set(place, object)?,
+            Told::Deleted(object) if self.event(place, object.version) => self.delete(place, object),
             Told::Set(_) | Told::Deleted(_) => None,
         })
+    }
+
+    /// The keys of the objects that are there.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.objects.keys()
     }
 
     fn place(&mut self, scope: &Arc<Scope>) -> Result<usize, Fault> {
@@ -89,8 +96,7 @@ impl ResourceState {
     }
 
     /// Whether an event is news. Versions that are no numbers have no order.
-    fn event(&mut self, place: usize, object: &Value) -> bool {
-        let version = version_of(object);
+    fn event(&mut self, place: usize, version: u64) -> bool {
         let is_news = version == 0 || self.is_news(place, version);
         if is_news {
             self.scopes[place].version = self.scopes[place].version.max(version);
@@ -98,27 +104,27 @@ impl ResourceState {
         is_news
     }
 
-    fn set(&mut self, place: usize, object: Value) -> Result<Option<HistoryChange>, Fault> {
-        let Some(key) = key_of(&object) else { return Ok(None) };
-        let was_there = self.objects.contains_key(&key);
-        let is_newer = self.show(place, key, version_of(&object))?;
+    fn set(&mut self, place: usize, object: Seen) -> Result<Option<Change>, Fault> {
+        let was_there = self.objects.contains_key(&object.key);
+        let is_newer = self.show(place, object.key.clone(), object.version)?;
         Ok(is_newer.then_some(match was_there {
-            true => HistoryChange::Modified(object),
-            false => HistoryChange::Added(object),
+            true => Change::Modified(object),
+            false => Change::Added(object),
         }))
     }
 
-    fn delete(&mut self, place: usize, object: Value) -> Option<HistoryChange> {
-        self.hide(place, &key_of(&object)?).then_some(HistoryChange::Deleted(object))
+    fn delete(&mut self, place: usize, object: Seen) -> Option<Change> {
+        self.hide(place, &object.key).then_some(Change::Deleted(object))
     }
 
     /// Compares a list with what is known.
-    fn state(&mut self, place: usize, objects: Vec<Value>, version: u64) -> Result<HistoryChange, Fault> {
+    fn state(&mut self, place: usize, objects: Vec<Value>, version: u64) -> Result<Change, Fault> {
         let expired = std::mem::take(&mut self.scopes[place].expired);
         self.scopes[place].version = version;
         let present: HashSet<Key> = objects.iter().filter_map(key_of).collect();
         let shown = self.objects.iter().filter(|(_, known)| known.shown_by.contains(&place)).map(|(key, _)| key);
-        let absent: Vec<Key> = shown.filter(|key| !present.contains(*key)).cloned().collect();
+        let mut absent: Vec<Key> = shown.filter(|key| !present.contains(*key)).cloned().collect();
+        absent.sort_unstable();
         let gone: Vec<Key> = absent.into_iter().filter(|key| self.hide(place, key)).collect();
         let mut changed = Vec::new();
         for object in objects {
@@ -129,8 +135,8 @@ impl ResourceState {
             }
         }
         Ok(match changed.is_empty() && gone.is_empty() && !expired {
-            true => HistoryChange::Reached(version),
-            false => HistoryChange::Relisted { changed, gone, version },
+            true => Change::Reached(version),
+            false => Change::Relisted { changed, gone, version },
         })
     }
 

@@ -73,7 +73,7 @@ impl Survey {
     fn note(&mut self, at: u64, Observation { scope, told }: Observation) -> Result<(), Fault> {
         let place = self.places.get(&scope).copied();
         let sample = match &told {
-            Told::Set(object) | Told::Deleted(object) => Sample::of(object),
+            Told::Set(object) | Told::Deleted(object) => Sample::of_seen(object),
             Told::State { objects, .. } => objects.first().and_then(Sample::of),
             _ => None,
         };

@@ -1,3 +1,4 @@
+use super::place::key_of;
 use super::*;
 use listwatch_core::Key;
 use std::fmt::Write as _;
@@ -11,7 +12,11 @@ fn capture(name: &str) -> History {
 
 /// The steps in few words: `@time` and, of each change, its kind, its object and its version.
 fn told(history: &mut History) -> Vec<String> {
-    history.map(|step| format!("@{} {}", step.at.as_millis(), shown(&step.change))).collect()
+    told_of(history)
+}
+
+fn told_of(steps: impl Iterator<Item = HistoryStep>) -> Vec<String> {
+    steps.map(|step| format!("@{} {}", step.at.as_millis(), shown(&step.change))).collect()
 }
 
 fn shown(change: &HistoryChange) -> String {
@@ -466,4 +471,84 @@ fn the_reader_of_a_history_was_told_to_skip_its_bad_lines() {
         let fault = of(&content).unwrap().history.error().unwrap().to_string();
         assert!(!fault.contains("skip"), "{fault}");
     }
+}
+
+/// The objects that are there after these steps, by key, with their versions.
+fn state_after(steps: impl Iterator<Item = HistoryStep>) -> Vec<String> {
+    let mut objects = std::collections::BTreeMap::new();
+    for HistoryStep { resource, change, .. } in steps {
+        let name = resource.kind.name();
+        let place = |object: &Value| (name.clone(), key_of(object).unwrap());
+        match change {
+            HistoryChange::Added(object) | HistoryChange::Modified(object) => {
+                objects.insert(place(&object), object);
+            }
+            HistoryChange::Deleted(object) => {
+                assert!(objects.remove(&place(&object)).is_some(), "{} was there", key_of(&object).unwrap());
+            }
+            HistoryChange::Reached(_) => {}
+            HistoryChange::Relisted { changed, gone, .. } => {
+                for key in gone {
+                    assert!(objects.remove(&(name.clone(), key.clone())).is_some(), "{key} was there");
+                }
+                objects.extend(changed.into_iter().map(|object| (place(&object), object)));
+            }
+        }
+    }
+    objects.into_iter().map(|((name, key), object)| format!("{name} {key} {object}")).collect()
+}
+
+#[test]
+fn what_is_skipped_leads_to_the_same_state() {
+    for name in ["pods-rollout", "chaos", "gap", "protocol"] {
+        let whole = capture(name);
+        let (origin, end) = (whole.origin(), whole.end());
+        for quarters in [1, 2, 4] {
+            let time = origin + (end - origin) * quarters / 4;
+            let expected = state_after(capture(name).take_while(|step| step.at <= time));
+            for taken in [0, 7] {
+                let mut history = capture(name);
+                let mut steps: Vec<HistoryStep> = history.by_ref().take(taken).collect();
+                if steps.last().is_some_and(|last| last.at > time) {
+                    continue;
+                }
+                steps.extend(history.skip_to(time));
+                assert_eq!(state_after(steps.into_iter()), expected, "{name}, {quarters}, behind {taken}");
+                let rest = told_of(capture(name).skip_while(|step| step.at <= time));
+                assert_eq!(told_of(history), rest, "{name}, {quarters}, behind {taken}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_object_that_came_and_went_while_it_was_skipped_was_gone_from_nowhere() {
+    let tape = Tape::default().exchange(0, "/api/v1/pods", &list(1, &[object("a", 1), object("b", 1)])).exchange(
+        10,
+        "/api/v1/pods?watch=1&resourceVersion=1",
+        &[
+            event("ADDED", object("c", 2)),
+            event("DELETED", object("a", 3)),
+            event("MODIFIED", object("b", 4)),
+            event("DELETED", object("c", 5)),
+        ]
+        .concat(),
+    );
+    let mut saved = of(&tape.lines).unwrap();
+    let steps = saved.history.skip_to(Duration::from_secs(1));
+    assert_eq!(
+        steps.iter().map(|step| shown(&step.change)).collect::<Vec<_>>(),
+        ["relisted web/a 1, web/b 1 - at 1", "relisted web/b 4 -web/a at 5"]
+    );
+}
+
+#[test]
+fn objects_that_a_list_shows_no_more_went_in_another_order_in_each_run() {
+    let names: Vec<String> = (0..50).map(|n| format!("{n:02}")).collect();
+    let objects: Vec<Value> = names.iter().map(|name| object(name, 1)).collect();
+    let tape =
+        Tape::default().exchange(0, "/api/v1/pods", &list(1, &objects)).exchange(9, "/api/v1/pods", &list(2, &[]));
+    let mut saved = of(&tape.lines).unwrap();
+    let Some(HistoryChange::Relisted { gone, .. }) = saved.history.nth(1).map(|step| step.change) else { panic!() };
+    assert_eq!(gone.iter().map(Key::name).collect::<Vec<_>>(), names);
 }

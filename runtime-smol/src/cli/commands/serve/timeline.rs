@@ -54,8 +54,10 @@ impl Timeline {
 
     /// Takes the steps up to a time into the cluster.
     pub(super) fn skip_to(&mut self, time: Duration, site: &Site) {
-        while let Some(step) = self.next.take_if(|step| step.at <= time) {
-            self.enter(step, site);
+        if let Some(first) = self.next.take_if(|step| step.at <= time) {
+            let skipped = self.history.skip_to(time);
+            [first].into_iter().chain(skipped).for_each(|step| self.enter(step, site));
+            self.next = self.history.next();
         }
         self.position = self.position.max(time.min(self.history.end().max(self.position)));
     }
@@ -64,6 +66,7 @@ impl Timeline {
     pub(super) async fn play(&mut self, site: &Site, passing: Passing, clock: &Clock) {
         let mut at_once = 0;
         while let Some(step) = self.next.take() {
+            self.next = self.history.next();
             self.wait(step.at, site, passing, clock).await;
             let is_gap = matches!(step.change, HistoryChange::Relisted { .. });
             // A watch that was late would be told of the gap too early.
@@ -108,7 +111,6 @@ impl Timeline {
     }
 
     fn enter(&mut self, step: HistoryStep, site: &Site) {
-        self.next = self.history.next();
         self.position = self.position.max(step.at);
         site.reach(self.began + self.position, &step.resource);
         site.audience.has_news();

@@ -1,0 +1,99 @@
+//! Changes that are told as one.
+
+use super::change::{Change, HistoryChange};
+use super::place::{key_of, version_of};
+use super::seen::Seen;
+use core::time::Duration;
+use listwatch_core::Key;
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+/// The changes of a resource that a reader skips: the last state of each object stays.
+#[derive(Debug, Default)]
+pub(super) struct Skipped {
+    /// The objects that were there before.
+    before: HashSet<Key>,
+    changed: HashMap<Key, Last>,
+    gone: HashSet<Key>,
+    /// Whether objects changed, or may have.
+    has_news: bool,
+    version: u64,
+    /// The time of the last change.
+    at: Duration,
+}
+
+/// The last state of an object. What a watch told is decoded at the end.
+#[derive(Debug)]
+enum Last {
+    Seen(Seen),
+    Listed(Value),
+}
+
+impl Skipped {
+    /// Nothing was skipped yet, of a resource with these objects.
+    pub(super) fn behind<'a>(keys: impl Iterator<Item = &'a Key>) -> Self {
+        Self { before: keys.cloned().collect(), ..Self::default() }
+    }
+
+    pub(super) fn take(&mut self, at: Duration, change: Change) {
+        self.at = at;
+        self.has_news |= !matches!(change, Change::Reached(_));
+        match change {
+            Change::Added(object) | Change::Modified(object) => {
+                self.reach(object.version);
+                self.set(object.key.clone(), Last::Seen(object));
+            }
+            Change::Deleted(object) => {
+                self.reach(object.version);
+                self.remove(object.key);
+            }
+            Change::Reached(version) => self.reach(version),
+            Change::Relisted { changed, gone, version } => {
+                self.reach(version);
+                gone.into_iter().for_each(|key| self.remove(key));
+                for object in changed {
+                    let Some(key) = key_of(&object) else { continue };
+                    self.set(key, Last::Listed(object));
+                }
+            }
+        }
+    }
+
+    /// The time of the last change and what the changes come to, if there was one.
+    pub(super) fn end(self) -> Option<(Duration, HistoryChange)> {
+        let Self { changed, gone, has_news, version, at, .. } = self;
+        if !has_news {
+            return (version > 0).then_some((at, HistoryChange::Reached(version)));
+        }
+        let mut changed: Vec<Value> = changed.into_values().filter_map(Last::value).collect();
+        changed.sort_by_cached_key(|object| (version_of(object), key_of(object)));
+        let mut gone: Vec<Key> = gone.into_iter().collect();
+        gone.sort_unstable();
+        Some((at, HistoryChange::Relisted { changed, gone, version }))
+    }
+
+    fn reach(&mut self, version: u64) {
+        self.version = self.version.max(version);
+    }
+
+    fn set(&mut self, key: Key, last: Last) {
+        self.gone.remove(&key);
+        self.changed.insert(key, last);
+    }
+
+    fn remove(&mut self, key: Key) {
+        self.changed.remove(&key);
+        if self.before.contains(&key) {
+            self.gone.insert(key);
+        }
+    }
+}
+
+impl Last {
+    fn value(self) -> Option<Value> {
+        match self {
+            Self::Seen(object) => object.value(),
+            Self::Listed(object) => Some(object),
+        }
+    }
+}

@@ -364,3 +364,26 @@ fn no_tape_makes_a_build_differ_from_itself() {
     }
     assert!(statuses.contains(&Some(0)) && statuses.contains(&Some(1)), "{statuses:?}");
 }
+
+#[test]
+fn the_keys_of_the_findings_as_json_are_those_that_programs_read() {
+    let tape = tape(&["a", "b", "c"]);
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+    let of_all = "attempt causes controller follows key kind line method reconcile target";
+    for (names, kind, own) in [
+        (["recorded", "changed"], "different", " fields"),
+        (["recorded", "idle"], "missing", ""),
+        (["idle", "recorded"], "additional", " fields"),
+    ] {
+        let found = json_of(&against(&tape, &names, &["-o", "json"]));
+        assert_eq!(
+            keys(&found),
+            "breaksOff divergences follows isSame new notCompared old outcomes reconciles tape tooLong writes"
+        );
+        let first = &found["divergences"][0];
+        assert_eq!((&first["kind"], &first["follows"]), (&json!(kind), &json!(false)), "{found}");
+        let mut expected: Vec<&str> = of_all.split(' ').chain(own.split_whitespace()).collect();
+        expected.sort_unstable();
+        assert_eq!(keys(first), expected.join(" "), "{found}");
+    }
+}

@@ -18,8 +18,8 @@ Examples:
   kubectl -s http://127.0.0.1:8001 get pods -A --watch
   listwatch watch v1/pods --server http://127.0.0.1:8001
 
-A watch from a recorded version goes on exactly there. Where the recording has a gap, watches get a
-410, as its own client did. Ctrl-C and SIGTERM end the command.";
+A watch from a recorded version goes on exactly there. From a version before --at, and where the
+recording has a gap, watches get a 410, as its own client did. Ctrl-C and SIGTERM end the command.";
 
 /// Serve a recording as a cluster: an API server for kubectl and controllers
 #[derive(Args)]

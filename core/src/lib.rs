@@ -73,6 +73,7 @@
 //! |---|---|
 //! | `std` (default) | `json`; `StdLock`, a reader-writer lock for threads |
 //! | `json` | the decoder, and what needs it: reflector, store, informer, driver, API. Needs an allocator, not `std` |
+//! | `lz4` | `Lz4`, a codec of [`Packed`](decode::Packed) objects, which a cache keeps compressed |
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
 //! | `fixed` | the machines in memory of a fixed size, without an allocator: `FixedWorkQueue` and its siblings |
 //! | `stream`, `embedded-io` | adapters from a `futures_core::Stream`, or a blocking `embedded_io::Read`, to a transport |

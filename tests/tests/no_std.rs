@@ -11,7 +11,7 @@ use std::process::Command;
 #[test]
 fn core_needs_no_standard_library() {
     let sysroot = Sysroot::with("alloc", &["core", "alloc", "compiler_builtins"]);
-    for features in ["alloc", "alloc,fixed", "json", "json,fixed,stream,embedded-io,critical-section,spin"] {
+    for features in ["alloc", "alloc,fixed", "json", "json,lz4,fixed,stream,embedded-io,critical-section,spin"] {
         sysroot.check(features).unwrap_or_else(|error| panic!("{features}: {error}"));
     }
     sysroot.must_lack("std");

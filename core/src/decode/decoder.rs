@@ -61,6 +61,17 @@ pub enum WatchEvent<T> {
     Error(Status),
 }
 
+impl<T> WatchEvent<T> {
+    /// The same event, with the object that `map` makes of its own.
+    pub(super) fn map<U>(self, map: impl FnOnce(Object<T>) -> Object<U>) -> WatchEvent<U> {
+        match self {
+            Self::Object(event_type, object) => WatchEvent::Object(event_type, map(object)),
+            Self::Bookmark { version, initial_events_end } => WatchEvent::Bookmark { version, initial_events_end },
+            Self::Error(status) => WatchEvent::Error(status),
+        }
+    }
+}
+
 impl Decoder {
     /// A decoder with these options.
     #[must_use]
@@ -96,6 +107,12 @@ impl Decoder {
         });
         self.metadata.start(false);
         item
+    }
+
+    /// Decodes the text of an object whose metadata are known.
+    pub(super) fn value<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+        let keep = DecodeOptions { managed_fields: true, ..DecodeOptions::default() };
+        Self::new(keep).parse_item(text, TypeMeta::default())
     }
 
     fn try_watch_event<T: DeserializeOwned>(

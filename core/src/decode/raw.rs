@@ -37,6 +37,11 @@ impl Raw {
         &self.0
     }
 
+    /// Text that was a `Raw` before.
+    pub(super) fn of(text: String) -> Self {
+        Self(text.into_boxed_str())
+    }
+
     /// Decodes the text.
     ///
     /// # Errors

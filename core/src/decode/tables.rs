@@ -2,7 +2,7 @@
 
 use super::answer::{Decode, Ending, Part};
 use super::body::{Body, Content, unreadable};
-use super::decoder::{Decoder, WatchEvent};
+use super::decoder::Decoder;
 use super::json::{event_part, item_part};
 use super::list::ListMeta;
 use super::metadata::DecodeOptions;
@@ -120,7 +120,7 @@ impl Reader {
 
     fn event<T: DeserializeOwned>(&mut self, frame: &[u8]) -> Part<ObjectHandle<Row<T>>> {
         let Some((event_type, table)) = table_of(frame) else {
-            return event_part(self.decoder.watch_event(frame).map(|event| map(event, without_cells)));
+            return event_part(self.decoder.watch_event(frame).map(|event| event.map(without_cells)));
         };
         table.columns.into_iter().for_each(|columns| self.note_columns(columns.get()));
         let RowText { cells, object } = match table.rows {
@@ -133,7 +133,7 @@ impl Reader {
         let object = object.map_or_else(|| format!(r#"{{"metadata":{metadata}}}"#), |object| object.get().into());
         let event = format!(r#"{{"type":{event_type},"object":{object}}}"#);
         let event = self.decoder.watch_event(event.as_bytes());
-        event_part(event.map(|event| map(event, |object| self.with_cells(object, cells))))
+        event_part(event.map(|event| event.map(|object| self.with_cells(object, cells))))
     }
 
     /// Remembers the columns, which servers name in the first Table of a watch alone. Of too many, none is known.
@@ -157,14 +157,6 @@ impl Reader {
 
 fn without_cells<T>(Object { meta, value }: Object<T>) -> Object<Row<T>> {
     Object { meta, value: Row::new(value, Arc::from([]), "") }
-}
-
-fn map<T, U>(event: WatchEvent<T>, object: impl FnOnce(Object<T>) -> Object<U>) -> WatchEvent<U> {
-    match event {
-        WatchEvent::Object(event_type, it) => WatchEvent::Object(event_type, object(it)),
-        WatchEvent::Bookmark { version, initial_events_end } => WatchEvent::Bookmark { version, initial_events_end },
-        WatchEvent::Error(status) => WatchEvent::Error(status),
-    }
 }
 
 /// The type of an event as JSON, and its Table; `None` if the event has no Table.

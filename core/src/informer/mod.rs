@@ -24,7 +24,7 @@ pub use told::Told;
 use crate::cache::{Cache, Change, IndexId, Indexer, Note, transition};
 #[cfg(feature = "std")]
 use crate::cache::{Store, StoreWriter};
-use crate::decode::{Decode, DecodeError, DecodeOptions, Json, Versioned};
+use crate::decode::{Decode, DecodeError, DecodeOptions, FromJson, Json, Versioned};
 use crate::fifo::{DeltaFifo, Order};
 use crate::object::ObjectHandle;
 use crate::reflector::{Action, Input, Phase, Reflector, ReflectorConfig, Response};
@@ -35,7 +35,6 @@ use crate::transport::{Incoming, TransportError};
 use core::fmt;
 use core::task::{Context, Poll};
 use progress::Progress;
-use serde::de::DeserializeOwned;
 
 /// Keeps a cache of one resource up to date and reports every change of it (client-go `SharedIndexInformer`). Use it as
 /// [`Informer`].
@@ -151,7 +150,7 @@ impl Default for InformerConfig {
     }
 }
 
-impl<T: DeserializeOwned> InformerIn<Json<T>> {
+impl<T: FromJson> InformerIn<Json<T>> {
     /// An informer of `resource` with a cache for its owner alone, without a lock. It sends no request before
     /// [`start`](InformerIn::start).
     #[must_use]
@@ -186,7 +185,7 @@ impl<T: DeserializeOwned> InformerIn<Json<T>> {
     }
 }
 
-impl<T: DeserializeOwned, C: Cache<ObjectHandle<T>>> InformerIn<Json<T>, C> {
+impl<T: FromJson, C: Cache<ObjectHandle<T>>> InformerIn<Json<T>, C> {
     /// An informer of `resource` that keeps `cache` up to date. The cache is an [`Indexer`] with indexes, the writer of
     /// a store behind a lock of the caller's choice, or the caller's own [`Cache`].
     #[must_use]

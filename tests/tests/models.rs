@@ -381,6 +381,17 @@ fn neighbours_of_the_readers_seeds_are_read_as_by_serde_json() {
 }
 
 #[test]
+fn packed_texts_come_back_and_no_block_does_harm() {
+    for seed in 0..4_000 {
+        let few = if seed % 3 == 0 { 255 } else { 3 };
+        let mut bytes: Vec<u8> = bytes(seed, 3 + seed as usize % 1000).iter().map(|byte| byte & few).collect();
+        (bytes[0], bytes[1]) = ((seed % 4) as u8, (seed / 4 % 256) as u8);
+        ops::packed::run(&bytes);
+    }
+    replay_seeds("packed", ops::packed::run);
+}
+
+#[test]
 fn the_seeds_of_the_decoder_keep_its_rules() {
     replay_seeds("decoder", ops::decoder::run);
 }

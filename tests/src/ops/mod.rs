@@ -16,6 +16,7 @@ pub mod informer;
 #[cfg(not(loom))]
 pub mod kubeconfig;
 pub mod limiters;
+pub mod packed;
 pub mod reader;
 pub mod work_queue;
 

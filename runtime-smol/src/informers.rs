@@ -34,6 +34,47 @@
 //! # }
 //! ```
 //!
+//! A type chooses how much memory an object takes: a serde type, [`Raw`](crate::decode::Raw) for its text,
+//! [`Packed`](crate::decode::Packed) for the text compressed, or [`MetadataOnly`](crate::decode::MetadataOnly). A packed
+//! object is read by [`unpack`](crate::decode::Packed::unpack):
+//!
+#![cfg_attr(
+    feature = "lz4",
+    doc = r#"
+```
+use core::time::Duration;
+use listwatch_runtime_smol::decode::{Lz4, Packed};
+use listwatch_runtime_smol::file::Playback;
+use listwatch_runtime_smol::{Executor, Informers, run};
+
+#[derive(serde::Deserialize)]
+struct Pod {
+    status: Status,
+}
+
+#[derive(serde::Deserialize)]
+struct Status {
+    phase: String,
+}
+
+# fn main() -> Result<(), Box<dyn std::error::Error>> {
+let recording = Playback::from_file("../tests/data/captures/pods-rollout.jsonl.gz")?;
+let resource = recording.resource().ok_or("the recording has no list")?.clone();
+let informers = Informers::new(recording);
+let (clock, executor) = (informers.clock().clone(), Executor::new());
+executor.spawn(informers.run()).detach();
+
+let pods = informers.informer_of::<Packed<Lz4>>(resource);
+run(&clock, &executor, pods.synced().within(Duration::from_secs(60)))?;
+for pod in pods.list() {
+    assert!(pod.packed_len() < pod.text_len() / 4);
+    println!("{} is {}", pod.key(), pod.unpack::<Pod>()?.status.phase);
+}
+# Ok(())
+# }
+```
+"#
+)]
 //! Users of an informer differ in their pace and in what they are told:
 //!
 //! | | if it is far behind | updates that change nothing, as a relist reports them |
@@ -81,10 +122,10 @@ pub use world::World;
 use crate::client::Client;
 use crate::clock::Clock;
 use core::fmt;
+use listwatch_core::decode::FromJson;
 use listwatch_core::object::Kind;
 use listwatch_core::{InformerConfig, Resource};
 use registry::Registry;
-use serde::de::DeserializeOwned;
 use shared::SharedState;
 use std::sync::Arc;
 
@@ -118,7 +159,7 @@ impl Informers {
     }
 
     /// The informer of all objects of a kind. It starts if it is the first one; a task has to [run](Self::run) it.
-    pub fn informer<T: Kind + DeserializeOwned + Send + Sync + 'static>(&self) -> InformerHandle<T> {
+    pub fn informer<T: Kind + FromJson + Send + Sync + 'static>(&self) -> InformerHandle<T> {
         self.informer_where(|all| all)
     }
 
@@ -134,7 +175,7 @@ impl Informers {
     ///     informers.informer_where(|all| all.in_namespace("shop").with_label_selector("app=web"))
     /// }
     /// ```
-    pub fn informer_where<T: Kind + DeserializeOwned + Send + Sync + 'static>(
+    pub fn informer_where<T: Kind + FromJson + Send + Sync + 'static>(
         &self,
         select: impl FnOnce(Resource) -> Resource,
     ) -> InformerHandle<T> {
@@ -144,11 +185,11 @@ impl Informers {
     }
 
     /// The informer of `resource`, with all its namespaces unless the resource names one. `T` is any type that serde
-    /// can read. Else it is as [`informer`](Self::informer).
+    /// can read, or [`Packed`](crate::decode::Packed). Else it is as [`informer`](Self::informer).
     ///
     /// A resource that is given by its name does not say its kind: [`with_kind`](InformerHandle::with_kind) does, and so
     /// do [`Resource::of`] and [`informer_where`](Self::informer_where).
-    pub fn informer_of<T: DeserializeOwned + Send + Sync + 'static>(&self, resource: Resource) -> InformerHandle<T> {
+    pub fn informer_of<T: FromJson + Send + Sync + 'static>(&self, resource: Resource) -> InformerHandle<T> {
         self.informer_with(resource, [""; 0], InformerConfig::default())
     }
 
@@ -170,7 +211,7 @@ impl Informers {
     ///     informers.informer_in(Resource::of::<Deployment>(), ["shop", "pay"])
     /// }
     /// ```
-    pub fn informer_in<T: DeserializeOwned + Send + Sync + 'static>(
+    pub fn informer_in<T: FromJson + Send + Sync + 'static>(
         &self,
         resource: Resource,
         namespaces: impl IntoIterator<Item: Into<String>>,
@@ -179,7 +220,7 @@ impl Informers {
     }
 
     /// The same with a configuration. Informers of different configurations share nothing.
-    pub fn informer_with<T: DeserializeOwned + Send + Sync + 'static>(
+    pub fn informer_with<T: FromJson + Send + Sync + 'static>(
         &self,
         resource: Resource,
         namespaces: impl IntoIterator<Item: Into<String>>,

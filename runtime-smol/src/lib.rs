@@ -10,7 +10,7 @@
 //! | How does a program follow a resource? | [`Informer`], connected by a [`Driver`] to a transport; [`Events`] is the stream | `SharedIndexInformer` |
 //! | Which resource, and which objects of it? | [`Resource`]: name or path, namespace, label and field selectors | `ListWatch`, `ListOptions` |
 //! | Which cluster, which credentials? | [`http::Cluster`]: kubeconfig, or the service account of the pod | `clientcmd`, `rest.Config` |
-//! | Of which type are the objects? | any that serde can read; [`Raw`] for the text, [`MetadataOnly`] for none of it | typed, unstructured, metadata clients |
+//! | Of which type are the objects? | any that serde can read; [`Raw`] for the text, [`Packed`] for the text compressed, [`MetadataOnly`] for none of it | typed, unstructured, metadata clients |
 //! | When is the cache complete? | [`Events::synced`] | `WaitForCacheSync` |
 //! | How are objects read? | from a [`Store`], by key, index, namespace or label selector ([`Informer::shared`]); only the informer writes | `Indexer`, listers |
 //! | When is a key retried? | a [`RateLimiter`] of the [`WorkQueue`], by default [`ExponentialBackoff`] | `workqueue` |
@@ -223,6 +223,7 @@
 //! |---|---|
 //! | `http` (default) | [`http`]: clusters, lists, watches and calls over HTTP and TLS |
 //! | `file` (default) | [`mod@file`]: recording any transport, and playing recordings |
+//! | `lz4` | `Lz4`, a codec of [`Packed`] objects, which a cache keeps compressed |
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
 //! | `cli` | the `listwatch` command; no API |
 //!
@@ -236,6 +237,7 @@
 //! [`InformerStatus`]: informer::InformerStatus
 //! [`MetadataOnly`]: decode::MetadataOnly
 //! [`RateLimiter`]: queue::RateLimiter
+//! [`Packed`]: decode::Packed
 //! [`Raw`]: decode::Raw
 //! [`Reconciler::maps`]: controller::Reconciler::maps
 //! [`Reconciler::owns`]: controller::Reconciler::owns

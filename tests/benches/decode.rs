@@ -6,7 +6,9 @@ use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use flate2::read::MultiGzDecoder;
 use k8s_openapi::api::core::v1::Pod;
-use listwatch_core::decode::{Decode, Decoder, Json, MetadataOnly, Part, Raw};
+use listwatch_core::decode::{
+    Decode, Decoder, FromJson, Json, Lz4, MetadataOnly, Packed, Packer, Part, Raw, WatchEvent,
+};
 use listwatch_core::framing::Scanner;
 use listwatch_core::request::Query;
 use listwatch_core::transport::ResponseHead;
@@ -118,6 +120,51 @@ fn watch_value(bencher: Bencher<'_, '_>, source: &str) {
     watch::<Value>(bencher, source);
 }
 
+/// The objects of the events, as text.
+fn raws(source: &str) -> Vec<Raw> {
+    let (events, mut decoder) = (events(source), Decoder::default());
+    let raw = |event: &Vec<u8>| match decoder.watch_event::<Raw>(event).unwrap() {
+        WatchEvent::Object(_, object) => Some(object.value),
+        WatchEvent::Bookmark { .. } | WatchEvent::Error(_) => None,
+    };
+    events.iter().filter_map(raw).collect()
+}
+
+fn text(raws: &[Raw]) -> BytesCount {
+    BytesCount::new(raws.iter().map(|raw| raw.as_str().len()).sum::<usize>())
+}
+
+#[divan::bench(args = SOURCES)]
+fn packing(bencher: Bencher<'_, '_>, source: &str) {
+    let raws = raws(source);
+    bencher.counter(text(&raws)).bench_local(|| {
+        let mut packer = Packer::new(Lz4);
+        for raw in &raws {
+            black_box(packer.pack(black_box(raw)));
+        }
+    });
+}
+
+fn unpacking<T>(bencher: Bencher<'_, '_>, source: &str, unpack: fn(&Packed<Lz4>) -> T) {
+    let (raws, mut packer) = (raws(source), Packer::new(Lz4));
+    let packed: Vec<_> = raws.iter().map(|raw| packer.pack(raw)).collect();
+    bencher.counter(text(&raws)).bench_local(|| {
+        for packed in &packed {
+            black_box(unpack(black_box(packed)));
+        }
+    });
+}
+
+#[divan::bench(args = SOURCES)]
+fn unpacking_text(bencher: Bencher<'_, '_>, source: &str) {
+    unpacking(bencher, source, |packed| packed.raw().unwrap());
+}
+
+#[divan::bench(args = SOURCES)]
+fn unpacking_three_fields(bencher: Bencher<'_, '_>, source: &str) {
+    unpacking(bencher, source, |packed| packed.unpack::<ThreeFields>().unwrap());
+}
+
 #[divan::bench(args = SOURCES)]
 fn passing_over(bencher: Bencher<'_, '_>, source: &str) {
     let events = events(source);
@@ -139,7 +186,7 @@ fn serde_json_passing_over(bencher: Bencher<'_, '_>, source: &str) {
 }
 
 /// From the decoder's buffer to objects, as an informer reads a list, 16 KB at a time.
-fn read_list<T: DeserializeOwned>(bencher: Bencher<'_, '_>) {
+fn read_list<T: FromJson>(bencher: Bencher<'_, '_>) {
     let (list, mut json) = (list(), Json::<T>::default());
     bencher.counter(BytesCount::new(list.len())).bench_local(|| {
         json.start(Query::List, &ResponseHead { status: 200, ..ResponseHead::default() });
@@ -171,6 +218,11 @@ fn list_three_fields(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn list_raw(bencher: Bencher<'_, '_>) {
     read_list::<Raw>(bencher);
+}
+
+#[divan::bench]
+fn list_packed(bencher: Bencher<'_, '_>) {
+    read_list::<Packed<Lz4>>(bencher);
 }
 
 #[divan::bench]

@@ -4,14 +4,20 @@
 
 use core::time::Duration;
 use flate2::read::MultiGzDecoder;
-use listwatch_core::decode::{DecodeOptions, Decoder, MetadataOnly, Raw, WatchEvent};
+use listwatch_core::decode::{
+    Decode, DecodeOptions, Decoder, FromJson, Json, ListMeta, Lz4, MetadataOnly, Packed, Packer, Part, Raw, WatchEvent,
+};
+use listwatch_core::object::ObjectHandle;
 use listwatch_core::queue::{Discipline, ExponentialBackoff, Lanes};
+use listwatch_core::request::Query;
 use listwatch_core::storage::Keyed;
+use listwatch_core::transport::ResponseHead;
 use listwatch_core::{Indexer, Instant, WorkQueue};
+use listwatch_tests::pods::Pods;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[global_allocator]
@@ -193,4 +199,64 @@ fn metadata_and_text_are_read_without_building_a_document() {
     assert!(value_blocks > 100, "{value_blocks}");
     assert!(meta_blocks * 20 < value_blocks && meta_bytes * 20 < value_bytes, "{meta_blocks}, {meta_bytes} bytes");
     assert!(raw_blocks * 20 < value_blocks && raw_bytes * 3 < value_bytes, "{raw_blocks}, {raw_bytes} bytes");
+}
+
+/// A cache of what is written to it: lists of objects.
+struct Listed<T: FromJson> {
+    json: Json<T>,
+    cache: Indexer<ObjectHandle<T>>,
+}
+
+impl<T: FromJson> Listed<T> {
+    fn new() -> Self {
+        Self { json: Json::default(), cache: Indexer::new() }
+    }
+
+    fn list(&mut self, pods: usize) {
+        self.json.start(Query::List, &ResponseHead { status: 200, ..ResponseHead::default() });
+        Pods::new(pods).write_list(self).unwrap();
+        self.json.finish();
+        assert_eq!(self.cache.len(), pods);
+    }
+}
+
+impl<T: FromJson> Write for Listed<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.json.extend_from_slice(bytes);
+        while let Some(part) = self.json.next_part() {
+            let Part::Item(object) = part else { panic!("no item") };
+            self.cache.insert(object);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The bytes that a cache holds for each of many pods, when each has been replaced twice.
+fn held_for_each<T: FromJson>() -> usize {
+    const PODS: usize = 2_000;
+    held_after(Listed::<T>::new(), |listed| (0..3).for_each(|_| listed.list(PODS))) / PODS
+}
+
+#[test]
+fn a_packed_object_takes_a_fifteenth_of_its_text_and_metadata() {
+    let _alone = alone();
+    let _profiled = profiled();
+    let (meta, packed, raw) = (held_for_each::<MetadataOnly>(), held_for_each::<Packed<Lz4>>(), held_for_each::<Raw>());
+    println!("bytes an object: metadata {meta}, packed {packed}, raw {raw}");
+    assert!(packed * 15 < raw, "{packed} bytes packed, {raw} raw");
+    assert!(packed < meta + 150, "{packed} bytes packed, {meta} of metadata");
+}
+
+#[test]
+fn a_packer_kept_the_memory_of_one_large_object_for_ever() {
+    let _alone = alone();
+    let text = format!(r#"{{"metadata":{{"name":"a"}},"data":"{}"}}"#, "x".repeat(1 << 20));
+    let large = Decoder::default().item::<Raw>(text.as_bytes(), &ListMeta::default()).unwrap().value;
+    let _profiled = profiled();
+    let held = held_after(Packer::new(Lz4), |packer| drop(packer.pack(&large)));
+    assert!(held < LITTLE, "{held} bytes after an object of {} bytes", text.len());
 }

@@ -16,10 +16,10 @@ use crate::informers::{InformerHandle, Informers};
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
+use listwatch_core::decode::FromJson;
 use listwatch_core::object::{Kind, ObjectHandle};
 use listwatch_core::queue::WhileDelayed;
 use listwatch_core::{Key, Resource};
-use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
 /// A controller: a name, and the informers that it reads.
@@ -40,7 +40,7 @@ impl Controller {
     }
 
     /// The informer of all objects of a kind. The controller starts when it has synced.
-    pub fn informer<T: Kind + DeserializeOwned + Send + Sync + 'static>(&self) -> InformerHandle<T> {
+    pub fn informer<T: Kind + FromJson + Send + Sync + 'static>(&self) -> InformerHandle<T> {
         self.informer_where(|all| all)
     }
 
@@ -55,7 +55,7 @@ impl Controller {
     /// let deployments = controller.informer_where::<Deployment>(|all| all.in_namespace("shop"));
     /// # }
     /// ```
-    pub fn informer_where<T: Kind + DeserializeOwned + Send + Sync + 'static>(
+    pub fn informer_where<T: Kind + FromJson + Send + Sync + 'static>(
         &self,
         select: impl FnOnce(Resource) -> Resource,
     ) -> InformerHandle<T> {
@@ -75,7 +75,7 @@ impl Controller {
     /// let deployments = controller.informer_in::<Deployment>(["shop", "pay"]);
     /// # }
     /// ```
-    pub fn informer_in<T: Kind + DeserializeOwned + Send + Sync + 'static>(
+    pub fn informer_in<T: Kind + FromJson + Send + Sync + 'static>(
         &self,
         namespaces: impl IntoIterator<Item: Into<String>>,
     ) -> InformerHandle<T> {
@@ -85,13 +85,13 @@ impl Controller {
     }
 
     /// The informer of a resource: `"apps/v1/deployments"`, or a [`Resource`] with a namespace or selectors. `T` is any
-    /// type that serde can read. The controller starts when it has synced.
+    /// type that serde can read, or [`Packed`](crate::decode::Packed). The controller starts when it has synced.
     ///
     /// A resource that is given by its name does not say its kind: [`with_kind`](InformerHandle::with_kind) does, and so
     /// do [`Resource::of`] and [`informer_where`](Self::informer_where).
     ///
     /// A name that is none of a resource is an error of the controller's [run](Reconciler::run).
-    pub fn informer_of<T: DeserializeOwned + Send + Sync + 'static>(
+    pub fn informer_of<T: FromJson + Send + Sync + 'static>(
         &self,
         resource: impl TryInto<Resource, Error: fmt::Display>,
     ) -> InformerHandle<T> {

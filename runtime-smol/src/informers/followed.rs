@@ -3,13 +3,13 @@
 use super::stream::Stream;
 use crate::replay::Advance;
 use core::any::Any;
+use listwatch_core::decode::FromJson;
 use listwatch_core::{Key, Resource, Store};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A stream, and its place in the store.
-pub(super) struct Followed<T: DeserializeOwned> {
+pub(super) struct Followed<T: FromJson> {
     stream: Weak<Stream<T>>,
     store: Store<T>,
     place: usize,
@@ -30,14 +30,14 @@ pub(super) struct Whole {
     pub(super) _informer: Arc<dyn Any + Send + Sync>,
 }
 
-impl<T: DeserializeOwned> Followed<T> {
+impl<T: FromJson> Followed<T> {
     pub(super) fn new(stream: &Arc<Stream<T>>, store: &Store<T>, place: usize, again: Box<Again>) -> Self {
         let (resource, whole) = (stream.resource().clone(), Mutex::default());
         Self { stream: Arc::downgrade(stream), store: store.clone(), place, resource, again, whole }
     }
 }
 
-impl<T: DeserializeOwned + Send + Sync> Advance for Followed<T> {
+impl<T: FromJson + Send + Sync> Advance for Followed<T> {
     fn position(&self) -> (u64, Option<Arc<str>>) {
         let streams = self.store.streams();
         streams.get(self.place).map_or((0, None), |stream| (stream.changes, stream.applied.clone()))

@@ -14,8 +14,8 @@ use super::world::World;
 use crate::replay::Advance;
 use core::any::TypeId;
 use listwatch_core::cache::{Indexer, StoreWriter};
+use listwatch_core::decode::FromJson;
 use listwatch_core::{Informer, InformerConfig, Resource, Store};
-use serde::de::DeserializeOwned;
 #[cfg(feature = "file")]
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
@@ -37,7 +37,7 @@ pub(super) struct SharedState<T> {
     id: EntryId,
 }
 
-impl<T: DeserializeOwned + Send + Sync + 'static> SharedState<T> {
+impl<T: FromJson + Send + Sync + 'static> SharedState<T> {
     /// The informer of these streams, with the others that asked for it. A new one starts.
     pub(super) fn of(
         registry: &Arc<Registry>,
@@ -121,7 +121,7 @@ impl<T> Drop for SharedState<T> {
 
 /// The streams as the replay of their world, if it is one, knows them.
 #[cfg(feature = "file")]
-fn followed<T: DeserializeOwned + Send + Sync + 'static>(
+fn followed<T: FromJson + Send + Sync + 'static>(
     world: &World,
     config: InformerConfig,
     store: &Store<T>,

@@ -18,9 +18,9 @@ use core::time::Duration;
 use futures_core::Stream as _;
 #[cfg(feature = "file")]
 use listwatch_core::Resource;
+use listwatch_core::decode::FromJson;
 use listwatch_core::informer::{SharedDriver, SharedInformer};
 use listwatch_core::{Driver, Event};
-use serde::de::DeserializeOwned;
 #[cfg(feature = "file")]
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +32,7 @@ pub(super) type OnError = Arc<dyn Fn(&StreamName, &StreamError<'_>) + Send + Syn
 
 /// A stream. Its task [runs](Self::run) it, and the last handle of its informer [stops](Stop::stop) it at once, whether
 /// or not the task is polled again.
-pub(super) struct Stream<T: DeserializeOwned> {
+pub(super) struct Stream<T: FromJson> {
     board: Arc<Board>,
     clock: Clock,
     /// Its part in the replay of its world.
@@ -42,13 +42,13 @@ pub(super) struct Stream<T: DeserializeOwned> {
     state: Mutex<State<T>>,
 }
 
-struct State<T: DeserializeOwned> {
+struct State<T: FromJson> {
     phase: Phase<T>,
     /// The task's.
     waker: Option<Waker>,
 }
 
-enum Phase<T: DeserializeOwned> {
+enum Phase<T: FromJson> {
     /// The informer was not started. Its deadlines begin with the first poll.
     Prepared(Box<SharedDriver<T, StreamTransport>>),
     Started(Box<SharedEvents<T, StreamTransport>>),
@@ -88,7 +88,7 @@ enum Turn<T> {
 /// The delay after a panic, and its limit: it doubles until the stream makes progress.
 const AFTER_PANIC: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
-impl<T: DeserializeOwned> Stream<T> {
+impl<T: FromJson> Stream<T> {
     pub(super) fn new(
         informer: SharedInformer<T>,
         world: &World,
@@ -276,7 +276,7 @@ pub(super) trait Stop: Send + Sync {
     fn stop(&self);
 }
 
-impl<T: DeserializeOwned + Send + Sync> Stop for Stream<T> {
+impl<T: FromJson + Send + Sync> Stop for Stream<T> {
     fn stop(&self) {
         let (last, waker) = {
             let mut state = self.lock();

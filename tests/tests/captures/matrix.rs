@@ -6,11 +6,10 @@
 
 use crate::expected::captures;
 use crate::play::{Case, Drain, Speed, play};
-use listwatch_core::decode::{MetadataOnly, Raw};
+use listwatch_core::decode::{FromJson, Lz4, MetadataOnly, Packed, Raw};
 use listwatch_core::fifo::Order;
 use listwatch_transport_file::Chunks;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::env;
@@ -57,7 +56,7 @@ fn sample(order: Order, round: usize) -> Vec<Case> {
 ///
 /// A type begins with the round `first`, and each capture takes the next one, so that the captures together have every
 /// case. Captures of another folder, and `CAPTURE_CASES=all`, have every case each.
-fn replays_like_client_go<T: DeserializeOwned>(first: usize, order: Order) {
+fn replays_like_client_go<T: FromJson>(first: usize, order: Order) {
     let wants_all = ["CAPTURE_CASES", "LISTWATCH_CAPTURES"].iter().any(|name| env::var_os(name).is_some());
     for (place, capture) in captures().into_iter().enumerate() {
         let cases = if wants_all { all(order) } else { sample(order, first + place) };
@@ -89,6 +88,11 @@ fn a_sample_has_every_pair_of_values_and_three_samples_every_case() {
 #[test]
 fn raw_objects_are_told_as_client_go_tells_them() {
     replays_like_client_go::<Raw>(0, Order::Arrival);
+}
+
+#[test]
+fn packed_objects_are_told_as_client_go_tells_them() {
+    replays_like_client_go::<Packed<Lz4>>(2, Order::Arrival);
 }
 
 #[test]

@@ -4,12 +4,12 @@
 use crate::expected::{ByKey, Notification};
 use core::task::{Context, Waker};
 use core::time::Duration;
+use listwatch_core::decode::FromJson;
 use listwatch_core::fifo::Order;
 use listwatch_core::informer::Pumped;
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::{Driver, Event, Indexer, Informer, InformerConfig, Instant, Key, WorkQueue};
 use listwatch_transport_file::{Chunks, Pace, Playback, PlaybackConfig};
-use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -47,13 +47,13 @@ pub(crate) struct Played<T> {
     pub(crate) objects: Vec<ObjectHandle<T>>,
 }
 
-pub(crate) fn play<T: DeserializeOwned>(path: &Path, case: Case) -> Played<T> {
+pub(crate) fn play<T: FromJson>(path: &Path, case: Case) -> Played<T> {
     let mut player = Player::<T>::new(path, case);
     player.run();
     player.finish()
 }
 
-struct Player<T: DeserializeOwned> {
+struct Player<T: FromJson> {
     driver: Driver<T, Playback, Indexer<ObjectHandle<T>>>,
     case: Case,
     now: Instant,
@@ -65,7 +65,7 @@ struct Player<T: DeserializeOwned> {
     worked: BTreeMap<Key, Option<String>>,
 }
 
-impl<T: DeserializeOwned> Player<T> {
+impl<T: FromJson> Player<T> {
     fn new(path: &Path, case: Case) -> Self {
         let pace = if matches!(case.speed, Speed::Max) { Pace::Immediate } else { Pace::Recorded };
         let config = PlaybackConfig::new().pace(pace).chunks(case.chunks);

@@ -2,7 +2,7 @@
 
 use crate::expected::{captures, truth};
 use crate::play::{Case, Drain, Speed, play};
-use listwatch_core::decode::Raw;
+use listwatch_core::decode::{Lz4, Packed, Raw};
 use listwatch_core::fifo::Order;
 use listwatch_transport_file::Chunks;
 use serde_json::Value;
@@ -32,6 +32,24 @@ fn decoded_objects_are_the_servers_own_whether_they_came_by_list_or_by_watch() {
         for ((value, raw), expected) in values.iter().zip(&raws).zip(&expected) {
             assert_eq!(value, expected, "{}", capture.name);
             assert_eq!(raw, expected, "{}", capture.name);
+        }
+    }
+}
+
+#[test]
+fn packed_objects_are_the_raw_ones_in_a_third_of_the_bytes() {
+    for capture in captures() {
+        let packed = play::<Packed<Lz4>>(&capture.path, CASE).objects;
+        let raws = play::<Raw>(&capture.path, CASE).objects;
+        let (text_len, packed_len) = packed.iter().fold((0, 0), |(text_len, packed_len), object| {
+            (text_len + object.text_len(), packed_len + object.packed_len())
+        });
+        assert!(packed_len < text_len / 3, "{}: {packed_len} of {text_len} bytes", capture.name);
+        assert_eq!(packed.len(), raws.len(), "{}", capture.name);
+        for (packed, raw) in packed.iter().zip(&raws) {
+            assert_eq!((packed.key(), packed.meta()), (raw.key(), raw.meta()), "{}", capture.name);
+            assert_eq!(packed.raw().unwrap(), **raw, "{}", capture.name);
+            assert_eq!(packed.unpack::<Value>().unwrap(), raw.decode::<Value>().unwrap(), "{}", capture.name);
         }
     }
 }

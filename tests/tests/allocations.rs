@@ -8,11 +8,12 @@ use listwatch_core::decode::{
     Decode, DecodeOptions, Decoder, FromJson, Json, ListMeta, Lz4, MetadataOnly, Packed, Packer, Part, Raw, WatchEvent,
 };
 use listwatch_core::object::ObjectHandle;
+use listwatch_core::fifo::Order;
 use listwatch_core::queue::{Discipline, ExponentialBackoff, Lanes};
 use listwatch_core::request::Query;
 use listwatch_core::storage::Keyed;
 use listwatch_core::transport::ResponseHead;
-use listwatch_core::{Indexer, Instant, WorkQueue};
+use listwatch_core::{DeltaFifo, Indexer, Instant, WorkQueue};
 use listwatch_tests::pods::Pods;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -119,6 +120,7 @@ fn an_empty_queue_asks_for_no_memory_for_each_key() {
 }
 
 /// An object that is its key.
+#[derive(Clone)]
 struct Numbered(u32);
 
 impl Keyed for Numbered {
@@ -147,6 +149,51 @@ fn an_indexer_that_was_large_once_kept_its_memory_for_ever() {
         (0..MANY).for_each(|n| _ = indexer.remove(&n));
     });
     assert!(held < LITTLE, "{held} bytes after each object was removed");
+}
+
+/// The most bytes that one of many calls asks for.
+fn most_at_once(mut call: impl FnMut(u32)) -> u64 {
+    let asked = |n| {
+        let before = dhat::HeapStats::get().total_bytes;
+        call(n);
+        dhat::HeapStats::get().total_bytes - before
+    };
+    (0..2 * MANY).map(asked).max().unwrap()
+}
+
+/// A pause is as long as what is copied. More memory than this, asked for at once, is for many records.
+const AT_ONCE: u64 = 160 * 1024;
+
+#[test]
+fn one_insertion_copied_a_whole_cache() {
+    let _alone = alone();
+    let _profiled = profiled();
+    let mut indexer = Indexer::new();
+    indexer.add_index(|object: &Numbered, emit: &mut dyn FnMut(&str)| emit(&(object.0 % 10).to_string()));
+    indexer.add_index(|object: &Numbered, emit: &mut dyn FnMut(&str)| emit(&object.0.to_string()));
+    let most = most_at_once(|n| _ = indexer.insert(Numbered(n)));
+    assert!(most < AT_ONCE, "{most} bytes for an object of an indexer");
+}
+
+#[test]
+fn one_delta_copied_a_whole_queue() {
+    let _alone = alone();
+    let _profiled = profiled();
+    let mut fifo = DeltaFifo::new(Order::Arrival);
+    let most = most_at_once(|n| fifo.update(Numbered(n)));
+    assert!(most < AT_ONCE, "{most} bytes for a delta");
+    let mut fifo = DeltaFifo::new(Order::Arrival);
+    let most = most_at_once(|n| fifo.stage(Numbered(n)));
+    assert!(most < AT_ONCE, "{most} bytes for an item of a list");
+}
+
+#[test]
+fn one_key_copied_a_whole_work_queue() {
+    let _alone = alone();
+    let _profiled = profiled();
+    let mut queue = WorkQueue::<u32>::default();
+    let most = most_at_once(|n| _ = queue.add(n));
+    assert!(most < AT_ONCE, "{most} bytes for a key");
 }
 
 #[test]

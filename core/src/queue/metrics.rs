@@ -1,6 +1,6 @@
 //! The times that keys wait and are worked on.
 
-use crate::storage::sealed::Array;
+use crate::storage::sealed::Records;
 use crate::storage::{Mem, Slot};
 use crate::time::Instant;
 use core::time::Duration;
@@ -55,7 +55,7 @@ impl Durations {
 /// The times of a queue with metrics.
 pub(super) struct Stopwatch<M: Mem> {
     /// By the record's slot.
-    times: M::Array<Times>,
+    times: M::Records<Times>,
     pub(super) latency: Durations,
     pub(super) work: Durations,
 }
@@ -85,7 +85,7 @@ impl<M: Mem> Stopwatch<M> {
 
     /// For how long a key has been with its worker.
     pub(super) fn running(&self, slot: Slot, now: Instant) -> Duration {
-        self.times.as_slice().get(slot.index()).map_or(Duration::ZERO, |times| now.saturating_since(times.started))
+        self.times.get(slot.index()).map_or(Duration::ZERO, |times| now.saturating_since(times.started))
     }
 
     /// Gives back the memory where there is no key and were many once.
@@ -95,18 +95,18 @@ impl<M: Mem> Stopwatch<M> {
 
     /// The times of a key; those of a new key begin at `now`.
     fn times(&mut self, slot: Slot, now: Instant) -> &mut Times {
-        while self.times.as_slice().len() <= slot.index() {
+        while self.times.len() <= slot.index() {
             if self.times.try_push(Times { added: now, started: now }).is_err() {
                 unreachable!("as many times as records");
             }
         }
-        &mut self.times.as_mut_slice()[slot.index()]
+        self.times.get_mut(slot.index()).expect("a key has its times")
     }
 }
 
 impl<M: Mem> Default for Stopwatch<M> {
     fn default() -> Self {
-        Self { times: M::Array::default(), latency: Durations::default(), work: Durations::default() }
+        Self { times: M::Records::default(), latency: Durations::default(), work: Durations::default() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Memory of a fixed capacity: heapless arrays, and a chain of slots for each hash bucket.
 
-use super::sealed::{Array, Emit, Gathered, InRun, Index, Ranges, Runs, Sealed, Text};
+use super::sealed::{Array, Emit, Gathered, InRun, Index, Ranges, Records, Runs, Sealed, Text};
 use super::{Full, Mem, Slot};
 use core::ops;
 
@@ -16,6 +16,7 @@ impl<const N: usize> Sealed for Fixed<N> {}
 
 impl<const N: usize> Mem for Fixed<N> {
     type Array<T> = heapless::Vec<T, N>;
+    type Records<T> = heapless::Vec<T, N>;
     type Full<T> = Full<T>;
     type Index = Chains<N>;
     type IndexFn<V> = fn(&V, &mut dyn FnMut(&str));
@@ -49,12 +50,36 @@ impl<T, const N: usize> Array<T> for heapless::Vec<T, N> {
         self.push(item).map_err(Full)
     }
 
-    fn is_full(&self) -> bool {
-        self.is_full()
-    }
-
     fn pop(&mut self) -> Option<T> {
         self.pop()
+    }
+
+    fn release(&mut self) -> bool {
+        false
+    }
+}
+
+impl<T, const N: usize> Records<T> for heapless::Vec<T, N> {
+    type Full = Full<T>;
+
+    fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    fn get(&self, index: usize) -> Option<&T> {
+        self.as_slice().get(index)
+    }
+
+    fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        self.as_mut_slice().get_mut(index)
+    }
+
+    fn try_push(&mut self, record: T) -> Result<(), Full<T>> {
+        self.push(record).map_err(Full)
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full()
     }
 
     fn clear(&mut self) {

@@ -1,6 +1,8 @@
-//! Memory that grows: a `Vec`, hashbrown's table of slots, and a table for keys that come and go.
+//! Memory that grows: arrays of segments, hashbrown's table of slots, and a table for keys that come and go.
 
 use super::sealed::{Array, Emit, Gathered, Index, Sealed, Text};
+use super::segments::Segments;
+use super::shards::{Shard, Shards};
 use super::{Mem, Slot};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -24,10 +26,11 @@ impl Sealed for Heap {}
 
 impl Mem for Heap {
     type Array<T> = Vec<T>;
+    type Records<T> = Segments<T>;
     type Full<T> = NeverFull<T>;
-    type Index = HashIndex;
+    type Index = Shards<HashIndex>;
     type IndexFn<V> = Box<dyn Fn(&V, &mut dyn FnMut(&str)) + Send + Sync>;
-    type PassingIndex = super::probing::Probing;
+    type PassingIndex = Shards<super::probing::Probing>;
     type Text = Box<str>;
     type Gathered = Values;
     type Ranges<V> = super::ranges::Ranges<V>;
@@ -66,16 +69,8 @@ impl<T> Array<T> for Vec<T> {
         Ok(())
     }
 
-    fn is_full(&self) -> bool {
-        false
-    }
-
     fn pop(&mut self) -> Option<T> {
         self.pop()
-    }
-
-    fn clear(&mut self) {
-        self.clear();
     }
 
     fn release(&mut self) -> bool {
@@ -175,6 +170,24 @@ impl Index for HashIndex {
     fn release(&mut self) {
         if self.0.capacity() > KEPT {
             self.0 = HashTable::new();
+        }
+    }
+}
+
+impl Shard for HashIndex {
+    /// Twice as many, and some more, are seven eighths of a power of two.
+    const FULL: usize = 1600;
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn split(&mut self, to: &mut Self, passes: impl Fn(u32) -> bool) {
+        let half = self.0.len() / 2;
+        to.0 = HashTable::with_capacity(half);
+        for (hash, slot) in core::mem::replace(&mut self.0, HashTable::with_capacity(half)) {
+            let shard = if passes(hash) { &mut *to } else { &mut *self };
+            shard.insert(hash, slot);
         }
     }
 }

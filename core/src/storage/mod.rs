@@ -23,6 +23,10 @@ mod ranges;
 mod reused;
 #[cfg(feature = "alloc")]
 mod runs;
+#[cfg(feature = "alloc")]
+mod segments;
+#[cfg(feature = "alloc")]
+mod shards;
 mod slab;
 mod table;
 mod timers;
@@ -52,6 +56,9 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     type Full<T>;
     #[doc(hidden)]
     type Array<T>: sealed::Array<T, Full = Self::Full<T>>;
+    /// Under a slab.
+    #[doc(hidden)]
+    type Records<T>: sealed::Records<T, Full = Self::Full<T>>;
     /// For keys that stay.
     #[doc(hidden)]
     type Index: sealed::Index;
@@ -99,15 +106,27 @@ pub(crate) mod sealed {
     #[allow(missing_debug_implementations, reason = "never constructed")]
     pub trait Sealed {}
 
-    /// The array under a slab.
+    /// An array of small items, in one piece.
     pub trait Array<T>: Default {
         type Full;
 
         fn as_slice(&self) -> &[T];
         fn as_mut_slice(&mut self) -> &mut [T];
         fn try_push(&mut self, item: T) -> Result<(), Self::Full>;
-        fn is_full(&self) -> bool;
         fn pop(&mut self) -> Option<T>;
+        /// Clears an array that holds much memory and gives it back; says whether it did.
+        fn release(&mut self) -> bool;
+    }
+
+    /// The array under a slab.
+    pub trait Records<T>: Default {
+        type Full;
+
+        fn len(&self) -> usize;
+        fn get(&self, index: usize) -> Option<&T>;
+        fn get_mut(&mut self, index: usize) -> Option<&mut T>;
+        fn try_push(&mut self, record: T) -> Result<(), Self::Full>;
+        fn is_full(&self) -> bool;
         fn clear(&mut self);
         /// Clears an array that holds much memory and gives it back; says whether it did.
         fn release(&mut self) -> bool;
@@ -128,7 +147,7 @@ pub(crate) mod sealed {
         fn insert(&mut self, hash: u32, slot: Slot);
         fn remove(&mut self, hash: u32, slot: Slot);
         fn clear(&mut self);
-        /// As [`Array::release`].
+        /// As [`Records::release`].
         fn release(&mut self);
     }
 
@@ -167,7 +186,7 @@ pub(crate) mod sealed {
         /// An item of the run stands for something else now.
         fn changed(&mut self, list: &mut Self::List, run: Self::Run);
         fn clear(&mut self);
-        /// As [`Array::release`].
+        /// As [`Records::release`].
         fn release(&mut self);
         /// Panics if the items from `first` on are not those of the runs; for tests.
         fn check<S>(&self, list: &Self::List, items: &S, first: Option<Slot>)

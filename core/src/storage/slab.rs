@@ -1,7 +1,7 @@
 //! Records at stable addresses.
 
 use super::Mem;
-use super::sealed::Array;
+use super::sealed::Records;
 use core::num::NonZeroU32;
 use core::ops;
 
@@ -27,7 +27,7 @@ impl Slot {
 /// A record keeps its slot until it is removed. Iteration goes by slot, so it depends on the operations alone, never
 /// on hashing.
 pub(crate) struct Slab<R, M: Mem> {
-    entries: M::Array<Entry<R>>,
+    entries: M::Records<Entry<R>>,
     free: Option<Slot>,
     len: usize,
 }
@@ -54,7 +54,7 @@ impl<R, M: Mem> Slab<R, M> {
                 Err(full) => return Err(M::map_full(full, |()| record())),
             },
         };
-        let entry = &mut self.entries.as_mut_slice()[slot.index()];
+        let entry = self.entry(slot);
         let Entry::Free { next } = *entry else { unreachable!("a free slot holds no record") };
         *entry = Entry::Used(record());
         self.free = next;
@@ -66,7 +66,7 @@ impl<R, M: Mem> Slab<R, M> {
     #[cold]
     #[inline(never)]
     fn try_grow(&mut self) -> Result<Slot, M::Full<()>> {
-        let slot = Slot::at(self.entries.as_slice().len());
+        let slot = Slot::at(self.entries.len());
         self.entries.try_push(Entry::Free { next: None }).map_err(|full| M::map_full(full, drop))?;
         Ok(slot)
     }
@@ -74,7 +74,7 @@ impl<R, M: Mem> Slab<R, M> {
     /// The slot that the next record gets, if there is room for one.
     #[inline]
     pub(crate) fn vacant(&self) -> Option<Slot> {
-        self.free.or_else(|| (!self.entries.is_full()).then(|| Slot::at(self.entries.as_slice().len())))
+        self.free.or_else(|| (!self.entries.is_full()).then(|| Slot::at(self.entries.len())))
     }
 
     /// Takes the record out of `slot`, which must hold one.
@@ -82,25 +82,31 @@ impl<R, M: Mem> Slab<R, M> {
     pub(crate) fn remove(&mut self, slot: Slot) -> R {
         let freed = Entry::Free { next: self.free.replace(slot) };
         self.len -= 1;
-        core::mem::replace(&mut self.entries.as_mut_slice()[slot.index()], freed).into_record()
+        core::mem::replace(self.entry(slot), freed).into_record()
     }
 
     /// Drops the record in `slot`, which must hold one, where it is.
     #[inline]
     pub(crate) fn discard(&mut self, slot: Slot) {
-        let entry = &mut self.entries.as_mut_slice()[slot.index()];
-        debug_assert!(matches!(entry, Entry::Used(_)), "a slot is only used while it holds a record");
+        let freed = Entry::Free { next: self.free.replace(slot) };
         self.len -= 1;
-        *entry = Entry::Free { next: self.free.replace(slot) };
+        let entry = self.entry(slot);
+        debug_assert!(matches!(entry, Entry::Used(_)), "a slot is only used while it holds a record");
+        *entry = freed;
     }
 
     /// The record in `slot`, if there is one.
     #[inline]
     pub(crate) fn get(&self, slot: Slot) -> Option<&R> {
-        match self.entries.as_slice().get(slot.index())? {
+        match self.entries.get(slot.index())? {
             Entry::Used(record) => Some(record),
             Entry::Free { .. } => None,
         }
+    }
+
+    #[inline]
+    fn entry(&mut self, slot: Slot) -> &mut Entry<R> {
+        self.entries.get_mut(slot.index()).expect("a slot is of the slab that made it")
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -108,17 +114,16 @@ impl<R, M: Mem> Slab<R, M> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &R)> {
-        self.entries.as_slice().iter().enumerate().filter_map(|(index, entry)| match entry {
-            Entry::Used(record) => Some((Slot::at(index), record)),
-            Entry::Free { .. } => None,
+        (0..self.entries.len()).filter_map(|index| match self.entries.get(index) {
+            Some(Entry::Used(record)) => Some((Slot::at(index), record)),
+            Some(Entry::Free { .. }) | None => None,
         })
     }
 
     /// The records in a range of slots, by their indexes.
     #[cfg(feature = "json")]
     pub(crate) fn range(&self, slots: ops::Range<usize>) -> impl Iterator<Item = &R> {
-        let entries = self.entries.as_slice();
-        entries[slots.start.min(entries.len())..slots.end.min(entries.len())].iter().filter_map(|entry| match entry {
+        slots.map_while(|index| self.entries.get(index)).filter_map(|entry| match entry {
             Entry::Used(record) => Some(record),
             Entry::Free { .. } => None,
         })
@@ -127,9 +132,8 @@ impl<R, M: Mem> Slab<R, M> {
     /// The record behind `after`, or the first, in the order of [`iter`](Self::iter): a walk that borrows nothing.
     pub(crate) fn next_used(&self, after: Option<Slot>) -> Option<Slot> {
         let start = after.map_or(0, |slot| slot.index() + 1);
-        let used = |entry: &Entry<R>| matches!(entry, Entry::Used(_));
-        let index = start + self.entries.as_slice().get(start..)?.iter().position(used)?;
-        Some(Slot::at(index))
+        let used = |index: &usize| matches!(self.entries.get(*index), Some(Entry::Used(_)));
+        (start..self.entries.len()).find(used).map(Slot::at)
     }
 
     /// Gives back the memory of an empty slab that was large once.
@@ -159,7 +163,7 @@ impl<R> Entry<R> {
 
 impl<R, M: Mem> Default for Slab<R, M> {
     fn default() -> Self {
-        Self { entries: M::Array::default(), free: None, len: 0 }
+        Self { entries: M::Records::default(), free: None, len: 0 }
     }
 }
 
@@ -168,9 +172,9 @@ impl<R, M: Mem> ops::Index<Slot> for Slab<R, M> {
 
     #[inline]
     fn index(&self, slot: Slot) -> &R {
-        match &self.entries.as_slice()[slot.index()] {
-            Entry::Used(record) => record,
-            Entry::Free { .. } => unreachable!("a slot is only used while it holds a record"),
+        match self.entries.get(slot.index()) {
+            Some(Entry::Used(record)) => record,
+            Some(Entry::Free { .. }) | None => unreachable!("a slot is only used while it holds a record"),
         }
     }
 }
@@ -178,7 +182,7 @@ impl<R, M: Mem> ops::Index<Slot> for Slab<R, M> {
 impl<R, M: Mem> ops::IndexMut<Slot> for Slab<R, M> {
     #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut R {
-        match &mut self.entries.as_mut_slice()[slot.index()] {
+        match self.entry(slot) {
             Entry::Used(record) => record,
             Entry::Free { .. } => unreachable!("a slot is only used while it holds a record"),
         }
@@ -221,7 +225,7 @@ mod tests {
             }
             slab.release();
         }
-        assert_eq!(slab.entries.capacity(), 0);
+        assert_eq!(slab.entries.len(), 0);
         let first = slab.try_insert(1).ok().unwrap();
         assert_eq!((first.index(), slab[first]), (0, 1));
     }

@@ -1,0 +1,178 @@
+//! An index that grows one small part at a time.
+
+use super::Slot;
+use super::sealed::Index;
+use alloc::vec::Vec;
+
+/// A part of an index.
+pub trait Shard: Index {
+    /// The mean number of slots of a shard, from which on the next one is split. It has up to twice as many by then.
+    const FULL: usize;
+
+    fn len(&self) -> usize;
+
+    /// Moves the slots to `to` whose hash passes.
+    fn split(&mut self, to: &mut Self, passes: impl Fn(u32) -> bool);
+}
+
+/// Linear hashing: the shards are split one by one, in the order of their numbers. Each time that there are
+/// [`FULL`](Shard::FULL) slots more, one is. So no insertion moves more than one shard, whatever the hashes. A small index
+/// is one shard, and costs what that costs.
+#[derive(Debug, Default)]
+pub struct Shards<S> {
+    first: S,
+    more: Vec<S>,
+    /// The number of slots, while there are more shards than one.
+    len: usize,
+}
+
+/// The shard of a hash, out of so many. Of two numbers with one bit more, it is the one of the last round where there is
+/// no such shard yet. A shard finds its cells by the low bits of a hash, so these are the high ones.
+#[inline]
+fn shard_of(hash: u32, shards: usize) -> usize {
+    let mask = shards.next_power_of_two() - 1;
+    let at = hash.rotate_left(16) as usize & mask;
+    if at < shards { at } else { at & (mask >> 1) }
+}
+
+impl<S: Shard> Shards<S> {
+    #[inline]
+    fn shard(&self, hash: u32) -> &S {
+        if self.more.is_empty() { &self.first } else { self.nth(shard_of(hash, self.more.len() + 1)) }
+    }
+
+    fn nth(&self, at: usize) -> &S {
+        if at == 0 { &self.first } else { &self.more[at - 1] }
+    }
+
+    #[inline]
+    fn shard_mut(&mut self, hash: u32) -> &mut S {
+        if self.more.is_empty() { &mut self.first } else { self.nth_mut(shard_of(hash, self.more.len() + 1)) }
+    }
+
+    fn nth_mut(&mut self, at: usize) -> &mut S {
+        if at == 0 { &mut self.first } else { &mut self.more[at - 1] }
+    }
+
+    /// After an insertion.
+    #[inline]
+    fn grow_if_full(&mut self) {
+        if self.more.is_empty() {
+            if self.first.len() >= S::FULL {
+                self.len = self.first.len();
+                self.split_next();
+            }
+        } else {
+            self.len += 1;
+            if self.len >= S::FULL * (self.more.len() + 1) {
+                self.split_next();
+            }
+        }
+    }
+
+    #[cold]
+    fn split_next(&mut self) {
+        let new = self.more.len() + 1;
+        let old = new - (1 << new.ilog2());
+        let mut shard = S::default();
+        self.nth_mut(old).split(&mut shard, |hash| shard_of(hash, new + 1) == new);
+        self.more.push(shard);
+    }
+}
+
+impl<S: Shard> Index for Shards<S> {
+    #[inline]
+    fn find(&self, hash: u32, eq: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        self.shard(hash).find(hash, eq)
+    }
+
+    #[inline]
+    fn find_or_insert(&mut self, hash: u32, eq: impl FnMut(Slot) -> bool, new: impl FnOnce() -> Slot) -> Option<Slot> {
+        let found = self.shard_mut(hash).find_or_insert(hash, eq, new);
+        if found.is_none() {
+            self.grow_if_full();
+        }
+        found
+    }
+
+    #[inline]
+    fn insert(&mut self, hash: u32, slot: Slot) {
+        self.shard_mut(hash).insert(hash, slot);
+        self.grow_if_full();
+    }
+
+    #[inline]
+    fn remove(&mut self, hash: u32, slot: Slot) {
+        let shard = self.shard_mut(hash);
+        let before = shard.len();
+        shard.remove(hash, slot);
+        let removed = before - shard.len();
+        self.len = self.len.saturating_sub(removed);
+    }
+
+    fn clear(&mut self) {
+        self.first.clear();
+        self.more.clear();
+    }
+
+    fn release(&mut self) {
+        if self.more.is_empty() {
+            self.first.release();
+        } else {
+            *self = Self::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use crate::storage::heap::HashIndex;
+    use crate::storage::probing::Probing;
+    use crate::storage::{Heap, Slab};
+
+    #[test]
+    fn every_hash_is_in_one_shard_of_each_number() {
+        let mut random = Random::new(1);
+        for shards in 1..70 {
+            let hash = random.next() as u32;
+            let (at, then) = (shard_of(hash, shards), shard_of(hash, shards + 1));
+            assert!(at < shards && (then == at || then == shards), "{at} of {shards}, then {then}");
+            assert!(then == at || at == shards - (1 << shards.ilog2()), "the shard that is split");
+        }
+    }
+
+    #[test]
+    fn a_slot_is_found_whichever_shard_is_split_and_no_shard_is_large() {
+        slots_are_found::<HashIndex>();
+        slots_are_found::<Probing>();
+    }
+
+    fn slots_are_found<S: Shard>() {
+        let (mut slab, mut random, mut index) = (Slab::<u32, Heap>::default(), Random::new(3), Shards::<S>::default());
+        let mut known: Vec<Slot> = Vec::new();
+        for step in 0..30_000 {
+            let hash = random.next() as u32;
+            let slot = slab.try_insert(hash).unwrap_or_else(|full| panic!("{full:?}"));
+            if step % 2 == 0 {
+                index.insert(hash, slot);
+            } else {
+                assert_eq!(index.find_or_insert(hash, |found| found == slot, || slot), None);
+            }
+            known.push(slot);
+            if step % 3 == 0 {
+                let gone = known.swap_remove(random.next() as usize % known.len());
+                index.remove(slab[gone], gone);
+                assert_eq!(index.find(slab[gone], |found| found == gone), None);
+                slab.remove(gone);
+            }
+        }
+        assert!(known.iter().all(|slot| index.find(slab[*slot], |found| found == *slot) == Some(*slot)));
+        let lens = || core::iter::once(&index.first).chain(&index.more).map(S::len);
+        assert_eq!((lens().sum::<usize>(), index.len), (known.len(), known.len()));
+        assert!(index.more.len() > 8 && lens().all(|len| (S::FULL / 3..S::FULL * 9 / 4).contains(&len)));
+        index.clear();
+        assert!(known.iter().all(|slot| index.find(slab[*slot], |_| true).is_none()));
+    }
+}

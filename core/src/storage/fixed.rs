@@ -140,6 +140,10 @@ impl Runs for Unshared {
     {
     }
 
+    fn is_shared(&mut self) -> bool {
+        false
+    }
+
     fn changed(&mut self, (): &mut (), (): ()) {}
 
     fn clear(&mut self) {}

@@ -183,6 +183,8 @@ pub(crate) mod sealed {
         fn unlinked<S>(&mut self, list: &mut Self::List, items: &mut S, run: Self::Run, item: Slot, next: Option<Slot>)
         where
             S: IndexMut<Slot, Output: InRun<Self::Run>>;
+        /// Whether a reader may have something of a list. If not, nothing has to be told of [changes](Self::changed).
+        fn is_shared(&mut self) -> bool;
         /// An item of the run stands for something else now.
         fn changed(&mut self, list: &mut Self::List, run: Self::Run);
         fn clear(&mut self);

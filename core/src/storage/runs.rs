@@ -3,6 +3,7 @@ use super::sealed::{self, InRun};
 use super::{Linked, Links, List, Mem, Slab, Slot};
 use core::iter::successors;
 use core::ops::{Index, IndexMut};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// A run of fewer items is merged with a neighbour, if both together have at most three times as many.
 const FEW: usize = CHUNK / 4;
@@ -14,6 +15,8 @@ const FEW: usize = CHUNK / 4;
 #[derive(Debug)]
 pub struct Runs<V, M: Mem> {
     runs: Slab<Run<V>, M>,
+    /// A reader has made a chunk.
+    is_shared: AtomicBool,
 }
 
 /// The runs of one list.
@@ -37,6 +40,7 @@ impl<V, M: Mem> Runs<V, M> {
     #[cfg(feature = "json")]
     /// The items of a list. `read` reads a number of items, from one of them on.
     pub(crate) fn chunks(&self, list: &RunList<V>, read: impl Fn(Slot, usize) -> Chunk<V>) -> SharedChunks<V> {
+        self.is_shared.store(true, Ordering::Relaxed);
         let chunk = |run: &Run<V>| Chunk::clone(run.chunk.get_or(|| read(run.first, run.len as usize)));
         let whole = || SharedChunks::new(self.of(list).map(|slot| chunk(&self.runs[slot])).collect());
         SharedChunks::clone(list.whole.get_or(whole))
@@ -126,6 +130,10 @@ impl<V, M: Mem> sealed::Runs for Runs<V, M> {
         }
     }
 
+    fn is_shared(&mut self) -> bool {
+        *self.is_shared.get_mut()
+    }
+
     #[inline]
     fn changed(&mut self, list: &mut RunList<V>, run: Option<Slot>) {
         list.whole.forget();
@@ -173,7 +181,7 @@ impl<V> Linked<OfList> for Run<V> {
 
 impl<V, M: Mem> Default for Runs<V, M> {
     fn default() -> Self {
-        Self { runs: Slab::default() }
+        Self { runs: Slab::default(), is_shared: AtomicBool::new(false) }
     }
 }
 

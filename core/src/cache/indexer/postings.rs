@@ -169,24 +169,31 @@ impl<V, M: Mem> Postings<V, M> {
     /// Whether an object of few values is emitted with exactly those, which is the usual update. It compares them in
     /// place, without a hash and without writing.
     fn is_unchanged(&self, head: Option<Slot>, emit: &impl Emit) -> bool {
-        let (count, mut met, mut known) = (self.chain(head).take(FEW + 1).count(), 0_u32, true);
-        if count <= FEW {
-            emit(&mut |index, text| match self.chain(head).position(|posting| self.is_of(posting, index, text)) {
-                Some(place) => met |= 1 << place,
-                None => known = false,
-            });
+        let (mut own, mut count) = ([None; FEW], 0);
+        for posting in self.chain(head) {
+            let Some(place) = own.get_mut(count) else { return false };
+            *place = Some(posting.value);
+            count += 1;
         }
-        count <= FEW && known && met.count_ones() as usize == count
+        let (mut met, mut known) = (0_u32, true);
+        emit(&mut |index, text| match own[..count]
+            .iter()
+            .position(|value| value.is_some_and(|value| self.is_of(value, index, text)))
+        {
+            Some(place) => met |= 1 << place,
+            None => known = false,
+        });
+        known && met.count_ones() as usize == count
     }
 
-    fn is_of(&self, posting: &Posting<Run<V, M>>, index: u32, text: &str) -> bool {
-        let key = &self.values[posting.value].key;
+    fn is_of(&self, value: Slot, index: u32, text: &str) -> bool {
+        let key = &self.values[value].key;
         key.index == index && *key.text == *text
     }
 
     /// Notes that readers of the object's values have another state of it now.
     fn forget_shared(&mut self, head: Option<Slot>) {
-        let mut at = head;
+        let mut at = head.filter(|_| self.runs.is_shared());
         while let Some(slot) = at {
             let Posting { value, run, chain, .. } = self.postings[slot];
             self.runs.changed(&mut self.values[value].runs, run);

@@ -4,9 +4,14 @@
 // item: each line has the name of a benchmark and the fastest of some rounds. `peers readers` tells how many writes and
 // lists a second a store manages while 80 goroutines list a namespace. `peers follow KUBECONFIG NAMESPACE`
 // follows a real server, and `peers notify SERVER RESOURCE` prints what its shared informer tells.
+//
+// `peers serve TEMPLATE PODS CHANGES [tls] [expires]` is a server of pods, `peers informer MEDIA-TYPE SERVER VERSION`
+// follows it, `peers growth` tells what an update takes by the number of objects, and `peers workers` what a key takes
+// from one producer to eight workers.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -24,26 +29,38 @@ const (
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == "wq" {
-		wq()
-	} else if len(os.Args) == 2 && os.Args[1] == "fifo" {
-		fifo()
-	} else if len(os.Args) == 2 && os.Args[1] == "readers" {
-		readers()
-	} else if len(os.Args) == 4 && os.Args[1] == "follow" {
-		if err := follow(os.Args[2], os.Args[3]); err != nil {
-			fmt.Fprintln(os.Stderr, "peers:", err)
-			os.Exit(1)
-		}
-	} else if len(os.Args) == 4 && os.Args[1] == "notify" {
-		if err := notify(os.Args[2], os.Args[3]); err != nil {
-			fmt.Fprintln(os.Stderr, "peers:", err)
-			os.Exit(1)
-		}
-	} else {
-		fmt.Fprintln(os.Stderr, "usage: peers wq|fifo|readers|follow KUBECONFIG NAMESPACE|notify SERVER RESOURCE")
-		os.Exit(2)
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		os.Exit(1)
 	}
+}
+
+func run(args []string) error {
+	is := func(command string, operands int) bool { return len(args) > operands && args[0] == command }
+	switch {
+	case is("wq", 0):
+		wq()
+	case is("fifo", 0):
+		fifo()
+	case is("readers", 0):
+		readers()
+	case is("growth", 0):
+		return growth(args[1:])
+	case is("workers", 0):
+		workers()
+	case is("follow", 2):
+		return follow(args[1], args[2])
+	case is("notify", 2):
+		return notify(args[1], args[2])
+	case is("informer", 3):
+		return inform(args[1], args[2], args[3])
+	case is("serve", 3):
+		return serve(args[1], args[2], args[3], args[4:])
+	default:
+		return errors.New("usage: peers wq|fifo|readers|workers|growth OBJECTS...|follow KUBECONFIG NAMESPACE|" +
+			"notify SERVER RESOURCE|informer MEDIA-TYPE SERVER VERSION|serve TEMPLATE PODS CHANGES [tls] [expires]")
+	}
+	return nil
 }
 
 // measure prints what one of n items takes. What setup does is not measured.

@@ -7,8 +7,8 @@ use flate2::read::MultiGzDecoder;
 use listwatch_core::decode::{
     Decode, DecodeOptions, Decoder, FromJson, Json, ListMeta, Lz4, MetadataOnly, Packed, Packer, Part, Raw, WatchEvent,
 };
-use listwatch_core::object::ObjectHandle;
 use listwatch_core::fifo::Order;
+use listwatch_core::object::ObjectHandle;
 use listwatch_core::queue::{Discipline, ExponentialBackoff, Lanes};
 use listwatch_core::request::Query;
 use listwatch_core::storage::Keyed;

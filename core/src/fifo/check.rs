@@ -1,43 +1,58 @@
 //! The invariants between any two operations; for tests.
 
 use super::{DeltaFifoIn, Queued};
-use crate::storage::{Keyed, Linked, List, Mem};
+use crate::storage::{Keyed, Linked, List, Mem, Slot};
+use core::iter::successors;
 
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Panics if the links between deltas and keys are inconsistent.
     #[doc(hidden)]
     pub fn check(&self) {
         assert_eq!(self.nodes.len(), self.queued.len() + self.staged.len(), "every node is in one list");
-        let (newest, last_staged) = (self.check_list(&self.queued), self.check_list(&self.staged));
-        let entries = || self.keys.iter().map(|(_, entry)| entry);
-        assert_eq!(newest, entries().filter(|entry| entry.newest.is_some()).count(), "one newest delta a queued key");
-        assert_eq!(last_staged, entries().filter(|entry| entry.staged.is_some()).count(), "one chain a staged key");
-        assert!(
-            entries().all(|entry| entry.newest.or(entry.staged).is_some()),
-            "a key has an entry while it has a node"
-        );
+        self.check_list(&self.queued);
+        self.check_list(&self.staged);
+        self.in_order(&self.queued).for_each(|slot| self.check_queued(slot));
+        self.in_order(&self.staged).for_each(|slot| self.check_staged(slot));
+        let newest = self.in_order(&self.queued).filter(|slot| self.found(*slot) == Some(*slot)).count();
         let most = if self.coalescing { 2 * newest } else { usize::MAX };
         assert!(self.queued.len() <= most, "coalesced, a key has two deltas at most");
-        let queued = core::iter::successors(self.queued.front(), |slot| self.nodes[*slot].next());
-        assert_eq!(queued.map(|slot| self.nodes[slot].bytes()).sum::<usize>(), self.bytes, "bytes are counted");
-        assert!(self.rest.is_none_or(|rest| self.nodes[rest].delta.is_some()), "the rest of a key is queued");
+        let bytes = self.in_order(&self.queued).map(|slot| self.nodes[slot].bytes()).sum::<usize>();
+        assert_eq!(bytes, self.bytes, "bytes are counted");
+        assert!(self.rest.is_none_or(|rest| self.nodes[rest].delta().is_some()), "the rest of a key is queued");
     }
 
-    /// Checks the chain of each node of a list, and counts the nodes that their key's entry names.
-    fn check_list(&self, list: &List<Queued>) -> usize {
-        let (mut at, mut walked, mut named, mut arrival) = (list.front(), 0, 0, 0);
-        while let Some(slot) = at {
+    fn in_order(&self, list: &List<Queued>) -> impl Iterator<Item = Slot> {
+        successors(list.front(), |slot| self.nodes[*slot].next())
+    }
+
+    /// Checks the key and the chain of each node of a list.
+    fn check_list(&self, list: &List<Queued>) {
+        let (mut walked, mut arrival) = (0, 0);
+        for slot in self.in_order(list) {
             let node = &self.nodes[slot];
-            let entry = &self.keys[node.entry];
-            assert!(node.chain.is_none_or(|other| self.nodes[other].entry == node.entry), "a chain has one key");
-            assert!(node.delta.as_ref().is_none_or(|delta| *delta.object().key() == entry.key), "under its own key");
+            assert_eq!(node.hash, self.nodes.hash(node.key()), "the hash of its key");
+            assert!(node.chain.is_none_or(|other| self.nodes[other].key() == node.key()), "a chain has one key");
             assert!((arrival..=self.arrived).contains(&node.arrival), "in the order of arrival");
             arrival = node.arrival;
-            named += usize::from(entry.newest == Some(slot) || entry.staged == Some(slot));
             walked += 1;
-            at = node.next();
         }
         assert_eq!(walked, list.len());
-        named
+    }
+
+    /// The key of a queued node finds the newest of them.
+    fn check_queued(&self, slot: Slot) {
+        let found = self.found(slot).expect("a key is found while it has a node");
+        assert!(self.nodes[slot].is_queued() && self.nodes[found].is_queued(), "a queued delta is found first");
+        if found != slot {
+            assert!(self.nodes[slot].chain.is_some(), "an older delta names a newer one");
+            assert_eq!(self.nodes[slot].staged, None, "the newest delta alone names what is staged");
+        }
+    }
+
+    /// The key of a staged node finds it.
+    fn check_staged(&self, slot: Slot) {
+        let last = self.staged(self.found(slot));
+        assert!(!self.nodes[slot].is_queued());
+        assert!(successors(last, |at| self.nodes[*at].chain).any(|at| at == slot), "in the chain of its key");
     }
 }

@@ -3,7 +3,7 @@
 //! With it a key has at most two deltas: `[X]`, or `[deletion, X]` where the object is there again. A newer state takes
 //! the place of an older one, so the order between keys is that of their first deltas.
 
-use super::{Delta, DeltaFifoIn, Node};
+use super::{Content, Delta, DeltaFifoIn, Node};
 use crate::storage::{Keyed, Mem, Slot};
 
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
@@ -52,7 +52,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     fn merge(&mut self, newest: Slot, delta: Delta<V>) -> Option<Delta<V>> {
         let node = &mut self.nodes[newest];
-        let (Some(held), before) = (&mut node.delta, node.chain) else { return Some(delta) };
+        let (Content::Delta(held), before) = (&mut node.content, node.chain) else { return Some(delta) };
         match (held.is_deletion(), delta.is_deletion()) {
             (true, false) => return Some(delta),
             (true, true) => held.merge_deletion(delta),
@@ -68,9 +68,9 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Forgets an object that came and went after the deletion that waits before it.
     fn withdraw(&mut self, newest: Slot, deletion: Slot) {
         self.queued.unlink(&mut self.nodes, newest);
-        let entry = self.nodes.remove(newest).entry;
-        self.keys[entry].newest = Some(deletion);
-        self.nodes[deletion].chain = None;
+        let Node { hash, staged, .. } = self.nodes.remove_unfound(newest);
+        self.nodes.redirect(hash, newest, Some(deletion));
+        (self.nodes[deletion].chain, self.nodes[deletion].staged) = (None, staged);
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! One structure serves both orders. Every delta is a node in the order of arrival, and knows the next newer delta of
 //! its key. So the front of the queue is the oldest delta of its key. To pop it alone is client-go's `RealFIFO`; to pop
-//! it with the rest of its key, `DeltaFIFO`. A key has an entry while it has a node.
+//! it with the rest of its key, `DeltaFIFO`. The key of a node is that of its object, so a queue keeps no keys. A key
+//! finds its newest queued node; that one names what is staged under the key. If none is queued, it finds the newest
+//! staged one.
 
 mod check;
 mod coalesce;
@@ -16,7 +18,7 @@ pub use delta::{Delta, Popped};
 
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, KnownObjects, Linked, Links, List, Mem, PassingTable, Slab, Slot};
+use crate::storage::{Keyed, KnownObjects, Linked, Links, List, Mem, PassingTable, Slot};
 
 /// A [`DeltaFifoIn`] in memory that grows.
 #[cfg(feature = "alloc")]
@@ -75,8 +77,7 @@ pub enum Order {
 /// ```
 pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     order: Order,
-    nodes: Slab<Node<V>, M>,
-    keys: PassingTable<Entry<V::Key>, M>,
+    nodes: PassingTable<Node<V>, M>,
     queued: List<Queued>,
     staged: List<Queued>,
     /// The next delta of the key that is being popped.
@@ -92,22 +93,24 @@ pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     closed: bool,
 }
 
-struct Node<V> {
-    /// `None` for a staged item that only says that its key is in the list.
-    delta: Option<Delta<V>>,
-    entry: Slot,
+struct Node<V: Keyed> {
+    content: Content<V>,
+    /// Of the key.
+    hash: u32,
     links: Links,
-    /// While queued: with which arrival it came.
+    /// While queued: with which arrival it came. While staged: zero.
     arrival: u64,
     /// While queued: the next newer delta of the key; of two that are coalesced the newer one names the older one too.
     /// While staged: the item that was staged under the key before.
     chain: Option<Slot>,
+    /// Of the newest queued delta of a key: the item that was staged last under it.
+    staged: Option<Slot>,
 }
 
-struct Entry<K> {
-    key: K,
-    newest: Option<Slot>,
-    staged: Option<Slot>,
+enum Content<V: Keyed> {
+    Delta(Delta<V>),
+    /// A staged item that only says that its key is in the list.
+    Present(V::Key),
 }
 
 enum Queued {}
@@ -124,8 +127,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     pub fn with_seed(order: Order, seed: u64) -> Self {
         Self {
             order,
-            nodes: Slab::default(),
-            keys: PassingTable::<_, M>::with_seed(seed),
+            nodes: PassingTable::<_, M>::with_seed(seed),
             queued: List::default(),
             staged: List::default(),
             rest: None,
@@ -171,7 +173,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             (Order::ByKey, None) if !known.is_known(object.key()) => {}
             (Order::ByKey, Some(newest)) if self.is_deletion(newest) => {
                 self.bytes -= self.nodes[newest].bytes();
-                if let Some(deletion) = &mut self.nodes[newest].delta {
+                if let Content::Delta(deletion) = &mut self.nodes[newest].content {
                     deletion.merge_deletion(Delta::Deleted(object));
                 }
                 self.bytes += self.nodes[newest].bytes();
@@ -206,30 +208,27 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     pub fn pop(&mut self) -> Option<Popped<V>> {
         let slot = self.next()?;
         self.queued.unlink(&mut self.nodes, slot);
-        let node = self.nodes.remove(slot);
+        let node = self.nodes.remove_unfound(slot);
         self.bytes -= node.bytes();
         self.rest = node.chain.filter(|_| self.order == Order::ByKey);
         match node.chain {
             Some(newer) if self.coalescing => self.nodes[newer].chain = None,
             Some(_) => {}
-            None => {
-                self.keys[node.entry].newest = None;
-                self.forget_if_unused(node.entry);
-            }
+            None => self.nodes.redirect(node.hash, slot, node.staged),
         }
         let (initial, more) = (!self.has_synced(), self.rest.is_some());
         if !more {
             self.initial = self.initial.saturating_sub(1);
         }
         self.release_if_empty();
-        let delta = node.delta.expect("what is queued is a delta");
+        let Content::Delta(delta) = node.content else { unreachable!("what is queued is a delta") };
         Some(Popped { delta, initial, more })
     }
 
     /// The delta that [`pop`](Self::pop) takes next. A consumer applies it in place, so that a panic does not lose it.
     #[must_use]
     pub fn front(&self) -> Option<&Delta<V>> {
-        self.nodes[self.next()?].delta.as_ref()
+        self.nodes[self.next()?].delta()
     }
 
     /// The order in which deltas leave.
@@ -249,8 +248,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// the same can be staged as a clone of this handle, so that it is held in memory once.
     #[must_use]
     pub fn newest(&self, key: &V::Key) -> Option<&V> {
-        let entry = &self.keys[self.keys.find(key)?];
-        let [staged, queued] = [entry.staged, entry.newest].map(|slot| self.nodes[slot?].delta.as_ref());
+        let found = Some(self.nodes.find(key)?);
+        let [staged, queued] = [self.staged(found), self.queued(found)].map(|slot| self.nodes[slot?].delta());
         staged.or(queued).map(Delta::object)
     }
 
@@ -310,11 +309,27 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     fn newest_queued(&self, key: &V::Key) -> Option<Slot> {
-        self.keys[self.keys.find(key)?].newest
+        self.queued(self.nodes.find(key))
+    }
+
+    /// The newest queued delta of a key that finds this node.
+    fn queued(&self, found: Option<Slot>) -> Option<Slot> {
+        found.filter(|slot| self.nodes[*slot].is_queued())
+    }
+
+    /// The item that was staged last under a key that finds this node.
+    fn staged(&self, found: Option<Slot>) -> Option<Slot> {
+        let node = &self.nodes[found?];
+        if node.is_queued() { node.staged } else { found }
+    }
+
+    /// The node that the key of this one finds.
+    fn found(&self, slot: Slot) -> Option<Slot> {
+        self.nodes.find_same(self.nodes[slot].hash, slot)
     }
 
     fn is_deletion(&self, slot: Slot) -> bool {
-        self.nodes[slot].delta.as_ref().is_some_and(Delta::is_deletion)
+        self.nodes[slot].delta().is_some_and(Delta::is_deletion)
     }
 
     fn try_queue(&mut self, mut delta: Delta<V>) -> Result<(), M::Full<V>> {
@@ -326,58 +341,38 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
                 None => return Ok(()),
             }
         }
-        let slot = self.try_insert(delta)?;
+        let slot = self.try_insert(delta, self.arrived + 1)?;
         self.arrived += 1;
-        self.attach(slot);
-        self.bytes += self.nodes[slot].bytes();
         self.queued.push_back(&mut self.nodes, slot);
         Ok(())
     }
 
-    /// A node that is in no list yet.
-    fn try_insert(&mut self, delta: Delta<V>) -> Result<Slot, M::Full<V>> {
-        let entry = match self.try_entry(delta.object().key()) {
-            Ok(entry) => entry,
-            Err(full) => return Err(M::map_full(full, |()| delta.into_object())),
-        };
-        self.try_node(entry, Some(delta)).map_err(|full| {
-            M::map_full(full, |delta| delta.map(Delta::into_object).expect("the delta that was to be inserted"))
-        })
-    }
-
-    fn try_entry(&mut self, key: &V::Key) -> Result<Slot, M::Full<()>> {
-        let entry = || Entry { key: key.clone(), newest: None, staged: None };
-        self.keys.try_entry(key, entry).map_err(|full| M::map_full(full, drop))
-    }
-
-    fn try_node(&mut self, entry: Slot, delta: Option<Delta<V>>) -> Result<Slot, M::Full<Option<Delta<V>>>> {
-        self.nodes.try_insert(Node { delta, entry, links: Links::default(), arrival: 0, chain: None }).map_err(|full| {
-            self.forget_if_unused(entry);
-            M::map_full(full, |node| node.delta)
-        })
-    }
-
-    /// Makes a node the newest of its key.
-    fn attach(&mut self, slot: Slot) {
-        let entry = self.nodes[slot].entry;
-        (self.nodes[slot].chain, self.nodes[slot].arrival) = (None, self.arrived);
-        if let Some(before) = self.keys[entry].newest.replace(slot) {
-            self.nodes[before].chain = Some(slot);
-            self.nodes[slot].chain = Some(before).filter(|_| self.coalescing);
+    /// A node that is the newest of its key, and in no list yet.
+    fn try_insert(&mut self, delta: Delta<V>, arrival: u64) -> Result<Slot, M::Full<V>> {
+        let (hash, bytes) = (self.nodes.hash(delta.object().key()), delta.object().bytes());
+        let node = |delta| Node { arrival, ..Node::new(Content::Delta(delta), hash) };
+        let inserted = self.nodes.try_insert_over(hash, delta, |delta| delta.object().key(), node);
+        let (slot, before) = inserted.map_err(|full| M::map_full(full, Node::into_object))?;
+        self.bytes += bytes;
+        if let Some(queued) = self.queued(before) {
+            self.nodes[slot].staged = self.nodes[queued].staged.take();
+            self.chain(queued, slot);
+        } else if before.is_some() {
+            self.nodes[slot].staged = before;
         }
+        Ok(slot)
+    }
+
+    /// Links the newest delta of a key and the one before it.
+    fn chain(&mut self, before: Slot, newest: Slot) {
+        self.nodes[before].chain = Some(newest);
+        self.nodes[newest].chain = Some(before).filter(|_| self.coalescing);
     }
 
     /// An initial list makes a queue as large as it will ever be.
     fn release_if_empty(&mut self) {
         if self.nodes.len() == 0 {
             self.nodes.release();
-            self.keys.release();
-        }
-    }
-
-    fn forget_if_unused(&mut self, entry: Slot) {
-        if self.keys[entry].newest.is_none() && self.keys[entry].staged.is_none() {
-            self.keys.remove(entry);
         }
     }
 }
@@ -407,12 +402,34 @@ impl<V: Keyed<Key: Clone> + Clone> DeltaFifoIn<V, Heap> {
 }
 
 impl<V: Keyed> Node<V> {
+    fn new(content: Content<V>, hash: u32) -> Self {
+        Self { content, hash, links: Links::default(), arrival: 0, chain: None, staged: None }
+    }
+
+    fn is_queued(&self) -> bool {
+        self.arrival > 0
+    }
+
+    fn delta(&self) -> Option<&Delta<V>> {
+        match &self.content {
+            Content::Delta(delta) => Some(delta),
+            Content::Present(_) => None,
+        }
+    }
+
+    fn into_object(self) -> V {
+        match self.content {
+            Content::Delta(delta) => delta.into_object(),
+            Content::Present(_) => unreachable!("an object was to be inserted"),
+        }
+    }
+
     fn bytes(&self) -> usize {
-        self.delta.as_ref().map_or(0, |delta| delta.object().bytes())
+        self.delta().map_or(0, |delta| delta.object().bytes())
     }
 }
 
-impl<V> Linked<Queued> for Node<V> {
+impl<V: Keyed> Linked<Queued> for Node<V> {
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }
@@ -422,11 +439,14 @@ impl<V> Linked<Queued> for Node<V> {
     }
 }
 
-impl<K: core::hash::Hash + Eq> Keyed for Entry<K> {
-    type Key = K;
+impl<V: Keyed> Keyed for Node<V> {
+    type Key = V::Key;
 
-    fn key(&self) -> &K {
-        &self.key
+    fn key(&self) -> &V::Key {
+        match &self.content {
+            Content::Delta(delta) => delta.object().key(),
+            Content::Present(key) => key,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Replacing the known state by a list, in two steps: stage its items, then commit or discard them.
 
-use super::{Delta, DeltaFifoIn, Order, Queued};
+use super::{Content, Delta, DeltaFifoIn, Node, Order, Queued};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
 use crate::storage::{Keyed, KnownObjects, Linked, List, Mem, Slot};
@@ -11,12 +11,17 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// # Errors
     /// The object, where fixed memory is full.
     pub fn try_stage(&mut self, object: V) -> Result<(), M::Full<V>> {
-        match self.newest_staged(object.key()).filter(|slot| self.nodes[*slot].delta.is_none()) {
+        let hash = self.nodes.hash(object.key());
+        let found = self.nodes.find_hashed(hash, object.key());
+        let item = Content::Delta(Delta::Replaced(object));
+        match self.staged(found).filter(|slot| self.nodes[*slot].delta().is_none()) {
             Some(presence) => {
-                self.nodes[presence].delta = Some(Delta::Replaced(object));
+                self.nodes[presence].content = item;
                 Ok(())
             }
-            None => self.try_insert(Delta::Replaced(object)).map(|slot| self.push_staged(slot)),
+            None => {
+                self.try_push_staged(found, Node::new(item, hash)).map_err(|full| M::map_full(full, Node::into_object))
+            }
         }
     }
 
@@ -27,7 +32,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The object, where fixed memory is full.
     pub fn try_restage(&mut self, object: V) -> Result<(), M::Full<V>> {
         let Some(slot) = self.newest_staged(object.key()) else { return self.try_stage(object) };
-        self.nodes[slot].delta = Some(Delta::Replaced(object));
+        self.nodes[slot].content = Content::Delta(Delta::Replaced(object));
         Ok(())
     }
 
@@ -36,10 +41,11 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// # Errors
     /// Where fixed memory is full.
     pub fn try_stage_present(&mut self, key: &V::Key) -> Result<(), M::Full<()>> {
-        if self.newest_staged(key).is_none() {
-            let entry = self.try_entry(key)?;
-            let slot = self.try_node(entry, None).map_err(|full| M::map_full(full, drop))?;
-            self.push_staged(slot);
+        let hash = self.nodes.hash(key);
+        let found = self.nodes.find_hashed(hash, key);
+        if self.staged(found).is_none() {
+            let node = Node::new(Content::Present(key.clone()), hash);
+            self.try_push_staged(found, node).map_err(|full| M::map_full(full, drop))?;
         }
         Ok(())
     }
@@ -51,13 +57,14 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     /// Takes a key out of the staged list: a list that comes as a stream deleted it again before its end.
     pub fn unstage(&mut self, key: &V::Key) {
-        let Some(entry) = self.keys.find(key) else { return };
-        let mut at = self.keys[entry].staged.take();
+        let mut at = self.newest_staged(key);
+        if let Some(newest) = at {
+            self.forget_staged(newest);
+        }
         while let Some(slot) = at {
             self.staged.unlink(&mut self.nodes, slot);
-            at = self.nodes.remove(slot).chain;
+            at = self.nodes.remove_unfound(slot).chain;
         }
-        self.forget_if_unused(entry);
     }
 
     /// Replaces the known state by the staged list, in one step (client-go `Replace`).
@@ -95,45 +102,63 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Forgets the staged list, which broke off.
     pub fn discard_stage(&mut self) {
         while let Some(slot) = self.staged.pop_front(&mut self.nodes) {
-            let entry = self.nodes.remove(slot).entry;
-            if self.keys[entry].staged == Some(slot) {
-                self.keys[entry].staged = None;
-                self.forget_if_unused(entry);
-            }
+            self.forget_staged(slot);
+            self.nodes.remove_unfound(slot);
         }
         self.release_if_empty();
         self.unreadable = false;
     }
 
     fn newest_staged(&self, key: &V::Key) -> Option<Slot> {
-        self.keys[self.keys.find(key)?].staged
+        self.staged(self.nodes.find(key))
     }
 
-    fn push_staged(&mut self, slot: Slot) {
-        let entry = self.nodes[slot].entry;
-        self.nodes[slot].chain = self.keys[entry].staged.replace(slot);
+    /// Stages an item under a key that finds that node.
+    fn try_push_staged(&mut self, found: Option<Slot>, node: Node<V>) -> Result<(), M::Full<Node<V>>> {
+        let (hash, chain) = (node.hash, self.staged(found));
+        let slot = self.nodes.try_insert_unfound(Node { chain, ..node })?;
+        match (found, self.queued(found)) {
+            (_, Some(queued)) => self.nodes[queued].staged = Some(slot),
+            (Some(before), None) => self.nodes.redirect(hash, before, Some(slot)),
+            (None, None) => self.nodes.make_found(hash, slot),
+        }
         self.staged.push_back(&mut self.nodes, slot);
+        Ok(())
     }
 
-    /// The newest queued object of a key that the list does not have, unless its deletion is queued.
-    fn missing(&self, entry: Slot) -> Option<&V> {
-        let entry = &self.keys[entry];
-        let newest = self.nodes[entry.newest?].delta.as_ref()?;
-        (entry.staged.is_none() && !newest.is_deletion()).then(|| newest.object())
+    /// Lets the key of a staged item find no staged one, unless it finds a newer one than this.
+    fn forget_staged(&mut self, slot: Slot) {
+        let found = self.found(slot);
+        if let Some(queued) = self.queued(found) {
+            self.nodes[queued].staged = None;
+        } else if found == Some(slot) {
+            self.nodes.redirect(self.nodes[slot].hash, slot, None);
+        }
+    }
+
+    /// The object of the newest queued delta of a key that the list does not have, unless that is its deletion.
+    fn missing(&self, newest: Slot) -> Option<&V> {
+        let node = &self.nodes[newest];
+        node.delta().filter(|delta| node.staged.is_none() && !delta.is_deletion()).map(Delta::object)
+    }
+
+    /// The queued deltas that are the newest of their keys.
+    fn newest_of_keys(&self) -> impl Iterator<Item = Slot> {
+        let queued = core::iter::successors(self.queued.front(), |slot| self.nodes[*slot].next());
+        queued.filter(|slot| self.found(*slot) == Some(*slot))
     }
 
     fn count_missing(&self, known: &impl KnownObjects<V>) -> usize {
-        let queued = || self.keys.iter().filter(|(entry, _)| self.missing(*entry).is_some()).count();
+        let queued = || self.newest_of_keys().filter(|newest| self.missing(*newest).is_some()).count();
         (if self.coalescing { 0 } else { queued() })
-            + known.known().filter(|object| self.keys.find(object.key()).is_none()).count()
+            + known.known().filter(|object| self.nodes.find(object.key()).is_none()).count()
     }
 
     /// Tombstones for the queued keys that the list does not have.
     fn try_bury_queued(&mut self, deletions: &mut List<Queued>) -> Result<(), M::Full<()>> {
         let mut at = self.queued.front();
         while let Some(slot) = at {
-            let entry = self.nodes[slot].entry;
-            if let Some(last_known) = self.missing(entry).cloned() {
+            if let Some(last_known) = self.found(slot).and_then(|newest| self.missing(newest)).cloned() {
                 self.try_bury(last_known, deletions)?;
             }
             at = self.nodes[slot].next();
@@ -148,7 +173,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         deletions: &mut List<Queued>,
     ) -> Result<(), M::Full<()>> {
         for object in known.known() {
-            if self.keys.find(object.key()).is_none() {
+            if self.nodes.find(object.key()).is_none() {
                 self.try_bury(object.clone(), deletions)?;
             }
         }
@@ -163,9 +188,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             debug_assert!(own.is_none(), "a tombstone merges into the queued delta");
             return Ok(());
         }
-        let slot = self.try_insert(Delta::Tombstone(last_known)).map_err(|full| M::map_full(full, drop))?;
-        self.attach(slot);
-        self.bytes += self.nodes[slot].bytes();
+        let tombstone = Delta::Tombstone(last_known);
+        let slot = self.try_insert(tombstone, self.arrived).map_err(|full| M::map_full(full, drop))?;
         deletions.push_back(&mut self.nodes, slot);
         Ok(())
     }
@@ -175,27 +199,40 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         let mut at = self.staged.front();
         while let Some(slot) = at {
             at = self.nodes[slot].next();
-            let entry = self.nodes[slot].entry;
-            self.keys[entry].staged = None;
-            self.coalesce_staged(slot);
-            if self.nodes[slot].delta.is_some() {
-                self.attach(slot);
-                self.bytes += self.nodes[slot].bytes();
+            let found = self.found(slot);
+            let newest = self.queued(found);
+            if let (Content::Delta(_), Some(found)) = (&self.nodes[slot].content, found)
+                && !newest.is_some_and(|newest| self.takes_state(newest))
+            {
+                self.attach(found, slot);
             } else {
+                self.forget_staged(slot);
                 self.staged.unlink(&mut self.nodes, slot);
-                self.nodes.remove(slot);
-                self.forget_if_unused(entry);
+                if let (Content::Delta(item), Some(newest)) = (self.nodes.remove_unfound(slot).content, newest) {
+                    let own = self.coalesce(newest, item);
+                    debug_assert!(own.is_none(), "a state merges into the queued one");
+                }
             }
         }
     }
 
-    /// Leaves a key alone where the item could be put into a queued delta.
-    fn coalesce_staged(&mut self, slot: Slot) {
-        if self.coalescing
-            && let Some(newest) = self.keys[self.nodes[slot].entry].newest
-            && let Some(item) = self.nodes[slot].delta.take()
-        {
-            self.nodes[slot].delta = self.coalesce(newest, item);
+    /// Whether a newer state can be put into a queued delta.
+    fn takes_state(&self, newest: Slot) -> bool {
+        self.coalescing && !self.is_deletion(newest)
+    }
+
+    /// Makes a staged item the newest of its key, which finds that node so far.
+    fn attach(&mut self, found: Slot, slot: Slot) {
+        if found != slot {
+            self.nodes.redirect(self.nodes[slot].hash, found, Some(slot));
+        }
+        let before = self.queued(Some(found));
+        let node = &mut self.nodes[slot];
+        (node.chain, node.arrival) = (None, self.arrived);
+        self.bytes += self.nodes[slot].bytes();
+        if let Some(before) = before {
+            self.nodes[before].staged = None;
+            self.chain(before, slot);
         }
     }
 
@@ -204,7 +241,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         if !core::mem::replace(&mut self.populated, true) {
             self.initial = match self.order {
                 Order::Arrival => self.queued.len(),
-                Order::ByKey => self.keys.len(),
+                Order::ByKey => self.newest_of_keys().count(),
             };
         }
     }

@@ -85,6 +85,65 @@ impl<R: Keyed, M: Mem, I: Index> Table<R, M, I> {
         }
     }
 
+    /// Adds a record of a key with that [`hash`](Self::hash), which finds it from now on. The slot of the record that
+    /// the key found before is returned too: that one stays, and is found no more.
+    #[inline]
+    pub(crate) fn try_insert_over<T>(
+        &mut self,
+        hash: u32,
+        content: T,
+        key: impl Fn(&T) -> &R::Key,
+        record: impl FnOnce(T) -> R,
+    ) -> Result<(Slot, Option<Slot>), M::Full<R>> {
+        let Some(vacant) = self.records.vacant() else {
+            return self.records.try_insert(record(content)).map(|slot| (slot, None));
+        };
+        let key = key(&content);
+        let before = self.index.find_or_insert(hash, |slot| self.records[slot].key() == key, || vacant);
+        if let Some(before) = before {
+            self.redirect(hash, before, Some(vacant));
+        }
+        self.records.try_insert_with(|| record(content)).map(|slot| (slot, before))
+    }
+
+    /// Adds a record that its key does not find.
+    pub(crate) fn try_insert_unfound(&mut self, record: R) -> Result<Slot, M::Full<R>> {
+        self.records.try_insert(record)
+    }
+
+    /// Lets a key with that [`hash`](Self::hash), which finds one record, find another one of its records or none.
+    #[inline]
+    pub(crate) fn redirect(&mut self, hash: u32, from: Slot, to: Option<Slot>) {
+        self.index.remove(hash, from);
+        if let Some(to) = to {
+            self.index.insert(hash, to);
+        }
+    }
+
+    /// Lets a key with that [`hash`](Self::hash), which finds no record, find one of its records.
+    pub(crate) fn make_found(&mut self, hash: u32, slot: Slot) {
+        self.index.insert(hash, slot);
+    }
+
+    /// Takes out a record that its key does not find.
+    #[inline]
+    pub(crate) fn remove_unfound(&mut self, slot: Slot) -> R {
+        self.records.remove(slot)
+    }
+
+    /// The record that the key of the one in `slot` finds; its key has that [`hash`](Self::hash).
+    #[inline]
+    pub(crate) fn find_same(&self, hash: u32, slot: Slot) -> Option<Slot> {
+        let is_it = |other| other == slot || self.records[other].key() == self.records[slot].key();
+        self.index.find(hash, is_it)
+    }
+
+    /// As [`find`](Self::find), for a caller that has the key's [`hash`](Self::hash).
+    #[inline]
+    pub(crate) fn find_hashed(&self, hash: u32, key: &R::Key) -> Option<Slot> {
+        self.index.find(hash, |slot| self.records[slot].key() == key)
+    }
+
     /// Drops the record in `slot`, whose key has that [`hash`](Self::hash).
     #[inline]
     pub(crate) fn discard_hashed(&mut self, hash: u32, slot: Slot) {

@@ -1,4 +1,5 @@
-//! From the delta FIFO into the indexer, and out of that: what one object costs. `compare` runs the same of client-go.
+//! From the delta FIFO into the indexer, and out of that: what one object costs. `compare` runs the same of client-go,
+//! but for the updates of caches of several sizes.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -18,13 +19,14 @@ fn main() {
 /// A thousand in each of a hundred namespaces, a hundred with each label.
 fn pods() -> Vec<Pod> {
     let mut builder = MetaBuilder::default();
-    let pod = |n| {
-        builder.set_namespace(&format!("ns-{:03}", n % 100));
-        builder.set_name(&format!("pod-{n:07}"));
-        builder.add_label("app", &format!("a{}", n % 1000));
-        Object { meta: builder.build().expect("it has a name"), value: () }.into()
-    };
-    (0..PODS).map(pod).collect()
+    (0..PODS).map(|n| pod(&mut builder, n)).collect()
+}
+
+fn pod(builder: &mut MetaBuilder, n: usize) -> Pod {
+    builder.set_namespace(&format!("ns-{:03}", n % 100));
+    builder.set_name(&format!("pod-{n:07}"));
+    builder.add_label("app", &format!("a{}", n % 1000));
+    Object { meta: builder.build().expect("it has a name"), value: () }.into()
 }
 
 /// By namespace and by label; the id is the first one's.
@@ -80,6 +82,28 @@ fn event_by_key_one_by_one(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn event_by_key_100k_queued(bencher: Bencher<'_, '_>) {
     events(bencher, Order::ByKey, PODS);
+}
+
+/// New states of objects in an order that no cache foresees, as they come from a decoder: 64 are made, and then queued,
+/// popped and stored by turns. The old states are dropped.
+#[divan::bench(args = [1_000, 10_000, 100_000, 1_000_000], sample_count = 10_000, sample_size = 1)]
+fn update_of_a_cache_of(bencher: Bencher<'_, '_>, objects: usize) {
+    let (mut builder, mut fifo, mut indexer) = (MetaBuilder::default(), DeltaFifo::new(Order::Arrival), indexer().0);
+    (0..objects).for_each(|n| _ = indexer.insert(pod(&mut builder, n)));
+    let mut random = 1_u64;
+    let mut states = || {
+        let state = |_| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            pod(&mut builder, (random >> 33) as usize % objects)
+        };
+        (0..64).map(state).collect::<Vec<_>>()
+    };
+    bencher.counter(ItemsCount::new(64_usize)).with_inputs(&mut states).bench_local_values(|states| {
+        for state in states {
+            fifo.update(state);
+            apply_all(&mut fifo, &mut indexer);
+        }
+    });
 }
 
 fn list(bencher: Bencher<'_, '_>, order: Order) {

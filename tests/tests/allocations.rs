@@ -7,13 +7,12 @@ use flate2::read::MultiGzDecoder;
 use listwatch_core::decode::{
     Decode, DecodeOptions, Decoder, FromJson, Json, ListMeta, Lz4, MetadataOnly, Packed, Packer, Part, Raw, WatchEvent,
 };
-use listwatch_core::fifo::Order;
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::queue::{Discipline, ExponentialBackoff, Lanes};
 use listwatch_core::request::Query;
 use listwatch_core::storage::Keyed;
 use listwatch_core::transport::ResponseHead;
-use listwatch_core::{DeltaFifo, Indexer, Instant, WorkQueue};
+use listwatch_core::{Indexer, Instant, WorkQueue};
 use listwatch_tests::pods::Pods;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -120,7 +119,6 @@ fn an_empty_queue_asks_for_no_memory_for_each_key() {
 }
 
 /// An object that is its key.
-#[derive(Clone)]
 struct Numbered(u32);
 
 impl Keyed for Numbered {
@@ -173,27 +171,6 @@ fn one_insertion_copied_a_whole_cache() {
     indexer.add_index(|object: &Numbered, emit: &mut dyn FnMut(&str)| emit(&object.0.to_string()));
     let most = most_at_once(|n| _ = indexer.insert(Numbered(n)));
     assert!(most < AT_ONCE, "{most} bytes for an object of an indexer");
-}
-
-#[test]
-fn one_delta_copied_a_whole_queue() {
-    let _alone = alone();
-    let _profiled = profiled();
-    let mut fifo = DeltaFifo::new(Order::Arrival);
-    let most = most_at_once(|n| fifo.update(Numbered(n)));
-    assert!(most < AT_ONCE, "{most} bytes for a delta");
-    let mut fifo = DeltaFifo::new(Order::Arrival);
-    let most = most_at_once(|n| fifo.stage(Numbered(n)));
-    assert!(most < AT_ONCE, "{most} bytes for an item of a list");
-}
-
-#[test]
-fn one_key_copied_a_whole_work_queue() {
-    let _alone = alone();
-    let _profiled = profiled();
-    let mut queue = WorkQueue::<u32>::default();
-    let most = most_at_once(|n| _ = queue.add(n));
-    assert!(most < AT_ONCE, "{most} bytes for a key");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::Transition;
 use crate::storage::Mem;
-use crate::storage::sealed::Array;
+use crate::storage::sealed::{Array, Records};
 use crate::time::Instant;
 
 /// A ring buffer in which each entry counts the cursors that are at it, so that it goes when the last has passed.

@@ -55,7 +55,7 @@ impl Durations {
 /// The times of a queue with metrics.
 pub(super) struct Stopwatch<M: Mem> {
     /// By the record's slot.
-    times: M::Records<Times>,
+    times: M::Array<Times>,
     pub(super) latency: Durations,
     pub(super) work: Durations,
 }
@@ -106,7 +106,7 @@ impl<M: Mem> Stopwatch<M> {
 
 impl<M: Mem> Default for Stopwatch<M> {
     fn default() -> Self {
-        Self { times: M::Records::default(), latency: Durations::default(), work: Durations::default() }
+        Self { times: M::Array::default(), latency: Durations::default(), work: Durations::default() }
     }
 }
 

@@ -36,8 +36,6 @@ impl<const N: usize> Mem for Fixed<N> {
 }
 
 impl<T, const N: usize> Array<T> for heapless::Vec<T, N> {
-    type Full = Full<T>;
-
     fn as_slice(&self) -> &[T] {
         self
     }
@@ -46,16 +44,8 @@ impl<T, const N: usize> Array<T> for heapless::Vec<T, N> {
         self
     }
 
-    fn try_push(&mut self, item: T) -> Result<(), Full<T>> {
-        self.push(item).map_err(Full)
-    }
-
     fn pop(&mut self) -> Option<T> {
         self.pop()
-    }
-
-    fn release(&mut self) -> bool {
-        false
     }
 }
 

@@ -1,6 +1,6 @@
 //! Memory that grows: arrays of segments, hashbrown's table of slots, and a table for keys that come and go.
 
-use super::sealed::{Array, Emit, Gathered, Index, Sealed, Text};
+use super::sealed::{Array, Emit, Gathered, Index, Records, Sealed, Text};
 use super::segments::Segments;
 use super::shards::{Shard, Shards};
 use super::{Mem, Slot};
@@ -30,7 +30,7 @@ impl Mem for Heap {
     type Full<T> = NeverFull<T>;
     type Index = Shards<HashIndex>;
     type IndexFn<V> = Box<dyn Fn(&V, &mut dyn FnMut(&str)) + Send + Sync>;
-    type PassingIndex = Shards<super::probing::Probing>;
+    type PassingIndex = super::probing::Probing;
     type Text = Box<str>;
     type Gathered = Values;
     type Ranges<V> = super::ranges::Ranges<V>;
@@ -54,8 +54,6 @@ pub(crate) fn never_full<V, T>(result: Result<V, NeverFull<T>>) -> V {
 }
 
 impl<T> Array<T> for Vec<T> {
-    type Full = NeverFull<T>;
-
     fn as_slice(&self) -> &[T] {
         self
     }
@@ -64,13 +62,40 @@ impl<T> Array<T> for Vec<T> {
         self
     }
 
+    fn pop(&mut self) -> Option<T> {
+        self.pop()
+    }
+}
+
+impl<T> Records<T> for Vec<T> {
+    type Full = NeverFull<T>;
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    #[inline]
+    fn get(&self, index: usize) -> Option<&T> {
+        self.as_slice().get(index)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        self.as_mut_slice().get_mut(index)
+    }
+
     fn try_push(&mut self, item: T) -> Result<(), NeverFull<T>> {
         self.push(item);
         Ok(())
     }
 
-    fn pop(&mut self) -> Option<T> {
-        self.pop()
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn clear(&mut self) {
+        self.clear();
     }
 
     fn release(&mut self) -> bool {
@@ -176,7 +201,7 @@ impl Index for HashIndex {
 
 impl Shard for HashIndex {
     /// Twice as many, and some more, are seven eighths of a power of two.
-    const FULL: usize = 1600;
+    const FULL: usize = 800;
 
     fn len(&self) -> usize {
         self.0.len()

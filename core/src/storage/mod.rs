@@ -54,9 +54,10 @@ pub use versioned::Versioned;
 pub trait Mem: sealed::Sealed + Sized + 'static {
     /// The error of a full container. It holds the item; in memory that grows, no such value exists.
     type Full<T>;
+    /// In one piece: as fast as can be, and moved when it grows.
     #[doc(hidden)]
     type Array<T>: sealed::Array<T, Full = Self::Full<T>>;
-    /// Under a slab.
+    /// Never moved as a whole, however large.
     #[doc(hidden)]
     type Records<T>: sealed::Records<T, Full = Self::Full<T>>;
     /// For keys that stay.
@@ -106,16 +107,11 @@ pub(crate) mod sealed {
     #[allow(missing_debug_implementations, reason = "never constructed")]
     pub trait Sealed {}
 
-    /// An array of small items, in one piece.
-    pub trait Array<T>: Default {
-        type Full;
-
+    /// An array in one piece.
+    pub trait Array<T>: Records<T> {
         fn as_slice(&self) -> &[T];
         fn as_mut_slice(&mut self) -> &mut [T];
-        fn try_push(&mut self, item: T) -> Result<(), Self::Full>;
         fn pop(&mut self) -> Option<T>;
-        /// Clears an array that holds much memory and gives it back; says whether it did.
-        fn release(&mut self) -> bool;
     }
 
     /// The array under a slab.

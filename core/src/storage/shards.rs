@@ -30,9 +30,10 @@ pub struct Shards<S> {
 /// no such shard yet. A shard finds its cells by the low bits of a hash, so these are the high ones.
 #[inline]
 fn shard_of(hash: u32, shards: usize) -> usize {
-    let mask = shards.next_power_of_two() - 1;
-    let at = hash.rotate_left(16) as usize & mask;
-    if at < shards { at } else { at & (mask >> 1) }
+    let (bits, whole) = (hash.rotate_left(16) as usize, shards.next_power_of_two() - 1);
+    // A branch would be mispredicted half of the time.
+    let last_bit = (whole + 1) >> 1;
+    bits & (whole - last_bit * usize::from(bits & whole >= shards))
 }
 
 impl<S: Shard> Shards<S> {

@@ -2,6 +2,7 @@
 
 use super::Mem;
 use super::sealed::Records;
+use core::marker::PhantomData;
 use core::num::NonZeroU32;
 use core::ops;
 
@@ -26,18 +27,21 @@ impl Slot {
 ///
 /// A record keeps its slot until it is removed. Iteration goes by slot, so it depends on the operations alone, never
 /// on hashing.
-pub(crate) struct Slab<R, M: Mem> {
-    entries: M::Records<Entry<R>>,
+pub(crate) struct Slab<R, M: Mem, A = <M as Mem>::Records<Entry<R>>> {
+    entries: A,
     free: Option<Slot>,
     len: usize,
+    of: PhantomData<fn() -> (R, M)>,
 }
 
-enum Entry<R> {
+/// A place for a record.
+#[derive(Debug)]
+pub enum Entry<R> {
     Used(R),
     Free { next: Option<Slot> },
 }
 
-impl<R, M: Mem> Slab<R, M> {
+impl<R, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> Slab<R, M, A> {
     #[inline]
     pub(crate) fn try_insert(&mut self, record: R) -> Result<Slot, M::Full<R>> {
         self.try_insert_with(|| record)
@@ -161,13 +165,13 @@ impl<R> Entry<R> {
     }
 }
 
-impl<R, M: Mem> Default for Slab<R, M> {
+impl<R, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> Default for Slab<R, M, A> {
     fn default() -> Self {
-        Self { entries: M::Records::default(), free: None, len: 0 }
+        Self { entries: A::default(), free: None, len: 0, of: PhantomData }
     }
 }
 
-impl<R, M: Mem> ops::Index<Slot> for Slab<R, M> {
+impl<R, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> ops::Index<Slot> for Slab<R, M, A> {
     type Output = R;
 
     #[inline]
@@ -179,7 +183,7 @@ impl<R, M: Mem> ops::Index<Slot> for Slab<R, M> {
     }
 }
 
-impl<R, M: Mem> ops::IndexMut<Slot> for Slab<R, M> {
+impl<R, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> ops::IndexMut<Slot> for Slab<R, M, A> {
     #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut R {
         match self.entry(slot) {
@@ -189,7 +193,7 @@ impl<R, M: Mem> ops::IndexMut<Slot> for Slab<R, M> {
     }
 }
 
-impl<R: core::fmt::Debug, M: Mem> core::fmt::Debug for Slab<R, M> {
+impl<R: core::fmt::Debug, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> core::fmt::Debug for Slab<R, M, A> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_map().entries(self.iter().map(|(slot, record)| (slot.index(), record))).finish()
     }

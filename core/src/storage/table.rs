@@ -1,6 +1,7 @@
 //! Records found by their key.
 
-use super::sealed::Index;
+use super::sealed::{Index, Records};
+use super::slab::Entry;
 use super::{Mem, Slab, Slot};
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -23,16 +24,16 @@ pub trait Keyed {
 }
 
 /// A slab with an index over the records' keys. Hashing is seeded and never decides an order that can be seen.
-pub struct Table<R, M: Mem, I = <M as Mem>::Index> {
-    records: Slab<R, M>,
+pub struct Table<R, M: Mem, I = <M as Mem>::Index, A = <M as Mem>::Records<Entry<R>>> {
+    records: Slab<R, M, A>,
     index: I,
     hasher: FixedState,
 }
 
 /// A table of keys that come and go: to add and remove one costs less, to find one as much as in any other.
-pub(crate) type PassingTable<R, M> = Table<R, M, <M as Mem>::PassingIndex>;
+pub(crate) type PassingTable<R, M> = Table<R, M, <M as Mem>::PassingIndex, <M as Mem>::Array<Entry<R>>>;
 
-impl<R: Keyed, M: Mem, I: Index> Table<R, M, I> {
+impl<R: Keyed, M: Mem, I: Index, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> Table<R, M, I, A> {
     /// An empty table whose hashes depend on `seed`.
     pub(crate) fn with_seed(seed: u64) -> Self {
         Self { records: Slab::default(), index: I::default(), hasher: FixedState::with_seed(seed) }
@@ -217,7 +218,9 @@ impl<R: Keyed, M: Mem, I: Index> Table<R, M, I> {
     }
 }
 
-impl<R: Keyed, M: Mem, I: Index> ops::Index<Slot> for Table<R, M, I> {
+impl<R: Keyed, M: Mem, I: Index, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> ops::Index<Slot>
+    for Table<R, M, I, A>
+{
     type Output = R;
 
     #[inline]
@@ -226,7 +229,9 @@ impl<R: Keyed, M: Mem, I: Index> ops::Index<Slot> for Table<R, M, I> {
     }
 }
 
-impl<R: Keyed, M: Mem, I: Index> ops::IndexMut<Slot> for Table<R, M, I> {
+impl<R: Keyed, M: Mem, I: Index, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> ops::IndexMut<Slot>
+    for Table<R, M, I, A>
+{
     /// The record, whose key must not be changed.
     #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut R {
@@ -234,7 +239,9 @@ impl<R: Keyed, M: Mem, I: Index> ops::IndexMut<Slot> for Table<R, M, I> {
     }
 }
 
-impl<R: core::fmt::Debug, M: Mem, I> core::fmt::Debug for Table<R, M, I> {
+impl<R: core::fmt::Debug, M: Mem, I, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> core::fmt::Debug
+    for Table<R, M, I, A>
+{
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         self.records.fmt(f)
     }

@@ -1,6 +1,6 @@
 //! Records by deadline: a binary heap of slots in which every record knows its place, so that leaving is cheap.
 
-use super::sealed::Array;
+use super::sealed::{Array, Records};
 use super::{Mem, Slot};
 use crate::time::Instant;
 use core::num::NonZeroU32;

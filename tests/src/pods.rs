@@ -47,6 +47,19 @@ impl Pods {
         out.write_all(b"],\"kind\":\"List\",\"metadata\":{\"resourceVersion\":\"\"}}\n")
     }
 
+    /// Writes them as the events of a watch, one a line.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_watch_log(self, out: &mut impl Write) -> io::Result<()> {
+        for pod in 0..self.count {
+            out.write_all(br#"{"type":"ADDED","object":"#)?;
+            self.write_pod(out, pod, TEMPLATE)?;
+            out.write_all(b"}\n")?;
+        }
+        Ok(())
+    }
+
     /// Writes a capture in which they are listed, page by page.
     ///
     /// # Errors
@@ -209,6 +222,16 @@ mod tests {
         let uids: BTreeSet<&str> = items.iter().filter_map(|pod| pod["metadata"]["uid"].as_str()).collect();
         assert_eq!(uids.len(), 250);
         assert!(items.iter().all(|pod| pod["kind"] == "Pod" && (9_000..11_000).contains(&pod.to_string().len())));
+    }
+
+    #[test]
+    fn each_line_of_a_watch_log_adds_a_pod() {
+        let mut log = Vec::new();
+        Pods::new(3).write_watch_log(&mut log).unwrap();
+        let events =
+            std::str::from_utf8(&log).unwrap().lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let names: Vec<String> = events.map(|event| format!("{} {}", event["type"], key(&event["object"]).1)).collect();
+        assert_eq!(names, ["\"ADDED\" pod-0000000", "\"ADDED\" pod-0000001", "\"ADDED\" pod-0000002"]);
     }
 
     #[test]

@@ -1,0 +1,170 @@
+//! Our side: follows the pods of a server, as a controller with two workers that have nothing to do.
+
+use crate::process::{Cached, Line, Took, status};
+use core::time::Duration;
+use listwatch_runtime_smol::controller::{Controller, ControllerHandle};
+use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
+use listwatch_runtime_smol::http::ClusterOptions;
+use listwatch_runtime_smol::informer::{EventOf, Subscription, Told};
+use listwatch_runtime_smol::{
+    Executor, InformerConfig, Informers, Key, Outcome, Resource, SharedWorkQueue, Store, Workers, World, kind, run,
+};
+use rustix::time::{ClockId, clock_gettime};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Three fields, as a type of the program's own.
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "they are decoded")]
+struct Fields {
+    spec: Spec,
+    status: Status,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "they are decoded")]
+struct Spec {
+    node_name: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "they are decoded")]
+struct Status {
+    phase: Option<String>,
+    #[serde(rename = "podIP")]
+    pod_ip: Option<String>,
+}
+
+kind!(Fields, "v1", "pods");
+
+/// Follows the server until the last of these versions, and prints what that took. The memory at the first of two is
+/// told besides, and the peak is then the one after it.
+///
+/// `pages` lists in pages, and not as a stream.
+pub(crate) fn follow(mode: &str, url: &str, versions: &[&str], pages: bool) {
+    let followed = Followed { url, versions, pages };
+    let line = match mode {
+        "meta" => followed.informer::<MetadataOnly>(),
+        "fields" => followed.informer::<Fields>(),
+        "raw" => followed.informer::<Raw>(),
+        "pod" => followed.informer::<k8s_openapi::api::core::v1::Pod>(),
+        "controller" => followed.controller(),
+        _ => panic!("no mode {mode}"),
+    };
+    println!("{}", serde_json::to_string(&line).unwrap());
+}
+
+struct Followed<'a> {
+    url: &'a str,
+    versions: &'a [&'a str],
+    pages: bool,
+}
+
+impl Followed<'_> {
+    fn world(&self) -> World {
+        let text = format!(
+            "current-context: it\ncontexts: [{{name: it, context: {{cluster: it, user: me}}}}]\nclusters: [{{name: it, \
+             cluster: {{server: '{}', insecure-skip-tls-verify: {}}}}}]\nusers: [{{name: me, user: {{}}}}]\n",
+            self.url,
+            self.url.starts_with("https"),
+        );
+        ClusterOptions::new().kubeconfig_text(&text).unwrap().into()
+    }
+
+    fn informer<T: DeserializeOwned + Send + Sync + 'static>(&self) -> Line {
+        let start = Start::now();
+        let mut config = InformerConfig::default();
+        config.reflector.watch_list = !self.pages;
+        let informers = Informers::new(self.world());
+        let (clock, executor) = (informers.clock().clone(), Executor::new());
+        executor.spawn(informers.run()).detach();
+        let pods = informers.informer_with::<T>(Resource::new("/api/v1/pods"), [""; 0], config);
+        let queue = Arc::new(SharedWorkQueue::<Key>::default());
+        let store = pods.store().clone();
+        let workers = Workers::spawn(&executor, &queue, &clock, 2, move |key: Key| {
+            core::hint::black_box(store.get(&key));
+            async { Outcome::Done }
+        });
+        let (mut changes, mut versions, mut steady) = (pods.subscribe(Subscription::new()), self.versions, None);
+        run(&clock, &executor, async {
+            // Coalesced changes of other objects may wait behind the last one.
+            while !versions.is_empty() || changes.backlog() > 0 {
+                let Some(Told::Event(event)) = changes.next().await else { continue };
+                if let EventOf::Failed(report) = &event {
+                    assert!(self.versions.len() > 1, "{report}");
+                }
+                let Some(object) = event.object() else { continue };
+                queue.add(object.key().clone());
+                if let [next, rest @ ..] = versions
+                    && object.meta().resource_version() == *next
+                {
+                    versions = rest;
+                    if !rest.is_empty() {
+                        steady = Some(status("VmRSS:"));
+                        reset_peak();
+                    }
+                }
+            }
+            queue.shut_down();
+            workers.join().await
+        });
+        Line { took: start.took(steady), cached: Cached::of(&pods) }
+    }
+
+    fn controller(&self) -> Line {
+        let (start, handle) = (Start::now(), ControllerHandle::default());
+        let controller = Controller::new("pods", self.world());
+        let pods = controller.informer::<Fields>();
+        let (last, stop) = (self.versions[0], handle.clone());
+        let reconcile = async |_cx, key| {
+            if pods.get(&key).is_some_and(|pod| pod.meta().resource_version() == last) {
+                stop.stop();
+            }
+            Ok(Outcome::Done)
+        };
+        controller.reconciles(&pods).workers(2).keys(&handle).run(reconcile).unwrap();
+        Line { took: start.took(None), cached: Cached::of(&pods) }
+    }
+}
+
+impl Cached {
+    fn of<T>(pods: &Store<T>) -> Self {
+        let pods = pods.list();
+        Self::sum(pods.iter().map(|pod| format!("{}@{}", pod.key(), pod.meta().resource_version())))
+    }
+}
+
+/// Before the work.
+struct Start {
+    at: Instant,
+    rss: u64,
+}
+
+impl Start {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+    fn now() -> Self {
+        Self { at: Instant::now(), rss: status("VmRSS:") }
+    }
+
+    fn took(self, steady: Option<u64>) -> Took {
+        let cpu = clock_gettime(ClockId::ProcessCPUTime);
+        Took {
+            cpu: Duration::new(cpu.tv_sec.try_into().unwrap(), cpu.tv_nsec.try_into().unwrap()).as_secs_f64(),
+            wall: self.at.elapsed().as_secs_f64(),
+            before: self.rss,
+            rss: status("VmRSS:"),
+            peak: status("VmHWM:"),
+            live: None,
+            steady,
+        }
+    }
+}
+
+/// The kernel then counts the peak of the memory from now on.
+fn reset_peak() {
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+}

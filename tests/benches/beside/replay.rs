@@ -1,0 +1,60 @@
+//! A watch log of 1 GB: played by the command, read by `cat`, and parsed by `jq`.
+
+use crate::figures::{head, median, row};
+use crate::process::output;
+use crate::settings::Settings;
+use listwatch_tests::pods::Pods;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::process::Command;
+use std::time::Instant;
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+pub(crate) fn table(settings: &Settings) -> String {
+    let cargo = [
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "listwatch-runtime-smol",
+        "--features",
+        "cli",
+        "--bin",
+        "listwatch",
+    ];
+    output("cargo", &cargo);
+    let ours = std::path::Path::new(&settings.ours).parent().unwrap().with_file_name("listwatch");
+    let log = std::env::temp_dir().join(format!("listwatch-beside-{}.json", std::process::id()));
+    let mut out = BufWriter::new(File::create(&log).unwrap());
+    Pods::new(settings.size(100_000, 1_000)).write_watch_log(&mut out).unwrap();
+    out.flush().unwrap();
+    let log_name = log.to_str().unwrap();
+    let commands = [
+        ("`listwatch replay --type meta`", format!("{} replay --type meta {log_name}", ours.display())),
+        ("`cat FILE >/dev/null`", format!("cat {log_name}")),
+        ("`jq -c .object.metadata.name`", format!("jq -c .object.metadata.name {log_name}")),
+    ];
+    let mut seconds = [const { Vec::new() }; 3];
+    for _ in 0..settings.turns {
+        for ((_, command), seconds) in commands.iter().zip(&mut seconds) {
+            let began = Instant::now();
+            let status = Command::new("sh").args(["-c", &format!("{command} >/dev/null")]).status().unwrap();
+            if status.success() {
+                seconds.push(began.elapsed().as_secs_f64());
+            } else {
+                eprintln!("NOT MEASURED: {command}: {status}");
+            }
+        }
+    }
+    let bytes = std::fs::metadata(&log).unwrap().len() as f64;
+    std::fs::remove_file(&log).unwrap();
+    let rows = commands.iter().zip(seconds).map(|((title, _), seconds)| match seconds.is_empty() {
+        true => row([*title, "not installed", ""].map(str::to_owned)),
+        false => {
+            let seconds = median(seconds);
+            row([(*title).to_owned(), format!("{seconds:.2}"), format!("{:.0}", bytes / seconds / 1e6)])
+        }
+    });
+    head([format!("a watch log of {:.0} MB", bytes / 1e6), "wall s".to_owned(), "MB/s".to_owned()])
+        + &rows.collect::<String>()
+}

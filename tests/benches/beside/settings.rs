@@ -1,0 +1,38 @@
+//! What is run, and how often.
+
+/// The programs, and the size of the work.
+pub(crate) struct Settings {
+    pub(crate) peers: String,
+    pub(crate) kube_rs: Option<String>,
+    /// This program, which has our side.
+    pub(crate) ours: String,
+    pub(crate) turns: usize,
+    is_quick: bool,
+    sections: Vec<String>,
+}
+
+impl Settings {
+    pub(crate) fn new(peers: &str, kube_rs: &str, mut arguments: &[&str]) -> Self {
+        let ours = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+        let kube_rs = (kube_rs != "-").then(|| kube_rs.to_owned());
+        let mut settings = Self { peers: peers.to_owned(), kube_rs, ours, turns: 5, is_quick: false, sections: vec![] };
+        while let [argument, rest @ ..] = arguments {
+            arguments = rest;
+            match (*argument, rest) {
+                ("--quick", _) => (settings.is_quick, settings.turns) = (true, 1),
+                ("--turns", [turns, rest @ ..]) => (settings.turns, arguments) = (turns.parse().unwrap(), rest),
+                (section, _) => settings.sections.push(section.to_owned()),
+            }
+        }
+        settings
+    }
+
+    pub(crate) fn has_section(&self, name: &str) -> bool {
+        self.sections.is_empty() || self.sections.iter().any(|section| section == name)
+    }
+
+    /// The size of some work, which is small for a quick look.
+    pub(crate) fn size(&self, full: usize, quick: usize) -> usize {
+        if self.is_quick { quick } else { full }
+    }
+}

@@ -2,7 +2,6 @@
 
 use super::Slot;
 use super::sealed::Index;
-use super::shards::Shard;
 use alloc::vec::Vec;
 
 /// Cells, at most half of them taken. When one is emptied, those behind it move up, so that removed keys make no search
@@ -63,16 +62,12 @@ impl Probing {
         self.cells[hole] = None;
     }
 
-    fn for_so_many(slots: usize) -> Self {
-        let mut cells = Vec::new();
-        cells.resize((slots * 2).next_power_of_two().max(FEWEST), None);
-        Self { cells, len: 0 }
-    }
-
     #[cold]
     fn grow(&mut self) {
-        let grown = Self::for_so_many(self.cells.len());
-        for (hash, slot) in core::mem::replace(&mut self.cells, grown.cells).into_iter().flatten() {
+        let cells = (self.cells.len() * 2).max(FEWEST);
+        let mut grown = Vec::new();
+        grown.resize(cells, None);
+        for (hash, slot) in core::mem::replace(&mut self.cells, grown).into_iter().flatten() {
             let (at, _) = self.search(hash, |_| false);
             self.cells[at] = Some((hash, slot));
         }
@@ -120,26 +115,6 @@ impl Index for Probing {
     fn release(&mut self) {
         if self.cells.len() > KEPT {
             *self = Self::default();
-        }
-    }
-}
-
-impl Shard for Probing {
-    /// Twice as many, and some more, are half of a power of two.
-    const FULL: usize = 900;
-
-    #[inline]
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn split(&mut self, to: &mut Self, passes: impl Fn(u32) -> bool) {
-        let half = Self::for_so_many(self.len / 2);
-        let whole = core::mem::replace(self, half);
-        *to = Self::for_so_many(whole.len / 2);
-        for (hash, slot) in whole.cells.into_iter().flatten() {
-            let shard = if passes(hash) { &mut *to } else { &mut *self };
-            shard.insert(hash, slot);
         }
     }
 }

@@ -82,6 +82,7 @@ fn report(at: usize, name: &str, empty: fn() -> Insert) {
 }
 
 /// The shortest time of each insertion out of three.
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn times(empty: fn() -> Insert) -> Vec<Duration> {
     let mut times = vec![Duration::MAX; PODS];
     for _ in 0..3 {

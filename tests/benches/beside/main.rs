@@ -20,8 +20,11 @@ mod settings;
 
 use settings::Settings;
 
-/// The sections, each with what measures it and makes its tables.
-const SECTIONS: [(&str, fn(&Settings) -> String); 6] = [
+/// What measures a section, and makes its tables.
+type Measure = fn(&Settings) -> String;
+
+/// The sections, by name.
+const SECTIONS: [(&str, Measure); 6] = [
     ("informers", informers::tables),
     ("peaks", peaks::table),
     ("readers", readers::table),

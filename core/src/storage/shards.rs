@@ -20,64 +20,61 @@ pub trait Shard: Index {
 /// is one shard, and costs what that costs.
 #[derive(Debug, Default)]
 pub struct Shards<S> {
-    first: S,
-    more: Vec<S>,
-    /// The number of slots, while there are more shards than one.
+    /// All slots, while the index is small.
+    only: S,
+    /// The shards of a large index.
+    shards: Vec<S>,
+    /// The number of bits by which they are told apart, as a mask.
+    mask: usize,
+    /// The number of slots in shards.
     len: usize,
 }
 
-/// The shard of a hash, out of so many. Of two numbers with one bit more, it is the one of the last round where there is
-/// no such shard yet. A shard finds its cells by the low bits of a hash, so these are the high ones.
+/// The shard of a hash, out of so many. Where there is no such shard yet, it is the one that will be split for it. A
+/// shard finds its cells by the low bits of a hash, so these are the high ones.
 #[inline]
-fn shard_of(hash: u32, shards: usize) -> usize {
-    let (bits, whole) = (hash.rotate_left(16) as usize, shards.next_power_of_two() - 1);
+fn shard_of(hash: u32, shards: usize, mask: usize) -> usize {
+    let bits = hash.rotate_left(16) as usize & mask;
     // A branch would be mispredicted half of the time.
-    let last_bit = (whole + 1) >> 1;
-    bits & (whole - last_bit * usize::from(bits & whole >= shards))
+    bits & (mask >> usize::from(bits >= shards))
 }
 
 impl<S: Shard> Shards<S> {
     #[inline]
     fn shard(&self, hash: u32) -> &S {
-        if self.more.is_empty() { &self.first } else { self.nth(shard_of(hash, self.more.len() + 1)) }
-    }
-
-    fn nth(&self, at: usize) -> &S {
-        if at == 0 { &self.first } else { &self.more[at - 1] }
+        let at = shard_of(hash, self.shards.len(), self.mask);
+        self.shards.get(at).unwrap_or(&self.only)
     }
 
     #[inline]
     fn shard_mut(&mut self, hash: u32) -> &mut S {
-        if self.more.is_empty() { &mut self.first } else { self.nth_mut(shard_of(hash, self.more.len() + 1)) }
-    }
-
-    fn nth_mut(&mut self, at: usize) -> &mut S {
-        if at == 0 { &mut self.first } else { &mut self.more[at - 1] }
+        let at = shard_of(hash, self.shards.len(), self.mask);
+        self.shards.get_mut(at).unwrap_or(&mut self.only)
     }
 
     /// After an insertion.
     #[inline]
     fn grow_if_full(&mut self) {
-        if self.more.is_empty() {
-            if self.first.len() >= S::FULL {
-                self.len = self.first.len();
-                self.split_next();
-            }
-        } else {
+        if !self.shards.is_empty() {
             self.len += 1;
-            if self.len >= S::FULL * (self.more.len() + 1) {
+            if self.len >= S::FULL * self.shards.len() {
                 self.split_next();
             }
+        } else if self.only.len() >= S::FULL {
+            self.len = self.only.len();
+            self.shards.push(core::mem::take(&mut self.only));
+            self.split_next();
         }
     }
 
     #[cold]
     fn split_next(&mut self) {
-        let new = self.more.len() + 1;
-        let old = new - (1 << new.ilog2());
+        let new = self.shards.len();
+        self.mask = (new + 1).next_power_of_two() - 1;
+        let (old, mask) = (new & (self.mask >> 1), self.mask);
         let mut shard = S::default();
-        self.nth_mut(old).split(&mut shard, |hash| shard_of(hash, new + 1) == new);
-        self.more.push(shard);
+        self.shards[old].split(&mut shard, |hash| shard_of(hash, new + 1, mask) == new);
+        self.shards.push(shard);
     }
 }
 
@@ -112,13 +109,16 @@ impl<S: Shard> Index for Shards<S> {
     }
 
     fn clear(&mut self) {
-        self.first.clear();
-        self.more.clear();
+        if self.shards.is_empty() {
+            self.only.clear();
+        } else {
+            *self = Self::default();
+        }
     }
 
     fn release(&mut self) {
-        if self.more.is_empty() {
-            self.first.release();
+        if self.shards.is_empty() {
+            self.only.release();
         } else {
             *self = Self::default();
         }
@@ -133,13 +133,13 @@ mod tests {
     use crate::storage::{Heap, Slab};
 
     #[test]
-    fn every_hash_is_in_one_shard_of_each_number() {
-        let mut random = Random::new(1);
-        for shards in 1..70 {
+    fn a_split_moves_the_hashes_of_one_shard_to_the_new_one_alone() {
+        let (mut random, mask) = (Random::new(1), |shards: usize| shards.next_power_of_two() - 1);
+        for shards in 1..500 {
             let hash = random.next() as u32;
-            let (at, then) = (shard_of(hash, shards), shard_of(hash, shards + 1));
+            let [at, then] = [shards, shards + 1].map(|shards| shard_of(hash, shards, mask(shards)));
             assert!(at < shards && (then == at || then == shards), "{at} of {shards}, then {then}");
-            assert!(then == at || at == shards - (1 << shards.ilog2()), "the shard that is split");
+            assert!(then == at || at == shards & (mask(shards + 1) >> 1), "the shard that is split");
         }
     }
 
@@ -165,10 +165,10 @@ mod tests {
             }
         }
         assert!(known.iter().all(|slot| index.find(slab[*slot], |found| found == *slot) == Some(*slot)));
-        let lens = || core::iter::once(&index.first).chain(&index.more).map(Shard::len);
+        let lens = || index.shards.iter().map(Shard::len);
         assert_eq!((lens().sum::<usize>(), index.len), (known.len(), known.len()));
         assert!(
-            index.more.len() > 8 && lens().all(|len| (HashIndex::FULL / 3..HashIndex::FULL * 9 / 4).contains(&len))
+            index.shards.len() > 8 && lens().all(|len| (HashIndex::FULL / 3..HashIndex::FULL * 9 / 4).contains(&len))
         );
         index.clear();
         assert!(known.iter().all(|slot| index.find(slab[*slot], |_| true).is_none()));

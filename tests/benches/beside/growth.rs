@@ -29,10 +29,10 @@ pub(crate) fn table(settings: &Settings) -> String {
     };
     let (ours, theirs) = (medians(&rounds[0]), medians(&rounds[1]));
     let rows = sizes.iter().zip(ours.iter().zip(&theirs)).map(|(size, (our, their))| {
-        let (grown, theirs) = (ratio(*our, ours[0]), ratio(*their, theirs[0]));
-        row([(*size).to_owned(), format!("{our:.0}"), grown, format!("{their:.0}"), theirs, ratio(*our, *their)])
+        let [ours, theirs] = [our / ours[0], their / theirs[0]].map(|times| format!("{times:.1}"));
+        row([(*size).to_owned(), format!("{our:.0}"), ours, format!("{their:.0}"), theirs, ratio(*our, *their)])
     });
-    let columns = ["objects", "ns an update", "to the first", "client-go", "to the first", "ratio"];
+    let columns = ["objects", "ns an update", "to the first row", "client-go", "to the first row", "ratio"];
     head(columns) + &rows.collect::<String>() + "\n" + &plot(sizes, &ours, &theirs)
 }
 

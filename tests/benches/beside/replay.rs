@@ -42,6 +42,7 @@ pub(crate) fn table(settings: &Settings) -> String {
             if status.success() {
                 seconds.push(began.elapsed().as_secs_f64());
             } else {
+                assert!(command.starts_with("jq"), "{command}: {status}");
                 eprintln!("NOT MEASURED: {command}: {status}");
             }
         }

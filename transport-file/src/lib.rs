@@ -70,7 +70,7 @@ pub use cluster::{
     WatchProgress, WatchStream,
 };
 pub use error::{CaptureError, CaptureErrorKind};
-pub use history::{History, HistoryChange, HistoryStep, RecordedResource};
+pub use history::{History, HistoryChange, HistoryStep, RecordedResource, Unreadable};
 pub use playback::{
     Chunks, Notes, Pace, Playback, PlaybackClient, PlaybackConfig, Progress, SentCall, Step, StepKind, Steps, Summary,
     Tally,

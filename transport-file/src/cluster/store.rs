@@ -59,9 +59,9 @@ pub(super) struct Change {
     /// The object after it or, if it was deleted, its last state with the version of the deletion.
     pub(super) object: Arc<Value>,
     pub(super) is_deletion: bool,
-    /// Whether the changes before its version are unknown, up to those that follow in the same version. No watch goes
-    /// on here.
-    pub(super) is_gap: bool,
+    /// The version from which on the changes before this one are unknown, up to those that follow in the same version.
+    /// No watch goes on here.
+    pub(super) gap_from: Option<u64>,
     key: String,
 }
 
@@ -186,14 +186,19 @@ impl Store {
 
     /// Enters a state that was recorded at a version, of which the changes before are unknown.
     pub(super) fn record_gap(&mut self, now: Instant, kind: &ServedKind, gap: RecordedGap) {
+        let gap_from = Some(self.open(kind).newest());
         let revision = self.recorded_revision(kind, gap.revision);
-        let beginning = Change { is_gap: true, ..Change::new(revision, now, "", Arc::default(), false) };
+        let beginning = Change { gap_from, ..Change::new(revision, now, "", Arc::default(), false) };
         self.open(kind).push(beginning);
         for key in gap.gone {
             let last = self.object(&kind.name(), &key).cloned().unwrap_or_default();
             self.enter(revision, now, kind, &key, last, true);
         }
-        for (key, object) in gap.changed {
+        for (key, mut object) in gap.changed {
+            if !has_version(&object) {
+                // A watch from the version of the object goes on after the gap.
+                set_version(&mut object, revision);
+            }
             self.enter(revision, now, kind, &key, Arc::new(object), false);
         }
     }
@@ -250,7 +255,7 @@ pub(super) struct RecordedGap {
 
 impl Change {
     fn new(revision: u64, at: Instant, key: &str, object: Arc<Value>, is_deletion: bool) -> Self {
-        Self { revision, at, before: None, object, is_deletion, is_gap: false, key: key.to_owned() }
+        Self { revision, at, before: None, object, is_deletion, gap_from: None, key: key.to_owned() }
     }
 }
 
@@ -285,13 +290,17 @@ impl Collection {
         Ok(usize::try_from(index).ok().and_then(|index| self.changes.get(index)))
     }
 
-    /// The objects as they were at a version.
+    /// The objects as they were at a version. `Err` if it is forgotten, or lies in a gap.
     pub(super) fn state(&self, revision: u64) -> Result<State<'_>, Forgotten> {
         if revision < self.compacted {
             return Err(Forgotten);
         }
+        let later = || self.changes.iter().rev().take_while(|change| change.revision > revision);
+        if later().filter_map(|change| change.gap_from).any(|from| from < revision) {
+            return Err(Forgotten);
+        }
         let mut state: State<'_> = self.objects.iter().map(|(key, object)| (key.as_str(), object)).collect();
-        for change in self.changes.iter().rev().take_while(|change| change.revision > revision) {
+        for change in later() {
             match &change.before {
                 Some(before) => state.insert(&change.key, before),
                 None => state.remove(change.key.as_str()),
@@ -331,6 +340,13 @@ impl Collection {
             (self.forgotten, self.compacted) = (self.forgotten + 1, oldest.revision);
         }
     }
+}
+
+fn has_version(object: &Value) -> bool {
+    object["metadata"]["resourceVersion"]
+        .as_str()
+        .and_then(|version| version.parse().ok())
+        .is_some_and(|it: u64| it > 0)
 }
 
 fn set_version(object: &mut Value, revision: u64) {

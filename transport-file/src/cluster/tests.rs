@@ -95,6 +95,27 @@ fn a_watch_is_told_what_came_before_a_gap_and_then_that_its_version_is_too_old()
 }
 
 #[test]
+fn a_list_of_a_version_within_a_gap_was_that_of_another_version() {
+    let cluster = SimulatedCluster::new();
+    relist(&cluster, &[("a", 5)], &[], 9);
+    relist(&cluster, &[("b", 15)], &[], 20);
+    for (version, code) in [(4, 410), (9, 200), (10, 410), (19, 410), (20, 200)] {
+        let target = format!("GET /api/v1/pods?resourceVersion={version}&resourceVersionMatch=Exact");
+        assert_eq!(send(&cluster, &target, &Value::Null).0, code, "{version}");
+    }
+}
+
+#[test]
+fn objects_without_a_version_had_none_behind_a_gap() {
+    let cluster = SimulatedCluster::new();
+    let changed = vec![json!({ "metadata": { "name": "a", "namespace": "web" } })];
+    let relisted = RecordedChange::Relisted { changed, gone: Vec::new(), version: 7 };
+    cluster.record(Instant::ZERO, &kind("v1/pods"), relisted);
+    let (_, list) = send(&cluster, "GET /api/v1/pods", &Value::Null);
+    assert_eq!(list["items"][0]["metadata"]["resourceVersion"], "7", "{list}");
+}
+
+#[test]
 fn a_watch_was_not_woken_by_a_recorded_change_below_the_version_of_another_collection() {
     let cluster = SimulatedCluster::new();
     relist(&cluster, &[], &[], 9);

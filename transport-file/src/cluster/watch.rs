@@ -176,7 +176,7 @@ impl WatchState {
             if due > now {
                 return Some(due);
             }
-            if change.is_gap {
+            if change.gap_from.is_some() {
                 let revision = change.revision;
                 self.tell_error(&Refusal::too_old(self.told, revision), out);
                 return None;

@@ -1,5 +1,6 @@
 use super::resource::RecordedResource;
 use super::seen::Seen;
+use super::unreadable::Unreadable;
 use core::time::Duration;
 use listwatch_core::Key;
 use serde_json::Value;
@@ -52,12 +53,12 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// The change with its object, if that is a value.
-    pub(super) fn decoded(self) -> Option<HistoryChange> {
-        Some(match self {
+    /// The change with its object. Of a deletion that cannot be read, the object is its place alone.
+    pub(super) fn decoded(self) -> Result<HistoryChange, Unreadable> {
+        Ok(match self {
             Self::Added(object) => HistoryChange::Added(object.value()?),
             Self::Modified(object) => HistoryChange::Modified(object.value()?),
-            Self::Deleted(object) => HistoryChange::Deleted(object.value()?),
+            Self::Deleted(object) => HistoryChange::Deleted(object.value().unwrap_or_else(|_| object.place())),
             Self::Reached(version) => HistoryChange::Reached(version),
             Self::Relisted { changed, gone, version } => HistoryChange::Relisted { changed, gone, version },
         })

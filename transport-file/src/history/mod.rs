@@ -16,11 +16,13 @@ mod state;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod unreadable;
 mod watch;
 
 use change::Change;
 pub use change::{HistoryChange, HistoryStep};
 pub use resource::RecordedResource;
+pub use unreadable::Unreadable;
 
 use crate::body::Body;
 use crate::error::{CaptureError, CaptureErrorKind, Fault};
@@ -89,6 +91,7 @@ pub struct History {
     end: Duration,
     started: Option<WallTime>,
     fault: Option<CaptureError>,
+    unreadable: Option<Unreadable>,
 }
 
 /// A change of the resource at that place.
@@ -152,6 +155,13 @@ impl History {
         self.fault.as_ref()
     }
 
+    /// The states that were left out up to here. The object keeps its last readable state, or is absent if the state was
+    /// [skipped](Self::skip_to) to.
+    #[must_use]
+    pub fn unreadable(&self) -> Option<&Unreadable> {
+        self.unreadable.as_ref()
+    }
+
     /// Skips to a time, since the recording began: the changes up to it come as one step for each resource, which is a
     /// [`Relisted`](HistoryChange::Relisted) with the last state of each object that changed.
     ///
@@ -174,6 +184,7 @@ impl History {
         let due = self.pending.partition_point(|change| change.at <= time);
         let due: Vec<Pending> = self.pending.drain(..due).collect();
         let mut steps: Vec<HistoryStep> = due.into_iter().filter_map(|change| self.step(change)).collect();
+        let mut unreadable = Vec::new();
         let mut skipped: Vec<Skipped> = self.states.iter().map(|state| Skipped::behind(state.keys())).collect();
         while let Some(next) = self.next_change() {
             if next.at > time {
@@ -184,12 +195,14 @@ impl History {
             skipped[next.state].take(next.at, next.change);
         }
         let ends = skipped.into_iter().zip(&self.states).filter_map(|(skipped, state)| {
-            let (at, change) = skipped.end()?;
+            let (at, change) = skipped.end(&mut unreadable)?;
             Some(HistoryStep { at, resource: Arc::clone(&state.resource), change })
         });
         let first = steps.len();
         steps.extend(ends);
         steps[first..].sort_by_key(|step| step.at);
+        unreadable.sort_unstable_by(|one, other| one.first.cmp(&other.first));
+        unreadable.into_iter().for_each(|state| self.leave_out(state));
         steps
     }
 
@@ -211,7 +224,7 @@ impl History {
         let mut scopes = KindScopes::new(memory);
         let (mut objects, mut names, mut events) = (Vec::new(), HashSet::new(), 0);
         let mut first = |seen: &Seen| -> Result<Option<Value>, Fault> {
-            let Some(object) = seen.value() else { return Ok(None) };
+            let Ok(object) = seen.value() else { return Ok(None) };
             memory.take(weight(&object) + weight_of_key(&seen.key))?;
             let is_first = names.insert((scopes.of(&TypeMeta::of(&object))?, seen.key.clone()));
             Ok(is_first.then_some(object))
@@ -263,6 +276,7 @@ impl History {
             end: origin,
             started: None,
             fault: None,
+            unreadable: None,
         };
         for First { scope, objects, version, sample, .. } in firsts {
             let state = history.state(&scope, sample);
@@ -309,8 +323,21 @@ impl History {
         Ok(())
     }
 
-    fn step(&self, Pending { at, state, change }: Pending) -> Option<HistoryStep> {
-        Some(HistoryStep { at, resource: Arc::clone(&self.states[state].resource), change: change.decoded()? })
+    fn step(&mut self, Pending { at, state, change }: Pending) -> Option<HistoryStep> {
+        match change.decoded() {
+            Ok(change) => Some(HistoryStep { at, resource: Arc::clone(&self.states[state].resource), change }),
+            Err(unreadable) => {
+                self.leave_out(unreadable);
+                None
+            }
+        }
+    }
+
+    fn leave_out(&mut self, state: Unreadable) {
+        match &mut self.unreadable {
+            Some(known) => known.count += 1,
+            none => *none = Some(state),
+        }
     }
 
     /// Reads up to the next change; `None` at the end.

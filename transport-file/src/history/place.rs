@@ -21,6 +21,10 @@ impl<'a> TypeMeta<'a> {
         let text = |name: &str| object[name].as_str().unwrap_or_default().into();
         Self { api_version: text("apiVersion"), kind: text("kind") }
     }
+
+    pub(super) fn into_owned(self) -> TypeMeta<'static> {
+        TypeMeta { api_version: self.api_version.into_owned().into(), kind: self.kind.into_owned().into() }
+    }
 }
 
 /// The largest version of an API server.

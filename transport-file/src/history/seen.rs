@@ -1,10 +1,11 @@
 //! An object that a watch told of.
 
 use super::place::{TypeMeta, key_of, number, version_of};
+use super::unreadable::Unreadable;
 use listwatch_core::Key;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// An object as the text that a watch told. Only its place and its version are read before it is needed.
@@ -43,12 +44,28 @@ impl Seen {
 
     /// The type of the object.
     pub(super) fn type_meta(&self) -> TypeMeta<'_> {
-        serde_json::from_str(self.text.get()).unwrap_or_default()
+        serde_json::from_str(self.text.get()).unwrap_or_else(|_| {
+            self.value().map_or_else(|_| TypeMeta::default(), |object| TypeMeta::of(&object).into_owned())
+        })
     }
 
-    /// The whole object, if all of its text can be a value.
-    pub(super) fn value(&self) -> Option<Value> {
-        serde_json::from_str(self.text.get()).ok()
+    /// The whole object.
+    ///
+    /// # Errors
+    /// The text is JSON, but no value: a number is out of range, it has half of a surrogate pair, or more than 127
+    /// levels.
+    pub(super) fn value(&self) -> Result<Value, Unreadable> {
+        serde_json::from_str(self.text.get()).map_err(|error| Unreadable::new(&self.key, self.version, &error))
+    }
+
+    /// The object by its place alone: what a deletion needs.
+    pub(super) fn place(&self) -> Value {
+        let TypeMeta { api_version, kind } = self.type_meta();
+        let mut metadata = json!({ "name": self.key.name(), "resourceVersion": self.version.to_string() });
+        if let Some(namespace) = self.key.namespace() {
+            metadata["namespace"] = namespace.into();
+        }
+        json!({ "apiVersion": api_version, "kind": kind, "metadata": metadata })
     }
 }
 
@@ -86,7 +103,7 @@ mod tests {
             let seen = Seen::of(&text);
             assert_eq!(seen.as_ref().map(|seen| seen.key.clone()), key_of(&value), "{text}");
             assert_eq!(seen.as_ref().map(|seen| seen.version), seen.as_ref().map(|_| version_of(&value)), "{text}");
-            assert!(seen.is_none_or(|seen| seen.value() == Some(value)), "{text}");
+            assert!(seen.is_none_or(|seen| seen.value().is_ok_and(|it| it == value)), "{text}");
         }
     }
 }

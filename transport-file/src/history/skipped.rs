@@ -3,6 +3,7 @@
 use super::change::{Change, HistoryChange};
 use super::place::{key_of, version_of};
 use super::seen::Seen;
+use super::unreadable::Unreadable;
 use core::time::Duration;
 use listwatch_core::Key;
 use serde_json::Value;
@@ -59,15 +60,25 @@ impl Skipped {
         }
     }
 
-    /// The time of the last change and what the changes come to, if there was one.
-    pub(super) fn end(self) -> Option<(Duration, HistoryChange)> {
-        let Self { changed, gone, has_news, version, at, .. } = self;
-        if !has_news {
+    /// The time of the last change and what the changes come to, if there was one. An object whose last state cannot be
+    /// read is gone: no older one is true.
+    pub(super) fn end(mut self, unreadable: &mut Vec<Unreadable>) -> Option<(Duration, HistoryChange)> {
+        let (version, at) = (self.version, self.at);
+        if !self.has_news {
             return (version > 0).then_some((at, HistoryChange::Reached(version)));
         }
-        let mut changed: Vec<Value> = changed.into_values().filter_map(Last::value).collect();
+        let mut changed: Vec<Value> = Vec::new();
+        for (key, last) in std::mem::take(&mut self.changed) {
+            match last.value() {
+                Ok(object) => changed.push(object),
+                Err(error) => {
+                    unreadable.push(error);
+                    self.remove(key);
+                }
+            }
+        }
         changed.sort_by_cached_key(|object| (version_of(object), key_of(object)));
-        let mut gone: Vec<Key> = gone.into_iter().collect();
+        let mut gone: Vec<Key> = self.gone.into_iter().collect();
         gone.sort_unstable();
         Some((at, HistoryChange::Relisted { changed, gone, version }))
     }
@@ -90,10 +101,10 @@ impl Skipped {
 }
 
 impl Last {
-    fn value(self) -> Option<Value> {
+    fn value(self) -> Result<Value, Unreadable> {
         match self {
             Self::Seen(object) => object.value(),
-            Self::Listed(object) => Some(object),
+            Self::Listed(object) => Ok(object),
         }
     }
 }

@@ -552,3 +552,59 @@ fn objects_that_a_list_shows_no_more_went_in_another_order_in_each_run() {
     let Some(HistoryChange::Relisted { gone, .. }) = saved.history.nth(1).map(|step| step.change) else { panic!() };
     assert_eq!(gone.iter().map(Key::name).collect::<Vec<_>>(), names);
 }
+
+/// A tape whose watch tells of states that are no values.
+fn with_unreadable_states() -> Tape {
+    let raw = |kind: &str, name: &str, version: u64, spec: &str| {
+        let meta = format!(r#"{{"name":"{name}","namespace":"web","resourceVersion":"{version}"}}"#);
+        format!(r#"{{"type":"{kind}","object":{{"kind":"Pod","apiVersion":"v1","metadata":{meta},"spec":{spec}}}}}"#)
+            + "\n"
+    };
+    let deep = format!("{}1{}", r#"{"a":"#.repeat(200), "}".repeat(200));
+    let events = [
+        raw("MODIFIED", "a", 6, "1"),
+        raw("MODIFIED", "a", 7, "1e999"),
+        raw("DELETED", "b", 8, r#""\ud800""#),
+        raw("ADDED", "c", 9, &deep),
+        raw("MODIFIED", "d", 10, "1e999"),
+        raw("MODIFIED", "d", 11, "2"),
+    ];
+    Tape::default().exchange(0, "/api/v1/pods", &list(5, &["a", "b", "d"].map(|name| object(name, 1)))).exchange(
+        9,
+        "/api/v1/pods?watch=1&resourceVersion=5",
+        &events.concat(),
+    )
+}
+
+#[test]
+fn a_deletion_that_could_not_be_read_was_none_and_nobody_was_told() {
+    let mut saved = of(&with_unreadable_states().lines).unwrap();
+    let steps = told(&mut saved.history);
+    assert_eq!(steps[1..], ["@9 modified web/a 6", "@9 deleted web/b 8", "@9 modified web/d 11"]);
+    let unreadable = saved.history.unreadable().unwrap().to_string();
+    let first =
+        "3 states of objects cannot be read and are left out; the first is web/a at version 7: number out of range";
+    assert!(unreadable.starts_with(first), "{unreadable}");
+}
+
+#[test]
+fn an_old_state_took_the_place_of_a_skipped_one_that_could_not_be_read() {
+    let mut saved = of(&with_unreadable_states().lines).unwrap();
+    let steps = saved.history.skip_to(Duration::from_secs(1));
+    assert_eq!(shown(&steps[1].change), "relisted web/d 11 -web/a, web/b at 11");
+    assert_eq!(saved.history.unreadable().unwrap().count, 2);
+}
+
+#[test]
+fn an_event_that_says_its_kind_twice_was_one_of_another_resource() {
+    let event = |rest: &str| {
+        let metadata = r#""metadata":{"name":"a","resourceVersion":"1"}"#;
+        format!(r#"{{"type":"ADDED","object":{{"apiVersion":"v1","kind":"Pod",{metadata}{rest}}}}}"#) + "\n"
+    };
+    let log =
+        event("") + &event("").replace("ADDED", "BOOKMARK") + &event(r#","kind":"Pod""#).replace("\"1\"", "\"2\"");
+    let mut saved = of(&log).unwrap();
+    let steps = told(&mut saved.history);
+    assert_eq!(saved.history.resources().map(|it| it.kind.name()).collect::<Vec<_>>(), ["v1/pods"]);
+    assert_eq!(steps.last().unwrap(), "@2000 modified a 2");
+}

@@ -43,6 +43,9 @@ pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     if let Some(fault) = timeline.error() {
         messages::print(format_args!("{fault}; the recording is served up to there"));
     }
+    if let Some(unreadable) = timeline.unreadable() {
+        messages::print(format_args!("{unreadable}"));
+    }
     let executor = Executor::new();
     run(&clock, &executor, async {
         let address = SocketAddr::new(options.address, options.port);
@@ -142,6 +145,9 @@ fn is_dns_label(text: &str) -> bool {
 
 fn report_end(timeline: &Timeline) {
     let end = Seconds(timeline.end());
+    if let Some(unreadable) = timeline.unreadable() {
+        messages::print(format_args!("{unreadable}"));
+    }
     match timeline.error() {
         None => messages::print(format_args!("the recording has ended, at {end}; its last state stays")),
         Some(fault) => messages::print(format_args!("{fault}; the last state before it, at {end}, stays")),

@@ -2,7 +2,7 @@
 
 use super::site::Site;
 use listwatch_runtime_smol::Clock;
-use listwatch_runtime_smol::file::{CaptureError, History, HistoryChange, HistoryStep};
+use listwatch_runtime_smol::file::{CaptureError, History, HistoryChange, HistoryStep, Unreadable};
 use listwatch_runtime_smol::time::WallTime;
 use smol::future::{or, yield_now};
 use std::time::Duration;
@@ -45,6 +45,11 @@ impl Timeline {
     /// The fault that cuts the recording.
     pub(super) fn error(&self) -> Option<&CaptureError> {
         self.history.error()
+    }
+
+    /// The states that were left out up to here.
+    pub(super) fn unreadable(&self) -> Option<&Unreadable> {
+        self.history.unreadable()
     }
 
     /// The date of the position.

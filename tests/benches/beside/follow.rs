@@ -3,7 +3,7 @@
 use crate::process::{Cached, Line, Took, status};
 use core::time::Duration;
 use listwatch_runtime_smol::controller::{Controller, ControllerHandle};
-use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
+use listwatch_runtime_smol::decode::{FromJson, Lz4, MetadataOnly, Packed, Raw};
 use listwatch_runtime_smol::http::ClusterOptions;
 use listwatch_runtime_smol::informer::{EventOf, Subscription, Told};
 use listwatch_runtime_smol::{
@@ -11,7 +11,6 @@ use listwatch_runtime_smol::{
 };
 use rustix::time::{ClockId, clock_gettime};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -51,6 +50,7 @@ pub(crate) fn follow(mode: &str, url: &str, versions: &[&str], pages: bool) {
         "meta" => followed.informer::<MetadataOnly>(),
         "fields" => followed.informer::<Fields>(),
         "raw" => followed.informer::<Raw>(),
+        "packed" => followed.informer::<Packed<Lz4>>(),
         "pod" => followed.informer::<k8s_openapi::api::core::v1::Pod>(),
         "controller" => followed.controller(),
         _ => panic!("no mode {mode}"),
@@ -75,7 +75,7 @@ impl Followed<'_> {
         ClusterOptions::new().kubeconfig_text(&text).unwrap().into()
     }
 
-    fn informer<T: DeserializeOwned + Send + Sync + 'static>(&self) -> Line {
+    fn informer<T: FromJson + Send + Sync + 'static>(&self) -> Line {
         let start = Start::now();
         let mut config = InformerConfig::default();
         config.reflector.watch_list = !self.pages;

@@ -24,11 +24,12 @@ const fn way(side: Side, mode: &'static str, title: &'static str) -> Way {
 }
 
 /// All of them. A further type of objects of ours is one line here, and one in `follow`.
-const WAYS: [Way; 12] = [
+const WAYS: [Way; 13] = [
     way(Side::Ours, "meta", "listwatch, metadata"),
     way(Side::Ours, "fields", "listwatch, three fields"),
     way(Side::Ours, "controller", "listwatch, three fields, `Controller`"),
     way(Side::Ours, "raw", "listwatch, `Raw`"),
+    way(Side::Ours, "packed", "listwatch, `Packed<Lz4>`"),
     way(Side::Ours, "pod", "listwatch, `Pod` of k8s-openapi"),
     way(Side::KubeRs, "meta", "kube-rs, `PartialObjectMeta`"),
     way(Side::KubeRs, "pod", "kube-rs, `Pod`"),

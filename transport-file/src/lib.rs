@@ -63,6 +63,7 @@ mod recording;
 mod body;
 mod capture;
 mod file;
+mod weight;
 
 pub use capture::{LateWrite, Note, Position, Positions, TapeStart};
 pub use cluster::{

@@ -1,8 +1,8 @@
 //! How much a history takes into memory.
 
 use crate::error::{CaptureErrorKind, Fault};
+pub(super) use crate::weight::{ENTRY, weight, weight_of_text};
 use listwatch_core::Key;
-use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,20 +11,6 @@ pub(super) const OBJECT_LIMIT: usize = 8 * 1024 * 1024;
 
 /// The most bytes of the lists that are read, of the first states and of what is known of objects, as they are in memory.
 pub(super) const MOST_STATE: u64 = 4 << 30;
-
-/// The memory of an entry in a map, about.
-pub(super) const ENTRY: u64 = 64;
-
-/// The memory of a value, about.
-pub(super) fn weight(value: &Value) -> u64 {
-    let inner = match value {
-        Value::String(text) => text.len() as u64,
-        Value::Array(values) => values.iter().map(weight).sum(),
-        Value::Object(fields) => fields.iter().map(|(name, value)| ENTRY + name.len() as u64 + weight(value)).sum(),
-        _ => 0,
-    };
-    size_of::<Value>() as u64 + inner
-}
 
 /// The memory of the key of an object, about.
 pub(super) fn weight_of_key(key: &Key) -> u64 {
@@ -48,10 +34,16 @@ impl Memory {
         Self::at_most(self.most)
     }
 
-    /// Takes this much, or says that it is too much.
+    /// Takes this much or, if it is too much, nothing.
     pub(super) fn take(&self, bytes: u64) -> Result<(), Fault> {
-        let held = self.held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
-        if held <= self.most {
+        self.check(bytes)?;
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Checks whether this much can be taken.
+    pub(super) fn check(&self, bytes: u64) -> Result<(), Fault> {
+        if self.held.load(Ordering::Relaxed).saturating_add(bytes) <= self.most {
             return Ok(());
         }
         let most = self.most;

@@ -1,4 +1,4 @@
-use super::limits::{OBJECT_LIMIT, object_too_long, weight};
+use super::limits::{Memory, OBJECT_LIMIT, object_too_long, weight, weight_of_text};
 use super::place::{key_of, number, version_of};
 use crate::error::Fault;
 use listwatch_core::framing::{Frame, Framer, Framing};
@@ -52,16 +52,17 @@ impl Default for ListReader {
 }
 
 impl ListReader {
-    /// Takes bytes of the body.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    /// Takes bytes of the body, as far as the memory, of which this list holds nothing now, has room for the objects.
+    pub(super) fn read(&mut self, bytes: &[u8], memory: &Memory) -> Result<(), Fault> {
         self.buffer.extend_from_slice(bytes);
         while let Some(frame) = self.framer.next_frame(&self.buffer) {
             match frame {
                 Frame::Field { name, value } => self.page.field(name, value),
                 Frame::Item(item) => {
-                    let object = serde_json::from_slice::<Value>(item).ok();
-                    self.weight += object.as_ref().map_or(0, weight);
-                    self.objects.extend(object);
+                    let named = serde_json::from_slice::<Value>(item).ok().filter(|object| key_of(object).is_some());
+                    self.weight += named.as_ref().map_or(0, weight);
+                    self.objects.extend(named);
+                    memory.check(self.weight())?;
                 }
                 Frame::TooLong => return Err(object_too_long()),
                 Frame::ListEnd => self.page.complete = true,
@@ -72,9 +73,10 @@ impl ListReader {
         Ok(())
     }
 
-    /// The memory of what was read.
+    /// The memory of what was read, with what the fields of the page add to its items.
     pub(super) fn weight(&self) -> u64 {
-        self.weight + self.buffer.len() as u64
+        let items = (self.objects.len() - self.page.first) as u64;
+        self.weight + items * self.page.weight_in_item() + self.buffer.len() as u64
     }
 
     /// Ends a page.
@@ -86,8 +88,8 @@ impl ListReader {
         for object in &mut self.objects[page.first..] {
             page.complete_object(object);
         }
+        self.weight += (self.objects.len() - page.first) as u64 * page.weight_in_item();
         if page.metadata.r#continue.is_empty() {
-            self.objects.retain(|object| key_of(object).is_some());
             // What kubectl saves has no version of its own.
             let newest = || self.objects.iter().map(version_of).max().unwrap_or(0);
             let version = Some(number(&page.metadata.resource_version)).filter(|version| *version > 0);
@@ -114,11 +116,21 @@ impl Page {
     /// Adds the kind and the version of the API, which a server leaves out of the items.
     fn complete_object(&self, object: &mut Value) {
         let Some(fields) = object.as_object_mut() else { return };
-        let kind = self.kind.as_deref().and_then(|kind| kind.strip_suffix("List"));
-        for (name, value) in [("kind", kind), ("apiVersion", self.api_version.as_deref())] {
-            if let Some(value) = value.filter(|_| !fields.contains_key(name)) {
+        for (name, value) in self.fields_of_items() {
+            if !fields.contains_key(name) {
                 fields.insert(name.into(), value.into());
             }
         }
+    }
+
+    /// The memory that these fields take in an item without them.
+    fn weight_in_item(&self) -> u64 {
+        self.fields_of_items().map(|(name, value)| weight_of_text(name) + weight_of_text(value)).sum()
+    }
+
+    fn fields_of_items(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let kind = self.kind.as_deref().and_then(|kind| kind.strip_suffix("List"));
+        let fields = [("kind", kind), ("apiVersion", self.api_version.as_deref())];
+        fields.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 }

@@ -399,7 +399,7 @@ fn saved_list(cursor: &mut FileCursor, memory: &Memory) -> Result<Vec<First>, Ca
     let (mut body, mut list) = (Body::list(), ListReader::default());
     while let Some(bytes) = body.next(cursor)? {
         memory.give_back(list.weight());
-        list.read(&bytes).and_then(|()| memory.take(list.weight())).map_err(bad)?;
+        list.read(&bytes, memory).and_then(|()| memory.take(list.weight())).map_err(bad)?;
     }
     match list.end() {
         PageEnd::Complete { objects, version } => {

@@ -165,7 +165,7 @@ impl Reader {
             return Ok(());
         }
         match &mut exchange.answer {
-            Answer::List(list) => list.read(&data.into_bytes())?,
+            Answer::List(list) => list.read(&data.into_bytes(), &self.memory)?,
             Answer::Requested(_) => {}
             Answer::Watch(watch) => {
                 let mut events = Vec::new();

@@ -365,7 +365,7 @@ fn objects_of_any_size_were_taken_into_a_history() {
 #[test]
 fn lists_took_any_memory_in_a_history() {
     let memory = Memory::at_most(MOST_STATE);
-    let numbers = format!("{}0", "0,".repeat(1 << 22));
+    let numbers = format!("{}0", "0,".repeat((1 << 22) - 1));
     assert_eq!(weight(&serde_json::from_str(&format!("[{numbers}]")).unwrap()) >> 27, 1);
     assert!(memory.take(4 << 30).is_ok());
     let fault = memory.take(1).unwrap_err();
@@ -441,6 +441,28 @@ fn the_scopes_of_a_history_took_any_memory() {
     assert_eq!(fault_within(1 << 20, &tape.lines), None);
     let fault = fault_within(1 << 13, &tape.lines);
     assert!(fault.as_ref().is_some_and(|fault| fault.contains("take more than 8192 bytes")), "{fault:?}");
+}
+
+#[test]
+fn items_without_a_name_were_kept_until_their_list_ended() {
+    let items = vec![serde_json::json!({}); 10_000];
+    let tape = Tape::default().exchange(1, "/api/v1/pods", &list(9, &items));
+    assert_eq!(fault_within(1 << 18, &tape.lines), None);
+    assert_eq!(fault_within(1 << 18, &list(9, &items)), None);
+}
+
+#[test]
+fn what_a_page_adds_to_its_items_took_any_memory() {
+    let items: Vec<String> = (0..100).map(|number| object(&format!("o{number}"), 4).to_string()).collect();
+    let (items, kind) = (items.join(","), "x".repeat(1 << 14));
+    let page = format!(r#"{{"metadata":{{"continue":"x"}},"items":[{items}],"kind":"{kind}List"}}"#);
+    let whole = |page: &str| {
+        let tape = Tape::default().exchange(1, "/api/v1/pods?limit=100", page);
+        tape.exchange(2, "/api/v1/nodes", &list(9, &[])).lines
+    };
+    assert_eq!(fault_within(1 << 20, &whole(&page.replace(&kind, "Pod"))), None);
+    let fault = fault_within(1 << 20, &whole(&page));
+    assert!(fault.as_ref().is_some_and(|fault| fault.contains("take more than 1048576 bytes")), "{fault:?}");
 }
 
 #[test]

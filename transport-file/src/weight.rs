@@ -1,0 +1,60 @@
+//! How much a value takes into memory.
+
+use serde_json::Value;
+
+/// The memory of an entry in a map, about.
+pub(crate) const ENTRY: u64 = 64;
+
+/// The most fields of a node in a map of fields.
+const NODE: usize = 11;
+
+/// The memory of a node, which has room for that many fields.
+const NODE_BYTES: u64 = 16 + NODE as u64 * (size_of::<String>() + size_of::<Value>()) as u64;
+
+/// The memory of a value, about.
+pub(crate) fn weight(value: &Value) -> u64 {
+    let inner = match value {
+        Value::String(text) => weight_of_text(text),
+        Value::Array(values) => {
+            let unused = values.capacity() - values.len();
+            (unused * size_of::<Value>()) as u64 + values.iter().map(weight).sum::<u64>()
+        }
+        Value::Object(fields) => {
+            let unnamed = nodes(fields.len()) * NODE_BYTES;
+            let inside = |value: &Value| weight(value) - size_of::<Value>() as u64;
+            unnamed + fields.iter().map(|(name, value)| weight_of_text(name) + inside(value)).sum::<u64>()
+        }
+        _ => 0,
+    };
+    size_of::<Value>() as u64 + inner
+}
+
+/// The memory of a text beside its place. An allocation has a header, and a smallest size.
+pub(crate) fn weight_of_text(text: &str) -> u64 {
+    if text.is_empty() { 0 } else { (text.len() as u64 + 8).next_multiple_of(16).max(32) }
+}
+
+/// The nodes of a map with this many fields. Nodes that were filled in order are half full.
+fn nodes(fields: usize) -> u64 {
+    match fields {
+        0 => 0,
+        1..=NODE => 1,
+        _ => 1 + (fields / (NODE / 2 + 1)) as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_weighed_64_bytes_for_a_field_and_took_a_node_for_eleven() {
+        let map = |fields: usize| -> Value { (0..fields).map(|field| (field.to_string(), Value::Null)).collect() };
+        let measured = [(0, 32), (1, 632), (11, 632 + 11 * 32), (12, 3 * 632)];
+        for (fields, least) in measured {
+            let found = weight(&map(fields));
+            assert!(found >= least, "{fields} fields weigh {found}");
+        }
+        assert!(weight(&map(11)) < 2 * 632, "eleven fields fit into one node");
+    }
+}

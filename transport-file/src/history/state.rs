@@ -10,6 +10,7 @@ use super::seen::Seen;
 use crate::error::Fault;
 use listwatch_core::Key;
 use serde_json::Value;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -26,21 +27,20 @@ pub(super) struct ResourceState {
 }
 
 /// The newest state of an object that was told.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Known {
     version: u64,
-    /// The places of the scopes that show it.
-    shown_by: Vec<usize>,
+    /// How many scopes show it.
+    shown_by: usize,
 }
 
-/// The memory of a place.
-const PLACE: u64 = size_of::<usize>() as u64;
-
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct ScopeState {
     version: u64,
     /// Whether its clients have to list again.
     expired: bool,
+    /// The keys of the objects that it shows.
+    keys: HashSet<Key>,
 }
 
 impl ResourceState {
@@ -86,7 +86,7 @@ impl ResourceState {
             return Ok(*place);
         }
         self.memory.take(ENTRY)?;
-        self.scopes.push(ScopeState { version: 0, expired: false });
+        self.scopes.push(ScopeState::default());
         self.places.insert(Arc::clone(scope), self.scopes.len() - 1);
         Ok(self.scopes.len() - 1)
     }
@@ -122,8 +122,7 @@ impl ResourceState {
         let expired = std::mem::take(&mut self.scopes[place].expired);
         self.scopes[place].version = version;
         let present: HashSet<Key> = objects.iter().filter_map(key_of).collect();
-        let shown = self.objects.iter().filter(|(_, known)| known.shown_by.contains(&place)).map(|(key, _)| key);
-        let mut absent: Vec<Key> = shown.filter(|key| !present.contains(*key)).cloned().collect();
+        let mut absent: Vec<Key> = self.scopes[place].keys.difference(&present).cloned().collect();
         absent.sort_unstable();
         let gone: Vec<Key> = absent.into_iter().filter(|key| self.hide(place, key)).collect();
         let mut changed = Vec::new();
@@ -142,13 +141,18 @@ impl ResourceState {
 
     /// Notes that a scope shows an object. Returns whether this state is newer than the known one.
     fn show(&mut self, place: usize, key: Key, version: u64) -> Result<bool, Fault> {
-        if !self.objects.contains_key(&key) {
+        let known = match self.objects.entry(key.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                self.memory.take(weight_of_key(&key))?;
+                unknown.insert(Known::default())
+            }
+        };
+        let keys = &mut self.scopes[place].keys;
+        if !keys.contains(&key) {
             self.memory.take(weight_of_key(&key))?;
-        }
-        let known = self.objects.entry(key).or_insert(Known { version: 0, shown_by: Vec::new() });
-        if !known.shown_by.contains(&place) {
-            self.memory.take(PLACE)?;
-            known.shown_by.push(place);
+            keys.insert(key);
+            known.shown_by += 1;
         }
         let is_newer = known.version == 0 || version == 0 || version > known.version;
         known.version = known.version.max(version);
@@ -158,14 +162,38 @@ impl ResourceState {
     /// Notes that a scope shows an object no more. Returns whether no scope does.
     fn hide(&mut self, place: usize, key: &Key) -> bool {
         let Some(known) = self.objects.get_mut(key) else { return false };
-        let before = known.shown_by.len();
-        known.shown_by.retain(|other| *other != place);
-        self.memory.give_back(PLACE * (before - known.shown_by.len()) as u64);
-        let is_gone = known.shown_by.is_empty();
+        if self.scopes[place].keys.remove(key) {
+            self.memory.give_back(weight_of_key(key));
+            known.shown_by -= 1;
+        }
+        let is_gone = known.shown_by == 0;
         if is_gone {
             self.memory.give_back(weight_of_key(key));
             self.objects.remove(key);
         }
         is_gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::resource::Collection;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_relist_was_compared_with_the_objects_of_all_scopes() {
+        let collection = |namespace: &str| Collection { name: "v1/pods".into(), namespace: Some(namespace.into()) };
+        let [small, large] = ["a", "b"].map(|namespace| Arc::new(Scope::whole(collection(namespace))));
+        let resource = collection("a").resource(None, false);
+        let mut state = ResourceState::new(Arc::new(resource), &Memory::at_most(1 << 20));
+        let named = |name: &str| json!({ "metadata": { "name": name, "resourceVersion": "1" } });
+        let told =
+            |names: &[&str], version| Told::State { objects: names.iter().map(|it| named(it)).collect(), version };
+        state.take(&large, told(&["x", "y", "z"], 5)).unwrap();
+        state.take(&small, told(&["x"], 5)).unwrap();
+        assert_eq!(state.scopes[state.places[&small]].keys, HashSet::from([Key::from("x")]));
+        state.take(&large, told(&["z"], 6)).unwrap();
+        assert_eq!(state.keys().map(Key::as_str).collect::<std::collections::BTreeSet<_>>(), ["x", "z"].into());
     }
 }

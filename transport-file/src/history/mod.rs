@@ -33,12 +33,12 @@ use limits::{MOST_STATE, Memory, weight, weight_of_key};
 use list::{ListReader, PageEnd};
 use listwatch_core::time::WallTime;
 use observation::{Observation, Told};
-use place::{TypeMeta, check_version, version_of};
+use place::{TypeMeta, check_version, key_of, version_of};
 use resource::Sample;
 use scope::{KindScopes, Scope};
 use seen::Seen;
 use serde_json::Value;
-use skipped::Skipped;
+use skipped::{Left, Skipped};
 use source::{News, PACE, Source, next_event};
 use state::ResourceState;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -77,8 +77,9 @@ use survey::{First, Survey};
 /// # Memory
 ///
 /// A capture and a watch log are read twice. Until the first step is taken, the first state of each resource is in memory; after that,
-/// the keys and versions of all objects, and the lists that are being read. An object of more than 8 MiB is a fault of its
-/// line, and so is the line from which all of that takes more than 4 GiB, or 65,536 requests are open.
+/// the keys and versions of all objects, and the lists that are being read. The objects that are there count too, because
+/// callers keep them. An object of more than 8 MiB is a fault of its line, and so is the line from which all of that takes
+/// more than 4 GiB, or 65,536 requests are open.
 pub struct History {
     path: Arc<Path>,
     source: Source,
@@ -184,7 +185,6 @@ impl History {
         let due = self.pending.partition_point(|change| change.at <= time);
         let due: Vec<Pending> = self.pending.drain(..due).collect();
         let mut steps: Vec<HistoryStep> = due.into_iter().filter_map(|change| self.step(change)).collect();
-        let mut unreadable = Vec::new();
         let mut skipped: Vec<Skipped> = self.states.iter().map(|state| Skipped::behind(state.keys())).collect();
         while let Some(next) = self.next_change() {
             if next.at > time {
@@ -194,13 +194,19 @@ impl History {
             skipped.resize_with(self.states.len(), Skipped::default);
             skipped[next.state].take(next.at, next.change);
         }
-        let ends = skipped.into_iter().zip(&self.states).filter_map(|(skipped, state)| {
-            let (at, change) = skipped.end(&mut unreadable)?;
+        let mut left = Left::default();
+        let ends = skipped.into_iter().zip(&mut self.states).filter_map(|(skipped, state)| {
+            let (at, change) = skipped.end(state, &mut left)?;
             Some(HistoryStep { at, resource: Arc::clone(&state.resource), change })
         });
         let first = steps.len();
         steps.extend(ends);
         steps[first..].sort_by_key(|step| step.at);
+        let Left { mut unreadable, fault } = left;
+        if let Some(fault) = fault {
+            self.break_off(fault);
+            self.pending.clear();
+        }
         unreadable.sort_unstable_by(|one, other| one.first.cmp(&other.first));
         unreadable.into_iter().for_each(|state| self.leave_out(state));
         steps
@@ -323,14 +329,25 @@ impl History {
         Ok(())
     }
 
+    /// The change with its object. Without memory for that, the history ends before it.
     fn step(&mut self, Pending { at, state, change }: Pending) -> Option<HistoryStep> {
-        match change.decoded() {
-            Ok(change) => Some(HistoryStep { at, resource: Arc::clone(&self.states[state].resource), change }),
+        let change = match change.decoded() {
+            Ok(change) => change,
             Err(unreadable) => {
                 self.leave_out(unreadable);
-                None
+                return None;
             }
+        };
+        let resource = &mut self.states[state];
+        if let HistoryChange::Added(object) | HistoryChange::Modified(object) = &change
+            && let Some(key) = key_of(object)
+            && let Err(fault) = resource.weigh(&key, object)
+        {
+            self.break_off(fault);
+            self.pending.clear();
+            return None;
         }
+        Some(HistoryStep { at, resource: Arc::clone(&resource.resource), change })
     }
 
     fn leave_out(&mut self, state: Unreadable) {

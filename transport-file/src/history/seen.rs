@@ -1,5 +1,6 @@
 //! An object that a watch told of.
 
+use super::limits::TEXT;
 use super::place::{TypeMeta, key_of, number, version_of};
 use super::unreadable::Unreadable;
 use listwatch_core::Key;
@@ -56,6 +57,11 @@ impl Seen {
     /// levels.
     pub(super) fn value(&self) -> Result<Value, Unreadable> {
         serde_json::from_str(self.text.get()).map_err(|error| Unreadable::new(&self.key, self.version, &error))
+    }
+
+    /// The memory that it takes as a text, and some of that of its value.
+    pub(super) fn weight(&self) -> u64 {
+        TEXT * self.text.get().len() as u64
     }
 
     /// The object by its place alone: what a deletion needs.

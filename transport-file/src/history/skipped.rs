@@ -3,7 +3,9 @@
 use super::change::{Change, HistoryChange};
 use super::place::{key_of, version_of};
 use super::seen::Seen;
+use super::state::ResourceState;
 use super::unreadable::Unreadable;
+use crate::error::Fault;
 use core::time::Duration;
 use listwatch_core::Key;
 use serde_json::Value;
@@ -21,6 +23,15 @@ pub(super) struct Skipped {
     version: u64,
     /// The time of the last change.
     at: Duration,
+}
+
+/// What is not told of skipped changes.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// The states that cannot be read.
+    pub(super) unreadable: Vec<Unreadable>,
+    /// Why the states behind one are left out.
+    pub(super) fault: Option<Fault>,
 }
 
 /// The last state of an object. What a watch told is decoded at the end.
@@ -61,23 +72,31 @@ impl Skipped {
     }
 
     /// The time of the last change and what the changes come to, if there was one. An object whose last state cannot be
-    /// read is gone: no older one is true.
-    pub(super) fn end(mut self, unreadable: &mut Vec<Unreadable>) -> Option<(Duration, HistoryChange)> {
+    /// read is gone: no older one is true. From the first state on for which the resource has no memory, objects stay as
+    /// they were.
+    pub(super) fn end(mut self, resource: &mut ResourceState, left: &mut Left) -> Option<(Duration, HistoryChange)> {
         let (version, at) = (self.version, self.at);
         if !self.has_news {
             return (version > 0).then_some((at, HistoryChange::Reached(version)));
         }
+        let mut last: Vec<(Key, Last)> = self.changed.drain().collect();
+        last.sort_by(|(key, one), (other_key, other)| (one.version(), key).cmp(&(other.version(), other_key)));
         let mut changed: Vec<Value> = Vec::new();
-        for (key, last) in std::mem::take(&mut self.changed) {
+        for (key, last) in last {
             match last.value() {
-                Ok(object) => changed.push(object),
+                Ok(object) => match resource.weigh(&key, &object) {
+                    Ok(()) => changed.push(object),
+                    Err(fault) => {
+                        left.fault.get_or_insert(fault);
+                        break;
+                    }
+                },
                 Err(error) => {
-                    unreadable.push(error);
+                    left.unreadable.push(error);
                     self.remove(key);
                 }
             }
         }
-        changed.sort_by_cached_key(|object| (version_of(object), key_of(object)));
         let mut gone: Vec<Key> = self.gone.into_iter().collect();
         gone.sort_unstable();
         Some((at, HistoryChange::Relisted { changed, gone, version }))
@@ -101,6 +120,13 @@ impl Skipped {
 }
 
 impl Last {
+    fn version(&self) -> u64 {
+        match self {
+            Self::Seen(object) => object.version,
+            Self::Listed(object) => version_of(object),
+        }
+    }
+
     fn value(self) -> Result<Value, Unreadable> {
         match self {
             Self::Seen(object) => object.value(),

@@ -1,7 +1,7 @@
 //! From what clients were told to changes of a resource.
 
 use super::change::Change;
-use super::limits::{ENTRY, Memory, weight_of_key};
+use super::limits::{ENTRY, Memory, weight, weight_of_key};
 use super::observation::Told;
 use super::place::{key_of, version_of};
 use super::resource::RecordedResource;
@@ -32,6 +32,8 @@ struct Known {
     version: u64,
     /// How many scopes show it.
     shown_by: usize,
+    /// The memory of the object.
+    weight: u64,
 }
 
 #[derive(Debug, Default)]
@@ -81,6 +83,14 @@ impl ResourceState {
         self.objects.keys()
     }
 
+    /// Weighs an object that was told as a text, once it is a value.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) fn weigh(&mut self, key: &Key, object: &Value) -> Result<(), Fault> {
+        self.objects.get_mut(key).map_or(Ok(()), |known| known.weigh(weight(object), &self.memory))
+    }
+
     fn place(&mut self, scope: &Arc<Scope>) -> Result<usize, Fault> {
         if let Some(place) = self.places.get(scope) {
             return Ok(*place);
@@ -107,6 +117,10 @@ impl ResourceState {
     fn set(&mut self, place: usize, object: Seen) -> Result<Option<Change>, Fault> {
         let was_there = self.objects.contains_key(&object.key);
         let is_newer = self.show(place, object.key.clone(), object.version)?;
+        if let Some(known) = self.objects.get_mut(&object.key).filter(|_| is_newer) {
+            // The value before it stays until this one is known.
+            known.weigh(known.weight.max(object.weight()), &self.memory)?;
+        }
         Ok(is_newer.then_some(match was_there {
             true => Change::Modified(object),
             false => Change::Added(object),
@@ -127,9 +141,9 @@ impl ResourceState {
         let gone: Vec<Key> = absent.into_iter().filter(|key| self.hide(place, key)).collect();
         let mut changed = Vec::new();
         for object in objects {
-            if let Some(key) = key_of(&object)
-                && self.show(place, key, version_of(&object))?
-            {
+            let Some(key) = key_of(&object) else { continue };
+            if self.show(place, key.clone(), version_of(&object))? {
+                self.weigh(&key, &object)?;
                 changed.push(object);
             }
         }
@@ -168,10 +182,20 @@ impl ResourceState {
         }
         let is_gone = known.shown_by == 0;
         if is_gone {
-            self.memory.give_back(weight_of_key(key));
+            self.memory.give_back(weight_of_key(key) + known.weight);
             self.objects.remove(key);
         }
         is_gone
+    }
+}
+
+impl Known {
+    /// Replaces its weight, unless there is no memory for the new one.
+    fn weigh(&mut self, weight: u64, memory: &Memory) -> Result<(), Fault> {
+        memory.take(weight.saturating_sub(self.weight))?;
+        memory.give_back(self.weight.saturating_sub(weight));
+        self.weight = weight;
+        Ok(())
     }
 }
 

@@ -372,13 +372,17 @@ fn lists_took_any_memory_in_a_history() {
     assert_eq!(fault.message, "the lists up to here take more than 4294967296 bytes of memory; record fewer resources");
 }
 
-/// The first reading's fault, of a history that may take this many bytes.
+/// The fault of a history that may take this many bytes, read to its end.
 fn fault_within(most: u64, content: &str) -> Option<String> {
+    fault_of_reading(most, content, |history| history.for_each(drop))
+}
+
+fn fault_of_reading(most: u64, content: &str, read: impl FnOnce(&mut History)) -> Option<String> {
     let path = std::env::temp_dir().join(format!("listwatch-history-within-{most}-{}", std::process::id()));
     std::fs::write(&path, content).unwrap();
     let history = History::within(&path, most);
     let fault = history.map_or_else(Some, |mut history| {
-        history.by_ref().for_each(drop);
+        read(&mut history);
         history.error().cloned()
     });
     std::fs::remove_file(&path).unwrap();
@@ -463,6 +467,47 @@ fn what_a_page_adds_to_its_items_took_any_memory() {
     assert_eq!(fault_within(1 << 20, &whole(&page.replace(&kind, "Pod"))), None);
     let fault = fault_within(1 << 20, &whole(&page));
     assert!(fault.as_ref().is_some_and(|fault| fault.contains("take more than 1048576 bytes")), "{fault:?}");
+}
+
+/// A watch that tells of objects which take ten times as much memory as their text.
+fn told_of_arrays(name: impl Fn(u64) -> String, kind: impl Fn(u64) -> &'static str) -> String {
+    let told = |number: u64| {
+        let mut object = object(&name(number), number + 10);
+        object["spec"] = serde_json::json!(vec![[0; 0]; 1024]);
+        event(kind(number), object)
+    };
+    let events: String = (0..100).map(told).collect();
+    let watch = "/api/v1/pods?watch=1&resourceVersion=9";
+    Tape::default().exchange(1, "/api/v1/pods", &list(9, &[])).exchange(2, watch, &events).lines
+}
+
+#[test]
+fn objects_that_watches_told_of_took_any_memory() {
+    let different = told_of_arrays(|number| format!("o{number}"), |_| "ADDED");
+    let skip = |history: &mut History| {
+        let mut steps = history.skip_to(Duration::from_secs(1));
+        let Some(HistoryChange::Relisted { changed, .. }) = steps.pop().map(|step| step.change) else { panic!() };
+        let names: Vec<String> = changed.iter().map(|object| key_of(object).unwrap().name().to_owned()).collect();
+        assert!((10..50).contains(&names.len()), "{names:?}");
+        assert!(names.iter().enumerate().all(|(at, name)| *name == format!("o{at}")), "{names:?}");
+        assert!(history.next().is_none());
+    };
+    let expected = "take more than 1048576 bytes";
+    let played = fault_within(1 << 20, &different);
+    assert!(played.as_ref().is_some_and(|fault| fault.contains(expected)), "{played:?}");
+    let skipped = fault_of_reading(1 << 20, &different, skip);
+    assert!(skipped.as_ref().is_some_and(|fault| fault.contains(expected)), "{skipped:?}");
+}
+
+#[test]
+fn objects_that_were_replaced_or_deleted_give_their_memory_back() {
+    let replaced = told_of_arrays(|_| "a".to_owned(), |_| "MODIFIED");
+    let gone = told_of_arrays(|number| format!("o{}", number / 2), |number| ["ADDED", "DELETED"][number as usize % 2]);
+    for tape in [replaced, gone] {
+        assert_eq!(fault_within(1 << 18, &tape), None);
+        let skip = |history: &mut History| drop(history.skip_to(Duration::from_secs(1)));
+        assert_eq!(fault_of_reading(1 << 18, &tape, skip), None);
+    }
 }
 
 #[test]

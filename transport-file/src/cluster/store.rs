@@ -2,13 +2,19 @@
 
 use super::kinds::ServedKind;
 use super::metadata::metadata_of;
+use crate::weight::weight;
 use listwatch_core::Instant;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// How many changes a collection remembers. A watch that is further behind gets a 410.
 pub(super) const WINDOW: usize = 4_096;
+
+/// The most bytes of the objects in the changes that all collections remember, as they are in memory. An object between
+/// two changes counts for both.
+const WINDOW_BYTES: u64 = 1 << 30;
 
 /// All collections, and the version of the cluster.
 #[derive(Debug)]
@@ -19,6 +25,10 @@ pub(super) struct Store {
     collections: BTreeMap<String, Collection>,
     /// A collection that has had no object.
     unused: Collection,
+    /// The memory of the remembered changes.
+    weight: u64,
+    /// The most memory that they take.
+    most: u64,
     /// The objects that were changed since the last look.
     touched: Vec<Touched>,
     /// Whether nothing is stored.
@@ -40,6 +50,8 @@ pub(super) struct Collection {
     /// By namespace and name, in the order of etcd's keys.
     objects: BTreeMap<String, Arc<Value>>,
     changes: VecDeque<Change>,
+    /// The memory of the changes.
+    weight: u64,
     /// How many changes are forgotten.
     forgotten: u64,
     /// The oldest version from which a watch can go on.
@@ -63,6 +75,8 @@ pub(super) struct Change {
     /// No watch goes on here.
     pub(super) gap_from: Option<u64>,
     key: String,
+    /// The memory that it takes, about.
+    weight: u64,
 }
 
 /// What a collection had at a version.
@@ -75,8 +89,16 @@ pub(super) fn key(namespace: &str, name: &str) -> String {
 
 impl Store {
     pub(super) fn new() -> Self {
-        let (collections, unused) = (BTreeMap::new(), Collection::new());
-        Self { revision: 1, steps: 0, collections, unused, touched: Vec::new(), is_dry_run: false }
+        Self {
+            revision: 1,
+            steps: 0,
+            collections: BTreeMap::new(),
+            unused: Collection::new(),
+            weight: 0,
+            most: WINDOW_BYTES,
+            touched: Vec::new(),
+            is_dry_run: false,
+        }
     }
 
     /// The version of the cluster.
@@ -169,8 +191,32 @@ impl Store {
         is_deletion: bool,
     ) {
         let after = (!is_deletion).then(|| Arc::clone(&object));
-        let before = self.open(kind).enter(revision, now, key, object, is_deletion);
+        let before = self.open(kind).exchange(key, &object, is_deletion);
+        self.push(kind, Change { before: before.clone(), ..Change::new(revision, now, key, object, is_deletion) });
         self.touched.push(Touched { collection: kind.name(), key: key.to_owned(), before, after });
+    }
+
+    /// Adds a change. Without room for it, the oldest of the largest windows are forgotten, up to a quarter of the memory:
+    /// watches behind them get a 410.
+    fn push(&mut self, kind: &ServedKind, change: Change) {
+        let collection = self.open(kind);
+        let before = collection.weight;
+        collection.push(change);
+        let after = collection.weight;
+        self.weight = self.weight - before + after;
+        if self.weight <= self.most {
+            return;
+        }
+        let enough = self.most / 4 * 3;
+        let mut largest: Vec<&mut Collection> = self.collections.values_mut().collect();
+        largest.sort_unstable_by_key(|collection| Reverse(collection.weight));
+        for collection in largest {
+            while self.weight > enough
+                && let Some(oldest) = collection.forget_oldest()
+            {
+                self.weight -= oldest;
+            }
+        }
     }
 
     /// Enters a change that happened elsewhere, in its own version. If the collection has a newer one, the change and its
@@ -189,7 +235,7 @@ impl Store {
         let gap_from = Some(self.open(kind).newest());
         let revision = self.recorded_revision(kind, gap.revision);
         let beginning = Change { gap_from, ..Change::new(revision, now, "", Arc::default(), false) };
-        self.open(kind).push(beginning);
+        self.push(kind, beginning);
         for key in gap.gone {
             let last = self.object(&kind.name(), &key).cloned().unwrap_or_default();
             self.enter(revision, now, kind, &key, last, true);
@@ -226,7 +272,9 @@ impl Store {
             collection.forgotten += collection.changes.len() as u64;
             collection.compacted = collection.recorded.unwrap_or(self.revision);
             collection.changes.clear();
+            collection.weight = 0;
         }
+        self.weight = 0;
     }
 
     fn next_revision(&mut self) -> u64 {
@@ -255,13 +303,26 @@ pub(super) struct RecordedGap {
 
 impl Change {
     fn new(revision: u64, at: Instant, key: &str, object: Arc<Value>, is_deletion: bool) -> Self {
-        Self { revision, at, before: None, object, is_deletion, gap_from: None, key: key.to_owned() }
+        Self { revision, at, before: None, object, is_deletion, gap_from: None, key: key.to_owned(), weight: 0 }
+    }
+
+    fn weighed(self) -> Self {
+        let before = self.before.as_deref().map_or(0, weight);
+        let weight = (size_of::<Self>() + self.key.len()) as u64 + before + weight(&self.object);
+        Self { weight, ..self }
     }
 }
 
 impl Collection {
     fn new() -> Self {
-        Self { objects: BTreeMap::new(), changes: VecDeque::new(), forgotten: 0, compacted: 0, recorded: None }
+        Self {
+            objects: BTreeMap::new(),
+            changes: VecDeque::new(),
+            weight: 0,
+            forgotten: 0,
+            compacted: 0,
+            recorded: None,
+        }
     }
 
     pub(super) fn objects(&self) -> &BTreeMap<String, Arc<Value>> {
@@ -313,32 +374,27 @@ impl Collection {
         self.changes.back().map_or(self.compacted, |change| change.revision).max(self.recorded.unwrap_or(0))
     }
 
-    /// Enters a change, and returns the object before it.
-    fn enter(
-        &mut self,
-        revision: u64,
-        at: Instant,
-        key: &str,
-        object: Arc<Value>,
-        is_deletion: bool,
-    ) -> Option<Arc<Value>> {
-        let before = if is_deletion {
-            self.objects.remove(key)
-        } else {
-            self.objects.insert(key.to_owned(), Arc::clone(&object))
-        };
-        self.push(Change { before: before.clone(), ..Change::new(revision, at, key, object, is_deletion) });
-        before
+    /// Sets or removes an object, and returns the one before it.
+    fn exchange(&mut self, key: &str, object: &Arc<Value>, is_deletion: bool) -> Option<Arc<Value>> {
+        if is_deletion { self.objects.remove(key) } else { self.objects.insert(key.to_owned(), Arc::clone(object)) }
     }
 
     fn push(&mut self, change: Change) {
         self.recorded = self.recorded.map(|recorded| recorded.max(change.revision));
+        let change = change.weighed();
+        self.weight += change.weight;
         self.changes.push_back(change);
-        if self.changes.len() > WINDOW
-            && let Some(oldest) = self.changes.pop_front()
-        {
-            (self.forgotten, self.compacted) = (self.forgotten + 1, oldest.revision);
+        if self.changes.len() > WINDOW {
+            self.forget_oldest();
         }
+    }
+
+    /// Forgets the oldest change, and returns the memory that it took.
+    fn forget_oldest(&mut self) -> Option<u64> {
+        let oldest = self.changes.pop_front()?;
+        (self.forgotten, self.compacted) = (self.forgotten + 1, oldest.revision);
+        self.weight -= oldest.weight;
+        Some(oldest.weight)
     }
 }
 
@@ -356,3 +412,40 @@ fn set_version(object: &mut Value, revision: u64) {
 /// The history does not go back so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Forgotten;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deleted(store: &mut Store, kind: &ServedKind, name: &str, size: usize) {
+        store.put(Instant::ZERO, kind, name, json!({ "data": "x".repeat(size) }));
+        store.remove(Instant::ZERO, kind, name, json!({}));
+    }
+
+    #[test]
+    fn the_changes_that_a_cluster_remembers_took_any_memory() {
+        let kind = |plural: &str| ServedKind::custom("v1", "Large", plural, true);
+        let (large, small) = (kind("large"), kind("small"));
+        let mut store = Store { most: 1 << 20, ..Store::new() };
+        deleted(&mut store, &small, "a", 1);
+        for number in 0..100 {
+            deleted(&mut store, &large, &number.to_string(), 1 << 16);
+            let held: u64 = store.collections.values().map(|collection| collection.weight).sum();
+            assert!(held <= store.most && held == store.weight, "{held} of {}", store.weight);
+        }
+        let (kept, forgotten) = (store.collection("v1/large"), store.collection("v1/small"));
+        assert!((5..20).contains(&kept.changes.len()), "{}", kept.changes.len());
+        assert_eq!(kept.position(kept.compacted - 1), Err(Forgotten));
+        assert_eq!((kept.end(), forgotten.changes.len()), (200, 2));
+        store.compact();
+        assert_eq!(store.weight, 0);
+    }
+
+    #[test]
+    fn a_change_larger_than_all_that_is_remembered_was_kept() {
+        let kind = ServedKind::custom("v1", "Large", "large", true);
+        let mut store = Store { most: 1 << 10, ..Store::new() };
+        deleted(&mut store, &kind, "a", 1 << 12);
+        assert_eq!((store.weight, store.collection("v1/large").end()), (0, 2));
+    }
+}

@@ -3,7 +3,6 @@
 //! The insertions are timed first, three times over. Those that took longest each time are counted by callgrind, each in
 //! a process that does the same, and so is the mean of some others. Hashes are the same each time.
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has failed")]
-#![expect(clippy::disallowed_methods, reason = "insertions are timed")]
 
 use listwatch_core::fifo::Order;
 use listwatch_core::object::{MetaBuilder, ObjectHandle};

@@ -81,6 +81,12 @@ impl CaptureError {
         self.line
     }
 
+    /// Returns the fault, without its place.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Returns the kind of the fault.
     #[must_use]
     pub fn kind(&self) -> CaptureErrorKind {
@@ -143,6 +149,15 @@ impl Fault {
             Category::Eof => Self::breaks_off(place),
             Category::Syntax | Category::Io => garbled(format_args!("not JSON at {place}: {what}")),
         }
+    }
+
+    /// The fault of a capture that has nothing to play, by what was found; with the place where its data breaks off.
+    pub(crate) fn nothing_to_play(found: impl fmt::Display, cut: Option<&CaptureError>) -> Self {
+        let message = match cut {
+            Some(cut) => format!("{found} before {}", cut.message),
+            None => format!("{found}; record a program that lists or watches"),
+        };
+        Self::new(CaptureErrorKind::NothingToPlay, message)
     }
 
     /// The fault of a line without an end.

@@ -4,7 +4,7 @@ use crate::command::{Run, bundled, replay};
 use crate::notifications::{Notifications, client_go};
 use crate::output::subject;
 use crate::scratch::{Scratch, gunzip};
-use crate::zipped::gzip;
+use crate::zipped::{breaking_off, gzip};
 use std::path::Path;
 
 const EVENTS: &str = "--print events --format json";
@@ -87,6 +87,33 @@ fn zipped_data_that_breaks_off_is_played_up_to_there() {
     let run = replay(&file, EVENTS);
     assert!(line(&run, &file) > 1);
     Notifications::read(&run.stdout).assert_beginning_of(&client_go("pods-rollout"));
+}
+
+/// Its summary began `played to its end`, with nothing on standard error.
+#[test]
+fn zipped_data_that_broke_off_behind_a_whole_line_counted_as_whole() {
+    let (lines, middle) = capture();
+    let begin = |count: usize| {
+        let bytes = breaking_off(lines[..count].join("\n") + "\n");
+        let cut = format!("the gzip data breaks off at byte {}; copy the file again, unless ", bytes.len());
+        (Scratch::new(bytes), cut)
+    };
+    let (file, cut) = begin(middle);
+    let name = file.as_ref().display();
+    for options in ["", EVENTS] {
+        let run = replay(&file, options);
+        let note = run.error(0);
+        assert!(
+            note.starts_with(&format!("{name}: {cut}")) && note.ends_with("; the recording was played up to there")
+        );
+        if options.is_empty() {
+            assert_eq!(run.stdout.lines().next(), Some(&*format!("{name}: played up to where its data breaks off")));
+        }
+    }
+    let (nothing_listed, cut) = begin(4);
+    let run = replay(&nothing_listed, "");
+    let complaint = complaint(&run, &nothing_listed);
+    assert!(complaint.starts_with(": no list in it is complete (") && complaint.contains(&cut), "{complaint}");
 }
 
 /// The lines of a capture, and the number of one in the middle of its last watch.

@@ -17,3 +17,5 @@ mod requests;
 #[path = "../support/scratch.rs"]
 mod scratch;
 mod serving;
+#[path = "../replay/zipped.rs"]
+mod zipped;

@@ -3,6 +3,7 @@
 use crate::command::{bundled, listwatch};
 use crate::scratch::{Scratch, gunzip};
 use crate::serving::Serving;
+use crate::zipped::breaking_off;
 use serde_json::{Value, json};
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
@@ -94,6 +95,24 @@ fn a_file_that_was_cut_is_served_up_to_there_and_says_so() {
     assert_eq!(server.get("/api/v1/configmaps").status, 200);
     let complaint = server.complaint();
     assert!(complaint.contains(":61: the line breaks off") && complaint.ends_with("served up to there"), "{complaint}");
+}
+
+#[test]
+fn zipped_data_that_broke_off_behind_a_whole_line_was_served_as_a_whole_recording() {
+    let whole = gunzip(&bundled("gap.jsonl.gz"));
+    let lines: Vec<&str> = whole.lines().take(60).collect();
+    let cut = Scratch::new(breaking_off(lines.join("\n") + "\n"));
+    let mut server = Serving::file(&cut, "--at end");
+    assert_eq!(server.get("/api/v1/configmaps").status, 200);
+    let complaint = server.complaint();
+    assert!(
+        complaint.contains("the gzip data breaks off at byte ") && complaint.ends_with("served up to there"),
+        "{complaint}"
+    );
+    let nothing = Scratch::new(breaking_off(format!("{}\n", lines[0])));
+    let run = listwatch(&format!("serve {}", nothing.as_ref().display()));
+    let error = run.error(1);
+    assert!(error.contains("neither a whole list nor a watch before the gzip data breaks off at byte "), "{error}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::reading::{Reading, Step};
 use super::seal::LineCheck;
 use super::survey::{self, Found, Survey};
 use super::waiting::Waiting;
-use crate::error::{CaptureError, CaptureErrorKind, Fault};
+use crate::error::{CaptureError, Fault};
 use crate::file::FileCursor;
 use listwatch_core::Resource;
 use listwatch_core::request::{Query, Request};
@@ -32,6 +32,7 @@ struct Shared {
     /// The resource of the first list or watch.
     resource: Resource,
     fault: Arc<OnceLock<CaptureError>>,
+    cut: Arc<OnceLock<CaptureError>>,
     survey: OnceLock<Survey>,
     calls: Calls,
     state: Mutex<State>,
@@ -112,7 +113,7 @@ impl Index {
                 _ => {}
             }
         };
-        let fault = Arc::clone(state.reading.fault());
+        let (fault, cut) = (Arc::clone(state.reading.fault()), Arc::clone(state.reading.cut()));
         let Some(resource) = resource else {
             let nothing = || CaptureError::new(path, None, state.nothing_to_play());
             return Err(fault.get().cloned().unwrap_or_else(nothing));
@@ -125,6 +126,7 @@ impl Index {
             check: state.reading.check(),
             resource,
             fault,
+            cut,
             survey: OnceLock::new(),
             calls: Calls::default(),
             state: Mutex::new(state),
@@ -262,6 +264,12 @@ impl Index {
         self.0.fault.get()
     }
 
+    /// Where the data breaks off behind a whole line. Reads the whole capture, unless it was read.
+    pub(crate) fn cut(&self) -> Option<&CaptureError> {
+        let is_read = self.state().reading.is_over();
+        if is_read { self.0.cut.get() } else { self.survey().cut() }
+    }
+
     fn survey(&self) -> &Survey {
         self.0.survey.get_or_init(|| Survey::of(self.reading()))
     }
@@ -372,8 +380,9 @@ impl State {
 
     fn nothing_to_play(&self) -> Fault {
         let (others, bad) = (self.found.of(None), self.reading.bad_lines());
-        let found = format!("the capture has neither lists nor watches (other requests: {others}, bad lines: {bad})");
-        Fault::new(CaptureErrorKind::NothingToPlay, format!("{found}; record a program that lists or watches"))
+        let found =
+            format_args!("the capture has neither lists nor watches (other requests: {others}, bad lines: {bad})");
+        Fault::nothing_to_play(found, self.reading.cut().get())
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) struct Reading {
     is_over: bool,
     /// The error that ended the reading before the file.
     fault: Arc<OnceLock<CaptureError>>,
+    /// Where the data breaks off behind a whole line.
+    cut: Arc<OnceLock<CaptureError>>,
 }
 
 /// The news of a line.
@@ -78,8 +80,8 @@ const REQUEST: &[u8] = b"\"request\"";
 
 impl Reading {
     pub(super) fn new(cursor: FileCursor, skip_bad_lines: bool) -> Self {
-        let (records, fault) = (Records::default(), Arc::default());
-        Self { cursor, records, skip_bad_lines, lines: 0, bad_lines: 0, is_over: false, fault }
+        let (records, fault, cut) = (Records::default(), Arc::default(), Arc::default());
+        Self { cursor, records, skip_bad_lines, lines: 0, bad_lines: 0, is_over: false, fault, cut }
     }
 
     /// Reads a line.
@@ -119,6 +121,9 @@ impl Reading {
         if let Some(fault) = fault {
             self.fault.get_or_init(|| fault);
         }
+        if let Some(cut) = self.cursor.cut() {
+            self.cut.get_or_init(|| cut.clone());
+        }
         Step::Over
     }
 
@@ -130,6 +135,11 @@ impl Reading {
     /// The error that ended the reading, once there is one.
     pub(super) fn fault(&self) -> &Arc<OnceLock<CaptureError>> {
         &self.fault
+    }
+
+    /// Where the data breaks off behind a whole line, once it was read up to there.
+    pub(super) fn cut(&self) -> &Arc<OnceLock<CaptureError>> {
+        &self.cut
     }
 
     /// The first line.

@@ -2,6 +2,7 @@
 
 use super::key::{Key, ResourceKey};
 use super::reading::{Reading, Step};
+use crate::error::CaptureError;
 use listwatch_core::Resource;
 use listwatch_core::request::Query;
 use std::collections::HashSet;
@@ -12,6 +13,7 @@ pub(super) struct Survey {
     resources: Vec<Resource>,
     found: Found,
     bad_lines: u64,
+    cut: Option<CaptureError>,
 }
 
 /// Counts of exchanges by their kinds: lists, watches, watch-lists, others.
@@ -21,7 +23,7 @@ pub(crate) struct Found([u64; 4]);
 impl Survey {
     /// Reads on to the end.
     pub(super) fn of(mut reading: Reading) -> Self {
-        let mut survey = Self { resources: Vec::new(), found: Found::default(), bad_lines: 0 };
+        let mut survey = Self { resources: Vec::new(), found: Found::default(), bad_lines: 0, cut: None };
         let mut known = HashSet::new();
         loop {
             match reading.step() {
@@ -34,6 +36,7 @@ impl Survey {
             }
         }
         survey.bad_lines = reading.bad_lines();
+        survey.cut = reading.cut().get().cloned();
         survey
     }
 
@@ -48,6 +51,11 @@ impl Survey {
 
     pub(super) fn bad_lines(&self) -> u64 {
         self.bad_lines
+    }
+
+    /// Where the data breaks off behind a whole line.
+    pub(super) fn cut(&self) -> Option<&CaptureError> {
+        self.cut.as_ref()
     }
 }
 

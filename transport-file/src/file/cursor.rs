@@ -35,6 +35,11 @@ impl FileCursor {
         Self { is_capture: true, ..self }
     }
 
+    /// Where the data of a capture breaks off behind a whole line, once that was reached.
+    pub(crate) fn cut(&self) -> Option<&CaptureError> {
+        self.lines.as_ref().and_then(Lines::cut)
+    }
+
     /// How many times the file was opened, or read again from an earlier place.
     pub(crate) fn opened(&self) -> u64 {
         self.opened

@@ -14,6 +14,8 @@ pub(crate) struct Lines {
     entry: Entry,
     /// How many bytes of lines were read.
     bytes: u64,
+    /// Where compressed data breaks off behind a whole line, once that was reached.
+    cut: Option<CaptureError>,
 }
 
 /// A place where reading may begin.
@@ -58,7 +60,16 @@ impl Lines {
     /// in a capture, only within a line.
     pub(crate) fn new(mut source: Source, limit: usize, is_capture: bool) -> Result<Self, CaptureError> {
         skip_mark(&mut source)?;
-        Ok(Self { source, line: Vec::new(), number: 0, limit, is_capture, entry: Entry::default(), bytes: 0 })
+        Ok(Self {
+            source,
+            line: Vec::new(),
+            number: 0,
+            limit,
+            is_capture,
+            entry: Entry::default(),
+            bytes: 0,
+            cut: None,
+        })
     }
 
     /// The number of the last line that was read, from one; zero before the first.
@@ -74,6 +85,11 @@ impl Lines {
     /// How many bytes of lines were read.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Where the data of a capture breaks off behind a whole line, once that was reached.
+    pub(super) fn cut(&self) -> Option<&CaptureError> {
+        self.cut.as_ref()
     }
 
     /// The number of bytes that were consumed of the file.
@@ -114,7 +130,10 @@ impl Lines {
         let most = (self.limit as u64).saturating_add(1);
         let read = (&mut self.source).take(most).read_until(b'\n', &mut self.line);
         let read = match read {
-            Err(error) if self.is_capture && self.line.is_empty() && error.kind() == UnexpectedEof => 0,
+            Err(error) if self.is_capture && self.line.is_empty() && error.kind() == UnexpectedEof => {
+                self.cut = Some(self.source.error(None, &error));
+                0
+            }
             read => read.map_err(|error| self.source.error(Some(self.number + 1), &error))?,
         };
         if read == 0 {

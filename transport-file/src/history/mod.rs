@@ -93,6 +93,7 @@ pub struct History {
     started: Option<WallTime>,
     fault: Option<CaptureError>,
     unreadable: Option<Unreadable>,
+    cut: Option<CaptureError>,
 }
 
 /// A change of the resource at that place.
@@ -163,6 +164,13 @@ impl History {
         self.unreadable.as_ref()
     }
 
+    /// Where the compressed data of a capture breaks off behind a whole line, because the recorder was killed or the copy
+    /// was cut. The history has everything before, so this is no [`error`](Self::error). Plain text does not tell.
+    #[must_use]
+    pub fn cut(&self) -> Option<&CaptureError> {
+        self.cut.as_ref()
+    }
+
     /// Skips to a time, since the recording began: the changes up to it come as one step for each resource, which is a
     /// [`Relisted`](HistoryChange::Relisted) with the last state of each object that changed.
     ///
@@ -218,9 +226,10 @@ impl History {
             return Err(fault.unwrap_or_else(|| nothing_to_serve(&cursor)));
         }
         let (path, started, memory) = (Arc::clone(cursor.path()), reader.started, reader.memory.clone());
-        let bad = fault.as_ref().and_then(CaptureError::line);
+        let (bad, cut) = (fault.as_ref().and_then(CaptureError::line), cursor.cut().cloned());
         let source = Source::Capture { cursor, reader: reader.into(), line: 1, bad };
-        Ok(Self { end: Duration::from_millis(last), started, fault, ..Self::fixed(path, firsts, source, memory) })
+        let end = Duration::from_millis(last);
+        Ok(Self { end, started, fault, cut, ..Self::fixed(path, firsts, source, memory) })
     }
 
     /// Reads a watch log twice too, so that its end and its fault are known.
@@ -283,6 +292,7 @@ impl History {
             started: None,
             fault: None,
             unreadable: None,
+            cut: None,
         };
         for First { scope, objects, version, sample, .. } in firsts {
             let state = history.state(&scope, sample);
@@ -449,8 +459,8 @@ fn firsts_of(objects: Vec<Value>, scopes: &mut KindScopes) -> Result<Vec<First>,
 }
 
 fn nothing_to_serve(cursor: &FileCursor) -> CaptureError {
-    let message = "the capture has neither a whole list nor a watch; record a program that lists or watches";
-    CaptureError::new(cursor.path(), None, Fault::new(CaptureErrorKind::NothingToPlay, message))
+    let found = "the capture has neither a whole list nor a watch";
+    CaptureError::new(cursor.path(), None, Fault::nothing_to_play(found, cursor.cut()))
 }
 
 fn unusable(cursor: &FileCursor, message: &str) -> CaptureError {

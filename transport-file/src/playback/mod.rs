@@ -139,6 +139,15 @@ impl Playback {
         known.filter(|_| self.complete)
     }
 
+    /// Returns where the compressed data of a capture breaks off behind a whole line; `None` if the data is whole.
+    ///
+    /// The recorder was killed, or the copy was cut. Everything before is played, so this is no [`error`](Self::error).
+    /// Plain text does not tell. Reads the whole capture once, unless it was played to its end.
+    #[must_use]
+    pub fn cut(&self) -> Option<&CaptureError> {
+        self.content.index().and_then(Index::cut)
+    }
+
     /// Returns the resource that was listed or watched first, with its metadata-only form.
     ///
     /// `None` for a watch log and a list, which do not name one.

@@ -1,7 +1,10 @@
 //! Faults of recordings, each reported in one line.
 
 use crate::support::{Ending, Player, data, end, exchange, file, gzip, refusal, request, response, text};
-use listwatch_transport_file::{CaptureErrorKind as Kind, Playback, PlaybackConfig};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use listwatch_transport_file::{CaptureErrorKind as Kind, History, Playback, PlaybackConfig};
+use std::io::Write;
 use std::path::Path;
 
 const PODS: &str = "/api/v1/pods";
@@ -211,4 +214,48 @@ fn a_file_that_shrinks_while_it_is_played_ends_the_playback_with_an_error() {
     let played = player.ask(PODS);
     assert_eq!((played.status(), played.ending), (Some(200), Ending::Over));
     assert_eq!(player.playback.error().map(|error| error.kind()), Some(Kind::Io));
+}
+
+#[test]
+fn compressed_data_that_broke_off_behind_a_whole_line_counted_as_whole() {
+    let list = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}"#;
+    let list = &list.replace('"', r#"\""#);
+    for (lines, is_playable) in [(exchange(0, 1, PODS, list), true), (exchange(0, 1, "/version", "{}"), false)] {
+        for (format, bytes) in breaking_off(text(&lines)) {
+            let path = file(&bytes);
+            let cut = format!("the {format} data breaks off at byte {}; copy the file again, unless ", bytes.len());
+            if !is_playable {
+                for (found, error) in [
+                    ("lists nor watches", Playback::from_file(&path).unwrap_err()),
+                    ("a whole list nor a watch", History::from_file(&path).unwrap_err()),
+                ] {
+                    let message = error.message();
+                    assert!(message.contains(found) && message.contains(&format!(" before {cut}")), "{message}");
+                }
+                continue;
+            }
+            let (mut player, history) = (Player::new(&path), History::from_file(&path).unwrap());
+            let unplayed = Playback::from_file(&path).unwrap();
+            assert_eq!(player.ask(PODS).ending, Ending::End);
+            assert_eq!(player.ask(PODS).ending, Ending::Over);
+            for told in [player.playback.cut(), unplayed.cut(), history.cut()] {
+                assert!(told.is_some_and(|told| told.message().starts_with(&cut)), "{format}: {told:?}");
+            }
+            assert_eq!((player.playback.error(), history.error()), (None, None));
+        }
+    }
+    let whole = file(gzip(text(&exchange(0, 1, PODS, list))));
+    assert_eq!(Playback::from_file(&whole).unwrap().cut(), None);
+    assert_eq!(History::from_file(&whole).unwrap().cut(), None);
+}
+
+/// The text as a killed recorder leaves it, in both formats.
+fn breaking_off(text: String) -> [(&'static str, Vec<u8>); 2] {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    let mut zstd = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    for out in [&mut gzip as &mut dyn Write, &mut zstd] {
+        out.write_all(text.as_bytes()).unwrap();
+        out.flush().unwrap();
+    }
+    [("gzip", gzip.get_ref().clone()), ("zstd", zstd.get_ref().clone())]
 }

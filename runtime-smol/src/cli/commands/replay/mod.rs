@@ -111,6 +111,9 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         played.and_then(|()| self.print_store()).map_err(CommandError::Output)?;
         undecodable::report_rest(self.counts.undecodable, &self.options.file.display());
         let error = self.error();
+        if let Some(cut) = self.playback().cut().filter(|_| error.is_none()) {
+            messages::print(format_args!("{cut}; the recording was played up to there"));
+        }
         self.report(&time, error.is_none()).map_err(CommandError::Output)?;
         error.map_or(Ok(()), Err)
     }
@@ -157,9 +160,18 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
 
     /// Why the recording was not played to its end, or had no state.
     fn error(&self) -> Option<CommandError> {
-        let nothing_listed = || CommandError::NothingListed(self.options.file.clone(), self.counts.reason());
-        let broken = self.events.driver().transport().error().cloned().map(CommandError::Capture);
+        let nothing_listed = || {
+            let cut = self.playback().cut().map(|cut| cut.message().to_owned());
+            let reasons: Vec<_> = self.counts.reason().into_iter().chain(cut).collect();
+            let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+            CommandError::NothingListed(self.options.file.clone(), reason)
+        };
+        let broken = self.playback().error().cloned().map(CommandError::Capture);
         broken.or_else(|| (!self.counts.synced).then(nothing_listed))
+    }
+
+    fn playback(&self) -> &Playback {
+        self.events.driver().transport()
     }
 
     fn spawn_workers(&self, executor: &Executor<'static>) -> Workers<Key> {
@@ -177,7 +189,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
 
     fn show_progress(&self) {
         if self.progress.is_visible() {
-            let position = self.events.driver().transport().progress().file_bytes_played;
+            let position = self.playback().progress().file_bytes_played;
             self.progress.show_at(position, &format!("{} events; {}", self.counts.events, self.status()));
         }
     }
@@ -191,10 +203,11 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
         let values = |cache: &Indexer<_>, id| cache.index_values(id).count();
         let elapsed = std::time::Duration::from_nanos(time.now().as_nanos());
         let report = Report {
-            resources: self.played.told(self.events.driver().transport()),
+            resources: self.played.told(self.playback()),
             file: self.options.file.display().to_string(),
             whole,
-            playback: self.events.driver().transport().summary(),
+            is_cut: self.playback().cut().is_some(),
+            playback: self.playback().summary(),
             objects: self.store.len(),
             status: self.status(),
             indexes: self

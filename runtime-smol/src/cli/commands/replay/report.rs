@@ -14,6 +14,8 @@ pub(super) struct Report {
     pub(super) file: String,
     /// Whether the recording was played without an error.
     pub(super) whole: bool,
+    /// Whether the data of the recording breaks off.
+    pub(super) is_cut: bool,
     /// Which resource was played, and which were not.
     pub(super) resources: Vec<String>,
     pub(super) playback: Summary,
@@ -40,7 +42,11 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { counts, playback, queue, .. } = self;
-        let how = if self.whole { "played to its end" } else { "not played to its end" };
+        let how = match (self.whole, self.is_cut) {
+            (true, false) => "played to its end",
+            (true, true) => "played up to where its data breaks off",
+            (false, _) => "not played to its end",
+        };
         writeln!(f, "{}: {how}", Printable::new(&self.file))?;
         lines(f, "resources", self.resources.iter().cloned())?;
         lines(f, "requests", requests(playback))?;

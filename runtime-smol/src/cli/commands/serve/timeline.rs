@@ -42,9 +42,9 @@ impl Timeline {
         self.history.end()
     }
 
-    /// The fault that cuts the recording.
+    /// The fault that cuts the recording, or the place where its data breaks off.
     pub(super) fn error(&self) -> Option<&CaptureError> {
-        self.history.error()
+        self.history.error().or_else(|| self.history.cut())
     }
 
     /// The states that were left out up to here.

@@ -57,11 +57,12 @@ pub(crate) enum CommandError {
         name: String,
         names: Vec<String>,
     },
-    /// The recording has no such moment.
+    /// The recording has no such moment; with the fault that cuts it.
     OutOfRange {
         file: PathBuf,
         dates: [WallTime; 2],
         length: Duration,
+        fault: Option<Box<CaptureError>>,
     },
 }
 
@@ -163,9 +164,10 @@ impl fmt::Display for CommandError {
                 Printable::new(name).at_most(LONG),
                 Printable::new(names.join(", ")).at_most(LONG)
             ),
-            Self::OutOfRange { file, dates: [first, last], length } => {
+            Self::OutOfRange { file, dates: [first, last], length, fault } => {
                 let (file, length) = (file.display(), Seconds(*length));
-                write!(f, "{file}: --at is outside of the recording, which lasts {length}, from {first} to {last}")
+                write!(f, "{file}: --at is outside of the recording, which lasts {length}, from {first} to {last}")?;
+                fault.as_ref().map_or(Ok(()), |fault| write!(f, ", where it is cut: {fault}"))
             }
             Self::WritesDiffer => f.write_str("the writes differ"),
             Self::NoReconciles(file) => write!(

@@ -97,6 +97,23 @@ fn a_file_that_was_cut_is_served_up_to_there_and_says_so() {
     assert!(complaint.contains(":61: the line breaks off") && complaint.ends_with("served up to there"), "{complaint}");
 }
 
+/// `--at 10h` got the length of the recording, and no word of what had shortened it.
+#[test]
+fn a_moment_behind_the_fault_that_cut_a_recording_did_not_name_the_fault() {
+    let whole = gunzip(&bundled("gap.jsonl.gz"));
+    let lines: Vec<&str> = whole.lines().take(61).collect();
+    let garbled = format!("{}\n{}", lines[..60].join("\n"), &lines[60][..20]);
+    let zipped = breaking_off(lines.join("\n") + "\n");
+    for (bytes, fault) in
+        [(garbled.into_bytes(), ":61: the line breaks off"), (zipped, ": the gzip data breaks off at byte ")]
+    {
+        let cut = Scratch::new(bytes);
+        let run = listwatch(&format!("serve {} --at 10h", cut.as_ref().display()));
+        let fault = format!(", where it is cut: {}{fault}", cut.as_ref().display());
+        assert!(run.error(2).contains(&fault), "{run:?}");
+    }
+}
+
 #[test]
 fn zipped_data_that_broke_off_behind_a_whole_line_was_served_as_a_whole_recording() {
     let whole = gunzip(&bundled("gap.jsonl.gz"));

@@ -89,7 +89,8 @@ fn moment(options: &ServeOptions, timeline: &Timeline) -> Result<Duration, Comma
 
 fn out_of_range(options: &ServeOptions, timeline: &Timeline) -> CommandError {
     let dates: [WallTime; 2] = [timeline.began, timeline.began + timeline.end()];
-    CommandError::OutOfRange { file: options.file.clone(), dates, length: timeline.end() }
+    let fault = timeline.error().cloned().map(Box::new);
+    CommandError::OutOfRange { file: options.file.clone(), dates, length: timeline.end(), fault }
 }
 
 /// How time passes; `None` if it stands at a moment.

@@ -1,5 +1,6 @@
 //! Single requests, and the arguments.
 
+use crate::child::Program;
 use crate::command::{bundled, listwatch};
 use crate::scratch::{Scratch, gunzip};
 use crate::serving::Serving;
@@ -130,6 +131,14 @@ fn zipped_data_that_broke_off_behind_a_whole_line_was_served_as_a_whole_recordin
     let run = listwatch(&format!("serve {}", nothing.as_ref().display()));
     let error = run.error(1);
     assert!(error.contains("neither a whole list nor a watch before the gzip data breaks off at byte "), "{error}");
+}
+
+#[test]
+fn a_port_that_nobody_could_learn_was_served() {
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "exec \"$@\" >&-", "sh", env!("CARGO_BIN_EXE_listwatch"), "serve", "--port", "0"]);
+    shell.arg(bundled("gap.jsonl.gz"));
+    Program::start(shell).wait_for_complaint(|line| line.starts_with("listwatch: standard output is closed, "));
 }
 
 #[test]

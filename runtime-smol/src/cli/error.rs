@@ -43,8 +43,8 @@ pub(crate) enum CommandError {
     WritesDiffer,
     /// The file is no tape of a controller.
     NoReconciles(PathBuf),
-    /// The arguments of a comparison are wrong.
-    Comparison(&'static str),
+    /// The arguments do not fit together.
+    Arguments(&'static str),
     /// No directory for the writes of the programs can be made.
     NoRoom(io::Error),
     /// The writes of a program cannot be compared: its name, and why.
@@ -72,7 +72,7 @@ impl CommandError {
         match self {
             Self::Resource(error) => error.is_wrong_usage(),
             Self::Capture(error) => error.kind() == CaptureErrorKind::Secrets,
-            Self::Address(_) | Self::OutOfRange { .. } | Self::NotRecorded { .. } | Self::Comparison(_) => true,
+            Self::Address(_) | Self::OutOfRange { .. } | Self::NotRecorded { .. } | Self::Arguments(_) => true,
             _ => false,
         }
     }
@@ -176,7 +176,7 @@ impl fmt::Display for CommandError {
                  make a tape by `World::recorded_to`",
                 file.display()
             ),
-            Self::Comparison(why) => f.write_str(why),
+            Self::Arguments(why) => f.write_str(why),
             Self::NoRoom(error) => write!(f, "cannot make a directory for the writes of the programs: {error}"),
             Self::Program(name, why) => {
                 write!(f, "{}: {}", Printable::new(name).at_most(LONG), Printable::new(why))

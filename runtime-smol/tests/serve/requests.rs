@@ -141,6 +141,17 @@ fn a_port_that_nobody_could_learn_was_served() {
     Program::start(shell).wait_for_complaint(|line| line.starts_with("listwatch: standard output is closed, "));
 }
 
+/// It did nothing: time stood still. The port is taken, so that no server starts.
+#[test]
+fn an_unattended_time_that_stands_still_was_accepted() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let serve = format!("serve {} --at 0s --unattended --port {port}", bundled("gap.jsonl.gz").display());
+    assert!(listwatch(&serve).error(2).ends_with("; give --speed too, or leave out --unattended"));
+    let passes = listwatch(&format!("{serve} --speed 1"));
+    assert!(passes.error(1).contains(" is in use; "), "{passes:?}");
+}
+
 #[test]
 fn metadata_that_was_recorded_alone_is_served_alone() {
     let recorded = gunzip(&bundled("gap.jsonl.gz"))

@@ -25,7 +25,7 @@ pub(super) fn against(options: &ReplayOptions) -> Result<(), CommandError> {
     let is_json = match options.output {
         None => false,
         Some(Output::Json) => true,
-        Some(_) => return Err(CommandError::Comparison("with --against, -o takes json alone")),
+        Some(_) => return Err(CommandError::Arguments("with --against, -o takes json alone")),
     };
     let builds = builds(options)?;
     let tape = Playback::from_file(&options.file)?;
@@ -47,7 +47,7 @@ fn builds(options: &ReplayOptions) -> Result<Vec<Build<'_>>, CommandError> {
     let names: &[&str] = match options.against.len() {
         1 => &[""],
         2 => &["the old build, ", "the new build, "],
-        _ => return Err(CommandError::Comparison("--against takes one program, or an old build and a new one")),
+        _ => return Err(CommandError::Arguments("--against takes one program, or an old build and a new one")),
     };
     let named = options.against.iter().zip(names);
     Ok(named.map(|(program, name)| Build { name: format!("{name}{}", program.0[0]), program }).collect())

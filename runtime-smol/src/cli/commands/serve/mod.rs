@@ -27,11 +27,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use timeline::{Passing, Timeline};
 
+const UNATTENDED: &str = "with --at and without --speed, time stands still, so --unattended changes nothing; give --speed too, \
+                          or leave out --unattended";
+
 /// Serves a recording until the end is requested.
 ///
 /// # Errors
-/// The recording has nothing to serve, the moment is none of it, or the address is taken.
+/// The options do not fit together, the recording has nothing to serve, the moment is none of it, or the address is taken.
 pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
+    if options.unattended && passing(options).is_none() {
+        return Err(CommandError::Arguments(UNATTENDED));
+    }
     let clock = Clock::real();
     let stop = stop(&clock, None).map_err(CommandError::Signals)?;
     let history = History::from_file(&options.file)?;

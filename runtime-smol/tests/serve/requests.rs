@@ -153,6 +153,49 @@ fn an_unattended_time_that_stands_still_was_accepted() {
 }
 
 #[test]
+fn a_question_for_the_head_of_an_answer_or_for_options_was_refused_as_a_change() {
+    let server = Serving::capture("gap", "--at end");
+    let ask = |method: &str, target: &str| {
+        let request = format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        let answer = server.raw(request.as_bytes()).to_ascii_lowercase();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.to_owned(), body.to_owned())
+    };
+    for target in ["/healthz", "/api", "/api/v1/configmaps"] {
+        let length = |head: &str| head.lines().find(|line| line.starts_with("content-length: ")).map(str::to_owned);
+        let ((whole, _), (head, body)) = (ask("GET", target), ask("HEAD", target));
+        assert!(head.starts_with("http/1.1 200"), "{head}");
+        assert_eq!((length(&head), &*body), (length(&whole), ""), "{target}");
+        assert!(length(&head).is_some(), "{head}");
+    }
+    let (head, body) = ask("HEAD", "/api/v1/configmaps?watch=1");
+    assert!(head.starts_with("http/1.1 200") && body.is_empty(), "{head}");
+    for method in ["OPTIONS", "TRACE"] {
+        let (head, body) = ask(method, "/api/v1/configmaps");
+        assert!(head.starts_with("http/1.1 405") && head.contains("allow: get, head"), "{head}");
+        assert!(body.contains("methodnotallowed"), "{body}");
+    }
+}
+
+#[test]
+fn a_request_for_two_servers_was_answered_as_one_for_the_first() {
+    let server = Serving::capture("gap", "--at end");
+    for hosts in [["localhost", "example.com"], ["example.com", "localhost"], ["localhost", "localhost"]] {
+        let [one, other] = hosts;
+        let request = format!("GET /api HTTP/1.1\r\nHost: {one}\r\nHost: {other}\r\nConnection: close\r\n\r\n");
+        assert_eq!(server.exchange(&request).status, 400, "{hosts:?}");
+    }
+}
+
+#[test]
+fn a_malformed_body_was_called_too_large() {
+    let server = Serving::capture("gap", "--at end");
+    let chunked = "POST /api HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n";
+    let answer = server.exchange(chunked);
+    assert_eq!((answer.status, answer.body), (400, json!("the body of the request is malformed\n")));
+}
+
+#[test]
 fn metadata_that_was_recorded_alone_is_served_alone() {
     let recorded = gunzip(&bundled("gap.jsonl.gz"))
         .replace("\"Accept\":\"application/json\"", &format!("\"Accept\":{METADATA:?}"));

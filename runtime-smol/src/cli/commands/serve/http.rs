@@ -2,12 +2,12 @@
 
 use super::body::AnswerBody;
 use super::places::{Answering, Place, Places};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use listwatch_runtime_smol::Executor;
 use smol::Timer;
 use smol::future::{FutureExt, or, pending};
@@ -138,6 +138,9 @@ impl Body for Held {
 /// Reads a request, unless it is refused.
 async fn read(request: Request<Incoming>) -> Result<Asked, Response<AnswerBody>> {
     let (head, body) = request.into_parts();
+    if head.headers.get_all(HOST).iter().nth(1).is_some() {
+        return Err(plain(StatusCode::BAD_REQUEST, "the request names its server more than once"));
+    }
     if !is_for_this_server(&head.headers, &head.uri) {
         let message = "the request names another server, or comes from a page of a browser";
         return Err(plain(StatusCode::FORBIDDEN, message));
@@ -146,17 +149,24 @@ async fn read(request: Request<Incoming>) -> Result<Asked, Response<AnswerBody>>
         let values = head.headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
         values.collect::<Vec<_>>().join(",")
     };
-    let body = async { Limited::new(body, BODY).collect().await.map(|body| body.to_bytes()).ok() };
+    let body = async {
+        let body = Limited::new(body, BODY).collect().await;
+        body.map(|body| body.to_bytes()).map_err(|error| match error.is::<LengthLimitError>() {
+            true => (StatusCode::PAYLOAD_TOO_LARGE, "too large"),
+            false => (StatusCode::BAD_REQUEST, "malformed"),
+        })
+    };
     let late = async {
         Timer::after(IDLE).await;
-        None
+        Err((StatusCode::REQUEST_TIMEOUT, "too slow"))
     };
-    let Some(body) = or(body, late).await else {
-        return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "the body of the request is too large, or too slow"));
-    };
+    let refused = |(status, why)| plain(status, &format!("the body of the request is {why}"));
+    let body = or(body, late).await.map_err(refused)?;
     let target = head.uri.path_and_query().map_or("/", |target| target.as_str()).to_owned();
     let (accept, content_type) = (text(hyper::header::ACCEPT), text(CONTENT_TYPE));
-    Ok(Asked { method: head.method.to_string(), target, accept, content_type, body })
+    // Hyper sends the head of the answer alone.
+    let method = if head.method == Method::HEAD { Method::GET } else { head.method };
+    Ok(Asked { method: method.to_string(), target, accept, content_type, body })
 }
 
 /// Whether a request names this server by an address, or as `localhost`. A page that turns its own name to this address

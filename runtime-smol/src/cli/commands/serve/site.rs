@@ -6,7 +6,7 @@ use super::date::RecordedDate;
 use super::discovery;
 use super::http::Asked;
 use super::table::{TableEvents, TableForm, Tables};
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use listwatch_runtime_smol::Clock;
 use listwatch_runtime_smol::file::{Answer, Call, RecordedResource, ServedKind, SimulatedCluster};
@@ -58,6 +58,9 @@ impl Site {
     }
 
     fn answer_or_panic(&self, asked: &Asked) -> Response<AnswerBody> {
+        if !["GET", "POST", "PUT", "PATCH", "DELETE"].contains(&asked.method.as_str()) {
+            return self.not_allowed();
+        }
         if !self.writable && asked.method != "GET" {
             let message = "this cluster is a recording, which nothing changes; with `listwatch serve --writable`, changes are \
                            kept in memory";
@@ -81,6 +84,14 @@ impl Site {
         let collection = call.collection();
         let refusal = collection.as_deref().and_then(|collection| self.refusal(asked, collection));
         refusal.unwrap_or_else(|| self.objects(asked, collection.as_deref()))
+    }
+
+    fn not_allowed(&self) -> Response<AnswerBody> {
+        let allowed = if self.writable { "GET, HEAD, POST, PUT, PATCH, DELETE" } else { "GET, HEAD" };
+        let message = "the server does not allow this method on the requested resource";
+        let mut answer = status(405, "MethodNotAllowed", message);
+        answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+        answer
     }
 
     /// Why a request for a collection is refused, if it is.

@@ -40,7 +40,7 @@ fn a_list_has_pages_versions_and_forms() {
 fn a_version_before_the_recording_or_before_its_gap_has_expired_and_one_after_goes_on() {
     let server = Serving::capture("gap", "--at end");
     let watch = |version: u64| {
-        let target = format!("/api/v1/configmaps?watch=1&timeoutSeconds=0&resourceVersion={version}");
+        let target = format!("/api/v1/configmaps?watch=1&timeoutSeconds=1&resourceVersion={version}");
         let answer =
             server.raw(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes());
         let events = answer.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

@@ -329,6 +329,15 @@ fn a_watch_list_ends_its_initial_events_by_a_bookmark_and_the_watch_by_its_timeo
     assert_eq!(poll(90), (String::new(), WatchProgress::Over));
 }
 
+/// An API server takes 0 as no timeout.
+#[test]
+fn a_timeout_of_zero_seconds_ended_a_watch_at_once() {
+    let cluster = SimulatedCluster::new();
+    let mut watch = watch(&cluster, "/api/v1/pods?watch=1&resourceVersion=1&timeoutSeconds=0");
+    let progress = watch.poll(Instant::ZERO, &Context::from_waker(Waker::noop()), &mut Vec::new());
+    assert!(matches!(progress, WatchProgress::Open(Some(_))), "{progress:?}");
+}
+
 #[test]
 fn a_wrong_call_of_a_test_says_what_to_do() {
     let cluster = SimulatedCluster::new();

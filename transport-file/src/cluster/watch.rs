@@ -79,8 +79,9 @@ impl WatchState {
             return Err(Refusal::too_large(asked.unwrap_or_default(), current));
         }
         let bookmarks = target.flag("allowWatchBookmarks");
-        let seconds = target.parameter("timeoutSeconds").and_then(|seconds| seconds.parse().ok());
-        let lasts = seconds.map_or(LASTS, |seconds: u32| Duration::from_secs(seconds.into()));
+        let seconds: Option<u32> = target.parameter("timeoutSeconds").and_then(|seconds| seconds.parse().ok());
+        // As a server takes it, 0 is no limit of the client's.
+        let lasts = seconds.filter(|seconds| *seconds > 0).map_or(LASTS, |seconds| Duration::from_secs(seconds.into()));
         let mut watch = Self {
             api_version: kind.api_version.clone(),
             kind: kind.kind.clone(),

@@ -1,7 +1,7 @@
 use super::seen::Seen;
 use crate::capture::CollectionPath;
 use crate::cluster::{Kinds, ServedKind};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A resource that a recording has lists or watches of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub(super) struct Collection {
     pub(super) namespace: Option<String>,
 }
 
+/// The kinds that need no recording.
+static BUILT_IN: LazyLock<Kinds> = LazyLock::new(Kinds::new);
+
 impl Collection {
     /// The collection of a path; `None` if it is the path of something else.
     pub(super) fn parse(path: &str) -> Option<Self> {
@@ -48,7 +51,7 @@ impl Collection {
         let sample =
             sample.map(|sample| Sample { namespaced: sample.namespaced || self.namespace.is_some(), ..sample });
         let namespaced = sample.as_ref().is_none_or(|sample| sample.namespaced);
-        let known = Kinds::new().of_collection(&self.name, namespaced);
+        let known = BUILT_IN.of_collection(&self.name, namespaced);
         let kind = sample.map(|sample| sample.kind).filter(|_| !metadata_only);
         let kind = match (known, kind) {
             (Some(known), Some(kind)) if known.kind != kind => ServedKind { kind, ..(*known).clone() }.into(),

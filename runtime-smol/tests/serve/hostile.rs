@@ -128,3 +128,15 @@ fn a_watch_ends_when_its_client_sends_no_more() {
     let watch = half_closed(&server, "/api/v1/pods?watch=1");
     assert!(watch.starts_with("HTTP/1.1 200") && watch.contains("\"ADDED\""), "{watch:?}");
 }
+
+#[test]
+fn a_recording_of_many_resources_filled_the_greeting_with_their_names() {
+    let paths: Vec<String> = (0..25).map(|group| format!("/apis/g{group:02}.io/v1/pods")).collect();
+    let resources: Vec<_> = paths.iter().map(|path| (1, path.as_str(), "application/json", json!([]))).collect();
+    let server = Serving::file(lists(&resources), "--at end");
+    let named = &server.greeting[0];
+    assert!(named.ends_with("g18.io/v1/pods, g19.io/v1/pods and 5 more"), "{named}");
+    for group in [0, 19, 24] {
+        assert_eq!(server.get(&paths[group]).status, 200, "{group}");
+    }
+}

@@ -112,8 +112,7 @@ fn greeting(
     resources: &[Arc<RecordedResource>],
     address: SocketAddr,
 ) -> String {
-    let names: Vec<String> = resources.iter().map(|resource| resource.kind.name()).collect();
-    let (file, names) = (options.file.display().to_string(), names.join(", "));
+    let (file, names) = (options.file.display().to_string(), names_of(resources));
     let date = timeline.date();
     let passes = match passing(options) {
         None => "time stands still".to_owned(),
@@ -131,6 +130,19 @@ fn greeting(
         Seconds(timeline.position),
         paste.unwrap_or_default(),
     ))
+}
+
+/// How many resources the greeting names.
+const NAMED: usize = 20;
+
+/// The names of the first resources, and how many follow.
+fn names_of(resources: &[Arc<RecordedResource>]) -> String {
+    let names: Vec<String> = resources.iter().take(NAMED).map(|resource| resource.kind.name()).collect();
+    let more = match resources.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names.join(", ") + &more
 }
 
 /// The command that follows a resource; `None` if its name in the recording is none that an API server takes.

@@ -12,6 +12,8 @@ use listwatch_runtime_smol::Clock;
 use listwatch_runtime_smol::file::{Answer, Call, RecordedResource, ServedKind, SimulatedCluster};
 use listwatch_runtime_smol::time::WallTime;
 use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,8 +25,15 @@ pub(super) struct Site {
     pub(super) audience: Audience,
     pub(super) writable: bool,
     date: RecordedDate,
-    /// The resources that the recording has shown.
-    resources: Arc<Mutex<Vec<Arc<RecordedResource>>>>,
+    resources: Arc<Mutex<Resources>>,
+}
+
+/// The resources that the recording has shown, in that order.
+#[derive(Default)]
+struct Resources {
+    all: Vec<Arc<RecordedResource>>,
+    /// Their places, by the names of their collections.
+    places: HashMap<String, usize>,
 }
 
 impl Site {
@@ -46,10 +55,7 @@ impl Site {
     /// Sets the date, and adds a resource that is new.
     pub(super) fn reach(&self, date: WallTime, resource: &Arc<RecordedResource>) {
         self.date.set(date);
-        let mut resources = self.resources();
-        if !resources.iter().any(|known| Arc::ptr_eq(known, resource)) {
-            resources.push(Arc::clone(resource));
-        }
+        self.resources().add(resource);
     }
 
     /// Answers a request, by a 500 if that panics.
@@ -102,8 +108,7 @@ impl Site {
             return Some(status(415, "UnsupportedMediaType", message));
         }
         let resources = self.resources();
-        let recorded = resources.iter().find(|resource| resource.kind.name() == collection);
-        match recorded {
+        match resources.of(collection) {
             None if !self.writable => {
                 let message = format!("the recording has no list and no watch of {collection}");
                 Some(status(404, "NotFound", &message))
@@ -149,11 +154,25 @@ impl Site {
         if self.writable {
             return self.cluster.kinds();
         }
-        self.resources().iter().map(|resource| Arc::clone(&resource.kind)).collect()
+        self.resources().all.iter().map(|resource| Arc::clone(&resource.kind)).collect()
     }
 
-    fn resources(&self) -> MutexGuard<'_, Vec<Arc<RecordedResource>>> {
+    fn resources(&self) -> MutexGuard<'_, Resources> {
         self.resources.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Resources {
+    /// Adds a resource, unless its collection has one.
+    fn add(&mut self, resource: &Arc<RecordedResource>) {
+        if let Entry::Vacant(place) = self.places.entry(resource.kind.name()) {
+            place.insert(self.all.len());
+            self.all.push(Arc::clone(resource));
+        }
+    }
+
+    fn of(&self, collection: &str) -> Option<&Arc<RecordedResource>> {
+        self.places.get(collection).map(|place| &self.all[*place])
     }
 }
 

@@ -1,10 +1,10 @@
 //! Single requests, and the arguments.
 
 use crate::child::Program;
-use crate::command::{bundled, listwatch};
+use crate::command::{bundled, command, listwatch};
 use crate::scratch::{Scratch, gunzip};
 use crate::serving::Serving;
-use crate::zipped::breaking_off;
+use crate::zipped::{breaking_off, gzip};
 use serde_json::{Value, json};
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
@@ -131,6 +131,30 @@ fn zipped_data_that_broke_off_behind_a_whole_line_was_served_as_a_whole_recordin
     let run = listwatch(&format!("serve {}", nothing.as_ref().display()));
     let error = run.error(1);
     assert!(error.contains("neither a whole list nor a watch before the gzip data breaks off at byte "), "{error}");
+}
+
+/// It was heeded behind the reading, which may take long, by a server that nobody had asked anything.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_during_the_reading_of_a_recording_waited_for_its_end() {
+    // Many blank lines in few bytes, which take long to read.
+    let blank = gzip(vec![b'\n'; 1 << 20]).repeat(100);
+    let file = Scratch::new([gzip(gunzip(&bundled("gap.jsonl.gz"))), blank].concat());
+    let mut command = command(["serve", "--port", "0", "--at", "end"]);
+    command.arg(file.as_ref()).stdout(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let path = file.as_ref().canonicalize().unwrap();
+    let files = format!("/proc/{}/fd", child.id());
+    let is_reading = || {
+        let mut open = std::fs::read_dir(&files).unwrap().filter_map(|file| file.ok()?.path().read_link().ok());
+        open.any(|open| open == path)
+    };
+    while !is_reading() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended");
+    }
+    assert!(std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let signal = std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap());
+    assert_eq!(signal, Some(15), "it ended by itself");
 }
 
 #[test]

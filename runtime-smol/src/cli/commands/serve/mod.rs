@@ -39,7 +39,6 @@ pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
         return Err(CommandError::Arguments(UNATTENDED));
     }
     let clock = Clock::real();
-    let stop = stop(&clock, None).map_err(CommandError::Signals)?;
     let history = History::from_file(&options.file)?;
     let resources: Vec<Arc<RecordedResource>> = history.resources().cloned().collect();
     let mut timeline = Timeline::new(history);
@@ -52,6 +51,8 @@ pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     if let Some(unreadable) = timeline.unreadable() {
         messages::print(format_args!("{unreadable}"));
     }
+    // Up to here, a signal ends the process by itself: the reading of a large recording heeds none.
+    let stop = stop(&clock, None).map_err(CommandError::Signals)?;
     let executor = Executor::new();
     run(&clock, &executor, async {
         let address = SocketAddr::new(options.address, options.port);

@@ -1,5 +1,6 @@
 //! Memory that grows: arrays of segments, hashbrown's table of slots, and a table for keys that come and go.
 
+use super::never::NeverFull;
 use super::sealed::{Array, Emit, Gathered, Index, Records, Sealed, Text};
 use super::segments::Segments;
 use super::shards::{Shard, Shards};
@@ -7,7 +8,6 @@ use super::{Mem, Slot};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::marker::PhantomData;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
@@ -17,10 +17,6 @@ pub enum Heap {}
 
 /// The number of records for which an empty container keeps its memory.
 const KEPT: usize = 1024;
-
-/// The error of a container that is never full. No such value exists.
-#[derive(Debug)]
-pub struct NeverFull<T>(core::convert::Infallible, PhantomData<T>);
 
 impl Sealed for Heap {}
 
@@ -37,19 +33,11 @@ impl Mem for Heap {
     type Runs<V> = super::runs::Runs<V, Self>;
 
     fn map_full<T, U>(full: NeverFull<T>, _: impl FnOnce(T) -> U) -> NeverFull<U> {
-        match full.0 {}
+        full.map()
     }
 
     fn try_room(_: impl FnOnce() -> usize) -> Result<(), NeverFull<()>> {
         Ok(())
-    }
-}
-
-/// The value of a `Result` that cannot be an error.
-pub(crate) fn never_full<V, T>(result: Result<V, NeverFull<T>>) -> V {
-    match result {
-        Ok(value) => value,
-        Err(full) => match full.0 {},
     }
 }
 

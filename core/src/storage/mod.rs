@@ -16,6 +16,8 @@ mod heap;
 mod known;
 mod list;
 #[cfg(feature = "alloc")]
+mod never;
+#[cfg(feature = "alloc")]
 mod probing;
 #[cfg(feature = "alloc")]
 mod ranges;
@@ -38,10 +40,10 @@ pub(crate) use chunks::{Chunk, SharedChunks};
 pub use fixed::Fixed;
 #[cfg(feature = "alloc")]
 pub use heap::Heap;
-#[cfg(feature = "alloc")]
-pub(crate) use heap::never_full;
 pub use known::KnownObjects;
 pub(crate) use list::{Linked, Links, List};
+#[cfg(feature = "alloc")]
+pub(crate) use never::never_full;
 #[cfg(feature = "alloc")]
 pub(crate) use reused::Reused;
 pub(crate) use slab::{Slab, Slot};

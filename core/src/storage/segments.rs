@@ -1,6 +1,6 @@
 //! An array that grows without moving what it has.
 
-use super::heap::NeverFull;
+use super::never::NeverFull;
 use super::sealed::Records;
 use alloc::vec::Vec;
 

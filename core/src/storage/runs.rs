@@ -3,7 +3,9 @@ use super::sealed::{self, InRun};
 use super::{Linked, Links, List, Mem, Slab, Slot};
 use core::iter::successors;
 use core::ops::{Index, IndexMut};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::AtomicBool;
+#[cfg(feature = "json")]
+use core::sync::atomic::Ordering;
 
 /// A run of fewer items is merged with a neighbour, if both together have at most three times as many.
 const FEW: usize = CHUNK / 4;

@@ -153,6 +153,7 @@ impl<R: Keyed, M: Mem, I: Index, A: Records<Entry<R>, Full = M::Full<Entry<R>>>>
     }
 
     /// The slot of the record under `key`, made by `record` when there is none.
+    #[cfg(any(feature = "json", test))]
     pub(crate) fn try_entry(&mut self, key: &R::Key, record: impl FnOnce() -> R) -> Result<Slot, M::Full<R>> {
         let hash = self.hash(key);
         if let Some(slot) = self.index.find(hash, |slot| self.records[slot].key() == key) {

@@ -77,17 +77,6 @@ fn run_without_stderr(mut command: std::process::Command) -> Run {
     Run { status, stdout: String::new(), stderr: String::new() }
 }
 
-#[cfg(unix)]
-#[test]
-fn a_summary_that_nothing_could_take_was_no_error() {
-    for options in ["", "--print store"] {
-        let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", "exec \"$@\" >&-", "sh", env!("CARGO_BIN_EXE_listwatch"), "replay"]);
-        shell.arg(bundled("gap.jsonl.gz")).args(options.split_whitespace());
-        assert!(run(shell).error(1).starts_with("standard output is closed, "), "{options}");
-    }
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn output_that_cannot_be_written_is_an_error() {

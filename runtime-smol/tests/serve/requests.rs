@@ -1,6 +1,5 @@
 //! Single requests, and the arguments.
 
-use crate::child::Program;
 use crate::command::{bundled, command, listwatch};
 use crate::scratch::{Scratch, gunzip};
 use crate::serving::Serving;
@@ -38,8 +37,13 @@ fn a_list_has_pages_versions_and_forms() {
 
 #[test]
 fn a_version_before_the_recording_or_before_its_gap_has_expired_and_one_after_goes_on() {
-    let server = Serving::capture("gap", "--at end");
-    let watch = |version: u64| {
+    let of = |server: &Serving| server.get("/api/v1/configmaps?limit=1").body["metadata"]["resourceVersion"].clone();
+    let (at_end, server) =
+        (Serving::capture("gap", "--at end"), Serving::capture("gap", "--unattended --speed 1000000"));
+    while of(&server) != of(&at_end) {
+        std::thread::yield_now();
+    }
+    let watch_of = |server: &Serving, version: u64| {
         let target = format!("/api/v1/configmaps?watch=1&timeoutSeconds=1&resourceVersion={version}");
         let answer =
             server.raw(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes());
@@ -50,10 +54,12 @@ fn a_version_before_the_recording_or_before_its_gap_has_expired_and_one_after_go
         };
         events.filter(Value::is_object).map(shown).collect::<Vec<_>>()
     };
+    let watch = |version| watch_of(&server, version);
     assert_eq!(watch(5_541), ["ERROR -"], "before the first list");
     let before = watch(5_587);
     assert_eq!(before, ["DELETED 5588", "ADDED 5589", "ERROR -"], "before the gap");
     assert_eq!(watch(5_709).first().map(String::as_str), Some("ADDED 5710"), "after the gap");
+    assert_eq!(watch_of(&at_end, 5_709), ["ERROR -"], "before the moment at which the cluster begins");
 }
 
 #[test]
@@ -155,14 +161,6 @@ fn a_signal_during_the_reading_of_a_recording_waited_for_its_end() {
     assert!(std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let signal = std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap());
     assert_eq!(signal, Some(15), "it ended by itself");
-}
-
-#[test]
-fn a_port_that_nobody_could_learn_was_served() {
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", "exec \"$@\" >&-", "sh", env!("CARGO_BIN_EXE_listwatch"), "serve", "--port", "0"]);
-    shell.arg(bundled("gap.jsonl.gz"));
-    Program::start(shell).wait_for_complaint(|line| line.starts_with("listwatch: standard output is closed, "));
 }
 
 /// It did nothing: time stood still. The port is taken, so that no server starts.

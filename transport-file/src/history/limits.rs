@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The most bytes of an object, or of an event.
 pub(super) const OBJECT_LIMIT: usize = 8 * 1024 * 1024;
 
-/// The most bytes of the lists that are read, of the first states, and of the objects that are there, as they are in memory.
+/// The most bytes of the lists that are read and of the first states, and again of the objects that are there, as they are
+/// in memory.
 pub(super) const MOST_STATE: u64 = 4 << 30;
 
-/// How much more the text of an object counts than its length, until it is a value that is weighed.
+/// What a byte of an object's text counts, until the object is a value that is weighed.
 pub(super) const TEXT: u64 = 2;
 
 /// The memory of the key of an object, about.

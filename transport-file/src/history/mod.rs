@@ -77,13 +77,15 @@ use survey::{First, Survey};
 /// # Memory
 ///
 /// A capture and a watch log are read twice. Until the first step is taken, the first state of each resource is in memory; after that,
-/// the keys and versions of all objects, and the lists that are being read. The objects that are there count too, because
-/// callers keep them. An object of more than 8 MiB is a fault of its line, and so is the line from which all of that takes
-/// more than 4 GiB, or 65,536 requests are open.
+/// the keys and versions of all objects, and the lists that are being read. An object of more than 8 MiB is a fault of its
+/// line, and so is the line from which all of that takes more than 4 GiB, or 65,536 requests are open. So is the line from
+/// which the objects that are there take more than 4 GiB, because callers keep them.
 pub struct History {
     path: Arc<Path>,
     source: Source,
     memory: Memory,
+    /// That of the objects that are there.
+    kept: Memory,
     states: Vec<ResourceState>,
     /// The places of the states, by the names of their collections.
     places: HashMap<String, usize>,
@@ -283,6 +285,7 @@ impl History {
         let mut history = Self {
             path,
             source,
+            kept: memory.anew(),
             memory,
             states: Vec::new(),
             places: HashMap::new(),
@@ -310,7 +313,7 @@ impl History {
             return *known;
         }
         let resource = scope.collection.resource(sample, scope.metadata_only);
-        self.states.push(ResourceState::new(Arc::new(resource), &self.memory));
+        self.states.push(ResourceState::new(Arc::new(resource), &self.memory, &self.kept));
         self.places.insert(scope.collection.name.clone(), self.states.len() - 1);
         self.states.len() - 1
     }

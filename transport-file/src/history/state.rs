@@ -24,6 +24,8 @@ pub(super) struct ResourceState {
     scopes: Vec<ScopeState>,
     places: HashMap<Arc<Scope>, usize>,
     memory: Memory,
+    /// That of the objects, which callers keep.
+    kept: Memory,
 }
 
 /// The newest state of an object that was told.
@@ -46,9 +48,9 @@ struct ScopeState {
 }
 
 impl ResourceState {
-    pub(super) fn new(resource: Arc<RecordedResource>, memory: &Memory) -> Self {
+    pub(super) fn new(resource: Arc<RecordedResource>, memory: &Memory, kept: &Memory) -> Self {
         let (objects, scopes, places) = (HashMap::new(), Vec::new(), HashMap::new());
-        Self { resource, objects, scopes, places, memory: memory.clone() }
+        Self { resource, objects, scopes, places, memory: memory.clone(), kept: kept.clone() }
     }
 
     /// Takes what a client was told. Older news than the scope's version change nothing.
@@ -88,7 +90,7 @@ impl ResourceState {
     /// # Errors
     /// There is no memory for it.
     pub(super) fn weigh(&mut self, key: &Key, object: &Value) -> Result<(), Fault> {
-        self.objects.get_mut(key).map_or(Ok(()), |known| known.weigh(weight(object), &self.memory))
+        self.objects.get_mut(key).map_or(Ok(()), |known| known.weigh(weight(object), &self.kept))
     }
 
     fn place(&mut self, scope: &Arc<Scope>) -> Result<usize, Fault> {
@@ -119,7 +121,7 @@ impl ResourceState {
         let is_newer = self.show(place, object.key.clone(), object.version)?;
         if let Some(known) = self.objects.get_mut(&object.key).filter(|_| is_newer) {
             // The value before it stays until this one is known.
-            known.weigh(known.weight.max(object.weight()), &self.memory)?;
+            known.weigh(known.weight.max(object.weight()), &self.kept)?;
         }
         Ok(is_newer.then_some(match was_there {
             true => Change::Modified(object),
@@ -182,7 +184,8 @@ impl ResourceState {
         }
         let is_gone = known.shown_by == 0;
         if is_gone {
-            self.memory.give_back(weight_of_key(key) + known.weight);
+            self.memory.give_back(weight_of_key(key));
+            self.kept.give_back(known.weight);
             self.objects.remove(key);
         }
         is_gone
@@ -209,8 +212,8 @@ mod tests {
     fn a_relist_was_compared_with_the_objects_of_all_scopes() {
         let collection = |namespace: &str| Collection { name: "v1/pods".into(), namespace: Some(namespace.into()) };
         let [small, large] = ["a", "b"].map(|namespace| Arc::new(Scope::whole(collection(namespace))));
-        let resource = collection("a").resource(None, false);
-        let mut state = ResourceState::new(Arc::new(resource), &Memory::at_most(1 << 20));
+        let (resource, memory) = (collection("a").resource(None, false), Memory::at_most(1 << 20));
+        let mut state = ResourceState::new(Arc::new(resource), &memory, &memory);
         let named = |name: &str| json!({ "metadata": { "name": name, "resourceVersion": "1" } });
         let told =
             |names: &[&str], version| Told::State { objects: names.iter().map(|it| named(it)).collect(), version };

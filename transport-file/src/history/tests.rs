@@ -500,6 +500,14 @@ fn objects_that_watches_told_of_took_any_memory() {
 }
 
 #[test]
+fn the_list_of_a_first_state_counted_twice_when_it_was_read_again() {
+    let objects: Vec<Value> = (0..100).map(|number| object(&format!("o{number}"), 4)).collect();
+    let size: u64 = objects.iter().map(weight).sum();
+    let tape = Tape::default().exchange(1, "/api/v1/pods", &list(9, &objects));
+    assert_eq!(fault_within(size + size / 2, &tape.lines), None);
+}
+
+#[test]
 fn objects_that_were_replaced_or_deleted_give_their_memory_back() {
     let replaced = told_of_arrays(|_| "a".to_owned(), |_| "MODIFIED");
     let gone = told_of_arrays(|number| format!("o{}", number / 2), |number| ["ADDED", "DELETED"][number as usize % 2]);

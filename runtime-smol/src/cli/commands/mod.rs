@@ -27,15 +27,14 @@ pub(crate) fn run(command: &Command) -> Result<(), CommandError> {
 
 /// Whether the command is worth nothing without its output.
 ///
-/// For the others the exit status counts, or the port that was given. A caller that wants no more may pass a `/dev/null`
-/// that is open for reading too, which looks like a closed output.
+/// For the others the exit status counts. A caller that wants the status alone may pass a `/dev/null` that is open for
+/// reading too, which looks like a closed output.
 fn needs_output(command: &Command) -> bool {
     match command {
         Command::Watch(_) => true,
         Command::Record(options) => options.print.is_some(),
-        Command::Replay(_) => true,
-        // Nobody else learns the port.
-        Command::Serve(options) => options.port == 0,
+        Command::Replay(options) => options.print().is_some(),
+        Command::Serve(_) => false,
         Command::Completions(_) => true,
     }
 }

@@ -380,8 +380,7 @@ impl State {
 
     fn nothing_to_play(&self) -> Fault {
         let (others, bad) = (self.found.of(None), self.reading.bad_lines());
-        let found =
-            format_args!("the capture has neither lists nor watches (other requests: {others}, bad lines: {bad})");
+        let found = format!("the capture has neither lists nor watches (other requests: {others}, bad lines: {bad})");
         Fault::nothing_to_play(found, self.reading.cut().get())
     }
 }

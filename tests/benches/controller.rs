@@ -1,4 +1,5 @@
-//! What a key costs in a controller, next to the workers of a queue alone: 100,000 keys, 8 workers, on one thread and on four.
+//! What a key costs in a controller, next to the workers of a queue alone: 100,000 keys, 8 workers, on one thread and
+//! on four.
 #![expect(clippy::unwrap_used, reason = "what cannot be built cannot be measured")]
 
 use divan::Bencher;

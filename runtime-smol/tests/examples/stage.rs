@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A server of some collections, and the clock by which it lives. It has no watch-lists, so that quiet watches are followed by
-/// a list.
+/// A server of some collections, and the clock by which it lives. It has no watch-lists, so that quiet watches are
+/// followed by a list.
 #[derive(Clone)]
 pub(crate) struct Stage {
     pub(crate) clock: Clock,

@@ -32,8 +32,8 @@ impl Seeds {
         }
     }
 
-    /// Others in each run, unless the environment says otherwise as for [`of_env`](Self::of_env). They are printed, so that a run
-    /// can be repeated.
+    /// Others in each run, unless the environment says otherwise as for [`of_env`](Self::of_env). They are printed, so
+    /// that a run can be repeated.
     ///
     /// # Panics
     /// Where a variable is no number.
@@ -62,8 +62,8 @@ impl Seeds {
         (tally, broken)
     }
 
-    /// Runs them all by `check`, which adds what a seed met to what its thread has so far, and says whether all was well. What
-    /// each thread has, and the seeds that failed.
+    /// Runs them all by `check`, which adds what a seed met to what its thread has so far, and says whether all was
+    /// well. What each thread has, and the seeds that failed.
     ///
     /// # Panics
     /// Where `check` does.

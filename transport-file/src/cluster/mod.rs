@@ -121,10 +121,10 @@ use std::sync::Arc;
 ///
 /// # Memory
 ///
-/// The last 4,096 changes of each resource are kept for watches, as long as those of all resources take at most 1 GiB, and
-/// the last 10,000 single requests. Kinds stay for good:
-/// those that are added, and those that an object had or an informer followed. The field managers of an object go with it.
-/// An object of more than 3 MiB is refused, unless it was recorded, and so is one whose managed fields have paths of more than 64 MiB.
+/// The last 4,096 changes of each resource are kept for watches, as long as those of all resources take at most 1 GiB,
+/// and the last 10,000 single requests. Kinds stay for good: those that are added, and those that an object had or an
+/// informer followed. The field managers of an object go with it. An object of more than 3 MiB is refused, unless it
+/// was recorded, and so is one whose managed fields have paths of more than 64 MiB.
 #[derive(Clone, Debug)]
 #[doc(alias("fake", "fake clientset", "envtest", "FakeClient"))]
 pub struct SimulatedCluster {

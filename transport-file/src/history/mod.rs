@@ -57,8 +57,8 @@ use survey::{First, Survey};
 /// * A **watch log** begins with its leading `ADDED` events. The others come a second apart, because it has no times.
 ///
 /// Single objects that a client read or wrote are no part of it: a change counts when a list or a watch shows it. If a
-/// resource was recorded as a whole and by its metadata, the metadata is left out, unless it alone was watched. So is a list or watch by selectors
-/// or of one namespace, if all objects were watched too.
+/// resource was recorded as a whole and by its metadata, the metadata is left out, unless it alone was watched. So is a
+/// list or watch by selectors or of one namespace, if all objects were watched too.
 ///
 /// ```
 /// use listwatch_transport_file::{History, HistoryChange};
@@ -76,10 +76,10 @@ use survey::{First, Survey};
 ///
 /// # Memory
 ///
-/// A capture and a watch log are read twice. Until the first step is taken, the first state of each resource is in memory; after that,
-/// the keys and versions of all objects, and the lists that are being read. An object of more than 8 MiB is a fault of its
-/// line, and so is the line from which all of that takes more than 4 GiB, or 65,536 requests are open. So is the line from
-/// which the objects that are there take more than 4 GiB, because callers keep them.
+/// A capture and a watch log are read twice. Until the first step is taken, the first state of each resource is in
+/// memory; after that, the keys and versions of all objects, and the lists that are being read. An object of more than
+/// 8 MiB is a fault of its line, and so is the line from which all of that takes more than 4 GiB, or 65,536 requests
+/// are open. So is the line from which the objects that are there take more than 4 GiB, because callers keep them.
 pub struct History {
     path: Arc<Path>,
     source: Source,

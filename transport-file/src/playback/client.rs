@@ -19,7 +19,8 @@ use std::sync::atomic::Ordering;
 /// # Matching
 ///
 /// The first unused exchange with the same method, path, query and body answers a request. An exchange that was
-/// recorded without its body matches any body, unless one with this body follows within 16 MiB. The order of the query and of the fields of a JSON body does not matter.
+/// recorded without its body matches any body, unless one with this body follows within 16 MiB. The order of the query
+/// and of the fields of a JSON body does not matter.
 ///
 /// A request that was not recorded, or not as often, fails with an error that names it.
 /// [`Summary::unrecorded`](crate::Summary::unrecorded) counts them.

@@ -37,16 +37,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// # The file
 ///
-/// A file whose name ends in `.zst` or `.gz` is compressed; Zstandard takes a tenth of the time. The file ends in a whole
-/// line after a kill, which loses at most the last second, as long as an informer is polled. A tape with a
-/// [seed](RecorderConfig::seed) that was finished has a last line, `"finished":true`, so that a replay can tell. On Unix, only the owner may
-/// read the file.
+/// A file whose name ends in `.zst` or `.gz` is compressed; Zstandard takes a tenth of the time. The file ends in a
+/// whole line after a kill, which loses at most the last second, as long as an informer is polled. A tape with a
+/// [seed](RecorderConfig::seed) that was finished has a last line, `"finished":true`, so that a replay can tell. On
+/// Unix, only the owner may read the file.
 ///
 /// Each line has one record, its number and a checksum. Bodies stand in their lines as they came: `grep` finds what is in
 /// them, and `jq -R 'fromjson? | .line?'` prints the events of watches.
 ///
-/// If the file cannot be written any more, the recording ends: [`error`](Self::error) says why, and the requests go on without it,
-/// unless [`RecorderConfig::fail_unrecorded`] is set. The last clone [finishes](Self::finish) the file when it is dropped.
+/// If the file cannot be written any more, the recording ends: [`error`](Self::error) says why, and the requests go on
+/// without it, unless [`RecorderConfig::fail_unrecorded`] is set. The last clone [finishes](Self::finish) the file when
+/// it is dropped.
 ///
 /// # Secrets
 ///

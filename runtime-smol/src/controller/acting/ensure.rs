@@ -45,8 +45,9 @@ impl Context {
     /// not name for it. [`Desired`] has the rules; it leaves out the status, owners and finalizers. A field that is null is
     /// not named.
     ///
-    /// What `wanted` does not name any more stays: a key of a map, or the old one of two fields that exclude each other.
-    /// [`exactly`](Ensure::exactly) names such places. [`apply`](Self::apply) from the creation on removes them too. As with [`write`](Self::write), the key waits until the store shows what was written.
+    /// What `wanted` does not name any more stays: a key of a map, or the old one of two fields that exclude each
+    /// other. [`exactly`](Ensure::exactly) names such places. [`apply`](Self::apply) from the creation on removes them
+    /// too. As with [`write`](Self::write), the key waits until the store shows what was written.
     ///
     /// The cache is compared first. If `T` and the metadata show all that `wanted` names, and nothing differs, no request is
     /// sent. What they do not show is compared in the object as the server has it, by one read for each body and each

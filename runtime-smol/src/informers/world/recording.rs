@@ -20,8 +20,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The recording, under simulated time. Each informer plays the lists and watches of its own resource, and the client
 /// the other requests. Each exchange is played once.
 ///
-/// Simulated time jumps, unless the world is [paced](World::paced). It ends a simulated minute after no informer has anything left to play. It ends with an error at once if the file has
-/// one, or has no list of an informer's resource.
+/// Simulated time jumps, unless the world is [paced](World::paced). It ends a simulated minute after no informer has
+/// anything left to play. It ends with an error at once if the file has one, or has no list of an informer's resource.
 ///
 /// The tape of a controller that [recorded itself](World::recorded_to) is replayed: it drives the controllers of its names,
 /// and no work queue does. Each reconcile begins at its time, with the key and the causes of the tape. Each read of a cache

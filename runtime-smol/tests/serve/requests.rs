@@ -144,7 +144,7 @@ fn zipped_data_that_broke_off_behind_a_whole_line_was_served_as_a_whole_recordin
 #[test]
 fn a_signal_during_the_reading_of_a_recording_waited_for_its_end() {
     // Many blank lines in few bytes, which take long to read.
-    let blank = gzip(vec![b'\n'; 1 << 20]).repeat(100);
+    let blank = gzip(vec![b'\n'; 1 << 20]).repeat(500);
     let file = Scratch::new([gzip(gunzip(&bundled("gap.jsonl.gz"))), blank].concat());
     let mut command = command(["serve", "--port", "0", "--at", "end"]);
     command.arg(file.as_ref()).stdout(std::process::Stdio::null());

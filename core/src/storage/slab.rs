@@ -41,7 +41,12 @@ pub enum Entry<R> {
     Free { next: Option<Slot> },
 }
 
-impl<R, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> Slab<R, M, A> {
+/// An array for the places of a slab, in such memory.
+pub trait Places<R, M: Mem>: Records<Entry<R>, Full = M::Full<Entry<R>>> {}
+
+impl<R, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> Places<R, M> for A {}
+
+impl<R, M: Mem, A: Places<R, M>> Slab<R, M, A> {
     #[inline]
     pub(crate) fn try_insert(&mut self, record: R) -> Result<Slot, M::Full<R>> {
         self.try_insert_with(|| record)
@@ -165,13 +170,13 @@ impl<R> Entry<R> {
     }
 }
 
-impl<R, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> Default for Slab<R, M, A> {
+impl<R, M: Mem, A: Places<R, M>> Default for Slab<R, M, A> {
     fn default() -> Self {
         Self { entries: A::default(), free: None, len: 0, of: PhantomData }
     }
 }
 
-impl<R, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> ops::Index<Slot> for Slab<R, M, A> {
+impl<R, M: Mem, A: Places<R, M>> ops::Index<Slot> for Slab<R, M, A> {
     type Output = R;
 
     #[inline]
@@ -183,7 +188,7 @@ impl<R, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> ops::Index<Slot>
     }
 }
 
-impl<R, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> ops::IndexMut<Slot> for Slab<R, M, A> {
+impl<R, M: Mem, A: Places<R, M>> ops::IndexMut<Slot> for Slab<R, M, A> {
     #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut R {
         match self.entry(slot) {
@@ -193,7 +198,7 @@ impl<R, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> ops::IndexMut<Sl
     }
 }
 
-impl<R: core::fmt::Debug, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> core::fmt::Debug for Slab<R, M, A> {
+impl<R: core::fmt::Debug, M: Mem, A: Places<R, M>> core::fmt::Debug for Slab<R, M, A> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_map().entries(self.iter().map(|(slot, record)| (slot.index(), record))).finish()
     }

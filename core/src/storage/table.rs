@@ -1,7 +1,7 @@
 //! Records found by their key.
 
-use super::sealed::{Index, Records};
-use super::slab::Entry;
+use super::sealed::Index;
+use super::slab::{Entry, Places};
 use super::{Mem, Slab, Slot};
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -33,7 +33,7 @@ pub struct Table<R, M: Mem, I = <M as Mem>::Index, A = <M as Mem>::Records<Entry
 /// A table of keys that come and go: to add and remove one costs less, to find one as much as in any other.
 pub(crate) type PassingTable<R, M> = Table<R, M, <M as Mem>::PassingIndex, <M as Mem>::Array<Entry<R>>>;
 
-impl<R: Keyed, M: Mem, I: Index, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> Table<R, M, I, A> {
+impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
     /// An empty table whose hashes depend on `seed`.
     pub(crate) fn with_seed(seed: u64) -> Self {
         Self { records: Slab::default(), index: I::default(), hasher: FixedState::with_seed(seed) }
@@ -156,7 +156,7 @@ impl<R: Keyed, M: Mem, I: Index, A: Records<Entry<R>, Full = M::Full<Entry<R>>>>
     #[cfg(any(feature = "json", test))]
     pub(crate) fn try_entry(&mut self, key: &R::Key, record: impl FnOnce() -> R) -> Result<Slot, M::Full<R>> {
         let hash = self.hash(key);
-        if let Some(slot) = self.index.find(hash, |slot| self.records[slot].key() == key) {
+        if let Some(slot) = self.find_hashed(hash, key) {
             return Ok(slot);
         }
         let slot = self.records.try_insert(record())?;
@@ -219,9 +219,7 @@ impl<R: Keyed, M: Mem, I: Index, A: Records<Entry<R>, Full = M::Full<Entry<R>>>>
     }
 }
 
-impl<R: Keyed, M: Mem, I: Index, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> ops::Index<Slot>
-    for Table<R, M, I, A>
-{
+impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> ops::Index<Slot> for Table<R, M, I, A> {
     type Output = R;
 
     #[inline]
@@ -230,9 +228,7 @@ impl<R: Keyed, M: Mem, I: Index, A: Records<Entry<R>, Full = M::Full<Entry<R>>>>
     }
 }
 
-impl<R: Keyed, M: Mem, I: Index, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> ops::IndexMut<Slot>
-    for Table<R, M, I, A>
-{
+impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> ops::IndexMut<Slot> for Table<R, M, I, A> {
     /// The record, whose key must not be changed.
     #[inline]
     fn index_mut(&mut self, slot: Slot) -> &mut R {
@@ -240,9 +236,7 @@ impl<R: Keyed, M: Mem, I: Index, A: Records<Entry<R>, Full = M::Full<Entry<R>>>>
     }
 }
 
-impl<R: core::fmt::Debug, M: Mem, I, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> core::fmt::Debug
-    for Table<R, M, I, A>
-{
+impl<R: core::fmt::Debug, M: Mem, I, A: Places<R, M>> core::fmt::Debug for Table<R, M, I, A> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         self.records.fmt(f)
     }

@@ -75,8 +75,7 @@ impl ListReader {
 
     /// The memory of what was read, with what the fields of the page add to its items.
     pub(super) fn weight(&self) -> u64 {
-        let items = (self.objects.len() - self.page.first) as u64;
-        self.weight + items * self.page.weight_in_item() + self.buffer.len() as u64
+        self.weight + self.page.weight_in(&self.objects) + self.buffer.len() as u64
     }
 
     /// Ends a page.
@@ -88,7 +87,7 @@ impl ListReader {
         for object in &mut self.objects[page.first..] {
             page.complete_object(object);
         }
-        self.weight += (self.objects.len() - page.first) as u64 * page.weight_in_item();
+        self.weight += page.weight_in(&self.objects);
         if page.metadata.r#continue.is_empty() {
             // What kubectl saves has no version of its own.
             let newest = || self.objects.iter().map(version_of).max().unwrap_or(0);
@@ -123,9 +122,11 @@ impl Page {
         }
     }
 
-    /// The memory that these fields take in an item without them.
-    fn weight_in_item(&self) -> u64 {
-        self.fields_of_items().map(|(name, value)| weight_of_text(name) + weight_of_text(value)).sum()
+    /// The memory that these fields take in the items of the page, if none has them.
+    fn weight_in(&self, objects: &[Value]) -> u64 {
+        let items = objects.len() - self.first;
+        items as u64
+            * self.fields_of_items().map(|(name, value)| weight_of_text(name) + weight_of_text(value)).sum::<u64>()
     }
 
     fn fields_of_items(&self) -> impl Iterator<Item = (&'static str, &str)> {

@@ -48,9 +48,7 @@ pub(super) fn serve(options: &ServeOptions) -> Result<(), CommandError> {
     if let Some(fault) = timeline.error() {
         messages::print(format_args!("{fault}; the recording is served up to there"));
     }
-    if let Some(unreadable) = timeline.unreadable() {
-        messages::print(format_args!("{unreadable}"));
-    }
+    report_unreadable(&timeline);
     // Up to here, a signal ends the process by itself: the reading of a large recording heeds none.
     let stop = stop(&clock, None).map_err(CommandError::Signals)?;
     let executor = Executor::new();
@@ -163,11 +161,15 @@ fn is_dns_label(text: &str) -> bool {
     (1..=63).contains(&text.len()) && text.chars().all(is_part) && !text.starts_with('-') && !text.ends_with('-')
 }
 
-fn report_end(timeline: &Timeline) {
-    let end = Seconds(timeline.end());
+fn report_unreadable(timeline: &Timeline) {
     if let Some(unreadable) = timeline.unreadable() {
         messages::print(format_args!("{unreadable}"));
     }
+}
+
+fn report_end(timeline: &Timeline) {
+    let end = Seconds(timeline.end());
+    report_unreadable(timeline);
     match timeline.error() {
         None => messages::print(format_args!("the recording has ended, at {end}; its last state stays")),
         Some(fault) => messages::print(format_args!("{fault}; the last state before it, at {end}, stays")),

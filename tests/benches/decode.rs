@@ -4,7 +4,6 @@
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use flate2::read::MultiGzDecoder;
 use k8s_openapi::api::core::v1::Pod;
 use listwatch_core::decode::{
     Decode, Decoder, FromJson, Json, Lz4, MetadataOnly, Packed, Packer, Part, Raw, WatchEvent,
@@ -12,13 +11,12 @@ use listwatch_core::decode::{
 use listwatch_core::framing::Scanner;
 use listwatch_core::request::Query;
 use listwatch_core::transport::ResponseHead;
+use listwatch_tests::captures;
 use listwatch_tests::pods::Pods;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 
 const PODS: usize = 500;
 const SOURCES: [&str; 2] = ["template", "captured"];
@@ -66,20 +64,8 @@ fn template() -> Vec<Vec<u8>> {
     list.items.iter().map(event).collect()
 }
 
-fn captured() -> Vec<Vec<u8>> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/data/captures/pods-rollout.jsonl.gz");
-    let mut body = String::new();
-    for line in BufReader::new(MultiGzDecoder::new(File::open(path).unwrap())).lines() {
-        let record: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        if record["id"] == 3 && record["data"].is_string() {
-            body.push_str(record["data"].as_str().unwrap());
-        }
-    }
-    body.lines().map(|line| line.as_bytes().to_vec()).collect()
-}
-
 fn events(source: &str) -> Vec<Vec<u8>> {
-    if source == "template" { template() } else { captured() }
+    if source == "template" { template() } else { captures::pod_events() }
 }
 
 fn bytes(events: &[Vec<u8>]) -> BytesCount {

@@ -3,12 +3,9 @@
 //! Each text goes through `ops::reader`, as in the fuzz target `reader`, but without a fuzzing engine, so that a machine
 //! reads a hundred million of them in less than an hour.
 
-use flate2::read::MultiGzDecoder;
 use listwatch_core::framing::Scanner;
+use listwatch_tests::captures;
 use listwatch_tests::ops::reader;
-use serde_json::Value;
-use std::fs::File;
-use std::io::{self, Read};
 use std::process::ExitCode;
 
 /// One of so many texts is a whole event. The others are short.
@@ -19,17 +16,10 @@ fn main() -> ExitCode {
     let mut numbers = std::env::args().skip(1).map(|argument| argument.parse::<u64>());
     let (Some(Ok(count)), seed) = (numbers.next(), numbers.next().unwrap_or(Ok(1))) else { return usage() };
     let Ok(seed) = seed else { return usage() };
-    match events() {
-        Ok(events) => {
-            read(&events, count, seed);
-            println!("{count} texts read, seed {seed}, from {} events", events.len());
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("tests/data/captures: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let events = events();
+    read(&events, count, seed);
+    println!("{count} texts read, seed {seed}, from {} events", events.len());
+    ExitCode::SUCCESS
 }
 
 fn usage() -> ExitCode {
@@ -38,18 +28,9 @@ fn usage() -> ExitCode {
 }
 
 /// The objects of the events of all watches.
-fn events() -> io::Result<Vec<String>> {
-    let mut events = Vec::new();
-    for capture in ["pods-rollout", "chaos", "gap"] {
-        let mut lines = String::new();
-        let path = format!("{}/data/captures/{capture}.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
-        MultiGzDecoder::new(File::open(path)?).read_to_string(&mut lines)?;
-        let records = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let body: String = records.filter_map(|record| record["data"].as_str().map(str::to_owned)).collect();
-        let objects = body.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        events.extend(objects.map(|event| event["object"].to_string()).filter(|object| object.starts_with('{')));
-    }
-    Ok(events)
+fn events() -> Vec<String> {
+    let values = captures::values(&["pods-rollout", "chaos", "gap"]).into_iter();
+    values.map(|event| event["object"].to_string()).filter(|object| object.starts_with('{')).collect()
 }
 
 fn read(events: &[String], count: u64, seed: u64) {

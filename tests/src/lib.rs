@@ -5,6 +5,7 @@
 
 pub mod answers;
 pub mod bomb;
+pub mod captures;
 pub mod control_plane;
 pub mod go;
 pub mod models;

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use core::time::Duration;
-use flate2::read::MultiGzDecoder;
 use listwatch_core::decode::{
     Decode, DecodeOptions, Decoder, FromJson, Json, ListMeta, Lz4, MetadataOnly, Packed, Packer, Part, Raw, WatchEvent,
 };
@@ -13,28 +12,15 @@ use listwatch_core::request::Query;
 use listwatch_core::storage::Keyed;
 use listwatch_core::transport::ResponseHead;
 use listwatch_core::{Indexer, Instant, WorkQueue};
+use listwatch_tests::captures::pod_events;
 use listwatch_tests::pods::Pods;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
-
-/// The watch events of a capture, one a frame.
-fn frames() -> Vec<Vec<u8>> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/data/captures/pods-rollout.jsonl.gz");
-    let mut body = String::new();
-    for line in BufReader::new(MultiGzDecoder::new(File::open(path).unwrap())).lines() {
-        let record: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        if record["id"] == 3 && record["data"].is_string() {
-            body.push_str(record["data"].as_str().unwrap());
-        }
-    }
-    body.lines().map(|line| line.as_bytes().to_vec()).collect()
-}
 
 /// Allocations and allocated bytes for each object decoded.
 fn costs<T: DeserializeOwned>(frames: &[Vec<u8>]) -> (u64, u64) {
@@ -213,7 +199,7 @@ fn an_error_event_was_read_as_a_tree_of_all_its_values() {
 fn metadata_and_text_are_read_without_building_a_document() {
     let _alone = alone();
     let _profiled = profiled();
-    let frames = frames();
+    let frames = pod_events();
     let (value_blocks, value_bytes) = costs::<Value>(&frames);
     let (meta_blocks, meta_bytes) = costs::<MetadataOnly>(&frames);
     let (raw_blocks, raw_bytes) = costs::<Raw>(&frames);

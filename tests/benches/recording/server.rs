@@ -1,10 +1,9 @@
 //! A server of pods: a list, and a watch with one event after the other.
 
 use crate::certificates::Authority;
-use flate2::read::MultiGzDecoder;
+use listwatch_tests::captures;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -79,21 +78,8 @@ impl Content {
 
 /// The events of pods in two captures.
 fn recorded() -> Vec<Value> {
-    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/captures");
-    let lines = ["pods-rollout", "chaos"].map(|name| {
-        let (mut text, file) = (String::new(), std::fs::File::open(captures.join(format!("{name}.jsonl.gz"))).unwrap());
-        MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
-        text
-    });
-    let mut bodies = BTreeMap::<_, String>::new();
-    for (capture, line) in lines.iter().enumerate().flat_map(|(at, text)| text.lines().map(move |line| (at, line))) {
-        let record: Value = serde_json::from_str(line).unwrap();
-        let body = bodies.entry((capture, record["id"].as_u64())).or_default();
-        body.push_str(record["data"].as_str().unwrap_or_default());
-    }
-    let lines =
-        bodies.values().flat_map(|body| body.lines()).filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    lines.filter(|event| event["object"]["metadata"]["name"].is_string() && event["type"] != "DELETED").collect()
+    let events = captures::values(&["pods-rollout", "chaos"]).into_iter();
+    events.filter(|event| event["object"]["metadata"]["name"].is_string() && event["type"] != "DELETED").collect()
 }
 
 /// Answers the requests of one connection.

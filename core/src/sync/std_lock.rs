@@ -2,7 +2,7 @@ use super::Lock;
 use super::lock::panic_on_deadlock;
 use core::cell::Cell;
 use core::ptr;
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockWriteGuard};
 
 /// A reader-writer lock, for targets with the standard library. A panic under it, in an index function say, does not
 /// poison it.
@@ -26,7 +26,7 @@ impl Lock for StdLock {
 
     fn with<T, R>(cell: &StdCell<T>, f: impl FnOnce(&mut T) -> R) -> R {
         let _held = Held::enter(cell, Mode::Writing);
-        f(&mut cell.0.write())
+        f(&mut cell.write())
     }
 
     fn read<T, R>(cell: &StdCell<T>, f: impl FnOnce(&T) -> R) -> R {
@@ -34,6 +34,37 @@ impl Lock for StdLock {
         // A writer that waits waits for this thread too, so a second read must not wait for that writer.
         let value = if held.is_second { cell.0.read_recursive() } else { cell.0.read() };
         f(&value)
+    }
+}
+
+/// How often a writer that waits for another one looks before it sleeps, and its pauses after the first look. They
+/// double each time, to less than 100 µs in all.
+const LOOKS: u32 = 6;
+const PAUSES: u32 = 32;
+
+impl<T> StdCell<T> {
+    #[inline]
+    fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0.try_write().unwrap_or_else(|| self.write_late())
+    }
+
+    /// Waits for another writer, first without a system call, which would cost both sides more than their work under
+    /// the lock. The pauses let the other one come back while the lock and its value are in the cache of its core.
+    #[cold]
+    fn write_late(&self) -> RwLockWriteGuard<'_, T> {
+        for look in 0..LOOKS {
+            if !self.0.is_locked_exclusive() {
+                if let Some(value) = self.0.try_write() {
+                    return value;
+                }
+                // Readers have it, and may keep it for long.
+                if !self.0.is_locked_exclusive() {
+                    break;
+                }
+            }
+            (0..PAUSES << look).for_each(|_| core::hint::spin_loop());
+        }
+        self.0.write()
     }
 }
 

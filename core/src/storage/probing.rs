@@ -13,12 +13,19 @@ use alloc::vec::Vec;
 pub struct Probing {
     /// A power of two, or none.
     cells: Vec<Option<(u32, Slot)>>,
+    /// The number of taken cells, the removed among them.
     len: usize,
+    /// What was removed from a large array, and still has its cell.
+    removed: Vec<(u32, Slot)>,
 }
 
 /// The fewest cells, and the most that an empty index keeps.
 const FEWEST: usize = 8;
 const KEPT: usize = 2048;
+
+/// How many keys a large array removes together. Each cell that is far from the caches costs a wait, and loads that do
+/// not depend on each other wait together.
+const TOGETHER: usize = 16;
 
 impl Probing {
     /// The mask that maps a number to a cell, if there are cells.
@@ -39,6 +46,46 @@ impl Probing {
             at = (at + 1) & mask;
         }
         (at, None)
+    }
+
+    /// The cell that has the hash, was not removed and passes, or the empty one where the search ended, and whether
+    /// the search met a removed one.
+    #[inline]
+    fn search_left(&self, hash: u32, mut eq: impl FnMut(Slot) -> bool) -> (usize, Option<Slot>, bool) {
+        let mut met_removed = false;
+        let (at, found) = self.search(hash, |slot| {
+            let is_removed = self.removed.contains(&(hash, slot));
+            met_removed |= is_removed;
+            !is_removed && eq(slot)
+        });
+        (at, found, met_removed)
+    }
+
+    /// Makes a removed key's cell one of a key that has the same hash and slot.
+    #[cold]
+    fn restore(&mut self, hash: u32, slot: Slot) -> bool {
+        let place = self.removed.iter().position(|removed| *removed == (hash, slot));
+        place.map(|place| self.removed.swap_remove(place)).is_some()
+    }
+
+    /// Empties the cell of a key.
+    #[inline]
+    fn vacate(&mut self, hash: u32, slot: Slot) {
+        if let (hole, Some(_)) = self.search(hash, |found| found == slot) {
+            self.close(hole);
+            self.len -= 1;
+        }
+    }
+
+    /// Empties the cells of all removed keys.
+    #[cold]
+    fn vacate_removed(&mut self) {
+        let mask = self.mask();
+        let loaded = self.removed.iter().filter(|(hash, _)| self.cells[*hash as usize & mask].is_some()).count();
+        core::hint::black_box(loaded);
+        while let Some((hash, slot)) = self.removed.pop() {
+            self.vacate(hash, slot);
+        }
     }
 
     #[inline]
@@ -62,7 +109,15 @@ impl Probing {
         self.cells[hole] = None;
     }
 
+    /// Makes room for one more, if only that of removed keys.
     #[cold]
+    fn make_room(&mut self) {
+        self.vacate_removed();
+        if self.is_full() {
+            self.grow();
+        }
+    }
+
     fn grow(&mut self) {
         let cells = (self.cells.len() * 2).max(FEWEST);
         let mut grown = Vec::new();
@@ -77,16 +132,19 @@ impl Probing {
 impl Index for Probing {
     #[inline]
     fn find(&self, hash: u32, eq: impl FnMut(Slot) -> bool) -> Option<Slot> {
-        self.search(hash, eq).1
+        self.search_left(hash, eq).1
     }
 
     #[inline]
     fn find_or_insert(&mut self, hash: u32, eq: impl FnMut(Slot) -> bool, new: impl FnOnce() -> Slot) -> Option<Slot> {
-        let (mut at, found) = self.search(hash, eq);
+        let (mut at, found, met_removed) = self.search_left(hash, eq);
         if found.is_none() {
             let new = new();
+            if met_removed && self.restore(hash, new) {
+                return None;
+            }
             if self.is_full() {
-                self.grow();
+                self.make_room();
                 at = self.search(hash, |_| false).0;
             }
             self.cells[at] = Some((hash, new));
@@ -101,13 +159,17 @@ impl Index for Probing {
 
     #[inline]
     fn remove(&mut self, hash: u32, slot: Slot) {
-        if let (hole, Some(_)) = self.search(hash, |found| found == slot) {
-            self.close(hole);
-            self.len -= 1;
+        if self.cells.len() <= KEPT {
+            return self.vacate(hash, slot);
+        }
+        self.removed.push((hash, slot));
+        if self.removed.len() == TOGETHER {
+            self.vacate_removed();
         }
     }
 
     fn clear(&mut self) {
+        self.removed.clear();
         self.cells.fill(None);
         self.len = 0;
     }
@@ -125,12 +187,9 @@ mod tests {
     use crate::random::Random;
     use crate::storage::{Heap, Slab};
 
-    /// Few hashes, so that runs of taken cells are long and go over the end of the array.
-    #[test]
-    fn what_is_left_is_found_whatever_goes() {
-        let (mut slab, mut random) = (Slab::<u32, Heap>::default(), Random::new(3));
-        let mut index = Probing::default();
-        let mut known: Vec<Slot> = Vec::new();
+    /// Few hashes, so that runs of taken cells are long and go over the end of the array. Slots are used again at once.
+    fn churn(index: &mut Probing, slab: &mut Slab<u32, Heap>) -> Vec<Slot> {
+        let (mut random, mut known, staying) = (Random::new(3), Vec::<Slot>::new(), slab.len());
         for step in 0..20_000 {
             let wanted = if step / 1_000 % 2 == 0 { 60 } else { 5 };
             if known.len() < wanted {
@@ -145,11 +204,45 @@ mod tests {
                 slab.remove(slot);
             }
             assert!(known.iter().all(|slot| index.find(slab[*slot], |found| found == *slot) == Some(*slot)));
-            assert_eq!(index.cells.iter().flatten().count(), known.len());
+            assert_eq!(index.len, staying + known.len() + index.removed.len());
         }
+        assert_eq!(index.cells.iter().flatten().count(), index.len);
+        known
+    }
+
+    #[test]
+    fn what_is_left_is_found_whatever_goes() {
+        let (mut slab, mut index) = (Slab::default(), Probing::default());
+        let known = churn(&mut index, &mut slab);
         assert_eq!(index.cells.len(), 128, "it is as large as the most keys ask for");
         index.remove(7, known[0]);
         assert_eq!(index.len, known.len(), "what is not there cannot be removed");
+    }
+
+    #[test]
+    fn what_is_left_of_a_large_array_is_found_whatever_goes() {
+        let (mut slab, mut index) = (Slab::default(), Probing::default());
+        for n in 0..KEPT as u32 {
+            index.insert(n, slab.try_insert(n).unwrap_or_else(|full| panic!("{full:?}")));
+        }
+        churn(&mut index, &mut slab);
+        assert!(index.cells.len() == 4 * KEPT && index.removed.len() < TOGETHER);
+        for (slot, n) in slab.iter().filter(|(_, hash)| **hash < KEPT as u32) {
+            assert_eq!(index.find(*n, |found| found == slot), Some(slot));
+        }
+    }
+
+    #[test]
+    fn the_cells_of_removed_keys_make_room() {
+        let (mut slab, mut index) = (Slab::<(), Heap>::default(), Probing::default());
+        let slot = slab.try_insert(()).unwrap_or_else(|full| panic!("{full:?}"));
+        let nearly_full = 2 * KEPT as u32 - 1;
+        (0..nearly_full).for_each(|hash| index.insert(hash, slot));
+        for hash in 0..nearly_full {
+            index.remove(hash, slot);
+            index.insert(nearly_full + hash, slot);
+        }
+        assert_eq!(index.cells.len(), 4 * KEPT);
     }
 
     #[test]

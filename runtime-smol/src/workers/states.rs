@@ -5,11 +5,16 @@ use core::task::{Context, Poll, Waker, ready};
 use core::time::Duration;
 use listwatch_core::Instant;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The workers of one [`Workers`](crate::Workers): which keys they have, and whether their time is over.
 #[derive(Debug)]
-pub(crate) struct WorkerStates<K>(Mutex<States<K>>);
+pub(crate) struct WorkerStates<K> {
+    states: Mutex<States<K>>,
+    /// Whether the states tell since when the time to drain is over. Workers ask at each poll of a reconcile.
+    is_over: AtomicBool,
+}
 
 #[derive(Debug)]
 struct States<K> {
@@ -61,7 +66,8 @@ impl<K> WorkerStates<K> {
     pub(crate) fn on(threads: impl IntoIterator<Item = usize>) -> Arc<Self> {
         let worker = |thread| WorkerState { thread, key: None, is_polled: false, has_left: false, waker: None };
         let workers = threads.into_iter().map(worker).collect();
-        Arc::new(Self(Mutex::new(States { workers, over_at: None, dropped: Vec::new(), waiting: None })))
+        let states = Mutex::new(States { workers, over_at: None, dropped: Vec::new(), waiting: None });
+        Arc::new(Self { states, is_over: AtomicBool::new(false) })
     }
 
     /// A worker's own. It has left when this is dropped.
@@ -73,6 +79,7 @@ impl<K> WorkerStates<K> {
     pub(crate) fn end(&self, now: Instant) {
         let mut states = self.lock();
         states.over_at = Some(now);
+        self.is_over.store(true, Ordering::Release);
         let mut wakers: Vec<Waker> = states.workers.iter_mut().filter_map(|worker| worker.waker.take()).collect();
         wakers.extend(states.waiting.take());
         drop(states);
@@ -128,7 +135,7 @@ impl<K> WorkerStates<K> {
     }
 
     fn lock(&self) -> MutexGuard<'_, States<K>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -162,7 +169,7 @@ impl<K> WorkerHandle<K> {
 
     /// Whether the time to drain is over.
     pub(crate) fn is_over(&self) -> bool {
-        self.with(|states, _| states.over_at.is_some())
+        self.states.is_over.load(Ordering::Acquire)
     }
 
     /// The worker has this key from now on.

@@ -8,6 +8,7 @@ use core::future::poll_fn;
 use core::hash::Hash;
 use core::pin::Pin;
 use core::task::{Poll, ready};
+use listwatch_core::Instant;
 use listwatch_core::queue::{Discipline, Outcome, RateLimiter};
 use listwatch_core::sync::{Due, Get, JobGuard, Lock, SharedWorkQueue};
 use std::sync::Arc;
@@ -35,7 +36,7 @@ where
             let outcome = self.follow(worker, job.key(), caught_call(|| reconcile(job.key().clone()))).await;
             last = worker.put_down();
             next = match outcome {
-                Some(outcome) => job.finish_and_get(self.clock.now(), outcome),
+                Some(outcome) => job.finish_and_get(self.end_of(outcome), outcome),
                 None => job.done_and_get(),
             };
             poll_fn(|cx| {
@@ -49,6 +50,12 @@ where
             })
             .await;
         }
+    }
+
+    /// When a reconcile with this outcome ended. Nothing is timed from the end of one that is done, and a queue with
+    /// metrics has the clock itself.
+    fn end_of(&self, outcome: Outcome) -> Instant {
+        if outcome == Outcome::Done { Instant::ZERO } else { self.clock.now() }
     }
 
     /// The outcome of reconciling `key`, of which the call has returned; none if the time to drain was over before.

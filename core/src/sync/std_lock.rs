@@ -150,6 +150,37 @@ mod tests {
         }
     }
 
+    /// Each addition reads and writes: one that another thread comes between is lost.
+    #[test]
+    fn writers_that_wait_for_each_other_keep_each_other_out() {
+        let number = Shared::<u32, StdLock>::new(0);
+        std::thread::scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|| (0..1_000).for_each(|_| number.with(|n| *n = core::hint::black_box(*n) + 1)));
+            }
+        });
+        assert_eq!(number.with(|n| *n), 4_000);
+    }
+
+    #[test]
+    fn a_writer_that_waits_longer_than_its_pauses_gets_the_lock_all_the_same() {
+        let number = Shared::<u32, StdLock>::new(1);
+        let (begun, has_begun) = channel();
+        std::thread::scope(|s| {
+            number.with(|first| {
+                let writer = s.spawn(|| {
+                    let _ = begun.send(());
+                    number.with(|number| *number *= 10);
+                });
+                assert_eq!(has_begun.recv(), Ok(()));
+                (0..1_000).for_each(|_| yield_now());
+                assert!(!writer.is_finished());
+                *first += 1;
+            });
+        });
+        assert_eq!(number.with(|n| *n), 20);
+    }
+
     #[test]
     fn a_panic_under_the_lock_does_not_poison_it() {
         let number = Shared::<u32, StdLock>::new(1);

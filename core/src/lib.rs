@@ -127,6 +127,8 @@ pub mod object;
 #[cfg(feature = "json")]
 pub mod decode;
 pub mod framing;
+#[cfg(feature = "fixed")]
+pub mod projection;
 #[cfg(feature = "alloc")]
 pub mod request;
 

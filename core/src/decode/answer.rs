@@ -3,7 +3,7 @@
 use super::Versioned;
 use super::error::DecodeError;
 use super::status::Status;
-use super::watch::EventType;
+use crate::framing::EventType;
 use crate::request::Query;
 use crate::storage::Keyed;
 use crate::transport::ResponseHead;

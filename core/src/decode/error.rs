@@ -1,4 +1,4 @@
-use super::watch::EventType;
+use crate::framing::EventType;
 use crate::object::Key;
 use crate::text::Printable;
 use alloc::sync::Arc;

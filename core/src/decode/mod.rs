@@ -9,6 +9,8 @@ mod json;
 mod list;
 mod metadata;
 mod packed;
+#[cfg(feature = "fixed")]
+mod projected;
 mod raw;
 mod readable;
 mod reader;
@@ -30,12 +32,14 @@ pub use metadata::DecodeOptions;
 #[cfg(feature = "lz4")]
 pub use packed::Lz4;
 pub use packed::{Codec, CodecError, Packed, Packer, UnpackError};
+#[cfg(feature = "fixed")]
+pub use projected::ProjectedJson;
 pub use raw::{MetadataOnly, Raw};
 pub use row::{Column, Row};
 pub use status::Status;
 pub use tables::Tables;
-pub use watch::EventType;
 
+pub use crate::framing::EventType;
 pub use crate::storage::Versioned;
 
 #[cfg(test)]

@@ -55,6 +55,8 @@ struct Cause {
 
 /// A longer text of a status is cut, in characters. No name or reason of Kubernetes is as long.
 const LONGEST: usize = 4096;
+/// The reason of a cause where the requested version is newer than the server's.
+const VERSION_TOO_LARGE: &str = "ResourceVersionTooLarge";
 /// The most causes that are kept.
 const MOST_CAUSES: usize = 64;
 
@@ -113,6 +115,24 @@ impl Status {
         Self { code, ..Self::default() }
     }
 
+    /// A status of which these parts alone are known.
+    #[cfg(feature = "fixed")]
+    pub(super) fn of_parts(
+        code: u16,
+        reason: &str,
+        message: &str,
+        retry_after: Option<Duration>,
+        is_version_too_large: bool,
+    ) -> Self {
+        let cause = Cause { reason: VERSION_TOO_LARGE.into(), ..Cause::default() };
+        let details = Details {
+            retry_after_seconds: retry_after.map_or(0, |delay| delay.as_secs()),
+            causes: is_version_too_large.then_some(cause).into_iter().collect(),
+            ..Details::default()
+        };
+        Self { code, reason: reason.into(), message: message.into(), details }
+    }
+
     /// Reads the body of a response, or the object of an error event, where the response has `code`. If the body is no
     /// status (a proxy's page, for example), its first 200 characters without markup become the message.
     #[must_use]
@@ -137,7 +157,7 @@ impl Status {
     pub fn is_version_too_large(&self) -> bool {
         let causes = &self.details.causes;
         let said = causes.iter().map(|cause| &cause.message).chain([&self.message]);
-        causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
+        causes.iter().any(|cause| cause.reason == VERSION_TOO_LARGE)
             || (self.reason == "Timeout" && said.into_iter().any(|said| said.contains("Too large resource version")))
     }
 

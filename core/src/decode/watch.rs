@@ -4,22 +4,12 @@ use super::status::{Status, lenient};
 use super::tee::{Level, Tee, metadata_only};
 use super::text::Text;
 use super::type_meta::TypeMeta;
+use crate::framing::{EventKind, EventType};
 use alloc::string::String;
 use core::fmt;
 use core::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
-
-/// The `type` of a watch event about an object (client-go `watch.EventType`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum EventType {
-    /// `ADDED`: the object is new, or part of the initial state.
-    Added,
-    /// `MODIFIED`: the object was changed.
-    Modified,
-    /// `DELETED`: the object was deleted; the event has its final state.
-    Deleted,
-}
 
 /// A watch event whose object was decoded into `T`. Its metadata is in [`Metadata`].
 pub(super) enum Parsed<T> {
@@ -34,22 +24,13 @@ pub(super) enum Parsed<T> {
 
 /// The kind of an event's `object`, by its `type`.
 enum Kind {
-    Object(EventType),
-    Bookmark,
-    Error,
+    Known(EventKind),
     Unknown(String),
 }
 
 impl Kind {
     fn of(text: &str) -> Self {
-        match text {
-            "ADDED" => Self::Object(EventType::Added),
-            "MODIFIED" => Self::Object(EventType::Modified),
-            "DELETED" => Self::Object(EventType::Deleted),
-            "BOOKMARK" => Self::Bookmark,
-            "ERROR" => Self::Error,
-            other => Self::Unknown(other.into()),
-        }
+        EventKind::of(text).map_or_else(|| Self::Unknown(text.into()), Self::Known)
     }
 }
 
@@ -90,7 +71,7 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for EventSeed<'_, T> {
                     repeated = !self.last && (kind.is_some() || parsed.is_some());
                     kind = Some(Kind::of(map.next_value::<Text<'de>>()?.as_str()));
                     *self.event_type = match kind {
-                        Some(Kind::Object(event_type)) => Some(event_type),
+                        Some(Kind::Known(EventKind::Object(event_type))) => Some(event_type),
                         _ => None,
                     };
                 }
@@ -141,17 +122,17 @@ impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for ObjectSeed<'_, T> {
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<Parsed<T>, D::Error> {
         let Self { kind, metadata, .. } = self;
-        metadata.start(matches!(kind, Kind::Bookmark));
+        metadata.start(matches!(kind, Kind::Known(EventKind::Bookmark)));
         Ok(match kind {
-            Kind::Object(event_type) => {
+            Kind::Known(EventKind::Object(event_type)) => {
                 let tee = Tee { inner, level: Level::Object, types: TypeMeta::default(), metadata };
                 Parsed::Object(event_type, T::deserialize(tee)?)
             }
-            Kind::Bookmark => {
+            Kind::Known(EventKind::Bookmark) => {
                 metadata_only(inner, metadata)?;
                 Parsed::Bookmark
             }
-            Kind::Error => Parsed::Error(lenient(inner)?),
+            Kind::Known(EventKind::Error) => Parsed::Error(lenient(inner)?),
             Kind::Unknown(name) => {
                 IgnoredAny::deserialize(inner)?;
                 Parsed::Unknown(name)

@@ -375,12 +375,12 @@ impl Framer {
 }
 
 /// Whether no value begins with this byte. It is what follows on a value, and the scanner would read on behind it.
-const fn is_no_value(byte: u8) -> bool {
+pub(crate) const fn is_no_value(byte: u8) -> bool {
     matches!(byte, b',' | b']' | b'}')
 }
 
 /// Whether a name, without its quotes, is `word` once its escapes are read.
-fn is_escaped(mut name: &[u8], word: &[u8]) -> bool {
+pub(crate) fn is_escaped(mut name: &[u8], word: &[u8]) -> bool {
     word.iter().all(|letter| {
         let (read, rest) = match name {
             [b'\\', b'u', hex @ ..] if hex.len() >= 4 => {

@@ -3,6 +3,7 @@
 mod block;
 #[cfg(feature = "json")]
 mod buffer;
+mod event_type;
 mod framer;
 mod scan;
 
@@ -10,9 +11,16 @@ mod scan;
 pub(crate) use block::Block;
 #[cfg(feature = "json")]
 pub(crate) use buffer::Buffer;
+#[cfg(any(feature = "json", feature = "fixed"))]
+pub(crate) use event_type::EventKind;
+pub use event_type::EventType;
 pub use framer::{Frame, Framer, Framing};
+#[cfg(feature = "fixed")]
+pub(crate) use framer::{is_escaped, is_no_value};
 pub use scan::Scanner;
-#[cfg(feature = "json")]
+#[cfg(feature = "fixed")]
+pub(crate) use scan::ends_scalar;
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) use scan::is_space;
 
 /// The media type of concatenated JSON values of any layout. If a watch has it, its events are read by

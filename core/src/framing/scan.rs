@@ -57,6 +57,17 @@ impl Scanner {
         end
     }
 
+    #[cfg(feature = "fixed")]
+    pub(crate) const NEW: Self = Self { place: Place::Before, depth: 0, in_string: false, escaping: false };
+
+    /// A scanner in the middle of a value: behind this many brackets that are open, or in a scalar where none is. The
+    /// last byte was `in_string`, and `escaping` the next one.
+    #[cfg(feature = "fixed")]
+    pub(crate) fn amid(depth: u64, in_string: bool, escaping: bool) -> Self {
+        let place = if depth == 0 { Place::Scalar } else { Place::Brackets };
+        Self { place, depth, in_string, escaping }
+    }
+
     /// Returns how many bytes were read. A closing bracket is a value of its own.
     fn begin(&mut self, byte: u8) -> usize {
         match byte {
@@ -148,7 +159,7 @@ pub(crate) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-const fn ends_scalar(byte: u8) -> bool {
+pub(crate) const fn ends_scalar(byte: u8) -> bool {
     is_space(byte) || matches!(byte, b',' | b']' | b'}')
 }
 

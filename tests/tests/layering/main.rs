@@ -21,6 +21,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("storage", &["time", "random"]),
     ("object", &["time", "random", "storage"]),
     ("framing", &[]),
+    ("projection", &["text", "storage::Keyed", "storage::Versioned", "framing"]),
     ("request", &["time", "text", "object"]),
     ("transport", &["time", "text", "request"]),
     (
@@ -33,6 +34,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "storage::Versioned",
             "object",
             "framing",
+            "projection",
             "request::Query",
             "transport::ResponseHead",
         ],
@@ -93,7 +95,7 @@ const MODULES: &[(&str, &[&str])] = &[
 ];
 
 /// The macros of core, which Rust exports at its root, wherever they are defined.
-const MACROS: &[&str] = &["kind"];
+const MACROS: &[&str] = &["kind", "projection"];
 
 /// The packages, the folder of each, and which of the others each may depend on.
 const PACKAGES: &[(&str, &str, &[&str])] = &[

@@ -1,0 +1,111 @@
+use super::answer::{Decode, Ending, Part};
+use super::error::DecodeError;
+use super::status::Status;
+use crate::framing::CONCATENATED_JSON;
+use crate::projection::{self, Body, Projected, Projection, Projector, Refused, Text};
+use crate::request::Query;
+use crate::transport::ResponseHead;
+use alloc::string::ToString;
+use core::ops::Range;
+
+/// Projects the objects of an API server into fields: a decoder that never holds an object.
+///
+/// It is a [`Projector`] behind a buffer of `ROOM` bytes, so that an [`InformerIn`](crate::informer::InformerIn) can use
+/// it. Its objects are [`Projected`], with keys of at most `KEY` bytes.
+///
+/// A list whose version or token is too long counts as one that broke off. The body of a refusal that is no status, such
+/// as a proxy's page, leaves its code alone.
+#[derive(Clone, Debug)]
+pub struct ProjectedJson<P, const KEY: usize = 128, const ROOM: usize = 2048> {
+    projector: Projector<P, KEY>,
+    room: [u8; ROOM],
+    unread: Range<usize>,
+}
+
+impl<P: Projection, const KEY: usize, const ROOM: usize> ProjectedJson<P, KEY, ROOM> {
+    /// A decoder before its first answer.
+    #[must_use]
+    pub const fn new() -> Self {
+        const { assert!(ROOM > 0, "no byte could ever come") };
+        Self { projector: Projector::new(), room: [0; ROOM], unread: 0..0 }
+    }
+}
+
+impl<P: Projection, const KEY: usize, const ROOM: usize> Default for ProjectedJson<P, KEY, ROOM> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Projection, const KEY: usize, const ROOM: usize> Decode for ProjectedJson<P, KEY, ROOM> {
+    type Object = Projected<P, KEY>;
+
+    fn start(&mut self, query: Query, head: &ResponseHead) {
+        self.unread = 0..0;
+        self.projector.start(match (head.status, query) {
+            (200, Query::List) => Body::List,
+            (200, _) if head.content_type.as_deref() == Some(CONCATENATED_JSON) => Body::ConcatenatedWatch,
+            (200, _) => Body::Watch,
+            (code, _) => Body::Refusal(code),
+        });
+    }
+
+    fn space(&mut self) -> &mut [u8] {
+        self.room.copy_within(self.unread.clone(), 0);
+        self.unread = 0..self.unread.len();
+        &mut self.room[self.unread.end..]
+    }
+
+    fn take(&mut self, len: usize) {
+        self.unread.end = self.unread.end.saturating_add(len).min(ROOM);
+    }
+
+    fn next_part(&mut self) -> Option<Part<Projected<P, KEY>>> {
+        let mut bytes = &self.room[self.unread.clone()];
+        let part = self.projector.next_part(&mut bytes);
+        self.unread.start = self.unread.end - bytes.len();
+        part.map(Part::from)
+    }
+
+    fn finish(&mut self) -> Ending<'_> {
+        match self.projector.finish() {
+            projection::Ending::List { resource_version, continue_token, .. } => {
+                Ending::List { resource_version, continue_token }
+            }
+            projection::Ending::Refusal(status) => Ending::Refusal(status.into()),
+            projection::Ending::Watch => Ending::Watch,
+            projection::Ending::UnusableList(_) | projection::Ending::Truncated | projection::Ending::Object => {
+                Ending::TruncatedList
+            }
+        }
+    }
+}
+
+impl<P, const KEY: usize> From<projection::Part<P, KEY>> for Part<Projected<P, KEY>> {
+    fn from(part: projection::Part<P, KEY>) -> Self {
+        match part {
+            projection::Part::Item(object) => Self::Item(object),
+            projection::Part::Event(event_type, object) => Self::Event(event_type, object),
+            projection::Part::Bookmark { version, initial_events_end } => {
+                Self::Bookmark { version: version.as_str().into(), initial_events_end }
+            }
+            projection::Part::Error(status) => Self::Error(status.into()),
+            projection::Part::Undecodable(refused) => Self::Undecodable(refused.into()),
+            projection::Part::NotAList => Self::NotAList,
+        }
+    }
+}
+
+impl<const KEY: usize> From<Refused<KEY>> for DecodeError<Text<KEY>> {
+    fn from(refused: Refused<KEY>) -> Self {
+        let Refused { key, version, event_type, problem } = refused;
+        let version = version.map(|version| version.as_str().into());
+        Self { key, version, event_type, error: problem.to_string().into() }
+    }
+}
+
+impl From<projection::Status> for Status {
+    fn from(status: projection::Status) -> Self {
+        Self::of_parts(status.code, &status.reason, &status.message, status.retry_after, status.is_version_too_large)
+    }
+}

@@ -1,0 +1,130 @@
+//! What an answer consists of.
+
+use super::field::{Beginning, Text};
+use super::object::{Projected, VERSION};
+use super::problem::Problem;
+use crate::framing::EventType;
+use crate::text::Printable;
+use core::fmt;
+use core::time::Duration;
+
+/// What the bytes are that a projector reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Body {
+    /// A list.
+    List,
+    /// A watch whose events are lines, as an API server sends it.
+    Watch,
+    /// A watch whose events are laid out in any way: [`CONCATENATED_JSON`](crate::framing::CONCATENATED_JSON).
+    ConcatenatedWatch,
+    /// One object. What follows on it is not read.
+    Object,
+    /// The status of an answer that has this code, which is not 200.
+    Refusal(u16),
+}
+
+/// A part of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part<P, const KEY: usize = 128> {
+    /// An item of a list, or the object.
+    Item(Projected<P, KEY>),
+    /// A watch event about an object.
+    Event(EventType, Projected<P, KEY>),
+    /// A watch event that says how far the watch has come.
+    Bookmark {
+        /// The version up to which the watch has sent everything.
+        version: Text<VERSION>,
+        /// Whether the initial events of a watch-list are complete with it.
+        initial_events_end: bool,
+    },
+    /// A watch event by which the server ends the stream.
+    Error(Status),
+    /// An item or an event that holds no such object. The answer goes on behind it.
+    Undecodable(Refused<KEY>),
+    /// The body of a list is no list: nothing more of it can be used.
+    NotAList,
+}
+
+/// The end of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending<'a> {
+    /// A complete list, or a complete page of one.
+    List {
+        /// The version of the list; empty where it has none.
+        resource_version: &'a str,
+        /// The token of the next page; empty on the last page.
+        continue_token: &'a str,
+        /// How many items are behind this page, where the server says so.
+        remaining: Option<i64>,
+    },
+    /// A complete list whose version or token is too long. Nothing can be inferred from it.
+    UnusableList(Problem),
+    /// A list or an object that broke off, or was none.
+    Truncated,
+    /// A watch. An event that broke off is dropped: the next watch begins before it.
+    Watch,
+    /// An object, which was a part.
+    Object,
+    /// The body of an answer whose status is not 200.
+    Refusal(Status),
+}
+
+/// An item or an event that could not be decoded, with the metadata that could be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused<const KEY: usize = 128> {
+    /// The object's key; `None` where it could not be read.
+    pub key: Option<Text<KEY>>,
+    /// The object's version; `None` where it could not be read.
+    pub version: Option<Text<VERSION>>,
+    /// The type of the event; `None` in a list.
+    pub event_type: Option<EventType>,
+    /// The reason.
+    pub problem: Problem,
+}
+
+impl<const KEY: usize> fmt::Display for Refused<KEY> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            Some(key) => write!(f, "{}: {}", Printable::new(key), self.problem),
+            None => write!(f, "an object without a readable name: {}", self.problem),
+        }
+    }
+}
+
+impl<const KEY: usize> core::error::Error for Refused<KEY> {}
+
+/// `metav1.Status`: the reason that an API server gives for a failure. A field of the wrong type counts as absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// The HTTP status code, also of an error event in a watch.
+    pub code: u16,
+    /// The reason for programs, such as `Expired`.
+    pub reason: Beginning<{ Self::REASON }>,
+    /// The beginning of the message for operators.
+    pub message: Beginning<{ Self::MESSAGE }>,
+    /// The delay that the server requests.
+    pub retry_after: Option<Duration>,
+    /// Whether a cause says that the requested version is newer than the server's.
+    pub is_version_too_large: bool,
+}
+
+impl Status {
+    /// The bytes of a reason that are kept.
+    pub const REASON: usize = 32;
+    /// The bytes of a message that are kept.
+    pub const MESSAGE: usize = 160;
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "status {}", self.code)?;
+        if !self.reason.is_empty() {
+            write!(f, " {}", Printable::new(&self.reason))?;
+        }
+        if self.message.is_empty() { Ok(()) } else { write!(f, ": {}", Printable::new(&self.message)) }
+    }
+}

@@ -1,0 +1,288 @@
+//! The types of projected fields.
+
+use core::fmt;
+use core::ops::Deref;
+
+/// A type that a projected field may have.
+///
+/// These are [`Text`], which refuses a text that is too long; [`Beginning`], which cuts it; `bool`; the integers up to
+/// 64 bits, but `u64`; and an `Option` of each. A field that is absent or `null` is `None`, or else empty, `false` or 0,
+/// as in Go.
+pub trait Field: Slot + Sized {
+    /// A field that is absent.
+    const ABSENT: Self;
+}
+
+/// Takes the value of a field, as it is read. A value that it does not take makes the object undecodable.
+pub trait Slot {
+    /// What the field takes, for messages: `a string`, for example.
+    fn expects(&self) -> &'static str;
+
+    /// Forgets the value: the field is absent.
+    fn clear(&mut self);
+
+    /// Begins a string.
+    ///
+    /// # Errors
+    /// If the field takes none, which is the default.
+    fn begin_text(&mut self) -> Result<(), Misfit> {
+        Err(Misfit::WrongType)
+    }
+
+    /// Appends to the string that was begun. Pieces are as long as they arrive.
+    ///
+    /// # Errors
+    /// If it becomes too long.
+    fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
+        _ = piece;
+        Err(Misfit::WrongType)
+    }
+
+    /// Takes an integer.
+    ///
+    /// # Errors
+    /// If the field takes none, which is the default, or not this one.
+    fn set_integer(&mut self, value: i64) -> Result<(), Misfit> {
+        _ = value;
+        Err(Misfit::WrongType)
+    }
+
+    /// Takes a truth value.
+    ///
+    /// # Errors
+    /// If the field takes none, which is the default.
+    fn set_bool(&mut self, value: bool) -> Result<(), Misfit> {
+        _ = value;
+        Err(Misfit::WrongType)
+    }
+}
+
+/// The reason that a field does not take a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Misfit {
+    /// It is of another type.
+    WrongType,
+    /// It has more than this many bytes.
+    TooLong(usize),
+    /// It is too large or too small a number.
+    OutOfRange,
+}
+
+/// A text of at most `N` bytes. A longer one is refused: the object counts as undecodable.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Text<const N: usize>(heapless::String<N, u16>);
+
+impl<const N: usize> Text<N> {
+    /// No text.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(heapless::String::new())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Appends a text.
+    ///
+    /// # Errors
+    /// If it does not fit; nothing is appended then.
+    pub fn push(&mut self, text: &str) -> Result<(), Misfit> {
+        self.0.push_str(text).map_err(|_| Misfit::TooLong(N))
+    }
+}
+
+impl<const N: usize> Slot for Text<N> {
+    fn expects(&self) -> &'static str {
+        "a string"
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn begin_text(&mut self) -> Result<(), Misfit> {
+        Ok(())
+    }
+
+    fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
+        self.push(piece)
+    }
+}
+
+impl<const N: usize> Field for Text<N> {
+    const ABSENT: Self = Self::new();
+}
+
+/// The beginning of a text: at most `N` bytes, cut between two characters.
+///
+/// ```
+/// use listwatch_core::projection::{Beginning, Field, Slot};
+///
+/// let mut image = Beginning::<8>::ABSENT;
+/// image.push_text("größe/latest")?;
+/// assert_eq!((image.as_str(), image.is_cut()), ("größe/", true));
+/// # Ok::<(), listwatch_core::projection::Misfit>(())
+/// ```
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Beginning<const N: usize> {
+    text: Text<N>,
+    cut: bool,
+}
+
+impl<const N: usize> Beginning<N> {
+    /// What was kept of the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the text was longer.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.cut
+    }
+}
+
+impl<const N: usize> Slot for Beginning<N> {
+    fn expects(&self) -> &'static str {
+        "a string"
+    }
+
+    fn clear(&mut self) {
+        *self = Self::ABSENT;
+    }
+
+    fn begin_text(&mut self) -> Result<(), Misfit> {
+        Ok(())
+    }
+
+    fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
+        if !self.cut {
+            let most = piece.len().min(N - self.text.len());
+            let len = (0..=most).rev().find(|len| piece.is_char_boundary(*len)).unwrap_or(0);
+            self.cut = len < piece.len();
+            return self.text.push(&piece[..len]);
+        }
+        Ok(())
+    }
+}
+
+impl<const N: usize> Field for Beginning<N> {
+    const ABSENT: Self = Self { text: Text::new(), cut: false };
+}
+
+macro_rules! text {
+    ($($type:ident),+) => {
+        $(impl<const N: usize> Deref for $type<N> {
+            type Target = str;
+
+            fn deref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl<const N: usize> PartialEq<&str> for $type<N> {
+            fn eq(&self, other: &&str) -> bool {
+                self.as_str() == *other
+            }
+        }
+
+        impl<const N: usize> core::borrow::Borrow<str> for $type<N> {
+            fn borrow(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl<const N: usize> fmt::Display for $type<N> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl<const N: usize> fmt::Debug for $type<N> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(self.as_str(), f)
+            }
+        })+
+    };
+}
+
+text!(Text, Beginning);
+
+impl Slot for bool {
+    fn expects(&self) -> &'static str {
+        "true or false"
+    }
+
+    fn clear(&mut self) {
+        *self = false;
+    }
+
+    fn set_bool(&mut self, value: bool) -> Result<(), Misfit> {
+        *self = value;
+        Ok(())
+    }
+}
+
+impl Field for bool {
+    const ABSENT: Self = false;
+}
+
+macro_rules! integer {
+    ($($type:ident),+) => {
+        $(impl Slot for $type {
+            fn expects(&self) -> &'static str {
+                "an integer"
+            }
+
+            fn clear(&mut self) {
+                *self = 0;
+            }
+
+            fn set_integer(&mut self, value: i64) -> Result<(), Misfit> {
+                *self = Self::try_from(value).map_err(|_| Misfit::OutOfRange)?;
+                Ok(())
+            }
+        }
+
+        impl Field for $type {
+            const ABSENT: Self = 0;
+        })+
+    };
+}
+
+integer!(i8, i16, i32, i64, u8, u16, u32);
+
+impl<F: Field> Slot for Option<F> {
+    fn expects(&self) -> &'static str {
+        F::ABSENT.expects()
+    }
+
+    fn clear(&mut self) {
+        *self = None;
+    }
+
+    fn begin_text(&mut self) -> Result<(), Misfit> {
+        self.insert(F::ABSENT).begin_text()
+    }
+
+    fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
+        self.get_or_insert(F::ABSENT).push_text(piece)
+    }
+
+    fn set_integer(&mut self, value: i64) -> Result<(), Misfit> {
+        self.insert(F::ABSENT).set_integer(value)
+    }
+
+    fn set_bool(&mut self, value: bool) -> Result<(), Misfit> {
+        self.insert(F::ABSENT).set_bool(value)
+    }
+}
+
+impl<F: Field> Field for Option<F> {
+    const ABSENT: Self = None;
+}

@@ -1,0 +1,182 @@
+use super::answer::{Body, Ending, Part};
+use super::draft::{Draft, ListDraft};
+use super::envelope::{Ended, Envelope};
+use super::fields::{
+    BOOKMARK, Fields, INITIAL_EVENTS_END, LIST_META, METADATA, NAME, NAMESPACE, Shape, TYPE, VERSION, checked,
+};
+use super::object::Projection;
+use super::problem::{Cause, Problem};
+use super::walk::Walk;
+use crate::framing::{EventKind, EventType};
+
+/// Projects objects out of answers while their bytes arrive.
+///
+/// It keeps no byte of the text: key, uid, version and the fields of `P` are copied as they go by. So its size is that
+/// of one projected object and about 1.5 KB, however large an object is. Bytes may come in any pieces.
+///
+/// It agrees with [`Json`](crate::decode::Json) on what an answer consists of. It differs where it does not look: in a
+/// value that no field reads, neither JSON nor UTF-8 is checked, and metadata besides name, namespace, uid and version
+/// may have any type. An object may have any size.
+///
+/// ```
+/// use listwatch_core::framing::EventType;
+/// use listwatch_core::projection;
+/// use listwatch_core::projection::{Body, Part, Projector, Text};
+///
+/// projection! {
+///     struct PodLine {
+///         node: Text<63> = "spec.nodeName",
+///         ready: Text<7> = "status.conditions[type=Ready].status",
+///     }
+/// }
+///
+/// let mut projector = Projector::<PodLine>::new();
+/// projector.start(Body::Watch);
+/// let mut bytes = &br#"{"type":"ADDED","object":{"metadata":{"namespace":"team-0","name":"web-1"},"spec":{"nodeName":"node-1"},
+///     "status":{"conditions":[{"status":"True","type":"Ready"}]}}}"#.map(|byte| if byte == b'\n' { b' ' } else { byte })[..];
+/// assert_eq!(projector.next_part(&mut bytes), None);
+/// let Some(Part::Event(EventType::Added, pod)) = projector.next_part(&mut &b"\n"[..]) else { panic!("an event") };
+/// assert_eq!(pod.key(), "team-0/web-1");
+/// assert_eq!((pod.value.node.as_str(), pod.value.ready.as_str()), ("node-1", "True"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Projector<P, const KEY: usize = 128> {
+    envelope: Envelope,
+    walk: Walk,
+    draft: Draft<P, KEY>,
+    /// Why the metadata of the list cannot be used.
+    unusable: Option<Problem>,
+}
+
+impl<P: Projection, const KEY: usize> Projector<P, KEY> {
+    /// A projector before its first answer. In a constant or a static, it takes no place on the stack.
+    #[must_use]
+    pub const fn new() -> Self {
+        let fields = Fields { shape: Shape::Object, projected: const { checked(P::FIELDS) } };
+        Self { envelope: Envelope::new(), walk: Walk::new(fields), draft: Draft::ABSENT, unusable: None }
+    }
+
+    /// Begins an answer. The state of an earlier one is forgotten.
+    pub fn start(&mut self, body: Body) {
+        self.envelope.start(body);
+        self.walk.start(self.envelope.shape());
+        self.draft.start();
+        *self.draft.list_mut() = ListDraft::ABSENT;
+        self.unusable = None;
+    }
+
+    /// Reads `bytes` from the front, up to the end of the next part; `None` where all of them were read.
+    pub fn next_part(&mut self, bytes: &mut &[u8]) -> Option<Part<P, KEY>> {
+        loop {
+            match self.envelope.advance(bytes, &mut self.walk, &mut self.draft)? {
+                Ended::NotAList => return Some(Part::NotAList),
+                Ended::ListMeta => self.end_list_meta(),
+                Ended::Status => {}
+                Ended::Value(problem) => {
+                    let part = self.part(problem);
+                    self.draft.start();
+                    return Some(part);
+                }
+            }
+        }
+    }
+
+    /// Ends the answer, whose bytes have all been read.
+    pub fn finish(&mut self) -> Ending<'_> {
+        let (body, is_complete) = self.envelope.finish();
+        match body {
+            Body::List if !is_complete => Ending::Truncated,
+            Body::List => self.list(),
+            Body::Watch | Body::ConcatenatedWatch => Ending::Watch,
+            Body::Object if is_complete => Ending::Object,
+            Body::Object => Ending::Truncated,
+            Body::Refusal(code) => {
+                if !is_complete || self.walk.broken().is_some() {
+                    self.draft.start();
+                }
+                Ending::Refusal(self.draft.status(code))
+            }
+        }
+    }
+
+    fn list(&self) -> Ending<'_> {
+        if let Some(problem) = self.unusable {
+            return Ending::UnusableList(problem);
+        }
+        let ListDraft { version, token, remaining } = self.draft.list();
+        Ending::List { resource_version: version, continue_token: token, remaining: *remaining }
+    }
+
+    /// Metadata that is no such thing counts as absent, as in [`ListMeta`](crate::decode::ListMeta).
+    fn end_list_meta(&mut self) {
+        let refused = self.walk.refused(LIST_META);
+        self.unusable = refused.filter(|problem| matches!(problem.cause, Cause::TooLong { .. }));
+        if self.walk.broken().is_some() || refused.is_some() {
+            *self.draft.list_mut() = ListDraft::ABSENT;
+        }
+    }
+
+    /// The part that the value is; `problem` is what is wrong around it.
+    fn part(&self, problem: Option<Problem>) -> Part<P, KEY> {
+        let broken = self.walk.broken().or(problem);
+        let is_event = self.envelope.shape() == Shape::Event;
+        let part = match broken {
+            Some(broken) => Err(broken),
+            None if is_event => self.event(),
+            None => self.object().map(Part::Item),
+        };
+        part.unwrap_or_else(|problem| {
+            let mut refused = self.draft.refused(problem, broken.is_none());
+            if self.walk.refused(1 << NAME | 1 << NAMESPACE).is_some() {
+                refused.key = None;
+            }
+            if self.walk.refused(1 << VERSION).is_some() {
+                refused.version = None;
+            }
+            refused.event_type = self.event_type().filter(|_| is_event);
+            Part::Undecodable(refused)
+        })
+    }
+
+    fn event(&self) -> Result<Part<P, KEY>, Problem> {
+        let problem = |cause| Problem { field: None, cause, at: self.walk.offset() };
+        if let Some(refused) = self.walk.refused(1 << TYPE) {
+            return Err(refused);
+        }
+        if !self.walk.has_seen(1 << TYPE) || !self.walk.has_seen(METADATA) {
+            return Err(problem(Cause::NoEvent));
+        }
+        match EventKind::of(self.draft.event_type()).ok_or_else(|| problem(Cause::UnknownType))? {
+            EventKind::Object(event_type) => Ok(Part::Event(event_type, self.object()?)),
+            EventKind::Bookmark => self.walk.refused(BOOKMARK & !(1 << INITIAL_EVENTS_END)).map_or_else(
+                || {
+                    let initial_events_end = self.draft.is_initial_events_end();
+                    Ok(Part::Bookmark { version: self.draft.version().clone(), initial_events_end })
+                },
+                Err,
+            ),
+            EventKind::Error => Ok(Part::Error(self.draft.status(0))),
+        }
+    }
+
+    fn object(&self) -> Result<super::Projected<P, KEY>, Problem> {
+        let fields = self.walk.fields();
+        match self.walk.refused(METADATA).or_else(|| self.walk.refused(fields.projected())) {
+            Some(refused) => Err(refused),
+            None => self.draft.object(self.walk.offset()),
+        }
+    }
+
+    fn event_type(&self) -> Option<EventType> {
+        match EventKind::of(self.draft.event_type())? {
+            EventKind::Object(event_type) => Some(event_type),
+            EventKind::Bookmark | EventKind::Error => None,
+        }
+    }
+}
+
+impl<P: Projection, const KEY: usize> Default for Projector<P, KEY> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -380,6 +380,24 @@ fn neighbours_of_the_readers_seeds_are_read_as_by_serde_json() {
     }
 }
 
+/// Objects of the members that the projection knows, lists and watches of them, and neighbours of each.
+#[test]
+fn a_projection_of_random_objects_is_what_serde_json_reads() {
+    replay_seeds("projection", ops::projection::run);
+    for seed in 0..300 {
+        let mut bytes = bytes(seed, 4096).into_iter().cycle();
+        let mut random = |below: usize| {
+            let number = bytes.next().zip(bytes.next()).map_or(0, |(a, b)| usize::from(a) << 8 | usize::from(b));
+            number % below.max(1)
+        };
+        for text in ops::projection::texts(&mut random) {
+            ops::projection::run(&text);
+            let (header, text) = text.split_at(2);
+            ops::projection::run(&[header, &ops::reader::neighbour(text, &mut random)].concat());
+        }
+    }
+}
+
 #[test]
 fn packed_texts_come_back_and_no_block_does_harm() {
     for seed in 0..4_000 {

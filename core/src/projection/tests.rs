@@ -137,6 +137,8 @@ fn of_two_members_of_one_name_the_last_one_counts_as_a_whole() {
     assert_eq!(object(r#""spec":{"nodeName":"x","nodeName":null}"#), "");
     assert_eq!(object(r#""status":{"conditions":[{"type":"Ready","status":"x"}],"conditions":[]}"#), "");
     assert_eq!(object(r#""metadata":{"name":"b"}"#), "b  ");
+    assert_eq!(object(r#""metadata":{"name":"b","name":"c","name":null}"#), "c  ", "as in Go");
+    assert!(object(r#""metadata":null"#).contains("no metadata.name"));
 }
 
 #[test]

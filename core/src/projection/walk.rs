@@ -1,7 +1,7 @@
 //! Goes through a JSON value while its bytes arrive, and passes over all that no field reads.
 
 use super::field::{Misfit, Slot};
-use super::fields::{Fields, Mask, STATUS, Shape, bits};
+use super::fields::{Fields, METADATA, Mask, STATUS, Shape, bits};
 use super::literal::{Literal, Scalar};
 use super::path::{Path, Step};
 use super::problem::{Cause, Problem};
@@ -287,10 +287,12 @@ impl Walk {
         self.wanted = Wanted { inside: named & !fields, fields, conditions };
     }
 
-    /// Begins the value that comes next, of which this is the first byte. The last one of a name counts.
+    /// Begins the value that comes next, of which this is the first byte. The last one of a name counts. A `null` in the
+    /// metadata does not, as in Go and in the decoder of the heap.
     fn begin_value(&mut self, byte: u8, slots: &mut dyn Slots) -> bool {
         let Wanted { inside, fields, conditions } = self.wanted;
-        self.forget(inside | fields, slots);
+        let kept = if byte == b'n' { fields & METADATA } else { 0 };
+        self.forget((inside | fields) & !kept, slots);
         if conditions != 0 {
             self.top().fulfilled &= !conditions;
         }

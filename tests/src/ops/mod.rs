@@ -17,6 +17,7 @@ pub mod informer;
 pub mod kubeconfig;
 pub mod limiters;
 pub mod packed;
+pub mod projection;
 pub mod reader;
 pub mod work_queue;
 

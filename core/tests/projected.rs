@@ -1,0 +1,124 @@
+//! An informer over a decoder that never holds an object.
+#![cfg(all(feature = "json", feature = "fixed"))]
+
+use listwatch_core::decode::{Decode, ProjectedJson};
+use listwatch_core::informer::{EventOf, InformerIn};
+use listwatch_core::projection::{Beginning, Projected, Projector, Text};
+use listwatch_core::reflector::Action;
+use listwatch_core::transport::{Incoming, ResponseHead};
+use listwatch_core::{Indexer, InformerConfig, Instant, Resource, projection};
+
+projection! {
+    struct PodLine {
+        node: Text<16> = "spec.nodeName",
+        image: Beginning<8> = "spec.containers[0].image",
+        ready: Text<7> = "status.conditions[type=Ready].status",
+    }
+}
+
+type Pods = InformerIn<ProjectedJson<PodLine, 64, 2048>>;
+
+/// An informer of pods, by list and watch.
+fn informer() -> Pods {
+    let mut config = InformerConfig::default();
+    config.reflector.watch_list = false;
+    let resource = Resource::new("/api/v1/pods");
+    let mut informer = InformerIn::with_decoder(resource, config, ProjectedJson::new(), Indexer::default());
+    informer.start(Instant::ZERO);
+    informer
+}
+
+/// Answers the next request, and takes the events.
+fn answered(informer: &mut Pods, status: u16, mut body: &[u8]) -> Vec<String> {
+    let (Some(Action::Open(id, _)), now) = (informer.poll_action(), Instant::ZERO) else { panic!("a request") };
+    let head = ResponseHead { status, ..ResponseHead::default() };
+    informer.handle(now, Incoming::Head { id, head });
+    let mut told = Vec::new();
+    while !body.is_empty() {
+        let space = informer.space();
+        let (piece, rest) = body.split_at(space.len().min(body.len()));
+        space[..piece.len()].copy_from_slice(piece);
+        informer.handle(now, Incoming::Data { id, len: piece.len() });
+        body = rest;
+        told.extend(events(informer));
+    }
+    informer.handle(now, Incoming::End { id });
+    told.extend(events(informer));
+    told
+}
+
+fn events(informer: &mut Pods) -> Vec<String> {
+    std::iter::from_fn(|| informer.poll_event())
+        .map(|event| match &event {
+            EventOf::Added { object, .. } => format!("added {}", show(object)),
+            EventOf::Updated { old, new } => format!("updated {} from {}", show(new), old.value.ready),
+            EventOf::Deleted { object, .. } => format!("deleted {}", object.key()),
+            EventOf::Synced => "synced".to_owned(),
+            EventOf::Undecodable(error) => error.to_string(),
+            EventOf::Failed(report) => report.failure.to_string(),
+            other => panic!("{:?}", other.key()),
+        })
+        .collect()
+}
+
+fn show(object: &Projected<PodLine, 64>) -> String {
+    let PodLine { node, image, ready } = &object.value;
+    let cut = if image.is_cut() { "…" } else { "" };
+    format!("{} on {node} with {image}{cut}: {ready}", object.key())
+}
+
+/// A pod of this size at least, in bytes, whose fields stand around what makes it large.
+fn pod(name: &str, ready: &str, version: u32, size: usize) -> String {
+    let padding = r#"{"manager":"\"}]","fieldsV1":{"f:spec":{"k:{\"a\":[]}":{".":{}}}}},"#.repeat(size / 60);
+    format!(
+        r#"{{"metadata":{{"name":"{name}","namespace":"team","managedFields":[{padding}{{}}],"resourceVersion":"{version}",
+        "uid":"u-{name}"}},"status":{{"conditions":[{{"status":"{ready}","x":[{padding}{{}}],"type":"Ready"}}]}},
+        "spec":{{"containers":[{{"env":[{padding}{{}}],"image":"größe/latest"}}],"nodeName":"node-1"}}}}"#
+    )
+    .replace('\n', " ")
+}
+
+#[test]
+fn an_object_of_a_megabyte_and_a_half_passes_through_two_kilobytes() {
+    assert!(size_of::<ProjectedJson<PodLine, 64, 2048>>() < 4096, "{}", size_of::<ProjectedJson<PodLine, 64, 2048>>());
+    let large = pod("large", "False", 3, 500_000);
+    assert!(large.len() > 1_500_000, "{}", large.len());
+    let mut informer = informer();
+    let list = format!(r#"{{"items":[{},{large}],"metadata":{{"resourceVersion":"5"}}}}"#, pod("small", "True", 2, 0));
+    let told = answered(&mut informer, 200, list.as_bytes());
+    let small = "added team/small on node-1 with größe/…: True";
+    assert_eq!(told, [small, "added team/large on node-1 with größe/…: False", "synced"]);
+    assert_eq!(informer.space().len(), 2048, "the room does not grow");
+
+    let watch = format!("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", pod("large", "True", 6, 500_000));
+    let told = answered(&mut informer, 200, watch.as_bytes());
+    assert_eq!(told[0], "updated team/large on node-1 with größe/…: True from False");
+    assert_eq!(informer.applied_version(), Some("6"));
+}
+
+#[test]
+fn a_text_that_does_not_fit_is_told_and_the_last_good_state_stays() {
+    let mut informer = informer();
+    let list = format!(r#"{{"items":[{}],"metadata":{{"resourceVersion":"5"}}}}"#, pod("a", "True", 2, 0));
+    _ = answered(&mut informer, 200, list.as_bytes());
+    let long = pod("a", "Perhaps not", 6, 0);
+    let told = answered(&mut informer, 200, format!("{{\"type\":\"MODIFIED\",\"object\":{long}}}\n").as_bytes());
+    let at = 28 + long.find(r#""Perhaps"#).expect("it is there");
+    let problem = "status.conditions[type=Ready].status: longer than 7 bytes";
+    assert_eq!(told[0], format!("team/a: {problem} at byte {at}"));
+    assert_eq!(informer.cache().iter().map(|pod| pod.value.ready.to_string()).collect::<Vec<_>>(), ["True"]);
+}
+
+#[test]
+fn a_refusal_has_its_code_and_its_reason() {
+    let status = r#"{"kind":"Status","code":403,"reason":"Forbidden","message":"pods is forbidden"}"#;
+    let told = answered(&mut informer(), 403, status.as_bytes());
+    assert_eq!(told, ["status 403 Forbidden: pods is forbidden"]);
+}
+
+#[test]
+fn a_decoder_may_be_a_static() {
+    static NEW: ProjectedJson<PodLine> = ProjectedJson::new();
+    assert_eq!(NEW.clone().space().len(), 2048);
+    assert!(size_of::<Projector<PodLine, 64>>() < 2048, "{}", size_of::<Projector<PodLine, 64>>());
+}

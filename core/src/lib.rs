@@ -29,6 +29,7 @@
 //! | [`object`] | key, metadata, versions, label selectors; conditions, names by hash | [`Key`], [`Meta`], [`Object`] |
 //! | [`request`] | the requests of the list-watch protocol; names of resources | [`Resource`], [`Request`] |
 //! | [`framing`], [`decode`] | from bytes to frames, from frames to objects | [`Framer`], [`Decoder`] |
+//! | `projection` | fields of objects while their bytes arrive, in fixed memory (feature `fixed`) | `projection!`, `Projector` |
 //! | [`transport`] | where bytes come from | [`ListerWatcher`] |
 //! | [`api`] | single requests: get, create, patch, delete, discovery | [`Api`], [`ApiTransport`] |
 //! | [`change`] | changes by a type that knows a part of an object, as merge patches | [`change()`](change::change) |
@@ -75,7 +76,7 @@
 //! | `json` | the decoder, and what needs it: reflector, store, informer, driver, API. Needs an allocator, not `std` |
 //! | `lz4` | `Lz4`, a codec of [`Packed`](decode::Packed) objects, which a cache keeps compressed |
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
-//! | `fixed` | the machines in memory of a fixed size, without an allocator: `FixedWorkQueue` and its siblings |
+//! | `fixed` | without an allocator, in memory of a fixed size: the machines (`FixedWorkQueue`), and the decoder (`Projector`) |
 //! | `stream`, `embedded-io` | adapters from a `futures_core::Stream`, or a blocking `embedded_io::Read`, to a transport |
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
 //! | `critical-section` | a lock on critical sections, for bare metal |

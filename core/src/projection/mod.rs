@@ -41,6 +41,7 @@ mod draft;
 mod envelope;
 mod field;
 mod fields;
+mod level;
 mod literal;
 mod object;
 mod path;

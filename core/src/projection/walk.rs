@@ -2,6 +2,7 @@
 
 use super::field::{Misfit, Slot};
 use super::fields::{Fields, METADATA, Mask, STATUS, Shape, bits};
+use super::level::{Frame, State, Wanted};
 use super::literal::{Literal, Scalar};
 use super::path::{Path, Step};
 use super::problem::{Cause, Problem};
@@ -46,51 +47,6 @@ pub(super) struct Walk {
 
 /// An event's object is one step deeper than an object.
 const DEPTH: usize = Path::MAX_STEPS + 1;
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
-    /// Before a value.
-    Value,
-    /// Behind the bracket that opens an object.
-    FirstName,
-    /// Behind the comma in an object.
-    NextName,
-    Name,
-    Colon,
-    /// Behind the bracket that opens an array.
-    FirstElement,
-    /// Behind a value in an object or an array.
-    Behind,
-    Text,
-    Literal,
-    /// In a value that no field reads, or in one that is no JSON.
-    PassingOver,
-    Done,
-}
-
-/// An object or an array that was entered.
-#[derive(Clone, Copy, Debug, Default)]
-struct Frame {
-    is_array: bool,
-    /// The fields inside of it.
-    fields: Mask,
-    /// In an object that is an element: the fields whose condition it fulfils.
-    fulfilled: Mask,
-    /// In an array: the fields whose element was found.
-    found: Mask,
-    /// In an array: the place of the element that comes.
-    index: u32,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Wanted {
-    /// The fields inside of the value.
-    inside: Mask,
-    /// The fields whose value it is.
-    fields: Mask,
-    /// The fields whose condition it decides.
-    conditions: Mask,
-}
 
 impl Walk {
     /// A walk that is done.

@@ -7,4 +7,5 @@
 mod expected;
 mod matrix;
 mod play;
+mod projected;
 mod truth;

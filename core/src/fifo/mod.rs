@@ -4,8 +4,9 @@
 //! its key. So the front of the queue is the oldest delta of its key. To pop it alone is client-go's `RealFIFO`; to pop
 //! it with the rest of its key, `DeltaFIFO`. The key of a node is that of its object, so a queue keeps no keys. A key
 //! finds its newest queued node; that one names what is staged under the key. If none is queued, it finds the newest
-//! staged one.
+//! staged one. A delta that waits alone has no node until another one comes.
 
+mod alone;
 mod check;
 mod coalesce;
 mod delta;
@@ -77,12 +78,15 @@ pub enum Order {
 /// ```
 pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     order: Order,
+    /// The newest arrival, where it waits alone: there are no nodes then.
+    alone: Option<Delta<V>>,
     nodes: PassingTable<Node<V>, M>,
     queued: List<Queued>,
     staged: List<Queued>,
     /// The next delta of the key that is being popped.
     rest: Option<Slot>,
     arrived: u64,
+    /// Of the queued nodes.
     bytes: usize,
     /// An item of the staged list had no readable key.
     unreadable: bool,
@@ -127,6 +131,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     pub fn with_seed(order: Order, seed: u64) -> Self {
         Self {
             order,
+            alone: None,
             nodes: PassingTable::<_, M>::with_seed(seed),
             queued: List::default(),
             staged: List::default(),
@@ -169,6 +174,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// # Errors
     /// The object, where fixed memory is full.
     pub fn try_delete(&mut self, object: V, known: &impl KnownObjects<V>) -> Result<(), M::Full<V>> {
+        self.settle();
         match (self.order, self.newest_queued(object.key())) {
             (Order::ByKey, None) if !known.is_known(object.key()) => {}
             (Order::ByKey, Some(newest)) if self.is_deletion(newest) => {
@@ -190,10 +196,12 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// # Errors
     /// Where fixed memory has no room for all of them.
     pub fn try_resync(&mut self, known: &impl KnownObjects<V>) -> Result<(), M::Full<()>> {
+        self.settle();
         M::try_room(|| {
             self.nodes.len() + known.known().filter(|object| self.newest_queued(object.key()).is_none()).count()
         })?;
         for object in known.known() {
+            self.settle();
             if self.newest_queued(object.key()).is_none() {
                 self.try_queue(Delta::Sync(object.clone())).map_err(|full| M::map_full(full, drop))?;
             }
@@ -206,29 +214,31 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// `None` while no delta is queued. A [closed](Self::is_closed) queue still delivers its deltas; its `None` is the
     /// end.
     pub fn pop(&mut self) -> Option<Popped<V>> {
-        let slot = self.next()?;
-        self.queued.unlink(&mut self.nodes, slot);
-        let node = self.nodes.remove_unfound(slot);
-        self.bytes -= node.bytes();
-        self.rest = node.chain.filter(|_| self.order == Order::ByKey);
-        match node.chain {
-            Some(newer) if self.coalescing => self.nodes[newer].chain = None,
-            Some(_) => {}
-            None => self.nodes.redirect(node.hash, slot, node.staged),
-        }
+        let delta = match self.alone.take() {
+            Some(alone) => alone,
+            None => self.take(self.next()?),
+        };
         let (initial, more) = (!self.has_synced(), self.rest.is_some());
         if !more {
             self.initial = self.initial.saturating_sub(1);
         }
-        self.release_if_empty();
-        let Content::Delta(delta) = node.content else { unreachable!("what is queued is a delta") };
         Some(Popped { delta, initial, more })
     }
 
     /// The delta that [`pop`](Self::pop) takes next. A consumer applies it in place, so that a panic does not lose it.
     #[must_use]
     pub fn front(&self) -> Option<&Delta<V>> {
-        self.nodes[self.next()?].delta()
+        match &self.alone {
+            None => self.nodes[self.next()?].delta(),
+            alone => alone.as_ref(),
+        }
+    }
+
+    /// The deltas that wait, by arrival. A consumer can prepare for the next ones
+    /// ([`IndexerIn::read_ahead`](crate::cache::IndexerIn::read_ahead)).
+    pub fn waiting(&self) -> impl Iterator<Item = &Delta<V>> {
+        let nodes = core::iter::successors(self.queued.front(), |slot| self.nodes[*slot].next());
+        self.alone.iter().chain(nodes.filter_map(|slot| self.nodes[slot].delta()))
     }
 
     /// The order in which deltas leave.
@@ -248,6 +258,9 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// the same can be staged as a clone of this handle, so that it is held in memory once.
     #[must_use]
     pub fn newest(&self, key: &V::Key) -> Option<&V> {
+        if let Some(alone) = &self.alone {
+            return Some(alone.object()).filter(|object| object.key() == key);
+        }
         let found = Some(self.nodes.find(key)?);
         let [staged, queued] = [self.staged(found), self.queued(found)].map(|slot| self.nodes[slot?].delta());
         staged.or(queued).map(Delta::object)
@@ -263,7 +276,10 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The arrival that the oldest waiting delta belongs to: all before it were popped. `None` while nothing waits.
     #[must_use]
     pub fn oldest(&self) -> Option<u64> {
-        self.queued.front().map(|slot| self.nodes[slot].arrival)
+        match self.alone {
+            None => self.queued.front().map(|slot| self.nodes[slot].arrival),
+            Some(_) => Some(self.arrived),
+        }
     }
 
     /// As [`oldest`](Self::oldest), once the next delta is popped.
@@ -277,20 +293,20 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The number of deltas that wait; staged ones do not count.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.queued.len()
+        self.queued.len() + usize::from(self.alone.is_some())
     }
 
     /// About how many bytes the objects of the deltas that wait take ([`Keyed::bytes`]). One that several deltas share
     /// counts for each of them.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.alone.as_ref().map_or(0, |alone| alone.object().bytes())
     }
 
     /// Whether no delta waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.queued.is_empty()
+        self.alone.is_none() && self.queued.is_empty()
     }
 
     /// Marks the end of the input; see [`pop`](Self::pop). A later delta is queued all the same, as in client-go.
@@ -302,6 +318,23 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed
+    }
+
+    /// Takes the next delta out of its node.
+    #[inline(never)]
+    fn take(&mut self, slot: Slot) -> Delta<V> {
+        self.queued.unlink(&mut self.nodes, slot);
+        let node = self.nodes.remove_unfound(slot);
+        self.bytes -= node.bytes();
+        self.rest = node.chain.filter(|_| self.order == Order::ByKey);
+        match node.chain {
+            Some(newer) if self.coalescing => self.nodes[newer].chain = None,
+            Some(_) => {}
+            None => self.nodes.redirect(node.hash, slot, node.staged),
+        }
+        self.release_if_empty();
+        let Content::Delta(delta) = node.content else { unreachable!("what is queued is a delta") };
+        delta
     }
 
     fn next(&self) -> Option<Slot> {
@@ -332,7 +365,20 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.nodes[slot].delta().is_some_and(Delta::is_deletion)
     }
 
-    fn try_queue(&mut self, mut delta: Delta<V>) -> Result<(), M::Full<V>> {
+    #[inline]
+    fn try_queue(&mut self, delta: Delta<V>) -> Result<(), M::Full<V>> {
+        if !self.is_idle() {
+            return self.try_queue_behind(delta);
+        }
+        self.arrived += 1;
+        self.alone = Some(delta);
+        Ok(())
+    }
+
+    /// Queues a delta in a node, behind others.
+    #[inline(never)]
+    fn try_queue_behind(&mut self, mut delta: Delta<V>) -> Result<(), M::Full<V>> {
+        self.settle();
         if self.coalescing
             && let Some(newest) = self.newest_queued(delta.object().key())
         {
@@ -454,7 +500,7 @@ impl<V: Keyed, M: Mem> core::fmt::Debug for DeltaFifoIn<V, M> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("DeltaFifo")
             .field("order", &self.order)
-            .field("queued", &self.queued.len())
+            .field("queued", &(self.queued.len() + usize::from(self.alone.is_some())))
             .field("bytes", &self.bytes)
             .field("staged", &self.staged.len())
             .field("populated", &self.populated)

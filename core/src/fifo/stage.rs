@@ -11,6 +11,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// # Errors
     /// The object, where fixed memory is full.
     pub fn try_stage(&mut self, object: V) -> Result<(), M::Full<V>> {
+        self.settle();
         let hash = self.nodes.hash(object.key());
         let found = self.nodes.find_hashed(hash, object.key());
         let item = Content::Delta(Delta::Replaced(object));
@@ -41,6 +42,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// # Errors
     /// Where fixed memory is full.
     pub fn try_stage_present(&mut self, key: &V::Key) -> Result<(), M::Full<()>> {
+        self.settle();
         let hash = self.nodes.hash(key);
         let found = self.nodes.find_hashed(hash, key);
         if self.staged(found).is_none() {
@@ -79,6 +81,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Where fixed memory has no room for the tombstones. The stage stays as it is: pop, and commit again.
     pub fn try_commit_stage(&mut self, known: &impl KnownObjects<V>) -> Result<(), M::Full<()>> {
         let mut deletions = List::default();
+        self.settle();
         if !self.unreadable {
             M::try_room(|| self.nodes.len() + self.count_missing(known))?;
         }

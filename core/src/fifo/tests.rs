@@ -26,6 +26,8 @@ crate::storage::in_both_memories!(
     an_unreadable_item_forbids_inferring_deletions,
     a_streamed_list_shows_the_last_state_of_each_key,
     the_newest_object_is_the_staged_one,
+    what_waits_alone_is_seen_as_any_other,
+    what_waits_alone_keeps_its_place_before_what_comes,
     coalesced_the_newest_state_takes_the_oldest_place,
     coalesced_a_deletion_stays_before_what_came_after_it,
     coalesced_what_came_and_went_behind_a_deletion_is_never_told,
@@ -189,6 +191,37 @@ fn what_is_queued_is_delivered_after_close<M: Mem>() {
         fifo.0.close();
         assert!(fifo.0.is_closed());
         assert_eq!(fifo.drain(), [Added(Pod('a', 1))]);
+    }
+}
+
+fn what_waits_alone_is_seen_as_any_other<M: Mem>() {
+    for order in BOTH {
+        let mut fifo = Fifo::<M>::new(order);
+        fifo.add(Pod('a', 1));
+        fifo.0.check();
+        assert_eq!((fifo.0.len(), fifo.0.is_empty(), fifo.0.bytes()), (1, false, 1));
+        assert_eq!((fifo.0.oldest(), fifo.0.oldest_after_pop()), (Some(1), None));
+        assert_eq!((fifo.0.newest(&'a'), fifo.0.newest(&'b')), (Some(&Pod('a', 1)), None));
+        assert_eq!(fifo.0.front(), Some(&Added(Pod('a', 1))));
+        assert!(fifo.0.waiting().eq([&Added(Pod('a', 1))]));
+        assert_eq!(fifo.drain(), [Added(Pod('a', 1))]);
+        assert_eq!((fifo.0.len(), fifo.0.is_empty(), fifo.0.bytes(), fifo.0.oldest()), (0, true, 0, None));
+    }
+}
+
+fn what_waits_alone_keeps_its_place_before_what_comes<M: Mem>() {
+    for order in BOTH {
+        let mut fifo = Fifo::<M>::new(order);
+        fifo.add(Pod('a', 1));
+        fifo.add(Pod('b', 2));
+        assert!(fifo.0.waiting().eq([&Added(Pod('a', 1)), &Added(Pod('b', 2))]));
+        assert_eq!((fifo.0.oldest(), fifo.0.oldest_after_pop(), fifo.0.bytes()), (Some(1), Some(2), 3));
+        assert_eq!(fifo.drain(), [Added(Pod('a', 1)), Added(Pod('b', 2))]);
+        fifo.add(Pod('c', 3));
+        assert!(fifo.0.try_stage(Pod('d', 4)).is_ok());
+        assert_eq!((fifo.0.len(), fifo.0.bytes()), (1, 3), "what is staged does not wait");
+        assert!(fifo.0.waiting().eq([&Added(Pod('c', 3))]));
+        fifo.0.check();
     }
 }
 

@@ -32,13 +32,13 @@ impl Key {
     /// The namespace, if the object has one.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
-        self.0.split_once('/').map(|(namespace, _)| namespace)
+        self.0.get(..self.slash()?)
     }
 
     /// The name without the namespace.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
+        self.slash().and_then(|slash| self.0.get(slash + 1..)).unwrap_or(&self.0)
     }
 
     /// The key of another object in the same namespace.
@@ -58,6 +58,11 @@ impl Key {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Looks at each byte: a namespace is short, and index functions ask for it with every event.
+    fn slash(&self) -> Option<usize> {
+        self.0.bytes().position(|byte| byte == b'/')
     }
 }
 

@@ -184,6 +184,11 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
         self.records.len()
     }
 
+    /// Whether there is room for one more record.
+    pub(crate) fn has_room(&self) -> bool {
+        self.records.vacant().is_some()
+    }
+
     /// The records by slot: in order of insertion, but for places that were freed and used again.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &R)> {
         self.records.iter()

@@ -46,8 +46,8 @@ impl<'a> Iterator for Strings<'a> {
     fn next(&mut self) -> Option<&'a str> {
         let first = *self.0.as_bytes().first()?;
         let (start, len) = if first < MORE { (1, first.into()) } else { self.long() };
-        let string = self.0.get(start..start + len)?;
-        self.0 = &self.0[start + len..];
+        let (string, rest) = self.0.get(start..)?.split_at_checked(len)?;
+        self.0 = rest;
         Some(string)
     }
 }

@@ -3,7 +3,7 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use listwatch_core::cache::IndexId;
+use listwatch_core::cache::{AHEAD, IndexId};
 use listwatch_core::fifo::Order;
 use listwatch_core::object::{MetaBuilder, ObjectHandle};
 use listwatch_core::{DeltaFifo, Indexer, Key, Object};
@@ -88,6 +88,17 @@ fn event_by_key_100k_queued(bencher: Bencher<'_, '_>) {
 /// popped and stored by turns. The old states are dropped.
 #[divan::bench(args = [1_000, 10_000, 100_000, 1_000_000], sample_count = 10_000, sample_size = 1)]
 fn update_of_a_cache_of(bencher: Bencher<'_, '_>, objects: usize) {
+    update(bencher, objects, 1);
+}
+
+/// The same, but as an informer does it that reads 16 events at once: it queues them, reads ahead what the cache needs
+/// for them, and then pops and stores them.
+#[divan::bench(args = [1_000, 10_000, 100_000, 1_000_000], sample_count = 10_000, sample_size = 1)]
+fn update_read_ahead_of_a_cache_of(bencher: Bencher<'_, '_>, objects: usize) {
+    update(bencher, objects, AHEAD);
+}
+
+fn update(bencher: Bencher<'_, '_>, objects: usize, at_once: usize) {
     let (mut builder, mut fifo, mut indexer) = (MetaBuilder::default(), DeltaFifo::new(Order::Arrival), indexer().0);
     (0..objects).for_each(|n| _ = indexer.insert(pod(&mut builder, n)));
     let mut random = 1_u64;
@@ -99,8 +110,12 @@ fn update_of_a_cache_of(bencher: Bencher<'_, '_>, objects: usize) {
         (0..64).map(state).collect::<Vec<_>>()
     };
     bencher.counter(ItemsCount::new(64_usize)).with_inputs(&mut states).bench_local_values(|states| {
-        for state in states {
-            fifo.update(state);
+        let mut states = states.into_iter();
+        while states.len() > 0 {
+            states.by_ref().take(at_once).for_each(|state| fifo.update(state));
+            if at_once > 1 {
+                indexer.read_ahead(fifo.waiting().map(|delta| delta.object().key()));
+            }
             apply_all(&mut fifo, &mut indexer);
         }
     });

@@ -94,6 +94,12 @@ pub struct IndexerIn<V: Keyed, M: Mem> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexId(u32);
 
+/// How many keys [`IndexerIn::read_ahead`] takes.
+pub const AHEAD: usize = 16;
+
+/// The number of objects from which on memory is read ahead: fewer are in the processor's caches.
+const FEW: usize = 1000;
+
 struct Record<V> {
     object: V,
     /// The first posting of the object.
@@ -167,6 +173,50 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         Q: Hash + Eq + ?Sized,
     {
         self.objects.find(key).map(|slot| &self.objects[slot].object)
+    }
+
+    /// Reads the memory that [`try_insert`](Self::try_insert) and [`remove`](Self::remove) need for the first [`AHEAD`]
+    /// of these keys. It changes nothing.
+    ///
+    /// A large indexer does not fit into the processor's caches. An update waits for its memory several times, one
+    /// after the other. If the memory of several updates is read ahead, they wait at the same time. An informer does
+    /// this for the deltas in its queue.
+    ///
+    /// ```
+    /// use listwatch_core::cache::AHEAD;
+    /// use listwatch_core::fifo::Order;
+    /// use listwatch_core::object::{MetaBuilder, Object, ObjectHandle};
+    /// use listwatch_core::{DeltaFifo, Indexer};
+    ///
+    /// let mut builder = MetaBuilder::default();
+    /// let mut pod = |name: &str| {
+    ///     builder.set_name(name);
+    ///     ObjectHandle::from(Object { meta: builder.build().unwrap(), value: () })
+    /// };
+    /// let (mut queue, mut pods) = (DeltaFifo::new(Order::Arrival), Indexer::new());
+    /// ["web-1", "web-2"].map(|name| queue.update(pod(name)));
+    ///
+    /// while !queue.is_empty() {
+    ///     pods.read_ahead(queue.waiting().map(|delta| delta.object().key()));
+    ///     for _ in 0..AHEAD {
+    ///         let Some(popped) = queue.pop() else { break };
+    ///         pods.insert(popped.delta.into_object());
+    ///     }
+    /// }
+    /// assert_eq!(pods.len(), 2);
+    /// ```
+    pub fn read_ahead<'a>(&self, keys: impl IntoIterator<Item = &'a V::Key>)
+    where
+        V::Key: 'a,
+    {
+        if self.len() < FEW {
+            return;
+        }
+        let mut keys = keys.into_iter();
+        let found = self.objects.read_ahead::<AHEAD>(&core::array::from_fn(|_| keys.next()));
+        for slot in found.into_iter().flatten() {
+            self.postings.read_ahead(self.objects[slot].postings);
+        }
     }
 
     /// All objects (client-go `List`).

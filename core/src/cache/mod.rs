@@ -54,7 +54,7 @@ pub(crate) use contents::Contents;
 pub use indexer::FixedIndexer;
 #[cfg(feature = "alloc")]
 pub use indexer::Indexer;
-pub use indexer::{IndexId, IndexerIn};
+pub use indexer::{AHEAD, IndexId, IndexerIn};
 #[cfg(feature = "json")]
 pub use note::Note;
 #[cfg(feature = "json")]

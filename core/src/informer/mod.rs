@@ -21,7 +21,7 @@ pub use subscription::Subscription;
 pub use synced::{NotSynced, SyncTracker, Synced};
 pub use told::Told;
 
-use crate::cache::{Cache, Change, IndexId, Indexer, Note, transition};
+use crate::cache::{AHEAD, Cache, Change, IndexId, Indexer, Note, transition};
 #[cfg(feature = "std")]
 use crate::cache::{Store, StoreWriter};
 use crate::decode::{Decode, DecodeError, DecodeOptions, FromJson, Json, Versioned};
@@ -98,6 +98,8 @@ pub struct InformerIn<D: Decode, C = Indexer<<D as Decode>::Object>> {
     undecodable: Option<DecodeError<KeyOf<D>>>,
     /// The next event, held while the decoder reads on: a panic of the decoder does not lose it.
     taken: Option<EventOf<D::Object>>,
+    /// For how many of the next deltas the cache's memory was read.
+    ahead: usize,
     told_synced: bool,
     /// The cache was told of a failure, and not yet of a recovery.
     is_failing: bool,
@@ -214,6 +216,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             blocked: false,
             undecodable: None,
             taken: None,
+            ahead: 0,
             told_synced: false,
             is_failing: false,
             now: Instant::ZERO,
@@ -425,9 +428,20 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     /// Applies the next delta to the cache; the delta stays queued, so a panic does not lose it. Returns the object
     /// that the cache had, if any; the outer `None` means that no delta is queued.
     fn apply(&mut self) -> Option<Option<D::Object>> {
+        self.read_ahead();
         let initial = !self.fifo.has_synced();
         let applied = self.progress.next(self.fifo.oldest_after_pop());
         self.fifo.front().map(|delta| self.cache.apply(Change::new(delta, initial).at(self.now).applying(applied)))
+    }
+
+    /// Reads the memory that the cache will need for the next deltas, of all of them at once. A read of a transport
+    /// brings several.
+    fn read_ahead(&mut self) {
+        if self.ahead == 0 && self.fifo.len() > 1 {
+            self.ahead = self.fifo.len().min(AHEAD);
+            self.cache.read(|cache| cache.read_ahead(self.fifo.waiting().map(|delta| delta.object().key())));
+        }
+        self.ahead = self.ahead.saturating_sub(1);
     }
 }
 

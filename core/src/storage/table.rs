@@ -5,6 +5,7 @@ use super::slab::{Entry, Places};
 use super::{Mem, Slab, Slot};
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
+use core::hint::black_box;
 use core::ops;
 use foldhash::fast::FixedState;
 
@@ -37,6 +38,19 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
     /// An empty table whose hashes depend on `seed`.
     pub(crate) fn with_seed(seed: u64) -> Self {
         Self { records: Slab::default(), index: I::default(), hasher: FixedState::with_seed(seed) }
+    }
+
+    /// Reads the memory where these keys will be looked for, and returns the slots that they probably find. Each step is
+    /// taken for all keys before the next one, so that the processor waits for all of them at once.
+    #[inline]
+    pub(crate) fn read_ahead<const N: usize>(&self, keys: &[Option<&R::Key>; N]) -> [Option<Slot>; N] {
+        let hashes = keys.map(|key| key.map(|key| self.hash(key)));
+        let found = hashes.map(|hash| self.index.find(hash?, |_| true));
+        found.iter().flatten().for_each(|slot| _ = black_box(self.records.get(*slot).is_some()));
+        found.iter().flatten().for_each(|slot| _ = black_box(self.records[*slot].bytes()));
+        let is_it = |(key, slot): (&Option<&R::Key>, Slot)| key.is_some_and(|key| self.records[slot].key() == key);
+        keys.iter().zip(found).for_each(|(key, slot)| _ = black_box(slot.map(|slot| is_it((key, slot)))));
+        found
     }
 
     pub(crate) fn find<Q>(&self, key: &Q) -> Option<Slot>

@@ -1,9 +1,10 @@
 //! What an update takes as the number of objects grows: through the queue, in arrival order, and into a cache with two
-//! indexes.
+//! indexes. Ours queues and applies 16 at once, as an informer does with the events of one read.
 
 use crate::figures::{head, median, ratio, row};
 use crate::process::output;
 use crate::settings::Settings;
+use listwatch_core::cache::AHEAD;
 use listwatch_core::fifo::Order;
 use listwatch_core::object::{MetaBuilder, ObjectHandle};
 use listwatch_core::{DeltaFifo, Indexer, Object};
@@ -72,8 +73,10 @@ pub(crate) fn measure(sizes: &[&str]) {
         let rounds = (1..=5).map(|round| {
             let states: Vec<Pod> = (0..UPDATES).map(|n| pod(&mut builder, n * 7919 % objects, round)).collect();
             let began = Instant::now();
-            for state in states {
-                fifo.update(state);
+            let mut states = states.into_iter();
+            while states.len() > 0 {
+                states.by_ref().take(AHEAD).for_each(|state| fifo.update(state));
+                indexer.read_ahead(fifo.waiting().map(|delta| delta.object().key()));
                 while let Some(popped) = fifo.pop() {
                     indexer.insert(popped.delta.into_object());
                 }

@@ -6,6 +6,7 @@
 use crate::storage::sealed::{Gathered, InRun, Runs, Text};
 use crate::storage::{Keyed, Linked, Links, List, Mem, Slab, Slot, Table};
 use core::hash::{Hash, Hasher};
+use core::hint::black_box;
 
 /// The postings of all indexes, which are distinguished by number.
 pub(super) struct Postings<V, M: Mem> {
@@ -153,6 +154,11 @@ impl<V, M: Mem> Postings<V, M> {
         core::iter::successors(head.map(|slot| &self.postings[slot]), |posting| Some(&self.postings[posting.chain?]))
     }
 
+    /// Reads the posting that the chain of an object begins at; the next one is mostly beside it.
+    pub(super) fn read_ahead(&self, head: Option<Slot>) {
+        black_box(head.and_then(|slot| self.postings.get(slot)).is_some());
+    }
+
     pub(super) fn clear(&mut self) {
         self.values.clear();
         self.postings.clear();
@@ -169,23 +175,24 @@ impl<V, M: Mem> Postings<V, M> {
     /// Whether an object of few values is emitted with exactly those, which is the usual update. It compares them in
     /// place, without a hash and without writing.
     fn is_unchanged(&self, head: Option<Slot>, emit: &impl Emit) -> bool {
-        let (mut own, mut count) = ([None; FEW], 0);
+        // A chain begins with the value that was emitted last.
+        let (mut own, mut first) = ([None; FEW], FEW);
         for posting in self.chain(head) {
-            let Some(place) = own.get_mut(count) else { return false };
-            *place = Some(posting.value);
-            count += 1;
+            let Some(place) = first.checked_sub(1) else { return false };
+            (own[place], first) = (Some(posting.value), place);
         }
-        let (mut met, mut known) = (0_u32, true);
-        emit(&mut |index, text| match own[..count]
-            .iter()
-            .position(|value| value.is_some_and(|value| self.is_of(value, index, text)))
-        {
-            Some(place) => met |= 1 << place,
-            None => known = false,
+        let (mut next, mut met, mut known) = (first, 0_u32, true);
+        emit(&mut |index, text| {
+            let is_it = |value: &Option<Slot>| value.is_some_and(|value| self.is_of(value, index, text));
+            let place = if own.get(next).is_some_and(is_it) { Some(next) } else { own.iter().position(is_it) };
+            met |= place.map_or(0, |place| 1 << place);
+            known &= place.is_some();
+            next += 1;
         });
-        known && met.count_ones() as usize == count
+        known && met.count_ones() as usize == FEW - first
     }
 
+    #[inline]
     fn is_of(&self, value: Slot, index: u32, text: &str) -> bool {
         let key = &self.values[value].key;
         key.index == index && *key.text == *text

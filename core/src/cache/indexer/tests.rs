@@ -18,6 +18,38 @@ crate::storage::in_both_memories!(
     a_new_index_whose_function_panics_is_none,
 );
 
+/// Of no key, of unknown ones, and of more than are read; known ones are in shards and segments.
+#[test]
+fn what_is_read_ahead_stays_as_it_was() {
+    let mut numbers = Indexer::<Number>::new();
+    let by_parity = numbers.add_index(|number: &Number, emit: &mut dyn FnMut(&str)| emit(number.parity()));
+    for len in [0, 10, FEW + 1, 5_000] {
+        (numbers.len()..len).for_each(|n| _ = numbers.insert(Number(n)));
+        let keys: Vec<usize> = (0..3 * AHEAD).map(|n| n * 7919 % (2 * len + 1)).collect();
+        (0..keys.len()).for_each(|from| numbers.read_ahead(&keys[from..]));
+        assert!(numbers.iter().map(|number| number.0).eq(0..len));
+        assert_eq!(numbers.by_index(by_parity, "even").count(), len.div_ceil(2));
+    }
+    numbers.check();
+}
+
+#[derive(Debug, PartialEq)]
+struct Number(usize);
+
+impl Number {
+    fn parity(&self) -> &'static str {
+        if self.0 % 2 == 0 { "even" } else { "odd" }
+    }
+}
+
+impl Keyed for Number {
+    type Key = usize;
+
+    fn key(&self) -> &usize {
+        &self.0
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 struct Pod {
     name: &'static str,

@@ -235,7 +235,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     /// The deltas that wait, by arrival. A consumer can prepare for the next ones
-    /// ([`IndexerIn::read_ahead`](crate::cache::IndexerIn::read_ahead)).
+    /// ([`Indexer::read_ahead`](crate::Indexer::read_ahead)).
     pub fn waiting(&self) -> impl Iterator<Item = &Delta<V>> {
         let nodes = core::iter::successors(self.queued.front(), |slot| self.nodes[*slot].next());
         self.alone.iter().chain(nodes.filter_map(|slot| self.nodes[slot].delta()))

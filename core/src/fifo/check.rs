@@ -1,6 +1,6 @@
 //! The invariants between any two operations; for tests.
 
-use super::{DeltaFifoIn, Queued};
+use super::{Content, DeltaFifoIn, Queued};
 use crate::storage::{Keyed, Linked, List, Mem, Slot};
 use core::iter::successors;
 
@@ -12,8 +12,11 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         assert!(self.alone.is_none() || self.nodes.len() == 0, "what waits alone has no others");
         self.check_list(&self.queued);
         self.check_list(&self.staged);
-        self.in_order(&self.queued).for_each(|slot| self.check_queued(slot));
-        self.in_order(&self.staged).for_each(|slot| self.check_staged(slot));
+        let is_found = |slot: &Slot| !matches!(self.nodes[*slot].content, Content::Folded(_));
+        self.in_order(&self.queued).filter(is_found).for_each(|slot| self.check_queued(slot));
+        self.in_order(&self.staged).filter(is_found).for_each(|slot| self.check_staged(slot));
+        let folded = self.in_order(&self.queued).filter_map(|slot| self.nodes[slot].folded());
+        assert_eq!(folded.map(|folded| folded.len() - 1).sum::<usize>(), self.folded, "folded deltas are counted");
         let newest = self.in_order(&self.queued).filter(|slot| self.found(*slot) == Some(*slot)).count();
         let most = if self.coalescing { 2 * newest } else { usize::MAX };
         assert!(self.queued.len() <= most, "coalesced, a key has two deltas at most");
@@ -31,10 +34,13 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         let (mut walked, mut arrival) = (0, 0);
         for slot in self.in_order(list) {
             let node = &self.nodes[slot];
-            assert_eq!(node.hash, self.nodes.hash(node.key()), "the hash of its key");
-            assert!(node.chain.is_none_or(|other| self.nodes[other].key() == node.key()), "a chain has one key");
-            assert!((arrival..=self.arrived).contains(&node.arrival), "in the order of arrival");
-            arrival = node.arrival;
+            if node.folded().is_none() {
+                assert_eq!(node.hash, self.nodes.hash(node.key()), "the hash of its key");
+                assert!(node.chain.is_none_or(|other| self.nodes[other].key() == node.key()), "a chain has one key");
+            }
+            let number = self.arrival(slot).unwrap_or(0);
+            assert!((arrival..=self.arrived).contains(&number), "in the order of arrival");
+            arrival = number;
             walked += 1;
         }
         assert_eq!(walked, list.len());

@@ -7,9 +7,11 @@
 //! staged one. A delta that waits alone has no node until another one comes.
 
 mod alone;
+mod arrival;
 mod check;
 mod coalesce;
 mod delta;
+mod folded;
 mod stage;
 #[cfg(test)]
 #[cfg(all(feature = "alloc", feature = "fixed"))]
@@ -17,9 +19,11 @@ mod tests;
 
 pub use delta::{Delta, Popped};
 
+use crate::storage::{DrainingTable, Keyed, KnownObjects, Linked, Links, List, Mem, Slot};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, KnownObjects, Linked, Links, List, Mem, PassingTable, Slot};
+use arrival::Arrival;
+use folded::Folded;
 
 /// A [`DeltaFifoIn`] in memory that grows.
 #[cfg(feature = "alloc")]
@@ -80,9 +84,11 @@ pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     order: Order,
     /// The newest arrival, where it waits alone: there are no nodes then.
     alone: Option<Delta<V>>,
-    nodes: PassingTable<Node<V>, M>,
+    nodes: DrainingTable<Node<V, M>, M>,
     queued: List<Queued>,
     staged: List<Queued>,
+    /// How many deltas wait beside the nodes that are queued.
+    folded: usize,
     /// The next delta of the key that is being popped.
     rest: Option<Slot>,
     arrived: u64,
@@ -97,13 +103,13 @@ pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     closed: bool,
 }
 
-struct Node<V: Keyed> {
-    content: Content<V>,
+struct Node<V: Keyed, M: Mem> {
+    content: Content<V, M>,
     /// Of the key.
     hash: u32,
     links: Links,
-    /// While queued: with which arrival it came. While staged: zero.
-    arrival: u64,
+    /// While queued: with which arrival it came.
+    arrival: Option<Arrival>,
     /// While queued: the next newer delta of the key; of two that are coalesced the newer one names the older one too.
     /// While staged: the item that was staged under the key before.
     chain: Option<Slot>,
@@ -111,10 +117,12 @@ struct Node<V: Keyed> {
     staged: Option<Slot>,
 }
 
-enum Content<V: Keyed> {
+enum Content<V: Keyed, M: Mem> {
     Delta(Delta<V>),
     /// A staged item that only says that its key is in the list.
-    Present(V::Key),
+    Present(M::Rare<V::Key>),
+    /// Items that are as the cache has them. No key finds them.
+    Folded(Folded),
 }
 
 enum Queued {}
@@ -132,9 +140,10 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         Self {
             order,
             alone: None,
-            nodes: PassingTable::<_, M>::with_seed(seed),
+            nodes: DrainingTable::<_, M>::with_seed(seed),
             queued: List::default(),
             staged: List::default(),
+            folded: 0,
             rest: None,
             arrived: 0,
             bytes: 0,
@@ -277,7 +286,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     #[must_use]
     pub fn oldest(&self) -> Option<u64> {
         match self.alone {
-            None => self.queued.front().map(|slot| self.nodes[slot].arrival),
+            None => self.arrival(self.queued.front()?),
             Some(_) => Some(self.arrived),
         }
     }
@@ -287,17 +296,17 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     pub fn oldest_after_pop(&self) -> Option<u64> {
         let (next, front) = (self.next()?, self.queued.front());
         let oldest = if front == Some(next) { self.nodes[next].links.next } else { front };
-        oldest.map(|slot| self.nodes[slot].arrival)
+        self.arrival(oldest?)
     }
 
     /// The number of deltas that wait; staged ones do not count.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.queued.len() + usize::from(self.alone.is_some())
+        self.queued.len() + self.folded + usize::from(self.alone.is_some())
     }
 
     /// About how many bytes the objects of the deltas that wait take ([`Keyed::bytes`]). One that several deltas share
-    /// counts for each of them.
+    /// counts for each of them. [Folded](Self::unfold) deltas have no objects.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes + self.alone.as_ref().map_or(0, |alone| alone.object().bytes())
@@ -338,7 +347,11 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     fn next(&self) -> Option<Slot> {
-        self.rest.or_else(|| self.queued.front())
+        self.rest.or_else(|| self.queued.front()).filter(|slot| self.nodes[*slot].delta().is_some())
+    }
+
+    fn arrival(&self, slot: Slot) -> Option<u64> {
+        Some(self.nodes[slot].arrival?.number(self.arrived))
     }
 
     fn newest_queued(&self, key: &V::Key) -> Option<Slot> {
@@ -358,7 +371,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     /// The node that the key of this one finds.
     fn found(&self, slot: Slot) -> Option<Slot> {
-        self.nodes.find_same(self.nodes[slot].hash, slot)
+        let node = &self.nodes[slot];
+        if matches!(node.content, Content::Folded(_)) { None } else { self.nodes.find_same(node.hash, slot) }
     }
 
     fn is_deletion(&self, slot: Slot) -> bool {
@@ -396,7 +410,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// A node that is the newest of its key, and in no list yet.
     fn try_insert(&mut self, delta: Delta<V>, arrival: u64) -> Result<Slot, M::Full<V>> {
         let (hash, bytes) = (self.nodes.hash(delta.object().key()), delta.object().bytes());
-        let node = |delta| Node { arrival, ..Node::new(Content::Delta(delta), hash) };
+        let node = |delta| Node { arrival: Some(Arrival::new(arrival)), ..Node::new(Content::Delta(delta), hash) };
         let inserted = self.nodes.try_insert_over(hash, delta, |delta| delta.object().key(), node);
         let (slot, before) = inserted.map_err(|full| M::map_full(full, Node::into_object))?;
         self.bytes += bytes;
@@ -447,26 +461,26 @@ impl<V: Keyed<Key: Clone> + Clone> DeltaFifoIn<V, Heap> {
     }
 }
 
-impl<V: Keyed> Node<V> {
-    fn new(content: Content<V>, hash: u32) -> Self {
-        Self { content, hash, links: Links::default(), arrival: 0, chain: None, staged: None }
+impl<V: Keyed, M: Mem> Node<V, M> {
+    fn new(content: Content<V, M>, hash: u32) -> Self {
+        Self { content, hash, links: Links::default(), arrival: None, chain: None, staged: None }
     }
 
     fn is_queued(&self) -> bool {
-        self.arrival > 0
+        self.arrival.is_some()
     }
 
     fn delta(&self) -> Option<&Delta<V>> {
         match &self.content {
             Content::Delta(delta) => Some(delta),
-            Content::Present(_) => None,
+            Content::Present(_) | Content::Folded(_) => None,
         }
     }
 
     fn into_object(self) -> V {
         match self.content {
             Content::Delta(delta) => delta.into_object(),
-            Content::Present(_) => unreachable!("an object was to be inserted"),
+            Content::Present(_) | Content::Folded(_) => unreachable!("an object was to be inserted"),
         }
     }
 
@@ -475,7 +489,7 @@ impl<V: Keyed> Node<V> {
     }
 }
 
-impl<V: Keyed> Linked<Queued> for Node<V> {
+impl<V: Keyed, M: Mem> Linked<Queued> for Node<V, M> {
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }
@@ -485,13 +499,14 @@ impl<V: Keyed> Linked<Queued> for Node<V> {
     }
 }
 
-impl<V: Keyed> Keyed for Node<V> {
+impl<V: Keyed, M: Mem> Keyed for Node<V, M> {
     type Key = V::Key;
 
     fn key(&self) -> &V::Key {
         match &self.content {
             Content::Delta(delta) => delta.object().key(),
             Content::Present(key) => key,
+            Content::Folded(_) => unreachable!("no key finds what is folded"),
         }
     }
 }
@@ -500,7 +515,7 @@ impl<V: Keyed, M: Mem> core::fmt::Debug for DeltaFifoIn<V, M> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("DeltaFifo")
             .field("order", &self.order)
-            .field("queued", &(self.queued.len() + usize::from(self.alone.is_some())))
+            .field("queued", &(self.queued.len() + self.folded + usize::from(self.alone.is_some())))
             .field("bytes", &self.bytes)
             .field("staged", &self.staged.len())
             .field("populated", &self.populated)

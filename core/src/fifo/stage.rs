@@ -1,6 +1,6 @@
 //! Replacing the known state by a list, in two steps: stage its items, then commit or discard them.
 
-use super::{Content, Delta, DeltaFifoIn, Node, Order, Queued};
+use super::{Arrival, Content, Delta, DeltaFifoIn, Node, Order, Queued};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
 use crate::storage::{Keyed, KnownObjects, Linked, List, Mem, Slot};
@@ -46,7 +46,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         let hash = self.nodes.hash(key);
         let found = self.nodes.find_hashed(hash, key);
         if self.staged(found).is_none() {
-            let node = Node::new(Content::Present(key.clone()), hash);
+            let node = Node::new(Content::Present(key.clone().into()), hash);
             self.try_push_staged(found, node).map_err(|full| M::map_full(full, drop))?;
         }
         Ok(())
@@ -117,7 +117,18 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     /// Stages an item under a key that finds that node.
-    fn try_push_staged(&mut self, found: Option<Slot>, node: Node<V>) -> Result<(), M::Full<Node<V>>> {
+    fn try_push_staged(&mut self, found: Option<Slot>, node: Node<V, M>) -> Result<(), M::Full<Node<V, M>>> {
+        let slot = self.try_link_staged(found, node)?;
+        self.staged.push_back(&mut self.nodes, slot);
+        Ok(())
+    }
+
+    /// Makes an item the newest staged one of a key that finds that node. It has no place in the list yet.
+    pub(super) fn try_link_staged(
+        &mut self,
+        found: Option<Slot>,
+        node: Node<V, M>,
+    ) -> Result<Slot, M::Full<Node<V, M>>> {
         let (hash, chain) = (node.hash, self.staged(found));
         let slot = self.nodes.try_insert_unfound(Node { chain, ..node })?;
         match (found, self.queued(found)) {
@@ -125,8 +136,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             (Some(before), None) => self.nodes.redirect(hash, before, Some(slot)),
             (None, None) => self.nodes.make_found(hash, slot),
         }
-        self.staged.push_back(&mut self.nodes, slot);
-        Ok(())
+        Ok(slot)
     }
 
     /// Lets the key of a staged item find no staged one, unless it finds a newer one than this.
@@ -202,6 +212,9 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         let mut at = self.staged.front();
         while let Some(slot) = at {
             at = self.nodes[slot].next();
+            if self.attach_folded(slot) {
+                continue;
+            }
             let found = self.found(slot);
             let newest = self.queued(found);
             if let (Content::Delta(_), Some(found)) = (&self.nodes[slot].content, found)
@@ -231,7 +244,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         }
         let before = self.queued(Some(found));
         let node = &mut self.nodes[slot];
-        (node.chain, node.arrival) = (None, self.arrived);
+        (node.chain, node.arrival) = (None, Some(Arrival::new(self.arrived)));
         self.bytes += self.nodes[slot].bytes();
         if let Some(before) = before {
             self.nodes[before].staged = None;
@@ -243,7 +256,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     fn note_initial(&mut self) {
         if !core::mem::replace(&mut self.populated, true) {
             self.initial = match self.order {
-                Order::Arrival => self.queued.len(),
+                Order::Arrival => self.len(),
                 Order::ByKey => self.newest_of_keys().count(),
             };
         }

@@ -592,7 +592,7 @@ fn a_commit_that_does_not_fit_is_not_half_done() {
 }
 
 #[test]
-fn a_delta_costs_48_bytes_beside_the_handle_and_a_key_nothing() {
+fn a_delta_costs_32_bytes_beside_the_handle_and_a_key_nothing() {
     use crate::object::ObjectHandle;
-    assert_eq!(size_of::<Node<ObjectHandle<()>>>(), size_of::<ObjectHandle<()>>() + 48);
+    assert_eq!(size_of::<Node<ObjectHandle<()>, Heap>>(), size_of::<ObjectHandle<()>>() + 32);
 }

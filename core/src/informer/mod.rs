@@ -3,6 +3,7 @@
 mod driver;
 mod event;
 mod filter;
+mod listed;
 mod progress;
 mod reading;
 mod status;
@@ -24,7 +25,7 @@ pub use told::Told;
 use crate::cache::{AHEAD, Cache, Change, IndexId, Indexer, Note, transition};
 #[cfg(feature = "std")]
 use crate::cache::{Store, StoreWriter};
-use crate::decode::{Decode, DecodeError, DecodeOptions, FromJson, Json, Versioned};
+use crate::decode::{Decode, DecodeError, DecodeOptions, FromJson, Json};
 use crate::fifo::{DeltaFifo, Order};
 use crate::object::ObjectHandle;
 use crate::reflector::{Action, Input, Phase, Reflector, ReflectorConfig, Response};
@@ -34,6 +35,7 @@ use crate::time::Instant;
 use crate::transport::{Incoming, TransportError};
 use core::fmt;
 use core::task::{Context, Poll};
+use listed::Listed;
 use progress::Progress;
 
 /// Keeps a cache of one resource up to date and reports every change of it (client-go `SharedIndexInformer`). Use it as
@@ -84,6 +86,8 @@ pub struct InformerIn<D: Decode, C = Indexer<<D as Decode>::Object>> {
     /// The response to `id` has begun, and the decoder has it.
     reading: bool,
     fifo: DeltaFifo<D::Object>,
+    /// The objects of the cache whose places are staged.
+    listed: Listed,
     cache: C,
     queue_limit: usize,
     max_list_bytes: usize,
@@ -206,6 +210,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             id: RequestId::default(),
             reading: false,
             fifo: DeltaFifo::with_seed(config.order, config.reflector.seed.unwrap_or_default()),
+            listed: Listed::default(),
             cache,
             queue_limit: config.queue_limit.max(1),
             max_list_bytes: config.max_list_bytes,
@@ -415,11 +420,6 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         true
     }
 
-    /// The handle that is held already, if the object has not changed. So a relist costs memory only for changes.
-    fn held_or(&self, object: D::Object) -> D::Object {
-        self.newest(object.key()).filter(|held| held.is_same_state(&object)).unwrap_or(object)
-    }
-
     /// The newest state of an object, queued or in the cache.
     fn newest(&self, key: &KeyOf<D>) -> Option<D::Object> {
         self.fifo.newest(key).cloned().or_else(|| self.cache.read(|cache| cache.get(key).cloned()))
@@ -428,6 +428,10 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     /// Applies the next delta to the cache; the delta stays queued, so a panic does not lose it. Returns the object
     /// that the cache had, if any; the outer `None` means that no delta is queued.
     fn apply(&mut self) -> Option<Option<D::Object>> {
+        if self.fifo.front().is_none() {
+            let Self { cache, fifo, .. } = self;
+            cache.read(|objects| fifo.unfold(|place| objects.at_place(place).cloned()));
+        }
         self.read_ahead();
         let initial = !self.fifo.has_synced();
         let applied = self.progress.next(self.fifo.oldest_after_pop());

@@ -1,8 +1,10 @@
 //! Input: each part of a response goes to the reflector, and to the queue where the reflector says so.
 
+use super::listed::Listed;
 use super::{InformerIn, KeyOf};
 use crate::cache::{Cache, Indexer, Note};
 use crate::decode::{Decode, DecodeError, Ending, EventType, Part, Versioned};
+use crate::fifo::Order;
 use crate::reflector::{Failure, Input, Phase, Response, Step};
 use crate::request::RequestId;
 use crate::storage::{Keyed, KnownObjects};
@@ -98,18 +100,28 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
 
     fn on_item(&mut self, object: D::Object) {
         if self.place(object.resource_version(), None) == Step::Stage {
-            let object = self.held_or(object);
-            self.fifo.stage(object);
+            match self.staging(object) {
+                Staging::Known(place) if self.listed.insert(place) => self.fifo.stage_known(place),
+                Staging::Known(place) => {
+                    // The list has it twice, and both are told.
+                    let again = self.cache.read(|objects| objects.at_place(place).cloned());
+                    again.into_iter().for_each(|object| self.fifo.stage(object));
+                }
+                Staging::Object(object) => self.fifo.stage(object),
+            }
             self.note_staged();
         }
     }
 
-    fn on_event(&mut self, event_type: EventType, object: D::Object) {
-        match (self.place(object.resource_version(), Some(event_type)), event_type) {
-            (Step::Stage, EventType::Deleted) => self.fifo.unstage(object.key()),
+    fn on_event(&mut self, event_type: EventType, mut object: D::Object) {
+        let step = self.place(object.resource_version(), Some(event_type));
+        if step == Step::Apply {
+            self.share(&mut object);
+        }
+        match (step, event_type) {
+            (Step::Stage, EventType::Deleted) => self.unstage(object.key()),
             (Step::Stage, EventType::Added | EventType::Modified) => {
-                let object = self.held_or(object);
-                self.fifo.restage(object);
+                self.restage(object);
                 self.note_staged();
             }
             (Step::Apply, EventType::Added) => self.fifo.add(object),
@@ -117,6 +129,76 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             (Step::Apply, EventType::Deleted) => self.delete(object),
             (Step::Nothing | Step::Commit | Step::Discard, _) => {}
         }
+    }
+
+    /// How a listed object is staged. If it has not changed, the handle that is held already is, so that a relist costs
+    /// memory only for changes.
+    fn staging(&self, mut object: D::Object) -> Staging<D::Object> {
+        if let Some(queued) = self.fifo.newest(object.key()) {
+            if queued.is_same_state(&object) {
+                return Staging::Object(queued.clone());
+            }
+            object.share_with(queued);
+            return Staging::Object(object);
+        }
+        let by_place = self.fifo.order() == Order::Arrival;
+        self.cache.read(|objects| {
+            let Some((place, known)) = objects.find(object.key()) else { return Staging::Object(object) };
+            if !known.is_same_state(&object) {
+                object.share_with(known);
+                Staging::Object(object)
+            } else if by_place && self.cache.covers(known) {
+                Staging::Known(place)
+            } else {
+                Staging::Object(known.clone())
+            }
+        })
+    }
+
+    /// Lets a changed object share memory with the newest state before it.
+    fn share(&self, object: &mut D::Object) {
+        if let Some(queued) = self.fifo.newest(object.key()) {
+            return object.share_with(queued);
+        }
+        self.cache.read(|objects| {
+            if let Some(known) = objects.get(object.key()) {
+                object.share_with(known);
+            }
+        });
+    }
+
+    /// Stages an object of a stream in place of the one that is staged under its key, if any.
+    fn restage(&mut self, object: D::Object) {
+        let listed = self.listed_place(object.key());
+        match (self.staging(object), listed) {
+            (Staging::Known(_), Some(_)) => {}
+            (Staging::Known(place), None) => {
+                self.listed.insert(place);
+                self.fifo.stage_known(place);
+            }
+            (Staging::Object(object), Some(place)) => {
+                self.listed.remove(place);
+                self.fifo.unstage_known(place, Some(object));
+            }
+            (Staging::Object(object), None) => self.fifo.restage(object),
+        }
+    }
+
+    /// Takes a key out of the staged list.
+    fn unstage(&mut self, key: &KeyOf<D>) {
+        if let Some(place) = self.listed_place(key) {
+            self.listed.remove(place);
+            self.fifo.unstage_known(place, None);
+        }
+        self.fifo.unstage(key);
+    }
+
+    /// The place of an object whose place is staged.
+    fn listed_place(&self, key: &KeyOf<D>) -> Option<u32> {
+        if self.listed.is_unused() {
+            return None;
+        }
+        self.cache.read(|objects| Some(objects.find(key)?.0)).filter(|place| self.listed.contains(*place))
     }
 
     fn note_staged(&mut self) {
@@ -134,7 +216,8 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         };
         let deleted = undecodable.event_type == Some(EventType::Deleted);
         match (step, &undecodable.key) {
-            (Step::Stage, Some(key)) if deleted => self.fifo.unstage(key),
+            (Step::Stage, Some(key)) if deleted => self.unstage(key),
+            (Step::Stage, Some(key)) if self.listed_place(key).is_some() => {}
             (Step::Stage, Some(key)) => self.fifo.stage_present(key),
             (Step::Stage, None) => self.fifo.stage_unreadable(),
             (Step::Apply, Some(key)) if deleted => {
@@ -214,27 +297,38 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.blocked |= !self.wants_input();
         match step {
             Step::Commit => {
-                self.cache.read(|objects| self.fifo.commit_stage(&Covered { objects, cache: &self.cache }));
+                let Self { cache, fifo, listed, .. } = self;
+                cache.read(|objects| fifo.commit_stage(&Unlisted { objects, cache, listed }));
             }
             Step::Discard => self.fifo.discard_stage(),
             Step::Nothing | Step::Stage | Step::Apply => return,
         }
+        self.listed.clear();
         (self.progress.staged, self.progress.staged_bytes) = (0, 0);
     }
 }
 
-/// The objects of the cache that the informer's lists cover.
-struct Covered<'a, V: Keyed, C> {
-    objects: &'a Indexer<V>,
-    cache: &'a C,
+/// How a listed object is staged.
+enum Staging<V> {
+    /// By the place of the object in the cache, which is the same state.
+    Known(u32),
+    Object(V),
 }
 
-impl<V: Keyed, C: Cache<V>> KnownObjects<V> for Covered<'_, V, C> {
+/// The objects of the cache that the informer's lists cover, without those whose places are staged.
+struct Unlisted<'a, V: Keyed, C> {
+    objects: &'a Indexer<V>,
+    cache: &'a C,
+    listed: &'a Listed,
+}
+
+impl<V: Keyed, C: Cache<V>> KnownObjects<V> for Unlisted<'_, V, C> {
     fn known<'a>(&'a self) -> impl Iterator<Item = &'a V>
     where
         V: 'a,
     {
-        self.objects.iter().filter(|object| self.cache.covers(object))
+        let unlisted = self.objects.places().filter(|(place, _)| !self.listed.contains(*place));
+        unlisted.map(|(_, object)| object).filter(|object| self.cache.covers(object))
     }
 
     fn is_known(&self, key: &V::Key) -> bool {

@@ -11,6 +11,7 @@ use std::vec::Vec;
 mod bodies;
 mod decoding;
 mod pressure;
+mod relists;
 #[cfg(feature = "std")]
 mod shared;
 mod status;

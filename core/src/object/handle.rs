@@ -103,6 +103,13 @@ impl<T> Versioned for ObjectHandle<T> {
     fn is_same_state(&self, other: &Self) -> bool {
         self.meta().is_same_state(other.meta())
     }
+
+    /// Shares the key, and the text of labels and owners, unless this handle has clones already.
+    fn share_with(&mut self, earlier: &Self) {
+        if let Some(object) = Arc::get_mut(&mut self.0) {
+            object.meta.share_with(earlier.meta());
+        }
+    }
 }
 
 impl<T> Clone for ObjectHandle<T> {

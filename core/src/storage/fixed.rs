@@ -16,11 +16,13 @@ impl<const N: usize> Sealed for Fixed<N> {}
 
 impl<const N: usize> Mem for Fixed<N> {
     type Array<T> = heapless::Vec<T, N>;
+    type Draining<T> = heapless::Vec<T, N>;
     type Records<T> = heapless::Vec<T, N>;
     type Full<T> = Full<T>;
     type Index = Chains<N>;
     type IndexFn<V> = fn(&V, &mut dyn FnMut(&str));
     type PassingIndex = Chains<N>;
+    type Rare<T> = InPlace<T>;
     type Text = heapless::String<LONGEST_TEXT>;
     type Gathered = Again;
     type Ranges<V> = Unshared;
@@ -32,6 +34,24 @@ impl<const N: usize> Mem for Fixed<N> {
 
     fn try_room(records: impl FnOnce() -> usize) -> Result<(), Full<()>> {
         if records() <= N { Ok(()) } else { Err(Full(())) }
+    }
+}
+
+/// A value in the record itself.
+#[derive(Debug)]
+pub struct InPlace<T>(T);
+
+impl<T> From<T> for InPlace<T> {
+    fn from(value: T) -> Self {
+        Self(value)
+    }
+}
+
+impl<T> ops::Deref for InPlace<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
     }
 }
 

@@ -22,11 +22,13 @@ impl Sealed for Heap {}
 
 impl Mem for Heap {
     type Array<T> = Vec<T>;
+    type Draining<T> = super::draining::Draining<T>;
     type Records<T> = Segments<T>;
     type Full<T> = NeverFull<T>;
     type Index = Shards<HashIndex>;
     type IndexFn<V> = Box<dyn Fn(&V, &mut dyn FnMut(&str)) + Send + Sync>;
     type PassingIndex = super::probing::Probing;
+    type Rare<T> = Box<T>;
     type Text = Box<str>;
     type Gathered = Values;
     type Ranges<V> = super::ranges::Ranges<V>;

@@ -30,7 +30,6 @@ impl<L> List<L> {
         self.head
     }
 
-    #[cfg(feature = "alloc")]
     pub(crate) fn back(&self) -> Option<Slot> {
         self.tail
     }
@@ -64,6 +63,18 @@ impl<L> List<L> {
         let slot = self.head?;
         self.unlink(records, slot);
         Some(slot)
+    }
+
+    /// Puts `slot` behind a slot of the list.
+    pub(crate) fn insert_behind<S>(&mut self, records: &mut S, before: Slot, slot: Slot)
+    where
+        S: IndexMut<Slot, Output: Linked<L>>,
+    {
+        let Some(next) = records[before].next() else { return self.push_back(records, slot) };
+        *records[slot].links() = Links { prev: Some(before), next: Some(next) };
+        records[before].links().next = Some(slot);
+        records[next].links().prev = Some(slot);
+        self.len += 1;
     }
 
     /// Takes `slot` out of the list, which must hold it.
@@ -149,7 +160,12 @@ mod tests {
         list.unlink(&mut slab, slots[1]);
         list.append(&mut slab, &mut other);
         assert_eq!((list.len(), other.len()), (4, 0));
-        assert_eq!(drain(&mut list, &mut slab), [0, 2, 3, 4]);
+        for (before, n) in [(slots[2], 7), (slots[4], 8)] {
+            let slot = slab.try_insert(Node(n, Links::default())).ok().unwrap();
+            list.insert_behind(&mut slab, before, slot);
+        }
+        assert_eq!((list.len(), list.back().is_some()), (6, true));
+        assert_eq!(drain(&mut list, &mut slab), [0, 2, 7, 3, 4, 8]);
         list.append(&mut slab, &mut other);
         assert!(list.is_empty());
     }

@@ -9,6 +9,8 @@
 
 #[cfg(feature = "alloc")]
 mod chunks;
+#[cfg(feature = "alloc")]
+mod draining;
 #[cfg(feature = "fixed")]
 mod fixed;
 #[cfg(feature = "alloc")]
@@ -48,7 +50,7 @@ pub(crate) use never::never_full;
 pub(crate) use reused::Reused;
 pub(crate) use slab::{Slab, Slot};
 pub use table::Keyed;
-pub(crate) use table::{PassingTable, Table};
+pub(crate) use table::{DrainingTable, PassingTable, Table};
 pub(crate) use timers::{Place, Timed, Timers};
 pub use versioned::Versioned;
 
@@ -59,6 +61,9 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     /// In one piece: as fast as can be, and moved when it grows.
     #[doc(hidden)]
     type Array<T>: sealed::Array<T, Full = Self::Full<T>>;
+    /// Of a queue: gives memory back while it is drained.
+    #[doc(hidden)]
+    type Draining<T>: sealed::Records<T, Full = Self::Full<T>>;
     /// Never moved as a whole, however large.
     #[doc(hidden)]
     type Records<T>: sealed::Records<T, Full = Self::Full<T>>;
@@ -79,6 +84,9 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     /// What readers share of linked lists.
     #[doc(hidden)]
     type Runs<V>: sealed::Runs;
+    /// What few records have: on the heap in a box, so that the others are smaller.
+    #[doc(hidden)]
+    type Rare<T>: From<T> + core::ops::Deref<Target = T>;
     /// A function that emits the index values of an object: on the heap a boxed closure, in fixed memory a `fn`.
     type IndexFn<V>: Fn(&V, &mut dyn FnMut(&str));
 
@@ -104,7 +112,7 @@ impl<T: core::fmt::Debug> core::error::Error for Full<T> {}
 
 pub(crate) mod sealed {
     use super::slab::Slot;
-    use core::ops::{Index as At, IndexMut};
+    use core::ops::{Index as At, IndexMut, Range};
 
     #[allow(missing_debug_implementations, reason = "never constructed")]
     pub trait Sealed {}
@@ -120,11 +128,24 @@ pub(crate) mod sealed {
     pub trait Records<T>: Default {
         type Full;
 
+        /// All places are below this index.
         fn len(&self) -> usize;
+        /// The index of the place that is pushed next.
+        fn next(&self) -> usize {
+            self.len()
+        }
         fn get(&self, index: usize) -> Option<&T>;
         fn get_mut(&mut self, index: usize) -> Option<&mut T>;
         fn try_push(&mut self, record: T) -> Result<(), Self::Full>;
         fn is_full(&self) -> bool;
+        /// Notes that a place has a record.
+        fn occupy(&mut self, _: usize) {}
+        /// Notes that a place has no record any more. Returns the places around it that are to be [given
+        /// back](Self::give_back), which have none either.
+        fn vacate(&mut self, _: usize) -> Option<Range<usize>> {
+            None
+        }
+        fn give_back(&mut self, _: Range<usize>) {}
         fn clear(&mut self);
         /// Clears an array that holds much memory and gives it back; says whether it did.
         fn release(&mut self) -> bool;

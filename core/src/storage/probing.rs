@@ -86,6 +86,9 @@ impl Probing {
         while let Some((hash, slot)) = self.removed.pop() {
             self.vacate(hash, slot);
         }
+        if self.cells.len() > KEPT && self.len * 6 < self.cells.len() {
+            self.resize(self.cells.len() / 2);
+        }
     }
 
     #[inline]
@@ -114,15 +117,15 @@ impl Probing {
     fn make_room(&mut self) {
         self.vacate_removed();
         if self.is_full() {
-            self.grow();
+            self.resize((self.cells.len() * 2).max(FEWEST));
         }
     }
 
-    fn grow(&mut self) {
-        let cells = (self.cells.len() * 2).max(FEWEST);
-        let mut grown = Vec::new();
-        grown.resize(cells, None);
-        for (hash, slot) in core::mem::replace(&mut self.cells, grown).into_iter().flatten() {
+    #[cold]
+    fn resize(&mut self, cells: usize) {
+        let mut empty = Vec::new();
+        empty.resize(cells, None);
+        for (hash, slot) in core::mem::replace(&mut self.cells, empty).into_iter().flatten() {
             let (at, _) = self.search(hash, |_| false);
             self.cells[at] = Some((hash, slot));
         }
@@ -243,6 +246,24 @@ mod tests {
             index.insert(nearly_full + hash, slot);
         }
         assert_eq!(index.cells.len(), 4 * KEPT);
+    }
+
+    #[test]
+    fn an_index_shrinks_with_its_keys() {
+        let mut slab = Slab::<(), Heap>::default();
+        let mut index = Probing::default();
+        let slots: Vec<Slot> =
+            (0..20_000).map(|_| slab.try_insert(()).unwrap_or_else(|full| panic!("{full:?}"))).collect();
+        let hash = |slot: &Slot| (slot.index() as u32).wrapping_mul(0x9e37_79b9);
+        slots.iter().for_each(|slot| index.insert(hash(slot), *slot));
+        for (removed, slot) in slots.iter().enumerate() {
+            index.remove(hash(slot), *slot);
+            let left = slots.len() - removed - 1;
+            let most = 6 * (left + TOGETHER);
+            assert!(index.cells.len() <= most.max(KEPT) && index.cells.len() >= 2 * left, "{left} are left");
+            assert!(slots.get(removed + 1).is_none_or(|next| index.find(hash(next), |found| found == *next).is_some()));
+        }
+        assert_eq!((index.cells.len(), index.len), (KEPT, 0));
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Slot {
 /// A record keeps its slot until it is removed. Iteration goes by slot, so it depends on the operations alone, never
 /// on hashing.
 pub(crate) struct Slab<R, M: Mem, A = <M as Mem>::Records<Entry<R>>> {
-    entries: A,
+    pub(super) entries: A,
     free: Option<Slot>,
     len: usize,
     of: PhantomData<fn() -> (R, M)>,
@@ -68,6 +68,7 @@ impl<R, M: Mem, A: Places<R, M>> Slab<R, M, A> {
         *entry = Entry::Used(record());
         self.free = next;
         self.len += 1;
+        self.entries.occupy(slot.index());
         Ok(slot)
     }
 
@@ -75,7 +76,7 @@ impl<R, M: Mem, A: Places<R, M>> Slab<R, M, A> {
     #[cold]
     #[inline(never)]
     fn try_grow(&mut self) -> Result<Slot, M::Full<()>> {
-        let slot = Slot::at(self.entries.len());
+        let slot = Slot::at(self.entries.next());
         self.entries.try_push(Entry::Free { next: None }).map_err(|full| M::map_full(full, drop))?;
         Ok(slot)
     }
@@ -83,7 +84,7 @@ impl<R, M: Mem, A: Places<R, M>> Slab<R, M, A> {
     /// The slot that the next record gets, if there is room for one.
     #[inline]
     pub(crate) fn vacant(&self) -> Option<Slot> {
-        self.free.or_else(|| (!self.entries.is_full()).then(|| Slot::at(self.entries.len())))
+        self.free.or_else(|| (!self.entries.is_full()).then(|| Slot::at(self.entries.next())))
     }
 
     /// Takes the record out of `slot`, which must hold one.
@@ -91,7 +92,9 @@ impl<R, M: Mem, A: Places<R, M>> Slab<R, M, A> {
     pub(crate) fn remove(&mut self, slot: Slot) -> R {
         let freed = Entry::Free { next: self.free.replace(slot) };
         self.len -= 1;
-        core::mem::replace(self.entry(slot), freed).into_record()
+        let record = core::mem::replace(self.entry(slot), freed).into_record();
+        self.vacate(slot);
+        record
     }
 
     /// Drops the record in `slot`, which must hold one, where it is.
@@ -102,6 +105,35 @@ impl<R, M: Mem, A: Places<R, M>> Slab<R, M, A> {
         let entry = self.entry(slot);
         debug_assert!(matches!(entry, Entry::Used(_)), "a slot is only used while it holds a record");
         *entry = freed;
+        self.vacate(slot);
+    }
+
+    /// Notes that a slot was freed, and gives back the places that are needless then.
+    #[inline]
+    fn vacate(&mut self, slot: Slot) {
+        if let Some(places) = self.entries.vacate(slot.index()) {
+            self.give_back(places);
+        }
+    }
+
+    /// Takes free places out of the chain of them, and gives them back.
+    #[cold]
+    fn give_back(&mut self, places: ops::Range<usize>) {
+        let (mut last, mut at) = (None, self.free.take());
+        while let Some(slot) = at {
+            let Entry::Free { next } = *self.entry(slot) else { unreachable!("a free slot holds no record") };
+            if !places.contains(&slot.index()) {
+                match last.replace(slot) {
+                    None => self.free = Some(slot),
+                    Some(last) => *self.entry(last) = Entry::Free { next: Some(slot) },
+                }
+            }
+            at = next;
+        }
+        if let Some(last) = last {
+            *self.entry(last) = Entry::Free { next: None };
+        }
+        self.entries.give_back(places);
     }
 
     /// The record in `slot`, if there is one.

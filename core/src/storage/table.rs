@@ -34,6 +34,9 @@ pub struct Table<R, M: Mem, I = <M as Mem>::Index, A = <M as Mem>::Records<Entry
 /// A table of keys that come and go: to add and remove one costs less, to find one as much as in any other.
 pub(crate) type PassingTable<R, M> = Table<R, M, <M as Mem>::PassingIndex, <M as Mem>::Array<Entry<R>>>;
 
+/// A [`PassingTable`] that can be large for a while, as the queue of a list is.
+pub(crate) type DrainingTable<R, M> = Table<R, M, <M as Mem>::PassingIndex, <M as Mem>::Draining<Entry<R>>>;
+
 impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
     /// An empty table whose hashes depend on `seed`.
     pub(crate) fn with_seed(seed: u64) -> Self {

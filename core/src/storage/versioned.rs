@@ -12,4 +12,8 @@ pub trait Versioned: Keyed {
     /// Whether both are the same state of one object: uid and version are equal, and neither is empty. The informer
     /// then keeps the handle that it has, so that a relist costs memory only for objects that changed.
     fn is_same_state(&self, other: &Self) -> bool;
+
+    /// Takes the memory of equal parts over from an earlier state, which another state is about to replace. The informer
+    /// calls this for each state that it receives. Does nothing unless the type says otherwise.
+    fn share_with(&mut self, _earlier: &Self) {}
 }

@@ -38,7 +38,7 @@ struct Number(usize);
 
 impl Number {
     fn parity(&self) -> &'static str {
-        if self.0 % 2 == 0 { "even" } else { "odd" }
+        if self.0.is_multiple_of(2) { "even" } else { "odd" }
     }
 }
 

@@ -1,0 +1,37 @@
+//! The number of an arrival, in half of its memory.
+
+use core::num::NonZeroU32;
+
+/// An arrival of which fewer than 2^32 - 1 came later: those that wait are no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Arrival(NonZeroU32);
+
+const NUMBERS: u64 = u32::MAX as u64;
+
+impl Arrival {
+    pub(super) fn new(number: u64) -> Self {
+        Self(NonZeroU32::MIN.saturating_add((number % NUMBERS) as u32))
+    }
+
+    /// The whole number, where `newest` is that of the newest arrival.
+    pub(super) fn number(self, newest: u64) -> u64 {
+        let own = u64::from(self.0.get() - 1);
+        newest.saturating_sub((newest % NUMBERS + NUMBERS - own) % NUMBERS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_an_arrival_is_known_while_it_waits() {
+        for newest in [0, 1, NUMBERS - 1, NUMBERS, NUMBERS + 1, 5 * NUMBERS + 7, u64::MAX] {
+            for later in [0, 1, 1_000, NUMBERS - 1] {
+                if let Some(number) = newest.checked_sub(later) {
+                    assert_eq!(Arrival::new(number).number(newest), number, "{later} before {newest}");
+                }
+            }
+        }
+    }
+}

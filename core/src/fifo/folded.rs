@@ -1,0 +1,364 @@
+//! Items of a list that are as the cache has them: their places there take the place of nodes.
+//!
+//! Almost all items of a relist are. A run of them is one node, so that a relist takes memory for what has changed.
+
+use super::{Arrival, Content, Delta, DeltaFifoIn, Node};
+#[cfg(feature = "alloc")]
+use crate::storage::{Heap, never_full};
+use crate::storage::{Keyed, Linked, List, Mem, Slot};
+
+/// So many places of the cache, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Folded {
+    first: u32,
+    len: u32,
+}
+
+/// How many deltas one call unfolds.
+const UNFOLDED: u32 = 64;
+
+impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
+    /// Stages an item that is the same state as the known object in a place of the consumer's cache. The delta is made
+    /// when its turn comes, by [`unfold`](Self::unfold).
+    ///
+    /// It is for arrival order without coalescing. No delta of the key may be queued or staged, and no other item be
+    /// staged for the place. The place must have that object until deltas behind this one are popped. When the stage is
+    /// committed, the object must not be among the known ones, because the key is not found here.
+    ///
+    /// # Errors
+    /// Where fixed memory is full.
+    pub fn try_stage_known(&mut self, place: u32) -> Result<(), M::Full<()>> {
+        self.settle();
+        if let Some(last) = self.staged.back()
+            && let Content::Folded(run) = &mut self.nodes[last].content
+            && run.first.checked_add(run.len) == Some(place)
+        {
+            run.len += 1;
+            return Ok(());
+        }
+        let slot = self.try_insert_folded(Folded { first: place, len: 1 })?;
+        self.staged.push_back(&mut self.nodes, slot);
+        Ok(())
+    }
+
+    /// Takes a place out of the staged list. An object, if there is one, is staged where the place was.
+    ///
+    /// # Errors
+    /// The object, where fixed memory is full.
+    pub fn try_unstage_known(&mut self, place: u32, instead: Option<V>) -> Result<(), M::Full<Option<V>>> {
+        let Some((slot, run)) = self.staged_run(place) else { return Ok(()) };
+        let [before, behind] = run.without(place);
+        let room = M::try_room(|| self.nodes.len() + 2);
+        if let Err(full) = room {
+            return Err(M::map_full(full, |()| instead));
+        }
+        let mut last = slot;
+        if let Some(object) = instead {
+            let hash = self.nodes.hash(object.key());
+            let found = self.nodes.find_hashed(hash, object.key());
+            let node = Node::new(Content::Delta(Delta::Replaced(object)), hash);
+            last =
+                self.try_link_staged(found, node).map_err(|full| M::map_full(full, |node| Some(node.into_object())))?;
+            self.staged.insert_behind(&mut self.nodes, slot, last);
+        }
+        if behind.len > 0 {
+            let rest = self.try_insert_folded(behind).map_err(|full| M::map_full(full, |()| None))?;
+            self.staged.insert_behind(&mut self.nodes, last, rest);
+        }
+        self.nodes[slot].content = Content::Folded(before);
+        if before.len == 0 {
+            self.staged.unlink(&mut self.nodes, slot);
+            self.nodes.remove_unfound(slot);
+        }
+        Ok(())
+    }
+
+    /// Makes deltas of the first places, if the front of the queue is folded: [`front`](Self::front) and
+    /// [`pop`](Self::pop) return `None` there. `known` gives the object in a place. One that is not there is left out.
+    ///
+    /// # Errors
+    /// Where fixed memory is full.
+    pub fn try_unfold(&mut self, known: impl Fn(u32) -> Option<V>) -> Result<(), M::Full<()>> {
+        while let Some(slot) = self.queued.front()
+            && let Content::Folded(run) = self.nodes[slot].content
+        {
+            let (arrival, mut unfolded) = (self.nodes[slot].arrival, List::default());
+            let now = run.len.min(UNFOLDED);
+            M::try_room(|| self.nodes.len() + now as usize)?;
+            for place in run.first..run.first + now {
+                match known(place) {
+                    Some(object) => {
+                        let delta = self.try_insert_older(object, arrival)?;
+                        unfolded.push_back(&mut self.nodes, delta);
+                    }
+                    None => self.initial = self.initial.saturating_sub(1),
+                }
+            }
+            self.shorten(slot, now);
+            unfolded.append(&mut self.nodes, &mut self.queued);
+            self.queued = unfolded;
+        }
+        Ok(())
+    }
+
+    /// Takes the first places out of the run at the front.
+    fn shorten(&mut self, slot: Slot, by: u32) {
+        let Content::Folded(run) = &mut self.nodes[slot].content else { return };
+        (run.first, run.len) = (run.first + by, run.len - by);
+        if run.len == 0 {
+            self.folded -= by as usize - 1;
+            self.queued.unlink(&mut self.nodes, slot);
+            self.nodes.remove_unfound(slot);
+        } else {
+            self.folded -= by as usize;
+        }
+    }
+
+    /// Lets a staged run wait; says whether it is one.
+    pub(super) fn attach_folded(&mut self, slot: Slot) -> bool {
+        let Some(run) = self.nodes[slot].folded() else { return false };
+        self.nodes[slot].arrival = Some(Arrival::new(self.arrived));
+        self.folded += run.len() - 1;
+        true
+    }
+
+    fn try_insert_folded(&mut self, run: Folded) -> Result<Slot, M::Full<()>> {
+        self.nodes.try_insert_unfound(Node::new(Content::Folded(run), 0)).map_err(|full| M::map_full(full, drop))
+    }
+
+    /// A node that is older than the one that its key finds, if that is queued.
+    fn try_insert_older(&mut self, object: V, arrival: Option<Arrival>) -> Result<Slot, M::Full<()>> {
+        let (hash, bytes) = (self.nodes.hash(object.key()), object.bytes());
+        let found = self.nodes.find_hashed(hash, object.key());
+        let newer = self.queued(found);
+        let staged = if newer.is_none() { found } else { None };
+        let node = Node { arrival, chain: newer, staged, ..Node::new(Content::Delta(Delta::Replaced(object)), hash) };
+        let slot = self.nodes.try_insert_unfound(node).map_err(|full| M::map_full(full, drop))?;
+        match (newer, staged) {
+            (Some(_), _) => {}
+            (None, Some(staged)) => self.nodes.redirect(hash, staged, Some(slot)),
+            (None, None) => self.nodes.make_found(hash, slot),
+        }
+        self.bytes += bytes;
+        Ok(slot)
+    }
+
+    fn staged_run(&self, place: u32) -> Option<(Slot, Folded)> {
+        let staged = core::iter::successors(self.staged.front(), |slot| self.nodes[*slot].next());
+        let mut runs = staged.filter_map(|slot| Some((slot, self.nodes[slot].folded()?)));
+        runs.find(|(_, run)| (run.first..run.first + run.len).contains(&place))
+    }
+}
+
+/// Memory that grows: the operations that are never full.
+#[cfg(feature = "alloc")]
+impl<V: Keyed<Key: Clone> + Clone> DeltaFifoIn<V, Heap> {
+    /// As [`try_stage_known`](Self::try_stage_known).
+    pub fn stage_known(&mut self, place: u32) {
+        never_full(self.try_stage_known(place));
+    }
+
+    /// As [`try_unstage_known`](Self::try_unstage_known).
+    pub fn unstage_known(&mut self, place: u32, instead: Option<V>) {
+        never_full(self.try_unstage_known(place, instead));
+    }
+
+    /// As [`try_unfold`](Self::try_unfold).
+    pub fn unfold(&mut self, known: impl Fn(u32) -> Option<V>) {
+        never_full(self.try_unfold(known));
+    }
+}
+
+impl Folded {
+    pub(super) fn len(self) -> usize {
+        self.len as usize
+    }
+
+    /// What is before a place, and what is behind it.
+    fn without(self, place: u32) -> [Self; 2] {
+        let before = place - self.first;
+        [Self { first: self.first, len: before }, Self { first: place + 1, len: self.len - before - 1 }]
+    }
+}
+
+impl<V: Keyed, M: Mem> Node<V, M> {
+    pub(super) fn folded(&self) -> Option<Folded> {
+        match self.content {
+            Content::Folded(run) => Some(run),
+            Content::Delta(_) | Content::Present(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(all(feature = "alloc", feature = "fixed"))]
+mod tests {
+    use super::*;
+    use crate::fifo::Order;
+    use alloc::vec::Vec;
+
+    crate::storage::in_both_memories!(
+        a_relist_made_a_node_for_each_object_that_had_not_changed,
+        what_is_folded_has_its_place_between_changed_items,
+        a_place_leaves_the_staged_list_wherever_it_is,
+        a_place_without_an_object_is_left_out_and_counts_for_the_sync,
+        what_came_after_a_folded_delta_stays_behind_it,
+        a_list_that_breaks_off_forgets_what_was_folded,
+    );
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Pod(u32, char);
+
+    impl Keyed for Pod {
+        type Key = u32;
+
+        fn key(&self) -> &u32 {
+            &self.0
+        }
+
+        fn bytes(&self) -> usize {
+            1
+        }
+    }
+
+    /// What the cache has in a place.
+    fn known(place: u32) -> Option<Pod> {
+        Some(Pod(place, 'k'))
+    }
+
+    struct Fifo<M: Mem>(DeltaFifoIn<Pod, M>);
+
+    impl<M: Mem> Fifo<M> {
+        fn new() -> Self {
+            Self(DeltaFifoIn::new(Order::Arrival))
+        }
+
+        fn known(&mut self, places: core::ops::Range<u32>) {
+            places.for_each(|place| assert!(self.0.try_stage_known(place).is_ok()));
+            self.0.check();
+        }
+
+        fn instead(&mut self, place: u32, pod: Option<Pod>) {
+            assert!(self.0.try_unstage_known(place, pod).is_ok());
+            self.0.check();
+        }
+
+        fn stage(&mut self, pod: Pod) {
+            assert!(self.0.try_stage(pod).is_ok());
+        }
+
+        fn commit(&mut self) {
+            assert!(self.0.try_commit_stage(&()).is_ok());
+            self.0.check();
+        }
+
+        fn unfold(&mut self) {
+            assert!(self.0.try_unfold(known).is_ok());
+            self.0.check();
+        }
+
+        fn drain(&mut self) -> Vec<Delta<Pod>> {
+            let mut popped = Vec::new();
+            loop {
+                self.unfold();
+                let Some(next) = self.0.pop() else { return popped };
+                assert_eq!((next.more, next.initial), (false, next.initial));
+                self.0.check();
+                popped.push(next.delta);
+            }
+        }
+
+        /// The keys of all that is popped.
+        fn keys(&mut self) -> Vec<u32> {
+            self.drain().iter().map(|delta| *delta.object().key()).collect()
+        }
+    }
+
+    fn a_relist_made_a_node_for_each_object_that_had_not_changed<M: Mem>() {
+        let mut fifo = Fifo::<M>::new();
+        fifo.known(0..1000);
+        assert_eq!(fifo.0.nodes.len(), 1);
+        fifo.commit();
+        assert_eq!((fifo.0.len(), fifo.0.nodes.len(), fifo.0.bytes(), fifo.0.is_empty()), (1000, 1, 0, false));
+        assert!(fifo.0.front().is_none() && fifo.0.pop().is_none(), "it is folded");
+        assert_eq!(fifo.0.oldest(), Some(1));
+    }
+
+    fn what_is_folded_has_its_place_between_changed_items<M: Mem>() {
+        let mut fifo = Fifo::<M>::new();
+        fifo.known(0..2);
+        fifo.stage(Pod(7, 'n'));
+        fifo.known(5..6);
+        fifo.known(3..5);
+        fifo.commit();
+        assert_eq!(fifo.0.len(), 6);
+        fifo.unfold();
+        assert_eq!((fifo.0.front(), fifo.0.len()), (Some(&Delta::Replaced(Pod(0, 'k'))), 6));
+        assert_eq!(fifo.keys(), [0, 1, 7, 5, 3, 4]);
+        assert!(fifo.0.has_synced() && fifo.0.is_empty());
+    }
+
+    fn a_place_leaves_the_staged_list_wherever_it_is<M: Mem>() {
+        let new = |place| Some(Pod(place, 'n'));
+        for (place, instead, left) in [
+            (0, None, [1, 2, 3].as_slice()),
+            (1, None, &[0, 2, 3]),
+            (3, None, &[0, 1, 2]),
+            (0, new(0), &[0, 1, 2, 3]),
+            (2, new(2), &[0, 1, 2, 3]),
+            (3, new(3), &[0, 1, 2, 3]),
+            (9, None, &[0, 1, 2, 3]),
+        ] {
+            let mut fifo = Fifo::<M>::new();
+            fifo.known(0..4);
+            fifo.instead(place, instead);
+            assert_eq!(fifo.0.newest(&place), instead.as_ref());
+            fifo.commit();
+            assert_eq!(fifo.keys(), left, "without {place}");
+        }
+        let mut fifo = Fifo::<M>::new();
+        fifo.known(4..5);
+        fifo.instead(4, None);
+        fifo.commit();
+        assert!(fifo.0.is_empty() && fifo.0.has_synced());
+    }
+
+    fn a_place_without_an_object_is_left_out_and_counts_for_the_sync<M: Mem>() {
+        let mut fifo = Fifo::<M>::new();
+        fifo.known(0..3);
+        fifo.commit();
+        assert!(fifo.0.try_unfold(|place| known(place).filter(|_| place != 1)).is_ok());
+        assert_eq!((fifo.keys(), fifo.0.has_synced()), ([0, 2].to_vec(), true));
+        let mut fifo = Fifo::<M>::new();
+        fifo.known(0..3);
+        fifo.commit();
+        assert!(fifo.0.try_unfold(|_| None).is_ok());
+        assert!(fifo.0.is_empty() && fifo.0.has_synced());
+    }
+
+    fn what_came_after_a_folded_delta_stays_behind_it<M: Mem>() {
+        let mut fifo = Fifo::<M>::new();
+        fifo.known(0..2);
+        fifo.commit();
+        assert!(fifo.0.try_update(Pod(0, 'n')).is_ok());
+        fifo.stage(Pod(1, 'n'));
+        fifo.unfold();
+        assert_eq!(fifo.0.newest(&1), Some(&Pod(1, 'n')), "what is staged is newer");
+        assert_eq!(
+            fifo.drain(),
+            [Delta::Replaced(Pod(0, 'k')), Delta::Replaced(Pod(1, 'k')), Delta::Updated(Pod(0, 'n'))]
+        );
+        fifo.commit();
+        assert_eq!(fifo.drain(), [Delta::Replaced(Pod(1, 'n'))]);
+    }
+
+    fn a_list_that_breaks_off_forgets_what_was_folded<M: Mem>() {
+        let mut fifo = Fifo::<M>::new();
+        fifo.known(0..5);
+        fifo.stage(Pod(9, 'n'));
+        fifo.known(5..9);
+        fifo.0.discard_stage();
+        fifo.0.check();
+        assert_eq!((fifo.0.nodes.len(), fifo.0.len()), (0, 0));
+    }
+}

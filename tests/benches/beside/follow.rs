@@ -1,6 +1,6 @@
 //! Our side: follows the pods of a server, as a controller with two workers that have nothing to do.
 
-use crate::process::{Cached, Line, Took, status};
+use crate::process::{Cached, Heap, Line, Took, status};
 use core::time::Duration;
 use listwatch_runtime_smol::controller::{Controller, ControllerHandle};
 use listwatch_runtime_smol::decode::{FromJson, Lz4, MetadataOnly, Packed, Raw};
@@ -43,9 +43,9 @@ kind!(Fields, "v1", "pods");
 /// Follows the server until the last of these versions, and prints what that took. The memory at the first of two is
 /// told besides, and the peak is then the one after it.
 ///
-/// `pages` lists in pages, and not as a stream.
-pub(crate) fn follow(mode: &str, url: &str, versions: &[&str], pages: bool) {
-    let followed = Followed { url, versions, pages };
+/// `pages` lists in pages, and not as a stream. A program that counts what it allocates has a `counter`.
+pub(crate) fn follow(mode: &str, url: &str, versions: &[&str], pages: bool, counter: Option<&'static dyn Counter>) {
+    let followed = Followed { url, versions, pages, counter };
     let line = match mode {
         "meta" => followed.informer::<MetadataOnly>(),
         "fields" => followed.informer::<Fields>(),
@@ -58,10 +58,22 @@ pub(crate) fn follow(mode: &str, url: &str, versions: &[&str], pages: bool) {
     println!("{}", serde_json::to_string(&line).unwrap());
 }
 
+/// Counts the allocated bytes.
+pub(crate) trait Counter {
+    /// Those of now.
+    fn live(&self) -> usize;
+
+    /// The most since the last call of [`restart`](Self::restart).
+    fn peak(&self) -> usize;
+
+    fn restart(&self);
+}
+
 struct Followed<'a> {
     url: &'a str,
     versions: &'a [&'a str],
     pages: bool,
+    counter: Option<&'static dyn Counter>,
 }
 
 impl Followed<'_> {
@@ -76,7 +88,7 @@ impl Followed<'_> {
     }
 
     fn informer<T: FromJson + Send + Sync + 'static>(&self) -> Line {
-        let start = Start::now();
+        let start = Start::now(self.counter);
         let mut config = InformerConfig::default();
         config.reflector.watch_list = !self.pages;
         let informers = Informers::new(self.world());
@@ -89,7 +101,8 @@ impl Followed<'_> {
             core::hint::black_box(store.get(&key));
             async { Outcome::Done }
         });
-        let (mut changes, mut versions, mut steady) = (pods.subscribe(Subscription::new()), self.versions, None);
+        let (mut changes, mut versions, mut steady) =
+            (pods.subscribe(Subscription::new()), self.versions, Steady::default());
         run(&clock, &executor, async {
             // Coalesced changes of other objects may wait behind the last one.
             while !versions.is_empty() || changes.backlog() > 0 {
@@ -104,8 +117,7 @@ impl Followed<'_> {
                 {
                     versions = rest;
                     if !rest.is_empty() {
-                        steady = Some(status("VmRSS:"));
-                        reset_peak();
+                        steady = start.mark();
                     }
                 }
             }
@@ -116,7 +128,7 @@ impl Followed<'_> {
     }
 
     fn controller(&self) -> Line {
-        let (start, handle) = (Start::now(), ControllerHandle::default());
+        let (start, handle) = (Start::now(self.counter), ControllerHandle::default());
         let controller = Controller::new("pods", self.world());
         let pods = controller.informer::<Fields>();
         let (last, stop) = (self.versions[0], handle.clone());
@@ -127,7 +139,7 @@ impl Followed<'_> {
             Ok(Outcome::Done)
         };
         controller.reconciles(&pods).workers(2).keys(&handle).run(reconcile).unwrap();
-        Line { took: start.took(None), cached: Cached::of(&pods) }
+        Line { took: start.took(Steady::default()), cached: Cached::of(&pods) }
     }
 }
 
@@ -142,16 +154,42 @@ impl Cached {
 struct Start {
     at: Instant,
     rss: u64,
+    counter: Option<&'static dyn Counter>,
+}
+
+/// The memory that stays, where it is measured before the end.
+#[derive(Default)]
+struct Steady {
+    resident: Option<u64>,
+    live: Option<u64>,
 }
 
 impl Start {
     #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-    fn now() -> Self {
-        Self { at: Instant::now(), rss: status("VmRSS:") }
+    fn now(counter: Option<&'static dyn Counter>) -> Self {
+        Self { at: Instant::now(), rss: status("VmRSS:"), counter }
     }
 
-    fn took(self, steady: Option<u64>) -> Took {
+    /// The memory of this moment. The peaks count from it on.
+    fn mark(&self) -> Steady {
+        let steady = Steady { resident: Some(status("VmRSS:")), live: self.live() };
+        std::fs::write("/proc/self/clear_refs", "5").unwrap();
+        if let Some(counter) = self.counter {
+            counter.restart();
+        }
+        steady
+    }
+
+    fn live(&self) -> Option<u64> {
+        self.counter.map(|counter| counter.live() as u64)
+    }
+
+    fn took(self, steady: Steady) -> Took {
         let cpu = clock_gettime(ClockId::ProcessCPUTime);
+        let heap = |counter: &dyn Counter| {
+            let live = counter.live() as u64;
+            Heap { live, peak: counter.peak() as u64, steady: steady.live.unwrap_or(live) }
+        };
         Took {
             cpu: Duration::new(cpu.tv_sec.try_into().unwrap(), cpu.tv_nsec.try_into().unwrap()).as_secs_f64(),
             wall: self.at.elapsed().as_secs_f64(),
@@ -159,12 +197,8 @@ impl Start {
             rss: status("VmRSS:"),
             peak: status("VmHWM:"),
             live: None,
-            steady,
+            steady: steady.resident,
+            heap: self.counter.map(heap),
         }
     }
-}
-
-/// The kernel then counts the peak of the memory from now on.
-fn reset_peak() {
-    std::fs::write("/proc/self/clear_refs", "5").unwrap();
 }

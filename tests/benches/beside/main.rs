@@ -46,8 +46,8 @@ fn main() {
                 std::fs::write(format!("{folder}/{name}.md"), tables).unwrap();
             }
         }
-        ["follow", mode, url, ref versions @ .., "pages"] => follow::follow(mode, url, versions, true),
-        ["follow", mode, url, ref versions @ ..] => follow::follow(mode, url, versions, false),
+        ["follow", mode, url, ref versions @ .., "pages"] => follow::follow(mode, url, versions, true, None),
+        ["follow", mode, url, ref versions @ ..] => follow::follow(mode, url, versions, false, None),
         ["growth", ref sizes @ ..] => growth::measure(sizes),
         ["workers"] => busy::measure(),
         // Who runs all benchmarks does not mean one of a quarter of an hour.

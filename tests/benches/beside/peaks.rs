@@ -28,7 +28,7 @@ pub(crate) fn table(settings: &Settings) -> String {
             }
         }
     }
-    let columns = [format!("peak to steady memory (MB); {pods} pods")].into_iter();
+    let columns = [format!("peak to steady (MB), allocated; resident; {pods} pods")].into_iter();
     let rows = MODES
         .iter()
         .zip(&peaks)
@@ -36,17 +36,30 @@ pub(crate) fn table(settings: &Settings) -> String {
     head(columns.chain(CASES.iter().map(|(_, _, case)| (*case).to_owned()))) + &rows.collect::<String>()
 }
 
+/// Followed twice: by this program, and by one that counts what it allocates, which takes time and memory.
 fn followed(settings: &Settings, mode: &str, load: Load, pages: bool) -> Took {
-    let (server, versions) = (Server::start(&settings.peers, load, false), load.versions());
-    let mut arguments = vec!["follow", mode, &server.url];
-    arguments.extend(versions.iter().map(String::as_str));
-    arguments.extend(pages.then_some("pages"));
-    took(load, &settings.ours, &arguments)
+    let cargo = ["cargo", "bench", "--quiet", "--package", "listwatch-tests", "--bench", "counted", "--"];
+    let [took, counted] = [[settings.ours.as_str()].as_slice(), &cargo].map(|program| {
+        let (server, versions) = (Server::start(&settings.peers, load, false), load.versions());
+        let mut arguments = [&program[1..], &["follow", mode, &server.url]].concat();
+        arguments.extend(versions.iter().map(String::as_str));
+        arguments.extend(pages.then_some("pages"));
+        took(load, program[0], &arguments)
+    });
+    Took { heap: counted.heap, ..took }
 }
 
+/// Of allocated bytes, and of resident ones.
 fn cell(peaks: &[Took]) -> String {
-    let steady = |took: &Took| took.steady.unwrap_or(took.rss) as f64;
-    let (peak, stays) = (median(peaks.iter().map(|it| it.peak as f64)), median(peaks.iter().map(steady)));
-    let ratio = median(peaks.iter().map(|it| it.peak as f64 / steady(it)));
-    format!("{ratio:.2} ({:.0} to {:.0})", peak / 1e6, stays / 1e6)
+    let heap = |took: &Took| took.heap.expect("the program counts");
+    let allocated = ratio(peaks, |it| [heap(it).peak, heap(it).steady]);
+    let resident = ratio(peaks, |it| [it.peak, it.steady.unwrap_or(it.rss)]);
+    format!("{allocated}; {resident}")
+}
+
+fn ratio(peaks: &[Took], of: impl Fn(&Took) -> [u64; 2]) -> String {
+    let of = |took: &Took| of(took).map(|bytes| bytes as f64);
+    let [peak, stays] = [0, 1].map(|which| median(peaks.iter().map(|it| of(it)[which])) / 1e6);
+    let ratio = median(peaks.iter().map(|it| of(it)[0] / of(it)[1]));
+    format!("{ratio:.2} ({peak:.1} to {stays:.1})")
 }

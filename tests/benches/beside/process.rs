@@ -19,6 +19,19 @@ pub(crate) struct Took {
     pub(crate) live: Option<u64>,
     /// Resident before the relist.
     pub(crate) steady: Option<u64>,
+    /// Of a program that counts what it allocates.
+    pub(crate) heap: Option<Heap>,
+}
+
+/// Allocated bytes: exact, where the resident ones have what the allocator keeps.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(crate) struct Heap {
+    /// At the end.
+    pub(crate) live: u64,
+    /// The most since the start, or since the relist.
+    pub(crate) peak: u64,
+    /// At the end, or before the relist.
+    pub(crate) steady: u64,
 }
 
 /// How many objects a cache has, and the sum of the hashes of their keys and versions.

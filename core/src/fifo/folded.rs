@@ -23,7 +23,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     ///
     /// It is for arrival order without coalescing. No delta of the key may be queued or staged, and no other item be
     /// staged for the place. The place must have that object until deltas behind this one are popped. When the stage is
-    /// committed, the object must not be among the known ones, because the key is not found here.
+    /// committed, the object must not be among the known ones, because the key is not found here. A resync before the
+    /// place is unfolded tells its object once more.
     ///
     /// # Errors
     /// Where fixed memory is full.

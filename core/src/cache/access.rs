@@ -10,7 +10,8 @@ use core::task::{Context, Poll};
 /// others read. Each call is one consistent look, or one change; no reader sees half of a change.
 ///
 /// Writing takes `&mut self`, so only the owner writes: an informer owns its cache, and lends it for reading. To plug
-/// in another cache, implement this trait for its writing half, and let no other half write:
+/// in another cache, implement this trait for its writing half, and let no other half write. A cache removes no object
+/// but by the informer's changes: a relist does not bring an unchanged object again.
 ///
 /// ```
 /// use listwatch_core::Indexer;

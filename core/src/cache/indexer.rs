@@ -98,7 +98,7 @@ pub struct IndexId(u32);
 pub const AHEAD: usize = 16;
 
 /// The number of objects from which on memory is read ahead: fewer are in the processor's caches.
-const FEW: usize = 1000;
+const FEW_OBJECTS: usize = 1000;
 
 struct Record<V> {
     object: V,
@@ -209,7 +209,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     where
         V::Key: 'a,
     {
-        if self.len() < FEW {
+        if self.len() < FEW_OBJECTS {
             return;
         }
         let mut keys = keys.into_iter();
@@ -461,6 +461,10 @@ impl<V: Keyed> Keyed for Record<V> {
 
     fn key(&self) -> &V::Key {
         self.object.key()
+    }
+
+    fn bytes(&self) -> usize {
+        self.object.bytes()
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! Almost all items of a relist are. A run of them is one node, so that a relist takes memory for what has changed.
 
-use super::{Arrival, Content, Delta, DeltaFifoIn, Node};
+use super::{Arrival, Content, Delta, DeltaFifoIn, Node, Order};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, Linked, List, Mem, Slot};
+use crate::storage::{Keyed, Linked, Mem, Slot};
 
 /// So many places of the cache, one behind the other.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +14,12 @@ pub(super) struct Folded {
     len: u32,
 }
 
-/// How many deltas one call unfolds.
-const UNFOLDED: u32 = 64;
+/// The delta of the first place of a run, which has its turn.
+#[derive(Debug)]
+pub(super) struct Unfolded<V> {
+    pub(super) delta: Delta<V>,
+    pub(super) arrival: u64,
+}
 
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Stages an item that is the same state as the known object in a place of the consumer's cache. The delta is made
@@ -28,7 +32,9 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     ///
     /// # Errors
     /// Where fixed memory is full.
+    #[doc(hidden)]
     pub fn try_stage_known(&mut self, place: u32) -> Result<(), M::Full<()>> {
+        debug_assert!(self.order == Order::Arrival && !self.coalescing, "each delta has to be found by its key");
         self.settle();
         if let Some(last) = self.staged.back()
             && let Content::Folded(run) = &mut self.nodes[last].content
@@ -42,14 +48,16 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         Ok(())
     }
 
-    /// Takes a place out of the staged list. An object, if there is one, is staged where the place was.
+    /// Takes a place out of the staged list. An object, if there is one, is staged where the place was; as the last item,
+    /// if the place is not staged.
     ///
     /// # Errors
     /// The object, where fixed memory is full.
+    #[doc(hidden)]
     pub fn try_unstage_known(&mut self, place: u32, instead: Option<V>) -> Result<(), M::Full<Option<V>>> {
-        let Some((slot, run)) = self.staged_run(place) else { return Ok(()) };
+        let Some((slot, run)) = self.staged_run(place) else { return self.try_stage_if_any(instead) };
         let [before, behind] = run.without(place);
-        let room = M::try_room(|| self.nodes.len() + 2);
+        let room = M::try_room(|| self.nodes.len() + usize::from(instead.is_some()) + usize::from(behind.len > 0));
         if let Err(full) = room {
             return Err(M::map_full(full, |()| instead));
         }
@@ -74,45 +82,40 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         Ok(())
     }
 
-    /// Makes deltas of the first places, if the front of the queue is folded: [`front`](Self::front) and
-    /// [`pop`](Self::pop) return `None` there. `known` gives the object in a place. One that is not there is left out.
-    ///
-    /// # Errors
-    /// Where fixed memory is full.
-    pub fn try_unfold(&mut self, known: impl Fn(u32) -> Option<V>) -> Result<(), M::Full<()>> {
-        while let Some(slot) = self.queued.front()
-            && let Content::Folded(run) = self.nodes[slot].content
-        {
-            let (arrival, mut unfolded) = (self.nodes[slot].arrival, List::default());
-            let now = run.len.min(UNFOLDED);
-            M::try_room(|| self.nodes.len() + now as usize)?;
-            for place in run.first..run.first + now {
-                match known(place) {
-                    Some(object) => {
-                        let delta = self.try_insert_older(object, arrival)?;
-                        unfolded.push_back(&mut self.nodes, delta);
-                    }
-                    None => self.initial = self.initial.saturating_sub(1),
-                }
-            }
-            self.shorten(slot, now);
-            unfolded.append(&mut self.nodes, &mut self.queued);
-            self.queued = unfolded;
-        }
-        Ok(())
+    fn try_stage_if_any(&mut self, object: Option<V>) -> Result<(), M::Full<Option<V>>> {
+        object.map_or(Ok(()), |object| self.try_stage(object).map_err(|full| M::map_full(full, Some)))
     }
 
-    /// Takes the first places out of the run at the front.
-    fn shorten(&mut self, slot: Slot, by: u32) {
-        let Content::Folded(run) = &mut self.nodes[slot].content else { return };
-        (run.first, run.len) = (run.first + by, run.len - by);
-        if run.len == 0 {
-            self.folded -= by as usize - 1;
-            self.queued.unlink(&mut self.nodes, slot);
-            self.nodes.remove_unfound(slot);
-        } else {
-            self.folded -= by as usize;
+    /// Makes a delta of the first place, if the front of the queue is folded: [`front`](Self::front) and
+    /// [`pop`](Self::pop) return `None` there. `known` gives the object in a place. One that is not there is left out.
+    ///
+    /// The delta needs no node, so fixed memory is never full. It is found by its key as little as a folded one.
+    #[doc(hidden)]
+    pub fn unfold(&mut self, known: impl Fn(u32) -> Option<V>) {
+        while self.unfolded.is_none()
+            && let Some(slot) = self.queued.front()
+            && let Content::Folded(run) = self.nodes[slot].content
+        {
+            let (object, arrival) = (known(run.first), self.arrival(slot));
+            match object.zip(arrival) {
+                Some((object, arrival)) => self.unfolded = Some(Unfolded { delta: Delta::Replaced(object), arrival }),
+                None => self.initial = self.initial.saturating_sub(1),
+            }
+            self.shorten(slot);
         }
+    }
+
+    /// Takes the first place out of the run at the front.
+    fn shorten(&mut self, slot: Slot) {
+        let Content::Folded(run) = &mut self.nodes[slot].content else { return };
+        (run.first, run.len) = (run.first + 1, run.len - 1);
+        if run.len > 0 {
+            self.folded -= 1;
+            return;
+        }
+        self.queued.unlink(&mut self.nodes, slot);
+        self.nodes.remove_unfound(slot);
+        self.release_if_empty();
     }
 
     /// Lets a staged run wait; says whether it is one.
@@ -127,23 +130,6 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.nodes.try_insert_unfound(Node::new(Content::Folded(run), 0)).map_err(|full| M::map_full(full, drop))
     }
 
-    /// A node that is older than the one that its key finds, if that is queued.
-    fn try_insert_older(&mut self, object: V, arrival: Option<Arrival>) -> Result<Slot, M::Full<()>> {
-        let (hash, bytes) = (self.nodes.hash(object.key()), object.bytes());
-        let found = self.nodes.find_hashed(hash, object.key());
-        let newer = self.queued(found);
-        let staged = if newer.is_none() { found } else { None };
-        let node = Node { arrival, chain: newer, staged, ..Node::new(Content::Delta(Delta::Replaced(object)), hash) };
-        let slot = self.nodes.try_insert_unfound(node).map_err(|full| M::map_full(full, drop))?;
-        match (newer, staged) {
-            (Some(_), _) => {}
-            (None, Some(staged)) => self.nodes.redirect(hash, staged, Some(slot)),
-            (None, None) => self.nodes.make_found(hash, slot),
-        }
-        self.bytes += bytes;
-        Ok(slot)
-    }
-
     fn staged_run(&self, place: u32) -> Option<(Slot, Folded)> {
         let staged = core::iter::successors(self.staged.front(), |slot| self.nodes[*slot].next());
         let mut runs = staged.filter_map(|slot| Some((slot, self.nodes[slot].folded()?)));
@@ -154,19 +140,14 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 /// Memory that grows: the operations that are never full.
 #[cfg(feature = "alloc")]
 impl<V: Keyed<Key: Clone> + Clone> DeltaFifoIn<V, Heap> {
-    /// As [`try_stage_known`](Self::try_stage_known).
+    #[doc(hidden)]
     pub fn stage_known(&mut self, place: u32) {
         never_full(self.try_stage_known(place));
     }
 
-    /// As [`try_unstage_known`](Self::try_unstage_known).
+    #[doc(hidden)]
     pub fn unstage_known(&mut self, place: u32, instead: Option<V>) {
         never_full(self.try_unstage_known(place, instead));
-    }
-
-    /// As [`try_unfold`](Self::try_unfold).
-    pub fn unfold(&mut self, known: impl Fn(u32) -> Option<V>) {
-        never_full(self.try_unfold(known));
     }
 }
 
@@ -205,6 +186,8 @@ mod tests {
         a_place_without_an_object_is_left_out_and_counts_for_the_sync,
         what_came_after_a_folded_delta_stays_behind_it,
         a_list_that_breaks_off_forgets_what_was_folded,
+        a_run_as_long_as_fixed_memory_was_never_unfolded,
+        a_panic_in_the_middle_of_unfolding_left_a_key_that_no_list_could_delete,
     );
 
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -254,14 +237,18 @@ mod tests {
         }
 
         fn unfold(&mut self) {
-            assert!(self.0.try_unfold(known).is_ok());
+            self.0.unfold(known);
             self.0.check();
         }
 
         fn drain(&mut self) -> Vec<Delta<Pod>> {
+            self.drain_of(known)
+        }
+
+        fn drain_of(&mut self, known: impl Fn(u32) -> Option<Pod>) -> Vec<Delta<Pod>> {
             let mut popped = Vec::new();
             loop {
-                self.unfold();
+                self.0.unfold(&known);
                 let Some(next) = self.0.pop() else { return popped };
                 assert_eq!((next.more, next.initial), (false, next.initial));
                 self.0.check();
@@ -309,6 +296,7 @@ mod tests {
             (2, new(2), &[0, 1, 2, 3]),
             (3, new(3), &[0, 1, 2, 3]),
             (9, None, &[0, 1, 2, 3]),
+            (9, new(9), &[0, 1, 2, 3, 9]),
         ] {
             let mut fifo = Fifo::<M>::new();
             fifo.known(0..4);
@@ -328,12 +316,13 @@ mod tests {
         let mut fifo = Fifo::<M>::new();
         fifo.known(0..3);
         fifo.commit();
-        assert!(fifo.0.try_unfold(|place| known(place).filter(|_| place != 1)).is_ok());
-        assert_eq!((fifo.keys(), fifo.0.has_synced()), ([0, 2].to_vec(), true));
+        let popped = fifo.drain_of(|place| known(place).filter(|_| place != 1));
+        let keys: Vec<u32> = popped.iter().map(|delta| *delta.object().key()).collect();
+        assert_eq!((keys, fifo.0.has_synced()), ([0, 2].to_vec(), true));
         let mut fifo = Fifo::<M>::new();
         fifo.known(0..3);
         fifo.commit();
-        assert!(fifo.0.try_unfold(|_| None).is_ok());
+        fifo.0.unfold(|_| None);
         assert!(fifo.0.is_empty() && fifo.0.has_synced());
     }
 
@@ -361,5 +350,26 @@ mod tests {
         fifo.0.discard_stage();
         fifo.0.check();
         assert_eq!((fifo.0.nodes.len(), fifo.0.len()), (0, 0));
+    }
+
+    fn a_run_as_long_as_fixed_memory_was_never_unfolded<M: Mem>() {
+        let mut fifo = Fifo::<M>::new();
+        fifo.known(0..1000);
+        fifo.commit();
+        (1000..1063).for_each(|key| assert!(fifo.0.try_update(Pod(key, 'n')).is_ok()));
+        assert!(fifo.keys().into_iter().eq(0..1063));
+        assert!(fifo.0.has_synced() && fifo.0.is_empty());
+    }
+
+    fn a_panic_in_the_middle_of_unfolding_left_a_key_that_no_list_could_delete<M: Mem>() {
+        let mut fifo = Fifo::<M>::new();
+        fifo.known(0..3);
+        fifo.commit();
+        fifo.unfold();
+        assert!(fifo.0.pop().is_some());
+        let unfold = || fifo.0.unfold(|_| panic!("a clone that fails"));
+        assert!(std::panic::catch_unwind(core::panic::AssertUnwindSafe(unfold)).is_err());
+        fifo.0.check();
+        assert_eq!((fifo.keys(), fifo.0.nodes.len()), ([1, 2].to_vec(), 0));
     }
 }

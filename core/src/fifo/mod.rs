@@ -23,7 +23,7 @@ use crate::storage::{DrainingTable, Keyed, KnownObjects, Linked, Links, List, Me
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
 use arrival::Arrival;
-use folded::Folded;
+use folded::{Folded, Unfolded};
 
 /// A [`DeltaFifoIn`] in memory that grows.
 #[cfg(feature = "alloc")]
@@ -84,6 +84,8 @@ pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     order: Order,
     /// The newest arrival, where it waits alone: there are no nodes then.
     alone: Option<Delta<V>>,
+    /// The delta that is before all others, if it was folded.
+    unfolded: Option<Unfolded<V>>,
     nodes: DrainingTable<Node<V, M>, M>,
     queued: List<Queued>,
     staged: List<Queued>,
@@ -140,6 +142,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         Self {
             order,
             alone: None,
+            unfolded: None,
             nodes: DrainingTable::<_, M>::with_seed(seed),
             queued: List::default(),
             staged: List::default(),
@@ -200,7 +203,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     }
 
     /// Queues each known object that has no delta waiting, as [`Delta::Sync`]. An object with a delta waiting is left
-    /// out, so that a resync never puts an older state behind a newer one.
+    /// out, so that a resync never puts an older state behind a newer one. One that an informer has folded is told twice.
     ///
     /// # Errors
     /// Where fixed memory has no room for all of them.
@@ -221,10 +224,11 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Takes the oldest delta; by key, first the others of the key that is being popped, oldest first.
     ///
     /// `None` while no delta is queued. A [closed](Self::is_closed) queue still delivers its deltas; its `None` is the
-    /// end.
+    /// end. (An informer unfolds the front before.)
     pub fn pop(&mut self) -> Option<Popped<V>> {
-        let delta = match self.alone.take() {
-            Some(alone) => alone,
+        let unfolded = self.unfolded.take().map(|unfolded| unfolded.delta);
+        let delta = match unfolded.or_else(|| self.alone.take()) {
+            Some(delta) => delta,
             None => self.take(self.next()?),
         };
         let (initial, more) = (!self.has_synced(), self.rest.is_some());
@@ -237,17 +241,14 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The delta that [`pop`](Self::pop) takes next. A consumer applies it in place, so that a panic does not lose it.
     #[must_use]
     pub fn front(&self) -> Option<&Delta<V>> {
-        match &self.alone {
-            None => self.nodes[self.next()?].delta(),
-            alone => alone.as_ref(),
-        }
+        self.without_nodes().next().or_else(|| self.nodes[self.next()?].delta())
     }
 
     /// The deltas that wait, by arrival. A consumer can prepare for the next ones
-    /// ([`Indexer::read_ahead`](crate::Indexer::read_ahead)).
+    /// ([`Indexer::read_ahead`](crate::Indexer::read_ahead)). Those that an informer has folded are left out.
     pub fn waiting(&self) -> impl Iterator<Item = &Delta<V>> {
         let nodes = core::iter::successors(self.queued.front(), |slot| self.nodes[*slot].next());
-        self.alone.iter().chain(nodes.filter_map(|slot| self.nodes[slot].delta()))
+        self.without_nodes().chain(nodes.filter_map(|slot| self.nodes[slot].delta()))
     }
 
     /// The order in which deltas leave.
@@ -285,15 +286,15 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The arrival that the oldest waiting delta belongs to: all before it were popped. `None` while nothing waits.
     #[must_use]
     pub fn oldest(&self) -> Option<u64> {
-        match self.alone {
-            None => self.arrival(self.queued.front()?),
-            Some(_) => Some(self.arrived),
-        }
+        self.unfolded.as_ref().map(|unfolded| unfolded.arrival).or_else(|| self.oldest_folded_or_whole())
     }
 
     /// As [`oldest`](Self::oldest), once the next delta is popped.
     #[must_use]
     pub fn oldest_after_pop(&self) -> Option<u64> {
+        if self.unfolded.is_some() {
+            return self.oldest_folded_or_whole();
+        }
         let (next, front) = (self.next()?, self.queued.front());
         let oldest = if front == Some(next) { self.nodes[next].links.next } else { front };
         self.arrival(oldest?)
@@ -302,20 +303,21 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The number of deltas that wait; staged ones do not count.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.queued.len() + self.folded + usize::from(self.alone.is_some())
+        self.queued.len() + self.folded + self.without_nodes().count()
     }
 
     /// About how many bytes the objects of the deltas that wait take ([`Keyed::bytes`]). One that several deltas share
-    /// counts for each of them. [Folded](Self::unfold) deltas have no objects.
+    /// counts for each of them. Those that an informer
+    /// has folded have none.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.bytes + self.alone.as_ref().map_or(0, |alone| alone.object().bytes())
+        self.bytes + self.without_nodes().map(|delta| delta.object().bytes()).sum::<usize>()
     }
 
     /// Whether no delta waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.alone.is_none() && self.queued.is_empty()
+        self.without_nodes().next().is_none() && self.queued.is_empty()
     }
 
     /// Marks the end of the input; see [`pop`](Self::pop). A later delta is queued all the same, as in client-go.
@@ -348,6 +350,19 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     fn next(&self) -> Option<Slot> {
         self.rest.or_else(|| self.queued.front()).filter(|slot| self.nodes[*slot].delta().is_some())
+    }
+
+    /// As [`oldest`](Self::oldest), without the delta that was unfolded.
+    fn oldest_folded_or_whole(&self) -> Option<u64> {
+        match self.alone {
+            None => self.arrival(self.queued.front()?),
+            Some(_) => Some(self.arrived),
+        }
+    }
+
+    /// The deltas that wait without a node: the one that was unfolded, and behind it the one that waits alone.
+    fn without_nodes(&self) -> impl Iterator<Item = &Delta<V>> {
+        self.unfolded.iter().map(|unfolded| &unfolded.delta).chain(&self.alone)
     }
 
     fn arrival(&self, slot: Slot) -> Option<u64> {
@@ -409,7 +424,22 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     /// A node that is the newest of its key, and in no list yet.
     fn try_insert(&mut self, delta: Delta<V>, arrival: u64) -> Result<Slot, M::Full<V>> {
-        let (hash, bytes) = (self.nodes.hash(delta.object().key()), delta.object().bytes());
+        let (hash, bytes) = self.hash_and_bytes(&delta);
+        self.try_insert_hashed(delta, arrival, hash, bytes)
+    }
+
+    /// Calls the caller's code, which may panic.
+    fn hash_and_bytes(&self, delta: &Delta<V>) -> (u32, usize) {
+        (self.nodes.hash(delta.object().key()), delta.object().bytes())
+    }
+
+    fn try_insert_hashed(
+        &mut self,
+        delta: Delta<V>,
+        arrival: u64,
+        hash: u32,
+        bytes: usize,
+    ) -> Result<Slot, M::Full<V>> {
         let node = |delta| Node { arrival: Some(Arrival::new(arrival)), ..Node::new(Content::Delta(delta), hash) };
         let inserted = self.nodes.try_insert_over(hash, delta, |delta| delta.object().key(), node);
         let (slot, before) = inserted.map_err(|full| M::map_full(full, Node::into_object))?;
@@ -515,7 +545,8 @@ impl<V: Keyed, M: Mem> core::fmt::Debug for DeltaFifoIn<V, M> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("DeltaFifo")
             .field("order", &self.order)
-            .field("queued", &(self.queued.len() + self.folded + usize::from(self.alone.is_some())))
+            .field("queued", &(self.queued.len() + self.folded))
+            .field("alone", &self.alone.is_some())
             .field("bytes", &self.bytes)
             .field("staged", &self.staged.len())
             .field("populated", &self.populated)

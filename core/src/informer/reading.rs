@@ -142,17 +142,17 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             return Staging::Object(object);
         }
         let by_place = self.fifo.order() == Order::Arrival;
-        self.cache.read(|objects| {
-            let Some((place, known)) = objects.find(object.key()) else { return Staging::Object(object) };
+        let held = self.cache.read(|objects| {
+            let (place, known) = objects.find(object.key())?;
             if !known.is_same_state(&object) {
                 object.share_with(known);
-                Staging::Object(object)
-            } else if by_place && self.cache.covers(known) {
-                Staging::Known(place)
-            } else {
-                Staging::Object(known.clone())
+                return None;
             }
-        })
+            let by_place = by_place && self.cache.covers(known);
+            Some(if by_place { Staging::Known(place) } else { Staging::Object(known.clone()) })
+        });
+        // The cache is not locked any more where an object is dropped.
+        held.unwrap_or(Staging::Object(object))
     }
 
     /// Lets a changed object share memory with the newest state before it.

@@ -38,7 +38,7 @@ impl Lock for StdLock {
 }
 
 /// How often a writer that waits for another one looks before it sleeps, and its pauses after the first look. They
-/// double each time, to less than 100 µs in all.
+/// double each time, to about 100 µs in all.
 const LOOKS: u32 = 6;
 const PAUSES: u32 = 32;
 

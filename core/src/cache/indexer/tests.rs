@@ -23,7 +23,7 @@ crate::storage::in_both_memories!(
 fn what_is_read_ahead_stays_as_it_was() {
     let mut numbers = Indexer::<Number>::new();
     let by_parity = numbers.add_index(|number: &Number, emit: &mut dyn FnMut(&str)| emit(number.parity()));
-    for len in [0, 10, FEW + 1, 5_000] {
+    for len in [0, 10, FEW_OBJECTS + 1, 5_000] {
         (numbers.len()..len).for_each(|n| _ = numbers.insert(Number(n)));
         let keys: Vec<usize> = (0..3 * AHEAD).map(|n| n * 7919 % (2 * len + 1)).collect();
         (0..keys.len()).for_each(|from| numbers.read_ahead(&keys[from..]));

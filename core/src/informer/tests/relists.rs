@@ -112,3 +112,65 @@ fn a_watch_goes_on_behind_what_a_relist_has_folded() {
     assert_eq!(told[..5], ["a", "b", "c", "d", "e"].map(|name| format!("updated {name}@1 {name}@1")));
     assert_eq!(told[5..], ["updated a@1 a@10", "deleted b@11"]);
 }
+
+std::thread_local! {
+    /// Whether a cache of this thread is read.
+    static READING: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
+}
+
+/// An object whose end would wait for a reader of the cache.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+struct Heavy {}
+
+impl Drop for Heavy {
+    fn drop(&mut self) {
+        assert!(!READING.get());
+    }
+}
+
+#[derive(Default)]
+struct Locked(Indexer<ObjectHandle<Heavy>>);
+
+impl Cache<ObjectHandle<Heavy>> for Locked {
+    fn read<R>(&self, f: impl FnOnce(&Indexer<ObjectHandle<Heavy>>) -> R) -> R {
+        READING.set(true);
+        let result = f(&self.0);
+        READING.set(false);
+        result
+    }
+
+    fn write<R>(&mut self, f: impl FnOnce(&mut Indexer<ObjectHandle<Heavy>>) -> R) -> R {
+        f(&mut self.0)
+    }
+
+    fn apply(&mut self, change: Change<'_, ObjectHandle<Heavy>>) -> Option<ObjectHandle<Heavy>> {
+        self.0.apply(change)
+    }
+}
+
+#[test]
+fn an_unchanged_item_was_dropped_under_the_lock_of_the_cache() {
+    let mut config = InformerConfig::default();
+    config.reflector.watch_list = false;
+    let mut informer = Informer::<Heavy, Locked>::with_cache(Resource::new("/pods"), config, Locked::default());
+    informer.start(Instant::ZERO);
+    let heard = |informer: &mut Informer<Heavy, Locked>, body: &str| {
+        let id = loop {
+            match informer.poll_action() {
+                Some(Action::Open(id, _)) => break id,
+                Some(Action::Abort(_)) => {}
+                None => informer.handle_timeout(informer.poll_timeout().expect("a request is waited for")),
+            }
+        };
+        informer.handle(Instant::ZERO, Incoming::Head { id, head: ResponseHead { status: 200, ..Default::default() } });
+        informer.space()[..body.len()].copy_from_slice(body.as_bytes());
+        informer.handle(Instant::ZERO, Incoming::Data { id, len: body.len() });
+        informer.handle(Instant::ZERO, Incoming::End { id });
+        core::iter::from_fn(|| informer.poll_event()).count()
+    };
+    let pods = list(1, &["a", "b"].map(|name| pod(name, name, 1, "0")));
+    assert_eq!(heard(&mut informer, &pods), 3);
+    assert_eq!(heard(&mut informer, &event("ERROR", GONE)), 1);
+    assert_eq!(heard(&mut informer, &pods), 2);
+}

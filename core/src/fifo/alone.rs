@@ -27,3 +27,46 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.queued.push_back(&mut self.nodes, slot);
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "alloc")]
+mod tests {
+    use crate::DeltaFifo;
+    use crate::fifo::Order;
+    use crate::storage::Keyed;
+    use core::cell::Cell;
+    use core::panic::AssertUnwindSafe;
+
+    std::thread_local! {
+        static PANICS: Cell<bool> = const { Cell::new(false) };
+    }
+
+    #[derive(Clone)]
+    struct Pod(u32);
+
+    impl Keyed for Pod {
+        type Key = u32;
+
+        fn key(&self) -> &u32 {
+            &self.0
+        }
+
+        fn bytes(&self) -> usize {
+            assert!(!PANICS.get());
+            1
+        }
+    }
+
+    #[test]
+    fn a_delta_that_waited_alone_was_lost_by_a_panic_when_the_next_one_came() {
+        let mut fifo = DeltaFifo::new(Order::Arrival);
+        fifo.add(Pod(1));
+        PANICS.set(true);
+        assert!(std::panic::catch_unwind(AssertUnwindSafe(|| fifo.add(Pod(2)))).is_err());
+        PANICS.set(false);
+        fifo.check();
+        fifo.add(Pod(3));
+        let keys = core::iter::from_fn(|| fifo.pop()).map(|popped| *popped.delta.object().key());
+        assert!(keys.eq([1, 3]));
+    }
+}

@@ -61,10 +61,8 @@ impl<P: Projection, const KEY: usize, const ROOM: usize> Decode for ProjectedJso
     }
 
     fn next_part(&mut self) -> Option<Part<Projected<P, KEY>>> {
-        let mut bytes = &self.room[self.unread.clone()];
-        let part = self.projector.next_part(&mut bytes);
-        self.unread.start = self.unread.end - bytes.len();
-        part.map(Part::from)
+        let mut reading = Reading { bytes: &self.room[self.unread.clone()], unread: &mut self.unread };
+        self.projector.next_part(&mut reading.bytes).map(Part::from)
     }
 
     fn finish(&mut self) -> Ending<'_> {
@@ -78,6 +76,18 @@ impl<P: Projection, const KEY: usize, const ROOM: usize> Decode for ProjectedJso
                 Ending::TruncatedList
             }
         }
+    }
+}
+
+/// The bytes that a projector reads. If it panics, those that it read are not read again.
+struct Reading<'a> {
+    bytes: &'a [u8],
+    unread: &'a mut Range<usize>,
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.unread.start = self.unread.end - self.bytes.len();
     }
 }
 

@@ -102,7 +102,13 @@ impl Envelope {
         None
     }
 
-    fn step(&mut self, byte: u8, bytes: &[u8], walk: &mut Walk, slots: &mut dyn Slots) -> (usize, Option<Ended>) {
+    /// Whether a value is being read, so that a slot may panic.
+    pub(super) fn is_in_value(&self) -> bool {
+        matches!(self.state, State::Value | State::Metadata | State::Item)
+    }
+
+    /// Reads on; returns how many bytes belong to what was read besides those that the walk took.
+    fn step(&mut self, byte: u8, bytes: &mut &[u8], walk: &mut Walk, slots: &mut dyn Slots) -> (usize, Option<Ended>) {
         match self.state {
             State::Value if self.body == Body::Watch => self.on_line(bytes, walk, slots),
             State::Value | State::Metadata | State::Item => self.on_value(bytes, walk, slots),
@@ -122,19 +128,19 @@ impl Envelope {
 
     /// The value begins at the byte, unless no event begins so.
     fn begin_value(&mut self, byte: u8, walk: &mut Walk) -> usize {
-        if self.body == Body::ConcatenatedWatch && !matches!(byte, b'{' | b'[') {
-            self.state = State::BadLine(Problem { field: None, cause: Cause::Syntax("expected an event"), at: 0 });
+        walk.start(self.shape());
+        self.state = if self.body == Body::ConcatenatedWatch && !matches!(byte, b'{' | b'[') {
+            State::BadLine(Problem { field: None, cause: Cause::Syntax("expected an event"), at: 0 })
         } else {
-            walk.start(self.shape());
-            self.state = State::Value;
-        }
+            State::Value
+        };
         0
     }
 
-    fn on_value(&mut self, bytes: &[u8], walk: &mut Walk, slots: &mut dyn Slots) -> (usize, Option<Ended>) {
-        let len = walk.feed(bytes, slots);
+    fn on_value(&mut self, bytes: &mut &[u8], walk: &mut Walk, slots: &mut dyn Slots) -> (usize, Option<Ended>) {
+        walk.feed(bytes, bytes.len(), slots);
         if !walk.is_done() {
-            return (len, None);
+            return (0, None);
         }
         let (state, ended) = match (self.state, self.body) {
             (State::Metadata, _) => (State::Fields, Ended::ListMeta),
@@ -144,21 +150,23 @@ impl Envelope {
             _ => (State::Done, Ended::Value(None)),
         };
         self.state = state;
-        (len, Some(ended))
+        (0, Some(ended))
     }
 
     /// An event in a line, which ends where the line does.
-    fn on_line(&mut self, bytes: &[u8], walk: &mut Walk, slots: &mut dyn Slots) -> (usize, Option<Ended>) {
+    fn on_line(&mut self, bytes: &mut &[u8], walk: &mut Walk, slots: &mut dyn Slots) -> (usize, Option<Ended>) {
         let end = memchr(b'\n', bytes);
-        let len = walk.feed(&bytes[..end.unwrap_or(bytes.len())], slots);
+        walk.feed(bytes, end.unwrap_or(bytes.len()), slots);
         if walk.is_done() {
             self.state = State::LineEnd(0);
-            return (len, None);
+            return (0, None);
         }
-        let Some(end) = end else { return (len, None) };
+        if end.is_none() {
+            return (0, None);
+        }
         self.state = State::Gap;
         let cause = Cause::Syntax("the line ends within the event");
-        (end + 1, Some(Ended::Value(Some(Problem { field: None, cause, at: walk.offset() }))))
+        (1, Some(Ended::Value(Some(Problem { field: None, cause, at: walk.offset() }))))
     }
 
     fn on_line_end(&mut self, byte: u8, spaces: usize, walk: &Walk) -> (usize, Option<Ended>) {

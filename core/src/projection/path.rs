@@ -157,7 +157,12 @@ const fn bracket(text: &'static str) -> (Step, &'static str) {
 }
 
 const fn value(text: &'static str) -> (&'static str, &'static str) {
-    if begins_with(text, b'\'') { quoted(text) } else { text.split_at(length_until(text, b"]")) }
+    if begins_with(text, b'\'') {
+        return quoted(text);
+    }
+    let len = length_until(text, b"]");
+    assert!(len > 0, "the value of a condition is empty");
+    text.split_at(len)
 }
 
 /// What stands in the quotes that `text` begins with.
@@ -170,8 +175,8 @@ const fn quoted(text: &'static str) -> (&'static str, &'static str) {
 
 const fn number(text: &str) -> u32 {
     match u32::from_str_radix(text, 10) {
-        Ok(number) => number,
-        Err(_) => panic!("in brackets stands the place of an element, a condition, or a name in quotes"),
+        Ok(number) if !begins_with(text, b'+') => number,
+        _ => panic!("in brackets stands the place of an element, a condition, or a name in quotes"),
     }
 }
 
@@ -228,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_path_is_refused() {
-        let wrong = [
+        refuses(&[
             "",
             ".",
             "a.",
@@ -253,9 +258,17 @@ mod tests {
             "a.b.c.d.e.f.g.h.i",
             "a[4294967296]",
             "a'b",
-        ];
-        let taken: Vec<&str> = wrong.into_iter().filter(|text| catch_unwind(|| Path::new(text)).is_ok()).collect();
+        ]);
+    }
+
+    fn refuses(wrong: &[&'static str]) {
+        let taken: Vec<_> = wrong.iter().filter(|text| catch_unwind(|| Path::new(text)).is_ok()).collect();
         assert!(taken.is_empty(), "{taken:?}");
+    }
+
+    #[test]
+    fn a_sign_was_taken_for_a_part_of_an_element_and_nothing_for_a_value() {
+        refuses(&["a[+1].b", "a[+0]", "a[b=].c", "a[b=''].c"]);
     }
 
     #[test]

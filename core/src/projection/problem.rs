@@ -40,6 +40,8 @@ pub enum Cause {
     NoEvent,
     /// An event has a type that no server sends today.
     UnknownType,
+    /// A field, or another part of the projection, panicked.
+    Panicked,
 }
 
 impl fmt::Display for Problem {
@@ -62,6 +64,7 @@ impl fmt::Display for Cause {
             Self::NoName => f.write_str("the object has no metadata.name"),
             Self::NoEvent => f.write_str("the event has no type or no object"),
             Self::UnknownType => f.write_str("unknown type of event"),
+            Self::Panicked => f.write_str("the projection panicked"),
         }
     }
 }

@@ -18,6 +18,10 @@ use crate::framing::{EventKind, EventType};
 /// value that no field reads, neither JSON nor UTF-8 is checked, and metadata besides name, namespace, uid and version
 /// may have any type. An object may have any size.
 ///
+/// It also refuses two events that `Json` takes. If the object of an `ERROR` event is no JSON where the projector reads
+/// it, the event is [`Part::Undecodable`]; `Json` makes it an error of code 0. If the object of a `BOOKMARK` is no
+/// object, the event is undecodable as well; `Json` makes it a bookmark without a version.
+///
 /// ```
 /// use listwatch_core::framing::EventType;
 /// use listwatch_core::projection;
@@ -46,6 +50,8 @@ pub struct Projector<P, const KEY: usize = 128> {
     draft: Draft<P, KEY>,
     /// Why the metadata of the list cannot be used.
     unusable: Option<Problem>,
+    /// A part is being read. If this is true at the next call, the projection panicked.
+    reading: bool,
 }
 
 impl<P: Projection, const KEY: usize> Projector<P, KEY> {
@@ -53,32 +59,36 @@ impl<P: Projection, const KEY: usize> Projector<P, KEY> {
     #[must_use]
     pub const fn new() -> Self {
         let fields = Fields { shape: Shape::Object, projected: const { checked(P::FIELDS) } };
-        Self { envelope: Envelope::new(), walk: Walk::new(fields), draft: Draft::ABSENT, unusable: None }
+        Self {
+            envelope: Envelope::new(),
+            walk: Walk::new(fields),
+            draft: Draft::ABSENT,
+            unusable: None,
+            reading: false,
+        }
     }
 
     /// Begins an answer. The state of an earlier one is forgotten.
     pub fn start(&mut self, body: Body) {
         self.envelope.start(body);
         self.walk.start(self.envelope.shape());
-        self.draft.start();
         *self.draft.list_mut() = ListDraft::ABSENT;
-        self.unusable = None;
+        (self.unusable, self.reading) = (None, false);
+        self.draft.start();
     }
 
     /// Reads `bytes` from the front, up to the end of the next part; `None` where all of them were read.
+    ///
+    /// If the projection panics, `bytes` begins with what was not read. A caller that catches the panic calls this again
+    /// with it: the object is [`Part::Undecodable`], and the answer goes on behind it.
     pub fn next_part(&mut self, bytes: &mut &[u8]) -> Option<Part<P, KEY>> {
-        loop {
-            match self.envelope.advance(bytes, &mut self.walk, &mut self.draft)? {
-                Ended::NotAList => return Some(Part::NotAList),
-                Ended::ListMeta => self.end_list_meta(),
-                Ended::Status => {}
-                Ended::Value(problem) => {
-                    let part = self.part(problem);
-                    self.draft.start();
-                    return Some(part);
-                }
-            }
+        let panicked = core::mem::replace(&mut self.reading, true);
+        if panicked {
+            self.walk.give_up();
         }
+        let part = if panicked && !self.envelope.is_in_value() { Some(self.end_part(None)) } else { self.read(bytes) };
+        self.reading = false;
+        part
     }
 
     /// Ends the answer, whose bytes have all been read.
@@ -97,6 +107,23 @@ impl<P: Projection, const KEY: usize> Projector<P, KEY> {
                 Ending::Refusal(self.draft.status(code))
             }
         }
+    }
+
+    fn read(&mut self, bytes: &mut &[u8]) -> Option<Part<P, KEY>> {
+        loop {
+            match self.envelope.advance(bytes, &mut self.walk, &mut self.draft)? {
+                Ended::NotAList => return Some(Part::NotAList),
+                Ended::ListMeta => self.end_list_meta(),
+                Ended::Status => {}
+                Ended::Value(problem) => return Some(self.end_part(problem)),
+            }
+        }
+    }
+
+    fn end_part(&mut self, problem: Option<Problem>) -> Part<P, KEY> {
+        let part = self.part(problem);
+        self.draft.start();
+        part
     }
 
     fn list(&self) -> Ending<'_> {

@@ -48,6 +48,11 @@ const CONTROL: &str = "control character in a string";
 impl Unescape {
     pub(super) const NEW: Self = Self { escape: Escape::None, high: 0, cut: [0; 4], cut_len: 0 };
 
+    /// Whether the next byte is behind a backslash.
+    pub(super) fn is_escaping(&self) -> bool {
+        self.escape == Escape::Backslash
+    }
+
     /// Passes the text of `bytes` to `out`, up to the end of the string; returns how many bytes were read with it, or
     /// `None` where the string goes on.
     pub(super) fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(&str)) -> Result<Option<usize>, BadString> {

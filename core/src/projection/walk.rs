@@ -112,15 +112,26 @@ impl Walk {
         self.offset
     }
 
-    /// Reads on, at most to the end of the value; returns how many bytes were read.
-    pub(super) fn feed(&mut self, bytes: &[u8], slots: &mut dyn Slots) -> usize {
-        let mut at = 0;
-        while at < bytes.len() && !self.is_done() {
-            let len = self.advance(&bytes[at..], slots);
+    /// Reads at most `most` of `bytes` from the front, and at most to the end of the value. If a slot panics, `bytes`
+    /// begins with what was not read.
+    pub(super) fn feed(&mut self, bytes: &mut &[u8], mut most: usize, slots: &mut dyn Slots) {
+        while most > 0 && !self.is_done() {
+            let len = self.advance(&bytes[..most], slots);
+            *bytes = &bytes[len..];
             self.offset += len;
-            at += len;
+            most -= len;
         }
-        at
+    }
+
+    /// Passes over the rest of the value, after a slot panicked.
+    pub(super) fn give_up(&mut self) {
+        let in_string = self.state == State::Text;
+        self.scanner = match self.depth {
+            0 => Scanner::NEW,
+            depth => Scanner::amid(depth as u64, in_string, in_string && self.unescape.is_escaping()),
+        };
+        self.broken = Some(Problem { field: None, cause: Cause::Panicked, at: self.value_at });
+        self.state = State::PassingOver;
     }
 }
 
@@ -247,13 +258,13 @@ impl Walk {
     /// metadata does not, as in Go and in the decoder of the heap.
     fn begin_value(&mut self, byte: u8, slots: &mut dyn Slots) -> bool {
         let Wanted { inside, fields, conditions } = self.wanted;
+        self.value_at = self.offset;
         let kept = if byte == b'n' { fields & METADATA } else { 0 };
         self.forget((inside | fields) & !kept, slots);
         if conditions != 0 {
             self.top().fulfilled &= !conditions;
         }
         (self.unescape, self.literal, self.length) = (Unescape::NEW, Literal::NEW, 0);
-        self.value_at = self.offset;
         match byte {
             b'{' => self.open(false, slots),
             b'[' => self.open(true, slots),
@@ -382,12 +393,13 @@ impl Walk {
     /// Closes an object or an array. What was read of an element that does not fulfil the condition is forgotten.
     fn close(&mut self, slots: &mut dyn Slots) {
         let Frame { fields, fulfilled, .. } = *self.top();
-        self.depth -= 1;
-        if self.depth > 0 {
-            let conditional = self.fields.filter(fields, self.depth - 1, Step::is_condition);
-            self.top().found |= conditional & fulfilled;
+        if self.depth > 1 {
+            let around = self.depth - 2;
+            let conditional = self.fields.filter(fields, around, Step::is_condition);
+            self.frames[around].found |= conditional & fulfilled;
             self.forget(conditional & !fulfilled, slots);
         }
+        self.depth -= 1;
         self.end_value();
     }
 

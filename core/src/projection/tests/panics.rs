@@ -1,0 +1,133 @@
+//! Projections that panic, and callers that catch it and read on.
+
+use super::*;
+use crate::projection::Path;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::vec;
+
+/// A field that panics where its caller wants it: in the text, for a number, or when it is cloned or cleared.
+#[derive(Debug, PartialEq)]
+struct Touchy(String);
+
+impl Clone for Touchy {
+    fn clone(&self) -> Self {
+        assert_ne!(self.0, "clone");
+        Self(self.0.clone())
+    }
+}
+
+impl Slot for Touchy {
+    fn expects(&self) -> &'static str {
+        panic!("it expects nothing")
+    }
+
+    fn clear(&mut self) {
+        assert_ne!(core::mem::take(&mut self.0), "clear");
+    }
+
+    fn begin_text(&mut self) -> Result<(), Misfit> {
+        Ok(())
+    }
+
+    fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
+        assert!(!piece.contains('!'));
+        self.0.push_str(piece);
+        Ok(())
+    }
+
+    fn set_integer(&mut self, value: i64) -> Result<(), Misfit> {
+        panic!("{value}")
+    }
+}
+
+/// A projection of two such fields.
+#[derive(Clone, Debug, PartialEq)]
+struct Fields([Touchy; 2]);
+
+impl Projection for Fields {
+    const FIELDS: &'static [Path] = checked(&[Path::new("a"), Path::new("list[type=x].a")]);
+    const ABSENT: Self = Self([Touchy(String::new()), Touchy(String::new())]);
+
+    fn slot(&mut self, number: usize) -> &mut dyn Slot {
+        &mut self.0[number]
+    }
+}
+
+/// What is read of three objects, of which the second one has these members, and how often that panics.
+fn told(body: Body, members: &str, length: usize) -> (Vec<String>, usize) {
+    let objects = [r#""a":"1""#, members, r#""a":"3""#];
+    let [first, second, third] = objects.map(|members| format!(r#"{{"metadata":{{"name":"n"}},{members}}}"#));
+    let text = match body {
+        Body::List => format!(r#"{{"items":[{first},{second},{third}]}}"#),
+        _ => [first, second, third].map(|object| format!("{{\"type\":\"ADDED\",\"object\":{object}}}\n")).concat(),
+    };
+    let (mut projector, mut told, mut panics) = (Projector::<Fields>::new(), vec![], 0);
+    projector.start(body);
+    for mut piece in text.as_bytes().chunks(length) {
+        loop {
+            match catch_unwind(AssertUnwindSafe(|| projector.next_part(&mut piece))) {
+                Ok(None) => break,
+                Ok(Some(Part::Item(object) | Part::Event(_, object))) => told.push(object.value.0[0].0.clone()),
+                Ok(Some(Part::Undecodable(refused))) => {
+                    told.push(format!("{:?} {}", refused.key, refused.problem.cause));
+                }
+                Ok(Some(other)) => panic!("{other:?}"),
+                Err(_) => panics += 1,
+            }
+        }
+    }
+    let is_whole = matches!(projector.finish(), Ending::List { .. } | Ending::Watch);
+    assert!(is_whole, "{text}");
+    (told, panics)
+}
+
+#[test]
+fn bytes_over_which_a_field_panicked_were_read_again() {
+    for members in [
+        r#""a":"x!]}\",[","b":{}"#,
+        r#""a":"x\\!\u0022\\","b":["}"]"#,
+        r#""a":17,"b":0"#,
+        r#""b":{},"a":17"#,
+        r#""a":true"#,
+        r#""a":"clear","a":{"x":"}"}"#,
+        r#""a":"clear","a":"y]""#,
+        r#""list":[{"a":"clear","type":"y"},{"b":"}"}],"a":"z""#,
+        r#""list":[{"a":12}],"a":"z!""#,
+        r#""a":"clone""#,
+        r#""a":"x!","a":"clone""#,
+    ] {
+        for (body, length) in
+            [Body::List, Body::Watch].into_iter().flat_map(|body| (1..20).chain([200]).map(move |len| (body, len)))
+        {
+            let (told, panics) = told(body, members, length);
+            assert_eq!(told, ["1", "None the projection panicked", "3"], "{members} in pieces of {length}");
+            assert_eq!(panics, 1, "{members} in pieces of {length}");
+        }
+    }
+}
+
+#[test]
+#[cfg(feature = "json")]
+fn a_decoder_fed_the_bytes_again_over_which_a_field_panicked() {
+    use crate::decode::{self, Decode, ProjectedJson};
+    use crate::request::Query;
+    use crate::transport::ResponseHead;
+
+    let text = br#"{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"},"a":"x!"},{"metadata":{"name":"c"}}]}"#;
+    let (mut decoder, mut parts) = (ProjectedJson::<Fields, 16, 32>::new(), vec![]);
+    decoder.start(Query::List, &ResponseHead { status: 200, ..ResponseHead::default() });
+    for piece in text.chunks(32) {
+        decoder.extend_from_slice(piece);
+        loop {
+            match catch_unwind(AssertUnwindSafe(|| decoder.next_part())) {
+                Ok(None) => break,
+                Ok(Some(decode::Part::Item(object))) => parts.push(object.key().to_string()),
+                Ok(Some(decode::Part::Undecodable(error))) => parts.push(error.error.to_string()),
+                Ok(Some(other)) => panic!("{other:?}"),
+                Err(_) => parts.push("panic".to_string()),
+            }
+        }
+    }
+    assert_eq!(parts, ["a", "panic", "the projection panicked at byte 29", "c"]);
+    assert!(matches!(decoder.finish(), decode::Ending::List { .. }));
+}

@@ -1,12 +1,14 @@
 //! An informer over a decoder that never holds an object.
 #![cfg(all(feature = "json", feature = "fixed"))]
 
-use listwatch_core::decode::{Decode, ProjectedJson};
+use listwatch_core::decode::{self, Decode, Json, MetadataOnly, ProjectedJson};
 use listwatch_core::informer::{EventOf, InformerIn};
-use listwatch_core::projection::{Beginning, Projected, Projector, Text};
+use listwatch_core::projection::{Beginning, Field, Misfit, Projected, Projector, Slot, Text};
 use listwatch_core::reflector::Action;
+use listwatch_core::request::Query;
 use listwatch_core::transport::{Incoming, ResponseHead};
 use listwatch_core::{Indexer, InformerConfig, Instant, Resource, projection};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 projection! {
     struct PodLine {
@@ -121,4 +123,71 @@ fn a_decoder_may_be_a_static() {
     static NEW: ProjectedJson<PodLine> = ProjectedJson::new();
     assert_eq!(NEW.clone().space().len(), 2048);
     assert!(size_of::<Projector<PodLine, 64>>() < 2048, "{}", size_of::<Projector<PodLine, 64>>());
+}
+
+/// A field that panics over some text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Touchy;
+
+impl Slot for Touchy {
+    fn expects(&self) -> &'static str {
+        "a text"
+    }
+
+    fn clear(&mut self) {}
+
+    fn begin_text(&mut self) -> Result<(), Misfit> {
+        Ok(())
+    }
+
+    fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
+        assert!(!piece.contains('!'));
+        Ok(())
+    }
+}
+
+impl Field for Touchy {
+    const ABSENT: Self = Self;
+}
+
+projection! {
+    struct Panicking {
+        a: Touchy = "a",
+    }
+}
+
+#[test]
+fn a_decoder_fed_the_bytes_again_over_which_a_field_panicked() {
+    let text = br#"{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"},"a":"x!"},{"metadata":{"name":"c"}}]}"#;
+    let (mut decoder, mut parts) = (ProjectedJson::<Panicking, 16, 32>::new(), vec![]);
+    decoder.start(Query::List, &ResponseHead { status: 200, ..ResponseHead::default() });
+    for piece in text.chunks(32) {
+        decoder.extend_from_slice(piece);
+        loop {
+            match catch_unwind(AssertUnwindSafe(|| decoder.next_part())) {
+                Ok(None) => break,
+                Ok(Some(decode::Part::Item(object))) => parts.push(object.key().to_string()),
+                Ok(Some(decode::Part::Undecodable(error))) => parts.push(error.error.to_string()),
+                Ok(Some(other)) => panic!("{other:?}"),
+                Err(_) => parts.push("panic".to_string()),
+            }
+        }
+    }
+    assert_eq!(parts, ["a", "panic", "the projection panicked at byte 29", "c"]);
+    assert!(matches!(decoder.finish(), decode::Ending::List { .. }));
+}
+
+/// What the projection calls undecodable.
+#[test]
+fn the_decoder_of_the_heap_takes_an_error_and_a_bookmark_whose_object_is_none() {
+    for (event, told) in [
+        (r#"{"type":"ERROR","object":{"code":x}}"#, "Error(Status { code: 0,"),
+        (r#"{"type":"BOOKMARK","object":[]}"#, r#"Bookmark { version: "","#),
+    ] {
+        let mut heap = Json::<MetadataOnly>::default();
+        heap.start(Query::Watch, &ResponseHead { status: 200, ..ResponseHead::default() });
+        heap.extend_from_slice(format!("{event}\n").as_bytes());
+        let part = format!("{:?}", heap.next_part().unwrap());
+        assert!(part.starts_with(told), "{part}");
+    }
 }

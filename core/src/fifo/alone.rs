@@ -31,8 +31,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 #[cfg(test)]
 #[cfg(feature = "alloc")]
 mod tests {
-    use crate::DeltaFifo;
-    use crate::fifo::Order;
+    use crate::fifo::{DeltaFifo, Order};
     use crate::storage::Keyed;
     use core::cell::Cell;
     use core::panic::AssertUnwindSafe;

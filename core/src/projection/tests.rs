@@ -298,28 +298,14 @@ fn a_stray_line_was_told_with_the_problem_of_the_event_before_it() {
     assert_eq!(parts(Body::ConcatenatedWatch, "{\"type\":x}\noops\n"), told);
 }
 
-/// The decoder of the heap takes both.
 #[test]
-#[cfg(feature = "json")]
 fn an_error_and_a_bookmark_whose_object_is_none_are_undecodable() {
-    use crate::decode::{Decode, Json, MetadataOnly};
-
-    for (event, problem, of_the_heap) in [
-        (r#"{"type":"ERROR","object":{"code":x}}"#, "expected a value at byte 33", "Error(Status { code: 0,"),
-        (
-            r#"{"type":"BOOKMARK","object":[]}"#,
-            "metadata.name: an array instead of an object at byte 28",
-            r#"Bookmark { version: "","#,
-        ),
+    for (event, problem) in [
+        (r#"{"type":"ERROR","object":{"code":x}}"#, "expected a value at byte 33"),
+        (r#"{"type":"BOOKMARK","object":[]}"#, "metadata.name: an array instead of an object at byte 28"),
     ] {
         let told = format!("an object without a readable name: {problem}; ");
         assert_eq!(parts(Body::Watch, format!("{event}\n")), [&told, "Watch"]);
-        let mut heap = Json::<MetadataOnly>::default();
-        let head = crate::transport::ResponseHead { status: 200, ..Default::default() };
-        heap.start(crate::request::Query::Watch, &head);
-        heap.extend_from_slice(format!("{event}\n").as_bytes());
-        let part = format!("{:?}", heap.next_part().unwrap());
-        assert!(part.starts_with(of_the_heap), "{part}");
     }
 }
 

@@ -105,29 +105,3 @@ fn bytes_over_which_a_field_panicked_were_read_again() {
         }
     }
 }
-
-#[test]
-#[cfg(feature = "json")]
-fn a_decoder_fed_the_bytes_again_over_which_a_field_panicked() {
-    use crate::decode::{self, Decode, ProjectedJson};
-    use crate::request::Query;
-    use crate::transport::ResponseHead;
-
-    let text = br#"{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"},"a":"x!"},{"metadata":{"name":"c"}}]}"#;
-    let (mut decoder, mut parts) = (ProjectedJson::<Fields, 16, 32>::new(), vec![]);
-    decoder.start(Query::List, &ResponseHead { status: 200, ..ResponseHead::default() });
-    for piece in text.chunks(32) {
-        decoder.extend_from_slice(piece);
-        loop {
-            match catch_unwind(AssertUnwindSafe(|| decoder.next_part())) {
-                Ok(None) => break,
-                Ok(Some(decode::Part::Item(object))) => parts.push(object.key().to_string()),
-                Ok(Some(decode::Part::Undecodable(error))) => parts.push(error.error.to_string()),
-                Ok(Some(other)) => panic!("{other:?}"),
-                Err(_) => parts.push("panic".to_string()),
-            }
-        }
-    }
-    assert_eq!(parts, ["a", "panic", "the projection panicked at byte 29", "c"]);
-    assert!(matches!(decoder.finish(), decode::Ending::List { .. }));
-}

@@ -385,7 +385,8 @@ fn neighbours_of_the_readers_seeds_are_read_as_by_serde_json() {
 fn a_projection_of_random_objects_is_what_serde_json_reads() {
     replay_seeds("projection", ops::projection::run);
     for seed in 0..300 {
-        let mut bytes = bytes(seed, 4096).into_iter().cycle();
+        // Where they end, so does the text: repeated ones made an array in an array without an end.
+        let mut bytes = bytes(seed, 1 << 14).into_iter();
         let mut random = |below: usize| {
             let number = bytes.next().zip(bytes.next()).map_or(0, |(a, b)| usize::from(a) << 8 | usize::from(b));
             number % below.max(1)

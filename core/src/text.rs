@@ -82,6 +82,16 @@ impl<T: fmt::Display> fmt::Display for Printable<T> {
     }
 }
 
+/// Writes a status of an API server, on the heap and in fixed memory.
+#[cfg(any(feature = "json", feature = "fixed"))]
+pub(crate) fn write_status(f: &mut fmt::Formatter<'_>, code: u16, reason: &str, message: &str) -> fmt::Result {
+    write!(f, "status {code}")?;
+    if !reason.is_empty() {
+        write!(f, " {}", Printable::new(reason))?;
+    }
+    if message.is_empty() { Ok(()) } else { write!(f, ": {}", Printable::new(message)) }
+}
+
 struct Escaping<'a, 'b> {
     f: &'a mut fmt::Formatter<'b>,
     left: usize,

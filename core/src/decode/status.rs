@@ -1,7 +1,7 @@
 use super::readable::readable;
 use super::reader::{Reader, UNREAD};
 use crate::object::Uid;
-use crate::text::Printable;
+use crate::text::write_status;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -183,11 +183,7 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "status {}", self.code)?;
-        if !self.reason.is_empty() {
-            write!(f, " {}", Printable::new(&self.reason))?;
-        }
-        if self.message.is_empty() { Ok(()) } else { write!(f, ": {}", Printable::new(&self.message)) }
+        write_status(f, self.code, &self.reason, &self.message)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The invariants between any two operations; for tests.
 
-use super::{Content, DeltaFifoIn, Queued};
+use super::{DeltaFifoIn, Queued};
 use crate::storage::{Keyed, Linked, List, Mem, Slot};
 use core::iter::successors;
 
@@ -12,7 +12,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         assert!(self.alone.is_none() || self.nodes.len() == 0, "what waits alone has no others");
         self.check_list(&self.queued);
         self.check_list(&self.staged);
-        let is_found = |slot: &Slot| !matches!(self.nodes[*slot].content, Content::Folded(_));
+        let is_found = |slot: &Slot| self.nodes[*slot].folded().is_none();
         self.in_order(&self.queued).filter(is_found).for_each(|slot| self.check_queued(slot));
         self.in_order(&self.staged).filter(is_found).for_each(|slot| self.check_staged(slot));
         let folded = self.in_order(&self.queued).filter_map(|slot| self.nodes[slot].folded());

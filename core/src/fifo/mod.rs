@@ -387,7 +387,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The node that the key of this one finds.
     fn found(&self, slot: Slot) -> Option<Slot> {
         let node = &self.nodes[slot];
-        if matches!(node.content, Content::Folded(_)) { None } else { self.nodes.find_same(node.hash, slot) }
+        if node.folded().is_some() { None } else { self.nodes.find_same(node.hash, slot) }
     }
 
     fn is_deletion(&self, slot: Slot) -> bool {

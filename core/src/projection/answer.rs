@@ -4,7 +4,7 @@ use super::field::{Beginning, Text};
 use super::object::{Projected, VERSION};
 use super::problem::Problem;
 use crate::framing::EventType;
-use crate::text::Printable;
+use crate::text::{Printable, write_status};
 use core::fmt;
 use core::time::Duration;
 
@@ -121,10 +121,6 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "status {}", self.code)?;
-        if !self.reason.is_empty() {
-            write!(f, " {}", Printable::new(&self.reason))?;
-        }
-        if self.message.is_empty() { Ok(()) } else { write!(f, ": {}", Printable::new(&self.message)) }
+        write_status(f, self.code, &self.reason, &self.message)
     }
 }

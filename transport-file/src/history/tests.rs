@@ -46,11 +46,17 @@ impl Drop for Saved {
     }
 }
 
-fn of(content: &str) -> Result<Saved, CaptureError> {
+/// A file with this content, which no other test has.
+fn saved(content: &str) -> PathBuf {
     static FILES: AtomicU32 = AtomicU32::new(0);
     let number = FILES.fetch_add(1, Ordering::Relaxed);
     let path = std::env::temp_dir().join(format!("listwatch-history-{}-{number}", std::process::id()));
     std::fs::write(&path, content).unwrap();
+    path
+}
+
+fn of(content: &str) -> Result<Saved, CaptureError> {
+    let path = saved(content);
     match History::from_file(&path) {
         Ok(history) => Ok(Saved { history, path }),
         Err(error) => {
@@ -378,8 +384,7 @@ fn fault_within(most: u64, content: &str) -> Option<String> {
 }
 
 fn fault_of_reading(most: u64, content: &str, read: impl FnOnce(&mut History)) -> Option<String> {
-    let path = std::env::temp_dir().join(format!("listwatch-history-within-{most}-{}", std::process::id()));
-    std::fs::write(&path, content).unwrap();
+    let path = saved(content);
     let history = History::within(&path, most);
     let fault = history.map_or_else(Some, |mut history| {
         read(&mut history);

@@ -122,22 +122,19 @@ pub mod time;
 mod random;
 pub mod storage;
 
-#[cfg(feature = "alloc")]
 pub mod object;
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub mod decode;
 pub mod framing;
 #[cfg(feature = "fixed")]
 pub mod projection;
-#[cfg(feature = "alloc")]
 pub mod request;
 
 #[cfg(feature = "json")]
 pub mod api;
 #[cfg(feature = "json")]
 pub mod change;
-#[cfg(feature = "alloc")]
 pub mod transport;
 
 pub mod cache;
@@ -151,7 +148,7 @@ pub mod controller;
 
 #[cfg(feature = "json")]
 pub mod informer;
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub mod reflector;
 
 #[cfg(feature = "alloc")]
@@ -161,15 +158,15 @@ pub use cache::Store;
 #[cfg(feature = "alloc")]
 pub use fifo::DeltaFifo;
 #[cfg(feature = "json")]
-pub use informer::{Driver, Event, Informer, InformerConfig};
+pub use informer::InformerConfig;
+#[cfg(feature = "json")]
+pub use informer::{Driver, Event, Informer};
 #[cfg(feature = "alloc")]
 pub use object::{Key, Meta, Object};
 #[cfg(feature = "alloc")]
 pub use queue::WorkQueue;
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub use reflector::Reflector;
-#[cfg(feature = "alloc")]
 pub use request::Resource;
 pub use time::Instant;
-#[cfg(feature = "alloc")]
 pub use transport::ListerWatcher;

@@ -1,5 +1,9 @@
 //! Makes text from servers and files safe to print.
 
+mod shared;
+
+pub use shared::SharedText;
+
 use core::fmt::{self, Write};
 
 /// The default limit, in characters.

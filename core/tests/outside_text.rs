@@ -4,6 +4,7 @@
 use listwatch_core::api::ApiError;
 use listwatch_core::decode::{Decoder, ListMeta, Status};
 use listwatch_core::informer::InformerStatus;
+use listwatch_core::object::Version;
 use listwatch_core::reflector::Failure;
 use listwatch_core::transport::{TransportError, TransportErrorKind};
 use std::sync::Arc;
@@ -32,7 +33,7 @@ fn status() -> Arc<Status> {
 
 #[test]
 fn an_error_that_quoted_a_server_steered_the_terminal() {
-    let (status, version) = (status(), || Arc::<str>::from(hostile()));
+    let (status, version) = (status(), || Version::from(&*hostile()));
     let transport = || TransportError::new(TransportErrorKind::Other, hostile());
     check("TransportError", &transport().to_string());
     for failure in [
@@ -86,7 +87,7 @@ fn what_could_not_be_decoded_was_told_whole() {
         Decoder::default().watch_event::<Pod>(odd.as_bytes()).unwrap_err(),
     ] {
         check("Undecodable", &undecodable.to_string());
-        assert!(undecodable.error.len() < 2_000, "{} bytes are kept", undecodable.error.len());
+        assert!(undecodable.error.to_string().len() < 2_000, "{} bytes are kept", undecodable.error.to_string().len());
     }
 }
 

@@ -1,9 +1,9 @@
 use super::indexer::Indexer;
 use crate::fanout::Transition;
 use crate::fifo::Delta;
+use crate::object::Version;
 use crate::storage::Keyed;
 use crate::time::Instant;
-use alloc::sync::Arc;
 
 /// A change that a [`Cache`](super::Cache) applies. Together with the object that the cache had, it gives the
 /// informer's event.
@@ -18,7 +18,7 @@ pub struct Change<'a, V> {
     pub at: Instant,
     /// The version up to which the cache has every change with this one, if that is a new version. (A version without a
     /// change is a [`Note::Applied`](super::Note::Applied).)
-    pub applied: Option<&'a Arc<str>>,
+    pub applied: Option<&'a Version>,
 }
 
 impl<'a, V> Change<'a, V> {
@@ -37,7 +37,7 @@ impl<'a, V> Change<'a, V> {
 
     /// The same change, with which everything up to `version` is applied.
     #[must_use]
-    pub const fn applying(mut self, version: Option<&'a Arc<str>>) -> Self {
+    pub const fn applying(mut self, version: Option<&'a Version>) -> Self {
         self.applied = version;
         self
     }

@@ -1,7 +1,7 @@
 use crate::decode::DecodeError;
+use crate::object::Version;
 use crate::reflector::FailureReport;
 use crate::storage::Keyed;
-use alloc::sync::Arc;
 
 /// What an informer tells its [`Cache`](super::Cache) besides the changes of objects.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub enum Note<'a, V: Keyed> {
     /// The cache has every change up to this version
     /// ([`Informer::applied_version`](crate::Informer::applied_version)), without another change: after a bookmark, or
     /// a list without items. Otherwise the [change](super::Change::applied) says so.
-    Applied(&'a Arc<str>),
+    Applied(&'a Version),
     /// A request failed.
     Failed(&'a FailureReport),
     /// Requests succeed again.

@@ -1,4 +1,4 @@
-use alloc::sync::Arc;
+use crate::object::Version;
 
 /// Hears of each read of a store, for a recorder of what its readers see, or a replay of it.
 ///
@@ -19,11 +19,11 @@ pub struct Position<'a> {
     /// How many changes of objects its informer has applied since the store was made.
     pub changes: u64,
     /// The version up to which the store has every change.
-    pub applied: Option<&'a Arc<str>>,
+    pub applied: Option<&'a Version>,
 }
 
 impl<'a> Position<'a> {
-    pub(super) fn new(changes: u64, applied: Option<&'a Arc<str>>) -> Self {
+    pub(super) fn new(changes: u64, applied: Option<&'a Version>) -> Self {
         Self { changes, applied }
     }
 }

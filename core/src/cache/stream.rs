@@ -1,6 +1,6 @@
 use super::observer::Position;
-use super::waiting::{Place, Version};
-use crate::object::digits;
+use super::waiting::{Decimal, Place};
+use crate::object::{Version, digits};
 use crate::reflector::FailureReport;
 use crate::sync::wakers::Wakers;
 use alloc::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub struct StreamStatus {
     /// Whether the store has every object of the first list.
     pub synced: bool,
     /// The version up to which the store has every change.
-    pub applied: Option<Arc<str>>,
+    pub applied: Option<Version>,
     /// How many changes of objects the informer has applied since the store was made.
     pub changes: u64,
     /// The last failure, until the informer has recovered.
@@ -36,11 +36,11 @@ pub(super) struct Stream<K> {
     /// The writer was dropped.
     pub(super) is_gone: bool,
     pub(super) failure: Option<FailureReport>,
-    applied: Option<Arc<str>>,
+    applied: Option<Version>,
     /// How many changes were applied.
     pub(super) changes: u64,
     /// The tasks that wait for a version.
-    versions: BTreeMap<Version, Wakers>,
+    versions: BTreeMap<Decimal, Wakers>,
 }
 
 /// The progress of a stream, for a task that waits for an object of it.
@@ -48,7 +48,7 @@ pub(super) struct Stream<K> {
 pub(super) struct Reached {
     pub(super) has_synced: bool,
     pub(super) is_stopped: bool,
-    pub(super) applied: Option<Arc<str>>,
+    pub(super) applied: Option<Version>,
 }
 
 /// The keys of one namespace.
@@ -107,8 +107,8 @@ impl<K> Stream<K> {
     }
 
     /// Notes a version, and takes the wakers of the tasks that wait for it, or for one before it.
-    pub(super) fn advance(&mut self, version: &Arc<str>, woken: &mut Vec<Waker>) {
-        self.applied = Some(Arc::clone(version));
+    pub(super) fn advance(&mut self, version: &Version, woken: &mut Vec<Waker>) {
+        self.applied = Some(version.clone());
         if self.versions.is_empty() {
             return;
         }
@@ -149,6 +149,6 @@ impl<K> Stream<K> {
 }
 
 /// A version that has an order.
-pub(super) fn version_of(text: &str) -> Option<Version> {
+pub(super) fn version_of(text: &str) -> Option<Decimal> {
     digits(text).ok().map(|digits| (digits.len(), digits.into()))
 }

@@ -24,18 +24,18 @@ pub(super) struct Place {
     key: Option<Slot>,
     sleeper: Option<Slot>,
     /// The version that the task waits for.
-    pub(super) version: Option<Version>,
+    pub(super) version: Option<Decimal>,
     /// The stream in which it waits for that version.
     pub(super) stream: Option<usize>,
     pub(super) by_version: Option<Slot>,
 }
 
 /// A decimal number of any length, without leading zeros: its length, and its digits.
-pub(super) type Version = (usize, Box<str>);
+pub(super) type Decimal = (usize, Box<str>);
 
 impl Place {
     /// The place of a task that waits for a version, if that has an order.
-    pub(super) fn for_version(version: Option<Version>) -> Self {
+    pub(super) fn for_version(version: Option<Decimal>) -> Self {
         Self { version, ..Self::default() }
     }
 }

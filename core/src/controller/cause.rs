@@ -1,6 +1,6 @@
 //! The events that wake a reconcile, and the writes that it awaits, as a controller of a cluster names them.
 
-use crate::object::{Key, Uid};
+use crate::object::{Key, Uid, Version};
 use alloc::sync::Arc;
 use core::fmt;
 
@@ -14,7 +14,7 @@ pub struct Cause {
     /// The object that changed, which may be another one than the reconciled.
     pub object: Option<Key>,
     /// The object's resource version after the change.
-    pub version: Option<Arc<str>>,
+    pub version: Option<Version>,
 }
 
 /// The kinds of events that wake a reconcile.
@@ -56,7 +56,7 @@ pub struct Write {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// The object, or the whole store, has reached this resource version.
-    Version(Arc<str>),
+    Version(Version),
     /// No object of this uid is left, or its deletion has begun.
     Gone(Option<Uid>),
 }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn causes_and_writes_name_their_source_object_and_version() {
-        let (source, object, version) = (Arc::<str>::from("pods"), Key::from("a/b"), Arc::<str>::from("17"));
+        let (source, object, version) = (Arc::<str>::from("pods"), Key::from("a/b"), Version::from("17"));
         let cause =
             Cause { source: source.clone(), kind: CauseKind::Updated, object: Some(object.clone()), version: None };
         assert_eq!(cause.to_string(), "Updated pods/a/b");

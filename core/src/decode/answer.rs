@@ -1,13 +1,13 @@
 //! The seam between an informer and the format of its answers.
 
+use super::Status;
 use super::Versioned;
-use super::error::DecodeError;
-use super::status::Status;
+use super::error::DecodeErrorOf;
 use crate::framing::EventType;
+use crate::object::Version;
 use crate::request::Query;
 use crate::storage::Keyed;
 use crate::transport::ResponseHead;
-use alloc::sync::Arc;
 
 /// Decodes the bytes of responses into objects; a parameter of the [informer](crate::informer).
 ///
@@ -75,14 +75,14 @@ pub enum Part<V: Keyed> {
     /// A watch event that says how far the watch has come.
     Bookmark {
         /// The version up to which the watch has sent everything.
-        version: Arc<str>,
+        version: Version,
         /// Whether the initial events of a watch-list are complete with it.
         initial_events_end: bool,
     },
     /// A watch event by which the server ends the stream.
     Error(Status),
     /// An item or an event that holds no such object. The answer goes on behind it.
-    Undecodable(DecodeError<V::Key>),
+    Undecodable(DecodeErrorOf<V::Key>),
     /// The body of a list is no list: nothing more of it can be used.
     NotAList,
 }

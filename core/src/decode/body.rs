@@ -1,7 +1,7 @@
 //! The bytes of an answer, divided into frames for a decoder.
 
 use super::answer::{Ending, Part};
-use super::error::DecodeError;
+use super::error::{DecodeError, Reason};
 use super::list::ListMeta;
 use super::status::Status;
 use crate::framing::{Buffer, CONCATENATED_JSON, Frame, Framer, Framing};
@@ -9,7 +9,6 @@ use crate::object::{Key, ObjectHandle};
 use crate::request::Query;
 use crate::transport::ResponseHead;
 use alloc::format;
-use alloc::sync::Arc;
 
 /// The body of one answer at a time. It keeps bytes until they make a frame.
 #[derive(Debug)]
@@ -143,12 +142,12 @@ impl Body {
         }
     }
 
-    fn too_long(&self) -> Arc<str> {
+    fn too_long(&self) -> Reason {
         format!("longer than the limit of {} bytes", self.frame_limit).into()
     }
 }
 
 /// A part without a readable key.
-pub(super) fn unreadable<T>(error: Arc<str>) -> Part<ObjectHandle<T>> {
+pub(super) fn unreadable<T>(error: Reason) -> Part<ObjectHandle<T>> {
     Part::Undecodable(DecodeError::<Key> { key: None, version: None, event_type: None, error })
 }

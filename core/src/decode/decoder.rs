@@ -8,11 +8,10 @@ use super::tee::{Level, Tee};
 use super::type_meta::TypeMeta;
 use super::watch::{EventSeed, Parsed};
 use crate::framing::EventType;
-use crate::object::Object;
+use crate::object::{Object, Version};
 use crate::text::Printable;
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::sync::Arc;
 use core::marker::PhantomData;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 
@@ -54,7 +53,7 @@ pub enum WatchEvent<T> {
     /// The watch has sent every event up to this version (`BOOKMARK`).
     Bookmark {
         /// The version.
-        version: Arc<str>,
+        version: Version,
         /// Whether the initial events of a watch-list are complete with it.
         initial_events_end: bool,
     },
@@ -205,7 +204,7 @@ impl Decoder {
         let version = Some(builder.resource_version()).filter(|version| reread && !version.is_empty());
         DecodeError {
             key: builder.key().filter(|_| reread),
-            version: version.map(Arc::from),
+            version: version.map(Version::from),
             event_type,
             error: error.into(),
         }

@@ -1,11 +1,10 @@
 use super::answer::{Decode, Ending, Part};
-use super::error::DecodeError;
-use super::status::Status;
+use super::error::{DecodeErrorOf, Reason};
 use crate::framing::CONCATENATED_JSON;
+use crate::object::Version;
 use crate::projection::{self, Body, Projected, Projection, Projector, Refused, Text};
 use crate::request::Query;
 use crate::transport::ResponseHead;
-use alloc::string::ToString;
 use core::ops::Range;
 
 /// Projects the objects of an API server into fields: a decoder that never holds an object.
@@ -97,7 +96,7 @@ impl<P, const KEY: usize> From<projection::Part<P, KEY>> for Part<Projected<P, K
             projection::Part::Item(object) => Self::Item(object),
             projection::Part::Event(event_type, object) => Self::Event(event_type, object),
             projection::Part::Bookmark { version, initial_events_end } => {
-                Self::Bookmark { version: version.as_str().into(), initial_events_end }
+                Self::Bookmark { version: Version::copied(&version).unwrap_or_default(), initial_events_end }
             }
             projection::Part::Error(status) => Self::Error(status.into()),
             projection::Part::Undecodable(refused) => Self::Undecodable(refused.into()),
@@ -106,16 +105,23 @@ impl<P, const KEY: usize> From<projection::Part<P, KEY>> for Part<Projected<P, K
     }
 }
 
-impl<const KEY: usize> From<Refused<KEY>> for DecodeError<Text<KEY>> {
+impl<const KEY: usize> From<Refused<KEY>> for DecodeErrorOf<Text<KEY>> {
     fn from(refused: Refused<KEY>) -> Self {
         let Refused { key, version, event_type, problem } = refused;
-        let version = version.map(|version| version.as_str().into());
-        Self { key, version, event_type, error: problem.to_string().into() }
+        let version = version.and_then(|version| Version::copied(&version));
+        Self { key, version, event_type, error: Reason::Problem(problem) }
     }
 }
 
-impl From<projection::Status> for Status {
+#[cfg(feature = "json")]
+impl From<projection::Status> for super::Status {
     fn from(status: projection::Status) -> Self {
-        Self::of_parts(status.code, &status.reason, &status.message, status.retry_after, status.is_version_too_large)
+        Self::of_parts(
+            status.code,
+            &status.reason,
+            &status.message,
+            status.retry_after(),
+            status.is_version_too_large(),
+        )
     }
 }

@@ -237,7 +237,7 @@ fn what_cannot_be_decoded_still_says_which_object_it_was() {
     let failed = Decoder::default().watch_event::<Strict>(frame.as_bytes()).map(|_| ()).unwrap_err();
     assert_eq!((failed.key, failed.version.as_deref()), (Some("team-0/web-1".into()), Some("7")));
     assert_eq!(failed.event_type, Some(EventType::Deleted));
-    assert!(failed.error.contains("replicas"), "{}", failed.error);
+    assert!(failed.error.to_string().contains("replicas"), "{}", failed.error);
 }
 
 #[test]

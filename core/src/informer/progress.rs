@@ -3,10 +3,10 @@
 use super::{InformerIn, InformerStatus};
 use crate::cache::{Cache, Note};
 use crate::decode::Decode;
+use crate::object::Version;
 use crate::reflector::{Outage, Phase};
 use crate::time::Instant;
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
 use core::task::Poll;
 
 /// Which of the received versions has been applied.
@@ -16,7 +16,7 @@ pub(super) struct Progress {
     pub(super) staged: usize,
     /// The bytes of the list that count against `max_list_bytes`.
     pub(super) staged_bytes: usize,
-    applied: Option<Arc<str>>,
+    applied: Option<Version>,
     /// The versions received since, oldest first.
     received: VecDeque<Received>,
 }
@@ -26,7 +26,7 @@ pub(super) struct Progress {
 #[derive(Clone, Debug)]
 struct Received {
     arrival: u64,
-    version: Option<Arc<str>>,
+    version: Option<Version>,
 }
 
 impl Progress {
@@ -34,7 +34,7 @@ impl Progress {
         self.staged_bytes = self.staged_bytes.saturating_add(bytes);
     }
 
-    fn receive(&mut self, arrival: u64, version: Option<&Arc<str>>) {
+    fn receive(&mut self, arrival: u64, version: Option<&Version>) {
         let newest = self.received.back().map_or(&self.applied, |newest| &newest.version);
         if newest.as_ref() == version {
             return;
@@ -48,7 +48,7 @@ impl Progress {
 
     /// The version that is applied while `oldest` is the arrival of the oldest queued delta, `None` where the queue is
     /// empty. Only if it is a new one.
-    pub(super) fn next(&self, oldest: Option<u64>) -> Option<&Arc<str>> {
+    pub(super) fn next(&self, oldest: Option<u64>) -> Option<&Version> {
         let applied = self.received.iter().take_while(|received| received.is_applied(oldest)).last()?;
         applied.version.as_ref()
     }

@@ -1,9 +1,9 @@
 //! The status of an informer, for people.
 
+use crate::object::Version;
 use crate::reflector::FailureClass;
 use crate::text::Printable;
 use crate::time::Span;
-use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
@@ -47,9 +47,9 @@ pub enum InformerStatus {
         /// [`ReflectorConfig::bookmark_overdue`](crate::reflector::ReflectorConfig::bookmark_overdue).
         overdue: bool,
         /// The version up to which every change was received.
-        received: Option<Arc<str>>,
+        received: Option<Version>,
         /// The version up to which every change was taken and is in the cache.
-        applied: Option<Arc<str>>,
+        applied: Option<Version>,
     },
     /// Requests fail.
     Failing {
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_status_is_one_line_for_people() {
-        let version = |version: &str| Some(Arc::from(version));
+        let version = |version: &str| Version::copied(version);
         let synced =
             |applied, overdue| InformerStatus::Synced { age: 4 * SECOND, overdue, received: version("2453"), applied };
         let failing = |status, next_try, synced| InformerStatus::Failing {

@@ -3,37 +3,50 @@
 
 #[cfg(feature = "json")]
 mod condition;
+#[cfg(feature = "alloc")]
 mod handle;
 #[cfg(feature = "json")]
 mod hashed_name;
+#[cfg(feature = "alloc")]
 mod key;
 mod kind;
+#[cfg(feature = "alloc")]
 mod meta;
+#[cfg(feature = "alloc")]
 mod namespace;
 #[cfg(feature = "k8s-openapi")]
 mod openapi_kind;
+#[cfg(feature = "alloc")]
 mod selector;
+#[cfg(feature = "alloc")]
 mod uid;
 mod version;
 
 #[cfg(feature = "json")]
 pub use condition::{Condition, ConditionStatus, Conditions};
+#[cfg(feature = "alloc")]
 pub use handle::ObjectHandle;
 #[cfg(feature = "json")]
 pub use hashed_name::{hashed_name, hashed_name_within};
+#[cfg(feature = "alloc")]
 pub use key::Key;
 pub use kind::Kind;
+#[cfg(feature = "alloc")]
 pub use meta::{Meta, MetaBuilder, OwnerReference};
+#[cfg(feature = "alloc")]
 pub use namespace::AsNamespace;
+#[cfg(feature = "alloc")]
 pub use selector::{LabelSelector, ParseSelectorError};
+#[cfg(feature = "alloc")]
 pub use uid::Uid;
 #[cfg(feature = "json")]
 pub(crate) use version::digits;
-pub use version::{ParseVersionError, compare_versions};
+pub use version::{ParseVersionError, Version, compare_versions};
 
 /// A decoded object: its metadata as the machines read it, and the caller's own type.
 ///
 /// This is the form that its owner may change. Caches and events share objects by [`ObjectHandle`].
+#[cfg(feature = "alloc")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object<T> {
     /// Namespace, name, uid, version, labels and owners.

@@ -106,10 +106,8 @@ pub struct Status {
     pub reason: Beginning<{ Self::REASON }>,
     /// The beginning of the message for operators.
     pub message: Beginning<{ Self::MESSAGE }>,
-    /// The delay that the server requests.
-    pub retry_after: Option<Duration>,
-    /// Whether a cause says that the requested version is newer than the server's.
-    pub is_version_too_large: bool,
+    pub(super) retry_after: Option<Duration>,
+    pub(super) is_version_too_large: bool,
 }
 
 impl Status {
@@ -117,6 +115,25 @@ impl Status {
     pub const REASON: usize = 32;
     /// The bytes of a message that are kept.
     pub const MESSAGE: usize = 160;
+
+    /// Whether the requested version or continue token has expired: `410`, by code or by reason (client-go
+    /// `isExpiredError`).
+    #[must_use]
+    pub fn is_expired(&self) -> bool {
+        self.code == 410 || matches!(self.reason.as_str(), "Expired" | "Gone")
+    }
+
+    /// Whether the requested version is newer than the server's (client-go `isTooLargeResourceVersionError`).
+    #[must_use]
+    pub fn is_version_too_large(&self) -> bool {
+        self.is_version_too_large
+    }
+
+    /// The delay that the server requests (`details.retryAfterSeconds`); `None` where it is zero or absent.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
 }
 
 impl fmt::Display for Status {

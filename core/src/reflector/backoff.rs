@@ -271,6 +271,7 @@ impl Backoff {
 }
 
 #[cfg(test)]
+#[cfg(feature = "json")]
 mod tests {
     use super::*;
 

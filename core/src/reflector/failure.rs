@@ -1,20 +1,27 @@
 //! Failures and their classes.
 
 use crate::decode::Status;
+use crate::object::Version;
 use crate::text::Printable;
 use crate::transport::{TransportError, TransportErrorKind};
-use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
+
+/// A status that clones share; without the feature `alloc`, each has its own.
+#[cfg(feature = "alloc")]
+pub type SharedStatus = alloc::sync::Arc<Status>;
+/// A status, of which each clone is a copy. With the feature `alloc`, clones share it.
+#[cfg(not(feature = "alloc"))]
+pub type SharedStatus = Status;
 
 /// The cause of a failed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
     /// The server refused the request.
-    Status(Arc<Status>),
+    Status(SharedStatus),
     /// The server ended a stream with an error event.
-    StreamError(Arc<Status>),
+    StreamError(SharedStatus),
     /// The transport failed.
     Transport(TransportError),
     /// A list broke off before its end.
@@ -49,9 +56,9 @@ pub enum Failure {
     /// A list, or a watch-list, is older than the state that was seen before.
     BackInTime {
         /// Its version.
-        version: Arc<str>,
+        version: Version,
         /// The version that was seen before.
-        last: Arc<str>,
+        last: Version,
     },
     /// A long watch ended without an event or a bookmark.
     Silent,
@@ -320,6 +327,7 @@ impl fmt::Display for Operation {
 }
 
 #[cfg(test)]
+#[cfg(feature = "json")]
 mod tests {
     use super::*;
 

@@ -116,7 +116,7 @@ impl fmt::Display for FailureReport {
                 if status.code > 0 {
                     write!(f, " (status {})", status.code)?;
                 }
-                let said = if status.message.is_empty() { &status.reason } else { &status.message };
+                let said: &str = if status.message.is_empty() { &status.reason } else { &status.message };
                 if !said.is_empty() {
                     write!(f, ": {}", Printable::new(said))?;
                 }

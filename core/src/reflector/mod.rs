@@ -14,13 +14,13 @@ mod retry_policy;
 
 pub use backoff::{Backoff, RetryDelays};
 pub use config::{Consistency, ReflectorConfig};
-pub use failure::{Failure, FailureClass, Operation, Reaction};
+pub use failure::{Failure, FailureClass, Operation, Reaction, SharedStatus};
 pub use messages::{Action, FailureReport, Input, Phase, Response, Step};
 pub use retry_policy::{BackoffKind, RETRY_POLICY, RetryRule};
 
-use crate::request::{Query, RequestId, Resource};
+use crate::object::Version;
+use crate::request::{Query, RequestId, Resource, Token};
 use crate::time::{Instant, earliest};
-use alloc::sync::Arc;
 use core::time::Duration;
 use open::Open;
 pub(crate) use outage::Outage;
@@ -69,7 +69,7 @@ pub struct Reflector {
     open: Option<Open>,
     abandoned: Option<RequestId>,
     last_id: u64,
-    version: Option<Arc<str>>,
+    version: Option<Version>,
     relist: Relist,
     watch_list: WatchList,
     pages: Pages,
@@ -96,7 +96,7 @@ enum State {
     Idle,
     Stopped,
     WatchListing,
-    Listing { token: Option<Arc<str>>, unpaged: bool },
+    Listing { token: Option<Token>, unpaged: bool },
     Watching,
     Waiting { until: Instant, then: Then },
 }
@@ -251,8 +251,8 @@ impl Reflector {
         self.version.as_deref()
     }
 
-    /// [`last_version`](Self::last_version) as a shared handle.
-    pub(crate) fn version(&self) -> Option<&Arc<str>> {
+    /// [`last_version`](Self::last_version), to be kept.
+    pub(crate) fn version(&self) -> Option<&Version> {
         self.version.as_ref()
     }
 
@@ -362,4 +362,5 @@ impl Reflector {
 }
 
 #[cfg(test)]
+#[cfg(feature = "json")]
 mod tests;

@@ -1,7 +1,7 @@
 //! Checks that a list makes progress from page to page.
 
 use super::Failure;
-use alloc::sync::Arc;
+use crate::request::Token;
 
 /// More empty pages in a row than this are no progress. An API server sends none: it fills each page.
 const MOST_EMPTY: u32 = 4;
@@ -13,25 +13,19 @@ pub(super) struct Pages {
     empty: u32,
     /// An earlier token, replaced each time the number of pages has doubled. Tokens in a cycle return to it (Brent's
     /// algorithm).
-    remembered: Option<Arc<str>>,
+    remembered: Option<Token>,
 }
 
 impl Pages {
     /// Notes the page of `token`, whose continue token is `next`. Returns the failure where the list makes no progress.
-    pub(super) fn next(
-        &mut self,
-        token: Option<&Arc<str>>,
-        next: &Arc<str>,
-        empty: bool,
-        limit: u32,
-    ) -> Option<Failure> {
+    pub(super) fn next(&mut self, token: Option<&Token>, next: &Token, empty: bool, limit: u32) -> Option<Failure> {
         self.read = self.read.saturating_add(1);
         self.empty = if empty { self.empty.saturating_add(1) } else { 0 };
         if [token, self.remembered.as_ref()].contains(&Some(next)) {
             return Some(Failure::RepeatedPage);
         }
         if self.read.is_power_of_two() {
-            self.remembered = Some(Arc::clone(next));
+            self.remembered = Some(next.clone());
         }
         if self.empty > MOST_EMPTY {
             return Some(Failure::EmptyPages);
@@ -41,6 +35,7 @@ impl Pages {
 }
 
 #[cfg(test)]
+#[cfg(feature = "json")]
 mod tests {
     use super::*;
     use std::format;
@@ -50,7 +45,7 @@ mod tests {
         let mut pages = Pages::default();
         let mut asked = None;
         let turn = |page| {
-            let next = Arc::from(format!("{}", token(page)));
+            let next = Token::from(&*format!("{}", token(page)));
             let failure = pages.next(asked.as_ref(), &next, empty, 1000);
             asked = Some(next);
             failure.map(|failure| (page, failure))

@@ -2,8 +2,8 @@
 
 use super::open::Open;
 use super::{Consistency, Pages, Reflector, State};
-use crate::request::{Request, RequestId, Verb};
-use alloc::sync::Arc;
+use crate::object::Version;
+use crate::request::{Request, RequestId, Token, Verb};
 use core::time::Duration;
 
 /// The shortest requested timeout: servers count in seconds.
@@ -28,7 +28,7 @@ impl Reflector {
         }
     }
 
-    pub(super) fn list(&mut self, token: Option<Arc<str>>, unpaged: bool) {
+    pub(super) fn list(&mut self, token: Option<Token>, unpaged: bool) {
         if token.is_none() {
             self.relist.doubtful = false;
             self.pages = Pages::default();
@@ -59,8 +59,8 @@ impl Reflector {
         match &self.state {
             // A continue token fixes the version by itself.
             State::Listing { token: Some(token), unpaged } => Some(Verb::List {
-                limit: self.config.page_size.filter(|_| !unpaged),
-                continue_token: Some(Arc::clone(token)),
+                limit: self.page_size().filter(|_| !unpaged),
+                continue_token: Some(token.clone()),
                 resource_version: None,
             }),
             State::Listing { token: None, unpaged } => Some(Verb::List {
@@ -79,12 +79,12 @@ impl Reflector {
     }
 
     /// The minimum version of a list or watch-list; `None` for the most recent state.
-    pub(super) fn requested_version(&self) -> Option<Arc<str>> {
+    pub(super) fn requested_version(&self) -> Option<Version> {
         match self.config.consistency {
             _ if self.relist.most_recent => None,
             Consistency::MostRecent => None,
             Consistency::NotOlderThan => self.version.clone(),
-            Consistency::Any => self.version.clone().or_else(|| Some(ANY.into())),
+            Consistency::Any => self.version.clone().or_else(|| Version::copied(ANY)),
         }
     }
 
@@ -92,7 +92,12 @@ impl Reflector {
     /// version `0`, old servers ignore the limit. A server that honours it has no watch cache.
     fn limit(&self) -> Option<u32> {
         let from_memory = self.requested_version().is_some_and(|version| &*version != ANY);
-        self.config.page_size.filter(|_| !from_memory || self.relist.paginated)
+        self.page_size().filter(|_| !from_memory || self.relist.paginated)
+    }
+
+    /// The limit of pages. Without memory for continue tokens, lists have no pages.
+    fn page_size(&self) -> Option<u32> {
+        self.config.page_size.filter(|_| Token::ARE_KEPT)
     }
 
     /// Drops the open request, and aborts it if the transport has it.

@@ -3,9 +3,9 @@
 use super::open::Open;
 use super::{Failure, Reflector, Response, State, Step};
 use crate::decode::EventType;
-use crate::object::compare_versions;
+use crate::object::{Version, compare_versions};
+use crate::request::Token;
 use crate::transport::ResponseHead;
-use alloc::sync::Arc;
 use core::cmp::Ordering;
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -101,7 +101,7 @@ impl Reflector {
             return Step::Nothing;
         }
         if !continue_token.is_empty() {
-            return self.on_page_end(continue_token.into());
+            return self.on_page_end(continue_token);
         }
         if let Some(failure) = self.back_in_time(version) {
             return self.on_closed(failure);
@@ -112,7 +112,9 @@ impl Reflector {
         Step::Commit
     }
 
-    fn on_page_end(&mut self, next: Arc<str>) -> Step {
+    fn on_page_end(&mut self, next: &str) -> Step {
+        // Without memory for tokens, no page was requested.
+        let Some(next) = Token::copied(next) else { return self.on_closed(Failure::TooManyPages { limit: 1 }) };
         let State::Listing { token, unpaged } = &self.state else { return Step::Nothing };
         let unpaged = *unpaged;
         let empty = self.open.as_ref().is_some_and(|open| open.empty);
@@ -189,7 +191,8 @@ impl Reflector {
             return None;
         }
         self.relist.older += u32::from(self.requested_version().is_none());
-        (self.relist.older < BELIEVED).then(|| Failure::BackInTime { version: version.into(), last })
+        let version = Version::copied(version).unwrap_or_else(|| last.clone());
+        (self.relist.older < BELIEVED).then_some(Failure::BackInTime { version, last })
     }
 
     /// A list, or the initial events, are complete.
@@ -223,7 +226,7 @@ impl Reflector {
 
     fn accept(&mut self, version: &str) {
         if !version.is_empty() && self.version.as_deref() != Some(version) {
-            self.version = Some(version.into());
+            self.version = Version::copied(version).or(self.version.take());
         }
     }
 }

@@ -243,6 +243,7 @@ impl fmt::Display for BackoffKind {
 }
 
 #[cfg(test)]
+#[cfg(feature = "json")]
 mod tests {
     use super::*;
     use alloc::string::ToString;

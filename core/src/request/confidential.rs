@@ -37,6 +37,7 @@ fn plural<'p>(segments: &[&'p [u8]]) -> &'p [u8] {
 }
 
 #[cfg(test)]
+#[cfg(feature = "alloc")]
 mod tests {
     use super::*;
 

@@ -1,16 +1,25 @@
 //! Resources, and the requests that list and watch them.
 
+#[cfg(feature = "alloc")]
 mod confidential;
 mod percent;
 mod resource;
+mod token;
 
+#[cfg(feature = "alloc")]
 pub use confidential::is_confidential;
 pub(crate) use percent::PercentEncoded;
+#[cfg(feature = "alloc")]
 pub use percent::{percent_decode, percent_decode_bytes};
-pub use resource::{ParseResourceError, Resource};
+#[cfg(feature = "alloc")]
+pub use resource::ParseResourceError;
+pub use resource::Resource;
+pub use token::Token;
 
-use alloc::sync::Arc;
+use crate::object::Version;
+
 use core::fmt;
+#[cfg(feature = "alloc")]
 use core::str::FromStr;
 use core::time::Duration;
 
@@ -50,14 +59,14 @@ pub enum Verb {
         /// How many objects a page has at most; `None` for all of them in one response.
         limit: Option<u32>,
         /// The continue token of the page before.
-        continue_token: Option<Arc<str>>,
+        continue_token: Option<Token>,
         /// The minimum version (`resourceVersionMatch=NotOlderThan`); `None` for the most recent state.
-        resource_version: Option<Arc<str>>,
+        resource_version: Option<Version>,
     },
     /// Streams the changes after a version.
     Watch {
         /// The version after which the changes begin; `None` for the most recent one.
-        resource_version: Option<Arc<str>>,
+        resource_version: Option<Version>,
         /// After how long the server ends the response (`timeoutSeconds`); `None` for the server's default.
         timeout: Option<Duration>,
         /// Whether the stream begins with the state of every object (watch-list).
@@ -123,6 +132,7 @@ impl Request {
     }
 
     /// Parses a request target. Unknown parameters are ignored.
+    #[cfg(feature = "alloc")]
     #[must_use]
     pub fn parse(target: &str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -130,10 +140,10 @@ impl Request {
             let found = query.split('&').find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name));
             found.map(|(_, value)| percent_decode(value)).filter(|value| !value.is_empty())
         };
-        let shared = |name: &str| value(name).map(Arc::<str>::from);
         let number = |name: &str| value(name).and_then(|value| value.parse::<u32>().ok());
         let flag = |name: &str| matches!(value(name).as_deref(), Some("1" | "true"));
-        let (labels, fields) = (shared("labelSelector"), shared("fieldSelector"));
+        let version = || value("resourceVersion").as_deref().map(Version::from);
+        let (labels, fields) = (value("labelSelector"), value("fieldSelector"));
         let resource = Resource::new(path)
             .with_label_selector(labels.as_deref().unwrap_or_default())
             .with_field_selector(fields.as_deref().unwrap_or_default());
@@ -144,15 +154,15 @@ impl Request {
         };
         let verb = if flag("watch") {
             Verb::Watch {
-                resource_version: shared("resourceVersion"),
+                resource_version: version(),
                 timeout: number("timeoutSeconds").map(|seconds| Duration::from_secs(seconds.into())),
                 initial_events: flag("sendInitialEvents"),
             }
         } else {
             Verb::List {
                 limit: number("limit"),
-                continue_token: shared("continue"),
-                resource_version: shared("resourceVersion"),
+                continue_token: value("continue").as_deref().map(Token::from),
+                resource_version: version(),
             }
         };
         Self { resource, verb }
@@ -177,6 +187,7 @@ impl fmt::Display for Resource {
 
 /// Reads a name, as [`Resource::named`] does. A text that begins with a slash is a path, with selectors where it has
 /// them.
+#[cfg(feature = "alloc")]
 impl FromStr for Resource {
     type Err = ParseResourceError;
 
@@ -186,6 +197,7 @@ impl FromStr for Resource {
 }
 
 /// The same.
+#[cfg(feature = "alloc")]
 impl TryFrom<&str> for Resource {
     type Error = ParseResourceError;
 
@@ -257,6 +269,7 @@ impl<'a, 'b> QueryString<'a, 'b> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "alloc")]
 mod tests {
     use super::*;
     use alloc::string::ToString;

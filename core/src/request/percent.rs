@@ -1,8 +1,9 @@
-use alloc::string::String;
-use alloc::vec::Vec;
+#[cfg(feature = "alloc")]
+use alloc::{string::String, vec::Vec};
 use core::fmt::{self, Write};
 
 /// Decodes the `%XX` and `+` of a query; invalid escapes stay as they are. Bytes that are no UTF-8 become U+FFFD.
+#[cfg(feature = "alloc")]
 #[must_use]
 pub fn percent_decode(text: &str) -> String {
     String::from_utf8_lossy(&percent_decode_bytes(text)).into_owned()
@@ -15,6 +16,7 @@ pub fn percent_decode(text: &str) -> String {
 ///
 /// assert_eq!(percent_decode_bytes("a%20b+c%FF%"), b"a b c\xff%");
 /// ```
+#[cfg(feature = "alloc")]
 #[must_use]
 pub fn percent_decode_bytes(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
@@ -28,6 +30,7 @@ pub fn percent_decode_bytes(text: &str) -> Vec<u8> {
 }
 
 /// The byte that the two digits behind a percent sign encode.
+#[cfg(feature = "alloc")]
 fn escaped(after: &[u8]) -> Option<u8> {
     let [high, low, ..] = after else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -50,6 +53,7 @@ impl fmt::Display for PercentEncoded<'_> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "alloc")]
 mod tests {
     use super::*;
 

@@ -1,9 +1,11 @@
+#[cfg(feature = "alloc")]
 use super::PercentEncoded;
+#[cfg(feature = "alloc")]
 use crate::object::Kind;
-use alloc::format;
-use alloc::string::ToString;
-use alloc::sync::Arc;
-use alloc::vec::Vec;
+use crate::text::SharedText;
+#[cfg(feature = "alloc")]
+use alloc::{format, string::ToString, vec::Vec};
+#[cfg(feature = "alloc")]
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
@@ -24,9 +26,9 @@ use core::hash::{Hash, Hasher};
 #[derive(Clone, Debug)]
 #[doc(alias("GroupVersionResource", "ListOptions"))]
 pub struct Resource {
-    path: Arc<str>,
-    labels: Option<Arc<str>>,
-    fields: Option<Arc<str>>,
+    path: SharedText,
+    labels: Option<SharedText>,
+    fields: Option<SharedText>,
     metadata_only: bool,
     as_table: bool,
     kind: Option<OfKind>,
@@ -39,6 +41,88 @@ struct OfKind {
     is_namespaced: bool,
 }
 
+impl Resource {
+    /// The collection at a path, with a label selector and a field selector; an empty selector matches all. It takes
+    /// constants, so that firmware can have it in a constant.
+    ///
+    /// ```
+    /// use listwatch_core::Resource;
+    ///
+    /// const PODS: Resource = Resource::constant("/api/v1/pods", "", "spec.nodeName=node-1");
+    /// assert_eq!(PODS.to_string(), "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-1");
+    /// ```
+    #[must_use]
+    pub const fn constant(path: &'static str, labels: &'static str, fields: &'static str) -> Self {
+        Self {
+            path: SharedText::constant(path),
+            labels: selector(labels),
+            fields: selector(fields),
+            metadata_only: false,
+            as_table: false,
+            kind: None,
+        }
+    }
+
+    /// Requests only the metadata of each object (`PartialObjectMetadata`), if the server supports it.
+    #[must_use]
+    pub fn metadata_only(mut self) -> Self {
+        self.metadata_only = true;
+        self
+    }
+
+    /// Requests each object in a row of a `meta.k8s.io/v1` Table, with the cells that kubectl prints, if the server
+    /// supports it. [`Tables`](crate::decode::Tables) decodes the answer. With [`metadata_only`](Self::metadata_only),
+    /// a row has the metadata of its object; otherwise it has the whole object.
+    #[must_use]
+    pub fn as_table(mut self) -> Self {
+        self.as_table = true;
+        self
+    }
+
+    /// The path without a query.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The kind of the objects, such as `Deployment`, if the resource is [of a kind](Self::of).
+    #[must_use]
+    pub fn kind(&self) -> Option<&'static str> {
+        self.kind.map(|kind| kind.name)
+    }
+
+    /// Whether the objects have a namespace, if the resource is [of a kind](Self::of).
+    #[must_use]
+    pub fn is_namespaced(&self) -> Option<bool> {
+        self.kind.map(|kind| kind.is_namespaced)
+    }
+
+    /// The label selector.
+    #[must_use]
+    pub fn label_selector(&self) -> Option<&str> {
+        self.labels.as_deref()
+    }
+
+    /// The field selector.
+    #[must_use]
+    pub fn field_selector(&self) -> Option<&str> {
+        self.fields.as_deref()
+    }
+
+    /// Whether only metadata is requested.
+    #[must_use]
+    pub fn is_metadata_only(&self) -> bool {
+        self.metadata_only
+    }
+
+    /// Whether a Table is requested.
+    #[must_use]
+    pub fn is_table(&self) -> bool {
+        self.as_table
+    }
+}
+
+#[cfg(feature = "alloc")]
 impl Resource {
     /// The collection at `path`, such as `/api/v1/pods` or `/apis/apps/v1/namespaces/web/deployments`.
     #[must_use]
@@ -113,64 +197,6 @@ impl Resource {
         self.fields = Some(selector.into()).filter(|_| !selector.is_empty());
         self
     }
-
-    /// Requests only the metadata of each object (`PartialObjectMetadata`), if the server supports it.
-    #[must_use]
-    pub fn metadata_only(mut self) -> Self {
-        self.metadata_only = true;
-        self
-    }
-
-    /// Requests each object in a row of a `meta.k8s.io/v1` Table, with the cells that kubectl prints, if the server
-    /// supports it. [`Tables`](crate::decode::Tables) decodes the answer. With [`metadata_only`](Self::metadata_only),
-    /// a row has the metadata of its object; otherwise it has the whole object.
-    #[must_use]
-    pub fn as_table(mut self) -> Self {
-        self.as_table = true;
-        self
-    }
-
-    /// The path without a query.
-    #[must_use]
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// The kind of the objects, such as `Deployment`, if the resource is [of a kind](Self::of).
-    #[must_use]
-    pub fn kind(&self) -> Option<&'static str> {
-        self.kind.map(|kind| kind.name)
-    }
-
-    /// Whether the objects have a namespace, if the resource is [of a kind](Self::of).
-    #[must_use]
-    pub fn is_namespaced(&self) -> Option<bool> {
-        self.kind.map(|kind| kind.is_namespaced)
-    }
-
-    /// The label selector.
-    #[must_use]
-    pub fn label_selector(&self) -> Option<&str> {
-        self.labels.as_deref()
-    }
-
-    /// The field selector.
-    #[must_use]
-    pub fn field_selector(&self) -> Option<&str> {
-        self.fields.as_deref()
-    }
-
-    /// Whether only metadata is requested.
-    #[must_use]
-    pub fn is_metadata_only(&self) -> bool {
-        self.metadata_only
-    }
-
-    /// Whether a Table is requested.
-    #[must_use]
-    pub fn is_table(&self) -> bool {
-        self.as_table
-    }
 }
 
 impl Resource {
@@ -195,10 +221,17 @@ impl Hash for Resource {
     }
 }
 
-/// The text is not the name of a resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseResourceError(Arc<str>);
+/// The selector of a text.
+const fn selector(text: &'static str) -> Option<SharedText> {
+    if text.is_empty() { None } else { Some(SharedText::constant(text)) }
+}
 
+/// The text is not the name of a resource.
+#[cfg(feature = "alloc")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseResourceError(SharedText);
+
+#[cfg(feature = "alloc")]
 impl fmt::Display for ParseResourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -209,9 +242,11 @@ impl fmt::Display for ParseResourceError {
     }
 }
 
+#[cfg(feature = "alloc")]
 impl core::error::Error for ParseResourceError {}
 
 /// The version's path and the plural of a collection, without the namespace that may stand between them.
+#[cfg(feature = "alloc")]
 fn without_namespace(path: &str) -> Option<(&str, &str)> {
     let (before, plural) = path.rsplit_once('/')?;
     let mut parts = before.rsplitn(3, '/');
@@ -224,18 +259,21 @@ fn without_namespace(path: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether `text` is a version, such as `v1` or `v2beta1`. This distinguishes `apps/v1` from `v1/pods`.
+#[cfg(feature = "alloc")]
 fn is_version(text: &str) -> bool {
     let number = text.strip_prefix('v').unwrap_or_default();
     number.starts_with(|first: char| first.is_ascii_digit()) && is_name(text)
 }
 
 /// Whether `text` needs no escapes in a path: it has only characters that Kubernetes allows in names.
+#[cfg(feature = "alloc")]
 fn is_name(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
     !text.is_empty() && text.chars().all(allowed)
 }
 
 #[cfg(test)]
+#[cfg(feature = "alloc")]
 mod tests {
     use super::*;
 

@@ -46,6 +46,7 @@ fn seconds_of(clock: &str) -> Option<i64> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "alloc")]
 mod tests {
     use super::*;
     use alloc::format;

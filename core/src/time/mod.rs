@@ -1,13 +1,11 @@
 //! Points in time, which callers pass as arguments: core reads no clock.
 
 mod civil;
-#[cfg(feature = "alloc")]
 mod http_date;
 mod micro_time;
 mod rfc3339;
 mod wall;
 
-#[cfg(feature = "alloc")]
 pub(crate) use http_date::http_date;
 pub use micro_time::MicroTime;
 pub use wall::{ParseWallTimeError, WallTime};
@@ -81,20 +79,18 @@ pub fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant>
 }
 
 /// A duration in its largest useful unit, for people: `90 s`, `2 min`, `3 h`.
-#[cfg(feature = "json")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
-#[cfg(feature = "json")]
 impl Span {
     /// The duration rounded up to whole seconds, so that time that is left never reads as zero.
-    pub(crate) fn rounded_up(duration: Duration) -> Self {
+    #[must_use]
+    pub fn rounded_up(duration: Duration) -> Self {
         let part = Duration::from_secs(u64::from(duration.subsec_nanos() > 0));
         Self(Duration::from_secs(duration.as_secs()).saturating_add(part))
     }
 }
 
-#[cfg(feature = "json")]
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_secs() {

@@ -1,5 +1,7 @@
+#[cfg(not(feature = "alloc"))]
+use crate::framing::CONCATENATED_JSON;
+use crate::text::SharedText;
 use crate::time::http_date;
-use alloc::sync::Arc;
 use core::time::Duration;
 
 /// The status of a response, and the headers that the machines use.
@@ -11,7 +13,9 @@ pub struct ResponseHead {
     /// `Date`.
     pub retry_after: Option<Duration>,
     /// The media type, in lower case and without parameters.
-    pub content_type: Option<Arc<str>>,
+    ///
+    /// Without the feature `alloc`, a media type that the machines do not tell apart is `None`.
+    pub content_type: Option<SharedText>,
 }
 
 impl ResponseHead {
@@ -20,13 +24,27 @@ impl ResponseHead {
 
     /// Makes the head from the status and the headers. `header` is called with names in lower case.
     pub fn from_headers<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>) -> Self {
-        let media_type = |value: &str| value.split(';').next().unwrap_or(value).trim().to_ascii_lowercase();
         Self {
             status,
             retry_after: header("retry-after").and_then(|value| retry_after(value, header("date"))),
-            content_type: header("content-type").map(|value| media_type(value).into()),
+            content_type: header("content-type").and_then(media_type),
         }
     }
+}
+
+/// The media type, in lower case and without parameters.
+#[cfg(feature = "alloc")]
+#[expect(clippy::unnecessary_wraps, reason = "without a heap there are few")]
+fn media_type(value: &str) -> Option<SharedText> {
+    Some(value.split(';').next().unwrap_or(value).trim().to_ascii_lowercase().into())
+}
+
+/// The media type without parameters, if it is one that the machines tell apart.
+#[cfg(not(feature = "alloc"))]
+fn media_type(value: &str) -> Option<SharedText> {
+    let value = value.split(';').next().unwrap_or(value).trim();
+    let known = ["application/json", CONCATENATED_JSON].into_iter().find(|known| known.eq_ignore_ascii_case(value));
+    known.map(SharedText::constant)
 }
 
 /// The time to wait: seconds, or the time from the response's own date to another. The limit replaces a number of more
@@ -42,6 +60,7 @@ fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "alloc")]
 mod tests {
     use super::*;
 

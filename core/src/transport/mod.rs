@@ -20,9 +20,8 @@ pub use head::ResponseHead;
 pub use stream::{StreamPart, StreamTransport};
 
 use crate::request::{Request, RequestId};
-use crate::text::Printable;
+use crate::text::{Printable, SharedText};
 use crate::time::Instant;
-use alloc::sync::Arc;
 use core::fmt;
 use core::task::{Context, Poll};
 use core::time::Duration;
@@ -104,7 +103,7 @@ pub struct TransportError {
     /// The kind of failure, by which the reflector reacts.
     pub kind: TransportErrorKind,
     /// The description for operators. It never holds a credential.
-    pub detail: Arc<str>,
+    pub detail: SharedText,
 }
 
 /// The kinds of transport failures.
@@ -154,7 +153,7 @@ impl TransportErrorKind {
 impl TransportError {
     /// An error of this kind.
     #[must_use]
-    pub fn new(kind: TransportErrorKind, detail: impl Into<Arc<str>>) -> Self {
+    pub fn new(kind: TransportErrorKind, detail: impl Into<SharedText>) -> Self {
         Self { kind, detail: detail.into() }
     }
 }
@@ -185,6 +184,7 @@ impl fmt::Display for TransportError {
 
 impl core::error::Error for TransportError {}
 
+#[cfg(feature = "alloc")]
 impl<L: ListerWatcher + ?Sized> ListerWatcher for alloc::boxed::Box<L> {
     fn open(&mut self, id: RequestId, request: &Request) {
         (**self).open(id, request);
@@ -200,6 +200,7 @@ impl<L: ListerWatcher + ?Sized> ListerWatcher for alloc::boxed::Box<L> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "alloc")]
 mod tests {
     use super::*;
 

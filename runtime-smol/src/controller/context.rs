@@ -16,6 +16,7 @@ use listwatch_core::Key;
 use listwatch_core::api::{ApiCall, ApiError, ApiRequest};
 use listwatch_core::change::Desired;
 use listwatch_core::controller::{Cause, Write};
+use listwatch_core::object::Version;
 use listwatch_core::queue::Outcome;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -278,7 +279,7 @@ impl Context {
     }
 
     /// An object has been read live at this version.
-    pub(super) fn saw<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, object: &Key, version: Arc<str>) {
+    pub(super) fn saw<T: Send + Sync + 'static>(&self, kind: &InformerHandle<T>, object: &Key, version: Version) {
         self.writes().saw(kind.identity(), object, version);
     }
 

@@ -4,7 +4,7 @@ use crate::informers::InformerHandle;
 use core::any::Any;
 use core::pin::Pin;
 use listwatch_core::controller::{Awaited, Write};
-use listwatch_core::object::{Uid, compare_versions};
+use listwatch_core::object::{Uid, Version, compare_versions};
 use listwatch_core::{Key, Store};
 use std::sync::{Arc, Weak};
 
@@ -16,7 +16,7 @@ pub(super) struct Expected {
     uid: Option<Uid>,
     /// The store has a deletion if it has reached this version, and then has no such object: an object that it never had
     /// may be on its way.
-    version: Option<Arc<str>>,
+    version: Option<Version>,
     /// How many times its key has waited for it.
     pub(super) waits: u32,
     /// The informer of the store.
@@ -42,7 +42,7 @@ impl Expected {
         kind: &InformerHandle<T>,
         write: Write,
         uid: Option<Uid>,
-        version: Option<Arc<str>>,
+        version: Option<Version>,
     ) -> Self {
         let store = kind.store().clone();
         // An object that no field selector of the informer selects is never in the store: nobody has deleted it.
@@ -64,11 +64,11 @@ impl Expected {
     }
 
     /// Lets a deletion wait for this version too.
-    pub(super) fn reach(&mut self, version: &Arc<str>) {
+    pub(super) fn reach(&mut self, version: &Version) {
         if self.is_deletion()
             && let Some(Some(later)) = later(self.version.as_ref(), Some(version))
         {
-            self.version = Some(Arc::clone(later));
+            self.version = Some(later.clone());
         }
     }
 
@@ -104,7 +104,7 @@ impl Expected {
 }
 
 /// The later version; none if they have no order.
-fn later<'v>(one: Option<&'v Arc<str>>, other: Option<&'v Arc<str>>) -> Option<Option<&'v Arc<str>>> {
+fn later<'v>(one: Option<&'v Version>, other: Option<&'v Version>) -> Option<Option<&'v Version>> {
     match (one, other) {
         (Some(one), Some(other)) if one == other => Some(Some(one)),
         (Some(one), Some(other)) => {
@@ -116,7 +116,7 @@ fn later<'v>(one: Option<&'v Arc<str>>, other: Option<&'v Arc<str>>) -> Option<O
 
 /// Waits until the store shows the write, or cannot: its informer was stopped, its versions have no order, or it does
 /// not cover the object's namespace.
-async fn shown<T>(store: Store<T>, write: Write, version: Option<Arc<str>>) -> Sight {
+async fn shown<T>(store: Store<T>, write: Write, version: Option<Version>) -> Sight {
     let reached = match &version {
         Some(version) => store.await_version(&write.object, version).await,
         None => Ok(()),

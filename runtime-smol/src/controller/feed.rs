@@ -17,7 +17,7 @@ use core::task::Poll;
 use listwatch_core::Event;
 use listwatch_core::controller::{Cause, CauseKind, SourceId};
 use listwatch_core::informer::{Subscription, Told};
-use listwatch_core::object::ObjectHandle;
+use listwatch_core::object::{ObjectHandle, Version};
 use listwatch_core::queue::Priority;
 use listwatch_core::reflector::{FailureClass, FailureReport};
 use listwatch_core::{Instant, Key};
@@ -167,7 +167,7 @@ impl<T> Mapped<T> {
             source: Arc::clone(&self.path),
             kind,
             object: Some(object.key().clone()),
-            version: Some(version).filter(|version| !version.is_empty()).map(Arc::from),
+            version: Some(version).filter(|version| !version.is_empty()).map(Version::from),
         };
         found.into_keys().into_iter().for_each(|(key, priority)| state.add(key, priority, cause.clone()));
     }

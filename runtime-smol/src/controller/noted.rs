@@ -149,9 +149,7 @@ fn cause_text(cause: &Cause, waited: Duration) -> String {
 fn late_write(write: &Write) -> LateWrite {
     let (source, object) = (write.source.as_ref().to_owned(), write.object.as_str().to_owned());
     match &write.until {
-        Awaited::Version(version) => {
-            LateWrite { source, object, version: Some(version.as_ref().to_owned()), uid: None }
-        }
+        Awaited::Version(version) => LateWrite { source, object, version: Some(version.to_string()), uid: None },
         Awaited::Gone(uid) => LateWrite { source, object, version: None, uid: uid.as_ref().map(ToString::to_string) },
     }
 }
@@ -210,6 +208,7 @@ pub(super) fn write_of(late: &LateWrite) -> Write {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use listwatch_core::object::Version;
 
     #[test]
     fn a_cause_reads_back_from_its_text() {
@@ -218,7 +217,7 @@ mod tests {
             source: source.into(),
             kind,
             object: object.map(Key::from),
-            version: version.map(Arc::from),
+            version: version.map(Version::from),
         };
         for (cause, waited) in [
             (of("/api/v1/pods", CauseKind::Updated, Some("web/a"), Some("17")), Duration::from_nanos(1_000_000_001)),

@@ -3,8 +3,9 @@
 use super::expected::Expected;
 use core::any::Any;
 use listwatch_core::Key;
+use listwatch_core::object::Version;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 
 /// What the stores are to show after a reconcile. All of it is by the object.
 pub(super) struct Writes {
@@ -13,7 +14,7 @@ pub(super) struct Writes {
     /// What was awaited before, too often.
     stale: BTreeMap<Key, Vec<Expected>>,
     /// The versions that were read live, each with its informer.
-    seen: BTreeMap<Key, Vec<(Informer, Arc<str>)>>,
+    seen: BTreeMap<Key, Vec<(Informer, Version)>>,
     is_over: bool,
 }
 
@@ -26,7 +27,7 @@ impl Writes {
     }
 
     /// An object was read live at this version.
-    pub(super) fn saw(&mut self, informer: Informer, object: &Key, version: Arc<str>) {
+    pub(super) fn saw(&mut self, informer: Informer, object: &Key, version: Version) {
         let seen = self.seen.entry(object.clone()).or_default();
         if !seen.iter().any(|(known, last)| known.ptr_eq(&informer) && *last == version) {
             seen.push((informer, version));

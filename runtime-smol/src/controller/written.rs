@@ -5,9 +5,8 @@ use crate::informers::{Collection, InformerHandle};
 use listwatch_core::api::{ApiRequest, ApiResponse, Method};
 use listwatch_core::controller::{Awaited, Write};
 use listwatch_core::decode::{DecodeOptions, Decoder, ListMeta, MetadataOnly, Status};
-use listwatch_core::object::{LabelSelector, Meta, Uid};
+use listwatch_core::object::{LabelSelector, Meta, Uid, Version};
 use listwatch_core::{Key, Resource};
-use std::sync::Arc;
 
 /// A state that the server has, and that a watch will bring.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +107,7 @@ impl Written {
 }
 
 /// The version of an object in an answer.
-pub(super) fn version_in(response: &ApiResponse) -> Option<Arc<str>> {
+pub(super) fn version_in(response: &ApiResponse) -> Option<Version> {
     version_of(&object_in(response)?)
 }
 
@@ -118,8 +117,8 @@ fn object_in(response: &ApiResponse) -> Option<Meta> {
 }
 
 /// The version of an object.
-pub(super) fn version_of(meta: &Meta) -> Option<Arc<str>> {
-    Some(meta.resource_version()).filter(|version| !version.is_empty()).map(Arc::from)
+pub(super) fn version_of(meta: &Meta) -> Option<Version> {
+    Some(meta.resource_version()).filter(|version| !version.is_empty()).map(Version::from)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::stream::Stream;
 use crate::replay::Advance;
 use core::any::Any;
 use listwatch_core::decode::FromJson;
+use listwatch_core::object::Version;
 use listwatch_core::{Key, Resource, Store};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -38,7 +39,7 @@ impl<T: FromJson> Followed<T> {
 }
 
 impl<T: FromJson + Send + Sync> Advance for Followed<T> {
-    fn position(&self) -> (u64, Option<Arc<str>>) {
+    fn position(&self) -> (u64, Option<Version>) {
         let streams = self.store.streams();
         streams.get(self.place).map_or((0, None), |stream| (stream.changes, stream.applied.clone()))
     }

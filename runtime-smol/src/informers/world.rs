@@ -10,6 +10,7 @@ use core::fmt;
 use core::future::pending;
 use core::time::Duration;
 use end::{End, Ended};
+use listwatch_core::text::SharedText;
 use listwatch_core::{ListerWatcher, Resource};
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
@@ -65,7 +66,7 @@ pub struct World {
     #[cfg_attr(not(feature = "file"), expect(dead_code, reason = "a tape names it"))]
     server: Option<String>,
     /// Why no controller runs in it.
-    refused: Option<Arc<str>>,
+    refused: Option<SharedText>,
     #[cfg(feature = "file")]
     tape: Option<Tape>,
     #[cfg(feature = "file")]

@@ -1,6 +1,6 @@
 //! The caches of a replay, each at its own position.
 
-use listwatch_core::object::compare_versions;
+use listwatch_core::object::{Version, compare_versions};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 /// A list-and-watch that goes on when it is told to.
 pub(crate) trait Advance: Send + Sync {
     /// How many changes its cache has, and up to which version.
-    fn position(&self) -> (u64, Option<Arc<str>>);
+    fn position(&self) -> (u64, Option<Version>);
 
     fn has_synced(&self) -> bool;
 

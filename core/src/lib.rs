@@ -146,7 +146,7 @@ pub mod sync;
 
 pub mod controller;
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub mod informer;
 #[cfg(any(feature = "json", feature = "fixed"))]
 pub mod reflector;
@@ -157,7 +157,7 @@ pub use cache::Indexer;
 pub use cache::Store;
 #[cfg(feature = "alloc")]
 pub use fifo::DeltaFifo;
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub use informer::InformerConfig;
 #[cfg(feature = "json")]
 pub use informer::{Driver, Event, Informer};

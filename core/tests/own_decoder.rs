@@ -7,7 +7,7 @@ use listwatch_core::decode::{Decode, DecodeError, Ending, EventType, Part, Statu
 use listwatch_core::informer::{EventOf, InformerIn};
 use listwatch_core::reflector::{Action, Failure};
 use listwatch_core::request::{Query, RequestId};
-use listwatch_core::storage::Keyed;
+use listwatch_core::storage::{Heap, Keyed};
 use listwatch_core::transport::{Incoming, ResponseHead};
 use listwatch_core::{Indexer, InformerConfig, Instant, Resource};
 
@@ -134,7 +134,7 @@ fn version(text: &str) -> Option<[u8; 3]> {
 
 /// An informer of sensors that frost is an index of.
 struct Talk {
-    informer: InformerIn<Lines>,
+    informer: InformerIn<Lines, Indexer<Sensor>, Heap>,
     frost: IndexId,
     id: RequestId,
 }
@@ -144,7 +144,7 @@ fn talk() -> Talk {
     config.reflector.watch_list = false;
     config.queue_limit = 1;
     let mut informer =
-        InformerIn::with_decoder(Resource::new("/sensors"), config, Lines::default(), Indexer::default());
+        InformerIn::<_, _, Heap>::with_decoder(Resource::new("/sensors"), config, Lines::default(), Indexer::default());
     let frost = informer.add_index(|sensor: &Sensor, emit| {
         if sensor.celsius < 0 {
             emit("frost");

@@ -6,6 +6,7 @@ use listwatch_core::informer::{EventOf, InformerIn};
 use listwatch_core::projection::{Beginning, Field, Misfit, Projected, Projector, Slot, Text};
 use listwatch_core::reflector::Action;
 use listwatch_core::request::Query;
+use listwatch_core::storage::Heap;
 use listwatch_core::transport::{Incoming, ResponseHead};
 use listwatch_core::{Indexer, InformerConfig, Instant, Resource, projection};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,14 +19,15 @@ projection! {
     }
 }
 
-type Pods = InformerIn<ProjectedJson<PodLine, 64, 2048>>;
+type Pods = InformerIn<ProjectedJson<PodLine, 64, 2048>, Indexer<Projected<PodLine, 64>>, Heap>;
 
 /// An informer of pods, by list and watch.
 fn informer() -> Pods {
     let mut config = InformerConfig::default();
     config.reflector.watch_list = false;
     let resource = Resource::new("/api/v1/pods");
-    let mut informer = InformerIn::with_decoder(resource, config, ProjectedJson::new(), Indexer::default());
+    let mut informer =
+        InformerIn::<_, _, Heap>::with_decoder(resource, config, ProjectedJson::new(), Indexer::default());
     informer.start(Instant::ZERO);
     informer
 }

@@ -16,6 +16,7 @@ use listwatch_core::cache::{Cache, StoreWriter};
 use listwatch_core::decode::{Decode, Json};
 use listwatch_core::informer::{DriverIn, EventOf, SyncTracker};
 use listwatch_core::object::ObjectHandle;
+use listwatch_core::storage::Heap;
 use listwatch_core::sync::StdLock;
 use listwatch_core::{Indexer, ListerWatcher};
 use std::hash::{BuildHasher, RandomState};
@@ -65,8 +66,8 @@ use std::hash::{BuildHasher, RandomState};
 /// // A panic of the spawned task is a panic of the task that awaits it.
 /// run(&clock, &executor, smol::future::or(follow, main_work));
 /// ```
-pub struct EventsIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
-    driver: DriverIn<D, L, C>,
+pub struct EventsIn<D: Decode, L, C: Cache<D::Object> = Indexer<<D as Decode>::Object>> {
+    driver: DriverIn<D, L, C, Heap>,
     clock: Clock,
     tracker: SyncTracker<StdLock>,
     sleep: Option<Sleep>,
@@ -81,7 +82,7 @@ pub struct EventsIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
 }
 
 /// Whether the stream ends, asked when no event is left.
-type Until<D, L, C> = Box<dyn FnMut(&DriverIn<D, L, C>) -> bool + Send>;
+type Until<D, L, C> = Box<dyn FnMut(&DriverIn<D, L, C, Heap>) -> bool + Send>;
 
 /// [`EventsIn`] of an [`Informer`](crate::Informer) of `T`.
 pub type Events<T, L, C = Indexer<ObjectHandle<T>>> = EventsIn<Json<T>, L, C>;
@@ -94,7 +95,7 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     /// informer of a real clock draws one from the system. Under a simulated clock it draws none, so that each run is
     /// the same.
     #[must_use]
-    pub fn start(mut driver: DriverIn<D, L, C>, clock: Clock) -> Self {
+    pub fn start(mut driver: DriverIn<D, L, C, Heap>, clock: Clock) -> Self {
         if !clock.is_simulated() {
             driver.informer_mut().seed_unless_chosen(RandomState::new().hash_one(()));
         }
@@ -149,7 +150,7 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     /// # }
     /// ```
     #[must_use]
-    pub fn until(mut self, ended: impl FnMut(&DriverIn<D, L, C>) -> bool + Send + 'static) -> Self {
+    pub fn until(mut self, ended: impl FnMut(&DriverIn<D, L, C, Heap>) -> bool + Send + 'static) -> Self {
         self.until = Box::new(ended);
         self
     }
@@ -204,12 +205,12 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
 
     /// The driver.
     #[must_use]
-    pub fn driver(&self) -> &DriverIn<D, L, C> {
+    pub fn driver(&self) -> &DriverIn<D, L, C, Heap> {
         &self.driver
     }
 
     /// The driver, for a caller that stops the informer or changes the transport.
-    pub fn driver_mut(&mut self) -> &mut DriverIn<D, L, C> {
+    pub fn driver_mut(&mut self) -> &mut DriverIn<D, L, C, Heap> {
         &mut self.driver
     }
 
@@ -230,7 +231,7 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
 }
 
 /// Nothing in it is pinned.
-impl<D: Decode, L, C> Unpin for EventsIn<D, L, C> {}
+impl<D: Decode, L, C: Cache<D::Object>> Unpin for EventsIn<D, L, C> {}
 
 impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> EventsIn<D, L, C> {
     /// The next event; `None` after [`until`](Self::until) has ended the stream. It is the stream's `next`, without an
@@ -275,7 +276,7 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> Stream for EventsIn<D, L,
     }
 }
 
-impl<D: Decode, L, C> fmt::Debug for EventsIn<D, L, C> {
+impl<D: Decode, L, C: Cache<D::Object>> fmt::Debug for EventsIn<D, L, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Events").field("clock", &self.clock).field("sleep", &self.sleep).finish_non_exhaustive()
     }

@@ -1,12 +1,14 @@
 use super::change::Change;
-use super::indexer::Indexer;
+use super::indexer::IndexerIn;
 use super::note::Note;
-use crate::storage::{Keyed, Versioned};
+#[cfg(feature = "alloc")]
+use crate::storage::{Heap, never_full};
+use crate::storage::{Keyed, Mem, Versioned};
 use core::task::{Context, Poll};
 
 /// Where an informer keeps its objects.
 ///
-/// An [`Indexer`] serves one owner. A [`StoreWriterIn`](super::StoreWriterIn) is the writing half of a cache that
+/// An [`IndexerIn`] serves one owner. A `StoreWriterIn` is the writing half of a cache that
 /// others read. Each call is one consistent look, or one change; no reader sees half of a change.
 ///
 /// Writing takes `&mut self`, so only the owner writes: an informer owns its cache, and lends it for reading. To plug
@@ -17,6 +19,7 @@ use core::task::{Context, Poll};
 /// use listwatch_core::Indexer;
 /// use listwatch_core::cache::{Cache, Change};
 /// use listwatch_core::object::ObjectHandle;
+/// use listwatch_core::storage::{Heap, Mem};
 ///
 /// type Pod = ObjectHandle<()>;
 ///
@@ -28,6 +31,8 @@ use core::task::{Context, Poll};
 /// }
 ///
 /// impl Cache<Pod> for Counting {
+///     type Mem = Heap;
+///
 ///     fn read<R>(&self, f: impl FnOnce(&Indexer<Pod>) -> R) -> R {
 ///         f(&self.pods)
 ///     }
@@ -36,35 +41,51 @@ use core::task::{Context, Poll};
 ///         f(&mut self.pods)
 ///     }
 ///
-///     fn apply(&mut self, change: Change<'_, Pod>) -> Option<Pod> {
-///         let known = self.pods.apply(change);
+///     fn try_apply(&mut self, change: Change<'_, Pod>) -> Result<Option<Pod>, <Heap as Mem>::Full<()>> {
+///         let known = self.pods.try_apply(change)?;
 ///         self.deletions += usize::from(change.delta.is_deletion());
-///         known
+///         Ok(known)
 ///     }
 /// }
 ///
 /// assert_eq!(Counting::default().read(Indexer::len), 0);
 /// ```
 pub trait Cache<V: Keyed> {
+    /// The memory of the objects: `Heap`, unless the cache is one of a fixed capacity.
+    type Mem: Mem;
+
     /// Calls `f` with the objects as they are.
-    fn read<R>(&self, f: impl FnOnce(&Indexer<V>) -> R) -> R;
+    fn read<R>(&self, f: impl FnOnce(&IndexerIn<V, Self::Mem>) -> R) -> R;
 
     /// Calls `f` to change the objects, or the indexes.
-    fn write<R>(&mut self, f: impl FnOnce(&mut Indexer<V>) -> R) -> R;
+    fn write<R>(&mut self, f: impl FnOnce(&mut IndexerIn<V, Self::Mem>) -> R) -> R;
 
     /// Brings the cache up to date with a change, and returns the object that it had under the key.
     ///
     /// The informer makes all its changes of objects by this call, one for each delta. A cache that also records
     /// changes can do both under one lock here.
     ///
+    /// # Errors
+    /// Where fixed memory has no room for the object, or for its index values. The cache must be as before.
+    ///
     /// # Panics
     /// Where an index function panics. The cache must be as before then: the informer applies the same change again. So
     /// a cache wakes tasks in [`wake`](Self::wake), because a waker can panic too.
-    fn apply(&mut self, change: Change<'_, V>) -> Option<V>
+    fn try_apply(&mut self, change: Change<'_, V>) -> Result<Option<V>, <Self::Mem as Mem>::Full<()>>
     where
         V: Versioned + Clone,
     {
-        self.write(|objects| objects.change(change))
+        self.write(|objects| objects.try_change(change))
+    }
+
+    /// As [`try_apply`](Self::try_apply), in memory that grows.
+    #[cfg(feature = "alloc")]
+    fn apply(&mut self, change: Change<'_, V>) -> Option<V>
+    where
+        Self: Sized + Cache<V, Mem = Heap>,
+        V: Versioned + Clone,
+    {
+        never_full(self.try_apply(change))
     }
 
     /// Makes the hashes of an empty cache depend on `seed`, unless it was made with a seed.
@@ -75,7 +96,7 @@ pub trait Cache<V: Keyed> {
     /// Takes note of the informer's progress, at the moment when the informer advances or tells it.
     fn note(&mut self, _note: Note<'_, V>) {}
 
-    /// Wakes the tasks that wait for what the last [`apply`](Self::apply) and [`note`](Self::note) did. The informer
+    /// Wakes the tasks that wait for what the last [`try_apply`](Self::try_apply) and [`note`](Self::note) did. The informer
     /// calls this once it has taken the change from its queue, so a waker that panics loses nothing.
     fn wake(&mut self) {}
 
@@ -96,7 +117,9 @@ pub trait Cache<V: Keyed> {
     }
 }
 
-impl<V: Keyed> Cache<V> for Indexer<V> {
+impl<V: Keyed, M: Mem> Cache<V> for IndexerIn<V, M> {
+    type Mem = M;
+
     fn read<R>(&self, f: impl FnOnce(&Self) -> R) -> R {
         f(self)
     }

@@ -1,8 +1,8 @@
-use super::indexer::Indexer;
+use super::indexer::IndexerIn;
 use crate::fanout::Transition;
 use crate::fifo::Delta;
 use crate::object::Version;
-use crate::storage::Keyed;
+use crate::storage::{Keyed, Mem};
 use crate::time::Instant;
 
 /// A change that a [`Cache`](super::Cache) applies. Together with the object that the cache had, it gives the
@@ -43,11 +43,14 @@ impl<'a, V> Change<'a, V> {
     }
 }
 
-impl<V: Keyed + Clone> Indexer<V> {
+impl<V: Keyed + Clone, M: Mem> IndexerIn<V, M> {
     /// Applies a change, and returns the object that was under the key.
-    pub(super) fn change(&mut self, change: Change<'_, V>) -> Option<V> {
+    pub(super) fn try_change(&mut self, change: Change<'_, V>) -> Result<Option<V>, M::Full<()>> {
         let object = change.delta.object();
-        if change.delta.is_deletion() { self.remove(object.key()) } else { self.insert(object.clone()) }
+        if change.delta.is_deletion() {
+            return Ok(self.remove(object.key()));
+        }
+        self.try_insert(object.clone()).map_err(|full| M::map_full(full, drop))
     }
 }
 

@@ -76,7 +76,7 @@ impl<V: Versioned<Key: Clone> + Clone> Contents<V> {
         change: Change<'_, V>,
         (woken, freed): (&mut Vec<Waker>, &mut Vec<V>),
     ) -> Option<V> {
-        let known = self.objects.change(change);
+        let known = never_full(self.objects.try_change(change));
         let key = change.delta.object().key();
         if self.log.subscribers() > 0
             && let Some(transition) = transition(change.delta.clone(), change.initial, known.clone())

@@ -220,21 +220,21 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     }
 
     /// The object under `key`, and its place, which it keeps until it is removed.
-    #[cfg(feature = "json")]
+    #[cfg(any(feature = "json", feature = "fixed"))]
     pub(crate) fn find(&self, key: &V::Key) -> Option<(u32, &V)> {
         let slot = self.objects.find(key)?;
         Some((u32::try_from(slot.index()).ok()?, &self.objects[slot].object))
     }
 
     /// The object in a place.
-    #[cfg(feature = "json")]
+    #[cfg(any(feature = "json", feature = "fixed"))]
     pub(crate) fn at_place(&self, place: u32) -> Option<&V> {
         let place = place as usize;
         self.objects.range(place..place + 1).next().map(|record| &record.object)
     }
 
     /// All objects and their places, in the order of [`iter`](Self::iter).
-    #[cfg(feature = "json")]
+    #[cfg(any(feature = "json", feature = "fixed"))]
     pub(crate) fn places(&self) -> impl Iterator<Item = (u32, &V)> {
         self.objects.iter().map(|(slot, record)| (slot.index() as u32, &record.object))
     }

@@ -16,16 +16,16 @@
 | [`Snapshot`] | a list as it was at one moment, read without a lock | `[]interface{}` | `Vec<Arc<K>>` |"
 )]
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "fixed"))]
 mod access;
 #[cfg(feature = "json")]
 mod awaiting;
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "fixed"))]
 mod change;
 #[cfg(feature = "json")]
 mod contents;
 mod indexer;
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "fixed"))]
 mod note;
 #[cfg(feature = "json")]
 mod observer;
@@ -40,13 +40,13 @@ mod stream;
 #[cfg(feature = "json")]
 mod waiting;
 
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub use access::Cache;
 #[cfg(feature = "json")]
 pub use awaiting::AwaitError;
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub use change::Change;
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub(crate) use change::transition;
 #[cfg(feature = "json")]
 pub(crate) use contents::Contents;
@@ -55,7 +55,7 @@ pub use indexer::FixedIndexer;
 #[cfg(feature = "alloc")]
 pub use indexer::Indexer;
 pub use indexer::{AHEAD, IndexId, IndexerIn};
-#[cfg(feature = "json")]
+#[cfg(any(feature = "json", feature = "fixed"))]
 pub use note::Note;
 #[cfg(feature = "json")]
 pub use observer::{Observer, Position};

@@ -1,4 +1,4 @@
-use crate::decode::DecodeError;
+use crate::decode::DecodeErrorOf;
 use crate::object::Version;
 use crate::reflector::FailureReport;
 use crate::storage::Keyed;
@@ -20,7 +20,7 @@ pub enum Note<'a, V: Keyed> {
     /// Requests succeed again.
     Recovered,
     /// An object could not be decoded. The cache keeps its last state.
-    Undecodable(&'a DecodeError<V::Key>),
+    Undecodable(&'a DecodeErrorOf<V::Key>),
     /// The informer was stopped.
     Stopped,
 }

@@ -8,7 +8,7 @@ use super::store::StoreIn;
 use super::stream::Scope;
 use crate::fanout::EventLog;
 use crate::object::{Key, ObjectHandle};
-use crate::storage::{Keyed, Slot, Versioned};
+use crate::storage::{Heap, Keyed, Mem, Slot, Versioned};
 use crate::sync::wakers::wake_each;
 use crate::sync::{Lock, Shared};
 use alloc::sync::Arc;
@@ -142,6 +142,8 @@ impl<T, L: Lock> StoreWriterIn<ObjectHandle<T>, L> {
 }
 
 impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L> {
+    type Mem = Heap;
+
     fn read<R>(&self, f: impl FnOnce(&Indexer<V>) -> R) -> R {
         self.store.cell.read(|contents| f(&contents.objects))
     }
@@ -153,12 +155,12 @@ impl<V: Versioned<Key: Clone> + Clone, L: Lock> Cache<V> for StoreWriterIn<V, L>
         answer
     }
 
-    fn apply(&mut self, change: Change<'_, V>) -> Option<V> {
+    fn try_apply(&mut self, change: Change<'_, V>) -> Result<Option<V>, <Heap as Mem>::Full<()>> {
         let Self { store, stream, has_room, woken, freed, .. } = self;
         store.cell.with(|contents| {
             let known = contents.apply(*stream, change, (woken, freed));
             *has_room = contents.has_room();
-            known
+            Ok(known)
         })
     }
 

@@ -33,11 +33,12 @@ use serde_json::value::RawValue;
 /// use listwatch_core::cache::Indexer;
 /// use listwatch_core::decode::{DecodeOptions, Raw, Tables};
 /// use listwatch_core::informer::InformerIn;
+/// use listwatch_core::storage::Heap;
 /// use listwatch_core::{InformerConfig, Resource};
 ///
 /// let pods = Resource::named("v1/pods")?.as_table();
 /// let decoder = Tables::<Raw>::new(DecodeOptions::default());
-/// let informer = InformerIn::with_decoder(pods, InformerConfig::default(), decoder, Indexer::default());
+/// let informer = InformerIn::<_, _, Heap>::with_decoder(pods, InformerConfig::default(), decoder, Indexer::default());
 /// # Ok::<(), listwatch_core::request::ParseResourceError>(())
 /// ```
 #[derive(Debug)]
@@ -367,7 +368,10 @@ mod tests {
         }
         let several = event("ADDED", table(columns(), json!([row("a", ""), row("b", "")])));
         let told = parts(&mut Tables::<Raw>::default(), Query::Watch, &several);
-        assert!(matches!(&told[..], [Part::Undecodable(error)] if error.error.to_string().contains("several rows")), "{told:?}");
+        assert!(
+            matches!(&told[..], [Part::Undecodable(error)] if error.error.to_string().contains("several rows")),
+            "{told:?}"
+        );
     }
 
     #[test]

@@ -320,6 +320,12 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         self.without_nodes().next().is_none() && self.queued.is_empty()
     }
 
+    /// Whether fixed memory may have no room for another delta.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        M::try_room(|| self.nodes.len() + usize::from(self.alone.is_some()) + 1).is_err()
+    }
+
     /// Marks the end of the input; see [`pop`](Self::pop). A later delta is queued all the same, as in client-go.
     pub fn close(&mut self) {
         self.closed = true;

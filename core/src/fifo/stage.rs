@@ -102,6 +102,44 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
         Ok(())
     }
 
+    /// Queues what is staged, although its list has not ended, for a list that does not fit the stage. No deletion is
+    /// inferred, and the initial list goes on. `present` is called with each key that was staged alone.
+    #[doc(hidden)]
+    pub fn commit_part(&mut self, mut present: impl FnMut(&V::Key)) {
+        let staged = core::iter::successors(self.staged.front(), |slot| self.nodes[*slot].next());
+        for slot in staged {
+            if let Content::Present(key) = &self.nodes[slot].content {
+                present(key);
+            }
+        }
+        self.arrived += 1;
+        self.attach_staged();
+        self.queued.append(&mut self.nodes, &mut self.staged);
+    }
+
+    /// Queues tombstones for known objects that the staged list does not have, as many as there is room for, while nothing
+    /// waits. For a list with more deletions than fit: the consumer takes them, and commits again.
+    #[doc(hidden)]
+    pub fn bury_part(&mut self, known: &impl KnownObjects<V>) {
+        let mut deletions = List::default();
+        self.settle();
+        self.arrived += 1;
+        for object in known.known() {
+            let is_missing = self.nodes.find(object.key()).is_none();
+            if self.is_full() || (is_missing && self.try_bury(object.clone(), &mut deletions).is_err()) {
+                break;
+            }
+        }
+        self.queued.append(&mut self.nodes, &mut deletions);
+    }
+
+    /// Whether nothing is staged.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_no_stage(&self) -> bool {
+        self.staged.is_empty()
+    }
+
     /// Forgets the staged list, which broke off.
     pub fn discard_stage(&mut self) {
         while let Some(slot) = self.staged.pop_front(&mut self.nodes) {

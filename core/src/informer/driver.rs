@@ -1,23 +1,30 @@
 //! The driver: an informer and its transport, for any executor or none.
 
 use super::{EventOf, InformerIn};
-use crate::cache::{Cache, Indexer};
-use crate::decode::{Decode, Json};
+use crate::cache::Cache;
+#[cfg(feature = "json")]
+use crate::cache::Indexer;
+use crate::decode::Decode;
+#[cfg(feature = "json")]
+use crate::decode::Json;
+#[cfg(feature = "json")]
 use crate::object::ObjectHandle;
 use crate::reflector::Action;
-use crate::storage::Keyed;
+#[cfg(feature = "json")]
+use crate::storage::Heap;
+use crate::storage::{Keyed, Mem};
 use crate::time::{Instant, earliest};
 use crate::transport::{Incoming, ListerWatcher, ReadContext};
 use core::fmt;
 use core::task::{Context, Poll};
 
-/// Connects an [`Informer`](super::Informer) to a [`ListerWatcher`].
+/// Connects an informer to a [`ListerWatcher`]. Use it as `Driver`, or in fixed memory as it is.
 ///
 /// It has no task, thread or timer. Under an executor, [`poll`](Self::poll) it in a task, together with a timer for
 /// [`poll_timeout`](Self::poll_timeout). Without an executor, poll it in a loop with `Waker::noop()` and wait between
 /// the calls. In a test, set `now` to `poll_timeout` instead of waiting.
-pub struct DriverIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
-    informer: InformerIn<D, C>,
+pub struct DriverIn<D: Decode, L, C: Cache<D::Object>, M: Mem> {
+    informer: InformerIn<D, C, M>,
     transport: L,
     /// When the transport has more, as it said.
     idle_until: Option<Instant>,
@@ -26,7 +33,8 @@ pub struct DriverIn<D: Decode, L, C = Indexer<<D as Decode>::Object>> {
 }
 
 /// A [`DriverIn`] of an [`Informer`](super::Informer) of `T`.
-pub type Driver<T, L, C = Indexer<ObjectHandle<T>>> = DriverIn<Json<T>, L, C>;
+#[cfg(feature = "json")]
+pub type Driver<T, L, C = Indexer<ObjectHandle<T>>> = DriverIn<Json<T>, L, C, Heap>;
 
 /// A [`Driver`] of a [`SharedInformer`](super::SharedInformer).
 #[cfg(feature = "std")]
@@ -46,10 +54,10 @@ pub enum Pumped {
     Backpressure,
 }
 
-impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> DriverIn<D, L, C> {
+impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>, M: Mem> DriverIn<D, L, C, M> {
     /// Connects the two. [`InformerIn::start`] starts the informer; see [`informer_mut`](Self::informer_mut).
     #[must_use]
-    pub fn new(informer: InformerIn<D, C>, transport: L) -> Self {
+    pub fn new(informer: InformerIn<D, C, M>, transport: L) -> Self {
         Self { informer, transport, idle_until: None, is_pending: false }
     }
 
@@ -123,12 +131,12 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> DriverIn<D, L, C> {
 
     /// The informer.
     #[must_use]
-    pub fn informer(&self) -> &InformerIn<D, C> {
+    pub fn informer(&self) -> &InformerIn<D, C, M> {
         &self.informer
     }
 
     /// The informer, to start and stop it, and to add indexes.
-    pub fn informer_mut(&mut self) -> &mut InformerIn<D, C> {
+    pub fn informer_mut(&mut self) -> &mut InformerIn<D, C, M> {
         &mut self.informer
     }
 
@@ -144,7 +152,7 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>> DriverIn<D, L, C> {
     }
 }
 
-impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, L, C> fmt::Debug for DriverIn<D, L, C> {
+impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, L, C: Cache<D::Object>, M: Mem> fmt::Debug for DriverIn<D, L, C, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Driver")
             .field("informer", &self.informer)

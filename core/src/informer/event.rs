@@ -1,5 +1,6 @@
-use crate::decode::DecodeError;
+use crate::decode::DecodeErrorOf;
 use crate::fanout::Transition;
+#[cfg(feature = "json")]
 use crate::object::ObjectHandle;
 use crate::reflector::FailureReport;
 use crate::storage::{Keyed, Versioned};
@@ -8,6 +9,7 @@ use crate::storage::{Keyed, Versioned};
 ///
 /// A clone copies handles, and `T` need not be `Clone`. [`Debug`](core::fmt::Debug) shows an object by its key, uid and
 /// version.
+#[cfg(feature = "json")]
 pub type Event<T> = EventOf<ObjectHandle<T>>;
 
 /// An event of an [informer](crate::informer::InformerIn) of objects whose handle is `V`; use it as [`Event`]. The
@@ -49,7 +51,7 @@ pub enum EventOf<V: Keyed> {
     /// Every object of the first list has been reported (client-go `HasSynced`).
     Synced,
     /// An object could not be decoded. The cache keeps its last state, unless the object was deleted.
-    Undecodable(DecodeError<V::Key>),
+    Undecodable(DecodeErrorOf<V::Key>),
     /// A request failed. The report says how the reflector goes on.
     Failed(FailureReport),
 }

@@ -1,20 +1,19 @@
 //! Which objects of the cache the list that is read has, unchanged.
 
-use alloc::vec::Vec;
+use crate::storage::Mem;
+use crate::storage::sealed::{Array, Records};
 
-/// A set of places of the cache, a bit for each.
-#[derive(Debug, Default)]
-pub(super) struct Listed(Vec<u64>);
+/// A set of places of a cache in memory `M`, a bit for each.
+pub(super) struct Listed<M: Mem>(M::Array<u8>);
 
-impl Listed {
+impl<M: Mem> Listed<M> {
     /// Says whether the place was not in the set.
     pub(super) fn insert(&mut self, place: u32) -> bool {
         let (word, bit) = at(place);
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        let was = self.0[word];
-        self.0[word] |= bit;
+        // A cache has fewer places than its memory has bytes here, so this ends at the word, in fixed memory too.
+        while self.0.as_slice().len() <= word && self.0.try_push(0).is_ok() {}
+        let Some(word) = self.0.get_mut(word) else { return false };
+        let was = core::mem::replace(word, *word | bit);
         was & bit == 0
     }
 
@@ -22,8 +21,8 @@ impl Listed {
     pub(super) fn remove(&mut self, place: u32) -> bool {
         let was = self.contains(place);
         let (word, bit) = at(place);
-        if was {
-            self.0[word] &= !bit;
+        if let Some(word) = self.0.get_mut(word) {
+            *word &= !bit;
         }
         was
     }
@@ -35,25 +34,32 @@ impl Listed {
 
     /// Whether nothing was put in since the set was cleared.
     pub(super) fn is_unused(&self) -> bool {
-        self.0.is_empty()
+        self.0.as_slice().is_empty()
     }
 
     pub(super) fn clear(&mut self) {
-        self.0 = Vec::new();
+        self.0 = M::Array::default();
     }
 }
 
-fn at(place: u32) -> (usize, u64) {
-    (place as usize / 64, 1 << (place % 64))
+impl<M: Mem> Default for Listed<M> {
+    fn default() -> Self {
+        Self(M::Array::default())
+    }
+}
+
+fn at(place: u32) -> (usize, u8) {
+    (place as usize / 8, 1 << (place % 8))
 }
 
 #[cfg(test)]
+#[cfg(feature = "alloc")]
 mod tests {
     use super::*;
 
     #[test]
     fn a_place_is_in_the_set_until_it_is_taken_out() {
-        let mut listed = Listed::default();
+        let mut listed = Listed::<crate::storage::Heap>::default();
         for place in [0, 63, 64, 1000] {
             assert!(!listed.remove(place) && listed.insert(place) && !listed.insert(place));
         }

@@ -2,40 +2,62 @@
 
 mod driver;
 mod event;
+#[cfg(feature = "json")]
 mod filter;
 mod listed;
+mod pending;
 mod progress;
 mod reading;
 mod status;
+#[cfg(feature = "json")]
 mod subscriber;
+#[cfg(feature = "json")]
 mod subscription;
+#[cfg(feature = "json")]
 mod synced;
+#[cfg(feature = "json")]
 mod told;
 
+#[cfg(feature = "json")]
+pub use driver::Driver;
 #[cfg(feature = "std")]
 pub use driver::SharedDriver;
-pub use driver::{Driver, DriverIn, Pumped};
-pub use event::{Event, EventOf};
+pub use driver::{DriverIn, Pumped};
+#[cfg(feature = "json")]
+pub use event::Event;
+pub use event::EventOf;
 pub use status::InformerStatus;
+#[cfg(feature = "json")]
 pub use subscriber::{Subscriber, SubscriberSynced};
+#[cfg(feature = "json")]
 pub use subscription::Subscription;
+#[cfg(feature = "json")]
 pub use synced::{NotSynced, SyncTracker, Synced};
+#[cfg(feature = "json")]
 pub use told::Told;
 
-use crate::cache::{AHEAD, Cache, Change, IndexId, Indexer, Note, transition};
+#[cfg(feature = "json")]
+use crate::cache::Indexer;
+use crate::cache::{AHEAD, Cache, Change, IndexId, Note, transition};
 #[cfg(feature = "std")]
 use crate::cache::{Store, StoreWriter};
-use crate::decode::{Decode, DecodeError, DecodeOptions, FromJson, Json};
-use crate::fifo::{DeltaFifo, Order};
+use crate::decode::{Decode, DecodeErrorOf};
+#[cfg(feature = "json")]
+use crate::decode::{DecodeOptions, FromJson, Json};
+use crate::fifo::{DeltaFifoIn, Order};
+#[cfg(feature = "json")]
 use crate::object::ObjectHandle;
 use crate::reflector::{Action, Input, Phase, Reflector, ReflectorConfig, Response};
 use crate::request::{RequestId, Resource};
-use crate::storage::Keyed;
+#[cfg(feature = "json")]
+use crate::storage::Heap;
+use crate::storage::{Keyed, Mem};
 use crate::time::Instant;
 use crate::transport::{Incoming, TransportError};
 use core::fmt;
 use core::task::{Context, Poll};
 use listed::Listed;
+use pending::Pending;
 use progress::Progress;
 
 /// Keeps a cache of one resource up to date and reports every change of it (client-go `SharedIndexInformer`). Use it as
@@ -78,28 +100,32 @@ use progress::Progress;
 /// The decoder `D` decodes responses into objects: [`Json`] in an [`Informer`], or one of the caller's ([`Decode`]).
 /// The cache `C` is an [`Indexer`] inside of the informer, or the writer of a store that others read
 /// ([`shared`](Self::shared), [`Cache`]).
-pub struct InformerIn<D: Decode, C = Indexer<<D as Decode>::Object>> {
+pub struct InformerIn<D: Decode, C: Cache<D::Object>, M: Mem> {
     reflector: Reflector,
     decoder: D,
     /// The request whose response is read, or was read last.
     id: RequestId,
     /// The response to `id` has begun, and the decoder has it.
     reading: bool,
-    fifo: DeltaFifo<D::Object>,
+    fifo: DeltaFifoIn<D::Object, M>,
     /// The objects of the cache whose places are staged.
-    listed: Listed,
+    listed: Listed<C::Mem>,
+    /// What is done once every queued delta was taken: fixed memory had no room for it.
+    pending: Option<Pending<D::Object>>,
+    /// How many objects the cache had no room for.
+    unfit: usize,
     cache: C,
     queue_limit: usize,
     max_list_bytes: usize,
     queue_bytes: usize,
-    progress: Progress,
+    progress: Progress<M>,
     /// The response has ended, but its bytes have not all been decoded.
     closing: Option<Result<(), TransportError>>,
     /// The decoder has not returned `None` since the last input: back-pressure or a panic came between.
     unread: bool,
     /// Back-pressure applied since the last `now`. The next input restarts the deadlines for silence.
     blocked: bool,
-    undecodable: Option<DecodeError<KeyOf<D>>>,
+    undecodable: Option<DecodeErrorOf<KeyOf<D>>>,
     /// The next event, held while the decoder reads on: a panic of the decoder does not lose it.
     taken: Option<EventOf<D::Object>>,
     /// For how many of the next deltas the cache's memory was read.
@@ -111,11 +137,21 @@ pub struct InformerIn<D: Decode, C = Indexer<<D as Decode>::Object>> {
 }
 
 /// An [`InformerIn`] that decodes JSON into objects of any type `T` that serde can read.
-pub type Informer<T, C = Indexer<ObjectHandle<T>>> = InformerIn<Json<T>, C>;
+#[cfg(feature = "json")]
+pub type Informer<T, C = Indexer<ObjectHandle<T>>> = InformerIn<Json<T>, C, Heap>;
 
 /// An [`Informer`] whose cache other tasks and threads read. [`Informer::shared`] returns it with their [`Store`].
 #[cfg(feature = "std")]
 pub type SharedInformer<T> = Informer<T, StoreWriter<T>>;
+
+/// A function that emits the values of an index of a cache.
+type IndexFn<D, C> = <MemOf<D, C> as Mem>::IndexFn<<D as Decode>::Object>;
+
+/// The error of a cache that has no room for an index.
+type IndexFull<D, C> = <MemOf<D, C> as Mem>::Full<IndexFn<D, C>>;
+
+/// The memory of a cache.
+type MemOf<D, C> = <C as Cache<<D as Decode>::Object>>::Mem;
 
 /// The type of the keys by which a decoder's objects are found.
 type KeyOf<D> = <<D as Decode>::Object as Keyed>::Key;
@@ -129,6 +165,7 @@ pub struct InformerConfig {
     /// The order of events.
     pub order: Order,
     /// The options of the [`Json`] decoder. [`InformerIn::with_decoder`] ignores them.
+    #[cfg(feature = "json")]
     pub decode: DecodeOptions,
     /// How many deltas may be queued before back-pressure applies: 10,000 by default. A list may have more items, as
     /// far as [`max_list_bytes`](Self::max_list_bytes) allows.
@@ -148,6 +185,7 @@ impl Default for InformerConfig {
         Self {
             reflector: ReflectorConfig::default(),
             order: Order::Arrival,
+            #[cfg(feature = "json")]
             decode: DecodeOptions::default(),
             queue_limit: 10_000,
             max_list_bytes: 2 << 30,
@@ -156,7 +194,8 @@ impl Default for InformerConfig {
     }
 }
 
-impl<T: FromJson> InformerIn<Json<T>> {
+#[cfg(feature = "json")]
+impl<T: FromJson> Informer<T> {
     /// An informer of `resource` with a cache for its owner alone, without a lock. It sends no request before
     /// [`start`](InformerIn::start).
     #[must_use]
@@ -191,7 +230,8 @@ impl<T: FromJson> InformerIn<Json<T>> {
     }
 }
 
-impl<T: FromJson, C: Cache<ObjectHandle<T>>> InformerIn<Json<T>, C> {
+#[cfg(feature = "json")]
+impl<T: FromJson, C: Cache<ObjectHandle<T>>> Informer<T, C> {
     /// An informer of `resource` that keeps `cache` up to date. The cache is an [`Indexer`] with indexes, the writer of
     /// a store behind a lock of the caller's choice, or the caller's own [`Cache`].
     #[must_use]
@@ -200,8 +240,9 @@ impl<T: FromJson, C: Cache<ObjectHandle<T>>> InformerIn<Json<T>, C> {
     }
 }
 
-impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
-    /// An informer of `resource` that decodes responses with `decoder` and keeps `cache` up to date.
+impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
+    /// An informer of `resource` that decodes responses with `decoder` and keeps `cache` up to date. The memory `M` of
+    /// its queue and that of its cache may differ: in fixed memory, a queue of 16 is enough for a cache of any capacity.
     #[must_use]
     pub fn with_decoder(resource: Resource, config: InformerConfig, decoder: D, cache: C) -> Self {
         Self {
@@ -209,8 +250,10 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             decoder,
             id: RequestId::default(),
             reading: false,
-            fifo: DeltaFifo::with_seed(config.order, config.reflector.seed.unwrap_or_default()),
+            fifo: DeltaFifoIn::with_seed(config.order, config.reflector.seed.unwrap_or_default()),
             listed: Listed::default(),
+            pending: None,
+            unfit: 0,
             cache,
             queue_limit: config.queue_limit.max(1),
             max_list_bytes: config.max_list_bytes,
@@ -233,7 +276,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     /// is not empty, keeps its hashes.
     pub fn seed_unless_chosen(&mut self, seed: u64) {
         if self.reflector.seed_unless_chosen(seed) {
-            self.fifo = DeltaFifo::with_seed(self.fifo.order(), seed);
+            self.fifo = DeltaFifoIn::with_seed(self.fifo.order(), seed);
             self.cache.seed_unless_chosen(seed);
         }
     }
@@ -263,6 +306,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     #[must_use]
     pub fn wants_input(&self) -> bool {
         let is_full = self.fifo.len() >= self.queue_limit || self.fifo.bytes() >= self.queue_bytes;
+        let is_full = is_full || self.fifo.is_full() || (self.pending.is_some() && !self.fifo.is_empty());
         self.undecodable.is_none() && !self.reflector.has_failure() && !is_full
     }
 
@@ -290,7 +334,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
         self.listen(now);
-        if self.unread {
+        if self.has_work() {
             self.advance(now);
         }
         if self.poll_timeout().is_some_and(|due| due <= now) {
@@ -302,7 +346,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     /// decoder it is due at once, to decode the rest.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        if self.unread && self.wants_input() {
+        if self.has_work() && self.wants_input() {
             return Some(self.now);
         }
         self.reflector.poll_timeout().filter(|_| self.wants_input() && self.closing.is_none())
@@ -330,7 +374,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
                 self.cache.wake();
                 return self.taken.take();
             }
-            if !self.take_next() && (!self.unread || !self.wants_input()) {
+            if !self.take_next() && (!self.has_work() || !self.wants_input()) {
                 return None;
             }
             self.advance(self.now);
@@ -349,10 +393,13 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         &self.cache
     }
 
-    /// Adds an index to the cache, before the start or after it; see [`Indexer::add_index`]. The id serves every reader
-    /// of the cache.
-    pub fn add_index(&mut self, values: impl Fn(&D::Object, &mut dyn FnMut(&str)) + Send + Sync + 'static) -> IndexId {
-        self.cache.write(|cache| cache.add_index(values))
+    /// Adds an index to the cache, before the start or after it; see
+    /// [`IndexerIn::try_add_index`](crate::cache::IndexerIn::try_add_index). The id serves every reader of the cache.
+    ///
+    /// # Errors
+    /// The function, if fixed memory has no room for the index or for its values.
+    pub fn try_add_index(&mut self, values: IndexFn<D, C>) -> Result<IndexId, IndexFull<D, C>> {
+        self.cache.write(|cache| cache.try_add_index(values))
     }
 
     /// Removes an index from the cache.
@@ -400,6 +447,11 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.taken.is_some()
     }
 
+    /// Whether something is left to be decoded, or to be done once the queue is empty.
+    fn has_work(&self) -> bool {
+        self.unread || self.pending.is_some()
+    }
+
     /// Takes the undecodable object or the next delta, and its event if it has one. Returns whether there was either,
     /// and room for it.
     fn take_next(&mut self) -> bool {
@@ -410,9 +462,12 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
             && let Some(known) = self.apply()
         {
             let popped = self.fifo.pop();
-            let transition = popped.and_then(|popped| transition(popped.delta, popped.initial, known));
+            self.unfit += usize::from(known.is_err());
+            let told = popped.zip(known.ok());
+            let transition = told.and_then(|(popped, known)| transition(popped.delta, popped.initial, known));
             self.taken = transition.map(EventOf::from);
             self.note_taken();
+            self.tell_unfit();
         } else {
             return false;
         }
@@ -427,7 +482,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
 
     /// Applies the next delta to the cache; the delta stays queued, so a panic does not lose it. Returns the object
     /// that the cache had, if any; the outer `None` means that no delta is queued.
-    fn apply(&mut self) -> Option<Option<D::Object>> {
+    fn apply(&mut self) -> Option<Result<Option<D::Object>, Unfit>> {
         if self.fifo.front().is_none() {
             let Self { cache, fifo, .. } = self;
             cache.read(|objects| fifo.unfold(|place| objects.at_place(place).cloned()));
@@ -435,7 +490,14 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.read_ahead();
         let initial = !self.fifo.has_synced();
         let applied = self.progress.next(self.fifo.oldest_after_pop());
-        self.fifo.front().map(|delta| self.cache.apply(Change::new(delta, initial).at(self.now).applying(applied)))
+        let delta = self.fifo.front()?;
+        let change = Change::new(delta, initial).at(self.now).applying(applied);
+        let known = self.cache.try_apply(change).map_err(|_full| Unfit);
+        if known.is_ok() && self.pending.as_ref().is_some_and(Pending::is_parted) {
+            let place = self.cache.read(|cache| Some(cache.find(delta.object().key())?.0));
+            place.map(|place| self.listed.insert(place));
+        }
+        Some(known)
     }
 
     /// Reads the memory that the cache will need for the next deltas, of all of them at once. A read of a transport
@@ -449,7 +511,18 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     }
 }
 
-impl<T, D: Decode<Object = ObjectHandle<T>>, C: Cache<ObjectHandle<T>>> InformerIn<D, C> {
+/// Memory that grows: the operations that are never full.
+#[cfg(feature = "json")]
+impl<D: Decode, C: Cache<D::Object, Mem = Heap>> InformerIn<D, C, Heap> {
+    /// Adds an index to the cache, before the start or after it; see [`Indexer::add_index`]. The id serves every reader
+    /// of the cache.
+    pub fn add_index(&mut self, values: impl Fn(&D::Object, &mut dyn FnMut(&str)) + Send + Sync + 'static) -> IndexId {
+        self.cache.write(|cache| cache.add_index(values))
+    }
+}
+
+#[cfg(feature = "json")]
+impl<T, D: Decode<Object = ObjectHandle<T>>, C: Cache<ObjectHandle<T>, Mem = Heap>> InformerIn<D, C, Heap> {
     /// Adds the namespace index to the cache, which makes reads of one namespace fast; see
     /// [`Indexer::add_namespace_index`]. A second call returns the id of the first one.
     pub fn add_namespace_index(&mut self) -> IndexId {
@@ -457,12 +530,11 @@ impl<T, D: Decode<Object = ObjectHandle<T>>, C: Cache<ObjectHandle<T>>> Informer
     }
 }
 
-impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, C> fmt::Debug for InformerIn<D, C> {
+impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, C: Cache<D::Object>, M: Mem> fmt::Debug for InformerIn<D, C, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Informer")
             .field("reflector", &self.reflector)
             .field("fifo", &self.fifo)
-            .field("progress", &self.progress)
             .field("closing", &self.closing)
             .field("unread", &self.unread)
             .field("undecodable", &self.undecodable)
@@ -471,10 +543,15 @@ impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, C> fmt::Debug for InformerIn<D, 
     }
 }
 
+/// An object that the cache has no room for.
+struct Unfit;
+
 /// An empty cache.
+#[cfg(feature = "json")]
 fn indexer<V: Keyed>(seed: Option<u64>) -> Indexer<V> {
     seed.map_or_else(Indexer::new, Indexer::with_seed)
 }
 
 #[cfg(test)]
+#[cfg(feature = "json")]
 mod tests;

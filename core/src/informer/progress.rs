@@ -5,71 +5,109 @@ use crate::cache::{Cache, Note};
 use crate::decode::Decode;
 use crate::object::Version;
 use crate::reflector::{Outage, Phase};
+use crate::storage::{Linked, Links, List, Mem, Slab, Slot};
 use crate::time::Instant;
-use alloc::collections::VecDeque;
 use core::task::Poll;
 
 /// Which of the received versions has been applied.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct Progress<M: Mem> {
     /// The number of staged items.
     pub(super) staged: usize,
     /// The bytes of the list that count against `max_list_bytes`.
     pub(super) staged_bytes: usize,
     applied: Option<Version>,
+    received: Slab<Received, M>,
     /// The versions received since, oldest first.
-    received: VecDeque<Received>,
+    order: List<Oldest>,
 }
+
+enum Oldest {}
 
 /// A version that is applied once every delta up to an arrival has been taken. A bookmark queues no delta and shares
 /// the arrival before it, so the queue's limit bounds the number of these.
-#[derive(Clone, Debug)]
 struct Received {
     arrival: u64,
     version: Option<Version>,
+    links: Links,
 }
 
-impl Progress {
+impl<M: Mem> Progress<M> {
     pub(super) fn count_bytes(&mut self, bytes: usize) {
         self.staged_bytes = self.staged_bytes.saturating_add(bytes);
     }
 
     fn receive(&mut self, arrival: u64, version: Option<&Version>) {
-        let newest = self.received.back().map_or(&self.applied, |newest| &newest.version);
-        if newest.as_ref() == version {
+        let newest = self.order.back().map(|slot| &self.received[slot]);
+        let known = newest.map_or(&self.applied, |newest| &newest.version);
+        if known.as_ref() == version {
             return;
         }
-        let received = Received { arrival, version: version.cloned() };
-        match self.received.back_mut().filter(|newest| newest.arrival == arrival) {
-            Some(newest) => *newest = received,
-            None => self.received.push_back(received),
+        let shared = newest.is_some_and(|newest| newest.arrival == arrival);
+        let received = Received { arrival, version: version.cloned(), links: Links::default() };
+        match self.order.back().filter(|_| shared) {
+            Some(newest) => self.received[newest].replace(received),
+            None => self.push(received),
+        }
+    }
+
+    /// In fixed memory that is full, the version before counts as applied later, together with this one.
+    fn push(&mut self, received: Received) {
+        match self.received.try_insert(received) {
+            Ok(slot) => self.order.push_back(&mut self.received, slot),
+            Err(full) => {
+                if let Some(newest) = self.order.back() {
+                    self.received[newest].replace(M::into_item(full));
+                }
+            }
         }
     }
 
     /// The version that is applied while `oldest` is the arrival of the oldest queued delta, `None` where the queue is
     /// empty. Only if it is a new one.
     pub(super) fn next(&self, oldest: Option<u64>) -> Option<&Version> {
-        let applied = self.received.iter().take_while(|received| received.is_applied(oldest)).last()?;
-        applied.version.as_ref()
+        let slots = core::iter::successors(self.order.front(), |slot| self.received[*slot].links.next);
+        let received = slots.map(|slot| &self.received[slot]);
+        received.take_while(|received| received.is_applied(oldest)).last()?.version.as_ref()
     }
 
     /// Takes over the [next](Self::next) version.
     fn apply(&mut self, oldest: Option<u64>) {
-        while self.received.front().is_some_and(|received| received.is_applied(oldest))
-            && let Some(received) = self.received.pop_front()
+        while self.order.front().is_some_and(|slot| self.received[slot].is_applied(oldest))
+            && let Some(slot) = self.order.pop_front(&mut self.received)
         {
-            self.applied = received.version;
+            self.applied = self.received.remove(slot).version;
         }
     }
 }
 
+impl<M: Mem> Default for Progress<M> {
+    fn default() -> Self {
+        Self { staged: 0, staged_bytes: 0, applied: None, received: Slab::default(), order: List::default() }
+    }
+}
+
+impl Linked<Oldest> for Received {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+
+    fn next(&self) -> Option<Slot> {
+        self.links.next
+    }
+}
+
 impl Received {
+    /// Takes the place of an older one.
+    fn replace(&mut self, Self { arrival, version, links: _ }: Self) {
+        (self.arrival, self.version) = (arrival, version);
+    }
+
     fn is_applied(&self, oldest: Option<u64>) -> bool {
         oldest.is_none_or(|oldest| self.arrival < oldest)
     }
 }
 
-impl<D: Decode, C> InformerIn<D, C> {
+impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// The status at `now`.
     #[must_use]
     pub fn status(&self, now: Instant) -> InformerStatus {
@@ -131,9 +169,13 @@ impl<D: Decode, C> InformerIn<D, C> {
     }
 }
 
-impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
+impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// Notes that a part was received and its deltas were queued.
     pub(super) fn note_received(&mut self) {
+        if self.pending.is_some() {
+            // Not all of it was queued.
+            return;
+        }
         self.progress.receive(self.fifo.arrived(), self.reflector.version());
         if let Some(version) = self.progress.next(self.fifo.oldest()) {
             self.cache.note(Note::Applied(version));

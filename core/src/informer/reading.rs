@@ -2,19 +2,19 @@
 
 use super::listed::Listed;
 use super::{InformerIn, KeyOf};
-use crate::cache::{Cache, Indexer, Note};
-use crate::decode::{Decode, DecodeError, Ending, EventType, Part, Versioned};
+use crate::cache::{Cache, IndexerIn, Note};
+use crate::decode::{Decode, DecodeErrorOf, Ending, EventType, Part, Versioned};
 use crate::fifo::Order;
 use crate::reflector::{Failure, Input, Phase, Response, Step};
 use crate::request::RequestId;
-use crate::storage::{Keyed, KnownObjects};
+use crate::storage::{Keyed, KnownObjects, Mem};
 use crate::time::Instant;
 use crate::transport::{ResponseHead, TransportError, TransportErrorKind};
 
 /// How many bytes a staged object counts besides those received: its metadata and its records in queue and cache.
 const BESIDE: usize = 512;
 
-impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
+impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     pub(super) fn on_head(&mut self, now: Instant, id: RequestId, head: &ResponseHead) {
         if let Some(query) = self.reflector.open_query(id) {
             self.closing = None;
@@ -54,7 +54,9 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
 
     fn read_on(&mut self) {
         while self.wants_input() {
-            if self.reading && self.progress.staged_bytes > self.max_list_bytes {
+            if let Some(pending) = self.pending.take() {
+                self.go_on(pending);
+            } else if self.reading && self.progress.staged_bytes > self.max_list_bytes {
                 self.on_broken(Failure::TooLarge { limit: self.max_list_bytes });
             } else if let Some(part) = self.reading.then(|| self.decoder.next_part()).flatten() {
                 self.on_part(part);
@@ -98,36 +100,37 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         }
     }
 
-    fn on_item(&mut self, object: D::Object) {
-        if self.place(object.resource_version(), None) == Step::Stage {
-            match self.staging(object) {
-                Staging::Known(place) if self.listed.insert(place) => self.fifo.stage_known(place),
-                Staging::Known(place) => {
-                    // The list has it twice, and both are told.
-                    let again = self.cache.read(|objects| objects.at_place(place).cloned());
-                    again.into_iter().for_each(|object| self.fifo.stage(object));
-                }
-                Staging::Object(object) => self.fifo.stage(object),
-            }
-            self.note_staged();
+    pub(super) fn on_item(&mut self, object: D::Object) {
+        if self.place(object.resource_version(), None) != Step::Stage {
+            return;
         }
+        let staged = match self.staging(object) {
+            Staging::Known(place) if !self.listed.contains(place) => self.try_stage_known(place),
+            // The list has it twice, and both are told.
+            Staging::Known(place) => self.known(place).map_or(Ok(()), |again| self.try_stage(again)),
+            Staging::Object(object) => self.try_stage(object),
+        };
+        self.note_staged(None, staged);
     }
 
-    fn on_event(&mut self, event_type: EventType, mut object: D::Object) {
+    pub(super) fn on_event(&mut self, event_type: EventType, mut object: D::Object) {
         let step = self.place(object.resource_version(), Some(event_type));
         if step == Step::Apply {
             self.share(&mut object);
         }
-        match (step, event_type) {
-            (Step::Stage, EventType::Deleted) => self.unstage(object.key()),
+        let queued = match (step, event_type) {
+            (Step::Stage, EventType::Deleted) => return self.unstage(object.key()),
             (Step::Stage, EventType::Added | EventType::Modified) => {
-                self.restage(object);
-                self.note_staged();
+                let staged = self.try_restage(object);
+                return self.note_staged(Some(event_type), staged);
             }
-            (Step::Apply, EventType::Added) => self.fifo.add(object),
-            (Step::Apply, EventType::Modified) => self.fifo.update(object),
-            (Step::Apply, EventType::Deleted) => self.delete(object),
-            (Step::Nothing | Step::Commit | Step::Discard, _) => {}
+            (Step::Apply, EventType::Added) => self.fifo.try_add(object),
+            (Step::Apply, EventType::Modified) => self.fifo.try_update(object),
+            (Step::Apply, EventType::Deleted) => self.try_delete(object),
+            (Step::Nothing | Step::Commit | Step::Discard, _) => return,
+        };
+        if let Err(full) = queued {
+            self.hold(Some(event_type), M::into_item(full));
         }
     }
 
@@ -167,20 +170,38 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         });
     }
 
+    /// The object in a place of the cache.
+    fn known(&self, place: u32) -> Option<D::Object> {
+        self.cache.read(|objects| objects.at_place(place).cloned())
+    }
+
+    /// Stages the object in a place, which is the listed one. Fixed memory may have no room for it.
+    fn try_stage_known(&mut self, place: u32) -> Result<(), D::Object> {
+        if self.fifo.try_stage_known(place).is_err() {
+            return self.known(place).map_or(Ok(()), Err);
+        }
+        self.listed.insert(place);
+        Ok(())
+    }
+
+    fn try_stage(&mut self, object: D::Object) -> Result<(), D::Object> {
+        self.fifo.try_stage(object).map_err(M::into_item)
+    }
+
     /// Stages an object of a stream in place of the one that is staged under its key, if any.
-    fn restage(&mut self, object: D::Object) {
+    fn try_restage(&mut self, object: D::Object) -> Result<(), D::Object> {
         let listed = self.listed_place(object.key());
         match (self.staging(object), listed) {
-            (Staging::Known(_), Some(_)) => {}
-            (Staging::Known(place), None) => {
-                self.listed.insert(place);
-                self.fifo.stage_known(place);
-            }
+            (Staging::Known(_), Some(_)) => Ok(()),
+            (Staging::Known(place), None) => self.try_stage_known(place),
             (Staging::Object(object), Some(place)) => {
-                self.listed.remove(place);
-                self.fifo.unstage_known(place, Some(object));
+                let staged = self.fifo.try_unstage_known(place, Some(object)).map_err(M::into_item);
+                if staged.is_ok() {
+                    self.listed.remove(place);
+                }
+                staged.or_else(|object| object.map_or(Ok(()), Err))
             }
-            (Staging::Object(object), None) => self.fifo.restage(object),
+            (Staging::Object(object), None) => self.fifo.try_restage(object).map_err(M::into_item),
         }
     }
 
@@ -188,9 +209,23 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     fn unstage(&mut self, key: &KeyOf<D>) {
         if let Some(place) = self.listed_place(key) {
             self.listed.remove(place);
-            self.fifo.unstage_known(place, None);
+            self.try_leave(place);
         }
         self.fifo.unstage(key);
+    }
+
+    /// Takes a place out of the staged list. That splits a run, and fixed memory may have no room for its other part: then
+    /// the list shows no deletion, and another one follows.
+    fn try_leave(&mut self, place: u32) {
+        if self.fifo.try_unstage_known(place, None).is_err() {
+            self.note_doubt();
+        }
+    }
+
+    /// Notes that a change may be missing.
+    fn note_doubt(&mut self) {
+        self.fifo.stage_unreadable();
+        self.answer(self.now, self.id, Response::Unreadable);
     }
 
     /// The place of an object whose place is staged.
@@ -201,14 +236,22 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         self.cache.read(|objects| Some(objects.find(key)?.0)).filter(|place| self.listed.contains(*place))
     }
 
-    fn note_staged(&mut self) {
+    /// Counts a staged object, or holds one that did not fit.
+    fn note_staged(&mut self, event_type: Option<EventType>, staged: Result<(), D::Object>) {
+        match staged {
+            Ok(()) => self.count_staged(),
+            Err(object) => self.hold(event_type, object),
+        }
+    }
+
+    fn count_staged(&mut self) {
         self.progress.staged += 1;
         self.progress.count_bytes(BESIDE);
     }
 
     /// An object that cannot be decoded keeps its last good state, unless it was deleted. In a list it counts as
     /// present. If its key is unknown too, the list infers no deletion.
-    fn on_undecodable(&mut self, undecodable: DecodeError<KeyOf<D>>) {
+    fn on_undecodable(&mut self, undecodable: DecodeErrorOf<KeyOf<D>>) {
         let version = undecodable.version.as_deref().unwrap_or_default();
         let step = match &undecodable.key {
             Some(_) => self.place(version, undecodable.event_type),
@@ -218,11 +261,15 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         match (step, &undecodable.key) {
             (Step::Stage, Some(key)) if deleted => self.unstage(key),
             (Step::Stage, Some(key)) if self.listed_place(key).is_some() => {}
-            (Step::Stage, Some(key)) => self.fifo.stage_present(key),
+            (Step::Stage, Some(key)) => {
+                if self.fifo.try_stage_present(key).is_err() {
+                    self.note_doubt();
+                }
+            }
             (Step::Stage, None) => self.fifo.stage_unreadable(),
             (Step::Apply, Some(key)) if deleted => {
-                if let Some(last) = self.newest(key) {
-                    self.delete(last);
+                if let Some(Err(full)) = self.newest(key).map(|last| self.try_delete(last)) {
+                    self.hold(Some(EventType::Deleted), M::into_item(full));
                 }
             }
             (Step::Apply, _) => {}
@@ -231,13 +278,14 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
         let staged = step == Step::Stage && !deleted && undecodable.key.is_some();
         self.undecodable = Some(undecodable);
         if staged {
-            self.note_staged();
+            self.count_staged();
         }
     }
 
     /// Queues a deletion that the watch reported.
-    fn delete(&mut self, object: D::Object) {
-        self.cache.read(|objects| self.fifo.delete(object, objects));
+    fn try_delete(&mut self, object: D::Object) -> Result<(), M::Full<D::Object>> {
+        let Self { cache, fifo, .. } = self;
+        cache.read(|objects| fifo.try_delete(object, objects))
     }
 
     /// Reads no more of the response.
@@ -296,13 +344,21 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C> {
     fn follow(&mut self, step: Step) {
         self.blocked |= !self.wants_input();
         match step {
-            Step::Commit => {
-                let Self { cache, fifo, listed, .. } = self;
-                cache.read(|objects| fifo.commit_stage(&Unlisted { objects, cache, listed }));
-            }
-            Step::Discard => self.fifo.discard_stage(),
-            Step::Nothing | Step::Stage | Step::Apply => return,
+            Step::Commit => self.commit(),
+            Step::Discard => self.discard(),
+            Step::Nothing | Step::Stage | Step::Apply => {}
         }
+    }
+
+    /// Forgets a list that broke off, and what is pending of it.
+    fn discard(&mut self) {
+        self.fifo.discard_stage();
+        self.pending = None;
+        self.forget_stage();
+    }
+
+    /// Forgets which objects were staged.
+    pub(super) fn forget_stage(&mut self) {
         self.listed.clear();
         (self.progress.staged, self.progress.staged_bytes) = (0, 0);
     }
@@ -316,10 +372,10 @@ enum Staging<V> {
 }
 
 /// The objects of the cache that the informer's lists cover, without those whose places are staged.
-struct Unlisted<'a, V: Keyed, C> {
-    objects: &'a Indexer<V>,
-    cache: &'a C,
-    listed: &'a Listed,
+pub(super) struct Unlisted<'a, V: Keyed, C: Cache<V>> {
+    pub(super) objects: &'a IndexerIn<V, C::Mem>,
+    pub(super) cache: &'a C,
+    pub(super) listed: &'a Listed<C::Mem>,
 }
 
 impl<V: Keyed, C: Cache<V>> KnownObjects<V> for Unlisted<'_, V, C> {

@@ -213,6 +213,8 @@ fn a_shared_cache_could_not_have_the_namespace_index() {
 struct Recording(Indexer<ObjectHandle<Pod>>, Vec<(String, bool)>);
 
 impl Cache<ObjectHandle<Pod>> for Recording {
+    type Mem = Heap;
+
     fn read<R>(&self, f: impl FnOnce(&Indexer<ObjectHandle<Pod>>) -> R) -> R {
         f(&self.0)
     }
@@ -221,9 +223,12 @@ impl Cache<ObjectHandle<Pod>> for Recording {
         f(&mut self.0)
     }
 
-    fn apply(&mut self, change: Change<'_, ObjectHandle<Pod>>) -> Option<ObjectHandle<Pod>> {
+    fn try_apply(
+        &mut self,
+        change: Change<'_, ObjectHandle<Pod>>,
+    ) -> Result<Option<ObjectHandle<Pod>>, <Heap as Mem>::Full<()>> {
         self.1.push((change.delta.object().key().to_string(), change.initial));
-        self.0.apply(change)
+        self.0.try_apply(change)
     }
 }
 

@@ -42,6 +42,12 @@ pub enum Failure {
         /// The limit ([`InformerConfig::max_list_bytes`](crate::InformerConfig::max_list_bytes)).
         limit: usize,
     },
+    /// Fixed memory has no room for all objects of the resource, or for their index values. The cache keeps those that
+    /// fit, and no deletion is inferred.
+    DoesNotFit {
+        /// How many objects the cache would have to hold, at least.
+        wanted: usize,
+    },
     /// A watch-list ended before the bookmark that completes its initial events.
     Unfinished,
     /// A watch ended within a second and without an event.
@@ -130,6 +136,8 @@ pub enum FailureClass {
     Malformed,
     /// A list has too many pages or bytes.
     TooLarge,
+    /// Fixed memory has no room for all objects.
+    DoesNotFit,
     /// An event had no readable key, so a change may be missing.
     Unreadable,
     /// A watch ended within a second and without an event.
@@ -140,7 +148,7 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// All classes.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Expired,
         Self::VersionTooLarge,
         Self::BackInTime,
@@ -158,6 +166,7 @@ impl FailureClass {
         Self::Unfinished,
         Self::Malformed,
         Self::TooLarge,
+        Self::DoesNotFit,
         Self::Unreadable,
         Self::VeryShort,
         Self::Silent,
@@ -175,6 +184,7 @@ impl FailureClass {
                 | Self::Unsupported
                 | Self::Untrusted
                 | Self::TooLarge
+                | Self::DoesNotFit
         )
     }
 
@@ -220,6 +230,7 @@ impl Failure {
             Self::Transport(error) => FailureClass::of_transport(error.kind),
             Self::Truncated | Self::NotAList | Self::RepeatedPage | Self::EmptyPages => FailureClass::Malformed,
             Self::TooManyPages { .. } | Self::TooLarge { .. } => FailureClass::TooLarge,
+            Self::DoesNotFit { .. } => FailureClass::DoesNotFit,
             Self::Unfinished => FailureClass::Unfinished,
             Self::VeryShort => FailureClass::VeryShort,
             Self::Unreadable => FailureClass::Unreadable,
@@ -270,6 +281,9 @@ impl fmt::Display for Failure {
             Self::EmptyPages => f.write_str("several pages of the list have a continue token but no items"),
             Self::TooManyPages { limit } => write!(f, "the list has more than {limit} pages (`max_pages`)"),
             Self::TooLarge { limit } => write!(f, "the list is larger than {limit} bytes (`max_list_bytes`)"),
+            Self::DoesNotFit { wanted } => {
+                write!(f, "the cache has no room for {wanted} objects and their index values")
+            }
             Self::Unfinished => f.write_str("the stream ended before the initial events were complete"),
             Self::VeryShort => f.write_str("the watch ended at once and without an event"),
             Self::Unreadable => {
@@ -308,6 +322,7 @@ impl fmt::Display for FailureClass {
             Self::Unfinished => "ended too early",
             Self::Malformed => "malformed",
             Self::TooLarge => "too large",
+            Self::DoesNotFit => "does not fit",
             Self::Unreadable => "unreadable",
             Self::VeryShort => "ended at once",
             Self::Silent => "ended without an event",

@@ -20,6 +20,11 @@ pub enum Input<'a> {
     Timeout,
     /// Back-pressure ended: the deadlines for silence start now.
     Listening,
+    /// The cache has no room for an object that was queued. The watch is given up, and the state is read again.
+    DoesNotFit {
+        /// How many objects the cache would have to hold, at least.
+        wanted: usize,
+    },
     /// A part of the response to a request. If that request is no longer open, the part is dropped.
     Response(RequestId, Response<'a>),
 }

@@ -182,6 +182,7 @@ impl Reflector {
             Input::Stop => self.on_stop(),
             Input::Timeout => self.on_timeout(),
             Input::Listening => self.on_listening(),
+            Input::DoesNotFit { wanted } => self.on_does_not_fit(wanted),
             Input::Response(id, answer) if self.is_open(id) => self.on_answer(answer),
             Input::Response(..) => Step::Nothing,
         }
@@ -311,6 +312,18 @@ impl Reflector {
         let now = self.now;
         self.open.iter_mut().for_each(|open| open.listen(now));
         Step::Nothing
+    }
+
+    fn on_does_not_fit(&mut self, wanted: usize) -> Step {
+        match &mut self.state {
+            State::Watching => self.on_broken(Failure::DoesNotFit { wanted }),
+            State::Waiting { then, .. } => {
+                *then = Then::Relist;
+                Step::Nothing
+            }
+            // A state that is read anyway.
+            State::Listing { .. } | State::WatchListing | State::Idle | State::Stopped => Step::Nothing,
+        }
     }
 
     fn on_timeout(&mut self) -> Step {

@@ -88,9 +88,9 @@ pub(super) const REFUSED_WATCHES: u32 = 3;
 
 use BackoffKind::{Exponential, Immediate, Probe};
 use FailureClass::{
-    BackInTime, Expired, Forbidden, Malformed, NotFound, Refused, ServerError, Silent, Stalled, StreamError, TooLarge,
-    TooManyRequests, Unauthorized, Unfinished, Unreachable, Unreadable, Unsupported, Untrusted, VersionTooLarge,
-    VeryShort,
+    BackInTime, DoesNotFit, Expired, Forbidden, Malformed, NotFound, Refused, ServerError, Silent, Stalled,
+    StreamError, TooLarge, TooManyRequests, Unauthorized, Unfinished, Unreachable, Unreadable, Unsupported, Untrusted,
+    VersionTooLarge, VeryShort,
 };
 use Operation::{List, Page, Watch, WatchList};
 use Reaction::{ListInstead, Relist, RelistByList, RelistUnpaged, Rewatch};
@@ -107,6 +107,7 @@ const REFUSALS: &[FailureClass] = &[
     StreamError,
     Malformed,
     TooLarge,
+    DoesNotFit,
     Unreadable,
     VeryShort,
     Silent,
@@ -141,7 +142,7 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     // The version is not good any more, or something that it stands for was missed.
     RetryRule::new(
         &[Watch],
-        &[Expired, VersionTooLarge, BackInTime, NotFound, Unsupported, StreamError, Unreadable, Silent],
+        &[Expired, VersionTooLarge, BackInTime, NotFound, Unsupported, StreamError, DoesNotFit, Unreadable, Silent],
         Relist,
         Exponential,
     ),

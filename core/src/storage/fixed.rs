@@ -28,6 +28,10 @@ impl<const N: usize> Mem for Fixed<N> {
     type Ranges<V> = Unshared;
     type Runs<V> = Unshared;
 
+    fn into_item<T>(full: Full<T>) -> T {
+        full.0
+    }
+
     fn map_full<T, U>(full: Full<T>, f: impl FnOnce(T) -> U) -> Full<U> {
         Full(f(full.0))
     }

@@ -1,6 +1,6 @@
 //! Memory that grows: arrays of segments, hashbrown's table of slots, and a table for keys that come and go.
 
-use super::never::NeverFull;
+use super::never::{NeverFull, never_full};
 use super::sealed::{Array, Emit, Gathered, Index, Records, Sealed, Text};
 use super::segments::Segments;
 use super::shards::{Shard, Shards};
@@ -33,6 +33,10 @@ impl Mem for Heap {
     type Gathered = Values;
     type Ranges<V> = super::ranges::Ranges<V>;
     type Runs<V> = super::runs::Runs<V, Self>;
+
+    fn into_item<T>(full: NeverFull<T>) -> T {
+        never_full(Err(full))
+    }
 
     fn map_full<T, U>(full: NeverFull<T>, _: impl FnOnce(T) -> U) -> NeverFull<U> {
         full.map()

@@ -90,6 +90,10 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     /// A function that emits the index values of an object: on the heap a boxed closure, in fixed memory a `fn`.
     type IndexFn<V>: Fn(&V, &mut dyn FnMut(&str));
 
+    /// The item of a full container.
+    #[doc(hidden)]
+    fn into_item<T>(full: Self::Full<T>) -> T;
+
     #[doc(hidden)]
     fn map_full<T, U>(full: Self::Full<T>, f: impl FnOnce(T) -> U) -> Self::Full<U>;
 

@@ -162,7 +162,7 @@ impl<R, M: Mem, A: Places<R, M>> Slab<R, M, A> {
     }
 
     /// The records in a range of slots, by their indexes.
-    #[cfg(feature = "json")]
+    #[cfg(any(feature = "json", feature = "fixed"))]
     pub(crate) fn range(&self, slots: ops::Range<usize>) -> impl Iterator<Item = &R> {
         slots.map_while(|index| self.entries.get(index)).filter_map(|entry| match entry {
             Entry::Used(record) => Some(record),

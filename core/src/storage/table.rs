@@ -212,7 +212,7 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
     }
 
     /// The records in a range of slots, in the order of [`iter`](Self::iter).
-    #[cfg(feature = "json")]
+    #[cfg(any(feature = "json", feature = "fixed"))]
     pub(crate) fn range(&self, slots: ops::Range<usize>) -> impl Iterator<Item = &R> {
         self.records.range(slots)
     }

@@ -7,7 +7,7 @@ use listwatch_core::informer::{DriverIn, EventOf, InformerIn, Pumped};
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::projection::{Beginning, Projected, Text};
 use listwatch_core::request::Query;
-use listwatch_core::storage::Keyed;
+use listwatch_core::storage::{Heap, Keyed};
 use listwatch_core::transport::ResponseHead;
 use listwatch_core::{Indexer, InformerConfig, Instant, projection};
 use listwatch_transport_file::{Chunks, Pace, Playback, PlaybackConfig};
@@ -211,7 +211,8 @@ where
     let mut config = InformerConfig::default();
     (config.reflector.watch_timeout, config.reflector.answer_timeout) = (None, None);
     let resource = playback.resource().unwrap().clone();
-    let mut driver = DriverIn::new(InformerIn::with_decoder(resource, config, decoder, Indexer::default()), playback);
+    let mut driver =
+        DriverIn::new(InformerIn::<_, _, Heap>::with_decoder(resource, config, decoder, Indexer::default()), playback);
     let (mut told, mut now) = (BTreeMap::<_, Vec<_>>::new(), Instant::ZERO);
     driver.informer_mut().start(now);
     loop {

@@ -173,7 +173,7 @@ impl Decode for PanicsAtTheEnd {
 fn a_response_whose_end_the_decoder_panicked_over_never_ended() {
     let decoder = PanicsAtTheEnd(Json::new(DecodeOptions::default()), false);
     let config = InformerConfig::default();
-    let mut informer = InformerIn::with_decoder(Resource::new("/pods"), config, decoder, Indexer::new());
+    let mut informer = InformerIn::<_, _, Heap>::with_decoder(Resource::new("/pods"), config, decoder, Indexer::new());
     informer.start(Instant::ZERO);
     let Some(Action::Open(id, _)) = informer.poll_action() else { panic!("no request") };
     informer.handle(Instant::ZERO, Incoming::Head { id, head: ResponseHead { status: 200, ..Default::default() } });

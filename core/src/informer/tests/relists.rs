@@ -133,6 +133,8 @@ impl Drop for Heavy {
 struct Locked(Indexer<ObjectHandle<Heavy>>);
 
 impl Cache<ObjectHandle<Heavy>> for Locked {
+    type Mem = Heap;
+
     fn read<R>(&self, f: impl FnOnce(&Indexer<ObjectHandle<Heavy>>) -> R) -> R {
         READING.set(true);
         let result = f(&self.0);
@@ -142,10 +144,6 @@ impl Cache<ObjectHandle<Heavy>> for Locked {
 
     fn write<R>(&mut self, f: impl FnOnce(&mut Indexer<ObjectHandle<Heavy>>) -> R) -> R {
         f(&mut self.0)
-    }
-
-    fn apply(&mut self, change: Change<'_, ObjectHandle<Heavy>>) -> Option<ObjectHandle<Heavy>> {
-        self.0.apply(change)
     }
 }
 

@@ -156,6 +156,7 @@ pub(super) fn failure(class: FailureClass) -> Failure {
         FailureClass::TooLarge => Failure::TooLarge { limit: 1 },
         FailureClass::Unreadable => Failure::Unreadable,
         FailureClass::VeryShort => Failure::VeryShort,
+        FailureClass::DoesNotFit => Failure::DoesNotFit { wanted: 3 },
         FailureClass::Silent => Failure::Silent,
     }
 }

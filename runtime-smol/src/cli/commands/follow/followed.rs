@@ -8,6 +8,7 @@ use listwatch_runtime_smol::decode::{Row, Tables};
 use listwatch_runtime_smol::events::EventsIn;
 use listwatch_runtime_smol::informer::{DriverIn, InformerIn, InformerStatus};
 use listwatch_runtime_smol::object::ObjectHandle;
+use listwatch_runtime_smol::storage::Heap;
 use listwatch_runtime_smol::{Clock, Event, InformerConfig, Resource};
 use serde::de::DeserializeOwned;
 use smol::stream::Stream;
@@ -65,7 +66,7 @@ fn row_events<T: DeserializeOwned>(
 ) -> RowEvents<T> {
     let resource = if as_table { resource.as_table() } else { resource };
     let decoder = Tables::new(config.decode);
-    let informer = InformerIn::with_decoder(resource, config, decoder, Indexer::default());
+    let informer = InformerIn::<_, _, Heap>::with_decoder(resource, config, decoder, Indexer::default());
     EventsIn::start(DriverIn::new(informer, source), clock.clone())
 }
 

@@ -1,0 +1,105 @@
+//! What fixed memory had no room for: it is done in parts, each once the queue is empty.
+//!
+//! A list whose items do not fit the stage is applied in parts. What it no longer has is deleted at its end alone, in parts
+//! too. In memory that grows, nothing is ever pending.
+
+use super::InformerIn;
+use super::reading::Unlisted;
+use crate::cache::Cache;
+use crate::decode::{Decode, EventType};
+use crate::reflector::{Input, Phase};
+use crate::storage::Mem;
+
+/// What is done next, once every queued delta was taken.
+#[derive(Debug)]
+pub(super) enum Pending<V> {
+    /// An item, or an event, which has to be queued or staged.
+    Object {
+        event_type: Option<EventType>,
+        object: V,
+        /// The queue has a part of the list that is read.
+        is_parted: bool,
+    },
+    /// The list has ended, and is not committed.
+    Commit {
+        /// The queue has a part of the list.
+        is_parted: bool,
+    },
+}
+
+impl<V> Pending<V> {
+    /// Whether the queue has a part of a list, which has not ended or is not committed.
+    pub(super) fn is_parted(&self) -> bool {
+        match self {
+            Self::Object { is_parted, .. } | Self::Commit { is_parted } => *is_parted,
+        }
+    }
+}
+
+impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
+    /// Keeps an object that did not fit.
+    pub(super) fn hold(&mut self, event_type: Option<EventType>, object: D::Object) {
+        self.pending = Some(Pending::Object { event_type, object, is_parted: false });
+    }
+
+    /// Keeps the end of a list that could not be committed.
+    pub(super) fn hold_commit(&mut self) {
+        self.pending = Some(Pending::Commit { is_parted: false });
+    }
+
+    /// Goes on with what is pending. The queue is empty.
+    pub(super) fn go_on(&mut self, pending: Pending<D::Object>) {
+        let is_staged = !self.fifo.has_no_stage();
+        match pending {
+            Pending::Object { event_type, object, .. } if is_staged => {
+                self.pending = Some(Pending::Object { event_type, object, is_parted: true });
+                self.queue_part();
+            }
+            Pending::Object { event_type: None, object, .. } => self.on_item(object),
+            Pending::Object { event_type: Some(event_type), object, .. } => self.on_event(event_type, object),
+            Pending::Commit { .. } if is_staged => {
+                self.pending = Some(Pending::Commit { is_parted: true });
+                self.queue_part();
+            }
+            Pending::Commit { .. } => self.commit(),
+        }
+    }
+
+    /// Commits the staged list. If that does not fit, it is committed in parts.
+    pub(super) fn commit(&mut self) {
+        let Self { cache, fifo, listed, .. } = self;
+        let committed = cache.read(|objects| {
+            let unlisted = Unlisted { objects, cache, listed };
+            let committed = fifo.try_commit_stage(&unlisted).is_ok();
+            if !committed && fifo.has_no_stage() {
+                fifo.bury_part(&unlisted);
+            }
+            committed
+        });
+        if !committed {
+            return self.hold_commit();
+        }
+        self.forget_stage();
+        self.tell_unfit();
+    }
+
+    /// Notes that objects did not fit, once all of a list were tried.
+    pub(super) fn tell_unfit(&mut self) {
+        let is_done = self.fifo.is_empty() && self.pending.is_none() && self.reflector.phase() != Phase::Listing;
+        if self.unfit > 0 && is_done {
+            let wanted = self.cache.read(|cache| cache.len()) + core::mem::take(&mut self.unfit);
+            self.forget_response();
+            self.steer(self.now, Input::DoesNotFit { wanted });
+        }
+    }
+
+    /// Queues the staged part of a list. Objects that could not be decoded are not deleted at its end.
+    fn queue_part(&mut self) {
+        let Self { cache, fifo, listed, .. } = self;
+        cache.read(|objects| {
+            fifo.commit_part(|key| {
+                objects.find(key).into_iter().for_each(|(place, _)| _ = listed.insert(place));
+            });
+        });
+    }
+}

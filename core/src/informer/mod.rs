@@ -306,7 +306,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     #[must_use]
     pub fn wants_input(&self) -> bool {
         let is_full = self.fifo.len() >= self.queue_limit || self.fifo.bytes() >= self.queue_bytes;
-        let is_full = is_full || self.fifo.is_full() || (self.pending.is_some() && !self.fifo.is_empty());
+        // What is full of a staged list alone is read on: the list is queued in parts.
+        let is_full = is_full || ((self.fifo.is_full() || self.pending.is_some()) && !self.fifo.is_empty());
         self.undecodable.is_none() && !self.reflector.has_failure() && !is_full
     }
 

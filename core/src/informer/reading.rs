@@ -119,7 +119,10 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             self.share(&mut object);
         }
         let queued = match (step, event_type) {
-            (Step::Stage, EventType::Deleted) => return self.unstage(object.key()),
+            (Step::Stage, EventType::Deleted) => {
+                let left = self.try_unstage(object.key());
+                return left.unwrap_or_else(|()| self.hold(Some(event_type), object));
+            }
             (Step::Stage, EventType::Added | EventType::Modified) => {
                 let staged = self.try_restage(object);
                 return self.note_staged(Some(event_type), staged);
@@ -205,21 +208,15 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         }
     }
 
-    /// Takes a key out of the staged list.
-    fn unstage(&mut self, key: &KeyOf<D>) {
+    /// Takes a key out of the staged list. That can split a run of places: then fixed memory may have no room for its other
+    /// part, and nothing has changed.
+    fn try_unstage(&mut self, key: &KeyOf<D>) -> Result<(), ()> {
         if let Some(place) = self.listed_place(key) {
+            self.fifo.try_unstage_known(place, None).map_err(drop)?;
             self.listed.remove(place);
-            self.try_leave(place);
         }
         self.fifo.unstage(key);
-    }
-
-    /// Takes a place out of the staged list. That splits a run, and fixed memory may have no room for its other part: then
-    /// the list shows no deletion, and another one follows.
-    fn try_leave(&mut self, place: u32) {
-        if self.fifo.try_unstage_known(place, None).is_err() {
-            self.note_doubt();
-        }
+        Ok(())
     }
 
     /// Notes that a change may be missing.
@@ -259,7 +256,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         };
         let deleted = undecodable.event_type == Some(EventType::Deleted);
         match (step, &undecodable.key) {
-            (Step::Stage, Some(key)) if deleted => self.unstage(key),
+            (Step::Stage, Some(key)) if deleted => self.try_unstage(key).unwrap_or_else(|()| self.note_doubt()),
             (Step::Stage, Some(key)) if self.listed_place(key).is_some() => {}
             (Step::Stage, Some(key)) => {
                 if self.fifo.try_stage_present(key).is_err() {

@@ -2,12 +2,13 @@
 
 use core::task::{Context, Waker};
 use flate2::read::MultiGzDecoder;
+use listwatch_core::cache::{Cache, FixedIndexer};
 use listwatch_core::decode::{Decode, DecodeOptions, Ending, Json, Part, ProjectedJson};
 use listwatch_core::informer::{DriverIn, EventOf, InformerIn, Pumped};
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::projection::{Beginning, Projected, Text};
 use listwatch_core::request::Query;
-use listwatch_core::storage::{Heap, Keyed};
+use listwatch_core::storage::{Fixed, Heap, Keyed, Mem};
 use listwatch_core::transport::ResponseHead;
 use listwatch_core::{Indexer, InformerConfig, Instant, projection};
 use listwatch_transport_file::{Chunks, Pace, Playback, PlaybackConfig};
@@ -202,7 +203,7 @@ fn a_projection_of_each_captured_answer_is_what_the_heap_decodes_in_any_pieces()
 /// What an informer tells of each key, and what its cache holds at the end.
 type Told = (BTreeMap<String, Vec<String>>, Vec<String>);
 
-fn told<D>(decoder: D, path: &PathBuf, chunks: Chunks) -> Told
+fn told<D, M: Mem, C: Cache<D::Object>>(decoder: D, cache: C, path: &PathBuf, chunks: Chunks) -> Told
 where
     D: Decode<Object: Shown>,
     <D::Object as Keyed>::Key: std::fmt::Display,
@@ -211,8 +212,7 @@ where
     let mut config = InformerConfig::default();
     (config.reflector.watch_timeout, config.reflector.answer_timeout) = (None, None);
     let resource = playback.resource().unwrap().clone();
-    let mut driver =
-        DriverIn::new(InformerIn::<_, _, Heap>::with_decoder(resource, config, decoder, Indexer::default()), playback);
+    let mut driver = DriverIn::new(InformerIn::<_, _, M>::with_decoder(resource, config, decoder, cache), playback);
     let (mut told, mut now) = (BTreeMap::<_, Vec<_>>::new(), Instant::ZERO);
     driver.informer_mut().start(now);
     loop {
@@ -236,18 +236,22 @@ where
             now = driver.poll_timeout().expect("the playback goes on, so somebody waits for a time");
         }
     }
-    let mut objects: Vec<String> = driver.informer().cache().iter().map(Shown::shown).collect();
+    let mut objects: Vec<String> = driver.informer().cache().read(|cache| cache.iter().map(Shown::shown).collect());
     objects.sort_unstable();
     (told, objects)
 }
 
 #[test]
-fn an_informer_of_a_projection_tells_of_each_key_what_one_on_the_heap_tells() {
+fn an_informer_of_a_projection_tells_of_each_key_what_one_on_the_heap_tells_in_fixed_memory_too() {
     for path in captures().iter().filter(|path| !path.ends_with("protocol.jsonl.gz")) {
-        let expected = told(Json::<Pod>::default(), path, Chunks::Recorded);
+        let expected = told::<_, Heap, _>(Json::<Pod>::default(), Indexer::default(), path, Chunks::Recorded);
         assert!(expected.0.len() > 10, "{}", path.display());
         for chunks in [Chunks::Recorded, Chunks::Whole, Chunks::AtMost(61)] {
-            assert_eq!(told(ProjectedJson::<Line>::new(), path, chunks), expected, "{}", path.display());
+            let projected = told::<_, Heap, _>(ProjectedJson::<Line>::new(), Indexer::default(), path, chunks);
+            assert_eq!(projected, expected, "{}", path.display());
+            let fixed =
+                told::<_, Fixed<16>, _>(ProjectedJson::<Line>::new(), FixedIndexer::<_, 128>::new(), path, chunks);
+            assert_eq!(fixed, expected, "{} in fixed memory", path.display());
         }
     }
 }

@@ -1,0 +1,351 @@
+//! An informer in fixed memory: what it does when something is full, and beside one on the heap.
+#![cfg(feature = "fixed")]
+
+use listwatch_core::cache::{Cache, FixedIndexer, IndexerIn};
+use listwatch_core::decode::ProjectedJson;
+use listwatch_core::informer::{EventOf, InformerIn};
+use listwatch_core::projection::{Projected, Text};
+use listwatch_core::reflector::{Action, FailureClass};
+use listwatch_core::storage::{Fixed, Mem};
+use listwatch_core::transport::{Incoming, ResponseHead};
+use listwatch_core::{InformerConfig, Instant, Resource, projection};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+projection! {
+    struct Line { node: Text<8> = "spec.nodeName" }
+}
+
+type Pod = Projected<Line, 32>;
+
+const PODS: Resource = Resource::constant("/api/v1/pods", "", "");
+
+/// An informer whose queue has memory `M`, and the requests that it makes.
+struct Talk<C: Cache<Pod>, M: Mem> {
+    informer: InformerIn<ProjectedJson<Line, 32, 256>, C, M>,
+    now: Instant,
+    told: Vec<(String, String)>,
+    failed: Vec<FailureClass>,
+}
+
+impl<C: Cache<Pod>, M: Mem> Talk<C, M> {
+    fn new(cache: C, watch_list: bool) -> Self {
+        let mut config = InformerConfig::default();
+        config.reflector.watch_list = watch_list;
+        let mut informer = InformerIn::with_decoder(PODS, config, ProjectedJson::new(), cache);
+        informer.start(Instant::ZERO);
+        Self { informer, now: Instant::ZERO, told: Vec::new(), failed: Vec::new() }
+    }
+
+    /// Answers the next request, once it is made, and takes every event.
+    fn answers(&mut self, asked: &str, body: &str, is_whole: bool) {
+        let id = loop {
+            match self.informer.poll_action() {
+                Some(Action::Open(id, request)) => {
+                    let request = request.to_string();
+                    assert!(request.contains(asked), "{request} instead of {asked}");
+                    assert!(!request.contains("limit=") || cfg!(feature = "alloc"), "{request}");
+                    break id;
+                }
+                Some(Action::Abort(_)) => {}
+                None => {
+                    self.now = self.informer.poll_timeout().expect("a request follows");
+                    self.informer.handle_timeout(self.now);
+                    self.take();
+                }
+            }
+        };
+        let head = ResponseHead { status: 200, ..ResponseHead::default() };
+        self.informer.handle(self.now, Incoming::Head { id, head });
+        let mut body = body.as_bytes();
+        while !body.is_empty() {
+            let space = self.informer.space();
+            let (piece, rest) = body.split_at(space.len().min(body.len()));
+            space[..piece.len()].copy_from_slice(piece);
+            self.informer.handle(self.now, Incoming::Data { id, len: piece.len() });
+            self.take();
+            body = rest;
+        }
+        if is_whole {
+            self.informer.handle(self.now, Incoming::End { id });
+        } else {
+            let error = listwatch_core::transport::TransportErrorKind::Reset;
+            let error = listwatch_core::transport::TransportError::new(error, "");
+            self.informer.handle(self.now, Incoming::Failed { id, error });
+        }
+        self.take();
+    }
+
+    fn take(&mut self) {
+        while let Some(event) = self.informer.poll_event() {
+            let key = event.key().map(ToString::to_string).unwrap_or_default();
+            let told = match &event {
+                EventOf::Added { object, initial } => format!("added {initial} {}", shown(object)),
+                EventOf::Updated { old, new } => format!("updated {} {}", shown(old), shown(new)),
+                EventOf::Recreated { old, new } => format!("recreated {} {}", shown(old), shown(new)),
+                EventOf::Deleted { object, final_state_known } => {
+                    format!("deleted {final_state_known} {}", shown(object))
+                }
+                EventOf::Synced => "synced".to_owned(),
+                EventOf::Undecodable(error) => error.to_string(),
+                EventOf::Failed(report) => {
+                    self.failed.push(report.failure.class());
+                    report.failure.to_string()
+                }
+                _ => panic!("an event of another kind"),
+            };
+            self.told.push((key, told));
+        }
+        assert!(self.informer.queued() == 0 && self.informer.wants_input());
+    }
+
+    /// What was told since the last call, in its order.
+    fn told(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.told).into_iter().map(|(_, told)| told).collect()
+    }
+
+    fn cached(&self) -> Vec<String> {
+        let mut cached: Vec<String> = self.informer.cache().read(|cache| cache.iter().map(shown).collect());
+        cached.sort_unstable();
+        cached
+    }
+}
+
+fn shown(pod: &Pod) -> String {
+    format!("{}@{} {}", pod.key(), pod.resource_version(), pod.value.node)
+}
+
+fn pod(name: &str, version: u64) -> String {
+    let node = version % 7;
+    format!(
+        r#"{{"metadata":{{"name":"{name}","uid":"u-{name}","resourceVersion":"{version}"}},"spec":{{"nodeName":"n{node}"}}}}"#
+    )
+}
+
+fn list(version: u64, pods: &[String]) -> String {
+    format!(r#"{{"metadata":{{"resourceVersion":"{version}"}},"items":[{}]}}"#, pods.join(","))
+}
+
+fn event(event_type: &str, object: &str) -> String {
+    format!("{{\"type\":\"{event_type}\",\"object\":{object}}}\n")
+}
+
+fn gone() -> String {
+    event("ERROR", r#"{"kind":"Status","code":410,"reason":"Expired"}"#)
+}
+
+type Small<const OBJECTS: usize, const QUEUE: usize> = Talk<FixedIndexer<Pod, OBJECTS>, Fixed<QUEUE>>;
+
+fn small<const OBJECTS: usize, const QUEUE: usize>() -> Small<OBJECTS, QUEUE> {
+    Talk::new(IndexerIn::new(), false)
+}
+
+#[test]
+fn a_list_that_is_longer_than_the_queue_is_told_in_parts_and_synced_at_its_end() {
+    let mut talk = small::<8, 2>();
+    let pods: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), n)).collect();
+    talk.answers("/api/v1/pods", &list(9, &pods), true);
+    let mut expected: Vec<String> = (1..=5).map(|n| format!("added true p{n}@{n} n{n}")).collect();
+    expected.push("synced".to_owned());
+    assert_eq!(talk.told(), expected);
+    assert_eq!(talk.informer.applied_version(), Some("9"));
+    talk.answers("watch=1&allowWatchBookmarks=true&resourceVersion=9", &event("DELETED", &pod("p2", 12)), true);
+    assert_eq!(talk.told(), ["deleted true p2@12 n5"]);
+}
+
+#[test]
+fn more_deletions_than_the_queue_holds_come_in_parts_once_the_list_has_ended() {
+    let mut talk = small::<8, 2>();
+    let pods: Vec<String> = (1..=7).map(|n| pod(&format!("p{n}"), n)).collect();
+    talk.answers("/api/v1/pods", &list(9, &pods), true);
+    let _ = talk.told();
+    talk.answers("watch=1", &gone(), true);
+    talk.answers("/api/v1/pods", &list(20, &[pods[3].clone()]), true);
+    let told = talk.told();
+    let deleted = told.iter().filter(|told| told.starts_with("deleted false")).count();
+    assert_eq!((deleted, talk.cached()), (6, vec!["p4@4 n4".to_owned()]), "{told:?}");
+    assert_eq!(talk.informer.applied_version(), Some("20"));
+}
+
+#[test]
+fn what_the_cache_has_no_room_for_is_told_with_the_capacity_that_it_wanted() {
+    let mut talk = small::<3, 2>();
+    let pods: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), n)).collect();
+    talk.answers("/api/v1/pods", &list(9, &pods), true);
+    let told = talk.told();
+    let failure = "the cache has no room for 5 objects and their index values";
+    assert_eq!(told[3..], [failure, "synced"]);
+    assert_eq!(talk.cached(), ["p1@1 n1", "p2@2 n2", "p3@3 n3"]);
+    assert!(talk.informer.status(talk.now).to_string().contains("does not fit"));
+
+    // The state is read again. Room that a list in parts makes at its end serves the next one.
+    talk.answers("/api/v1/pods", &list(30, &pods[2..]), true);
+    assert_eq!((talk.cached(), talk.failed.len()), (vec!["p3@3 n3".to_owned()], 2));
+    talk.answers("/api/v1/pods", &list(30, &pods[2..]), true);
+    assert_eq!(talk.cached(), ["p3@3 n3", "p4@4 n4", "p5@5 n5"]);
+    assert_eq!(talk.failed, [FailureClass::DoesNotFit; 2]);
+
+    // An object that a watch adds beyond that is not lost silently either.
+    let _ = talk.told();
+    talk.answers("watch=1", &event("ADDED", &pod("p6", 31)), true);
+    assert_eq!(talk.told(), ["the cache has no room for 4 objects and their index values"]);
+    talk.answers("/api/v1/pods", &list(40, &[pod("p6", 31)]), true);
+    talk.answers("/api/v1/pods", &list(40, &[pod("p6", 31)]), true);
+    assert_eq!(talk.cached(), ["p6@31 n3"]);
+}
+
+#[test]
+fn an_object_that_cannot_be_decoded_is_not_deleted_by_a_list_in_parts() {
+    let mut talk = small::<8, 2>();
+    let pods: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), n)).collect();
+    talk.answers("/api/v1/pods", &list(9, &pods), true);
+    talk.answers("watch=1", &gone(), true);
+    let mut again = pods.clone();
+    again[0] = again[0].replace("\"n1\"", "\"too long for the field\"");
+    again.remove(2);
+    talk.answers("/api/v1/pods", &list(20, &again), true);
+    assert_eq!(talk.cached(), ["p1@1 n1", "p2@2 n2", "p4@4 n4", "p5@5 n5"]);
+}
+
+#[test]
+fn a_list_in_parts_that_breaks_off_deletes_nothing() {
+    let mut talk = small::<8, 1>();
+    let pods: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), n)).collect();
+    talk.answers("/api/v1/pods", &list(9, &pods), true);
+    talk.answers("watch=1", &gone(), true);
+    let changed: Vec<String> = (1..=4).map(|n| pod(&format!("p{n}"), 10 + n)).collect();
+    let whole = list(20, &changed);
+    talk.answers("/api/v1/pods", &whole[..whole.len() - 20], false);
+    assert_eq!(talk.cached().len(), 5);
+    talk.answers("/api/v1/pods", &whole, true);
+    assert_eq!(talk.cached(), ["p1@11 n4", "p2@12 n5", "p3@13 n6", "p4@14 n0"]);
+}
+
+/// Numbers that follow from a seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// What a server answers: a state, then changes that end in a 410, again and again.
+struct Rounds(Vec<Round>);
+
+struct Round {
+    state: String,
+    changes: String,
+    /// The state as it breaks off before it comes whole.
+    broken: Option<String>,
+}
+
+fn rounds(seed: u64, watch_list: bool, breaks: bool) -> Rounds {
+    let (mut random, version, mut pods) = (Random(seed), Cell::new(10), BTreeMap::<u64, u64>::new());
+    let change = |random: &mut Random, pods: &mut BTreeMap<u64, u64>| {
+        let (name, known) = (random.below(9), pods.len());
+        let version = version.replace(version.get() + 1) + 1;
+        if pods.contains_key(&name) && random.below(3) == 0 {
+            pods.remove(&name);
+            event("DELETED", &pod(&format!("p{name}"), version))
+        } else {
+            pods.insert(name, version);
+            event(if known < pods.len() { "ADDED" } else { "MODIFIED" }, &pod(&format!("p{name}"), version))
+        }
+    };
+    let rounds = (0..6).map(|_| {
+        (0..random.below(12)).for_each(|_| drop(change(&mut random, &mut pods)));
+        let shown: Vec<String> = pods.iter().map(|(name, version)| pod(&format!("p{name}"), *version)).collect();
+        let start = random.below(1 + shown.len() as u64) as usize;
+        let shown = [&shown[start..], &shown[..start]].concat();
+        let state = if watch_list {
+            let mut stream: String = shown.iter().map(|pod| event("ADDED", pod)).collect();
+            (0..random.below(5)).for_each(|_| stream += &change(&mut random, &mut pods));
+            stream + &end_of_stream(version.get())
+        } else {
+            list(version.get(), &shown)
+        };
+        let broken = breaks.then(|| state[..random.below(state.len() as u64) as usize].to_owned());
+        let changes: String = (0..random.below(9)).map(|_| change(&mut random, &mut pods)).collect();
+        Round { state, changes: changes + &gone(), broken }
+    });
+    Rounds(rounds.collect())
+}
+
+fn end_of_stream(version: u64) -> String {
+    let annotations = r#""annotations":{"k8s.io/initial-events-end":"true"}"#;
+    event("BOOKMARK", &format!(r#"{{"metadata":{{"resourceVersion":"{version}",{annotations}}}}}"#))
+}
+
+/// What is told of each key, and the cache after each state.
+type Told = (BTreeMap<String, Vec<String>>, Vec<Vec<String>>);
+
+fn play<C: Cache<Pod>, M: Mem>(rounds: &Rounds, cache: C, watch_list: bool) -> Told {
+    let mut talk = Talk::<C, M>::new(cache, watch_list);
+    let mut cached = Vec::new();
+    for Round { state, changes, broken } in &rounds.0 {
+        if let Some(broken) = broken {
+            talk.answers("/api/v1/pods", broken, false);
+        }
+        // A stream that broke off twice is followed by a list, so no more than one breaks off here.
+        if watch_list {
+            talk.answers("sendInitialEvents", &(state.clone() + changes), true);
+        } else {
+            talk.answers("/api/v1/pods", state, true);
+            cached.push(talk.cached());
+            talk.answers("watch=1", changes, true);
+        }
+        cached.push(talk.cached());
+    }
+    let mut told = BTreeMap::<String, Vec<String>>::new();
+    talk.told.into_iter().for_each(|(key, event)| told.entry(key).or_default().push(event));
+    (told, cached)
+}
+
+/// Compares each of many histories in memory of these sizes with `expected`: the caches after each state, and for lists that
+/// do not break off the events of each key. A stream in parts tells states between.
+fn compare(watch_list: bool, breaks: bool, expected: impl Fn(&Rounds) -> Told) {
+    for seed in 0..100 {
+        let rounds = rounds(seed, watch_list, breaks);
+        let expected = expected(&rounds);
+        let played = [
+            play::<_, Fixed<1>>(&rounds, FixedIndexer::<Pod, 9>::new(), watch_list),
+            play::<_, Fixed<2>>(&rounds, FixedIndexer::<Pod, 9>::new(), watch_list),
+            play::<_, Fixed<3>>(&rounds, FixedIndexer::<Pod, 16>::new(), watch_list),
+            play::<_, Fixed<5>>(&rounds, FixedIndexer::<Pod, 16>::new(), watch_list),
+        ];
+        for (size, (told, cached)) in [1, 2, 3, 5].into_iter().zip(played) {
+            assert_eq!(cached, expected.1, "seed {seed}, a queue of {size}");
+            if !breaks && !watch_list {
+                assert_eq!(told, expected.0, "seed {seed}, a queue of {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn whatever_fits_the_queue_lists_are_told_alike() {
+    compare(false, false, |rounds| play::<_, Fixed<64>>(rounds, FixedIndexer::<Pod, 64>::new(), false));
+}
+
+#[test]
+fn whatever_fits_the_queue_streams_lead_to_the_same_caches() {
+    compare(true, false, |rounds| play::<_, Fixed<64>>(rounds, FixedIndexer::<Pod, 64>::new(), true));
+}
+
+#[test]
+fn whatever_fits_the_queue_lists_that_break_off_lead_to_the_same_caches() {
+    compare(false, true, |rounds| play::<_, Fixed<64>>(rounds, FixedIndexer::<Pod, 64>::new(), false));
+}
+
+#[cfg(feature = "alloc")]
+#[test]
+fn a_full_queue_tells_what_one_on_the_heap_tells() {
+    use listwatch_core::Indexer;
+    use listwatch_core::storage::Heap;
+
+    for watch_list in [false, true] {
+        compare(watch_list, false, |rounds| play::<_, Heap>(rounds, Indexer::<Pod>::new(), watch_list));
+    }
+}

@@ -73,10 +73,10 @@
 //! | feature | adds |
 //! |---|---|
 //! | `std` (default) | `json`; `StdLock`, a reader-writer lock for threads |
-//! | `json` | the decoder, and what needs it: reflector, store, informer, driver, API. Needs an allocator, not `std` |
+//! | `json` | the decoder of any serde type, and what needs it: `Informer`, store, API. Needs an allocator, not `std` |
 //! | `lz4` | `Lz4`, a codec of [`Packed`](decode::Packed) objects, which a cache keeps compressed |
 //! | `alloc` | the machines in memory that grows: [`WorkQueue`], [`DeltaFifo`], [`Indexer`] |
-//! | `fixed` | without an allocator, in memory of a fixed size: the machines (`FixedWorkQueue`), and the decoder (`Projector`) |
+//! | `fixed` | without an allocator, in memory of a fixed size: the machines (`FixedWorkQueue`), the decoder (`Projector`), the informer |
 //! | `stream`, `embedded-io` | adapters from a `futures_core::Stream`, or a blocking `embedded_io::Read`, to a transport |
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
 //! | `critical-section` | a lock on critical sections, for bare metal |

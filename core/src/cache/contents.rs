@@ -3,7 +3,7 @@ use super::indexer::Indexer;
 use super::note::Note;
 use super::stream::{Reached, Scope, Stream};
 use super::waiting::{Place, Waiting};
-use crate::decode::DecodeError;
+use crate::decode::DecodeErrorOf;
 use crate::fanout::EventLog;
 use crate::reflector::FailureReport;
 use crate::storage::{Keyed, Versioned, never_full};
@@ -29,7 +29,7 @@ pub(crate) struct Contents<V: Keyed> {
     /// The tasks of informers that a subscriber holds back.
     pub(super) held: Wakers,
     pub(crate) failed: Last<FailureReport>,
-    pub(crate) undecodable: Last<DecodeError<V::Key>>,
+    pub(crate) undecodable: Last<DecodeErrorOf<V::Key>>,
 }
 
 /// The last of many, and their number.

@@ -23,7 +23,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("framing", &[]),
     ("projection", &["text", "storage::Keyed", "storage::Versioned", "framing"]),
     ("request", &["time", "text", "object"]),
-    ("transport", &["time", "text", "request"]),
+    ("transport", &["time", "text", "request", "framing::CONCATENATED_JSON"]),
     (
         "decode",
         &[
@@ -67,7 +67,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "random",
             "storage",
             "object",
-            "decode::DecodeError",
+            "decode::DecodeErrorOf",
             "fifo::Delta",
             "fanout",
             "sync",

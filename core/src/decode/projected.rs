@@ -69,7 +69,7 @@ impl<P: Projection, const KEY: usize, const ROOM: usize> Decode for ProjectedJso
             projection::Ending::List { resource_version, continue_token, .. } => {
                 Ending::List { resource_version, continue_token }
             }
-            projection::Ending::Refusal(status) => Ending::Refusal(status.into()),
+            projection::Ending::Refusal(status) => Ending::Refusal(status_of(status)),
             projection::Ending::Watch => Ending::Watch,
             projection::Ending::UnusableList(_) | projection::Ending::Truncated | projection::Ending::Object => {
                 Ending::TruncatedList
@@ -98,7 +98,7 @@ impl<P, const KEY: usize> From<projection::Part<P, KEY>> for Part<Projected<P, K
             projection::Part::Bookmark { version, initial_events_end } => {
                 Self::Bookmark { version: Version::copied(&version).unwrap_or_default(), initial_events_end }
             }
-            projection::Part::Error(status) => Self::Error(status.into()),
+            projection::Part::Error(status) => Self::Error(status_of(status)),
             projection::Part::Undecodable(refused) => Self::Undecodable(refused.into()),
             projection::Part::NotAList => Self::NotAList,
         }
@@ -124,4 +124,9 @@ impl From<projection::Status> for super::Status {
             status.is_version_too_large(),
         )
     }
+}
+
+#[cfg_attr(not(feature = "json"), expect(clippy::useless_conversion, reason = "with that feature it is none"))]
+fn status_of(status: projection::Status) -> super::Status {
+    status.into()
 }

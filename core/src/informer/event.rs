@@ -16,6 +16,7 @@ pub type Event<T> = EventOf<ObjectHandle<T>>;
 /// cache has the change before the event is returned.
 ///
 /// Events share their objects with the cache.
+#[cfg_attr(not(feature = "alloc"), expect(clippy::large_enum_variant, reason = "without a heap there are no boxes"))]
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum EventOf<V: Keyed> {

@@ -94,7 +94,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             Part::Bookmark { version, initial_events_end } => {
                 self.answer(self.now, self.id, Response::Bookmark { version: &version, initial_events_end });
             }
-            Part::Error(status) => self.on_broken(Failure::StreamError(status.into())),
+            Part::Error(status) => self.on_broken(Failure::in_stream(status)),
             Part::Undecodable(undecodable) => self.on_undecodable(undecodable),
             Part::NotAList => self.on_broken(Failure::NotAList),
         }
@@ -312,8 +312,9 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             }
             Some(Ending::TruncatedList) => Response::Closed(closed.and(Err(Failure::Truncated))),
             Some(Ending::Watch) => Response::Closed(closed),
-            Some(Ending::Refusal(status)) => Response::Closed(Err(Failure::Status(status.into()))),
-            None => Response::Closed(closed.and_then(|()| Err(no_answer()))),
+            Some(Ending::Refusal(status)) => Response::Closed(Err(Failure::refused(status))),
+            None if closed.is_ok() => Response::Closed(Err(no_answer())),
+            None => Response::Closed(closed),
         };
         let step = self.reflector.handle(self.now, Input::Response(self.id, answer));
         self.follow(step);

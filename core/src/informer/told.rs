@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use core::fmt;
 
 /// What a [`Subscriber`](super::Subscriber) is told.
+#[expect(clippy::large_enum_variant, reason = "nearly all are events")]
 pub enum Told<V: Keyed> {
     /// An event of the informer. Of several failures, or several objects that could not be decoded, the last one is
     /// told.

@@ -221,6 +221,16 @@ impl FailureClass {
 }
 
 impl Failure {
+    /// The server refused the request.
+    pub(crate) fn refused(status: Status) -> Self {
+        Self::Status(shared(status))
+    }
+
+    /// The server ended a stream with an error event.
+    pub(crate) fn in_stream(status: Status) -> Self {
+        Self::StreamError(shared(status))
+    }
+
     /// The class of the failure.
     #[must_use]
     pub fn class(&self) -> FailureClass {
@@ -262,6 +272,11 @@ impl Failure {
     pub fn retry_after(&self) -> Option<Duration> {
         self.status()?.retry_after()
     }
+}
+
+#[cfg_attr(not(feature = "alloc"), expect(clippy::useless_conversion, reason = "with a heap it is none"))]
+fn shared(status: Status) -> SharedStatus {
+    status.into()
 }
 
 impl From<TransportErrorKind> for Failure {

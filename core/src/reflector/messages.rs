@@ -10,6 +10,7 @@ use core::fmt;
 use core::time::Duration;
 
 /// An input of a [`Reflector`](crate::Reflector).
+#[cfg_attr(not(feature = "alloc"), expect(clippy::large_enum_variant, reason = "without a heap there are no boxes"))]
 #[derive(Debug)]
 pub enum Input<'a> {
     /// Start, if idle or stopped.

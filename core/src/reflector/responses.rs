@@ -226,7 +226,7 @@ impl Reflector {
 
     fn accept(&mut self, version: &str) {
         if !version.is_empty() && self.version.as_deref() != Some(version) {
-            self.version = Version::copied(version).or(self.version.take());
+            self.version = Version::copied(version).or_else(|| self.version.take());
         }
     }
 }

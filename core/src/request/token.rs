@@ -21,7 +21,6 @@ impl Token {
     /// The token of this text; `None` if there is no heap for it.
     #[cfg(feature = "alloc")]
     #[must_use]
-    #[expect(clippy::unnecessary_wraps, reason = "without a heap there is none")]
     pub fn copied(text: &str) -> Option<Self> {
         Some(Self(text.into()))
     }

@@ -200,7 +200,7 @@ fn an_object_that_cannot_be_decoded_is_not_deleted_by_a_list_in_parts() {
     let pods: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), n)).collect();
     talk.answers("/api/v1/pods", &list(9, &pods), true);
     talk.answers("watch=1", &gone(), true);
-    let mut again = pods.clone();
+    let mut again = pods;
     again[0] = again[0].replace("\"n1\"", "\"too long for the field\"");
     again.remove(2);
     talk.answers("/api/v1/pods", &list(20, &again), true);

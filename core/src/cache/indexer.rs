@@ -1,4 +1,5 @@
 mod check;
+mod lacking;
 mod postings;
 #[cfg(feature = "alloc")]
 mod select;
@@ -9,14 +10,16 @@ mod snapshots;
 mod tests;
 mod unfilled;
 
-use crate::storage::sealed::Ranges;
+use crate::storage::sealed::{Empty, Ranges};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, KnownObjects, Mem, Slab, Slot, Table};
+use crate::storage::{IndexSlab, Keyed, KnownObjects, Mem, Slot, Table};
 #[cfg(feature = "alloc")]
 use alloc::boxed::Box;
 use core::borrow::Borrow;
 use core::hash::Hash;
+use core::num::NonZeroU32;
+pub use lacking::Capacity;
 use postings::{Emit, Postings};
 #[cfg(feature = "json")]
 pub(super) use select::is_selected;
@@ -27,8 +30,38 @@ use unfilled::Unfilled;
 pub type Indexer<V> = IndexerIn<V, Heap>;
 
 /// An [`IndexerIn`] with room for `N` objects in place; nothing is allocated.
+///
+/// [`Indexed`](crate::storage::Indexed) has the capacities of its indexes. Without it, `N` is the capacity of each: two
+/// indexes of one value for each object then have room for `N / 2` objects.
+///
+/// It can be a `static` that takes no flash. Indexes are added when the program begins:
+///
+#[cfg_attr(feature = "critical-section", doc = "```")]
+#[cfg_attr(not(feature = "critical-section"), doc = "```ignore")]
+/// use listwatch_core::cache::FixedIndexer;
+/// use listwatch_core::storage::{Indexed, Keyed};
+/// use listwatch_core::sync::{CriticalSectionLock, Shared};
+///
+/// struct Door { name: &'static str, floor: &'static str }
+///
+/// impl Keyed for Door {
+///     type Key = &'static str;
+///     fn key(&self) -> &&'static str {
+///         &self.name
+///     }
+/// }
+///
+/// type Doors = FixedIndexer<Door, 100, Indexed<1, 100, 8, 16>>;
+///
+/// static DOORS: Shared<Doors, CriticalSectionLock> =
+///     Shared::<_, CriticalSectionLock>::const_new(FixedIndexer::new());
+///
+/// let by_floor = DOORS.with(|doors| doors.try_add_index(|door, emit| emit(door.floor))).ok().unwrap();
+/// DOORS.with(|doors| doors.try_insert(Door { name: "front", floor: "ground" }).is_ok());
+/// assert_eq!(DOORS.read(|doors| doors.by_index(by_floor, "ground").count()), 1);
+/// ```
 #[cfg(feature = "fixed")]
-pub type FixedIndexer<V, const N: usize> = IndexerIn<V, crate::storage::Fixed<N>>;
+pub type FixedIndexer<V, const N: usize, I = crate::storage::Indexed<N, N>> = IndexerIn<V, crate::storage::Fixed<N, I>>;
 
 /// Objects by key, with any number of indexes (client-go `Indexer`). Use it as [`Indexer`] or [`FixedIndexer`].
 ///
@@ -46,8 +79,9 @@ pub type FixedIndexer<V, const N: usize> = IndexerIn<V, crate::storage::Fixed<N>
 /// removed. Fixed memory calls the functions twice, so this holds there for functions that depend on the object alone.
 ///
 /// # Capacity
-/// In fixed memory, `N` bounds the objects, and separately the pairs of object and index value. An index value has at
-/// most 64 bytes there.
+/// In fixed memory there are capacities for objects, for indexes, for pairs of object and index value, for distinct
+/// index values, and for the bytes of one. An object that exceeds one of them comes back, and nothing changes. What it
+/// replaces frees its places first. A value that is emitted twice needs two places while it is looked for.
 ///
 /// ```
 /// use listwatch_core::storage::Keyed;
@@ -79,7 +113,7 @@ pub struct IndexerIn<V: Keyed, M: Mem> {
     /// What readers share of the objects.
     shared: M::Ranges<V>,
     seed_chosen: bool,
-    indexes: Slab<Index<M::IndexFn<V>>, M>,
+    indexes: IndexSlab<Index<M::IndexFn<V>>, M>,
     /// The number of the next index; none is used again.
     next_index: u32,
     #[cfg(feature = "alloc")]
@@ -104,7 +138,8 @@ struct Record<V> {
     object: V,
     /// The first posting of the object.
     postings: Option<Slot>,
-    generation: u32,
+    /// Not zero, which distinguishes a place without an object.
+    generation: NonZeroU32,
 }
 
 struct Index<F> {
@@ -115,19 +150,23 @@ struct Index<F> {
 impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// An empty indexer without indexes.
     #[must_use]
-    pub fn new() -> Self {
-        Self { seed_chosen: false, ..Self::with_seed(0) }
+    pub const fn new() -> Self {
+        Self::made_with(0, false)
     }
 
     /// An empty indexer whose hashes depend on `seed`, for keys that an adversary may choose. No order depends on it.
     #[must_use]
-    pub fn with_seed(seed: u64) -> Self {
+    pub const fn with_seed(seed: u64) -> Self {
+        Self::made_with(seed, true)
+    }
+
+    const fn made_with(seed: u64, seed_chosen: bool) -> Self {
         Self {
             objects: Table::with_seed(seed),
             postings: Postings::with_seed(seed),
-            shared: M::Ranges::default(),
-            seed_chosen: true,
-            indexes: Slab::default(),
+            shared: M::Ranges::EMPTY,
+            seed_chosen,
+            indexes: IndexSlab::<_, M>::EMPTY,
             next_index: 0,
             #[cfg(feature = "alloc")]
             by_namespace: None,
@@ -138,7 +177,8 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// Makes the hashes depend on `seed`, if the indexer is empty and was made without a seed.
     pub fn seed_unless_chosen(&mut self, seed: u64) {
         if !self.seed_chosen && self.is_empty() {
-            (self.objects, self.postings) = (Table::with_seed(seed), Postings::with_seed(seed));
+            self.objects.set_seed(seed);
+            self.postings.set_seed(seed);
             self.seed_chosen = true;
         }
     }
@@ -146,7 +186,8 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// Stores an object and returns the one that it replaces under its key (client-go `Add` and `Update`).
     ///
     /// # Errors
-    /// Returns the object if fixed memory is full; the indexer is as before.
+    /// Returns the object if fixed memory is full; the indexer is as before. [`lacking`](Self::lacking) names the
+    /// capacity.
     #[doc(alias = "update")]
     pub fn try_insert(&mut self, object: V) -> Result<Option<V>, M::Full<V>> {
         match self.objects.find(object.key()) {
@@ -276,7 +317,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     pub fn clear(&mut self) {
         self.objects.clear();
         self.postings.clear();
-        self.shared = M::Ranges::default();
+        self.shared = M::Ranges::EMPTY;
         self.release_if_empty();
     }
 
@@ -332,11 +373,16 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         values.filter(move |key| key.index == id.0).map(|key| &*key.text)
     }
 
+    fn generation(&self) -> NonZeroU32 {
+        NonZeroU32::MIN.saturating_add(self.generation)
+    }
+
     fn try_update(&mut self, slot: Slot, object: V) -> Result<V, M::Full<V>> {
+        let generation = self.generation();
         let record = &mut self.objects[slot];
         match self.postings.try_update(slot, &mut record.postings, all_values::<V, M>(&self.indexes, &object)) {
             Ok(()) => {
-                record.generation = self.generation;
+                record.generation = generation;
                 self.shared.changed(slot);
                 Ok(core::mem::replace(&mut record.object, object))
             }
@@ -346,7 +392,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
 
     fn try_insert_new(&mut self, object: V) -> Result<(), M::Full<V>> {
         self.postings.gather(&all_values::<V, M>(&self.indexes, &object));
-        let record = Record { object, postings: None, generation: self.generation };
+        let record = Record { object, postings: None, generation: self.generation() };
         let slot = self.objects.try_insert(record).map_err(|full| M::map_full(full, |record| record.object))?;
         let mut postings = None;
         let values = all_values::<V, M>(&self.indexes, &self.objects[slot].object);
@@ -373,7 +419,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         if self.is_empty() {
             self.objects.release();
             self.postings.release();
-            self.shared = M::Ranges::default();
+            self.shared = M::Ranges::EMPTY;
         }
     }
 
@@ -420,13 +466,13 @@ impl<V: Keyed> IndexerIn<V, Heap> {
     /// Makes `objects` the content of the indexer (client-go `Replace`). Of two under one key the last counts. Objects
     /// that stay keep their place.
     pub fn replace(&mut self, objects: impl IntoIterator<Item = V>) {
-        self.generation = self.generation.wrapping_add(1);
+        self.generation = (self.generation + 1) % u32::MAX;
         for object in objects {
             self.insert(object);
         }
         let mut at = self.objects.next_used(None);
         while let Some(slot) = at {
-            if self.objects[slot].generation != self.generation {
+            if self.objects[slot].generation != self.generation() {
                 self.remove_at(slot);
             }
             at = self.objects.next_used(at);
@@ -435,7 +481,7 @@ impl<V: Keyed> IndexerIn<V, Heap> {
 }
 
 /// Emits the values of an object in all indexes.
-fn all_values<V, M: Mem>(indexes: &Slab<Index<M::IndexFn<V>>, M>, object: &V) -> impl Emit {
+fn all_values<V, M: Mem>(indexes: &IndexSlab<Index<M::IndexFn<V>>, M>, object: &V) -> impl Emit {
     move |emit: &mut dyn FnMut(u32, &str)| {
         for (_, index) in indexes.iter() {
             (index.values)(object, &mut |value| emit(index.id.0, value));

@@ -54,7 +54,7 @@ pub(crate) use contents::Contents;
 pub use indexer::FixedIndexer;
 #[cfg(feature = "alloc")]
 pub use indexer::Indexer;
-pub use indexer::{AHEAD, IndexId, IndexerIn};
+pub use indexer::{AHEAD, Capacity, IndexId, IndexerIn};
 #[cfg(any(feature = "json", feature = "fixed"))]
 pub use note::Note;
 #[cfg(feature = "json")]

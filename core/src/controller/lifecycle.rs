@@ -24,8 +24,9 @@ pub struct SourceId {
     number: u32,
 }
 
-/// [`Lifecycle`], with the times.
+/// [`Lifecycle`], with the times. The first one is zero in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Stage {
     Created,
     /// The deadline, if there is one.
@@ -75,6 +76,8 @@ struct Source {
 }
 
 impl<M: Mem> Sources<M> {
+    pub(super) const EMPTY: Self = Self { sources: Slab::EMPTY, last: 0, unsynced: 0 };
+
     pub(super) fn try_add(&mut self) -> Result<SourceId, M::Full<()>> {
         self.last = self.last.wrapping_add(1);
         let source = Source { number: self.last, is_synced: false };
@@ -107,11 +110,5 @@ impl<M: Mem> Sources<M> {
 
     fn find(&self, id: SourceId) -> Option<&Source> {
         self.sources.get(id.slot).filter(|source| source.number == id.number)
-    }
-}
-
-impl<M: Mem> Default for Sources<M> {
-    fn default() -> Self {
-        Self { sources: Slab::default(), last: 0, unsynced: 0 }
     }
 }

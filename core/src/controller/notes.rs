@@ -27,6 +27,8 @@ struct Note<T> {
 enum Noted {}
 
 impl<T> Linked<Noted> for Note<T> {
+    type Slot = Slot;
+
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }
@@ -37,6 +39,8 @@ impl<T> Linked<Noted> for Note<T> {
 }
 
 impl<T, M: Mem> Notes<T, M> {
+    pub(super) const EMPTY: Self = Self { notes: Slab::EMPTY };
+
     /// Adds a value, and counts it as dropped if the memory is full.
     pub(super) fn push(&mut self, list: &mut NoteList, value: T) {
         match self.notes.try_insert(Note { value, links: Links::default() }) {
@@ -97,12 +101,6 @@ impl<T, M: Mem> Notes<T, M> {
             self.notes.release();
         }
         value
-    }
-}
-
-impl<T, M: Mem> Default for Notes<T, M> {
-    fn default() -> Self {
-        Self { notes: Slab::default() }
     }
 }
 

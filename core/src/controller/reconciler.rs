@@ -13,8 +13,8 @@ use super::report::{KeyReport, KeyState};
 use super::work::{HoldId, Phase, Work, WorkItem};
 use crate::queue::{Lanes, QueueMetrics, QueueStats, RateLimiter, WhileDelayed, WorkQueueIn};
 use crate::random::Random;
-use crate::storage::{Mem, PassingTable, Slab, Slot, Timers};
-use crate::time::{Instant, earliest};
+use crate::storage::{Initially, Maybe, Mem, PassingTable, Slab, Slot, Timers};
+use crate::time::{Instant, earliest, nanos};
 use core::fmt;
 use core::hash::Hash;
 use core::time::Duration;
@@ -89,16 +89,17 @@ pub struct ReconcilerIn<K, C, W, L, M: Mem> {
     begun: u64,
     random: Random,
     running: usize,
-    debounce: Option<Debounce>,
-    longest_hold: Duration,
-    time_limit: Option<Duration>,
-    period: Option<Duration>,
+    debounce: Maybe<Debounce>,
+    /// In nanoseconds.
+    longest_hold: Initially<LONGEST_HOLD>,
+    time_limit: Maybe<Duration>,
+    period: Maybe<Duration>,
     next_period: Option<Instant>,
     is_period_due: bool,
 }
 
-/// The longest wait for writes to be seen, unless configured.
-const LONGEST_HOLD: Duration = Duration::from_secs(30);
+/// The longest wait for writes to be seen, unless configured, in nanoseconds.
+const LONGEST_HOLD: u64 = nanos(Duration::from_secs(30));
 
 impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L, M> {
     /// The number of causes that are kept for each key, the newest ones.
@@ -109,25 +110,25 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     /// [`with_metrics`](WorkQueueIn::with_metrics). The queue must be new. `seed` is that of
     /// [`with_seed`](WorkQueueIn::with_seed), and of the [jitter](Self::jittered).
     #[must_use]
-    pub fn new(queue: WorkQueueIn<K, L, M, Lanes<K>>, seed: u64) -> Self {
+    pub const fn new(queue: WorkQueueIn<K, L, M, Lanes<K>>, seed: u64) -> Self {
         Self {
             queue,
             records: PassingTable::<_, M>::with_seed(seed),
-            works: Slab::default(),
-            causes: Notes::default(),
-            writes: Notes::default(),
-            settling: Timers::default(),
-            holds: Timers::default(),
-            sources: Sources::default(),
+            works: Slab::EMPTY,
+            causes: Notes::EMPTY,
+            writes: Notes::EMPTY,
+            settling: Timers::EMPTY,
+            holds: Timers::EMPTY,
+            sources: Sources::EMPTY,
             stage: Stage::Created,
             now: Instant::ZERO,
             begun: 0,
             random: Random::new(seed),
             running: 0,
-            debounce: None,
-            longest_hold: LONGEST_HOLD,
-            time_limit: None,
-            period: None,
+            debounce: Maybe::Nothing,
+            longest_hold: Initially::new(LONGEST_HOLD),
+            time_limit: Maybe::Nothing,
+            period: Maybe::Nothing,
             next_period: None,
             is_period_due: false,
         }
@@ -138,30 +139,30 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     /// Keys that are added as [`Urgent`](crate::queue::Priority::Urgent) do not wait. A key that waits for another
     /// reason, as for a worker, is not debounced on top of it.
     #[must_use]
-    pub fn with_debounce(mut self, debounce: Debounce) -> Self {
-        self.debounce = Some(debounce);
+    pub const fn with_debounce(mut self, debounce: Debounce) -> Self {
+        self.debounce = Maybe::Just(debounce);
         self
     }
 
     /// Waits so long at most for the writes of a reconcile to be seen. The default is 30 s.
     #[must_use]
-    pub fn with_longest_hold(mut self, longest: Duration) -> Self {
-        self.longest_hold = longest;
+    pub const fn with_longest_hold(mut self, longest: Duration) -> Self {
+        self.longest_hold = Initially::new(nanos(longest));
         self
     }
 
     /// Gives each reconcile a [deadline](Self::deadline), so long after its begin. By default there is none.
     #[must_use]
-    pub fn with_time_limit(mut self, limit: Duration) -> Self {
-        self.time_limit = Some(limit);
+    pub const fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Maybe::Just(limit);
         self
     }
 
     /// Lets [`poll_period`](Self::poll_period) return true after each `period` of running. By default it never does.
     /// A period of zero counts as none.
     #[must_use]
-    pub fn with_period(mut self, period: Duration) -> Self {
-        self.period = Some(period).filter(|period| !period.is_zero());
+    pub const fn with_period(mut self, period: Duration) -> Self {
+        self.period = if period.is_zero() { Maybe::Nothing } else { Maybe::Just(period) };
         self
     }
 
@@ -324,7 +325,7 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     }
 
     fn deadline_of(&self, work: &Work) -> Option<Instant> {
-        self.time_limit.map(|limit| work.since + limit)
+        self.time_limit.as_ref().map(|limit| work.since + *limit)
     }
 
     pub(super) fn note_time(&mut self, now: Instant) {

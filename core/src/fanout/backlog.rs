@@ -24,8 +24,18 @@ pub(super) struct Record<V: Keyed> {
 pub(super) enum Backlogged {}
 
 impl<V: Versioned<Key: Clone> + Clone, M: Mem> Backlog<V, M> {
-    pub(super) fn with_seed(seed: u64) -> Self {
+    pub(super) const fn with_seed(seed: u64) -> Self {
         Self { records: PassingTable::<_, M>::with_seed(seed) }
+    }
+
+    /// Makes the hashes depend on `seed`, where no key waits.
+    pub(super) fn set_seed(&mut self, seed: u64) {
+        self.records.set_seed(seed);
+    }
+
+    /// Whether there is memory for so many records.
+    pub(super) fn try_room(&self, records: usize) -> Result<(), M::Full<()>> {
+        self.records.try_room(|| records)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -114,6 +124,8 @@ impl<V: Keyed> Keyed for Record<V> {
 }
 
 impl<V: Keyed> Linked<Backlogged> for Record<V> {
+    type Slot = Slot;
+
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }

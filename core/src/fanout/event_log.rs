@@ -4,7 +4,7 @@ use super::marks::Marks;
 use super::ring::Ring;
 use super::subscriber::Subscriber;
 use super::{Notice, SubscriberId, SubscriptionConfig, Transition};
-use crate::storage::{Keyed, Mem, Slab, Slot, Versioned};
+use crate::storage::{Initially, Keyed, Mem, Slab, Slot, Versioned};
 use crate::time::{Instant, earliest};
 use core::time::Duration;
 
@@ -69,7 +69,7 @@ use core::time::Duration;
 ///
 /// [`WhenBehind`]: crate::fanout::WhenBehind
 pub struct EventLogIn<V: Keyed, M: Mem> {
-    pub(super) limit: usize,
+    limit: Initially<{ DEFAULT_LIMIT as u64 }>,
     pub(super) ring: Ring<V, M>,
     pub(super) backlog: Backlog<V, M>,
     pub(super) marks: Marks<M>,
@@ -80,26 +80,29 @@ pub struct EventLogIn<V: Keyed, M: Mem> {
     pub(super) now: Instant,
 }
 
+/// See [`EventLogIn::DEFAULT_LIMIT`].
+const DEFAULT_LIMIT: usize = 1024;
+
 impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
-    /// The limit of a log that is made by `default`.
-    pub const DEFAULT_LIMIT: usize = 1024;
+    /// The limit of a log that is made by `default`. A `static` log with this limit takes no flash.
+    pub const DEFAULT_LIMIT: usize = DEFAULT_LIMIT;
 
     /// A log that keeps `limit` entries, at least one, for subscribers that follow it.
     #[must_use]
-    pub fn new(limit: usize) -> Self {
+    pub const fn new(limit: usize) -> Self {
         Self::with_seed(limit, 0)
     }
 
     /// As [`new`](Self::new), with hashes that depend on `seed`, for keys that an adversary may choose. No order
     /// depends on it.
     #[must_use]
-    pub fn with_seed(limit: usize, seed: u64) -> Self {
+    pub const fn with_seed(limit: usize, seed: u64) -> Self {
         Self {
-            limit: limit.max(1),
-            ring: Ring::default(),
+            limit: Initially::new(if limit == 0 { 1 } else { limit as u64 }),
+            ring: Ring::EMPTY,
             backlog: Backlog::with_seed(seed),
             marks: Marks::with_seed(seed),
-            subscribers: Slab::default(),
+            subscribers: Slab::EMPTY,
             subscribed: 0,
             synced_at: None,
             now: Instant::ZERO,
@@ -109,7 +112,8 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     /// Makes the hashes depend on `seed`, if nothing waits by key now.
     pub fn seed_if_idle(&mut self, seed: u64) {
         if self.backlog.len() == 0 && self.subscribers.iter().all(|(_, subscriber)| subscriber.marks.is_empty()) {
-            (self.backlog, self.marks) = (Backlog::with_seed(seed), Marks::with_seed(seed));
+            self.backlog.set_seed(seed);
+            self.marks.set_seed(seed);
         }
     }
 
@@ -294,6 +298,10 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
     #[must_use]
     pub fn has_synced(&self, id: SubscriberId) -> bool {
         self.find(id).is_some_and(|slot| self.subscribers[slot].has_synced)
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.limit.get() as usize
     }
 
     fn find(&self, id: SubscriberId) -> Option<Slot> {

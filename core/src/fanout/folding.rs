@@ -1,7 +1,7 @@
 //! What a subscriber has not read is folded into its backlog: where it is too far behind, and while it catches up.
 
 use super::folded::Folded;
-use super::ring::Entry;
+use super::ring::{Entry, Ring};
 use super::subscriber::Subscriber;
 use super::{EventLogIn, WhenBehind};
 use crate::storage::{Mem, Slot, Versioned};
@@ -15,16 +15,16 @@ impl<V: Versioned<Key: Clone> + Clone, M: Mem> EventLogIn<V, M> {
             let coalesces = subscriber.config.when_behind == WhenBehind::Coalesce;
             coalesces.then(|| records + usize::from(self.folds_apart(slot, subscriber)))
         });
-        records.is_some_and(|records| M::try_room(|| records).is_ok())
+        records.is_some_and(|records| self.backlog.try_room(records).is_ok())
     }
 
     /// The last number whose subscribers are too far behind for one more entry.
     fn last_overrun(&self) -> Option<u64> {
         let entries = self.ring.len();
-        if entries >= self.limit {
-            return Some(self.ring.end() - self.limit as u64);
+        if entries >= self.limit() {
+            return Some(self.ring.end() - self.limit() as u64);
         }
-        M::try_room(|| entries + 1).is_err().then_some(self.ring.oldest())
+        Ring::<V, M>::try_room(entries + 1).is_err().then_some(self.ring.oldest())
     }
 
     /// Whether the next entry of a subscriber takes a record of its own when it is folded.

@@ -24,8 +24,13 @@ pub(super) struct MarkKey<M: Mem> {
 pub(super) enum Marked {}
 
 impl<M: Mem> Marks<M> {
-    pub(super) fn with_seed(seed: u64) -> Self {
+    pub(super) const fn with_seed(seed: u64) -> Self {
         Self { marks: PassingTable::<_, M>::with_seed(seed) }
+    }
+
+    /// Makes the hashes depend on `seed`, where there is no mark.
+    pub(super) fn set_seed(&mut self, seed: u64) {
+        self.marks.set_seed(seed);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -70,7 +75,7 @@ impl<M: Mem> Marks<M> {
         if self.marks.find_by(&(subscriber, text), |key| key.subscriber == subscriber && *key.text == *text).is_some() {
             return Ok(());
         }
-        let Some(text) = M::Text::try_copy(text) else { return M::try_room(|| usize::MAX) };
+        let Some(text) = M::Text::try_copy(text) else { return self.marks.try_room(|| usize::MAX) };
         let mark = Mark { key: MarkKey { subscriber, text }, arrived, links: Links::default() };
         let slot = self.marks.try_insert(mark).map_err(|full| M::map_full(full, drop))?;
         list.push_back(&mut self.marks, slot);
@@ -109,6 +114,8 @@ impl<M: Mem> Keyed for Mark<M> {
 }
 
 impl<M: Mem> Linked<Marked> for Mark<M> {
+    type Slot = Slot;
+
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }

@@ -2,7 +2,7 @@
 
 use super::Transition;
 use crate::storage::Mem;
-use crate::storage::sealed::{Array, Records};
+use crate::storage::sealed::{Array, Empty, Records};
 use crate::time::Instant;
 
 /// A ring buffer in which each entry counts the cursors that are at it, so that it goes when the last has passed.
@@ -10,8 +10,10 @@ pub(super) struct Ring<V, M: Mem> {
     places: M::Array<Option<Entry<V>>>,
     /// The place of the oldest entry.
     head: usize,
-    oldest: u64,
-    end: u64,
+    /// How many entries have gone.
+    gone: u64,
+    /// How many entries have come.
+    come: u64,
     /// The number of cursors that have passed every entry.
     at_end: usize,
 }
@@ -23,22 +25,30 @@ pub(super) struct Entry<V> {
 }
 
 impl<V, M: Mem> Ring<V, M> {
+    pub(super) const EMPTY: Self =
+        Self { places: <M::Array<Option<Entry<V>>> as Empty>::EMPTY, head: 0, gone: 0, come: 0, at_end: 0 };
+
     /// The number of the oldest entry.
     pub(super) fn oldest(&self) -> u64 {
-        self.oldest
+        self.gone + 1
     }
 
     /// The number that the next entry gets.
     pub(super) fn end(&self) -> u64 {
-        self.end
+        self.come + 1
     }
 
     pub(super) fn len(&self) -> usize {
-        (self.end - self.oldest) as usize
+        (self.come - self.gone) as usize
+    }
+
+    /// Whether there is memory for so many entries.
+    pub(super) fn try_room(entries: usize) -> Result<(), M::Full<()>> {
+        M::try_room(<M::Array<Option<Entry<V>>> as Records<_>>::CAPACITY, || entries)
     }
 
     pub(super) fn get(&self, number: u64) -> Option<&Entry<V>> {
-        if number < self.end { self.places.as_slice()[self.place(number)].as_ref() } else { None }
+        if number < self.end() { self.places.as_slice()[self.place(number)].as_ref() } else { None }
     }
 
     /// Appends an entry, which stays until each cursor has passed it. There must be a cursor.
@@ -52,17 +62,17 @@ impl<V, M: Mem> Ring<V, M> {
         {
             return Err(M::map_full(full, |()| transition));
         }
-        let place = self.place(self.end);
+        let place = self.place(self.end());
         let cursors = core::mem::take(&mut self.at_end);
         self.places.as_mut_slice()[place] = Some(Entry { transition, arrived, cursors });
-        self.end += 1;
+        self.come += 1;
         Ok(())
     }
 
     /// A new cursor, behind the newest entry.
     pub(super) fn join(&mut self) -> u64 {
         self.at_end += 1;
-        self.end
+        self.end()
     }
 
     /// Moves a cursor to the next entry.
@@ -75,10 +85,10 @@ impl<V, M: Mem> Ring<V, M> {
     /// Removes a cursor.
     pub(super) fn leave(&mut self, cursor: u64, freed: &mut impl FnMut(V)) {
         *self.cursors(cursor) -= 1;
-        while self.get(self.oldest).is_some_and(|entry| entry.cursors == 0) {
+        while self.get(self.oldest()).is_some_and(|entry| entry.cursors == 0) {
             let passed = self.places.as_mut_slice()[self.head].take();
-            self.head = self.place(self.oldest + 1);
-            self.oldest += 1;
+            self.head = self.place(self.oldest() + 1);
+            self.gone += 1;
             passed.into_iter().for_each(|entry| entry.transition.free(freed));
         }
         if self.len() == 0 && self.places.release() {
@@ -89,24 +99,24 @@ impl<V, M: Mem> Ring<V, M> {
     /// Panics if an entry counts other cursors than these.
     pub(super) fn check<I: Iterator<Item = u64>>(&self, cursors: impl Fn() -> I) {
         let at = |number| cursors().filter(|cursor| *cursor == number).count();
-        for number in self.oldest..self.end {
+        for number in self.oldest()..self.end() {
             assert_eq!(self.get(number).map(|entry| entry.cursors), Some(at(number)), "cursors are counted");
         }
-        assert_eq!(self.at_end, at(self.end), "cursors are counted");
-        assert_eq!(cursors().min().unwrap_or(self.end), self.oldest, "an entry stays while it is not read");
+        assert_eq!(self.at_end, at(self.end()), "cursors are counted");
+        assert_eq!(cursors().min().unwrap_or_else(|| self.end()), self.oldest(), "an entry stays while it is not read");
         assert_eq!(self.places.as_slice().iter().flatten().count(), self.len(), "what was read is dropped");
     }
 
     fn cursors(&mut self, number: u64) -> &mut usize {
-        let place = self.place(number);
+        let (place, end) = (self.place(number), self.end());
         match self.places.as_mut_slice().get_mut(place) {
-            Some(Some(entry)) if number < self.end => &mut entry.cursors,
+            Some(Some(entry)) if number < end => &mut entry.cursors,
             _ => &mut self.at_end,
         }
     }
 
     fn place(&self, number: u64) -> usize {
-        (self.head + (number - self.oldest) as usize) % self.places.as_slice().len().max(1)
+        (self.head + (number - self.oldest()) as usize) % self.places.as_slice().len().max(1)
     }
 
     /// Doubles the places, or takes what memory there is.
@@ -120,11 +130,5 @@ impl<V, M: Mem> Ring<V, M> {
             }
         }
         Ok(())
-    }
-}
-
-impl<V, M: Mem> Default for Ring<V, M> {
-    fn default() -> Self {
-        Self { places: M::Array::default(), head: 0, oldest: 1, end: 1, at_end: 0 }
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Subscriber<V, M: Mem> {
 
 impl<V, M: Mem> Subscriber<V, M> {
     pub(super) fn new(generation: u64, config: SubscriptionConfig<V, M>, cursor: u64) -> Self {
-        let (backlog, marks) = (List::default(), List::default());
+        let (backlog, marks) = (List::EMPTY, List::EMPTY);
         let (marks_panicked, marks_lost, has_synced) = (false, None, false);
         Self { generation, config, cursor, backlog, marks, marks_panicked, marks_lost, has_synced }
     }

@@ -6,13 +6,13 @@ use crate::storage::{Keyed, Mem};
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Whether nothing waits and nothing is staged, and there is room for a delta.
     pub(super) fn is_idle(&self) -> bool {
-        self.alone.is_none() && self.nodes.len() == 0 && self.nodes.has_room()
+        self.alone.is_nothing() && self.nodes.len() == 0 && self.nodes.has_room()
     }
 
     /// Puts a delta that waits alone into a node: another one comes.
     #[inline]
     pub(super) fn settle(&mut self) {
-        if self.alone.is_some() {
+        if !self.alone.is_nothing() {
             self.queue_alone();
         }
     }

@@ -5,7 +5,7 @@
 use super::{Arrival, Content, Delta, DeltaFifoIn, Node, Order};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, Linked, Mem, Slot};
+use crate::storage::{Keyed, Linked, Maybe, Mem, Slot};
 
 /// So many places of the cache, one behind the other.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     pub fn try_unstage_known(&mut self, place: u32, instead: Option<V>) -> Result<(), M::Full<Option<V>>> {
         let Some((slot, run)) = self.staged_run(place) else { return self.try_stage_if_any(instead) };
         let [before, behind] = run.without(place);
-        let room = M::try_room(|| self.nodes.len() + usize::from(instead.is_some()) + usize::from(behind.len > 0));
+        let room =
+            self.nodes.try_room(|| self.nodes.len() + usize::from(instead.is_some()) + usize::from(behind.len > 0));
         if let Err(full) = room {
             return Err(M::map_full(full, |()| instead));
         }
@@ -92,13 +93,15 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The delta needs no node, so fixed memory is never full. It is found by its key as little as a folded one.
     #[doc(hidden)]
     pub fn unfold(&mut self, known: impl Fn(u32) -> Option<V>) {
-        while self.unfolded.is_none()
+        while self.unfolded.is_nothing()
             && let Some(slot) = self.queued.front()
             && let Content::Folded(run) = self.nodes[slot].content
         {
             let (object, arrival) = (known(run.first), self.arrival(slot));
             match object.zip(arrival) {
-                Some((object, arrival)) => self.unfolded = Some(Unfolded { delta: Delta::Replaced(object), arrival }),
+                Some((object, arrival)) => {
+                    self.unfolded = Maybe::Just(Unfolded { delta: Delta::Replaced(object), arrival });
+                }
                 None => self.initial = self.initial.saturating_sub(1),
             }
             self.shorten(slot);

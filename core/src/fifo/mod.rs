@@ -19,7 +19,7 @@ mod tests;
 
 pub use delta::{Delta, Popped};
 
-use crate::storage::{DrainingTable, Keyed, KnownObjects, Linked, Links, List, Mem, Slot};
+use crate::storage::{DrainingTable, Keyed, KnownObjects, Linked, Links, List, Maybe, Mem, Slot};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
 use arrival::Arrival;
@@ -83,9 +83,9 @@ pub enum Order {
 pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     order: Order,
     /// The newest arrival, where it waits alone: there are no nodes then.
-    alone: Option<Delta<V>>,
+    alone: Maybe<Delta<V>>,
     /// The delta that is before all others, if it was folded.
-    unfolded: Option<Unfolded<V>>,
+    unfolded: Maybe<Unfolded<V>>,
     nodes: DrainingTable<Node<V, M>, M>,
     queued: List<Queued>,
     staged: List<Queued>,
@@ -132,20 +132,20 @@ enum Queued {}
 impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// An empty queue.
     #[must_use]
-    pub fn new(order: Order) -> Self {
+    pub const fn new(order: Order) -> Self {
         Self::with_seed(order, 0)
     }
 
     /// An empty queue whose hashes depend on `seed`, for keys that an adversary may choose. No order depends on it.
     #[must_use]
-    pub fn with_seed(order: Order, seed: u64) -> Self {
+    pub const fn with_seed(order: Order, seed: u64) -> Self {
         Self {
             order,
-            alone: None,
-            unfolded: None,
+            alone: Maybe::Nothing,
+            unfolded: Maybe::Nothing,
             nodes: DrainingTable::<_, M>::with_seed(seed),
-            queued: List::default(),
-            staged: List::default(),
+            queued: List::EMPTY,
+            staged: List::EMPTY,
             folded: 0,
             rest: None,
             arrived: 0,
@@ -209,7 +209,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Where fixed memory has no room for all of them.
     pub fn try_resync(&mut self, known: &impl KnownObjects<V>) -> Result<(), M::Full<()>> {
         self.settle();
-        M::try_room(|| {
+        self.nodes.try_room(|| {
             self.nodes.len() + known.known().filter(|object| self.newest_queued(object.key()).is_none()).count()
         })?;
         for object in known.known() {
@@ -268,7 +268,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// the same can be staged as a clone of this handle, so that it is held in memory once.
     #[must_use]
     pub fn newest(&self, key: &V::Key) -> Option<&V> {
-        if let Some(alone) = &self.alone {
+        if let Some(alone) = self.alone.as_ref() {
             return Some(alone.object()).filter(|object| object.key() == key);
         }
         let found = Some(self.nodes.find(key)?);
@@ -292,7 +292,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// As [`oldest`](Self::oldest), once the next delta is popped.
     #[must_use]
     pub fn oldest_after_pop(&self) -> Option<u64> {
-        if self.unfolded.is_some() {
+        if !self.unfolded.is_nothing() {
             return self.oldest_folded_or_whole();
         }
         let (next, front) = (self.next()?, self.queued.front());
@@ -361,14 +361,14 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// As [`oldest`](Self::oldest), without the delta that was unfolded.
     fn oldest_folded_or_whole(&self) -> Option<u64> {
         match self.alone {
-            None => self.arrival(self.queued.front()?),
-            Some(_) => Some(self.arrived),
+            Maybe::Nothing => self.arrival(self.queued.front()?),
+            Maybe::Just(_) => Some(self.arrived),
         }
     }
 
     /// The deltas that wait without a node: the one that was unfolded, and behind it the one that waits alone.
     fn without_nodes(&self) -> impl Iterator<Item = &Delta<V>> {
-        self.unfolded.iter().map(|unfolded| &unfolded.delta).chain(&self.alone)
+        self.unfolded.as_ref().map(|unfolded| &unfolded.delta).into_iter().chain(self.alone.as_ref())
     }
 
     fn arrival(&self, slot: Slot) -> Option<u64> {
@@ -406,7 +406,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             return self.try_queue_behind(delta);
         }
         self.arrived += 1;
-        self.alone = Some(delta);
+        self.alone = Maybe::Just(delta);
         Ok(())
     }
 
@@ -526,6 +526,8 @@ impl<V: Keyed, M: Mem> Node<V, M> {
 }
 
 impl<V: Keyed, M: Mem> Linked<Queued> for Node<V, M> {
+    type Slot = Slot;
+
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }
@@ -552,7 +554,7 @@ impl<V: Keyed, M: Mem> core::fmt::Debug for DeltaFifoIn<V, M> {
         f.debug_struct("DeltaFifo")
             .field("order", &self.order)
             .field("queued", &(self.queued.len() + self.folded))
-            .field("alone", &self.alone.is_some())
+            .field("alone", &!self.alone.is_nothing())
             .field("bytes", &self.bytes)
             .field("staged", &self.staged.len())
             .field("populated", &self.populated)

@@ -80,10 +80,10 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// # Errors
     /// Where fixed memory has no room for the tombstones. The stage stays as it is: pop, and commit again.
     pub fn try_commit_stage(&mut self, known: &impl KnownObjects<V>) -> Result<(), M::Full<()>> {
-        let mut deletions = List::default();
+        let mut deletions = List::EMPTY;
         self.settle();
         if !self.unreadable {
-            M::try_room(|| self.nodes.len() + self.count_missing(known))?;
+            self.nodes.try_room(|| self.nodes.len() + self.count_missing(known))?;
         }
         self.arrived += 1;
         if !self.unreadable {

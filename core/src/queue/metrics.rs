@@ -1,6 +1,6 @@
 //! The times that keys wait and are worked on.
 
-use crate::storage::sealed::Records;
+use crate::storage::sealed::{Empty, Records};
 use crate::storage::{Mem, Slot};
 use crate::time::Instant;
 use core::time::Duration;
@@ -106,7 +106,7 @@ impl<M: Mem> Stopwatch<M> {
 
 impl<M: Mem> Default for Stopwatch<M> {
     fn default() -> Self {
-        Self { times: M::Array::default(), latency: Durations::default(), work: Durations::default() }
+        Self { times: M::Array::EMPTY, latency: Durations::default(), work: Durations::default() }
     }
 }
 

@@ -40,6 +40,32 @@ pub type WorkQueue<K, L = ExponentialBackoff, D = Fifo> = WorkQueueIn<K, L, crat
 /// queue.done(job);
 /// assert_eq!(queue.try_add(3), Ok(Added::Queued));
 /// ```
+///
+/// It can be a `static` that takes no flash, with the default of each setting. The program sets others when it begins.
+/// A limiter without fields has its delays in code:
+///
+#[cfg_attr(feature = "critical-section", doc = "```")]
+#[cfg_attr(not(feature = "critical-section"), doc = "```ignore")]
+/// use core::time::Duration;
+/// use listwatch_core::Instant;
+/// use listwatch_core::queue::{ExponentialBackoff, FixedWorkQueue, RateLimiter};
+/// use listwatch_core::sync::{CriticalSectionLock, Shared};
+///
+/// struct Patient;
+///
+/// impl RateLimiter for Patient {
+///     fn delay(&mut self, now: Instant, failures: u32) -> Duration {
+///         ExponentialBackoff::new(Duration::from_secs(1), Duration::from_secs(300)).delay(now, failures)
+///     }
+/// }
+///
+/// static QUEUE: Shared<FixedWorkQueue<u16, 128, Patient>, CriticalSectionLock> =
+///     Shared::<_, CriticalSectionLock>::const_new(FixedWorkQueue::new(Patient));
+///
+/// QUEUE.with(|queue| queue.set_max_retries(5));
+/// QUEUE.with(|queue| queue.try_add(7)).unwrap();
+/// assert_eq!(QUEUE.read(|queue| queue.len()), 1);
+/// ```
 #[cfg(feature = "fixed")]
 pub type FixedWorkQueue<K, const N: usize, L = ExponentialBackoff, D = Fifo> =
     WorkQueueIn<K, L, crate::storage::Fixed<N>, D>;

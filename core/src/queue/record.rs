@@ -1,9 +1,9 @@
 use super::Job;
 use crate::storage::{Keyed, Linked, Links, Place, Slot, Timed};
 
-/// All that a queue knows of one key.
+/// All that a queue knows of one key. It keeps slots as `S`.
 #[derive(Debug)]
-pub struct Record<K, T> {
+pub struct Record<K, T, S> {
     pub(super) key: K,
     /// The key's hash in the table of records.
     pub(super) hash: u32,
@@ -17,7 +17,7 @@ pub struct Record<K, T> {
     pub(super) transient: u32,
     /// The discipline's.
     pub(super) mark: T,
-    links: Links,
+    links: Links<S>,
 }
 
 /// client-go keeps a dirty and a processing set; the first four are the ways to be in them.
@@ -46,7 +46,7 @@ pub(super) enum Then {
 #[derive(Debug)]
 pub enum Ready {}
 
-impl<K, T> Record<K, T> {
+impl<K, T, S> Record<K, T, S> {
     pub(super) fn new(key: K, hash: u32, mark: T) -> Self {
         let (phase, links) = (Phase::Idle, Links::default());
         Self { key, hash, phase, timer: None, is_backing_off: false, failures: 0, transient: 0, mark, links }
@@ -75,7 +75,7 @@ impl<K, T> Record<K, T> {
     }
 }
 
-impl<K: core::hash::Hash + Eq, T> Keyed for Record<K, T> {
+impl<K: core::hash::Hash + Eq, T, S> Keyed for Record<K, T, S> {
     type Key = K;
 
     fn key(&self) -> &K {
@@ -83,18 +83,20 @@ impl<K: core::hash::Hash + Eq, T> Keyed for Record<K, T> {
     }
 }
 
-impl<K, T> Timed for Record<K, T> {
+impl<K, T, S> Timed for Record<K, T, S> {
     fn place(&mut self) -> &mut Option<Place> {
         &mut self.timer
     }
 }
 
-impl<K, T> Linked<Ready> for Record<K, T> {
-    fn links(&mut self) -> &mut Links {
+impl<K, T, S: Copy + From<Slot> + Into<Slot>> Linked<Ready> for Record<K, T, S> {
+    type Slot = S;
+
+    fn links(&mut self) -> &mut Links<S> {
         &mut self.links
     }
 
     fn next(&self) -> Option<Slot> {
-        self.links.next
+        self.links.next.map(Into::into)
     }
 }

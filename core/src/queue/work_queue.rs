@@ -11,7 +11,8 @@ use super::discipline::Records;
 use super::metrics::Stopwatch;
 use super::record::{Phase, Then};
 use super::{Added, Discipline, Drained, Fifo, Job, QueueMetrics, QueueStats, RateLimiter, WhileDelayed};
-use crate::storage::{Mem, Timers};
+use crate::storage::sealed::{Empty, Measured};
+use crate::storage::{Initially, Mem, Timers};
 use crate::time::Instant;
 use core::fmt;
 use core::hash::Hash;
@@ -82,11 +83,11 @@ pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
     deferred: usize,
     parked: usize,
     while_delayed: WhileDelayed,
-    max_retries: u32,
+    max_retries: Initially<{ u32::MAX as u64 }>,
     closing: Closing,
     /// The keys that were dropped, and the additions that were refused, since the queue was shut down.
     left: Drained,
-    stopwatch: Option<Stopwatch<M>>,
+    stopwatch: M::Measured<Stopwatch<M>>,
     adds: u64,
     merged: u64,
     retries: u64,
@@ -96,14 +97,14 @@ pub struct WorkQueueIn<K, L, M: Mem, D: Discipline<K> = Fifo> {
 impl<K: Hash + Eq, L: RateLimiter, M: Mem> WorkQueueIn<K, L, M> {
     /// An empty queue.
     #[must_use]
-    pub fn new(limiter: L) -> Self {
+    pub const fn new(limiter: L) -> Self {
         Self::with_seed(limiter, 0)
     }
 
     /// An empty queue whose hashes depend on `seed`. If the seed is secret, an adversary cannot choose keys that
     /// collide. No order depends on it.
     #[must_use]
-    pub fn with_seed(limiter: L, seed: u64) -> Self {
+    pub const fn with_seed(limiter: L, seed: u64) -> Self {
         Self::with_discipline(limiter, Fifo, seed)
     }
 }
@@ -112,12 +113,12 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// An empty queue that hands out its ready keys in the order of `discipline`. `seed` is that of
     /// [`with_seed`](WorkQueueIn::with_seed).
     #[must_use]
-    pub fn with_discipline(limiter: L, discipline: D, seed: u64) -> Self {
+    pub const fn with_discipline(limiter: L, discipline: D, seed: u64) -> Self {
         Self {
             records: Records::<_, _, M>::with_seed(seed),
             discipline,
-            ready: Default::default(),
-            delays: Timers::default(),
+            ready: <D::Ready<M> as Empty>::EMPTY,
+            delays: Timers::EMPTY,
             limiter,
             now: Instant::ZERO,
             job: 0,
@@ -125,11 +126,11 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             held: 0,
             deferred: 0,
             parked: 0,
-            while_delayed: WhileDelayed::default(),
-            max_retries: u32::MAX,
+            while_delayed: WhileDelayed::RunTwice,
+            max_retries: Initially::new(u32::MAX as u64),
             closing: Closing::Open,
-            left: Drained::default(),
-            stopwatch: None,
+            left: Drained { delayed: 0, ready: 0, running: 0, refused: 0 },
+            stopwatch: <M::Measured<Stopwatch<M>> as Empty>::EMPTY,
             adds: 0,
             merged: 0,
             retries: 0,
@@ -139,9 +140,14 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 
     /// Chooses the rule for a delayed key that is added. The default is client-go's.
     #[must_use]
-    pub fn with_while_delayed(mut self, policy: WhileDelayed) -> Self {
-        self.while_delayed = policy;
+    pub const fn with_while_delayed(mut self, policy: WhileDelayed) -> Self {
+        self.set_while_delayed(policy);
         self
+    }
+
+    /// As [`with_while_delayed`](Self::with_while_delayed), for a queue in a `static`.
+    pub const fn set_while_delayed(&mut self, policy: WhileDelayed) {
+        self.while_delayed = policy;
     }
 
     /// Retries a failing key so many times, and then parks it. The default is no limit, as in client-go's queue.
@@ -163,32 +169,14 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     /// assert_eq!(queue.num_requeues(&"web"), 0);
     /// ```
     #[must_use]
-    pub fn with_max_retries(mut self, retries: u32) -> Self {
-        self.max_retries = retries;
+    pub const fn with_max_retries(mut self, retries: u32) -> Self {
+        self.set_max_retries(retries);
         self
     }
 
-    /// Measures the times of [`metrics`](Self::metrics).
-    ///
-    /// A queue reads no clock. It stamps an addition or a job with the latest `now` that it was given. For exact times,
-    /// call [`handle_timeout`](Self::handle_timeout) before each.
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use listwatch_core::{Instant, WorkQueue};
-    ///
-    /// let mut queue = WorkQueue::<&str>::default().with_metrics();
-    /// queue.add("web");
-    /// let later = Instant::ZERO + Duration::from_millis(20);
-    /// queue.handle_timeout(later);
-    /// let job = queue.poll_job().unwrap();
-    /// assert_eq!(queue.metrics(later).unwrap().latency.total, Duration::from_millis(20));
-    /// # queue.done(job);
-    /// ```
-    #[must_use]
-    pub fn with_metrics(mut self) -> Self {
-        self.stopwatch = Some(Stopwatch::default());
-        self
+    /// As [`with_max_retries`](Self::with_max_retries), for a queue in a `static`.
+    pub const fn set_max_retries(&mut self, retries: u32) {
+        self.max_retries = Initially::new(retries as u64);
     }
 
     /// Adds a key: client-go's `Typed.Add`.
@@ -289,7 +277,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         self.job = self.job.wrapping_add(1);
         self.running += 1;
         self.records[slot].phase = Phase::Running { job: self.job, then: Then::Rest, is_held: false };
-        if let Some(stopwatch) = &mut self.stopwatch {
+        if let Some(stopwatch) = self.stopwatch.get_mut() {
             stopwatch.started(slot, self.now);
         }
         Some(Job { slot, number: self.job })
@@ -331,11 +319,11 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         QueueStats { depth, adds, merged, retries, held, parked, panics }
     }
 
-    /// The times that keys waited and were worked on until `now`; `None` without [`with_metrics`](Self::with_metrics).
-    /// The cost grows with the number of known keys.
+    /// The times that keys waited and were worked on until `now`; `None` without [`with_metrics`](Self::with_metrics),
+    /// which only a queue on the heap has. The cost grows with the number of known keys.
     #[must_use]
     pub fn metrics(&self, now: Instant) -> Option<QueueMetrics> {
-        let Stopwatch { latency, work, .. } = self.stopwatch.as_ref()?;
+        let Stopwatch { latency, work, .. } = self.stopwatch.get()?;
         let mut metrics = QueueMetrics { latency: *latency, work: *work, ..QueueMetrics::default() };
         for running in self.running_times(self.now.max(now)) {
             metrics.unfinished = metrics.unfinished.saturating_add(running);
@@ -346,7 +334,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
 
     #[cfg(feature = "alloc")]
     pub(crate) fn has_metrics(&self) -> bool {
-        self.stopwatch.is_some()
+        self.stopwatch.get().is_some()
     }
 
     /// The next change happens at `now`.

@@ -58,6 +58,9 @@ impl<V> FromIterator<Chunk<V>> for Chunks<V> {
 }
 
 impl<T> Memo<T> {
+    #[expect(clippy::declare_interior_mutable_const, reason = "each use makes another one")]
+    pub(super) const EMPTY: Self = Self(OnceBox::new());
+
     #[cfg(feature = "json")]
     pub(super) fn get_or(&self, make: impl FnOnce() -> T) -> &T {
         self.0.get_or_init(|| Box::new(make()))
@@ -68,12 +71,6 @@ impl<T> Memo<T> {
         if self.0.get().is_some() {
             self.0 = OnceBox::new();
         }
-    }
-}
-
-impl<T> Default for Memo<T> {
-    fn default() -> Self {
-        Self(OnceBox::new())
     }
 }
 
@@ -93,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_was_made_is_kept_until_it_is_forgotten() {
-        let mut memo = Memo::default();
+        let mut memo = Memo::EMPTY;
         assert_eq!((*memo.get_or(|| 1), *memo.get_or(|| 2)), (1, 1));
         memo.forget();
         assert_eq!(*memo.get_or(|| 3), 3);

@@ -1,7 +1,7 @@
 //! An array that gives memory back while it is drained.
 
 use super::never::NeverFull;
-use super::sealed::Records;
+use super::sealed::{Empty, Records};
 use super::segments::SEGMENT;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -53,6 +53,7 @@ impl<T> Draining<T> {
 
 impl<T> Records<T> for Draining<T> {
     type Full = NeverFull<T>;
+    const CAPACITY: usize = usize::MAX;
 
     fn len(&self) -> usize {
         self.segments.len() * SEGMENT
@@ -116,22 +117,20 @@ impl<T> Records<T> for Draining<T> {
     }
 
     fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self::EMPTY;
     }
 
     fn release(&mut self) -> bool {
         let release = self.segments.len() > 1;
         if release {
-            *self = Self::default();
+            *self = Self::EMPTY;
         }
         release
     }
 }
 
-impl<T> Default for Draining<T> {
-    fn default() -> Self {
-        Self { segments: Vec::new(), growing: 0, gone: Vec::new(), idle: 0 }
-    }
+impl<T> Empty for Draining<T> {
+    const EMPTY: Self = Self { segments: Vec::new(), growing: 0, gone: Vec::new(), idle: 0 };
 }
 
 #[cfg(test)]

@@ -1,32 +1,105 @@
 //! Memory of a fixed capacity: heapless arrays, and a chain of slots for each hash bucket.
 
-use super::sealed::{Array, Emit, Gathered, InRun, Index, Ranges, Records, Runs, Sealed, Text};
+use super::chains::{Chains, ShortSlot};
+use super::sealed::{Array, Emit, Empty, Gathered, InRun, Measured, Ranges, Records, Runs, Sealed, Text};
 use super::{Full, Mem, Slot};
+use core::marker::PhantomData;
 use core::ops;
 
 /// Memory for `N` records in each container, inside the container itself: nothing is allocated, and a full container
-/// gives the item back.
+/// gives the item back. `N` is 65,535 at most; more does not compile.
+///
+/// `I` has the capacities of an indexer besides its objects. `Fixed<N>` alone takes `N` for each of them.
+///
+/// # When it is full
+///
+/// No machine panics or loses anything silently. "Comes back" means that the call returns the item in its error, and has
+/// changed nothing.
+///
+/// | place | full with | then |
+/// |---|---|---|
+/// | work queue: additions | `N` known keys | a new key comes back; for a known key there is always room |
+/// | work queue: `finish`, `hold`, `done` | never | a key keeps its place until its job is given back |
+/// | rate limiters | never | they keep nothing for a key |
+/// | delta FIFO: `try_add`, `try_update`, `try_delete` | `N` deltas, staged ones included | the object comes back; if the queue coalesces, the newer state of a waiting key needs no room |
+/// | delta FIFO: `try_stage` and its like | the same | the item comes back; the caller [discards](crate::fifo::DeltaFifoIn::discard_stage) the list, which shows no deletion then |
+/// | delta FIFO: `try_commit_stage` | no room for the tombstones | nothing is committed and the stage stays: pop, and commit again |
+/// | delta FIFO: `try_resync` | no room for all objects | none is queued |
+/// | indexer: `try_insert` | a [capacity](crate::cache::Capacity) for the object | the object comes back, the state before it stays; `lacking` names the capacity |
+/// | indexer: `try_add_index` | `INDEXES`, or the values of an object | the function comes back, and no value of it stays |
+/// | event log: `try_push` | the limit, or `N` entries | a subscriber that is behind is told one change for each key |
+/// | event log: `try_push` | `N` waiting keys or marks, or a subscriber that [waits](crate::fanout::WhenBehind::Wait) | the change comes back until a subscriber has read; `has_room` tells it before |
+/// | event log: `try_subscribe` | `N` subscribers, or no room for the objects | the configuration comes back |
+/// | event log: `try_resync` | no room for all objects | none is announced by itself |
+/// | reconciler: `try_add` | `N` known keys | a new key comes back |
+/// | reconciler: causes | `N` causes of all keys | the oldest cause of the key is dropped, and [counted](crate::controller::ReconcilerIn::dropped_causes) |
+/// | reconciler: awaited writes | `N` writes of all keys | the key waits for the end of its hold, and is reconciled then |
+/// | reconciler: `try_add_source` | `N` sources | an error |
+/// | projection | the bytes of a field | as the field's type says: the object counts as undecodable, or the text is cut and says so ([`projection`](crate::projection)) |
+///
+/// # In a `static`
+///
+/// The constructors are `const`, and a machine with default settings and the seed 0 is all zeros. So a `static` takes
+/// no flash, and no slot passes over the stack. Any other constant setting puts the whole machine into `.data`, with a
+/// copy in flash. Set it when the program begins instead.
 #[derive(Clone, Copy, Debug)]
-pub enum Fixed<const N: usize> {}
+pub struct Fixed<const N: usize, I = Indexed<N, N>>(PhantomData<fn() -> I>);
 
-/// Enough for the longest namespace or label value, 63 bytes.
-const LONGEST_TEXT: usize = 64;
+/// The capacities of an indexer besides its objects, for [`Fixed`].
+///
+/// | constant | counts |
+/// |---|---|
+/// | `INDEXES` | index functions |
+/// | `POSTINGS` | pairs of an object and an index value that it has, of all indexes |
+/// | `VALUES` | distinct index values, of all indexes |
+/// | `TEXT` | the bytes of an index value; 64 are enough for a namespace or a label value |
+///
+/// A posting takes 10 bytes, and a value about 40 and its text. Most programs have few distinct values for many objects,
+/// such as the nodes of pods.
+///
+/// ```
+/// use listwatch_core::cache::{FixedIndexer, IndexerIn};
+/// use listwatch_core::storage::{Fixed, Indexed};
+/// # #[derive(Debug)]
+/// # struct Pod(u32);
+/// # impl listwatch_core::storage::Keyed for Pod {
+/// #     type Key = u32;
+/// #     fn key(&self) -> &u32 {
+/// #         &self.0
+/// #     }
+/// # }
+///
+/// /// 128 pods in 2 indexes: 256 postings of 24 distinct values, of 32 bytes each.
+/// type Pods = FixedIndexer<Pod, 128, Indexed<2, 256, 24, 32>>;
+///
+/// assert!(size_of::<Pods>() < size_of::<IndexerIn<Pod, Fixed<256>>>() / 4);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub enum Indexed<const INDEXES: usize, const POSTINGS: usize, const VALUES: usize = POSTINGS, const TEXT: usize = 64> {}
 
-impl<const N: usize> Sealed for Fixed<N> {}
+impl<const N: usize, I> Sealed for Fixed<N, I> {}
 
-impl<const N: usize> Mem for Fixed<N> {
+impl<const N: usize, const INDEXES: usize, const POSTINGS: usize, const VALUES: usize, const TEXT: usize> Mem
+    for Fixed<N, Indexed<INDEXES, POSTINGS, VALUES, TEXT>>
+{
     type Array<T> = heapless::Vec<T, N>;
     type Draining<T> = heapless::Vec<T, N>;
     type Records<T> = heapless::Vec<T, N>;
+    type Indexes<T> = heapless::Vec<T, INDEXES>;
+    type Postings<T> = heapless::Vec<T, POSTINGS>;
+    type Values<T> = heapless::Vec<T, VALUES>;
     type Full<T> = Full<T>;
     type Index = Chains<N>;
     type IndexFn<V> = fn(&V, &mut dyn FnMut(&str));
     type PassingIndex = Chains<N>;
+    type ValueIndex = Chains<VALUES>;
+    type Measured<T> = Nothing;
     type Rare<T> = InPlace<T>;
-    type Text = heapless::String<LONGEST_TEXT>;
+    type Slot = ShortSlot;
+    type Text = heapless::String<TEXT, u16>;
     type Gathered = Again;
-    type Ranges<V> = Unshared;
-    type Runs<V> = Unshared;
+    type Ranges<V> = Nothing;
+    type Runs<V> = Nothing;
 
     fn into_item<T>(full: Full<T>) -> T {
         full.0
@@ -36,8 +109,8 @@ impl<const N: usize> Mem for Fixed<N> {
         Full(f(full.0))
     }
 
-    fn try_room(records: impl FnOnce() -> usize) -> Result<(), Full<()>> {
-        if records() <= N { Ok(()) } else { Err(Full(())) }
+    fn try_room(capacity: usize, records: impl FnOnce() -> usize) -> Result<(), Full<()>> {
+        if records() <= capacity { Ok(()) } else { Err(Full(())) }
     }
 }
 
@@ -59,6 +132,13 @@ impl<T> ops::Deref for InPlace<T> {
     }
 }
 
+impl<T, const N: usize> Empty for heapless::Vec<T, N> {
+    const EMPTY: Self = {
+        assert!(N <= u16::MAX as usize, "fixed memory has room for 65,535 records at most");
+        Self::new()
+    };
+}
+
 impl<T, const N: usize> Array<T> for heapless::Vec<T, N> {
     fn as_slice(&self) -> &[T] {
         self
@@ -75,6 +155,7 @@ impl<T, const N: usize> Array<T> for heapless::Vec<T, N> {
 
 impl<T, const N: usize> Records<T> for heapless::Vec<T, N> {
     type Full = Full<T>;
+    const CAPACITY: usize = N;
 
     fn len(&self) -> usize {
         self.as_slice().len()
@@ -105,7 +186,7 @@ impl<T, const N: usize> Records<T> for heapless::Vec<T, N> {
     }
 }
 
-impl<const N: usize> Text for heapless::String<N> {
+impl<const N: usize> Text for heapless::String<N, u16> {
     fn fits(text: &str) -> bool {
         text.len() <= N
     }
@@ -117,8 +198,12 @@ impl<const N: usize> Text for heapless::String<N> {
 
 /// No memory for index values: the functions are called again. They are `fn`s, so one that panics does so at the first
 /// call, unless it depends on more than the object.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Again;
+
+impl Empty for Again {
+    const EMPTY: Self = Self;
+}
 
 impl Gathered for Again {
     fn gather(&mut self, emit: Emit<'_>) {
@@ -130,25 +215,39 @@ impl Gathered for Again {
     }
 }
 
-/// Nothing: readers have the objects where they are.
-#[derive(Debug, Default)]
-pub struct Unshared;
+/// Readers share nothing, because they have the objects where they are. Nothing measures a queue.
+#[derive(Debug)]
+pub struct Nothing;
 
-impl Ranges for Unshared {
+impl Empty for Nothing {
+    const EMPTY: Self = Self;
+}
+
+impl<T> Measured<T> for Nothing {
+    fn get(&self) -> Option<&T> {
+        None
+    }
+
+    fn get_mut(&mut self) -> Option<&mut T> {
+        None
+    }
+}
+
+impl Ranges for Nothing {
     fn changed(&mut self, _: Slot) {}
 }
 
-impl Runs for Unshared {
+impl Runs for Nothing {
     type Run = ();
-    type List = ();
+    type List = Self;
 
-    fn push<S>(&mut self, (): &mut (), _: &mut S, _: Slot)
+    fn push<S>(&mut self, _: &mut Self, _: &mut S, _: Slot)
     where
         S: ops::IndexMut<Slot, Output: InRun<()>>,
     {
     }
 
-    fn unlinked<S>(&mut self, (): &mut (), _: &mut S, (): (), _: Slot, _: Option<Slot>)
+    fn unlinked<S>(&mut self, _: &mut Self, _: &mut S, (): (), _: Slot, _: Option<Slot>)
     where
         S: ops::IndexMut<Slot, Output: InRun<()>>,
     {
@@ -158,72 +257,15 @@ impl Runs for Unshared {
         false
     }
 
-    fn changed(&mut self, (): &mut (), (): ()) {}
+    fn changed(&mut self, _: &mut Self, (): ()) {}
 
     fn clear(&mut self) {}
 
     fn release(&mut self) {}
 
-    fn check<S>(&self, (): &(), _: &S, _: Option<Slot>)
+    fn check<S>(&self, _: &Self, _: &S, _: Option<Slot>)
     where
         S: ops::Index<Slot, Output: InRun<()>>,
     {
     }
-}
-
-/// As many buckets as slots; a slot's successor in its bucket is found under the slot's own number.
-#[derive(Debug)]
-pub struct Chains<const N: usize> {
-    heads: [Option<Slot>; N],
-    next: [Option<Slot>; N],
-}
-
-impl<const N: usize> Default for Chains<N> {
-    fn default() -> Self {
-        Self { heads: [None; N], next: [None; N] }
-    }
-}
-
-impl<const N: usize> Index for Chains<N> {
-    fn find(&self, hash: u32, mut eq: impl FnMut(Slot) -> bool) -> Option<Slot> {
-        let mut at = *self.heads.get(hash as usize % N.max(1))?;
-        while let Some(slot) = at {
-            if eq(slot) {
-                return at;
-            }
-            at = self.next[slot.index()];
-        }
-        None
-    }
-
-    fn find_or_insert(&mut self, hash: u32, eq: impl FnMut(Slot) -> bool, new: impl FnOnce() -> Slot) -> Option<Slot> {
-        let found = self.find(hash, eq);
-        if found.is_none() {
-            self.insert(hash, new());
-        }
-        found
-    }
-
-    fn insert(&mut self, hash: u32, slot: Slot) {
-        let head = &mut self.heads[hash as usize % N.max(1)];
-        self.next[slot.index()] = head.replace(slot);
-    }
-
-    fn remove(&mut self, hash: u32, slot: Slot) {
-        let after = self.next[slot.index()].take();
-        let mut at = &mut self.heads[hash as usize % N.max(1)];
-        while let Some(found) = *at {
-            if found == slot {
-                *at = after;
-                return;
-            }
-            at = &mut self.next[found.index()];
-        }
-    }
-
-    fn clear(&mut self) {
-        *self = Self::default();
-    }
-
-    fn release(&mut self) {}
 }

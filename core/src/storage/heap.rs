@@ -1,7 +1,7 @@
 //! Memory that grows: arrays of segments, hashbrown's table of slots, and a table for keys that come and go.
 
 use super::never::{NeverFull, never_full};
-use super::sealed::{Array, Emit, Gathered, Index, Records, Sealed, Text};
+use super::sealed::{Array, Emit, Empty, Gathered, Index, Measured, Records, Sealed, Text};
 use super::segments::Segments;
 use super::shards::{Shard, Shards};
 use super::{Mem, Slot};
@@ -24,11 +24,17 @@ impl Mem for Heap {
     type Array<T> = Vec<T>;
     type Draining<T> = super::draining::Draining<T>;
     type Records<T> = Segments<T>;
+    type Indexes<T> = Segments<T>;
+    type Postings<T> = Segments<T>;
+    type Values<T> = Segments<T>;
     type Full<T> = NeverFull<T>;
     type Index = Shards<HashIndex>;
     type IndexFn<V> = Box<dyn Fn(&V, &mut dyn FnMut(&str)) + Send + Sync>;
     type PassingIndex = super::probing::Probing;
+    type ValueIndex = Shards<HashIndex>;
+    type Measured<T> = Option<T>;
     type Rare<T> = Box<T>;
+    type Slot = Slot;
     type Text = Box<str>;
     type Gathered = Values;
     type Ranges<V> = super::ranges::Ranges<V>;
@@ -42,9 +48,13 @@ impl Mem for Heap {
         full.map()
     }
 
-    fn try_room(_: impl FnOnce() -> usize) -> Result<(), NeverFull<()>> {
+    fn try_room(_: usize, _: impl FnOnce() -> usize) -> Result<(), NeverFull<()>> {
         Ok(())
     }
+}
+
+impl<T> Empty for Vec<T> {
+    const EMPTY: Self = Self::new();
 }
 
 impl<T> Array<T> for Vec<T> {
@@ -63,6 +73,7 @@ impl<T> Array<T> for Vec<T> {
 
 impl<T> Records<T> for Vec<T> {
     type Full = NeverFull<T>;
+    const CAPACITY: usize = usize::MAX;
 
     #[inline]
     fn len(&self) -> usize {
@@ -111,18 +122,36 @@ impl Text for Box<str> {
     }
 }
 
+impl<T> Empty for Option<T> {
+    const EMPTY: Self = None;
+}
+
+impl<T> Measured<T> for Option<T> {
+    fn get(&self) -> Option<&T> {
+        self.as_ref()
+    }
+
+    fn get_mut(&mut self) -> Option<&mut T> {
+        self.as_mut()
+    }
+}
+
 /// Index values, one behind the other: a closure is called once, so that it cannot panic when it is called again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Values {
     text: String,
     /// The number of the index of each value, and where the value ends.
     ends: Vec<(u32, usize)>,
 }
 
+impl Empty for Values {
+    const EMPTY: Self = Self { text: String::new(), ends: Vec::new() };
+}
+
 impl Gathered for Values {
     fn gather(&mut self, emit: Emit<'_>) {
         if self.text.capacity() > KEPT * 64 {
-            *self = Self::default();
+            *self = Self::EMPTY;
         }
         self.text.clear();
         self.ends.clear();
@@ -142,12 +171,16 @@ impl Gathered for Values {
 }
 
 /// Keeps each slot's hash, so that growing never hashes a key again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct HashIndex(HashTable<(u32, Slot)>);
 
 /// hashbrown takes its bucket from the low bits and its tag from the high ones.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl Empty for HashIndex {
+    const EMPTY: Self = Self(HashTable::new());
 }
 
 impl Index for HashIndex {

@@ -1,20 +1,24 @@
 //! A list through records: the links are in the records, so joining and leaving cost no memory.
 
 use super::Slot;
+use super::sealed::Empty;
 use core::marker::PhantomData;
 use core::ops::IndexMut;
 
 /// A record that can be in a list of the kind `L`; a record may be in one list of each kind.
 pub(crate) trait Linked<L> {
-    fn links(&mut self) -> &mut Links;
+    /// In what form the record keeps slots.
+    type Slot: Copy + From<Slot> + Into<Slot>;
+
+    fn links(&mut self) -> &mut Links<Self::Slot>;
     fn next(&self) -> Option<Slot>;
 }
 
 /// A record's neighbours in one list.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Links {
-    pub(crate) prev: Option<Slot>,
-    pub(crate) next: Option<Slot>,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Links<S = Slot> {
+    pub(crate) prev: Option<S>,
+    pub(crate) next: Option<S>,
 }
 
 /// A doubly linked list of the kind `L` through the records of a slab or a table.
@@ -26,6 +30,8 @@ pub struct List<L> {
 }
 
 impl<L> List<L> {
+    pub(crate) const EMPTY: Self = Self { head: None, tail: None, len: 0, kind: PhantomData };
+
     pub(crate) fn front(&self) -> Option<Slot> {
         self.head
     }
@@ -38,7 +44,7 @@ impl<L> List<L> {
         self.len
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.head.is_none()
     }
 
@@ -47,9 +53,9 @@ impl<L> List<L> {
     where
         S: IndexMut<Slot, Output: Linked<L>>,
     {
-        *records[slot].links() = Links { prev: self.tail, next: None };
+        *records[slot].links() = Links::between(self.tail, None);
         match self.tail.replace(slot) {
-            Some(last) => records[last].links().next = Some(slot),
+            Some(last) => records[last].links().next = Some(slot.into()),
             None => self.head = Some(slot),
         }
         self.len += 1;
@@ -71,9 +77,9 @@ impl<L> List<L> {
         S: IndexMut<Slot, Output: Linked<L>>,
     {
         let Some(next) = records[before].next() else { return self.push_back(records, slot) };
-        *records[slot].links() = Links { prev: Some(before), next: Some(next) };
-        records[before].links().next = Some(slot);
-        records[next].links().prev = Some(slot);
+        *records[slot].links() = Links::between(Some(before), Some(next));
+        records[before].links().next = Some(slot.into());
+        records[next].links().prev = Some(slot.into());
         self.len += 1;
     }
 
@@ -85,12 +91,12 @@ impl<L> List<L> {
     {
         let links = core::mem::take(records[slot].links());
         match links.prev {
-            Some(prev) => records[prev].links().next = links.next,
-            None => self.head = links.next,
+            Some(prev) => records[prev.into()].links().next = links.next,
+            None => self.head = links.next.map(Into::into),
         }
         match links.next {
-            Some(next) => records[next].links().prev = links.prev,
-            None => self.tail = links.prev,
+            Some(next) => records[next.into()].links().prev = links.prev,
+            None => self.tail = links.prev.map(Into::into),
         }
         self.len -= 1;
     }
@@ -103,8 +109,8 @@ impl<L> List<L> {
         let (Some(head), tail) = (other.head.take(), other.tail.take()) else { return };
         match self.tail {
             Some(last) => {
-                records[last].links().next = Some(head);
-                records[head].links().prev = Some(last);
+                records[last].links().next = Some(head.into());
+                records[head].links().prev = Some(last.into());
             }
             None => self.head = Some(head),
         }
@@ -113,10 +119,27 @@ impl<L> List<L> {
     }
 }
 
+impl<S: From<Slot>> Links<S> {
+    #[inline]
+    fn between(prev: Option<Slot>, next: Option<Slot>) -> Self {
+        Self { prev: prev.map(S::from), next: next.map(S::from) }
+    }
+}
+
+impl<S> Default for Links<S> {
+    fn default() -> Self {
+        Self { prev: None, next: None }
+    }
+}
+
 impl<L> Default for List<L> {
     fn default() -> Self {
-        Self { head: None, tail: None, len: 0, kind: PhantomData }
+        Self::EMPTY
     }
+}
+
+impl<L> Empty for List<L> {
+    const EMPTY: Self = Self::EMPTY;
 }
 
 impl<L> core::fmt::Debug for List<L> {
@@ -138,6 +161,8 @@ mod tests {
     struct Node(u8, Links);
 
     impl Linked<()> for Node {
+        type Slot = Slot;
+
         fn links(&mut self) -> &mut Links {
             &mut self.1
         }

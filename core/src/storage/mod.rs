@@ -7,10 +7,13 @@
 //! text, a function. Lists that readers share are of the heap alone. [`Heap`] and [`Fixed`] are its only
 //! implementations.
 
+#[cfg(feature = "fixed")]
+mod chains;
 #[cfg(feature = "alloc")]
 mod chunks;
 #[cfg(feature = "alloc")]
 mod draining;
+mod empty;
 #[cfg(feature = "fixed")]
 mod fixed;
 #[cfg(feature = "alloc")]
@@ -38,8 +41,9 @@ mod versioned;
 
 #[cfg(feature = "alloc")]
 pub(crate) use chunks::{Chunk, SharedChunks};
+pub(crate) use empty::{Initially, Maybe};
 #[cfg(feature = "fixed")]
-pub use fixed::Fixed;
+pub use fixed::{Fixed, Indexed};
 #[cfg(feature = "alloc")]
 pub use heap::Heap;
 pub use known::KnownObjects;
@@ -48,9 +52,9 @@ pub(crate) use list::{Linked, Links, List};
 pub(crate) use never::never_full;
 #[cfg(feature = "alloc")]
 pub(crate) use reused::Reused;
-pub(crate) use slab::{Slab, Slot};
+pub(crate) use slab::{IndexSlab, PostingSlab, Slab, Slot};
 pub use table::Keyed;
-pub(crate) use table::{DrainingTable, PassingTable, Table};
+pub(crate) use table::{DrainingTable, PassingTable, Table, ValueTable};
 pub(crate) use timers::{Place, Timed, Timers};
 pub use versioned::Versioned;
 
@@ -67,14 +71,29 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     /// Never moved as a whole, however large.
     #[doc(hidden)]
     type Records<T>: sealed::Records<T, Full = Self::Full<T>>;
+    /// Of an indexer: its index functions.
+    #[doc(hidden)]
+    type Indexes<T>: sealed::Records<T, Full = Self::Full<T>>;
+    /// Of an indexer: the pairs of object and index value.
+    #[doc(hidden)]
+    type Postings<T>: sealed::Records<T, Full = Self::Full<T>>;
+    /// Of an indexer: the distinct index values.
+    #[doc(hidden)]
+    type Values<T>: sealed::Records<T, Full = Self::Full<T>>;
     /// For keys that stay.
     #[doc(hidden)]
     type Index: sealed::Index;
     /// For keys that come and go.
     #[doc(hidden)]
     type PassingIndex: sealed::Index;
+    /// Of an indexer: for its index values.
+    #[doc(hidden)]
+    type ValueIndex: sealed::Index;
     #[doc(hidden)]
     type Text: sealed::Text;
+    /// A slot as records keep it: of 16 bits, where no container has more records than that.
+    #[doc(hidden)]
+    type Slot: Copy + core::fmt::Debug + PartialEq + From<Slot> + Into<Slot>;
     /// Where the index values of an object are kept before anything changes.
     #[doc(hidden)]
     type Gathered: sealed::Gathered;
@@ -84,6 +103,9 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     /// What readers share of linked lists.
     #[doc(hidden)]
     type Runs<V>: sealed::Runs;
+    /// What measures a queue: on the heap alone, because it takes memory for each key.
+    #[doc(hidden)]
+    type Measured<T>: sealed::Measured<T>;
     /// What few records have: on the heap in a box, so that the others are smaller.
     #[doc(hidden)]
     type Rare<T>: From<T> + core::ops::Deref<Target = T>;
@@ -97,9 +119,10 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     #[doc(hidden)]
     fn map_full<T, U>(full: Self::Full<T>, f: impl FnOnce(T) -> U) -> Self::Full<U>;
 
-    /// Whether one container has room for that many records in all; memory that grows does not compute the number.
+    /// Whether a container of this capacity has room for that many records in all; memory that grows does not compute
+    /// the number.
     #[doc(hidden)]
-    fn try_room(records: impl FnOnce() -> usize) -> Result<(), Self::Full<()>>;
+    fn try_room(capacity: usize, records: impl FnOnce() -> usize) -> Result<(), Self::Full<()>>;
 }
 
 /// The error of a container whose fixed capacity is used up. It gives the item back.
@@ -121,6 +144,11 @@ pub(crate) mod sealed {
     #[allow(missing_debug_implementations, reason = "never constructed")]
     pub trait Sealed {}
 
+    /// What has a value without anything in it. In fixed memory that is all zeros.
+    pub trait Empty {
+        const EMPTY: Self;
+    }
+
     /// An array in one piece.
     pub trait Array<T>: Records<T> {
         fn as_slice(&self) -> &[T];
@@ -129,8 +157,10 @@ pub(crate) mod sealed {
     }
 
     /// The array under a slab.
-    pub trait Records<T>: Default {
+    pub trait Records<T>: Empty {
         type Full;
+        /// The most records; memory that grows has no limit.
+        const CAPACITY: usize;
 
         /// All places are below this index.
         fn len(&self) -> usize;
@@ -156,7 +186,7 @@ pub(crate) mod sealed {
     }
 
     /// From a hash to the slots that have it.
-    pub trait Index: Default {
+    pub trait Index: Empty {
         fn find(&self, hash: u32, eq: impl FnMut(Slot) -> bool) -> Option<Slot>;
         /// The slot that has the hash and is equal by `eq`; if there is none, `new` has it from now on. Either may
         /// panic, which changes nothing.
@@ -178,25 +208,31 @@ pub(crate) mod sealed {
     pub(crate) type Emit<'a> = &'a dyn Fn(&mut dyn FnMut(u32, &str));
 
     /// The index values of one object.
-    pub trait Gathered: Default {
+    pub trait Gathered: Empty {
         /// Calls the index functions, which may panic: nothing has changed yet.
         fn gather(&mut self, emit: Emit<'_>);
         /// Emits the gathered values; where no memory keeps them, it calls the functions again.
         fn emit(&self, emit: Emit<'_>, to: &mut dyn FnMut(u32, &str));
     }
 
+    /// A value that may be there, in memory that has such values.
+    pub trait Measured<T>: Empty {
+        fn get(&self) -> Option<&T>;
+        fn get_mut(&mut self) -> Option<&mut T>;
+    }
+
     /// The records of a slab, as far as readers share them.
-    pub trait Ranges: Default {
+    pub trait Ranges: Empty {
         /// The record in a slot is another one now, or none.
         fn changed(&mut self, slot: Slot);
     }
 
     /// Linked lists, as far as readers share them.
-    pub trait Runs: Default {
+    pub trait Runs: Empty {
         /// The run of an item.
         type Run: Copy + Default;
         /// What is shared of one list.
-        type List: Default;
+        type List: Empty;
 
         /// The item is in the list now, behind the last one.
         fn push<S>(&mut self, list: &mut Self::List, items: &mut S, item: Slot)

@@ -1,7 +1,7 @@
 //! An index for keys that come and go: open addressing with linear probing.
 
 use super::Slot;
-use super::sealed::Index;
+use super::sealed::{Empty, Index};
 use alloc::vec::Vec;
 
 /// Cells, at most half of them taken. When one is emptied, those behind it move up, so that removed keys make no search
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 ///
 /// It serves the work queue, where a key is added, and removed at once when nothing else waits. hashbrown reads 16
 /// places in one load. That load waits until the byte that was written last has gone through to memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Probing {
     /// A power of two, or none.
     cells: Vec<Option<(u32, Slot)>>,
@@ -132,6 +132,10 @@ impl Probing {
     }
 }
 
+impl Empty for Probing {
+    const EMPTY: Self = Self { cells: Vec::new(), len: 0, removed: Vec::new() };
+}
+
 impl Index for Probing {
     #[inline]
     fn find(&self, hash: u32, eq: impl FnMut(Slot) -> bool) -> Option<Slot> {
@@ -179,7 +183,7 @@ impl Index for Probing {
 
     fn release(&mut self) {
         if self.cells.len() > KEPT {
-            *self = Self::default();
+            *self = Self::EMPTY;
         }
     }
 }
@@ -215,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_is_left_is_found_whatever_goes() {
-        let (mut slab, mut index) = (Slab::default(), Probing::default());
+        let (mut slab, mut index) = (Slab::default(), Probing::EMPTY);
         let known = churn(&mut index, &mut slab);
         assert_eq!(index.cells.len(), 128, "it is as large as the most keys ask for");
         index.remove(7, known[0]);
@@ -224,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_large_array_is_found_whatever_goes() {
-        let (mut slab, mut index) = (Slab::default(), Probing::default());
+        let (mut slab, mut index) = (Slab::default(), Probing::EMPTY);
         for n in 0..KEPT as u32 {
             index.insert(n, slab.try_insert(n).unwrap_or_else(|full| panic!("{full:?}")));
         }
@@ -237,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_cells_of_removed_keys_make_room() {
-        let (mut slab, mut index) = (Slab::<(), Heap>::default(), Probing::default());
+        let (mut slab, mut index) = (Slab::<(), Heap>::default(), Probing::EMPTY);
         let slot = slab.try_insert(()).unwrap_or_else(|full| panic!("{full:?}"));
         let nearly_full = 2 * KEPT as u32 - 1;
         (0..nearly_full).for_each(|hash| index.insert(hash, slot));
@@ -251,7 +255,7 @@ mod tests {
     #[test]
     fn an_index_shrinks_with_its_keys() {
         let mut slab = Slab::<(), Heap>::default();
-        let mut index = Probing::default();
+        let mut index = Probing::EMPTY;
         let slots: Vec<Slot> =
             (0..20_000).map(|_| slab.try_insert(()).unwrap_or_else(|full| panic!("{full:?}"))).collect();
         let hash = |slot: &Slot| (slot.index() as u32).wrapping_mul(0x9e37_79b9);
@@ -269,7 +273,7 @@ mod tests {
     #[test]
     fn an_index_that_was_large_gives_its_memory_back() {
         let mut slab = Slab::<(), Heap>::default();
-        let mut index = Probing::default();
+        let mut index = Probing::EMPTY;
         for (keys, cells) in [(1_000, KEPT), (5_000, 0)] {
             (0..keys).for_each(|n| index.insert(n, slab.try_insert(()).unwrap_or_else(|full| panic!("{full:?}"))));
             index.clear();

@@ -25,15 +25,13 @@ impl<V> sealed::Ranges for Ranges<V> {
     fn changed(&mut self, slot: Slot) {
         let at = slot.index() / CHUNK;
         while self.chunks.len() <= at {
-            self.chunks.push(Memo::default());
+            self.chunks.push(Memo::EMPTY);
         }
         self.chunks[at].forget();
         self.whole.forget();
     }
 }
 
-impl<V> Default for Ranges<V> {
-    fn default() -> Self {
-        Self { chunks: Vec::new(), whole: Memo::default() }
-    }
+impl<V> sealed::Empty for Ranges<V> {
+    const EMPTY: Self = Self { chunks: Vec::new(), whole: Memo::EMPTY };
 }

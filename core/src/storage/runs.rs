@@ -100,7 +100,7 @@ impl<V, M: Mem> sealed::Runs for Runs<V, M> {
         S: IndexMut<Slot, Output: InRun<Option<Slot>>>,
     {
         let run = list.runs.back().filter(|last| (self.runs[*last].len as usize) < CHUNK).unwrap_or_else(|| {
-            let run = Run { first: item, len: 0, links: Links::default(), chunk: Memo::default() };
+            let run = Run { first: item, len: 0, links: Links::default(), chunk: Memo::EMPTY };
             let Ok(run) = self.runs.try_insert(run) else { unreachable!("as many runs as items") };
             list.runs.push_back(&mut self.runs, run);
             run
@@ -172,6 +172,8 @@ impl<V, M: Mem> sealed::Runs for Runs<V, M> {
 }
 
 impl<V> Linked<OfList> for Run<V> {
+    type Slot = Slot;
+
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }
@@ -181,14 +183,10 @@ impl<V> Linked<OfList> for Run<V> {
     }
 }
 
-impl<V, M: Mem> Default for Runs<V, M> {
-    fn default() -> Self {
-        Self { runs: Slab::default(), is_shared: AtomicBool::new(false) }
-    }
+impl<V, M: Mem> sealed::Empty for Runs<V, M> {
+    const EMPTY: Self = Self { runs: Slab::EMPTY, is_shared: AtomicBool::new(false) };
 }
 
-impl<V> Default for RunList<V> {
-    fn default() -> Self {
-        Self { runs: List::default(), whole: Memo::default() }
-    }
+impl<V> sealed::Empty for RunList<V> {
+    const EMPTY: Self = Self { runs: List::EMPTY, whole: Memo::EMPTY };
 }

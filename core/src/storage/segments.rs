@@ -1,7 +1,7 @@
 //! An array that grows without moving what it has.
 
 use super::never::NeverFull;
-use super::sealed::Records;
+use super::sealed::{Empty, Records};
 use alloc::vec::Vec;
 
 /// The records of a segment.
@@ -33,6 +33,7 @@ impl<T> Segments<T> {
 
 impl<T> Records<T> for Segments<T> {
     type Full = NeverFull<T>;
+    const CAPACITY: usize = usize::MAX;
 
     fn len(&self) -> usize {
         match self.more.last() {
@@ -75,16 +76,14 @@ impl<T> Records<T> for Segments<T> {
     fn release(&mut self) -> bool {
         let release = !self.more.is_empty();
         if release {
-            *self = Self::default();
+            *self = Self::EMPTY;
         }
         release
     }
 }
 
-impl<T> Default for Segments<T> {
-    fn default() -> Self {
-        Self { first: Vec::new(), more: Vec::new() }
-    }
+impl<T> Empty for Segments<T> {
+    const EMPTY: Self = Self { first: Vec::new(), more: Vec::new() };
 }
 
 #[cfg(test)]
@@ -93,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_segment_never_moves_once_it_is_full() {
-        let (mut segments, mut addresses) = (Segments::default(), Vec::new());
+        let (mut segments, mut addresses) = (Segments::EMPTY, Vec::new());
         for n in 0..3 * SEGMENT + 1 {
             assert_eq!((segments.len(), segments.get(n)), (n, None));
             assert!(segments.try_push(n).is_ok());
@@ -110,7 +109,7 @@ mod tests {
     #[test]
     fn an_array_that_was_large_gives_its_memory_back() {
         for (records, released) in [(SEGMENT, false), (SEGMENT + 1, true)] {
-            let mut segments = Segments::default();
+            let mut segments = Segments::EMPTY;
             (0..records).for_each(|n| assert!(segments.try_push(n).is_ok()));
             assert_eq!((segments.release(), segments.len()), (released, if released { 0 } else { records }));
         }

@@ -1,7 +1,7 @@
 //! An index that grows one small part at a time.
 
 use super::Slot;
-use super::sealed::Index;
+use super::sealed::{Empty, Index};
 use alloc::vec::Vec;
 
 /// A part of an index.
@@ -18,7 +18,7 @@ pub trait Shard: Index {
 /// Linear hashing: the shards are split one by one, in the order of their numbers. Each time that there are
 /// [`FULL`](Shard::FULL) slots more, one is. So no insertion moves more than one shard, whatever the hashes. A small index
 /// is one shard, and costs what that costs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Shards<S> {
     /// All slots, while the index is small.
     only: S,
@@ -62,7 +62,7 @@ impl<S: Shard> Shards<S> {
             }
         } else if self.only.len() >= S::FULL {
             self.len = self.only.len();
-            self.shards.push(core::mem::take(&mut self.only));
+            self.shards.push(core::mem::replace(&mut self.only, S::EMPTY));
             self.split_next();
         }
     }
@@ -72,10 +72,14 @@ impl<S: Shard> Shards<S> {
         let new = self.shards.len();
         self.mask = (new + 1).next_power_of_two() - 1;
         let (old, mask) = (new & (self.mask >> 1), self.mask);
-        let mut shard = S::default();
+        let mut shard = S::EMPTY;
         self.shards[old].split(&mut shard, |hash| shard_of(hash, new + 1, mask) == new);
         self.shards.push(shard);
     }
+}
+
+impl<S: Empty> Empty for Shards<S> {
+    const EMPTY: Self = Self { only: S::EMPTY, shards: Vec::new(), mask: 0, len: 0 };
 }
 
 impl<S: Shard> Index for Shards<S> {
@@ -112,7 +116,7 @@ impl<S: Shard> Index for Shards<S> {
         if self.shards.is_empty() {
             self.only.clear();
         } else {
-            *self = Self::default();
+            *self = Self::EMPTY;
         }
     }
 
@@ -120,7 +124,7 @@ impl<S: Shard> Index for Shards<S> {
         if self.shards.is_empty() {
             self.only.release();
         } else {
-            *self = Self::default();
+            *self = Self::EMPTY;
         }
     }
 }
@@ -146,7 +150,7 @@ mod tests {
     #[test]
     fn a_slot_is_found_whichever_shard_is_split_and_no_shard_is_large() {
         let (mut slab, mut random) = (Slab::<u32, Heap>::default(), Random::new(3));
-        let mut index = Shards::<HashIndex>::default();
+        let mut index = Shards::<HashIndex>::EMPTY;
         let mut known: Vec<Slot> = Vec::new();
         for step in 0..30_000 {
             let hash = random.next() as u32;

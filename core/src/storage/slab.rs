@@ -17,7 +17,7 @@ impl Slot {
     }
 
     #[inline]
-    fn at(index: usize) -> Self {
+    pub(super) fn at(index: usize) -> Self {
         let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
         Self(number.expect("a container holds fewer than 2^32 records"))
     }
@@ -34,6 +34,12 @@ pub(crate) struct Slab<R, M: Mem, A = <M as Mem>::Records<Entry<R>>> {
     of: PhantomData<fn() -> (R, M)>,
 }
 
+/// The index functions of an indexer.
+pub(crate) type IndexSlab<R, M> = Slab<R, M, <M as Mem>::Indexes<Entry<R>>>;
+
+/// The pairs of object and index value of an indexer.
+pub(crate) type PostingSlab<R, M> = Slab<R, M, <M as Mem>::Postings<Entry<R>>>;
+
 /// A place for a record.
 #[derive(Debug)]
 pub enum Entry<R> {
@@ -47,6 +53,8 @@ pub trait Places<R, M: Mem>: Records<Entry<R>, Full = M::Full<Entry<R>>> {}
 impl<R, M: Mem, A: Records<Entry<R>, Full = M::Full<Entry<R>>>> Places<R, M> for A {}
 
 impl<R, M: Mem, A: Places<R, M>> Slab<R, M, A> {
+    pub(crate) const EMPTY: Self = Self { entries: A::EMPTY, free: None, len: 0, of: PhantomData };
+
     #[inline]
     pub(crate) fn try_insert(&mut self, record: R) -> Result<Slot, M::Full<R>> {
         self.try_insert_with(|| record)
@@ -154,6 +162,11 @@ impl<R, M: Mem, A: Places<R, M>> Slab<R, M, A> {
         self.len
     }
 
+    /// Whether there is room for that many records in all; memory that grows does not compute the number.
+    pub(crate) fn try_room(&self, records: impl FnOnce() -> usize) -> Result<(), M::Full<()>> {
+        M::try_room(A::CAPACITY, records)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &R)> {
         (0..self.entries.len()).filter_map(|index| match self.entries.get(index) {
             Some(Entry::Used(record)) => Some((Slot::at(index), record)),
@@ -204,7 +217,7 @@ impl<R> Entry<R> {
 
 impl<R, M: Mem, A: Places<R, M>> Default for Slab<R, M, A> {
     fn default() -> Self {
-        Self { entries: A::default(), free: None, len: 0, of: PhantomData }
+        Self::EMPTY
     }
 }
 

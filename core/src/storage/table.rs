@@ -28,7 +28,7 @@ pub trait Keyed {
 pub struct Table<R, M: Mem, I = <M as Mem>::Index, A = <M as Mem>::Records<Entry<R>>> {
     records: Slab<R, M, A>,
     index: I,
-    hasher: FixedState,
+    seed: u64,
 }
 
 /// A table of keys that come and go: to add and remove one costs less, to find one as much as in any other.
@@ -37,10 +37,19 @@ pub(crate) type PassingTable<R, M> = Table<R, M, <M as Mem>::PassingIndex, <M as
 /// A [`PassingTable`] that can be large for a while, as the queue of a list is.
 pub(crate) type DrainingTable<R, M> = Table<R, M, <M as Mem>::PassingIndex, <M as Mem>::Draining<Entry<R>>>;
 
+/// The distinct index values of an indexer.
+pub(crate) type ValueTable<R, M> = Table<R, M, <M as Mem>::ValueIndex, <M as Mem>::Values<Entry<R>>>;
+
 impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
     /// An empty table whose hashes depend on `seed`.
-    pub(crate) fn with_seed(seed: u64) -> Self {
-        Self { records: Slab::default(), index: I::default(), hasher: FixedState::with_seed(seed) }
+    pub(crate) const fn with_seed(seed: u64) -> Self {
+        Self { records: Slab::EMPTY, index: I::EMPTY, seed }
+    }
+
+    /// Makes the hashes of a table, which must be empty, depend on `seed`.
+    pub(crate) fn set_seed(&mut self, seed: u64) {
+        debug_assert_eq!(self.len(), 0, "no record was found by another hash");
+        self.seed = seed;
     }
 
     /// Reads the memory where these keys will be looked for, and returns the slots that they probably find. Each step is
@@ -201,6 +210,11 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
         self.records.len()
     }
 
+    /// As [`Slab::try_room`].
+    pub(crate) fn try_room(&self, records: impl FnOnce() -> usize) -> Result<(), M::Full<()>> {
+        self.records.try_room(records)
+    }
+
     /// Whether there is room for one more record.
     pub(crate) fn has_room(&self) -> bool {
         self.records.vacant().is_some()
@@ -236,7 +250,7 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
     /// The hash by which the index finds a key. Callers keep it with the record, so that they hash each key once.
     #[inline]
     pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u32 {
-        let hash = self.hasher.hash_one(key);
+        let hash = FixedState::with_seed(self.seed).hash_one(key);
         (hash ^ (hash >> 32)) as u32
     }
 }

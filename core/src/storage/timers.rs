@@ -1,6 +1,6 @@
 //! Records by deadline: a binary heap of slots in which every record knows its place, so that leaving is cheap.
 
-use super::sealed::{Array, Records};
+use super::sealed::{Array, Empty, Records};
 use super::{Mem, Slot};
 use crate::time::Instant;
 use core::num::NonZeroU32;
@@ -30,17 +30,20 @@ impl Place {
 /// The waiting records of one slab or table, the earliest deadline first; equal deadlines in the order they were set.
 pub(crate) struct Timers<M: Mem> {
     waiting: M::Array<Waiting>,
-    armed: u64,
+    /// The number that the next one gets, which may wrap around.
+    armed: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     due: Instant,
-    number: u64,
+    number: u32,
     slot: Slot,
 }
 
 impl<M: Mem> Timers<M> {
+    pub(crate) const EMPTY: Self = Self { waiting: M::Array::EMPTY, armed: 0 };
+
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.waiting.as_slice().first().map(|first| first.due)
@@ -62,7 +65,7 @@ impl<M: Mem> Timers<M> {
     {
         let place = self.len();
         let waiting = Waiting { due, number: self.armed, slot };
-        self.armed += 1;
+        self.armed = self.armed.wrapping_add(1);
         if self.waiting.try_push(waiting).is_err() {
             unreachable!("as many timers as records");
         }
@@ -137,9 +140,10 @@ impl<M: Mem> Timers<M> {
         self.note(records, place);
     }
 
+    /// Of two that were armed less than 2^31 arms apart, the one that is due first, or was armed first.
     fn before(&self, one: usize, other: usize) -> bool {
-        let waiting = self.waiting.as_slice();
-        (waiting[one].due, waiting[one].number) < (waiting[other].due, waiting[other].number)
+        let (one, other) = (self.waiting.as_slice()[one], self.waiting.as_slice()[other]);
+        one.due < other.due || one.due == other.due && (one.number.wrapping_sub(other.number) as i32) < 0
     }
 
     /// Moves the record at `to` to `from`; the one that was at `from` is noted when it has arrived.
@@ -161,7 +165,7 @@ impl<M: Mem> Timers<M> {
 
 impl<M: Mem> Default for Timers<M> {
     fn default() -> Self {
-        Self { waiting: M::Array::default(), armed: 0 }
+        Self::EMPTY
     }
 }
 
@@ -211,6 +215,18 @@ mod tests {
         let end = Instant::from_nanos(u64::MAX);
         let order: Vec<u64> = core::iter::from_fn(|| timers.pop_due(&mut slab, end).map(|slot| slab[slot].0)).collect();
         assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn equal_deadlines_keep_their_order_where_the_numbers_wrap_around() {
+        let mut slab = Slab::<Timer, crate::storage::Heap>::default();
+        let mut timers = Timers::<crate::storage::Heap> { armed: u32::MAX - 4, ..Timers::default() };
+        for number in 0..10 {
+            let slot = slab.try_insert(Timer(number, None)).ok().unwrap();
+            timers.arm(&mut slab, slot, Instant::from_nanos(7));
+        }
+        let order = core::iter::from_fn(|| timers.pop_due(&mut slab, Instant::from_nanos(7)).map(|slot| slab[slot].0));
+        assert!(order.eq(0..10));
     }
 
     #[test]

@@ -55,6 +55,9 @@ use core::fmt;
 /// queue.with(|queue| queue.add(7));
 /// assert_eq!(queue.read(|queue| queue.len()), 1);
 /// ```
+///
+/// A machine in fixed memory can be a `static`; see [`FixedWorkQueue`](crate::queue::FixedWorkQueue), and `const_new`
+/// of `CriticalSectionLock` and `SpinLock`.
 pub struct Shared<T, L: Lock> {
     cell: L::Cell<T>,
 }
@@ -74,6 +77,25 @@ impl<T, L: Lock> Shared<T, L> {
     /// Calls `f` with shared access to the value.
     pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> R {
         L::read(&self.cell, f)
+    }
+}
+
+/// Locks that constants can make, so that what they protect can be a `static`.
+#[cfg(feature = "critical-section")]
+impl<T> Shared<T, CriticalSectionLock> {
+    /// As [`new`](Self::new), for a `static`.
+    #[must_use]
+    pub const fn const_new(value: T) -> Self {
+        Self { cell: critical_section::Mutex::new(core::cell::RefCell::new(value)) }
+    }
+}
+
+#[cfg(feature = "spin")]
+impl<T> Shared<T, SpinLock> {
+    /// As [`new`](Self::new), for a `static`.
+    #[must_use]
+    pub const fn const_new(value: T) -> Self {
+        Self { cell: spin::RwLock::new(value) }
     }
 }
 

@@ -26,6 +26,8 @@ struct Sleeper {
 enum Asleep {}
 
 impl Linked<Asleep> for Sleeper {
+    type Slot = Slot;
+
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }

@@ -58,8 +58,7 @@ impl core::ops::Add<Duration> for Instant {
 
     /// The moment `delay` later, or the last one that can be represented.
     fn add(self, delay: Duration) -> Self {
-        let nanos = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
-        Self(self.0.saturating_add(nanos))
+        Self(self.0.saturating_add(nanos(delay)))
     }
 }
 
@@ -67,6 +66,12 @@ impl fmt::Debug for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Instant({:?})", Duration::from_nanos(self.0))
     }
+}
+
+/// Nanoseconds, of which more than 584 years count as that.
+pub(crate) const fn nanos(duration: Duration) -> u64 {
+    let nanos = duration.as_nanos();
+    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
 }
 
 /// The earlier of two deadlines, where `None` is never.

@@ -116,6 +116,20 @@ impl IndexerModel {
         &self.indexes[&index][value]
     }
 
+    /// How many distinct values the indexes hold, but for those that only one object has, and of those the ones that it
+    /// has with these values too.
+    #[must_use]
+    pub fn values_with(&self, pod: Pod) -> usize {
+        let is_had = |index: &usize, value: &str, keys: &Vec<u8>| {
+            let own = pod.values(*index).any(|own| own == value) && keys.contains(&pod.key);
+            own || keys.iter().any(|key| *key != pod.key)
+        };
+        let had = |(index, values): (&usize, &BTreeMap<&'static str, Vec<u8>>)| {
+            values.iter().filter(|(value, keys)| is_had(index, value, keys)).count()
+        };
+        self.indexes.iter().map(had).sum()
+    }
+
     /// How many pairs of object and value the indexes hold, but for those of one object.
     #[must_use]
     pub fn pairs_without(&self, key: u8) -> usize {

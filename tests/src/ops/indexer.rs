@@ -2,8 +2,8 @@
 
 use crate::models::indexer::{IndexerModel, Pod, VALUES};
 use arbitrary::{Arbitrary, Result, Unstructured};
-use listwatch_core::cache::{IndexId, IndexerIn};
-use listwatch_core::storage::{Fixed, Heap, Mem};
+use listwatch_core::cache::{Capacity, IndexId, IndexerIn};
+use listwatch_core::storage::{Fixed, Heap, Indexed, Mem};
 
 /// One operation. Keys are below [`Op::KEYS`]; the values are sets of bits, below 8.
 #[derive(Clone, Copy, Debug)]
@@ -47,27 +47,33 @@ pub fn run(data: &[u8]) {
     check(&ops);
 }
 
-/// Runs `ops` on a store on the heap, and on one that has no room for all keys.
+/// Runs `ops` on a store on the heap, on one that has no room for all keys, and on those in which one capacity is used up
+/// long before the others.
 ///
 /// # Panics
 /// Where a store and its model differ.
 pub fn check(ops: &[Op]) {
     Pair::<Heap>::new().check(ops);
     Pair::<Fixed<4>>::new().check(ops);
+    Pair::<Fixed<2, Indexed<2, 30, 6>>>::new().check(ops);
+    Pair::<Fixed<5, Indexed<1, 15, 3>>>::new().check(ops);
+    Pair::<Fixed<5, Indexed<2, 5, 5>>>::new().check(ops);
+    Pair::<Fixed<5, Indexed<2, 30, 2, 1>>>::new().check(ops);
 }
 
 type IndexFn = fn(&Pod, &mut dyn FnMut(&str));
 
 /// What differs between the memories.
 trait Memory: Mem {
-    const CAPACITY: usize;
+    /// For objects, indexes, pairs of object and value, and values.
+    const CAPACITIES: [usize; 4];
     fn index_fn(function: IndexFn) -> Self::IndexFn<Pod>;
     /// Whether there is such an operation.
     fn replace(pods: &mut IndexerIn<Pod, Self>, items: &[Pod]) -> bool;
 }
 
 impl Memory for Heap {
-    const CAPACITY: usize = usize::MAX;
+    const CAPACITIES: [usize; 4] = [usize::MAX; 4];
 
     fn index_fn(function: IndexFn) -> Self::IndexFn<Pod> {
         Box::new(function)
@@ -79,8 +85,10 @@ impl Memory for Heap {
     }
 }
 
-impl<const N: usize> Memory for Fixed<N> {
-    const CAPACITY: usize = N;
+impl<const N: usize, const INDEXES: usize, const POSTINGS: usize, const VALUES: usize, const TEXT: usize> Memory
+    for Fixed<N, Indexed<INDEXES, POSTINGS, VALUES, TEXT>>
+{
+    const CAPACITIES: [usize; 4] = [N, INDEXES, POSTINGS, VALUES];
 
     fn index_fn(function: IndexFn) -> Self::IndexFn<Pod> {
         function
@@ -144,13 +152,27 @@ impl<M: Memory> Pair<M> {
 
     /// A refused object must not have had room: neither itself, nor its values as they were emitted.
     fn insert(&mut self, pod: Pod) {
+        let lacking = self.store.lacking(&pod);
         match self.store.try_insert(pod) {
-            Ok(old) => assert_eq!(old, self.model.insert(pod)),
+            Ok(old) => {
+                assert_eq!(old, self.model.insert(pod));
+                assert_eq!(lacking, None);
+            }
             Err(_) => {
-                let emitted: usize =
-                    (0..2).filter(|index| self.indexes[*index].is_some()).map(|index| emits(pod, index)).sum();
-                let full = self.model.object(pod.key).is_none() && self.model.len() == M::CAPACITY;
-                assert!(full || self.model.pairs_without(pod.key) + emitted > M::CAPACITY);
+                let [objects, _, postings, values] = M::CAPACITIES;
+                let indexes = || (0..2).filter(|index| self.indexes[*index].is_some());
+                let emitted: usize = indexes().map(|index| emits(pod, index)).sum();
+                let is_new = |index| move |value: &&str| self.model.keys(index, value).is_empty();
+                let new: usize =
+                    indexes().map(|index| pod.values(index).filter(is_new(index)).count() * (index + 1)).sum();
+                assert!(match lacking {
+                    Some(Capacity::Objects) => {
+                        self.model.object(pod.key).is_none() && self.model.len() == objects
+                    }
+                    Some(Capacity::Postings) => self.model.pairs_without(pod.key) + emitted > postings,
+                    Some(Capacity::Values) => self.model.values_with(pod) + new > values,
+                    _ => false,
+                });
             }
         }
     }
@@ -164,6 +186,7 @@ impl<M: Memory> Pair<M> {
             let order: Vec<u8> = self.store.iter().map(|pod| pod.key).collect();
             self.model.add_index(index, &order);
             self.indexes[index] = Some(id);
+            assert!(self.indexes.iter().flatten().count() <= M::CAPACITIES[1]);
         }
     }
 

@@ -17,16 +17,16 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
     /// Compares the values of an object with the emitted ones; returns how many there are.
     fn check_object(&self, slot: Slot) -> usize {
         let record = &self.objects[slot];
-        let chain = || core::iter::successors(record.postings, |slot| self.postings.postings[*slot].chain);
+        let chain = || core::iter::successors(record.postings, |slot| self.postings.postings[*slot].chain());
         let values = all_values::<V, M>(&self.indexes, &record.object);
         for posting in chain() {
             let posting = &self.postings.postings[posting];
-            assert_eq!(posting.object, slot, "in the chain of its object");
-            let key = &self.postings.values[posting.value].key;
+            assert_eq!(posting.object(), slot, "in the chain of its object");
+            let key = &self.postings.values[posting.value()].key;
             let mut emitted = false;
             values(&mut |index, text| emitted |= key.index == index && *key.text == *text);
             assert!(emitted, "{:?} is not a value of the object", &*key.text);
-            let same = chain().filter(|other| self.postings.postings[*other].value == posting.value);
+            let same = chain().filter(|other| self.postings.postings[*other].value() == posting.value());
             assert_eq!(same.count(), 1, "{:?} is there once", &*key.text);
         }
         values(&mut |index, text| {
@@ -41,7 +41,7 @@ impl<V: Keyed, M: Mem> IndexerIn<V, M> {
         self.postings.runs.check(&self.postings.values[slot].runs, &self.postings.postings, list.front());
         assert!(!list.is_empty(), "a value without objects is removed");
         let postings = core::iter::successors(list.front(), |slot| self.postings.postings[*slot].next());
-        let own = postings.filter(|posting| self.postings.postings[*posting].value == slot);
+        let own = postings.filter(|posting| self.postings.postings[*posting].value() == slot);
         assert_eq!(own.count(), list.len(), "in the list of its value");
         list.len()
     }

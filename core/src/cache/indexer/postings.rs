@@ -3,15 +3,15 @@
 //! A posting says that one object has one value. It is in the list of its value and in the chain of its object. So a
 //! query walks the objects of a value, and an update the values of an object.
 
-use crate::storage::sealed::{Gathered, InRun, Runs, Text};
-use crate::storage::{Keyed, Linked, Links, List, Mem, Slab, Slot, Table};
+use crate::storage::sealed::{Empty, Gathered, InRun, Runs, Text};
+use crate::storage::{Keyed, Linked, Links, List, Mem, PostingSlab, Slot, ValueTable};
 use core::hash::{Hash, Hasher};
 use core::hint::black_box;
 
 /// The postings of all indexes, which are distinguished by number.
 pub(super) struct Postings<V, M: Mem> {
-    pub(super) values: Table<Value<V, M>, M>,
-    pub(super) postings: Slab<Posting<Run<V, M>>, M>,
+    pub(super) values: ValueTable<Value<V, M>, M>,
+    pub(super) postings: PostingSlab<Posting<M::Slot, Run<V, M>>, M>,
     /// What readers share of the objects of the values.
     pub(super) runs: M::Runs<V>,
     /// The values of the object that is about to be stored.
@@ -36,14 +36,15 @@ pub(super) struct ValueKey<M: Mem> {
     pub(super) text: M::Text,
 }
 
-pub(super) struct Posting<R> {
-    pub(super) object: Slot,
-    pub(super) value: Slot,
-    links: Links,
+/// Keeps slots as `S`.
+pub(super) struct Posting<S, R> {
+    object: S,
+    value: S,
+    links: Links<S>,
     /// The run of the value's list.
     run: R,
     /// The next posting of the object.
-    pub(super) chain: Option<Slot>,
+    chain: Option<S>,
 }
 
 pub(super) enum OfValue {}
@@ -51,30 +52,42 @@ pub(super) enum OfValue {}
 /// An object with more values than this has them looked up, not compared one by one.
 const FEW: usize = 8;
 
-/// The finding of the update of that number about a value.
+/// The finding of the last update that looked at a value: its number, twice. One more says that the object has a posting
+/// for the value that stays, and no more that it had the value before.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Untouched,
-    /// The object had the value before.
-    Old(u64),
-    /// The object has a posting for it that stays.
-    Kept(u64),
-}
+struct Mark(u64);
 
 /// Calls its argument with each value of an object, and the index it is in.
 pub(super) trait Emit: Fn(&mut dyn FnMut(u32, &str)) {}
 
 impl<F: Fn(&mut dyn FnMut(u32, &str))> Emit for F {}
 
+impl Mark {
+    const UNTOUCHED: Self = Self(0);
+
+    const fn old(update: u64) -> Self {
+        Self(update << 1)
+    }
+
+    const fn kept(update: u64) -> Self {
+        Self(update << 1 | 1)
+    }
+}
+
 impl<V, M: Mem> Postings<V, M> {
-    pub(super) fn with_seed(seed: u64) -> Self {
+    pub(super) const fn with_seed(seed: u64) -> Self {
         Self {
-            values: Table::with_seed(seed),
-            postings: Slab::default(),
-            runs: M::Runs::default(),
-            gathered: M::Gathered::default(),
+            values: ValueTable::<_, M>::with_seed(seed),
+            postings: PostingSlab::<_, M>::EMPTY,
+            runs: M::Runs::EMPTY,
+            gathered: M::Gathered::EMPTY,
             update: 0,
         }
+    }
+
+    /// Makes the hashes depend on `seed`, where no object has a value.
+    pub(super) fn set_seed(&mut self, seed: u64) {
+        self.values.set_seed(seed);
     }
 
     /// Gives an object, whose chain begins at `head`, exactly the values that are emitted. For a value that it had
@@ -94,8 +107,8 @@ impl<V, M: Mem> Postings<V, M> {
         let (mut stale, mut at) = (0, *head);
         while let Some(slot) = at {
             let posting = &self.postings[slot];
-            at = posting.chain;
-            self.values[posting.value].mark = Mark::Old(self.update);
+            at = posting.chain();
+            self.values[posting.value()].mark = Mark::old(self.update);
             stale += 1;
         }
         self.try_reconcile(object, head, stale, emit)?;
@@ -124,15 +137,16 @@ impl<V, M: Mem> Postings<V, M> {
     pub(super) fn retain(&mut self, head: &mut Option<Slot>, keep: impl Fn(&Value<V, M>) -> bool) {
         let mut at = head.take();
         while let Some(slot) = at {
-            let Posting { value, chain, run, links, .. } = self.postings[slot];
-            at = chain;
+            let posting = &self.postings[slot];
+            let (value, run, next) = (posting.value(), posting.run, posting.next());
+            at = posting.chain();
             if keep(&self.values[value]) {
-                self.postings[slot].chain = head.replace(slot);
+                self.postings[slot].chain = head.replace(slot).map(Into::into);
             } else {
                 let Value { postings, runs, .. } = &mut self.values[value];
                 postings.unlink(&mut self.postings, slot);
                 self.postings.remove(slot);
-                self.runs.unlinked(runs, &mut self.postings, run, slot, links.next);
+                self.runs.unlinked(runs, &mut self.postings, run, slot, next);
                 self.forget_if_unused(value);
             }
         }
@@ -146,12 +160,12 @@ impl<V, M: Mem> Postings<V, M> {
     /// The objects of a value, from one of its postings on.
     pub(super) fn objects_from(&self, first: Option<Slot>) -> impl Iterator<Item = Slot> {
         let postings = core::iter::successors(first, |slot| self.postings[*slot].next());
-        postings.map(|slot| self.postings[slot].object)
+        postings.map(|slot| self.postings[slot].object())
     }
 
     /// The postings of an object.
-    pub(super) fn chain(&self, head: Option<Slot>) -> impl Iterator<Item = &Posting<Run<V, M>>> {
-        core::iter::successors(head.map(|slot| &self.postings[slot]), |posting| Some(&self.postings[posting.chain?]))
+    pub(super) fn chain(&self, head: Option<Slot>) -> impl Iterator<Item = &Posting<M::Slot, Run<V, M>>> {
+        core::iter::successors(head.map(|slot| &self.postings[slot]), |posting| Some(&self.postings[posting.chain()?]))
     }
 
     /// Reads the posting that the chain of an object begins at; the next one is mostly beside it.
@@ -179,7 +193,7 @@ impl<V, M: Mem> Postings<V, M> {
         let (mut own, mut first) = ([None; FEW], FEW);
         for posting in self.chain(head) {
             let Some(place) = first.checked_sub(1) else { return false };
-            (own[place], first) = (Some(posting.value), place);
+            (own[place], first) = (Some(posting.value()), place);
         }
         let (mut next, mut met, mut known) = (first, 0_u32, true);
         emit(&mut |index, text| {
@@ -202,9 +216,9 @@ impl<V, M: Mem> Postings<V, M> {
     fn forget_shared(&mut self, head: Option<Slot>) {
         let mut at = head.filter(|_| self.runs.is_shared());
         while let Some(slot) = at {
-            let Posting { value, run, chain, .. } = self.postings[slot];
-            self.runs.changed(&mut self.values[value].runs, run);
-            at = chain;
+            let posting = &self.postings[slot];
+            self.runs.changed(&mut self.values[posting.value()].runs, posting.run);
+            at = posting.chain();
         }
     }
 
@@ -216,7 +230,7 @@ impl<V, M: Mem> Postings<V, M> {
         stale: usize,
         emit: impl Emit,
     ) -> Result<(), M::Full<()>> {
-        let gathered = core::mem::take(&mut self.gathered);
+        let gathered = core::mem::replace(&mut self.gathered, M::Gathered::EMPTY);
         let reconciled =
             self.try_emitted(object, head, stale, |to: &mut dyn FnMut(u32, &str)| gathered.emit(&emit, to));
         self.gathered = gathered;
@@ -231,21 +245,26 @@ impl<V, M: Mem> Postings<V, M> {
         mut stale: usize,
         emit: impl Emit,
     ) -> Result<(), M::Full<()>> {
-        let (update, mut missing, mut fits) = (self.update, 0, true);
+        let (old, kept) = (Mark::old(self.update), Mark::kept(self.update));
+        let (mut missing, mut new, mut fits) = (0, 0, true);
         emit(&mut |index, text| match self.find(index, text).map(|value| &mut self.values[value].mark) {
-            Some(Mark::Kept(at)) if *at == update => {}
-            Some(mark) if *mark == Mark::Old(update) => {
-                *mark = Mark::Kept(update);
+            Some(mark) if *mark == kept => {}
+            Some(mark) if *mark == old => {
+                *mark = kept;
                 stale -= 1;
             }
-            Some(_) | None => {
-                missing += 1;
+            Some(_) => missing += 1,
+            None => {
+                (missing, new) = (missing + 1, new + 1);
                 fits &= M::Text::fits(text);
             }
         });
-        M::try_room(|| if fits { self.postings.len() - stale + missing } else { usize::MAX })?;
+        self.postings.try_room(|| if fits { self.postings.len() - stale + missing } else { usize::MAX })?;
+        if new > 0 {
+            self.values.try_room(|| self.values.len() - self.unshared(*head, old) + new)?;
+        }
         if stale > 0 {
-            self.retain(head, |value| value.mark == Mark::Kept(update));
+            self.retain(head, |value| value.mark == kept);
         }
         if missing > 0 {
             emit(&mut |index, text| self.add(object, head, index, text));
@@ -253,14 +272,26 @@ impl<V, M: Mem> Postings<V, M> {
         Ok(())
     }
 
+    /// How many values with that mark only this object has.
+    fn unshared(&self, head: Option<Slot>, mark: Mark) -> usize {
+        let values = self.chain(head).map(|posting| &self.values[posting.value()]);
+        values.filter(|value| value.mark == mark && value.postings.len() == 1).count()
+    }
+
     /// There is room, unless an index function emits more than it did a moment ago: then the surplus is dropped.
     fn add(&mut self, object: Slot, head: &mut Option<Slot>, index: u32, text: &str) {
         let Some(value) = self.find(index, text).or_else(|| self.new_value(index, text)) else { return };
-        let kept = Mark::Kept(self.update);
+        let kept = Mark::kept(self.update);
         if core::mem::replace(&mut self.values[value].mark, kept) == kept {
             return;
         }
-        let posting = Posting { object, value, links: Links::default(), run: Run::<V, M>::default(), chain: *head };
+        let posting = Posting {
+            object: object.into(),
+            value: value.into(),
+            links: Links::default(),
+            run: Run::<V, M>::default(),
+            chain: head.map(Into::into),
+        };
         match self.postings.try_insert(posting) {
             Ok(slot) => {
                 let Value { postings, runs, .. } = &mut self.values[value];
@@ -278,8 +309,8 @@ impl<V, M: Mem> Postings<V, M> {
 
     fn new_value(&mut self, index: u32, text: &str) -> Option<Slot> {
         let key = ValueKey { index, text: M::Text::try_copy(text)? };
-        let runs = <M::Runs<V> as Runs>::List::default();
-        self.values.try_insert(Value { key, postings: List::default(), runs, mark: Mark::Untouched }).ok()
+        let runs = <M::Runs<V> as Runs>::List::EMPTY;
+        self.values.try_insert(Value { key, postings: List::EMPTY, runs, mark: Mark::UNTOUCHED }).ok()
     }
 
     fn forget_if_unused(&mut self, value: Slot) {
@@ -289,7 +320,25 @@ impl<V, M: Mem> Postings<V, M> {
     }
 }
 
-impl<R: Copy> InRun<R> for Posting<R> {
+impl<S: Copy + Into<Slot>, R> Posting<S, R> {
+    #[inline]
+    pub(super) fn object(&self) -> Slot {
+        self.object.into()
+    }
+
+    #[inline]
+    pub(super) fn value(&self) -> Slot {
+        self.value.into()
+    }
+
+    /// The next posting of the object.
+    #[inline]
+    pub(super) fn chain(&self) -> Option<Slot> {
+        self.chain.map(Into::into)
+    }
+}
+
+impl<S: Copy + From<Slot> + Into<Slot>, R: Copy> InRun<R> for Posting<S, R> {
     fn run(&self) -> R {
         self.run
     }
@@ -299,17 +348,19 @@ impl<R: Copy> InRun<R> for Posting<R> {
     }
 
     fn next_item(&self) -> Option<Slot> {
-        self.links.next
+        self.next()
     }
 }
 
-impl<R> Linked<OfValue> for Posting<R> {
-    fn links(&mut self) -> &mut Links {
+impl<S: Copy + From<Slot> + Into<Slot>, R> Linked<OfValue> for Posting<S, R> {
+    type Slot = S;
+
+    fn links(&mut self) -> &mut Links<S> {
         &mut self.links
     }
 
     fn next(&self) -> Option<Slot> {
-        self.links.next
+        self.links.next.map(Into::into)
     }
 }
 

@@ -64,7 +64,7 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
 
     /// Whether changes of the key are gathered, and it is not waiting for anything else that gathers them as well.
     fn has_to_settle(&self, slot: Slot, priority: Priority) -> bool {
-        if self.debounce.is_none() || priority == Priority::Urgent {
+        if self.debounce.is_nothing() || priority == Priority::Urgent {
             return false;
         }
         let standing = self.queue.standing(&self.records[slot].key).unwrap_or_default();
@@ -74,7 +74,7 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
 
     /// Lets the key wait for its next change.
     fn settle(&mut self, slot: Slot) {
-        let Some(debounce) = self.debounce else { return };
+        let Some(debounce) = self.debounce.as_ref() else { return };
         let until = debounce.end(self.records[slot].since, self.now);
         self.stop_settling(slot);
         self.settling.arm(&mut self.records, slot, until);

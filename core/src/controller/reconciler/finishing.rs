@@ -7,6 +7,7 @@ use crate::queue::{Finished, Job, Outcome, RateLimiter};
 use crate::storage::{Mem, Slot};
 use crate::time::Instant;
 use core::hash::Hash;
+use core::time::Duration;
 
 impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L, M> {
     /// Takes an item back with the outcome of its reconcile and the writes that it made and that are to be awaited.
@@ -39,7 +40,7 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
             return self.finish_now(id.work, job, outcome);
         }
         // The job has its place before the iterator, which is the caller's, and the rate limiter can panic.
-        let until = self.now + self.longest_hold;
+        let until = self.now + Duration::from_nanos(self.longest_hold.get());
         let work = &mut self.works[id.work];
         (work.phase, work.since) = (Phase::Held(job), self.now);
         self.holds.arm(&mut self.works, id.work, until);

@@ -58,14 +58,14 @@ impl<K: Hash + Eq + Clone, C, W, L: RateLimiter, M: Mem> ReconcilerIn<K, C, W, L
     pub(super) fn pass_period(&mut self) {
         if self.next_period.is_some_and(|due| due <= self.now) {
             self.is_period_due = true;
-            self.next_period = self.period.map(|period| self.now + period);
+            self.next_period = self.period.as_ref().map(|period| self.now + *period);
         }
     }
 
     fn run_if_synced(&mut self) {
         if matches!(self.stage, Stage::Starting(_)) && self.sources.have_synced() {
             self.stage = Stage::Running;
-            self.next_period = self.period.map(|period| self.now + period);
+            self.next_period = self.period.as_ref().map(|period| self.now + *period);
         }
     }
 }

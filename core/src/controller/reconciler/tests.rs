@@ -156,7 +156,7 @@ fn a_drain_releases_holds_at_once_and_says_how_each_key_was_left<M: Mem>() {
     assert_eq!((machine.lifecycle(), machine.poll_timeout()), (Lifecycle::Stopped, None));
     let mut left = states(&machine);
     left.sort_unstable_by_key(|(key, _)| *key);
-    let until = Instant::ZERO + LONGEST_HOLD;
+    let until = Instant::from_nanos(LONGEST_HOLD);
     assert_eq!(
         left,
         [

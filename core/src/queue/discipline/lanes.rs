@@ -1,6 +1,7 @@
 use super::{Discipline, Records, sealed::Sealed};
 use crate::queue::record::Ready;
-use crate::storage::{Keyed, Linked, Links, List, Mem, PassingTable, Slot};
+use crate::storage::sealed::Empty;
+use crate::storage::{Initially, Keyed, Linked, Links, List, Mem, PassingTable, Slot};
 use core::fmt;
 use core::hash::{BuildHasher, Hash, Hasher};
 use foldhash::fast::FixedState;
@@ -42,8 +43,8 @@ use foldhash::fast::FixedState;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Lanes<K> {
-    aging: u32,
-    group: fn(&K, &mut dyn Hasher),
+    aging: Initially<16>,
+    group: Option<fn(&K, &mut dyn Hasher)>,
 }
 
 /// The priority of a key in [`Lanes`].
@@ -61,11 +62,17 @@ pub enum Priority {
 }
 
 impl<K> Lanes<K> {
+    /// Priorities that age by 16 keys, and no groups.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { aging: Initially::new(16), group: None }
+    }
+
     /// Raises a priority by one for every `keys` keys of other priorities that were handed out meanwhile. The default
     /// is 16; zero counts as one.
     #[must_use]
-    pub fn with_aging(mut self, keys: u32) -> Self {
-        self.aging = keys.max(1);
+    pub const fn with_aging(mut self, keys: u32) -> Self {
+        self.aging = Initially::new(if keys == 0 { 1 } else { keys as u64 });
         self
     }
 
@@ -74,8 +81,8 @@ impl<K> Lanes<K> {
     /// The function is called for a key that is new to the queue, under the lock of a shared queue. If it panics, the
     /// addition panics with it, and the queue is as before.
     #[must_use]
-    pub fn with_groups(mut self, group: fn(&K, &mut dyn Hasher)) -> Self {
-        self.group = group;
+    pub const fn with_groups(mut self, group: fn(&K, &mut dyn Hasher)) -> Self {
+        self.group = Some(group);
         self
     }
 
@@ -123,7 +130,7 @@ impl<K> Lanes<K> {
 
 impl<K> Default for Lanes<K> {
     fn default() -> Self {
-        Self { aging: 16, group: |_, _| {} }
+        Self::new()
     }
 }
 
@@ -141,7 +148,9 @@ impl<K> Discipline<K> for Lanes<K> {
 
     fn mark(&self, key: &K) -> Mark {
         let mut hasher = FixedState::with_seed(0).build_hasher();
-        (self.group)(key, &mut hasher);
+        if let Some(group) = self.group {
+            group(key, &mut hasher);
+        }
         Mark { group: hasher.finish(), ..Mark::default() }
     }
 
@@ -164,7 +173,7 @@ impl<K> Discipline<K> for Lanes<K> {
     where
         K: Hash + Eq,
     {
-        let level = ready.next_level(self.aging)?;
+        let level = ready.next_level(self.aging.get() as u32)?;
         let turns = &mut ready.levels[level].turns;
         let lane = turns.pop_front(&mut ready.lanes)?;
         turns.push_back(&mut ready.lanes, lane);
@@ -200,7 +209,7 @@ struct Lane {
 }
 
 /// The lanes of one priority in the order of their turns.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Level {
     turns: List<Turn>,
     /// How many keys others were handed out since this one was served or empty.
@@ -215,7 +224,7 @@ impl<M: Mem> ReadyLanes<M> {
         if let Some(lane) = self.lanes.find(&id) {
             return lane;
         }
-        let lane = Lane { id, keys: List::default(), links: Links::default() };
+        let lane = Lane { id, keys: List::EMPTY, links: Links::default() };
         let Ok(lane) = self.lanes.try_insert(lane) else { unreachable!("no more lanes than keys") };
         self.levels[id.0 as usize].turns.push_back(&mut self.lanes, lane);
         lane
@@ -240,10 +249,12 @@ impl<M: Mem> ReadyLanes<M> {
     }
 }
 
-impl<M: Mem> Default for ReadyLanes<M> {
-    fn default() -> Self {
-        Self { lanes: PassingTable::<_, M>::with_seed(0), levels: Default::default(), len: 0 }
-    }
+impl<M: Mem> Empty for ReadyLanes<M> {
+    const EMPTY: Self = Self {
+        lanes: PassingTable::<_, M>::with_seed(0),
+        levels: [const { Level { turns: List::EMPTY, passed: 0 } }; 4],
+        len: 0,
+    };
 }
 
 impl Keyed for Lane {
@@ -255,6 +266,8 @@ impl Keyed for Lane {
 }
 
 impl Linked<Turn> for Lane {
+    type Slot = Slot;
+
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }

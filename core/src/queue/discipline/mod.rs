@@ -7,6 +7,7 @@ pub use fifo::Fifo;
 pub use lanes::{Lanes, Priority};
 
 use super::record::Record;
+use crate::storage::sealed::Empty;
 use crate::storage::{Mem, PassingTable, Slot};
 use core::hash::Hash;
 
@@ -19,7 +20,7 @@ pub trait Discipline<K>: sealed::Sealed {
     type Mark: Default;
     /// The ready keys.
     #[doc(hidden)]
-    type Ready<M: Mem>: Default;
+    type Ready<M: Mem>: Empty;
 
     /// The mark of a key of which nothing is known yet. This alone runs the user's code, so it comes before anything
     /// changes.
@@ -43,7 +44,7 @@ pub trait Discipline<K>: sealed::Sealed {
 }
 
 /// The records of a queue whose discipline marks them.
-pub(super) type Records<K, T, M> = PassingTable<Record<K, T>, M>;
+pub(super) type Records<K, T, M> = PassingTable<Record<K, T, <M as Mem>::Slot>, M>;
 
 mod sealed {
     #[allow(missing_debug_implementations, reason = "never constructed")]

@@ -36,8 +36,8 @@ impl MaxOf<ExponentialBackoff, TokenBucket> {
     /// From 5 ms to 1000 s for a key, and 10 retries a second, 100 at once, for all together: client-go's
     /// `DefaultTypedControllerRateLimiter`.
     #[must_use]
-    pub fn default_controller() -> Self {
-        Self::default()
+    pub const fn default_controller() -> Self {
+        Self(ExponentialBackoff::DEFAULT, TokenBucket::DEFAULT)
     }
 }
 

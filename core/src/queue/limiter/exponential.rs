@@ -1,5 +1,6 @@
-use super::{RateLimiter, nanos};
-use crate::time::Instant;
+use super::RateLimiter;
+use crate::storage::Initially;
+use crate::time::{Instant, nanos};
 use core::time::Duration;
 
 /// `base` for the first failure, and for each further one twice as long as before, up to `max`.
@@ -16,30 +17,27 @@ use core::time::Duration;
 /// assert_eq!(limiter.delay(Instant::ZERO, 3), Duration::from_millis(40));
 /// assert_eq!(limiter.delay(Instant::ZERO, 1_000_000), Duration::from_secs(1000));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExponentialBackoff {
-    base_nanos: u64,
-    max_nanos: u64,
+    base_nanos: Initially<5_000_000>,
+    max_nanos: Initially<1_000_000_000_000>,
 }
 
 impl ExponentialBackoff {
+    /// From 5 ms to 1000 s, as `default` returns.
+    pub const DEFAULT: Self = Self::new(Duration::from_millis(5), Duration::from_secs(1000));
+
     /// Delays from `base` to `max`. A longer time than 584 years counts as 584 years.
     #[must_use]
-    pub fn new(base: Duration, max: Duration) -> Self {
-        Self { base_nanos: nanos(base), max_nanos: nanos(max) }
-    }
-}
-
-impl Default for ExponentialBackoff {
-    fn default() -> Self {
-        Self::new(Duration::from_millis(5), Duration::from_secs(1000))
+    pub const fn new(base: Duration, max: Duration) -> Self {
+        Self { base_nanos: Initially::new(nanos(base)), max_nanos: Initially::new(nanos(max)) }
     }
 }
 
 impl RateLimiter for ExponentialBackoff {
     fn delay(&mut self, _: Instant, failures: u32) -> Duration {
         let factor = 1_u64.checked_shl(failures).unwrap_or(u64::MAX);
-        Duration::from_nanos(self.base_nanos.saturating_mul(factor).min(self.max_nanos))
+        Duration::from_nanos(self.base_nanos.get().saturating_mul(factor).min(self.max_nanos.get()))
     }
 }
 

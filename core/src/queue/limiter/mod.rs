@@ -28,8 +28,3 @@ pub trait RateLimiter {
     /// client-go has no such thing, so there a bucket loses a token for each addition that was merged.
     fn give_back(&mut self) {}
 }
-
-/// Nanoseconds, of which more than 584 years count as that.
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}

@@ -1,5 +1,6 @@
 use super::RateLimiter;
-use crate::time::Instant;
+use crate::storage::Initially;
+use crate::time::{Instant, nanos};
 use core::time::Duration;
 
 /// One bucket of tokens for all keys: client-go's `BucketRateLimiter`.
@@ -19,13 +20,13 @@ use core::time::Duration;
 /// ```
 ///
 /// Unlike client-go's, the bucket takes no token for an addition that was merged; see [`RateLimiter::give_back`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenBucket {
     /// Time is counted in units: a nanosecond has as many as a `period` has tokens. Then one token is `period` units,
     /// and nothing needs a fraction.
-    tokens: u32,
-    period: u64,
-    burst: u32,
+    tokens: Initially<10>,
+    period: Initially<1_000_000_000>,
+    burst: Initially<100>,
     /// When the bucket is full again, in units.
     full_at: u128,
     /// The value of `full_at` before the last delay.
@@ -33,36 +34,39 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
+    /// The bucket of client-go's controllers, as `default` returns: 10 tokens a second, 100 at once.
+    pub const DEFAULT: Self = Self::per_second(10, 100);
+
     /// `tokens` new tokens in each `period`, one after the other, in a bucket that holds `burst` of them and is full.
     ///
     /// If `period` is zero, every failure has its token at once. If `tokens` is zero, only the first `burst` failures
     /// have one. A burst of zero counts as one.
     #[must_use]
-    pub fn new(tokens: u32, period: Duration, burst: u32) -> Self {
-        Self { tokens, period: super::nanos(period), burst: burst.max(1), full_at: 0, before: 0 }
+    pub const fn new(tokens: u32, period: Duration, burst: u32) -> Self {
+        let burst = if burst == 0 { 1 } else { burst };
+        Self {
+            tokens: Initially::new(tokens as u64),
+            period: Initially::new(nanos(period)),
+            burst: Initially::new(burst as u64),
+            full_at: 0,
+            before: 0,
+        }
     }
 
     /// As client-go's `rate.NewLimiter(qps, burst)`.
     #[must_use]
-    pub fn per_second(qps: u32, burst: u32) -> Self {
+    pub const fn per_second(qps: u32, burst: u32) -> Self {
         Self::new(qps, Duration::from_secs(1), burst)
-    }
-}
-
-/// The bucket of client-go's controllers: 10 tokens a second, 100 at once.
-impl Default for TokenBucket {
-    fn default() -> Self {
-        Self::per_second(10, 100)
     }
 }
 
 impl RateLimiter for TokenBucket {
     fn delay(&mut self, now: Instant, _: u32) -> Duration {
-        let (tokens, period) = (u128::from(self.tokens), u128::from(self.period));
+        let [tokens, period, burst] = [self.tokens.get(), self.period.get(), self.burst.get()].map(u128::from);
         let now = u128::from(now.as_nanos()) * tokens;
         self.before = self.full_at;
         self.full_at = self.full_at.max(now).saturating_add(period);
-        let debt = (self.full_at - now).saturating_sub(u128::from(self.burst) * period);
+        let debt = (self.full_at - now).saturating_sub(burst * period);
         match (debt, tokens) {
             (0, _) => Duration::ZERO,
             (_, 0) => Duration::MAX,

@@ -2,6 +2,7 @@
 
 use super::WorkQueueIn;
 use super::closing::Closing;
+use crate::queue::metrics::Stopwatch;
 use crate::queue::{Added, Discipline, Job, Lanes, Priority, RateLimiter};
 use crate::storage::{Heap, never_full};
 use crate::time::Instant;
@@ -9,6 +10,30 @@ use core::hash::Hash;
 use core::time::Duration;
 
 impl<K: Hash + Eq, L: RateLimiter, D: Discipline<K>> WorkQueueIn<K, L, Heap, D> {
+    /// Measures the times of [`metrics`](Self::metrics). They take memory for each key, so a queue in fixed memory has
+    /// [counters](Self::stats) alone.
+    ///
+    /// A queue reads no clock. It stamps an addition or a job with the latest `now` that it was given. For exact times,
+    /// call [`handle_timeout`](Self::handle_timeout) before each.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_core::{Instant, WorkQueue};
+    ///
+    /// let mut queue = WorkQueue::<&str>::default().with_metrics();
+    /// queue.add("web");
+    /// let later = Instant::ZERO + Duration::from_millis(20);
+    /// queue.handle_timeout(later);
+    /// let job = queue.poll_job().unwrap();
+    /// assert_eq!(queue.metrics(later).unwrap().latency.total, Duration::from_millis(20));
+    /// # queue.done(job);
+    /// ```
+    #[must_use]
+    pub fn with_metrics(mut self) -> Self {
+        self.stopwatch = Some(Stopwatch::default());
+        self
+    }
+
     /// See [`try_add`](Self::try_add).
     pub fn add(&mut self, key: K) -> Added {
         never_full(self.try_add(key))

@@ -1,9 +1,9 @@
 //! How a key goes from one state to the next.
 
 use super::WorkQueueIn;
-use crate::queue::metrics::Stopwatch;
 use crate::queue::record::{Phase, Record, Then};
 use crate::queue::{Added, Discipline, RateLimiter, WhileDelayed};
+use crate::storage::sealed::Measured;
 use crate::storage::{Mem, Slot};
 use crate::time::Instant;
 use core::hash::Hash;
@@ -50,7 +50,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
             Phase::Idle | Phase::Running { then: Then::Rest, .. } => {}
         }
         self.adds += 1;
-        if let Some(stopwatch) = &mut self.stopwatch {
+        if let Some(stopwatch) = self.stopwatch.get_mut() {
             stopwatch.added(slot, self.now);
         }
         if let Phase::Running { then, .. } = &mut self.records[slot].phase {
@@ -117,7 +117,7 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     pub(super) fn back_off(&mut self, slot: Slot, delay: Duration) -> Added {
         let added = if self.is_shutting_down() {
             self.refuse()
-        } else if self.records[slot].failures - self.records[slot].transient > self.max_retries {
+        } else if u64::from(self.records[slot].failures - self.records[slot].transient) > self.max_retries.get() {
             self.park(slot)
         } else {
             self.delay(self.now, slot, delay, true)
@@ -159,7 +159,9 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
     pub(super) fn running_times(&self, now: Instant) -> impl Iterator<Item = Duration> {
         let running =
             self.records.iter().filter(|(_, record)| matches!(record.phase, Phase::Running { is_held: false, .. }));
-        running.zip(self.stopwatch.iter().cycle()).map(move |((slot, _), stopwatch)| stopwatch.running(slot, now))
+        running
+            .zip(self.stopwatch.get().into_iter().cycle())
+            .map(move |((slot, _), stopwatch)| stopwatch.running(slot, now))
     }
 
     #[inline]
@@ -177,7 +179,9 @@ impl<K: Hash + Eq, L: RateLimiter, M: Mem, D: Discipline<K>> WorkQueueIn<K, L, M
         if self.records.len() == 0 {
             self.records.release();
             self.delays.release();
-            self.stopwatch.iter_mut().for_each(Stopwatch::release);
+            if let Some(stopwatch) = self.stopwatch.get_mut() {
+                stopwatch.release();
+            }
         }
     }
 }

@@ -33,8 +33,6 @@ crate::storage::in_both_memories!(
     a_key_is_dropped_when_its_worker_is_done,
     a_key_takes_memory_only_while_something_is_known_of_it,
     the_counters_are_those_of_client_go,
-    times_run_from_the_first_addition_to_the_job_and_to_its_end,
-    what_was_there_before_the_stopwatch_counts_from_its_next_step,
     a_job_of_another_queue_is_ignored,
 );
 
@@ -469,8 +467,9 @@ fn the_counters_are_those_of_client_go<M: Mem>() {
 }
 
 /// W16, after client-go's `TestMetrics`: additions meanwhile count from the first of them.
-fn times_run_from_the_first_addition_to_the_job_and_to_its_end<M: Mem>() {
-    let mut queue = Queue::<M>::default().with_metrics();
+#[test]
+fn times_run_from_the_first_addition_to_the_job_and_to_its_end() {
+    let mut queue = Queue::<Heap>::default().with_metrics();
     let millis = Duration::from_millis;
     add(&mut queue, 1);
     queue.handle_timeout(at(50));
@@ -493,11 +492,12 @@ fn times_run_from_the_first_addition_to_the_job_and_to_its_end<M: Mem>() {
     assert_eq!((metrics.unfinished, metrics.longest_running), (millis(25 + 125), millis(125)));
     [one, two].into_iter().for_each(|job| queue.done(job));
     assert_eq!(queue.metrics(at(300)).unwrap().unfinished, Duration::ZERO);
-    assert_eq!(Queue::<M>::default().metrics(at(0)), None);
+    assert_eq!(Queue::<Heap>::default().metrics(at(0)), None);
 }
 
-fn what_was_there_before_the_stopwatch_counts_from_its_next_step<M: Mem>() {
-    let mut queue = Queue::<M>::default();
+#[test]
+fn what_was_there_before_the_stopwatch_counts_from_its_next_step() {
+    let mut queue = Queue::<Heap>::default();
     add_all(&mut queue, &[1, 2]);
     let one = queue.poll_job().unwrap();
     queue.handle_timeout(at(100));

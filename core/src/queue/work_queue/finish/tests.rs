@@ -1,6 +1,6 @@
 use super::*;
 use crate::queue::{ExponentialBackoff, QueueStats};
-use crate::storage::Fixed;
+use crate::storage::{Fixed, Heap};
 use core::cell::Cell;
 
 crate::storage::in_both_memories!(
@@ -18,13 +18,11 @@ crate::storage::in_both_memories!(
     a_queue_in_its_drain_hands_out_what_was_added_before,
     a_job_of_another_queue_is_not_finished,
     a_time_that_goes_back_does_not_shorten_a_retry,
-    the_work_ends_when_it_is_finished,
     a_limiter_that_panics_leaves_the_key_to_be_retried_after_a_second,
     a_limiter_that_panics_in_a_drain_does_not_hold_up_its_end,
     a_limiter_that_panics_leaves_a_held_job_to_be_given_back,
     a_transient_failure_backs_off_and_does_not_count_towards_parking,
     a_terminal_failure_parks_at_once_unless_the_key_changed_meanwhile,
-    a_held_key_is_with_no_worker_and_its_work_is_over,
     a_retry_that_is_due_while_its_key_is_held_waits_for_the_job,
     a_drain_waits_for_held_jobs,
     a_job_is_held_and_its_outcome_applied_once,
@@ -208,8 +206,9 @@ fn a_time_that_goes_back_does_not_shorten_a_retry<M: Mem>() {
     assert_eq!(finish(&mut queue, false, Outcome::Retry), Finished::RetryAt(at(105)));
 }
 
-fn the_work_ends_when_it_is_finished<M: Mem>() {
-    let mut queue = Queue::<M>::default().with_metrics();
+#[test]
+fn the_work_ends_when_it_is_finished() {
+    let mut queue = Queue::<Heap>::default().with_metrics();
     let job = take(&mut queue, 1);
     queue.finish(at(30), job, Outcome::Done);
     let work = queue.metrics(at(90)).unwrap().work;
@@ -344,8 +343,9 @@ fn a_terminal_failure_parks_at_once_unless_the_key_changed_meanwhile<M: Mem>() {
     assert_eq!((queue.parked().count(), queue.len(), queue.stats().merged), (0, 1, 0));
 }
 
-fn a_held_key_is_with_no_worker_and_its_work_is_over<M: Mem>() {
-    let mut queue = Queue::<M>::default().with_metrics();
+#[test]
+fn a_held_key_is_with_no_worker_and_its_work_is_over() {
+    let mut queue = Queue::<Heap>::default().with_metrics();
     let job = take(&mut queue, 1);
     queue.hold(at(10), &job, Outcome::Done);
     let metrics = queue.metrics(at(500)).unwrap();

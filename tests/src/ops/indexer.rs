@@ -158,22 +158,26 @@ impl<M: Memory> Pair<M> {
                 assert_eq!(old, self.model.insert(pod));
                 assert_eq!(lacking, None);
             }
-            Err(_) => {
-                let [objects, _, postings, values] = M::CAPACITIES;
-                let indexes = || (0..2).filter(|index| self.indexes[*index].is_some());
-                let emitted: usize = indexes().map(|index| emits(pod, index)).sum();
-                let is_new = |index| move |value: &&str| self.model.keys(index, value).is_empty();
-                let new: usize =
-                    indexes().map(|index| pod.values(index).filter(is_new(index)).count() * (index + 1)).sum();
-                assert!(match lacking {
-                    Some(Capacity::Objects) => {
-                        self.model.object(pod.key).is_none() && self.model.len() == objects
-                    }
-                    Some(Capacity::Postings) => self.model.pairs_without(pod.key) + emitted > postings,
-                    Some(Capacity::Values) => self.model.values_with(pod) + new > values,
-                    _ => false,
-                });
+            Err(_) => assert!(self.is_lacking(pod, lacking), "{pod:?} lacks {lacking:?}"),
+        }
+    }
+
+    /// Whether the pod exceeds this capacity.
+    fn is_lacking(&self, pod: Pod, capacity: Option<Capacity>) -> bool {
+        let [objects, _, postings, values] = M::CAPACITIES;
+        let indexes = || (0..2).filter(|index| self.indexes[*index].is_some());
+        match capacity {
+            Some(Capacity::Objects) => self.model.object(pod.key).is_none() && self.model.len() == objects,
+            Some(Capacity::Postings) => {
+                let emitted: usize = indexes().map(|index| emits(pod.values(index), index)).sum();
+                self.model.pairs_without(pod.key) + emitted > postings
             }
+            Some(Capacity::Values) => {
+                let new = |index| pod.values(index).filter(move |value| self.model.keys(index, value).is_empty());
+                let emitted: usize = indexes().map(|index| emits(new(index), index)).sum();
+                self.model.values_with(pod) + emitted > values
+            }
+            _ => false,
         }
     }
 
@@ -207,7 +211,7 @@ impl<M: Memory> Pair<M> {
     }
 }
 
-/// How many values are emitted for a pod.
-fn emits(pod: Pod, index: usize) -> usize {
-    pod.values(index).count() * (index + 1)
+/// How many times these values are emitted.
+fn emits(values: impl Iterator<Item = &'static str>, index: usize) -> usize {
+    values.count() * (index + 1)
 }

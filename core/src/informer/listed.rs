@@ -1,7 +1,7 @@
 //! Which objects of the cache the list that is read has, unchanged.
 
 use crate::storage::Mem;
-use crate::storage::sealed::{Array, Records};
+use crate::storage::sealed::{Array, Empty, Records};
 
 /// A set of places of a cache in memory `M`, a bit for each.
 pub(super) struct Listed<M: Mem>(M::Array<u8>);
@@ -38,13 +38,13 @@ impl<M: Mem> Listed<M> {
     }
 
     pub(super) fn clear(&mut self) {
-        self.0 = M::Array::default();
+        self.0 = <M::Array<u8> as Empty>::EMPTY;
     }
 }
 
 impl<M: Mem> Default for Listed<M> {
     fn default() -> Self {
-        Self(M::Array::default())
+        Self(<M::Array<u8> as Empty>::EMPTY)
     }
 }
 

@@ -87,6 +87,8 @@ impl<M: Mem> Default for Progress<M> {
 }
 
 impl Linked<Oldest> for Received {
+    type Slot = Slot;
+
     fn links(&mut self) -> &mut Links {
         &mut self.links
     }

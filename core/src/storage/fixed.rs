@@ -35,6 +35,10 @@ use core::ops;
 /// | reconciler: causes | `N` causes of all keys | the oldest cause of the key is dropped, and [counted](crate::controller::ReconcilerIn::dropped_causes) |
 /// | reconciler: awaited writes | `N` writes of all keys | the key waits for the end of its hold, and is reconciled then |
 /// | reconciler: `try_add_source` | `N` sources | an error |
+/// | informer: queue | `N` deltas | it takes no more input, until its events are taken |
+/// | informer: a list | `N` staged items | the list is applied in parts; its deletions come at its end alone |
+/// | informer: cache | a capacity for an object | the object is counted, and reported as [`Failure::DoesNotFit`](crate::reflector::Failure::DoesNotFit) once the list has been read; a later list brings it again |
+/// | informer: versions | `N` bookmarks or changes that are not applied | the applied version lags until the next one |
 /// | projection | the bytes of a field | as the field's type says: the object counts as undecodable, or the text is cut and says so ([`projection`](crate::projection)) |
 ///
 /// # In a `static`

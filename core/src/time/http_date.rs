@@ -1,12 +1,38 @@
 use super::civil::{days_from_civil, days_of_month};
 use super::rfc3339::Rest;
+use core::time::Duration;
+
+/// An hour, which replaces a number of seconds that no 64 bits hold.
+pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// The time to wait by a `Retry-After` header: seconds, or the time from the response's own date to another. An hour
+/// replaces a number of more than 64 bits. A date that has passed by the server's clock is no wait. Without the
+/// response's date, a date counts for nothing.
+///
+/// ```
+/// use core::time::Duration;
+/// use listwatch_core::time::retry_after;
+///
+/// assert_eq!(retry_after("7", None), Some(Duration::from_secs(7)));
+/// let (until, answered) = ("Fri, 20 Nov 2026 10:44:07 GMT", "Fri, 20 Nov 2026 10:43:37 GMT");
+/// assert_eq!(retry_after(until, Some(answered)), Some(Duration::from_secs(30)));
+/// ```
+#[must_use]
+pub fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
+    let value = value.trim();
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(value.parse().map_or(MAX_RETRY_AFTER, Duration::from_secs));
+    }
+    let seconds = http_date(value)?.saturating_sub(http_date(answered?)?);
+    Some(Duration::from_secs(seconds))
+}
 
 /// The seconds from 1970 to a date in one of the three forms of HTTP (RFC 9110, section 5.6.7): that which it prefers,
 /// such as `Sun, 06 Nov 1994 08:49:37 GMT`, that of RFC 850, and that of C's `asctime`. None for any other text, and
 /// before 1970. The name of the day is not compared.
-pub(crate) fn http_date(text: &str) -> Option<u64> {
+fn http_date(text: &str) -> Option<u64> {
     let mut words = text.trim().split([' ', '-']).filter(|word| !word.is_empty()).skip(1);
     let mut next = || words.next();
     let (first, second, third, fourth) = (next()?, next()?, next()?, next()?);
@@ -49,8 +75,8 @@ fn seconds_of(clock: &str) -> Option<i64> {
 #[cfg(feature = "alloc")]
 mod tests {
     use super::*;
-    use alloc::format;
     use jiff::civil::date;
+    use std::format;
 
     #[test]
     fn every_day_is_read_in_each_form_as_jiff_wrote_it() {
@@ -93,5 +119,57 @@ mod tests {
         ] {
             assert_eq!(http_date(text), None, "{text}");
         }
+    }
+
+    const ANSWERED: Option<&str> = Some("Fri, 20 Nov 2026 10:43:37 GMT");
+
+    fn seconds(value: &str, answered: Option<&str>) -> Option<u64> {
+        retry_after(value, answered).map(|wait| wait.as_secs())
+    }
+
+    #[test]
+    fn a_wait_is_given_in_seconds_or_as_a_date() {
+        assert_eq!(seconds("7", None), Some(7));
+        assert_eq!(seconds("Fri, 20 Nov 2026 10:44:07 GMT", ANSWERED), Some(30));
+        assert_eq!(seconds("Tue, 01 Dec 2026 10:43:37 GMT", ANSWERED), Some(11 * 86_400));
+        assert_eq!(seconds("Fri, 20 Nov 2026 10:43:00 GMT", ANSWERED), Some(0));
+    }
+
+    #[test]
+    fn a_wait_of_more_seconds_than_64_bits_hold_was_no_wait() {
+        assert_eq!(seconds("99999999999999999999", None), Some(3600));
+        assert_eq!(seconds(&"9".repeat(1000), ANSWERED), Some(3600));
+    }
+
+    #[test]
+    fn the_obsolete_forms_of_a_date_were_no_wait() {
+        assert_eq!(seconds("Friday, 20-Nov-26 10:44:07 GMT", ANSWERED), Some(30));
+        assert_eq!(seconds("Fri Nov 20 10:44:07 2026", ANSWERED), Some(30));
+        assert_eq!(http_date("Sunday, 06-Nov-94 08:49:37 GMT"), Some(784_111_777));
+        assert_eq!(http_date("Sun Nov  6 08:49:37 1994"), Some(784_111_777));
+    }
+
+    #[test]
+    fn what_says_nothing_is_no_wait() {
+        assert_eq!(seconds("Fri, 20 Nov 2026 10:44:07 GMT", None), None);
+        for nonsense in ["", "soon", "-1", "+1", "1.5", "Fri, 20 Nov 2026 10:44 GMT", "Fri, 20 Now 2026 10:44:07 GMT"] {
+            assert_eq!(seconds(nonsense, ANSWERED), None, "{nonsense}");
+        }
+        for nonsense in ["Fri, 20 Nov 2026 10:44:07 CET", "Fri, 20 Nov 1 10:44:07 GMT", "Fri, 99 Nov 2026 10:44:07 GMT"]
+        {
+            assert_eq!(seconds(nonsense, ANSWERED), None, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn dates_count_from_1970_over_leap_years() {
+        assert_eq!(http_date("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
+        assert_eq!(http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+        assert_eq!(http_date("Fri, 20 Nov 2026 10:43:07 GMT"), Some(1_795_171_387));
+        assert_eq!(http_date("Thu, 29 Feb 2024 23:59:59 GMT"), Some(1_709_251_199));
+        assert_eq!(http_date("soon"), None);
+        assert_eq!(http_date("Tue, 29 Feb 2000 00:00:00 GMT"), Some(951_782_400));
+        assert_eq!(http_date("Wed, 01 Mar 2000 00:00:00 GMT"), Some(951_868_800));
+        assert_eq!(http_date("Fri, 31 Dec 9999 23:59:59 GMT"), Some(253_402_300_799));
     }
 }

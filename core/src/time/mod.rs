@@ -6,7 +6,8 @@ mod micro_time;
 mod rfc3339;
 mod wall;
 
-pub(crate) use http_date::http_date;
+pub(crate) use http_date::MAX_RETRY_AFTER;
+pub use http_date::retry_after;
 pub use micro_time::MicroTime;
 pub use wall::{ParseWallTimeError, WallTime};
 

@@ -115,7 +115,7 @@ impl<S: BlockingSource> Blocking<S> {
             }
             Err(error) => {
                 self.close();
-                Incoming::Failed { id, error: TransportError::new(kind_of(error.kind()), error.to_string()) }
+                Incoming::Failed { id, error: TransportError::new(error.kind().into(), error.to_string()) }
             }
         }
     }
@@ -145,14 +145,18 @@ impl<S: BlockingSource> ListerWatcher for Blocking<S> {
     }
 }
 
-fn kind_of(kind: ErrorKind) -> TransportErrorKind {
-    match kind {
-        ErrorKind::ConnectionRefused => TransportErrorKind::Refused,
-        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::NotConnected | ErrorKind::BrokenPipe => {
-            TransportErrorKind::Reset
+impl From<ErrorKind> for TransportErrorKind {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::ConnectionRefused => Self::Refused,
+            ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::NotConnected
+            | ErrorKind::BrokenPipe => Self::Reset,
+            ErrorKind::TimedOut => Self::Timeout,
+            ErrorKind::InvalidData => Self::Protocol,
+            _ => Self::Other,
         }
-        ErrorKind::InvalidData => TransportErrorKind::Protocol,
-        _ => TransportErrorKind::Other,
     }
 }
 

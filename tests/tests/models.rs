@@ -421,6 +421,32 @@ fn the_seeds_of_the_kubeconfigs_show_no_credential() {
     replay_seeds("kubeconfig", ops::kubeconfig::run);
 }
 
+/// The seeds, and answers that differ from one in a few bytes.
+#[test]
+#[cfg(not(loom))]
+fn answers_like_the_seeds_are_read_alike_in_any_pieces_and_as_by_httparse() {
+    const MARKS: &[u8] = b"\r\n: ;,\t0159afAF\0\x7f\xffxHt-";
+    replay_seeds("exchange", ops::exchange::run);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds/exchange");
+    for (seed, file) in (0..).zip(folder.read_dir().expect("a folder of seeds")) {
+        let whole = std::fs::read(file.expect("a readable folder").path()).expect("a readable seed");
+        for round in 0..1_000 {
+            let mut answer = whole.clone();
+            for change in bytes(seed * 1_000 + round, 12).chunks(4) {
+                let at = usize::from(u16::from_le_bytes([change[0], change[1]])) % answer.len();
+                let mark = MARKS[usize::from(change[2]) % MARKS.len()];
+                match change[3] % 4 {
+                    0 => answer[at] = mark,
+                    1 => answer.insert(at, mark),
+                    2 if answer.len() > 1 => drop(answer.remove(at)),
+                    _ => answer.truncate(at + 1),
+                }
+            }
+            ops::exchange::run(&answer);
+        }
+    }
+}
+
 #[test]
 fn random_runs_of_the_informer_keep_its_rules() {
     for seed in 0..4_000 {

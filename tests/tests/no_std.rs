@@ -1,5 +1,6 @@
-//! Core needs no standard library, and in fixed memory no allocator either: it is compiled against a copy of the
-//! compiler's library folder that lacks them. A dependency that needs one fails there too.
+//! Core needs no standard library, and in fixed memory no allocator either; neither does the exchange of HTTP/1.1. They
+//! are compiled against a copy of the compiler's library folder that lacks them. A dependency that needs one fails there
+//! too.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a step that fails fails the test")]
 
@@ -12,7 +13,7 @@ use std::process::Command;
 fn core_needs_no_standard_library() {
     let sysroot = Sysroot::with("alloc", &["core", "alloc", "compiler_builtins"]);
     for features in ["alloc", "alloc,fixed", "json", "json,lz4,fixed,stream,embedded-io,critical-section,spin"] {
-        sysroot.check(features).unwrap_or_else(|error| panic!("{features}: {error}"));
+        sysroot.check(CORE, features).unwrap_or_else(|error| panic!("{features}: {error}"));
     }
     sysroot.must_lack("std");
 }
@@ -21,10 +22,30 @@ fn core_needs_no_standard_library() {
 fn fixed_memory_needs_no_allocator() {
     let sysroot = Sysroot::with("bare", &["core", "compiler_builtins"]);
     for features in ["", "fixed", "fixed,critical-section,spin"] {
-        sysroot.check(features).unwrap_or_else(|error| panic!("{features}: {error}"));
+        sysroot.check(CORE, features).unwrap_or_else(|error| panic!("{features}: {error}"));
     }
     sysroot.must_lack("alloc");
 }
+
+#[test]
+fn an_exchange_needs_neither() {
+    let sysroot = Sysroot::with("exchange", &["core", "compiler_builtins"]);
+    for features in ["", "embedded-io", "embedded-io-async", "embedded-io,embedded-io-async"] {
+        sysroot.check(HTTP, features).unwrap_or_else(|error| panic!("{features}: {error}"));
+    }
+    sysroot.check(HTTP, "alloc").expect_err("a source for an informer on the heap");
+}
+
+#[test]
+fn a_source_over_http_needs_no_standard_library() {
+    let sysroot = Sysroot::with("source", &["core", "alloc", "compiler_builtins"]);
+    for features in ["alloc", "alloc,embedded-io-async"] {
+        sysroot.check(HTTP, features).unwrap_or_else(|error| panic!("{features}: {error}"));
+    }
+}
+
+const CORE: &str = "listwatch-core";
+const HTTP: &str = "listwatch-transport-http";
 
 /// A folder like the compiler's own, with some of its libraries only.
 struct Sysroot {
@@ -51,10 +72,10 @@ impl Sysroot {
         Self { host, folder }
     }
 
-    /// Checks core with these features; what the compiler says if it cannot be.
-    fn check(&self, features: &str) -> Result<(), String> {
+    /// Checks a package with these features; what the compiler says if it cannot be.
+    fn check(&self, package: &str, features: &str) -> Result<(), String> {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["check", "--quiet", "--lib", "--package", "listwatch-core"]);
+        cargo.args(["check", "--quiet", "--lib", "--package", package]);
         // With a target named, the flags are for its crates alone: build scripts and macros keep the whole library.
         cargo.args(["--no-default-features", "--features", features, "--target", &self.host]);
         cargo.arg("--target-dir").arg(self.folder.join("target"));
@@ -65,7 +86,7 @@ impl Sysroot {
 
     /// The proof of the proof: core with the feature of this library, which names it, is refused.
     fn must_lack(&self, library: &str) {
-        let error = self.check(library).expect_err(library);
+        let error = self.check(CORE, library).expect_err(library);
         assert!(error.contains(&format!("can't find crate for `{library}`")), "{error}");
     }
 }

@@ -9,6 +9,7 @@
 //! | read watches by tasks instead of threads | [`HttpTransport::with_reactor`], with a [`Reactor`] |
 //! | report an unusable configuration | [`ConfigError`] |
 //! | report a risky configuration | [`Cluster::warnings`], a list of [`ConfigWarning`] |
+//! | speak HTTP/1.1 on a device, without std and without a heap | [`exchange`] |
 //!
 //! The smallest program opens a list. An informer of `listwatch-core` does so by itself.
 //!
@@ -27,44 +28,83 @@
 //!
 //! The crate reads kubeconfigs, runs exec plugins, reloads rotated tokens and certificates, and goes through HTTP and
 //! SOCKS proxies. [`ureq`] speaks HTTP and rustls speaks TLS; neither shows in a public signature.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `ureq` (default) | all but [`exchange`]; without it, the crate is `no_std` |
+//! | `embedded-io`, `embedded-io-async` | [`exchange::Exchange`] over connections that block, or that a task waits for |
+//! | `alloc` | [`exchange::HttpSource`], a source for an informer on a device with a heap |
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(any(test, feature = "ureq")), no_std)]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
+pub mod exchange;
+
 // The public API.
+#[cfg(feature = "ureq")]
 mod client;
+#[cfg(feature = "ureq")]
 mod cluster;
+#[cfg(feature = "ureq")]
 mod error;
+#[cfg(feature = "ureq")]
 mod options;
+#[cfg(feature = "ureq")]
 mod reactor;
+#[cfg(feature = "ureq")]
 mod shorthands;
+#[cfg(feature = "ureq")]
 mod transport;
+#[cfg(feature = "ureq")]
 mod warning;
 
 // A server, and the requests to it.
+#[cfg(feature = "ureq")]
 mod limits;
+#[cfg(feature = "ureq")]
 mod request;
+#[cfg(feature = "ureq")]
 mod server;
 
 // The parts of a server: its configuration, the way to it, credentials.
+#[cfg(feature = "ureq")]
 mod auth;
+#[cfg(feature = "ureq")]
 mod config;
+#[cfg(feature = "ureq")]
 mod connect;
 
 // Tools.
+#[cfg(feature = "ureq")]
 mod cancel;
+#[cfg(feature = "ureq")]
 mod clock;
+#[cfg(feature = "ureq")]
 mod reloaded;
+#[cfg(feature = "ureq")]
 mod secret;
 
+#[cfg(feature = "ureq")]
 pub use client::HttpClient;
+#[cfg(feature = "ureq")]
 pub use cluster::Cluster;
+#[cfg(feature = "ureq")]
 pub use error::ConfigError;
+#[cfg(feature = "ureq")]
 pub use options::ClusterOptions;
+#[cfg(feature = "ureq")]
 pub use reactor::{PollRead, Reactor};
+#[cfg(feature = "ureq")]
 pub use transport::HttpTransport;
+#[cfg(feature = "ureq")]
 pub use warning::ConfigWarning;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "ureq"))]
 mod tests {
     use super::*;
 

@@ -3,6 +3,8 @@
 pub mod controller;
 pub mod delta_fifo;
 pub mod event_log;
+#[cfg(feature = "exchange")]
+pub mod exchange;
 pub mod framer;
 pub mod indexer;
 pub mod lanes;

@@ -9,6 +9,8 @@ pub mod controller;
 pub mod decoder;
 pub mod delta_fifo;
 pub mod event_log;
+#[cfg(all(feature = "exchange", not(loom)))]
+pub mod exchange;
 pub mod framer;
 pub mod indexer;
 pub mod informer;

@@ -9,3 +9,5 @@ mod matrix;
 mod play;
 mod projected;
 mod truth;
+#[cfg(not(loom))]
+mod wired;

@@ -8,7 +8,7 @@ use listwatch_core::decode::FromJson;
 use listwatch_core::fifo::Order;
 use listwatch_core::informer::Pumped;
 use listwatch_core::object::ObjectHandle;
-use listwatch_core::{Driver, Event, Indexer, Informer, InformerConfig, Instant, Key, WorkQueue};
+use listwatch_core::{Driver, Event, Indexer, Informer, InformerConfig, Instant, Key, ListerWatcher, WorkQueue};
 use listwatch_transport_file::{Chunks, Pace, Playback, PlaybackConfig};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -47,14 +47,30 @@ pub(crate) struct Played<T> {
     pub(crate) objects: Vec<ObjectHandle<T>>,
 }
 
+/// A transport that brings the answers of a playback.
+pub(crate) trait Plays: ListerWatcher {
+    fn playback(&self) -> &Playback;
+}
+
+impl Plays for Playback {
+    fn playback(&self) -> &Playback {
+        self
+    }
+}
+
 pub(crate) fn play<T: FromJson>(path: &Path, case: Case) -> Played<T> {
-    let mut player = Player::<T>::new(path, case);
+    play_through(path, case, |playback| playback)
+}
+
+/// The same through another transport.
+pub(crate) fn play_through<T: FromJson, L: Plays>(path: &Path, case: Case, make: impl Fn(Playback) -> L) -> Played<T> {
+    let mut player = Player::<T, L>::new(path, case, make);
     player.run();
     player.finish()
 }
 
-struct Player<T: FromJson> {
-    driver: Driver<T, Playback, Indexer<ObjectHandle<T>>>,
+struct Player<T: FromJson, L> {
+    driver: Driver<T, L, Indexer<ObjectHandle<T>>>,
     case: Case,
     now: Instant,
     notifications: ByKey,
@@ -65,8 +81,8 @@ struct Player<T: FromJson> {
     worked: BTreeMap<Key, Option<String>>,
 }
 
-impl<T: FromJson> Player<T> {
-    fn new(path: &Path, case: Case) -> Self {
+impl<T: FromJson, L: Plays> Player<T, L> {
+    fn new(path: &Path, case: Case, make: impl Fn(Playback) -> L) -> Self {
         let pace = if matches!(case.speed, Speed::Max) { Pace::Immediate } else { Pace::Recorded };
         let config = PlaybackConfig::new().pace(pace).chunks(case.chunks);
         let playback = Playback::with_config(path, config).unwrap();
@@ -77,7 +93,7 @@ impl<T: FromJson> Player<T> {
         let mut informer = Informer::new(playback.resource().unwrap().clone(), config);
         informer.start(Instant::ZERO);
         Self {
-            driver: Driver::new(informer, playback),
+            driver: Driver::new(informer, make(playback)),
             case,
             now: Instant::ZERO,
             notifications: ByKey::new(),
@@ -98,7 +114,7 @@ impl<T: FromJson> Player<T> {
                 Pumped::Waiting => {
                     self.drain();
                     self.work();
-                    if self.driver.transport().is_complete() {
+                    if self.driver.transport().playback().is_complete() {
                         return;
                     }
                     self.wait();

@@ -1,0 +1,31 @@
+use core::fmt::{self, Write};
+
+/// A path and a query, in which bytes that a URL must not have are written as `%XX`. A `%` stays as it is.
+pub(super) struct Encoded<T>(pub(super) T);
+
+struct Encoder<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl<T: fmt::Display> fmt::Display for Encoded<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(Encoder(f), "{}", self.0)
+    }
+}
+
+impl Write for Encoder<'_, '_> {
+    fn write_str(&mut self, mut text: &str) -> fmt::Result {
+        while let Some(at) = text.bytes().position(|byte| !is_allowed(byte)) {
+            // All bytes of a character beyond ASCII are encoded.
+            let (allowed, rest) = text.split_at(at);
+            let encoded = rest.chars().next().map_or(0, char::len_utf8);
+            self.0.write_str(allowed)?;
+            rest.bytes().take(encoded).try_for_each(|byte| write!(self.0, "%{byte:02X}"))?;
+            text = &rest[encoded..];
+        }
+        self.0.write_str(text)
+    }
+}
+
+/// Whether a byte may stand in a path or a query (RFC 3986, sections 3.3 and 3.4), or begins an escape.
+fn is_allowed(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte)
+}

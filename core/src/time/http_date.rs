@@ -21,7 +21,7 @@ const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Au
 /// ```
 #[must_use]
 pub fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
-    let value = value.trim();
+    let value = value.trim_ascii();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(value.parse().map_or(MAX_RETRY_AFTER, Duration::from_secs));
     }
@@ -33,7 +33,7 @@ pub fn retry_after(value: &str, answered: Option<&str>) -> Option<Duration> {
 /// such as `Sun, 06 Nov 1994 08:49:37 GMT`, that of RFC 850, and that of C's `asctime`. None for any other text, and
 /// before 1970. The name of the day is not compared.
 fn http_date(text: &str) -> Option<u64> {
-    let mut words = text.trim().split([' ', '-']).filter(|word| !word.is_empty()).skip(1);
+    let mut words = text.trim_ascii().split([' ', '-']).filter(|word| !word.is_empty()).skip(1);
     let mut next = || words.next();
     let (first, second, third, fourth) = (next()?, next()?, next()?, next()?);
     let (day, month, year, clock, zone) = match month(first) {

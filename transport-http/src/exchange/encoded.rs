@@ -18,10 +18,17 @@ impl Write for Encoder<'_, '_> {
             let (allowed, rest) = text.split_at(at);
             let encoded = rest.chars().next().map_or(0, char::len_utf8);
             self.0.write_str(allowed)?;
-            rest.bytes().take(encoded).try_for_each(|byte| write!(self.0, "%{byte:02X}"))?;
+            rest.bytes().take(encoded).try_for_each(|byte| self.write_escape(byte))?;
             text = &rest[encoded..];
         }
         self.0.write_str(text)
+    }
+}
+
+impl Encoder<'_, '_> {
+    fn write_escape(&mut self, byte: u8) -> fmt::Result {
+        let digit = |value: u8| char::from(b"0123456789ABCDEF"[usize::from(value & 15)]);
+        ['%', digit(byte >> 4), digit(byte)].into_iter().try_for_each(|c| self.0.write_char(c))
     }
 }
 

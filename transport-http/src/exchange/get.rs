@@ -57,13 +57,17 @@ impl<T: fmt::Display> Get<'_, T> {
     }
 
     fn write(&self, out: &mut impl Write) -> fmt::Result {
-        write!(out, "GET {} HTTP/1.1\r\nHost: {}\r\n", Encoded(&self.target), self.endpoint.host)?;
-        write!(out, "Accept: {}\r\nAccept-Encoding: identity\r\n", self.accept)?;
-        write!(out, "User-Agent: {}\r\n", self.endpoint.user_agent)?;
-        if let Some(token) = self.endpoint.token {
-            write!(out, "Authorization: Bearer {}\r\n", token.reveal())?;
-        }
-        out.write_str(if self.closes { "Connection: close\r\n\r\n" } else { "\r\n" })
+        let Endpoint { host, user_agent, token } = self.endpoint;
+        let authorization = token.map_or(["", "", ""], |token| ["Authorization: Bearer ", token.reveal(), "\r\n"]);
+        let end = if self.closes { "Connection: close\r\n\r\n" } else { "\r\n" };
+        write!(out, "GET {}", Encoded(&self.target))?;
+        // Formatting these would take more flash.
+        [" HTTP/1.1\r\nHost: ", host, "\r\nAccept: ", self.accept, "\r\nAccept-Encoding: identity\r\nUser-Agent: "]
+            .into_iter()
+            .chain([user_agent, "\r\n"])
+            .chain(authorization)
+            .chain([end])
+            .try_for_each(|text| out.write_str(text))
     }
 
     /// Whether each part can be sent. A line break in one of them would be another header.

@@ -28,13 +28,14 @@ pub trait Connection: Read + Write {
 /// ```no_run
 /// # use listwatch_transport_http::exchange::Connection;
 /// # fn start(socket: impl Connection) {
+/// use listwatch_core::decode::MetadataOnly;
 /// use listwatch_core::transport::Blocking;
 /// use listwatch_core::{Driver, Informer, InformerConfig, Resource};
 /// use listwatch_transport_http::exchange::{Endpoint, HttpSource};
 ///
 /// let endpoint = Endpoint::new("10.0.0.1:6443").with_token("eyJhbGciOi");
 /// let source = HttpSource::<_, 512>::new(endpoint, socket);
-/// let informer = Informer::<serde_json::Value>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
+/// let informer = Informer::<MetadataOnly>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
 /// let driver = Driver::new(informer, Blocking::new(source));
 /// # }
 /// ```

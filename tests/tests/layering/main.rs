@@ -113,6 +113,7 @@ const PACKAGES: &[(&str, &str, &[&str])] = &[
         &["listwatch-core", "listwatch-transport-http", "listwatch-transport-file", "listwatch-runtime-smol"],
     ),
     ("listwatch-fuzz", "fuzz", &["listwatch-tests"]),
+    ("listwatch-bare-metal", "tests/bare-metal", &["listwatch-core"]),
 ];
 
 /// Folders at the top that hold no package.
@@ -256,9 +257,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The packages of the workspace and of `fuzz`, as `cargo metadata` describes them.
+/// The packages of the workspace, of `fuzz` and of the firmware, as `cargo metadata` describes them.
 fn packages() -> Vec<Value> {
-    let manifests = ["Cargo.toml", "fuzz/Cargo.toml"].map(|manifest| root().join(manifest));
+    let manifests = ["Cargo.toml", "fuzz/Cargo.toml", "tests/bare-metal/Cargo.toml"].map(|manifest| root().join(manifest));
     manifests.iter().filter(|manifest| manifest.exists()).flat_map(|manifest| metadata(manifest)).collect()
 }
 

@@ -1,0 +1,120 @@
+//! A tape as a transport: what an informer of the heap follows.
+
+use crate::line::Shown;
+use crate::tape::{Answer, Query, Source, Tape};
+use crate::told::Told;
+use core::task::{Context, Poll, Waker};
+use listwatch_core::cache::Cache;
+use listwatch_core::decode::Decode;
+use listwatch_core::informer::{DriverIn, EventOf, InformerIn, Pumped};
+use listwatch_core::request::{self, Request, RequestId};
+use listwatch_core::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
+use listwatch_core::{InformerConfig, Instant, ListerWatcher, Resource};
+
+/// Plays a tape. A request without an answer ends it.
+#[derive(Debug)]
+pub struct Player {
+    tape: Tape,
+    open: Option<(RequestId, Answer, Next)>,
+    is_over: bool,
+}
+
+/// What comes next of an answer.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Head,
+    Body,
+}
+
+impl Player {
+    /// Plays this tape from its beginning.
+    #[must_use]
+    pub fn new(tape: Tape) -> Self {
+        Self { tape, open: None, is_over: false }
+    }
+}
+
+impl ListerWatcher for Player {
+    fn open(&mut self, id: RequestId, request: &Request) {
+        let query = if request.query() == request::Query::List { Query::List } else { Query::Watch };
+        self.open = self.tape.next(query).map(|answer| (id, answer, Next::Head));
+        self.is_over = self.open.is_none();
+    }
+
+    fn poll_read(&mut self, _: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
+        let Some((id, answer, next)) = &mut self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
+        let id = *id;
+        if matches!(next, Next::Head) && answer.status != 0 {
+            *next = Next::Body;
+            let head = ResponseHead { status: answer.status, ..ResponseHead::default() };
+            return Poll::Ready(Incoming::Head { id, head });
+        }
+        let len = answer.body.read(buf);
+        if len > 0 {
+            return Poll::Ready(Incoming::Data { id, len });
+        }
+        let ended = answer.ended;
+        self.open = None;
+        Poll::Ready(if ended {
+            Incoming::End { id }
+        } else {
+            Incoming::Failed { id, error: TransportError::new(TransportErrorKind::Reset, "") }
+        })
+    }
+
+    fn abort(&mut self, _: RequestId) {
+        self.open = None;
+    }
+}
+
+/// The configuration of an informer that follows a tape. A tape has neither watch-lists nor times.
+#[must_use]
+pub fn config() -> InformerConfig {
+    let mut config = InformerConfig::default();
+    let reflector = &mut config.reflector;
+    reflector.watch_list = false;
+    (reflector.watch_timeout, reflector.answer_timeout, reflector.bookmark_overdue) = (None, None, None);
+    config
+}
+
+/// The resource whose name the requests have.
+#[must_use]
+pub fn resource() -> Resource {
+    Resource::new("/api/v1/pods")
+}
+
+/// Follows a tape to its end. `told` is called with each change, and `piece` after each piece of an answer.
+///
+/// # Errors
+/// The first one of `told` or `piece`. If an object cannot be decoded.
+pub fn follow<D: Decode<Object: Shown>, C: Cache<D::Object>>(
+    driver: &mut DriverIn<D, Player, C>,
+    mut told: impl FnMut(&Told<D::Object>) -> Result<(), &'static str>,
+    mut piece: impl FnMut(&C) -> Result<(), &'static str>,
+) -> Result<(), &'static str> {
+    let mut now = Instant::ZERO;
+    driver.informer_mut().start(now);
+    loop {
+        let pumped = driver.pump(now, &mut Context::from_waker(Waker::noop()));
+        while let Some(event) = driver.informer_mut().poll_event() {
+            match Told::try_from(event) {
+                Ok(event) => told(&event)?,
+                Err(EventOf::Undecodable(_)) => return Err("an object could not be decoded"),
+                Err(_) => {}
+            }
+        }
+        piece(driver.informer().cache())?;
+        if pumped == Pumped::Waiting {
+            match driver.poll_timeout() {
+                _ if driver.transport().is_over => return Ok(()),
+                Some(at) => now = at,
+                None => return Err("the informer waits for nothing"),
+            }
+        }
+    }
+}
+
+/// An informer that follows this tape.
+pub fn driver<D: Decode, C: Cache<D::Object>>(tape: Tape, decoder: D, cache: C) -> DriverIn<D, Player, C> {
+    DriverIn::new(InformerIn::with_decoder(resource(), config(), decoder, cache), Player::new(tape))
+}

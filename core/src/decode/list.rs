@@ -1,3 +1,4 @@
+use super::reader::Reader;
 use super::text::Text;
 use super::type_meta::TypeMeta;
 use alloc::string::String;
@@ -20,7 +21,7 @@ impl ListMeta {
             b"kind" => set(&mut self.kind, value),
             b"apiVersion" => set(&mut self.api_version, value),
             b"metadata" => {
-                let metadata: Metadata<'_> = serde_json::from_slice(value).unwrap_or_default();
+                let metadata: Metadata<'_> = read(value);
                 self.version = metadata.resource_version.unwrap_or_default().as_str().into();
                 self.token = metadata.r#continue.unwrap_or_default().as_str().into();
             }
@@ -64,9 +65,12 @@ struct Metadata<'a> {
 }
 
 fn set(field: &mut String, json: &[u8]) {
-    let text = serde_json::from_slice::<Text<'_>>(json).unwrap_or_default();
     field.clear();
-    field.push_str(text.as_str());
+    field.push_str(read::<Text<'_>>(json).as_str());
+}
+
+fn read<'a, T: Deserialize<'a> + Default>(json: &'a [u8]) -> T {
+    str::from_utf8(json).ok().and_then(|json| Reader::value(json).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]

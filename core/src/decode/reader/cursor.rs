@@ -1,7 +1,9 @@
 use super::error::Error;
 use crate::framing::{Block, Scanner, is_space};
+use core::convert::Infallible;
+use core::fmt;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{Deserializer, Expected, IgnoredAny, Visitor};
 use serde_json::de::StrRead;
 
 /// How deeply brackets may be nested where a type reads them: as in serde_json.
@@ -130,6 +132,13 @@ impl<'de> Reader<'de> {
         by_serde_json(text, read)
     }
 
+    /// What serde_json says of the value that comes next, which is not `expected`. No type needs code of its own for it.
+    #[cold]
+    pub(super) fn refused(&mut self, expected: &dyn Expected) -> Error {
+        let Err(error) = self.delegate(|json| json.deserialize_unit(Refusal(expected)));
+        error
+    }
+
     /// Goes on behind the value that comes next, and returns its text; `None` if it does not end.
     fn value_text(&mut self) -> Option<&'de str> {
         let first = self.peek()?;
@@ -164,6 +173,17 @@ impl<'de> Reader<'de> {
 
     fn address(&self) -> usize {
         self.text.as_ptr().addr() + self.at
+    }
+}
+
+/// Takes no value, not even `null`.
+struct Refusal<'a>(&'a dyn Expected);
+
+impl Visitor<'_> for Refusal<'_> {
+    type Value = Infallible;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

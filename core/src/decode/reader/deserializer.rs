@@ -64,7 +64,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.peek() {
             Some(b'{') => access::read(self, &OBJECT, |map| visitor.visit_map(map)),
-            _ => self.delegate(|json| json.deserialize_map(visitor)),
+            _ => Err(self.refused(&visitor)),
         }
     }
 
@@ -72,21 +72,21 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.peek() {
             Some(b'[') => access::read(self, &ARRAY, |seq| visitor.visit_seq(seq)),
-            _ => self.delegate(|json| json.deserialize_seq(visitor)),
+            _ => Err(self.refused(&visitor)),
         }
     }
 
     #[inline]
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        name: &'static str,
-        fields: &'static [&'static str],
+        _: &'static str,
+        _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
         match self.peek() {
             Some(b'{') => access::read(self, &OBJECT, |map| visitor.visit_map(map)),
             Some(b'[') => access::read(self, &ARRAY, |seq| visitor.visit_seq(seq)),
-            _ => self.delegate(|json| json.deserialize_struct(name, fields, visitor)),
+            _ => Err(self.refused(&visitor)),
         }
     }
 
@@ -99,7 +99,8 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         visitor.visit_some(self)
     }
 
-    #[inline]
+    // The name is a constant, so that no code for the other ones is left.
+    #[inline(always)]
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
         match name {
             UNREAD => visitor.visit_borrowed_str(self.pass_over()?),

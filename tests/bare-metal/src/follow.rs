@@ -37,6 +37,7 @@ struct Open {
     next: Query,
 }
 
+// What is not inlined has frames of its own: parts and objects of several would otherwise be on the stack at once.
 impl<'a> Follower<'a> {
     /// A loop over these machines, which are empty.
     pub fn new(
@@ -53,6 +54,7 @@ impl<'a> Follower<'a> {
     ///
     /// # Errors
     /// If a container is full, or an answer cannot be used.
+    #[inline(never)]
     pub fn pump(&mut self) -> Result<bool, &'static str> {
         let Some(open) = &mut self.open else { return Ok(self.open()) };
         let len = open.answer.body.read(self.room);
@@ -76,6 +78,7 @@ impl<'a> Follower<'a> {
     ///
     /// # Errors
     /// If the cache is full.
+    #[inline(never)]
     pub fn poll(&mut self) -> Result<Option<Told<Object>>, &'static str> {
         while let Some(Popped { delta, initial, .. }) = self.deltas.pop() {
             let (is_deletion, final_state_known) = (delta.is_deletion(), !matches!(delta, Delta::Tombstone(_)));
@@ -115,6 +118,7 @@ impl<'a> Follower<'a> {
         true
     }
 
+    #[inline(never)]
     fn take(&mut self, part: Part<Line, KEY>) -> Result<(), &'static str> {
         match part {
             Part::Item(object) => return self.deltas.try_stage(object).map_err(|_| FULL),
@@ -131,6 +135,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Decides on the next request.
+    #[inline(never)]
     fn close(&mut self, open: Open) -> Result<(), &'static str> {
         self.next = match self.fields.finish() {
             Ending::List { continue_token: "", .. } => {

@@ -259,7 +259,8 @@ fn root() -> PathBuf {
 
 /// The packages of the workspace, of `fuzz` and of the firmware, as `cargo metadata` describes them.
 fn packages() -> Vec<Value> {
-    let manifests = ["Cargo.toml", "fuzz/Cargo.toml", "tests/bare-metal/Cargo.toml"].map(|manifest| root().join(manifest));
+    let manifests =
+        ["Cargo.toml", "fuzz/Cargo.toml", "tests/bare-metal/Cargo.toml"].map(|manifest| root().join(manifest));
     manifests.iter().filter(|manifest| manifest.exists()).flat_map(|manifest| metadata(manifest)).collect()
 }
 

@@ -24,6 +24,7 @@ mod image {
     static CACHE: StaticCell<Cache> = StaticCell::new();
     static DISPLAY: StaticCell<Display> = StaticCell::new();
 
+    // What is not inlined has frames of its own. In one, the stack would be twice as deep.
     #[entry]
     fn main() -> ! {
         run(|| {
@@ -33,6 +34,7 @@ mod image {
         })
     }
 
+    #[inline(never)]
     fn follow(fields: &mut Fields, room: &mut [u8; ROOM]) -> Result<(), &'static str> {
         let cache = CACHE.init_with(Cache::new);
         let indexes = fixed::index(cache)?;
@@ -57,12 +59,14 @@ mod image {
         count(cache.by_index(indexes.app, app))
     }
 
+    #[inline(never)]
     fn print(cache: &Cache, indexes: Indexes) {
         print_cache(cache.iter());
         print_index("app", cache, indexes.app);
         print_index("node", cache, indexes.node);
     }
 
+    #[inline(never)]
     fn sizes(display: &Display) {
         Output::line("size projector").number(size_of::<Fields>());
         Output::line("size buffer").number(ROOM);
@@ -74,6 +78,7 @@ mod image {
     }
 
     /// An object that is larger than all memory passes through the same buffer.
+    #[inline(never)]
     fn pass_large(fields: &mut Fields, room: &mut [u8; ROOM]) -> Result<(), &'static str> {
         let mut source = LARGE;
         if source.len() < 1_500_000 {

@@ -70,12 +70,14 @@ impl de::Error for Error {
         Self(Box::new(Cause { message: message.to_string(), address: None }))
     }
 
-    /// serde calls `null` a unit value.
+    /// serde calls `null` a unit value, and prints a number by more code.
     #[cold]
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        match unexpected {
-            Unexpected::Unit => Self::custom(format_args!("invalid type: null, expected {expected}")),
-            _ => Self::custom(format_args!("invalid type: {unexpected}, expected {expected}")),
-        }
+        Self::custom(serde_json::Error::invalid_type(unexpected, expected))
+    }
+
+    #[cold]
+    fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::custom(serde_json::Error::invalid_value(unexpected, expected))
     }
 }

@@ -64,6 +64,31 @@ pub trait Decode {
     fn finish(&mut self) -> Ending<'_>;
 }
 
+/// A decoder in a place of its own, such as a `static` of firmware.
+impl<D: Decode> Decode for &mut D {
+    type Object = D::Object;
+
+    fn start(&mut self, query: Query, head: &ResponseHead) {
+        (**self).start(query, head);
+    }
+
+    fn space(&mut self) -> &mut [u8] {
+        (**self).space()
+    }
+
+    fn take(&mut self, len: usize) {
+        (**self).take(len);
+    }
+
+    fn next_part(&mut self) -> Option<Part<D::Object>> {
+        (**self).next_part()
+    }
+
+    fn finish(&mut self) -> Ending<'_> {
+        (**self).finish()
+    }
+}
+
 /// A part of an answer. `V` is the handle of an object.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

@@ -2,19 +2,18 @@
 
 use crate::line::{KEY, Line, Object, Shown, some};
 use crate::panel::Panel;
+use crate::tape::Tape;
+use crate::transport::{self, Player};
 use listwatch_core::cache::{FixedIndexer, IndexId};
-use listwatch_core::fifo::{FixedDeltaFifo, Order};
-use listwatch_core::projection::Projector;
-use listwatch_core::storage::Fixed;
+use listwatch_core::decode::ProjectedJson;
+use listwatch_core::informer::DriverIn;
+use listwatch_core::storage::{Fixed, Indexed};
 
-/// Objects in the cache, and in each index.
+/// Objects in the cache.
 pub const OBJECTS: usize = 128;
 
-/// Room of an indexer for that many objects in two indexes: one number bounds objects and pairs.
-const INDEXED: usize = 2 * OBJECTS;
-
-/// Deltas that wait, and items of a list that is being read.
-pub const DELTAS: usize = 96;
+/// Deltas that wait, and items of a list that is being read: a longer list is applied in parts.
+pub const DELTAS: usize = 8;
 
 /// Apps in the work queue.
 pub const APPS: usize = 16;
@@ -22,26 +21,34 @@ pub const APPS: usize = 16;
 /// The bytes that are read at once.
 pub const ROOM: usize = 2048;
 
-/// Objects by key, by app and by node.
-pub type Cache = FixedIndexer<Object, INDEXED>;
+/// Objects by key, by app and by node: each has one value in either index, and there are few values.
+pub type Cache = FixedIndexer<Object, OBJECTS, Indexed<2, { 2 * OBJECTS }, 32, 16>>;
 
-/// The changes between a watch and the cache.
-pub type Deltas = FixedDeltaFifo<Object, DELTAS>;
+/// Finds objects in answers, and has the bytes that are read at once.
+pub type Decoder = ProjectedJson<Line, KEY, ROOM>;
+
+/// An informer of a tape. Its cache and its decoder have places of their own, so that they do not pass over the stack.
+pub type Driver = DriverIn<&'static mut Decoder, Player, &'static mut Cache, Fixed<DELTAS>>;
 
 /// The display.
 pub type Display = Panel<Fixed<APPS>>;
 
-/// Finds objects in answers.
-pub type Fields = Projector<Line, KEY>;
+/// An informer that follows this tape, and then an object that is larger than all memory.
+#[must_use]
+pub fn driver(tape: Tape, decoder: &'static mut Decoder, cache: &'static mut Cache) -> Driver {
+    transport::driver(Player::with_large(tape), decoder, cache)
+}
 
-/// Gives a cache its indexes.
+/// Gives the cache of an informer its indexes.
 ///
 /// # Errors
 /// If there is no room for them.
-pub fn index(cache: &mut Cache) -> Result<Indexes, &'static str> {
-    let app = cache.try_add_index(|object, emit| emit(object.app())).map_err(|_| "no room for an index")?;
-    let node = cache.try_add_index(|object, emit| some(object.node()).into_iter().for_each(emit));
-    Ok(Indexes { app, node: node.map_err(|_| "no room for an index")? })
+pub fn index(driver: &mut Driver) -> Result<Indexes, &'static str> {
+    const FULL: &str = "no room for an index";
+    let informer = driver.informer_mut();
+    let app = informer.try_add_index(|object, emit| emit(object.app())).map_err(|_| FULL)?;
+    let node = informer.try_add_index(|object, emit| some(object.node()).into_iter().for_each(emit));
+    Ok(Indexes { app, node: node.map_err(|_| FULL)? })
 }
 
 /// The indexes of a cache.
@@ -51,10 +58,4 @@ pub struct Indexes {
     pub app: IndexId,
     /// By node.
     pub node: IndexId,
-}
-
-/// A queue without deltas.
-#[must_use]
-pub fn deltas() -> Deltas {
-    Deltas::new(Order::Arrival)
 }

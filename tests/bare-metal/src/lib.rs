@@ -9,10 +9,9 @@
 //! | [`told`] | what an image is told of an object |
 //! | [`panel`] | a work queue and its reconcile: a display with a row for each app |
 //! | [`fixed`] | the machines without an allocator |
-//! | [`follow`] | lists and watches without an allocator |
 //! | [`large`] | an object of any size, as a server would send it |
 //! | `sensors` | sensors that an interrupt reads |
-//! | `transport` | a tape as a transport, for the informer of the heap |
+//! | [`transport`] | a tape as a transport, and an informer that follows it |
 //! | `pod` | a type of serde's with the same fields |
 //! | `heap` | the allocator, which counts |
 #![cfg_attr(target_os = "none", no_std)]
@@ -22,11 +21,11 @@ pub mod tape;
 
 pub mod line;
 pub mod told;
+pub mod transport;
 
 pub mod panel;
 
 pub mod fixed;
-pub mod follow;
 pub mod large;
 
 #[cfg(feature = "heap")]
@@ -40,5 +39,3 @@ pub mod machine;
 pub mod pod;
 #[cfg(all(target_os = "none", target_arch = "arm"))]
 pub mod sensors;
-#[cfg(any(feature = "heap", feature = "host"))]
-pub mod transport;

@@ -1,7 +1,8 @@
 //! A tape: what an API server answered, in the order of the requests.
 //!
 //! A capture of `tests/data/captures` has requests, heads, times and chunks. A device asks for lists and watches, and
-//! reads the bodies. So a tape is its answers, one behind the other:
+//! reads the bodies. It requests no pages, so those of a list are one answer. So a tape is its answers, one behind the
+//! other:
 //!
 //! | bytes | contents |
 //! |--:|---|

@@ -3,7 +3,6 @@
 use crate::line::Shown;
 use crate::output::Output;
 use listwatch_core::cache::{IndexId, IndexerIn};
-#[cfg(any(feature = "heap", feature = "host"))]
 use listwatch_core::informer::EventOf;
 use listwatch_core::storage::{Keyed, Mem};
 
@@ -97,7 +96,6 @@ pub fn print_index<V: Shown + Keyed, M: Mem>(name: &str, cache: &IndexerIn<V, M>
     }
 }
 
-#[cfg(any(feature = "heap", feature = "host"))]
 impl<V: Keyed> TryFrom<EventOf<V>> for Told<V> {
     type Error = EventOf<V>;
 

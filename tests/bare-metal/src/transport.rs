@@ -1,5 +1,6 @@
-//! A tape as a transport: what an informer of the heap follows.
+//! A tape as a transport, and an informer that follows it: the same with an allocator and without one.
 
+use crate::large::{LARGE, Repeated};
 use crate::line::Shown;
 use crate::tape::{Answer, Query, Source, Tape};
 use crate::told::Told;
@@ -7,7 +8,9 @@ use core::task::{Context, Poll, Waker};
 use listwatch_core::cache::Cache;
 use listwatch_core::decode::Decode;
 use listwatch_core::informer::{DriverIn, EventOf, InformerIn, Pumped};
+use listwatch_core::reflector::FailureClass;
 use listwatch_core::request::{self, Request, RequestId};
+use listwatch_core::storage::Mem;
 use listwatch_core::transport::{Incoming, ReadContext, ResponseHead, TransportError, TransportErrorKind};
 use listwatch_core::{InformerConfig, Instant, ListerWatcher, Resource};
 
@@ -15,8 +18,19 @@ use listwatch_core::{InformerConfig, Instant, ListerWatcher, Resource};
 #[derive(Debug)]
 pub struct Player {
     tape: Tape,
-    open: Option<(RequestId, Answer, Next)>,
+    /// The object that the first watch behind the tape brings.
+    large: Option<Repeated>,
+    open: Option<Open>,
     is_over: bool,
+}
+
+/// The answer that is played.
+#[derive(Debug)]
+struct Open {
+    id: RequestId,
+    answer: Answer,
+    large: Option<Repeated>,
+    next: Next,
 }
 
 /// What comes next of an answer.
@@ -30,26 +44,45 @@ impl Player {
     /// Plays this tape from its beginning.
     #[must_use]
     pub fn new(tape: Tape) -> Self {
-        Self { tape, open: None, is_over: false }
+        Self { tape, large: None, open: None, is_over: false }
+    }
+
+    /// Plays this tape, and then an object that is larger than the memory of a device.
+    #[must_use]
+    pub fn with_large(tape: Tape) -> Self {
+        Self { large: Some(LARGE), ..Self::new(tape) }
+    }
+
+    fn answer(&mut self, query: Query) -> Option<(Answer, Option<Repeated>)> {
+        let played = self.tape.next(query).map(|answer| (answer, None));
+        played.or_else(|| {
+            let large = self.large.take_if(|_| query == Query::Watch)?;
+            Some((Answer { status: 200, ended: true, body: b"" }, Some(large)))
+        })
     }
 }
 
 impl ListerWatcher for Player {
     fn open(&mut self, id: RequestId, request: &Request) {
         let query = if request.query() == request::Query::List { Query::List } else { Query::Watch };
-        self.open = self.tape.next(query).map(|answer| (id, answer, Next::Head));
+        self.open = self.answer(query).map(|(answer, large)| Open { id, answer, large, next: Next::Head });
         self.is_over = self.open.is_none();
     }
 
     fn poll_read(&mut self, _: ReadContext<'_, '_>, buf: &mut [u8]) -> Poll<Incoming> {
-        let Some((id, answer, next)) = &mut self.open else { return Poll::Ready(Incoming::Idle { until: None }) };
+        let Some(Open { id, answer, large, next }) = &mut self.open else {
+            return Poll::Ready(Incoming::Idle { until: None });
+        };
         let id = *id;
         if matches!(next, Next::Head) && answer.status != 0 {
             *next = Next::Body;
             let head = ResponseHead { status: answer.status, ..ResponseHead::default() };
             return Poll::Ready(Incoming::Head { id, head });
         }
-        let len = answer.body.read(buf);
+        let len = match large {
+            Some(large) => large.read(buf),
+            None => answer.body.read(buf),
+        };
         if len > 0 {
             return Poll::Ready(Incoming::Data { id, len });
         }
@@ -78,17 +111,14 @@ pub fn config() -> InformerConfig {
 }
 
 /// The resource whose name the requests have.
-#[must_use]
-pub fn resource() -> Resource {
-    Resource::new("/api/v1/pods")
-}
+pub const PODS: Resource = Resource::constant("/api/v1/pods", "", "");
 
 /// Follows a tape to its end. `told` is called with each change, and `piece` after each piece of an answer.
 ///
 /// # Errors
 /// The first one of `told` or `piece`. If an object cannot be decoded.
-pub fn follow<D: Decode<Object: Shown>, C: Cache<D::Object>>(
-    driver: &mut DriverIn<D, Player, C>,
+pub fn follow<D: Decode<Object: Shown>, C: Cache<D::Object>, M: Mem>(
+    driver: &mut DriverIn<D, Player, C, M>,
     mut told: impl FnMut(&Told<D::Object>) -> Result<(), &'static str>,
     mut piece: impl FnMut(&C) -> Result<(), &'static str>,
 ) -> Result<(), &'static str> {
@@ -100,6 +130,9 @@ pub fn follow<D: Decode<Object: Shown>, C: Cache<D::Object>>(
             match Told::try_from(event) {
                 Ok(event) => told(&event)?,
                 Err(EventOf::Undecodable(_)) => return Err("an object could not be decoded"),
+                Err(EventOf::Failed(report)) if report.failure.class() == FailureClass::DoesNotFit => {
+                    return Err("the cache is full");
+                }
                 Err(_) => {}
             }
         }
@@ -114,7 +147,11 @@ pub fn follow<D: Decode<Object: Shown>, C: Cache<D::Object>>(
     }
 }
 
-/// An informer that follows this tape.
-pub fn driver<D: Decode, C: Cache<D::Object>>(tape: Tape, decoder: D, cache: C) -> DriverIn<D, Player, C> {
-    DriverIn::new(InformerIn::with_decoder(resource(), config(), decoder, cache), Player::new(tape))
+/// An informer that follows what is played.
+pub fn driver<D: Decode, C: Cache<D::Object>, M: Mem>(
+    player: Player,
+    decoder: D,
+    cache: C,
+) -> DriverIn<D, Player, C, M> {
+    DriverIn::new(InformerIn::with_decoder(PODS, config(), decoder, cache), player)
 }

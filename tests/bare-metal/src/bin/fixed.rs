@@ -6,53 +6,49 @@
 
 #[cfg(target_os = "none")]
 mod image {
-    use listwatch_bare_metal::fixed::{self, Cache, Deltas, Display, Fields, Indexes, ROOM};
-    use listwatch_bare_metal::follow::Follower;
-    use listwatch_bare_metal::large::LARGE;
-    use listwatch_bare_metal::line::{Line, Object};
+    use core::cell::RefCell;
+    use listwatch_bare_metal::fixed::{self, Cache, Decoder, Display, Driver, Indexes};
+    use listwatch_bare_metal::line::Object;
     use listwatch_bare_metal::machine::{entry, run, tape};
     use listwatch_bare_metal::output::Output;
     use listwatch_bare_metal::panel::{Count, count};
-    use listwatch_bare_metal::tape::Source;
     use listwatch_bare_metal::told::{print_cache, print_index};
-    use listwatch_core::projection::{Body, Part};
+    use listwatch_bare_metal::transport;
     use static_cell::{ConstStaticCell, StaticCell};
 
-    static FIELDS: ConstStaticCell<Fields> = ConstStaticCell::new(Fields::new());
-    static ROOM_FOR_BYTES: ConstStaticCell<[u8; ROOM]> = ConstStaticCell::new([0; ROOM]);
-    static DELTAS: StaticCell<Deltas> = StaticCell::new();
-    static CACHE: StaticCell<Cache> = StaticCell::new();
+    static DECODER: ConstStaticCell<Decoder> = ConstStaticCell::new(Decoder::new());
+    static CACHE: ConstStaticCell<Cache> = ConstStaticCell::new(Cache::new());
+    static DRIVER: StaticCell<Driver> = StaticCell::new();
     static DISPLAY: StaticCell<Display> = StaticCell::new();
 
     // What is not inlined has frames of its own. In one, the stack would be twice as deep.
     #[entry]
     fn main() -> ! {
         run(|| {
-            let (fields, room) = (FIELDS.take(), ROOM_FOR_BYTES.take());
-            follow(fields, room)?;
-            pass_large(fields, room)
+            let driver = DRIVER.init_with(|| fixed::driver(tape(), DECODER.take(), CACHE.take()));
+            follow(driver)
         })
     }
 
     #[inline(never)]
-    fn follow(fields: &mut Fields, room: &mut [u8; ROOM]) -> Result<(), &'static str> {
-        let cache = CACHE.init_with(Cache::new);
-        let indexes = fixed::index(cache)?;
-        let display = DISPLAY.init_with(Display::new);
-        let mut follower = Follower::new(tape(), fields, DELTAS.init_with(fixed::deltas), cache, room);
-        while follower.pump()? {
-            while let Some(told) = follower.poll()? {
+    fn follow(driver: &mut Driver) -> Result<(), &'static str> {
+        let indexes = fixed::index(driver)?;
+        let display = RefCell::new(DISPLAY.init_with(Display::new));
+        transport::follow(
+            driver,
+            |told| {
                 told.print();
-                display.add(&told)?;
-            }
-            display.work(|app| shown(follower.cache(), indexes, app))?;
-        }
+                display.borrow_mut().add(told)
+            },
+            |cache| display.borrow_mut().work(|app| shown(cache, indexes, app)),
+        )?;
+        let (cache, display) = (driver.informer().cache(), display.into_inner());
         while display.is_waiting() {
-            display.work(|app| shown(follower.cache(), indexes, app))?;
+            display.work(|app| shown(cache, indexes, app))?;
         }
-        print(follower.cache(), indexes);
+        print(cache, indexes);
         sizes(display);
-        display.check(follower.cache().len(), |app| shown(follower.cache(), indexes, app))
+        display.check(cache.len(), |app| shown(cache, indexes, app))
     }
 
     fn shown(cache: &Cache, indexes: Indexes, app: &str) -> Count {
@@ -68,39 +64,12 @@ mod image {
 
     #[inline(never)]
     fn sizes(display: &Display) {
-        Output::line("size projector").number(size_of::<Fields>());
-        Output::line("size buffer").number(ROOM);
-        Output::line("size deltas").number(size_of::<Deltas>());
+        Output::line("size decoder").number(size_of::<Decoder>());
+        Output::line("size driver").number(size_of::<Driver>());
         Output::line("size cache").number(size_of::<Cache>());
         Output::line("size display").number(size_of::<Display>());
         Output::line("size object").number(size_of::<Object>());
         Output::line("writes").number(display.writes() as usize);
-    }
-
-    /// An object that is larger than all memory passes through the same buffer.
-    #[inline(never)]
-    fn pass_large(fields: &mut Fields, room: &mut [u8; ROOM]) -> Result<(), &'static str> {
-        let mut source = LARGE;
-        if source.len() < 1_500_000 {
-            return Err("the large object is small");
-        }
-        let mut passed = None;
-        fields.start(Body::Watch);
-        loop {
-            let len = source.read(room);
-            if len == 0 {
-                break;
-            }
-            let mut bytes = &room[..len];
-            while let Some(part) = fields.next_part(&mut bytes) {
-                passed = Some(part);
-            }
-        }
-        let Some(Part::Event(_, object)) = passed else { return Err("the large object did not pass") };
-        let Line { app, node, ready, restarts, .. } = &object.value;
-        let is_whole = (object.key(), object.uid(), object.resource_version()) == ("team/large", "u", "7");
-        let is_it = (app.as_str(), node.as_str(), ready.as_str(), *restarts) == ("svc", "n", "True", 3);
-        if is_whole && is_it { Ok(()) } else { Err("the large object came out wrong") }
     }
 }
 

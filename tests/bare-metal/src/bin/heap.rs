@@ -11,7 +11,7 @@ mod image {
     use listwatch_bare_metal::panel::{Panel, count};
     use listwatch_bare_metal::pod::Pod;
     use listwatch_bare_metal::told::{print_cache, print_index};
-    use listwatch_bare_metal::transport::{driver, follow};
+    use listwatch_bare_metal::transport::{Player, driver, follow};
     use listwatch_core::Indexer;
     use listwatch_core::decode::{DecodeOptions, Json};
     use listwatch_core::object::ObjectHandle;
@@ -32,7 +32,7 @@ mod image {
         let mut cache = Indexer::<ObjectHandle<Pod>>::new();
         let app = cache.add_index(|pod, emit| emit(pod.app()));
         let node = cache.add_index(|pod, emit| some(pod.node()).into_iter().for_each(emit));
-        let mut driver = driver(tape(), Json::<Pod>::new(DecodeOptions::default()), cache);
+        let mut driver = driver::<_, _, Heap>(Player::new(tape()), Json::<Pod>::new(DecodeOptions::default()), cache);
         follow(
             &mut driver,
             |told| {

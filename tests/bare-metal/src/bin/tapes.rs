@@ -8,9 +8,10 @@ use flate2::read::MultiGzDecoder;
 use listwatch_bare_metal::line::{KEY, Line, Object, Shown, some};
 use listwatch_bare_metal::tape::{HEAD, Tape};
 use listwatch_bare_metal::told::{Told, print_cache, print_index};
-use listwatch_bare_metal::transport::{driver, follow};
+use listwatch_bare_metal::transport::{Player, driver, follow};
 use listwatch_core::Indexer;
 use listwatch_core::decode::ProjectedJson;
+use listwatch_core::storage::Heap;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -39,7 +40,7 @@ fn print(tape: Tape) -> Result<(), &'static str> {
     let mut cache = Indexer::<Object>::new();
     let app = cache.add_index(|object, emit| emit(object.app()));
     let node = cache.add_index(|object, emit| some(object.node()).into_iter().for_each(emit));
-    let mut driver = driver(tape, ProjectedJson::<Line, KEY>::new(), cache);
+    let mut driver = driver::<_, _, Heap>(Player::with_large(tape), ProjectedJson::<Line, KEY>::new(), cache);
     let print = |told: &Told<Object>| {
         told.print();
         Ok(())
@@ -75,14 +76,39 @@ fn exchanges(capture: &str) -> Result<BTreeMap<u64, Exchange>, Box<dyn Error>> {
 fn answers(exchanges: &BTreeMap<u64, Exchange>) -> Result<Vec<u8>, Box<dyn Error>> {
     let last = exchanges.iter().rev().find(|(_, exchange)| exchange.is_watch).ok_or("a capture without a watch")?.0;
     let mut bytes = Vec::new();
+    let mut pages = Vec::new();
     for exchange in exchanges.range(..=last).map(|(_, exchange)| exchange) {
-        let mut head = [0; HEAD];
-        head[0] = if exchange.is_watch { b'W' } else { b'L' };
-        head[1] = if exchange.ended { b'.' } else { b'!' };
-        head[2..4].copy_from_slice(&exchange.status.to_le_bytes());
-        head[4..].copy_from_slice(&u32::try_from(exchange.body.len())?.to_le_bytes());
-        bytes.extend(head);
-        bytes.extend(&exchange.body);
+        if !exchange.is_watch && exchange.status == 200 {
+            let page: Value = serde_json::from_slice(&exchange.body)?;
+            let is_last = page["metadata"]["continue"].as_str().is_none_or(str::is_empty);
+            pages.push(page);
+            if is_last {
+                write(&mut bytes, exchange, &whole(std::mem::take(&mut pages)))?;
+            }
+        } else {
+            // Pages that nobody went on with are no list.
+            pages.clear();
+            write(&mut bytes, exchange, &exchange.body)?;
+        }
     }
     Ok(bytes)
+}
+
+/// A list of all items of its pages: a device requests no pages.
+fn whole(pages: Vec<Value>) -> Vec<u8> {
+    let mut whole = pages.last().cloned().unwrap_or_default();
+    let items = |page: &Value| page["items"].as_array().cloned().unwrap_or_default();
+    whole["items"] = pages.iter().flat_map(items).collect();
+    whole.to_string().into_bytes()
+}
+
+fn write(bytes: &mut Vec<u8>, exchange: &Exchange, body: &[u8]) -> Result<(), Box<dyn Error>> {
+    let mut head = [0; HEAD];
+    head[0] = if exchange.is_watch { b'W' } else { b'L' };
+    head[1] = if exchange.ended { b'.' } else { b'!' };
+    head[2..4].copy_from_slice(&exchange.status.to_le_bytes());
+    head[4..].copy_from_slice(&u32::try_from(body.len())?.to_le_bytes());
+    bytes.extend(head);
+    bytes.extend(body);
+    Ok(())
 }

@@ -36,17 +36,14 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// assert!(fifo.is_empty());
     /// ```
     #[must_use]
-    pub const fn coalescing(mut self) -> Self {
+    pub fn coalescing(mut self) -> Self {
         self.set_coalescing();
         self
     }
 
     /// As [`coalescing`](Self::coalescing), for a queue in a `static`. The queue must be empty.
-    pub const fn set_coalescing(&mut self) {
-        debug_assert!(
-            self.unfolded.is_nothing() && self.alone.is_nothing() && self.queued.is_empty(),
-            "coalescing begins with an empty queue"
-        );
+    pub fn set_coalescing(&mut self) {
+        debug_assert!(self.is_empty(), "coalescing begins with an empty queue");
         self.coalescing = true;
     }
 

@@ -3,9 +3,10 @@
 //! Almost all items of a relist are. A run of them is one node, so that a relist takes memory for what has changed.
 
 use super::{Arrival, Content, Delta, DeltaFifoIn, Node, Order};
+use crate::storage::sealed::Optional;
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
-use crate::storage::{Keyed, Linked, Maybe, Mem, Slot};
+use crate::storage::{Keyed, Linked, Mem, Slot};
 
 /// So many places of the cache, one behind the other.
 #[derive(Clone, Copy, Debug)]
@@ -93,14 +94,14 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The delta needs no node, so fixed memory is never full. It is found by its key as little as a folded one.
     #[doc(hidden)]
     pub fn unfold(&mut self, known: impl Fn(u32) -> Option<V>) {
-        while self.unfolded.is_nothing()
+        while self.unfolded.get().is_none()
             && let Some(slot) = self.queued.front()
             && let Content::Folded(run) = self.nodes[slot].content
         {
             let (object, arrival) = (known(run.first), self.arrival(slot));
             match object.zip(arrival) {
                 Some((object, arrival)) => {
-                    self.unfolded = Maybe::Just(Unfolded { delta: Delta::Replaced(object), arrival });
+                    self.unfolded.set(Unfolded { delta: Delta::Replaced(object), arrival });
                 }
                 None => self.initial = self.initial.saturating_sub(1),
             }

@@ -19,7 +19,8 @@ mod tests;
 
 pub use delta::{Delta, Popped};
 
-use crate::storage::{DrainingTable, Keyed, KnownObjects, Linked, Links, List, Maybe, Mem, Slot};
+use crate::storage::sealed::{Empty, Optional};
+use crate::storage::{DrainingTable, Keyed, KnownObjects, Linked, Links, List, Mem, Slot};
 #[cfg(feature = "alloc")]
 use crate::storage::{Heap, never_full};
 use arrival::Arrival;
@@ -83,9 +84,9 @@ pub enum Order {
 pub struct DeltaFifoIn<V: Keyed, M: Mem> {
     order: Order,
     /// The newest arrival, where it waits alone: there are no nodes then.
-    alone: Maybe<Delta<V>>,
+    alone: M::Maybe<Delta<V>>,
     /// The delta that is before all others, if it was folded.
-    unfolded: Maybe<Unfolded<V>>,
+    unfolded: M::Maybe<Unfolded<V>>,
     nodes: DrainingTable<Node<V, M>, M>,
     queued: List<Queued>,
     staged: List<Queued>,
@@ -141,8 +142,8 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     pub const fn with_seed(order: Order, seed: u64) -> Self {
         Self {
             order,
-            alone: Maybe::Nothing,
-            unfolded: Maybe::Nothing,
+            alone: <M::Maybe<Delta<V>> as Empty>::EMPTY,
+            unfolded: <M::Maybe<Unfolded<V>> as Empty>::EMPTY,
             nodes: DrainingTable::<_, M>::with_seed(seed),
             queued: List::EMPTY,
             staged: List::EMPTY,
@@ -268,7 +269,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// the same can be staged as a clone of this handle, so that it is held in memory once.
     #[must_use]
     pub fn newest(&self, key: &V::Key) -> Option<&V> {
-        if let Some(alone) = self.alone.as_ref() {
+        if let Some(alone) = self.alone.get() {
             return Some(alone.object()).filter(|object| object.key() == key);
         }
         let found = Some(self.nodes.find(key)?);
@@ -286,13 +287,13 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// The arrival that the oldest waiting delta belongs to: all before it were popped. `None` while nothing waits.
     #[must_use]
     pub fn oldest(&self) -> Option<u64> {
-        self.unfolded.as_ref().map(|unfolded| unfolded.arrival).or_else(|| self.oldest_folded_or_whole())
+        self.unfolded.get().map(|unfolded| unfolded.arrival).or_else(|| self.oldest_folded_or_whole())
     }
 
     /// As [`oldest`](Self::oldest), once the next delta is popped.
     #[must_use]
     pub fn oldest_after_pop(&self) -> Option<u64> {
-        if !self.unfolded.is_nothing() {
+        if self.unfolded.get().is_some() {
             return self.oldest_folded_or_whole();
         }
         let (next, front) = (self.next()?, self.queued.front());
@@ -360,15 +361,15 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
 
     /// As [`oldest`](Self::oldest), without the delta that was unfolded.
     fn oldest_folded_or_whole(&self) -> Option<u64> {
-        match self.alone {
-            Maybe::Nothing => self.arrival(self.queued.front()?),
-            Maybe::Just(_) => Some(self.arrived),
+        match self.alone.get() {
+            None => self.arrival(self.queued.front()?),
+            Some(_) => Some(self.arrived),
         }
     }
 
     /// The deltas that wait without a node: the one that was unfolded, and behind it the one that waits alone.
     fn without_nodes(&self) -> impl Iterator<Item = &Delta<V>> {
-        self.unfolded.as_ref().map(|unfolded| &unfolded.delta).into_iter().chain(self.alone.as_ref())
+        self.unfolded.get().map(|unfolded| &unfolded.delta).into_iter().chain(self.alone.get())
     }
 
     fn arrival(&self, slot: Slot) -> Option<u64> {
@@ -406,7 +407,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
             return self.try_queue_behind(delta);
         }
         self.arrived += 1;
-        self.alone = Maybe::Just(delta);
+        self.alone.set(delta);
         Ok(())
     }
 
@@ -554,7 +555,7 @@ impl<V: Keyed, M: Mem> core::fmt::Debug for DeltaFifoIn<V, M> {
         f.debug_struct("DeltaFifo")
             .field("order", &self.order)
             .field("queued", &(self.queued.len() + self.folded))
-            .field("alone", &!self.alone.is_nothing())
+            .field("alone", &self.alone.get().is_some())
             .field("bytes", &self.bytes)
             .field("staged", &self.staged.len())
             .field("populated", &self.populated)

@@ -4,6 +4,7 @@
 //! in `.data`, with a copy in flash. So a machine begins with zeros: its numbers are kept as the distance from their
 //! initial values, and its options have a tag of their own.
 
+use super::sealed::{Empty, Optional};
 use core::fmt;
 
 /// A number whose initial value `VALUE` is zero in memory.
@@ -37,7 +38,7 @@ impl<const VALUE: u64> fmt::Debug for Initially<VALUE> {
 /// number.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
-pub(crate) enum Maybe<T> {
+pub enum Maybe<T> {
     Nothing = 0,
     Just(T) = 1,
 }
@@ -55,13 +56,26 @@ impl<T> Maybe<T> {
     pub(crate) const fn is_nothing(&self) -> bool {
         matches!(self, Self::Nothing)
     }
+}
 
-    #[inline]
-    pub(crate) fn take(&mut self) -> Option<T> {
+impl<T> Empty for Maybe<T> {
+    const EMPTY: Self = Self::Nothing;
+}
+
+impl<T> Optional<T> for Maybe<T> {
+    fn get(&self) -> Option<&T> {
+        self.as_ref()
+    }
+
+    fn take(&mut self) -> Option<T> {
         match core::mem::replace(self, Self::Nothing) {
             Self::Nothing => None,
             Self::Just(value) => Some(value),
         }
+    }
+
+    fn set(&mut self, value: T) {
+        *self = Self::Just(value);
     }
 }
 

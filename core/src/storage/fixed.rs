@@ -2,7 +2,7 @@
 
 use super::chains::{Chains, ShortSlot};
 use super::sealed::{Array, Emit, Empty, Gathered, InRun, Measured, Ranges, Records, Runs, Sealed, Text};
-use super::{Full, Mem, Slot};
+use super::{Full, Maybe, Mem, Slot};
 use core::marker::PhantomData;
 use core::ops;
 
@@ -97,6 +97,7 @@ impl<const N: usize, const INDEXES: usize, const POSTINGS: usize, const VALUES: 
     type IndexFn<V> = fn(&V, &mut dyn FnMut(&str));
     type PassingIndex = Chains<N>;
     type ValueIndex = Chains<VALUES>;
+    type Maybe<T> = Maybe<T>;
     type Measured<T> = Nothing;
     type Rare<T> = InPlace<T>;
     type Slot = ShortSlot;

@@ -1,7 +1,7 @@
 //! Memory that grows: arrays of segments, hashbrown's table of slots, and a table for keys that come and go.
 
 use super::never::{NeverFull, never_full};
-use super::sealed::{Array, Emit, Empty, Gathered, Index, Measured, Records, Sealed, Text};
+use super::sealed::{Array, Emit, Empty, Gathered, Index, Measured, Optional, Records, Sealed, Text};
 use super::segments::Segments;
 use super::shards::{Shard, Shards};
 use super::{Mem, Slot};
@@ -32,6 +32,7 @@ impl Mem for Heap {
     type IndexFn<V> = Box<dyn Fn(&V, &mut dyn FnMut(&str)) + Send + Sync>;
     type PassingIndex = super::probing::Probing;
     type ValueIndex = Shards<HashIndex>;
+    type Maybe<T> = Option<T>;
     type Measured<T> = Option<T>;
     type Rare<T> = Box<T>;
     type Slot = Slot;
@@ -124,6 +125,23 @@ impl Text for Box<str> {
 
 impl<T> Empty for Option<T> {
     const EMPTY: Self = None;
+}
+
+impl<T> Optional<T> for Option<T> {
+    #[inline]
+    fn get(&self) -> Option<&T> {
+        self.as_ref()
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<T> {
+        self.take()
+    }
+
+    #[inline]
+    fn set(&mut self, value: T) {
+        *self = Some(value);
+    }
 }
 
 impl<T> Measured<T> for Option<T> {

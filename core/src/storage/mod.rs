@@ -103,6 +103,9 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     /// What readers share of linked lists.
     #[doc(hidden)]
     type Runs<V>: sealed::Runs;
+    /// A value that may be there. In fixed memory, none is all zeros.
+    #[doc(hidden)]
+    type Maybe<T>: sealed::Optional<T>;
     /// What measures a queue: on the heap alone, because it takes memory for each key.
     #[doc(hidden)]
     type Measured<T>: sealed::Measured<T>;
@@ -213,6 +216,13 @@ pub(crate) mod sealed {
         fn gather(&mut self, emit: Emit<'_>);
         /// Emits the gathered values; where no memory keeps them, it calls the functions again.
         fn emit(&self, emit: Emit<'_>, to: &mut dyn FnMut(u32, &str));
+    }
+
+    /// A value that may be there.
+    pub trait Optional<T>: Empty {
+        fn get(&self) -> Option<&T>;
+        fn take(&mut self) -> Option<T>;
+        fn set(&mut self, value: T);
     }
 
     /// A value that may be there, in memory that has such values.

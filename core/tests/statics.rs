@@ -152,14 +152,14 @@ projection! {
     }
 }
 
-/// 128 pods of one node with 2 indexes, as issue 16 asks: `sizes` prints what each machine takes.
+/// 128 pods with 2 indexes, a stage of 16 changes, and a queue of 128 keys.
 type Pod = Projected<PodLine, 48>;
 type Pods = FixedIndexer<Pod, 128, Indexed<2, 256, 24, 24>>;
 type Changes = FixedDeltaFifo<Pod, 16>;
 type Work = FixedWorkQueue<Text<48>, 128>;
 
 #[test]
-fn machines_for_128_pods_take_less_than_40_kb() {
+fn machines_for_128_pods_take_less_than_44_kb() {
     let sizes = [size_of::<Pods>(), size_of::<Changes>(), size_of::<Work>()];
     println!("a pod {}, indexer, FIFO and queue {sizes:?}", size_of::<Pod>());
     assert!(sizes.iter().sum::<usize>() < 44 * 1024, "{sizes:?}");

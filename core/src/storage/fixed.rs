@@ -7,7 +7,13 @@ use core::marker::PhantomData;
 use core::ops;
 
 /// Memory for `N` records in each container, inside the container itself: nothing is allocated, and a full container
-/// gives the item back. `N` is 65,535 at most; more does not compile.
+/// gives the item back. `N` is 65,535 at most; more does not compile:
+///
+/// ```compile_fail,E0080
+/// use listwatch_core::queue::{ExponentialBackoff, FixedWorkQueue};
+///
+/// static QUEUE: FixedWorkQueue<u8, 65_536> = FixedWorkQueue::new(ExponentialBackoff::DEFAULT);
+/// ```
 ///
 /// `I` has the capacities of an indexer besides its objects. `Fixed<N>` alone takes `N` for each of them.
 ///
@@ -58,7 +64,7 @@ pub struct Fixed<const N: usize, I = Indexed<N, N>>(PhantomData<fn() -> I>);
 /// | `VALUES` | distinct index values, of all indexes |
 /// | `TEXT` | the bytes of an index value; 64 are enough for a namespace or a label value |
 ///
-/// A posting takes 10 bytes, and a value about 40 and its text. Most programs have few distinct values for many objects,
+/// A posting takes 12 bytes, and a value about 46 and its text. Most programs have few distinct values for many objects,
 /// such as the nodes of pods.
 ///
 /// ```

@@ -134,7 +134,7 @@ impl<T> Optional<T> for Option<T> {
     }
 
     #[inline]
-    fn take(&mut self) -> Option<T> {
+    fn take(&mut self) -> Self {
         self.take()
     }
 

@@ -127,6 +127,7 @@ impl<S: From<Slot>> Links<S> {
 }
 
 impl<S> Default for Links<S> {
+    #[inline]
     fn default() -> Self {
         Self { prev: None, next: None }
     }

@@ -37,6 +37,7 @@ impl<const VALUE: u64> fmt::Debug for Initially<VALUE> {
 /// An `Option` of which nothing is zero in memory. That of the language may keep it in a niche of the value, as another
 /// number.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "fixed"), expect(unreachable_pub, reason = "only fixed memory names it"))]
 #[repr(u8)]
 pub enum Maybe<T> {
     Nothing = 0,

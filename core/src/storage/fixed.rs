@@ -45,7 +45,7 @@ use core::ops;
 /// | informer: a list | `N` staged items | the list is applied in parts; its deletions come at its end alone |
 /// | informer: cache | a capacity for an object | the object is counted, and reported as [`Failure::DoesNotFit`](crate::reflector::Failure::DoesNotFit) once the list has been read; a later list brings it again |
 /// | informer: versions | `N` bookmarks or changes that are not applied | the applied version lags until the next one |
-/// | projection | the bytes of a field | as the field's type says: the object counts as undecodable, or the text is cut and says so [`projection`](mod@crate::projection) |
+/// | projection | the bytes of a field | as the field's type says: the object counts as undecodable, or the text is cut and says so ([`projection`](mod@crate::projection)) |
 ///
 /// # In a `static`
 ///

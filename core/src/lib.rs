@@ -31,6 +31,7 @@
 //! | [`framing`], [`decode`] | from bytes to frames, from frames to objects | [`Framer`], [`Decoder`] |
 //! | `projection` | fields of objects while their bytes arrive, in fixed memory (feature `fixed`) | `projection!`, `Projector` |
 //! | [`transport`] | where bytes come from | [`ListerWatcher`] |
+//! | [`saved`] | a cache that outlives its program | [`Writing`](saved::Writing), [`Saved`](saved::Saved), [`Flash`](saved::Flash) |
 //! | [`api`] | single requests: get, create, patch, delete, discovery | [`Api`], [`ApiTransport`] |
 //! | [`change`] | changes by a type that knows a part of an object, as merge patches | [`change()`](change::change) |
 //! | [`sync`] | locks and wakers around a machine, for tasks and threads | [`SharedWorkQueue`] |
@@ -150,6 +151,8 @@ pub mod controller;
 pub mod informer;
 #[cfg(any(feature = "json", feature = "fixed"))]
 pub mod reflector;
+#[cfg(feature = "json")]
+pub mod saved;
 
 #[cfg(feature = "alloc")]
 pub use cache::Indexer;

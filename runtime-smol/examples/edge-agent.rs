@@ -7,28 +7,33 @@
 //! ```sh
 //! cargo run -p listwatch-runtime-smol --example edge-agent -- NODE
 //! ```
+//!
+//! With a path in `STATE_FILE`, the agent saves what it knows to that file. If it starts while its server is out of reach,
+//! it begins with that.
 
 use listwatch_runtime_smol::controller::Termination;
 use listwatch_runtime_smol::http::Cluster;
+use listwatch_runtime_smol::saved::SaveTo;
 use listwatch_runtime_smol::transport::ListerWatcher;
 use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, kind, run};
 use std::env;
 use std::error::Error;
 use std::fmt;
 
-#[derive(serde::Deserialize)]
+// What is saved is read again, so a type does both.
+#[derive(serde::Deserialize, serde::Serialize)]
 pub(crate) struct Pod {
     spec: Spec,
     status: Status,
 }
 
-#[derive(serde::Deserialize)]
+#[derive(serde::Deserialize, serde::Serialize)]
 struct Spec {
     #[serde(default, rename = "hostNetwork")]
     host_network: bool,
 }
 
-#[derive(serde::Deserialize)]
+#[derive(serde::Deserialize, serde::Serialize)]
 struct Status {
     phase: String,
     #[serde(rename = "podIP")]
@@ -61,13 +66,18 @@ pub(crate) fn describe(event: &Event<Pod>) -> String {
 pub(crate) fn follow(
     node: &str,
     cluster: impl ListerWatcher,
+    save: Option<SaveTo>,
     clock: &Clock,
     mut show: impl FnMut(&Event<Pod>),
     end: impl Future<Output = ()>,
 ) {
     let pods = Resource::of::<Pod>().with_field_selector(&format!("spec.nodeName={node}"));
     let informer = Informer::<Pod>::new(pods, InformerConfig::default());
-    let mut events = Events::start(Driver::new(informer, cluster), clock.clone());
+    let driver = Driver::new(informer, cluster);
+    let mut events = match save {
+        Some(save) => Events::start_saved(driver, clock.clone(), save),
+        None => Events::start(driver, clock.clone()),
+    };
     let changes = async {
         while let Some(event) = events.next().await {
             show(&event);
@@ -80,6 +90,8 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let node = env::var("NODE_NAME").ok().or_else(|| env::args().nth(1));
     let node = node.ok_or("name the node in NODE_NAME, or as the argument")?;
     let show = |event: &Event<Pod>| println!("{}", describe(event));
-    follow(&node, Cluster::infer()?.transport()?, &Clock::real(), show, Termination::new()?);
+    let (cluster, clock) = (Cluster::infer()?, Clock::real());
+    let save = env::var_os("STATE_FILE").map(|path| SaveTo::new(path).of(&cluster, &clock));
+    follow(&node, cluster.transport()?, save, &clock, show, Termination::new()?);
     Ok(())
 }

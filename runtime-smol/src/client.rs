@@ -7,19 +7,19 @@ use crate::clock::Clock;
 use blocking::Blocking;
 use core::fmt;
 use core::time::Duration;
-use listwatch_core::api::{ApiCall, ApiClient, ApiError, ApiResponse, ApiTransport, Calls, ConflictRetry};
 #[cfg(feature = "file")]
-use listwatch_core::api::{ApiFn, ApiRequest, Method};
+use listwatch_core::api::ApiFn;
+use listwatch_core::api::{
+    ApiCall, ApiClient, ApiError, ApiRequest, ApiResponse, ApiTransport, Calls, ConflictRetry, Method,
+};
 #[cfg(feature = "file")]
 use listwatch_transport_file::Tape;
 use pending::{OpenCalls, Pending};
 use std::sync::{Arc, Mutex};
 
 /// How long a server has to tell its identity.
-#[cfg(feature = "file")]
 const IDENTIFIED: Duration = Duration::from_secs(5);
 /// The characters of an identity at the most.
-#[cfg(feature = "file")]
 const LONGEST_UID: usize = 128;
 
 /// A client for single requests: each [call](Self::call) is a plain future, for any executor. A clone is the same
@@ -109,7 +109,6 @@ impl Client {
     ///
     /// It is `None` if the server does not tell it within five seconds, such as for want of permission to `get` that
     /// namespace.
-    #[cfg(feature = "file")]
     pub async fn cluster_uid(&self) -> Option<String> {
         let mut request = ApiRequest::new(Method::Get, "/api/v1/namespaces/kube-system");
         request.accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";

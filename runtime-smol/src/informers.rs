@@ -121,8 +121,9 @@ pub use world::World;
 
 use crate::client::Client;
 use crate::clock::Clock;
+use crate::saved::{SaveTo, saving};
 use core::fmt;
-use listwatch_core::decode::FromJson;
+use listwatch_core::decode::{FromJson, ToJson};
 use listwatch_core::object::Kind;
 use listwatch_core::{InformerConfig, Resource};
 use registry::Registry;
@@ -229,6 +230,35 @@ impl Informers {
         let namespaces = namespaces.into_iter().map(Into::into).collect();
         let kind = resource.kind().zip(resource.is_namespaced());
         let handle = InformerHandle::new(SharedState::of(&self.0, resource, namespaces, config));
+        kind.into_iter().for_each(|(kind, is_namespaced)| handle.set_kind(kind, is_namespaced));
+        handle
+    }
+
+    /// The informer of `resource`, whose cache is saved to a file, and restored from it at the next start:
+    /// [`saved`](crate::saved) has the details. It counts as synced with the restored state. Else it is as
+    /// [`informer_of`](Self::informer_of).
+    ///
+    /// Server, authority and client are those of the world. In a world that is recorded, or is a recording, nothing is
+    /// saved: a replay begins as its tape does.
+    ///
+    /// ```
+    /// use listwatch_runtime_smol::decode::Raw;
+    /// use listwatch_runtime_smol::saved::SaveTo;
+    /// use listwatch_runtime_smol::{InformerHandle, Informers, Resource};
+    ///
+    /// fn of_this_node(informers: &Informers, node: &str) -> InformerHandle<Raw> {
+    ///     let pods = Resource::new("/api/v1/pods").with_field_selector(&format!("spec.nodeName={node}"));
+    ///     informers.informer_saved_to(pods, SaveTo::new("/var/lib/agent/pods.json"))
+    /// }
+    /// ```
+    pub fn informer_saved_to<T>(&self, resource: Resource, save: SaveTo) -> InformerHandle<T>
+    where
+        T: FromJson + ToJson + Send + Sync + 'static,
+    {
+        let kind = resource.kind().zip(resource.is_namespaced());
+        let saved = self.0.world.saved_to(save).map(|save| (save.path().to_owned(), saving(save)));
+        let shared = SharedState::saved(&self.0, resource, Vec::new(), InformerConfig::default(), saved);
+        let handle = InformerHandle::new(shared);
         kind.into_iter().for_each(|(kind, is_namespaced)| handle.set_kind(kind, is_namespaced));
         handle
     }

@@ -32,6 +32,7 @@
 //! | When does such a test end? | with the recording, after [`World::lasting`], or with the future of [`World::until`] | the test's context |
 //! | How is a session with a cluster recorded? | by `World::recorded_to`, with the controller's requests; [`file::Recorder`] in front of one transport | – |
 //! | How is an incident replayed? | [`World::recorded_to`]; the same program with a world of that [`file::Playback`] | – |
+//! | How does an agent know its last state before it reaches its server? | [`saved`]: the cache is saved, and restored at the start | – |
 //! | How is a recording read as states and changes? | [`file::History`] | – |
 //!
 //! [`coming_from`] has all names of client-go, controller-runtime and kube-rs, beside those of this crate.
@@ -267,6 +268,7 @@ pub mod events;
 pub mod informers;
 #[cfg(feature = "http")]
 pub mod reactor;
+pub mod saved;
 pub mod workers;
 
 pub use async_executor::Executor;

@@ -74,6 +74,13 @@ impl Cluster {
         self.server.base()
     }
 
+    /// Returns the SHA-256, in hexadecimal digits, of the certificates of the authority that the configuration names, as
+    /// they are now. `None` if it names none, if they cannot be read, or if any certificate is accepted.
+    #[must_use]
+    pub fn authority_fingerprint(&self) -> Option<String> {
+        self.server.authority_fingerprint()
+    }
+
     /// Returns whether an exec plugin may prompt at the terminal.
     ///
     /// If so, a program should not write to the terminal before its first response, and while a credential is renewed.

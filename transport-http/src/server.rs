@@ -107,6 +107,11 @@ impl Server {
         self.tls.as_ref().is_some_and(Tls::has_authority)
     }
 
+    /// A fingerprint of the configured authority.
+    pub(crate) fn authority_fingerprint(&self) -> Option<String> {
+        self.tls.as_ref()?.authority_fingerprint()
+    }
+
     /// Reserves one of the requests that may be open at once.
     pub(crate) fn admit(self: &Arc<Self>) -> Option<Permit> {
         if self.open.fetch_add(1, Ordering::Relaxed) < self.limits.max_requests {

@@ -79,6 +79,12 @@ impl Decoder {
         Self { metadata: Metadata { keep, ..Metadata::default() } }
     }
 
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> DecodeOptions {
+        self.metadata.keep
+    }
+
     /// Decodes one event of a watch.
     ///
     /// # Errors

@@ -37,6 +37,12 @@ impl<T: FromJson> Json<T> {
         let body = Body::new(Framing::List, options.frame_limit);
         Self { body, decoder: Decoder::new(options), state, target: PhantomData }
     }
+
+    /// The options.
+    #[must_use]
+    pub fn options(&self) -> DecodeOptions {
+        self.decoder.options()
+    }
 }
 
 impl<T: FromJson> Default for Json<T> {

@@ -35,6 +35,8 @@ mod tee;
 #[cfg(feature = "json")]
 mod text;
 #[cfg(feature = "json")]
+mod to_json;
+#[cfg(feature = "json")]
 mod type_meta;
 #[cfg(feature = "json")]
 mod watch;
@@ -69,6 +71,8 @@ pub use row::{Column, Row};
 pub use status::Status;
 #[cfg(feature = "json")]
 pub use tables::Tables;
+#[cfg(feature = "json")]
+pub use to_json::{Form, ToJson, ToJsonError};
 
 pub use crate::framing::EventType;
 pub use crate::storage::Versioned;

@@ -324,7 +324,7 @@ impl<V: Keyed<Key: Clone> + Clone, M: Mem> DeltaFifoIn<V, M> {
     /// Whether fixed memory may have no room for another delta.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.nodes.try_room(|| self.nodes.len() + usize::from(self.alone.as_ref().is_some()) + 1).is_err()
+        self.nodes.try_room(|| self.nodes.len() + usize::from(self.alone.get().is_some()) + 1).is_err()
     }
 
     /// Marks the end of the input; see [`pop`](Self::pop). A later delta is queued all the same, as in client-go.

@@ -128,7 +128,9 @@ impl<D: Decode, L: ListerWatcher, C: Cache<D::Object>, M: Mem> DriverIn<D, L, C,
     pub fn is_pending(&self) -> bool {
         self.is_pending
     }
+}
 
+impl<D: Decode, L, C: Cache<D::Object>, M: Mem> DriverIn<D, L, C, M> {
     /// The informer.
     #[must_use]
     pub fn informer(&self) -> &InformerIn<D, C, M> {

@@ -8,6 +8,7 @@ mod listed;
 mod pending;
 mod progress;
 mod reading;
+mod restored;
 mod status;
 #[cfg(feature = "json")]
 mod subscriber;
@@ -56,6 +57,7 @@ use crate::time::Instant;
 use crate::transport::{Incoming, TransportError};
 use core::fmt;
 use core::task::{Context, Poll};
+use core::time::Duration;
 use listed::Listed;
 use pending::Pending;
 use progress::Progress;
@@ -130,6 +132,8 @@ pub struct InformerIn<D: Decode, C: Cache<D::Object>, M: Mem> {
     taken: Option<EventOf<D::Object>>,
     /// For how many of the next deltas the cache's memory was read.
     ahead: usize,
+    /// How old the restored state was, and when.
+    restored: Option<(Duration, Instant)>,
     told_synced: bool,
     /// The cache was told of a failure, and not yet of a recovery.
     is_failing: bool,
@@ -265,6 +269,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             undecodable: None,
             taken: None,
             ahead: 0,
+            restored: None,
             told_synced: false,
             is_failing: false,
             now: Instant::ZERO,
@@ -275,7 +280,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// this with a random seed before [`start`](Self::start); later calls have no effect. A cache that has a seed, or
     /// is not empty, keeps its hashes.
     pub fn seed_unless_chosen(&mut self, seed: u64) {
-        if self.reflector.seed_unless_chosen(seed) {
+        if self.reflector.seed_unless_chosen(seed) && self.fifo.arrived() == 0 {
             self.fifo = DeltaFifoIn::with_seed(self.fifo.order(), seed);
             self.cache.seed_unless_chosen(seed);
         }
@@ -408,7 +413,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         self.cache.write(|cache| cache.remove_index(id));
     }
 
-    /// Whether every object of the first list has been reported and is in the cache (client-go `HasSynced`).
+    /// Whether every object of the first list, or of a [restored](Self::restore) state, has been reported and is in the
+    /// cache (client-go `HasSynced`).
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.fifo.has_synced()

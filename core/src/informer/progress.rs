@@ -118,13 +118,17 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         if let Some(outage) = self.reflector.outage() {
             return self.failing(outage, now);
         }
+        let follows = matches!(self.reflector.phase(), Phase::Resuming | Phase::Watching | Phase::BackingOff);
+        if let Some(age) = self.restored_age(now).filter(|_| synced && follows) {
+            return InformerStatus::Restored { age };
+        }
         match self.reflector.phase() {
             Phase::Idle => InformerStatus::Idle,
             Phase::Stopped => InformerStatus::Stopped,
             Phase::Listing if self.reflector.is_streaming() => InformerStatus::Streaming { elapsed, items, synced },
             Phase::Listing => InformerStatus::Listing { elapsed, items, synced },
-            Phase::Watching | Phase::BackingOff if !synced => InformerStatus::Delivering { queued: self.fifo.len() },
-            Phase::Watching | Phase::BackingOff => InformerStatus::Synced {
+            _ if !synced => InformerStatus::Delivering { queued: self.fifo.len() },
+            Phase::Resuming | Phase::Watching | Phase::BackingOff => InformerStatus::Synced {
                 age: now.saturating_since(self.reflector.last_activity()),
                 overdue: self.reflector.is_overdue(now),
                 received: self.reflector.version().cloned(),
@@ -167,6 +171,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             elapsed: now.saturating_since(outage.since),
             next_try: next.map(|next| next.saturating_since(now)),
             synced: self.fifo.has_synced(),
+            restored: self.restored_age(now),
         }
     }
 }

@@ -141,7 +141,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// memory only for changes.
     fn staging(&self, mut object: D::Object) -> Staging<D::Object> {
         if let Some(queued) = self.fifo.newest(object.key()) {
-            if queued.is_same_state(&object) {
+            if self.is_same_state(queued, &object) {
                 return Staging::Object(queued.clone());
             }
             object.share_with(queued);
@@ -150,7 +150,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         let by_place = self.fifo.order() == Order::Arrival;
         let held = self.cache.read(|objects| {
             let (place, known) = objects.find(object.key())?;
-            if !known.is_same_state(&object) {
+            if !self.is_same_state(known, &object) {
                 object.share_with(known);
                 return None;
             }
@@ -159,6 +159,11 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         });
         // The cache is not locked any more where an object is dropped.
         held.unwrap_or(Staging::Object(object))
+    }
+
+    /// Whether two objects of one key are the same state: the server's versions say so, if they are of one history.
+    fn is_same_state(&self, known: &D::Object, object: &D::Object) -> bool {
+        self.reflector.trusts_versions() && known.is_same_state(object)
     }
 
     /// Lets a changed object share memory with the newest state before it.

@@ -51,6 +51,12 @@ pub enum InformerStatus {
         /// The version up to which every change was taken and is in the cache.
         applied: Option<Version>,
     },
+    /// The cache has a [restored](crate::Informer::restore) state, which may be old: the server was not asked yet, or the
+    /// watch has not caught up with it.
+    Restored {
+        /// The time since the state was saved.
+        age: Duration,
+    },
     /// Requests fail.
     Failing {
         /// The class of the last failure.
@@ -65,6 +71,8 @@ pub enum InformerStatus {
         next_try: Option<Duration>,
         /// Whether the cache has an earlier state.
         synced: bool,
+        /// The time since the state was saved, if the cache has a [restored](crate::Informer::restore) one.
+        restored: Option<Duration>,
     },
     /// The informer was stopped.
     Stopped,
@@ -75,7 +83,7 @@ impl InformerStatus {
     #[must_use]
     pub fn is_synced(&self) -> bool {
         match self {
-            Self::Synced { .. } => true,
+            Self::Synced { .. } | Self::Restored { .. } => true,
             Self::Listing { synced, .. } | Self::Streaming { synced, .. } | Self::Failing { synced, .. } => *synced,
             Self::Idle | Self::Delivering { .. } | Self::Stopped => false,
         }
@@ -86,9 +94,10 @@ impl InformerStatus {
     pub fn later(mut self, by: Duration) -> Self {
         match &mut self {
             Self::Listing { elapsed, .. } | Self::Streaming { elapsed, .. } => *elapsed = elapsed.saturating_add(by),
-            Self::Synced { age, .. } => *age = age.saturating_add(by),
-            Self::Failing { elapsed, next_try, .. } => {
+            Self::Synced { age, .. } | Self::Restored { age } => *age = age.saturating_add(by),
+            Self::Failing { elapsed, next_try, restored, .. } => {
                 *elapsed = elapsed.saturating_add(by);
+                *restored = restored.map(|age| age.saturating_add(by));
                 *next_try = next_try.map(|next| next.saturating_sub(by));
             }
             Self::Idle | Self::Delivering { .. } | Self::Stopped => {}
@@ -125,7 +134,8 @@ impl fmt::Display for InformerStatus {
                 write!(f, ", last update {} ago", Span(*age))?;
                 f.write_str(if *overdue { " (a bookmark is overdue)" } else { "" })
             }
-            Self::Failing { class, status, attempts, elapsed, next_try, synced } => {
+            Self::Restored { age } => write!(f, "restored from a state that was saved {} ago", Span(*age)),
+            Self::Failing { class, status, attempts, elapsed, next_try, synced, restored } => {
                 match elapsed.as_secs() {
                     0 => write!(f, "failing: {class}")?,
                     _ => write!(f, "failing for {}: {class}", Span(*elapsed))?,
@@ -141,7 +151,11 @@ impl fmt::Display for InformerStatus {
                     Some(next) => write!(f, "next in {}", Span(*next))?,
                     None => f.write_str("trying again now")?,
                 }
-                f.write_str(if *synced { "; the cache may be old" } else { "; nothing listed yet" })
+                match restored {
+                    Some(age) => write!(f, "; the cache was saved {} ago", Span(*age)),
+                    None if *synced => f.write_str("; the cache may be old"),
+                    None => f.write_str("; nothing listed yet"),
+                }
             }
         }
     }
@@ -166,6 +180,7 @@ mod tests {
             elapsed: 190 * SECOND,
             next_try,
             synced,
+            restored: None,
         };
         let lines = [
             (InformerStatus::Idle, "not started"),
@@ -199,6 +214,24 @@ mod tests {
     }
 
     #[test]
+    fn a_restored_state_says_how_old_it_is_and_grows_older() {
+        let failing = InformerStatus::Failing {
+            class: FailureClass::Unreachable,
+            status: None,
+            attempts: 2,
+            elapsed: SECOND,
+            next_try: None,
+            synced: true,
+            restored: Some(7200 * SECOND),
+        };
+        let line = "failing for 60 min: unreachable, 2 attempts, trying again now; the cache was saved 3 h ago";
+        assert_eq!(failing.later(3600 * SECOND).to_string(), line);
+        let restored = InformerStatus::Restored { age: 60 * SECOND };
+        assert!(restored.is_synced());
+        assert_eq!(restored.later(60 * SECOND).to_string(), "restored from a state that was saved 2 min ago");
+    }
+
+    #[test]
     fn before_the_first_connection_it_said_that_it_was_streaming_the_state() {
         let streaming = |items, synced| InformerStatus::Streaming { elapsed: 2 * SECOND, items, synced }.to_string();
         assert_eq!(streaming(0, false), "waiting for the state for 2 s, no items yet");
@@ -215,6 +248,7 @@ mod tests {
             elapsed,
             next_try,
             synced: false,
+            restored: None,
         };
         let millis = Duration::from_millis(800);
         let (first, later) = (failing(millis, Some(millis)), failing(SECOND, Some(SECOND)));
@@ -231,6 +265,7 @@ mod tests {
             elapsed: SECOND,
             next_try: None,
             synced: true,
+            restored: None,
         };
         let line = "failing for 1 s: error event, 1 attempt, trying again now; the cache may be old";
         assert_eq!(failing.to_string(), line);

@@ -12,6 +12,7 @@ mod bodies;
 mod decoding;
 mod pressure;
 mod relists;
+mod restored;
 #[cfg(feature = "std")]
 mod shared;
 mod status;

@@ -81,6 +81,8 @@ pub enum Operation {
     WatchList,
     /// Watching.
     Watch,
+    /// Reading the server's version, by a list of one object, before a watch from a saved version.
+    Resume,
 }
 
 /// The reaction to a failure.
@@ -96,6 +98,8 @@ pub enum Reaction {
     ListInstead,
     /// Watch again from the last version.
     Rewatch,
+    /// Ask for the server's version again. The saved state stays.
+    Resume,
 }
 
 /// The class of a failure, on which the reaction depends; see [`RETRY_POLICY`](crate::reflector::RETRY_POLICY).
@@ -352,6 +356,7 @@ impl fmt::Display for Operation {
             Self::Page => "page",
             Self::WatchList => "watch-list",
             Self::Watch => "watch",
+            Self::Resume => "resume",
         })
     }
 }

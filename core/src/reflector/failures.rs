@@ -133,6 +133,7 @@ impl Reflector {
                 row.classes.iter().map(|class| u32::from(self.watch_list.failures[*class as usize])).sum()
             }
             Operation::Watch => self.refused,
+            Operation::Resume => self.resume.as_ref().map_or(0, |resume| resume.malformed),
         }
     }
 
@@ -143,7 +144,10 @@ impl Reflector {
                 *failures = failures.saturating_add(1);
             }
             Operation::Watch if row.limit.is_some() => self.refused = self.refused.saturating_add(1),
-            Operation::Watch | Operation::List | Operation::Page => {}
+            Operation::Resume if row.limit.is_some() => {
+                self.resume.iter_mut().for_each(|resume| resume.malformed = resume.malformed.saturating_add(1));
+            }
+            Operation::Watch | Operation::List | Operation::Page | Operation::Resume => {}
         }
         if reaction == Reaction::ListInstead {
             self.watch_list.given_up = Some(self.now);
@@ -155,6 +159,7 @@ impl Reflector {
         match (reaction, backoff) {
             (Reaction::RelistUnpaged, _) => self.list(None, true),
             (Reaction::Rewatch, _) => self.wait(Then::Watch, cause, asked),
+            (Reaction::Resume, _) => self.wait(Then::Resume, cause, asked),
             (_, BackoffKind::Immediate) => self.synchronize(),
             _ => self.wait(Then::Relist, cause, asked),
         }
@@ -172,7 +177,8 @@ impl Reflector {
             State::Listing { .. } => Some(Operation::Page),
             State::WatchListing => Some(Operation::WatchList),
             State::Watching => Some(Operation::Watch),
-            State::Idle | State::Stopped | State::Waiting { .. } => None,
+            State::Resuming => Some(Operation::Resume),
+            State::Idle | State::Stopped | State::Held | State::Waiting { .. } => None,
         }
     }
 }

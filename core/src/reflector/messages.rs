@@ -26,6 +26,11 @@ pub enum Input<'a> {
         /// How many objects the cache would have to hold, at least.
         wanted: usize,
     },
+    /// The caller knows whether the server is that of the saved state ([`Reflector::resume`](crate::Reflector::resume)).
+    Confirmed {
+        /// Whether it is. If not, a list follows.
+        same: bool,
+    },
     /// A part of the response to a request. If that request is no longer open, the part is dropped.
     Response(RequestId, Response<'a>),
 }
@@ -143,6 +148,8 @@ pub enum Phase {
     Idle,
     /// A list or a watch-list is being read.
     Listing,
+    /// A restored state is compared with the server's version, before the watch.
+    Resuming,
     /// A watch is open.
     Watching,
     /// A back-off is running after a failure.

@@ -10,6 +10,7 @@ mod outage;
 mod pages;
 mod requests;
 mod responses;
+mod resume;
 mod retry_policy;
 
 pub use backoff::{Backoff, RetryDelays};
@@ -25,6 +26,7 @@ use core::time::Duration;
 use open::Open;
 pub(crate) use outage::Outage;
 use pages::Pages;
+use resume::Resume;
 
 /// Decides which request is sent next, and whether its response is staged, applied or dropped (client-go `Reflector`).
 /// It reads versions and statuses, never objects or bytes.
@@ -33,9 +35,10 @@ use pages::Pages;
 ///                 ┌────────── watch-list ───────end bookmark──────────┐
 ///   Idle ─start─▶ │  or, refused:                                     ▼
 ///      ▲          └───▶ Listing ──page──▶ … ──last page──────────▶ Watching ◀─┐ end, after events
-///      │                   ▲ 410 on a page: unpaged                   │  └────┘
-///     stop                 └───────── Waiting ◀───────any failure─────┘
-///                                (then relist, or watch on)
+///      │  saved:           ▲ 410 on a page: unpaged             ▲     │  └────┘
+///     stop  Resuming ──────┼────── as recent as what is saved ──┘     │
+///                          └───────── Waiting ◀───────any failure─────┘
+///                                (then relist, watch on, or resume)
 /// ```
 ///
 /// After each [`handle`](Self::handle), the caller carries out the returned [`Step`] and calls
@@ -71,6 +74,8 @@ pub struct Reflector {
     last_id: u64,
     version: Option<Version>,
     relist: Relist,
+    /// The saved state that the version is of.
+    resume: Option<Resume>,
     watch_list: WatchList,
     pages: Pages,
     /// How many times in a row the server refused to watch on.
@@ -96,15 +101,26 @@ enum State {
     Idle,
     Stopped,
     WatchListing,
-    Listing { token: Option<Token>, unpaged: bool },
+    Listing {
+        token: Option<Token>,
+        unpaged: bool,
+    },
+    /// A list of one object shows how far the server is, before a watch from a saved version.
+    Resuming,
+    /// The same is known, but not yet whether the server is that of the saved state.
+    Held,
     Watching,
-    Waiting { until: Instant, then: Then },
+    Waiting {
+        until: Instant,
+        then: Then,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
     Relist,
     Watch,
+    Resume,
 }
 
 /// How the next list or watch-list is requested.
@@ -119,6 +135,8 @@ struct Relist {
     older: u32,
     /// An item of the list had no readable key, so the list inferred no deletion.
     doubtful: bool,
+    /// The known objects are of another history than the server's: their versions tell nothing.
+    foreign: bool,
 }
 
 /// For how long a server that refused a watch-list is listed. Then the reflector tries again: the server may have been
@@ -157,6 +175,7 @@ impl Reflector {
             last_id: 0,
             version: None,
             relist: Relist::default(),
+            resume: None,
             watch_list: WatchList::default(),
             pages: Pages::default(),
             refused: 0,
@@ -183,6 +202,7 @@ impl Reflector {
             Input::Timeout => self.on_timeout(),
             Input::Listening => self.on_listening(),
             Input::DoesNotFit { wanted } => self.on_does_not_fit(wanted),
+            Input::Confirmed { same } => self.on_confirmed(same),
             Input::Response(id, answer) if self.is_open(id) => self.on_answer(answer),
             Input::Response(..) => Step::Nothing,
         }
@@ -226,10 +246,10 @@ impl Reflector {
     pub fn open_query(&self, id: RequestId) -> Option<Query> {
         match self.state {
             _ if !self.is_open(id) => None,
-            State::Listing { .. } => Some(Query::List),
+            State::Listing { .. } | State::Resuming => Some(Query::List),
             State::WatchListing => Some(Query::WatchList),
             State::Watching => Some(Query::Watch),
-            State::Idle | State::Stopped | State::Waiting { .. } => None,
+            State::Idle | State::Stopped | State::Held | State::Waiting { .. } => None,
         }
     }
 
@@ -240,6 +260,7 @@ impl Reflector {
             State::Idle => Phase::Idle,
             State::Stopped => Phase::Stopped,
             State::WatchListing | State::Listing { .. } => Phase::Listing,
+            State::Resuming | State::Held => Phase::Resuming,
             State::Watching => Phase::Watching,
             State::Waiting { .. } => Phase::BackingOff,
         }
@@ -295,7 +316,7 @@ impl Reflector {
 
     fn on_start(&mut self) -> Step {
         if matches!(self.state, State::Idle | State::Stopped) {
-            self.synchronize();
+            self.begin();
         }
         Step::Nothing
     }
@@ -322,7 +343,12 @@ impl Reflector {
                 Step::Nothing
             }
             // A state that is read anyway.
-            State::Listing { .. } | State::WatchListing | State::Idle | State::Stopped => Step::Nothing,
+            State::Listing { .. }
+            | State::WatchListing
+            | State::Resuming
+            | State::Held
+            | State::Idle
+            | State::Stopped => Step::Nothing,
         }
     }
 
@@ -334,6 +360,7 @@ impl Reflector {
             State::Waiting { until, then } if until <= self.now => match then {
                 Then::Relist => self.synchronize(),
                 Then::Watch => self.watch(),
+                Then::Resume => self.ask_version(),
             },
             _ => {}
         }

@@ -43,7 +43,7 @@ impl Reflector {
     }
 
     /// Makes the request of the state the open one.
-    fn open(&mut self) {
+    pub(super) fn open(&mut self) {
         self.last_id += 1;
         let timeout = match self.state {
             State::WatchListing | State::Watching => self.config.watch_timeout,
@@ -74,7 +74,8 @@ impl Reflector {
             State::Watching => {
                 Some(Verb::Watch { resource_version: self.version.clone(), timeout, initial_events: false })
             }
-            State::Idle | State::Stopped | State::Waiting { .. } => None,
+            State::Resuming => Some(Verb::List { limit: Some(1), continue_token: None, resource_version: None }),
+            State::Idle | State::Stopped | State::Held | State::Waiting { .. } => None,
         }
     }
 

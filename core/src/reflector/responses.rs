@@ -1,7 +1,7 @@
 //! Responses: whether their parts are staged, applied or dropped.
 
 use super::open::Open;
-use super::{Failure, Reflector, Response, State, Step};
+use super::{Failure, Reflector, Relist, Response, State, Step};
 use crate::decode::EventType;
 use crate::object::{Version, compare_versions};
 use crate::request::Token;
@@ -71,7 +71,7 @@ impl Reflector {
                 }
                 Step::Apply
             }
-            State::Idle | State::Stopped | State::Waiting { .. } => Step::Nothing,
+            State::Idle | State::Stopped | State::Resuming | State::Held | State::Waiting { .. } => Step::Nothing,
         }
     }
 
@@ -85,7 +85,7 @@ impl Reflector {
         match self.state {
             State::Listing { .. } | State::WatchListing => self.on_item(),
             State::Watching => Step::Apply,
-            State::Idle | State::Stopped | State::Waiting { .. } => Step::Nothing,
+            State::Idle | State::Stopped | State::Resuming | State::Held | State::Waiting { .. } => Step::Nothing,
         }
     }
 
@@ -97,8 +97,10 @@ impl Reflector {
     }
 
     fn on_list_end(&mut self, version: &str, continue_token: &str) -> Step {
-        if !matches!(self.state, State::Listing { .. }) {
-            return Step::Nothing;
+        match self.state {
+            State::Listing { .. } => {}
+            State::Resuming => return self.on_shown(version),
+            _ => return Step::Nothing,
         }
         if !continue_token.is_empty() {
             return self.on_page_end(continue_token);
@@ -191,6 +193,7 @@ impl Reflector {
             return None;
         }
         self.relist.older += u32::from(self.requested_version().is_none());
+        self.relist.foreign |= self.relist.older > 0;
         let version = Version::copied(version).unwrap_or_else(|| last.clone());
         (self.relist.older < BELIEVED).then_some(Failure::BackInTime { version, last })
     }
@@ -204,7 +207,8 @@ impl Reflector {
             outage.interrupted = true;
         }
         self.interrupted = false;
-        (self.relist.most_recent, self.relist.older) = (false, 0);
+        self.relist = Relist { most_recent: false, older: 0, foreign: false, ..self.relist };
+        self.resume = None;
     }
 
     /// A watch brought an event or a bookmark.
@@ -227,6 +231,9 @@ impl Reflector {
     fn accept(&mut self, version: &str) {
         if !version.is_empty() && self.version.as_deref() != Some(version) {
             self.version = Version::copied(version).or_else(|| self.version.take());
+        }
+        if self.resume.is_some() {
+            self.note_resumed();
         }
     }
 }

@@ -92,7 +92,7 @@ use FailureClass::{
     StreamError, TooLarge, TooManyRequests, Unauthorized, Unfinished, Unreachable, Unreadable, Unsupported, Untrusted,
     VersionTooLarge, VeryShort,
 };
-use Operation::{List, Page, Watch, WatchList};
+use Operation::{List, Page, Resume, Watch, WatchList};
 use Reaction::{ListInstead, Relist, RelistByList, RelistUnpaged, Rewatch};
 
 /// Faults of a response that should have been the whole state. No other form of the request avoids them.
@@ -157,9 +157,23 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     // Perhaps this server cannot watch on from this version, and reports that by an unknown error.
     RetryRule::new(&[Watch], &[Unauthorized, Forbidden, ServerError, Refused], Rewatch, Exponential)
         .at_most(REFUSED_WATCHES, Relist),
+    // The saved state is of another history, or it may be.
+    RetryRule::new(&[Resume], &[Expired, VersionTooLarge, BackInTime, Unsupported], Relist, Exponential)
+        .asking_for_the_most_recent(),
+    RetryRule::new(&[Resume], &[NotFound, StreamError, TooLarge, DoesNotFit, Unreadable, VeryShort, Silent], Relist, Exponential),
+    // The saved state is as good as it was, however long the outage is.
+    RetryRule::new(&[Resume], &[Unreachable, Stalled, Unfinished], Reaction::Resume, Probe),
+    RetryRule::new(
+        &[Resume],
+        &[Unauthorized, Forbidden, Untrusted, TooManyRequests, ServerError, Refused],
+        Reaction::Resume,
+        Exponential,
+    ),
+    // Perhaps the answer broke off, or this server's versions have no order.
+    RetryRule::new(&[Resume], &[Malformed], Reaction::Resume, Exponential).at_most(1, Relist),
 ];
 
-const OPERATIONS: [Operation; 4] = [List, Page, WatchList, Watch];
+const OPERATIONS: [Operation; 5] = [List, Page, WatchList, Watch, Resume];
 
 /// The index of each operation's and failure's rule. The compiler checks that there is exactly one.
 const ROWS: [[usize; FailureClass::ALL.len()]; OPERATIONS.len()] = {
@@ -229,6 +243,7 @@ impl fmt::Display for Reaction {
             RelistUnpaged => "list unpaged",
             ListInstead => "list instead, for a day",
             Rewatch => "rewatch",
+            Reaction::Resume => "resume",
         })
     }
 }

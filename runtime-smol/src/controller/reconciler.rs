@@ -13,10 +13,11 @@ use super::running::{Parts, Running};
 use super::settings::Settings;
 use super::source::Source;
 use crate::informers::{InformerHandle, Informers};
+use crate::saved::SaveTo;
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
-use listwatch_core::decode::FromJson;
+use listwatch_core::decode::{FromJson, ToJson};
 use listwatch_core::object::{Kind, ObjectHandle};
 use listwatch_core::queue::WhileDelayed;
 use listwatch_core::{Key, Resource};
@@ -114,6 +115,17 @@ impl Controller {
     pub fn reads<T: Send + Sync + 'static>(self, informer: &InformerHandle<T>) -> Self {
         self.reads.add(informer);
         self
+    }
+
+    /// The informer of `resource`, whose cache is saved to a file, and restored from it at the next start; see
+    /// [`Informers::informer_saved_to`]. The controller starts with the restored state, before it has reached its server.
+    pub fn informer_saved_to<T>(&self, resource: Resource, save: SaveTo) -> InformerHandle<T>
+    where
+        T: FromJson + ToJson + Send + Sync + 'static,
+    {
+        let informer = self.informers.informer_saved_to(resource, save);
+        self.reads.add(&informer);
+        informer
     }
 
     /// The informers that the controller has, for others that share them.

@@ -10,6 +10,7 @@ use core::hash::{Hash, Hasher};
 use listwatch_core::{InformerConfig, Resource};
 use smol::channel::{Receiver, Sender};
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The informers of a world, and the tasks of their streams.
@@ -44,6 +45,8 @@ pub(super) struct InformerKey {
     /// One for each namespace, each once and in order.
     pub(super) streams: Vec<Resource>,
     pub(super) projection: TypeId,
+    /// The file of the cache.
+    pub(super) saved_to: Option<PathBuf>,
     pub(super) config: InformerConfig,
 }
 

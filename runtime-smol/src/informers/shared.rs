@@ -6,7 +6,7 @@ use super::followed::{Followed, Whole};
 #[cfg(feature = "file")]
 use super::probe::Probe;
 use super::registry::{EntryId, InformerKey, Registry};
-use super::stream::{Stop, Stream};
+use super::stream::{Saves, Stop, Stream};
 use super::stream_name::StreamName;
 #[cfg(feature = "file")]
 use super::world::World;
@@ -18,6 +18,7 @@ use listwatch_core::decode::FromJson;
 use listwatch_core::{Informer, InformerConfig, Resource, Store};
 #[cfg(feature = "file")]
 use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// A running informer: its cache and its streams. Dropped with the last handle, it stops the streams.
@@ -45,10 +46,23 @@ impl<T: FromJson + Send + Sync + 'static> SharedState<T> {
         namespaces: Vec<String>,
         config: InformerConfig,
     ) -> Arc<Self> {
-        let key = InformerKey { streams: streams(&resource, namespaces), projection: TypeId::of::<T>(), config };
+        Self::saved(registry, resource, namespaces, config, None)
+    }
+
+    /// The same, with a file of the cache, which has one stream then.
+    pub(super) fn saved(
+        registry: &Arc<Registry>,
+        resource: Resource,
+        namespaces: Vec<String>,
+        config: InformerConfig,
+        saved: Option<(PathBuf, Saves<T>)>,
+    ) -> Arc<Self> {
+        let (saved_to, saving) = saved.unzip();
+        let streams = streams(&resource, namespaces);
+        let key = InformerKey { streams, projection: TypeId::of::<T>(), saved_to, config };
         let mut started = Vec::new();
         let shared = registry.informer(&key, |id| {
-            let (shared, streams) = Self::new(registry, resource, &key, id);
+            let (shared, streams) = Self::new(registry, resource, &key, saving, id);
             started = streams;
             let boards = Arc::clone(&shared.boards);
             (shared, boards)
@@ -64,6 +78,7 @@ impl<T: FromJson + Send + Sync + 'static> SharedState<T> {
         registry: &Arc<Registry>,
         resource: Resource,
         key: &InformerKey,
+        mut saving: Option<Saves<T>>,
         id: EntryId,
     ) -> (Self, Vec<Arc<Stream<T>>>) {
         let (clock, names) = (registry.world.clock(), key.streams.iter().cloned().map(StreamName::new));
@@ -86,7 +101,8 @@ impl<T: FromJson + Send + Sync + 'static> SharedState<T> {
             // A replay has the same delays as its recording.
             seed.into_iter().for_each(|seed| informer.seed_unless_chosen(seed));
             let name = names.as_ref().and_then(|names| names.get(place)).cloned();
-            Arc::new(Stream::new(informer, &registry.world, Arc::clone(board), name, registry.on_error.clone()))
+            let on_error = registry.on_error.clone();
+            Arc::new(Stream::new(informer, &registry.world, Arc::clone(board), name, on_error, saving.take()))
         };
         let started: Vec<_> = writers(writer, &boards).into_iter().zip(&*boards).enumerate().map(stream).collect();
         #[cfg(feature = "file")]

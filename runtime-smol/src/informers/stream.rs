@@ -10,6 +10,7 @@ use crate::clock::Clock;
 use crate::events::{Events, SharedEvents};
 #[cfg(feature = "file")]
 use crate::replay::Replay;
+use crate::saved::Saving;
 use core::future::poll_fn;
 use core::mem;
 use core::pin::Pin;
@@ -18,7 +19,8 @@ use core::time::Duration;
 use futures_core::Stream as _;
 #[cfg(feature = "file")]
 use listwatch_core::Resource;
-use listwatch_core::decode::FromJson;
+use listwatch_core::cache::StoreWriter;
+use listwatch_core::decode::{FromJson, Json};
 use listwatch_core::informer::{SharedDriver, SharedInformer};
 use listwatch_core::{Driver, Event};
 #[cfg(feature = "file")]
@@ -29,6 +31,9 @@ use std::task::Wake;
 
 /// Called with what goes wrong in a stream.
 pub(super) type OnError = Arc<dyn Fn(&StreamName, &StreamError<'_>) + Send + Sync>;
+
+/// How the cache of a stream is saved.
+pub(super) type Saves<T> = Box<dyn Saving<Json<T>, StoreWriter<T>>>;
 
 /// A stream. Its task [runs](Self::run) it, and the last handle of its informer [stops](Stop::stop) it at once, whether
 /// or not the task is polled again.
@@ -50,7 +55,7 @@ struct State<T: FromJson> {
 
 enum Phase<T: FromJson> {
     /// The informer was not started. Its deadlines begin with the first poll.
-    Prepared(Box<SharedDriver<T, StreamTransport>>),
+    Prepared(Box<SharedDriver<T, StreamTransport>>, Option<Saves<T>>),
     Started(Box<SharedEvents<T, StreamTransport>>),
     /// The task has the events, without the lock.
     Polled,
@@ -95,9 +100,10 @@ impl<T: FromJson> Stream<T> {
         board: Arc<Board>,
         name: Option<Arc<str>>,
         on_error: Option<OnError>,
+        saving: Option<Saves<T>>,
     ) -> Self {
         let transport = StreamTransport::new(world, board.name().resource().clone(), name.clone());
-        let phase = Phase::Prepared(Box::new(Driver::new(informer, transport)));
+        let phase = Phase::Prepared(Box::new(Driver::new(informer, transport)), saving);
         Self {
             board,
             clock: world.clock().clone(),
@@ -204,7 +210,9 @@ impl<T: FromJson> Stream<T> {
         let mut state = self.lock();
         let _last = state.waker.replace(waker);
         match mem::replace(&mut state.phase, Phase::Polled) {
-            Phase::Prepared(driver) => Some(Box::new(Events::start(*driver, self.clock().clone()))),
+            Phase::Prepared(driver, saving) => {
+                Some(Box::new(Events::start_with(*driver, self.clock().clone(), saving)))
+            }
             Phase::Started(events) => Some(events),
             left @ (Phase::Polled | Phase::Stopped) => {
                 state.phase = left;

@@ -32,7 +32,7 @@ impl StreamName {
     #[must_use]
     pub fn access_check(&self, operation: Operation) -> String {
         let verb = match operation {
-            Operation::List | Operation::Page => "list",
+            Operation::List | Operation::Page | Operation::Resume => "list",
             Operation::WatchList | Operation::Watch => "watch",
         };
         let name = self.object_name().map(|name| format!("/{name}")).unwrap_or_default();

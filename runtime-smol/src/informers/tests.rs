@@ -53,7 +53,7 @@ fn the_end_of_an_informer_does_not_forget_its_successor() {
     let clock = Clock::simulated();
     let registry = Registry::new(World::from_parts(clock.clone(), no_client(&clock), |_| panic!("no transport")), None);
     let (streams, config) = (vec![Resource::new("/api/v1/pods")], InformerConfig::default());
-    let key = InformerKey { streams, projection: TypeId::of::<()>(), config };
+    let key = InformerKey { streams, projection: TypeId::of::<()>(), saved_to: None, config };
     let ask = || registry.informer(&key, |id| (id, Arc::new([]) as Arc<[_]>));
     // Its last handle is gone, and it has not been forgotten yet.
     let dying = *ask();

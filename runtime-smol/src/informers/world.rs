@@ -4,6 +4,7 @@ use crate::client::Client;
 use crate::clock::Clock;
 #[cfg(feature = "file")]
 use crate::replay::Replay;
+use crate::saved::SaveTo;
 use crate::stable_hash::StableHash;
 use core::error::Error;
 use core::fmt;
@@ -63,8 +64,9 @@ pub struct World {
     /// Of all random delays, in a recording and its playback.
     seed: Option<u64>,
     /// The address of the API server, if there is one.
-    #[cfg_attr(not(feature = "file"), expect(dead_code, reason = "a tape names it"))]
     server: Option<String>,
+    /// A fingerprint of the authority that the server is trusted by.
+    authority: Option<String>,
     /// Why no controller runs in it.
     refused: Option<SharedText>,
     #[cfg(feature = "file")]
@@ -127,6 +129,7 @@ impl World {
             on_line: None,
             seed: None,
             server: None,
+            authority: None,
             refused: None,
             #[cfg(feature = "file")]
             tape: None,
@@ -276,6 +279,16 @@ impl World {
     #[must_use]
     pub fn at_most(self, time: Duration) -> Self {
         Self { at_most: Some(time), ..self }
+    }
+
+    /// A cache's file, with what it is of. `None` if the world is a recording: a replay begins as its tape does.
+    pub(super) fn saved_to(&self, save: SaveTo) -> Option<SaveTo> {
+        #[cfg(feature = "file")]
+        if self.tape.is_some() || self.replay.is_some() {
+            return None;
+        }
+        let Some(server) = &self.server else { return Some(save) };
+        Some(save.of_server(server, self.authority.as_deref().unwrap_or_default(), Some(self.client.clone())))
     }
 
     /// The file that it is recorded to.

@@ -9,5 +9,8 @@ mod manifests;
 mod process;
 mod restart;
 mod sample_controller;
+#[path = "../support/scratch.rs"]
+#[expect(dead_code, reason = "other suites use more of it")]
+mod scratch;
 mod stage;
 mod workqueue;

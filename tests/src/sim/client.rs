@@ -1,5 +1,7 @@
 //! An informer, the connection under it, the reader of its events, and the observer that checks all of it.
 
+mod rebirth;
+
 use super::answer::Answer;
 use super::ask::Ask;
 use super::dice::Dice;
@@ -17,6 +19,7 @@ use listwatch_core::request::{Query, Request, RequestId, Verb};
 use listwatch_core::time::earliest;
 use listwatch_core::transport::{Incoming, ResponseHead, TransportErrorKind};
 use listwatch_core::{Event, Informer, InformerConfig, Instant, Resource};
+use rebirth::Memory;
 use std::time::Duration;
 
 /// A client of the simulated server.
@@ -54,6 +57,7 @@ pub struct Client {
     /// The next end comes twice.
     twice: bool,
     frame_limit: usize,
+    memory: Memory,
 }
 
 impl Client {
@@ -65,6 +69,7 @@ impl Client {
     pub fn new(resource: Resource, config: InformerConfig, keys: u8, dice: Dice, trace: Trace) -> Self {
         let selector = Selector::of(&resource).unwrap_or_else(|| panic!("{resource:?} cannot be selected"));
         let observer = Observer::new(keys, selector, resource.is_metadata_only(), config.queue_limit);
+        let memory = Memory::new(resource.clone(), config);
         Self {
             informer: Informer::new(resource, config),
             observer,
@@ -84,6 +89,7 @@ impl Client {
             unread: false,
             twice: false,
             frame_limit: config.decode.frame_limit,
+            memory,
         }
     }
 
@@ -125,6 +131,7 @@ impl Client {
                 continue;
             }
             self.observer.check(&self.informer, &server.log);
+            self.save(now);
             if !self.receive(now, server) {
                 return;
             }

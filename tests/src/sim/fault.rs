@@ -107,13 +107,15 @@ pub enum Fault {
     SlowReader,
     /// The informer is stopped and started again.
     Restart,
+    /// The process is killed, and begins again with what it saved.
+    Killed,
     /// The clock goes back for a moment.
     ClockBack,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 51] = [
+    pub const ALL: [Self; 52] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -164,6 +166,7 @@ impl Fault {
         Self::Unreadable,
         Self::SlowReader,
         Self::Restart,
+        Self::Killed,
         Self::ClockBack,
     ];
 

@@ -6,15 +6,15 @@ use super::selector::Selector;
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::reflector::Phase;
 use listwatch_core::{Event, Informer};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// What objects are decoded into; of metadata alone, nothing is left.
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize, Serialize)]
 pub struct Pod {
     spec: Option<Spec>,
 }
 
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize, Serialize)]
 struct Spec {
     value: u64,
 }
@@ -28,9 +28,11 @@ struct Told {
 }
 
 /// What the events amount to, and the rules that they and the cache keep.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Observer {
     told: Vec<Option<Told>>,
+    /// What the first events have to amount to, where a state is restored.
+    restored: Option<Vec<Option<Told>>>,
     /// What was told of objects that are gone.
     gone: Vec<Option<Told>>,
     selector: Selector,
@@ -57,6 +59,7 @@ impl Observer {
     pub fn new(keys: KeyNumber, selector: Selector, metadata_only: bool, queue_limit: usize) -> Self {
         Self {
             told: vec![None; keys.into()],
+            restored: None,
             gone: vec![None; keys.into()],
             selector,
             metadata_only,
@@ -71,6 +74,43 @@ impl Observer {
             needs_restart: false,
             checked: None,
             changes: 0,
+        }
+    }
+
+    /// Of the next informer, which knows nothing.
+    #[must_use]
+    pub fn reborn(&self) -> Self {
+        let nothing = vec![None; self.told.len()];
+        let Self { blind, selector, .. } = self.clone();
+        Self {
+            told: nothing.clone(),
+            restored: None,
+            gone: nothing,
+            selector,
+            synced: false,
+            received: 0,
+            applied: 0,
+            listing_era: 0,
+            era: 0,
+            blind,
+            needs_restart: false,
+            checked: None,
+            ..*self
+        }
+    }
+
+    /// Of the next informer, which begins with the state that this one has.
+    #[must_use]
+    pub fn restored(self) -> Self {
+        let (told, era) = (vec![None; self.told.len()], self.era);
+        Self {
+            restored: Some(self.told),
+            told,
+            synced: false,
+            listing_era: era,
+            needs_restart: false,
+            checked: None,
+            ..self
         }
     }
 
@@ -105,7 +145,11 @@ impl Observer {
                 self.gone[key] = self.told[key].take();
                 assert!(self.gone[key].is_some(), "deleted, but it was not there: {object:?}");
             }
-            Event::Synced => assert!(!std::mem::replace(&mut self.synced, true), "synced twice"),
+            Event::Synced => {
+                assert!(!std::mem::replace(&mut self.synced, true), "synced twice");
+                let restored = self.restored.take();
+                assert!(restored.is_none_or(|restored| restored == self.told), "another state was restored");
+            }
             _ => {}
         }
     }

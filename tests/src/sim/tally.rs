@@ -110,9 +110,16 @@ impl Tally {
 }
 
 /// Every reaction, and everything that can be interrupted.
-const REACTIONS: [Reaction; 5] =
-    [Reaction::Relist, Reaction::RelistByList, Reaction::RelistUnpaged, Reaction::ListInstead, Reaction::Rewatch];
-const OPERATIONS: [Operation; 4] = [Operation::List, Operation::Page, Operation::WatchList, Operation::Watch];
+const REACTIONS: [Reaction; 6] = [
+    Reaction::Relist,
+    Reaction::RelistByList,
+    Reaction::RelistUnpaged,
+    Reaction::ListInstead,
+    Reaction::Rewatch,
+    Reaction::Resume,
+];
+const OPERATIONS: [Operation; 5] =
+    [Operation::List, Operation::Page, Operation::WatchList, Operation::Watch, Operation::Resume];
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -88,6 +88,7 @@ impl Weather {
             79..81 => restart(&mut world.clients[0], now),
             81..84 if world.clients[0].stray(now) => world.clients[0].tally.fault(Fault::LateBytes),
             84..86 => go_back(&mut world.clients[0], now),
+            86..90 => die(&mut world.clients[0], now),
             _ => {}
         }
         // Faults that wait for a request need one.
@@ -142,6 +143,11 @@ fn freeze(world: &mut World, dice: &mut Dice) {
 fn restart(client: &mut Client, now: Instant) {
     client.tally.fault(Fault::Restart);
     client.restart(now);
+}
+
+fn die(client: &mut Client, now: Instant) {
+    client.tally.fault(Fault::Killed);
+    client.die_and_return(now);
 }
 
 fn go_back(client: &mut Client, now: Instant) {

@@ -40,6 +40,7 @@ const MODULES: &[(&str, &[&str])] = &[
         ],
     ),
     ("queue", &["time", "random", "storage", "object"]),
+    ("saved", &["time", "text", "object", "request", "decode", "transport::ResponseHead"]),
     ("api", &["time", "text", "random", "object", "request", "decode", "transport", "queue::Outcome"]),
     ("change", &["text", "object::Meta", "object::MetaBuilder"]),
     ("fifo", &["time", "random", "storage", "object"]),

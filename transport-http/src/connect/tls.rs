@@ -59,6 +59,15 @@ impl Tls {
         self.authority.is_some()
     }
 
+    /// The SHA-256 of the configured authority's certificates, as they are now; `None` without one.
+    pub(crate) fn authority_fingerprint(&self) -> Option<String> {
+        let pem = self.authority.as_ref().filter(|_| !self.insecure)?.current().ok()?;
+        let certificates: Vec<u8> = certificates(&pem, "").ok()?.iter().flat_map(|one| one.to_vec()).collect();
+        let suite = ring::cipher_suite::TLS13_AES_128_GCM_SHA256.tls13()?;
+        let hash = suite.common.hash_provider.hash(&certificates);
+        Some(hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
     /// Returns the current configuration; the same one until an input changes.
     ///
     /// A certificate that an exec plugin `issued`, with the plugin's place, precedes the configured one.

@@ -164,8 +164,12 @@ pub(super) fn failure(class: FailureClass) -> Failure {
 /// A reflector that has seen version 5, and is doing this.
 fn doing(operation: Operation) -> Talk {
     let mut talk = talk(ReflectorConfig { consistency: Consistency::NotOlderThan, ..alone() });
+    let resumes = operation == Operation::Resume && talk.reflector.resume("5", false);
     let _ = talk.says(|_| Input::Start);
     let _ = talk.asks();
+    if resumes {
+        return talk;
+    }
     let _ = talk.says(|id| bookmark(id, "5", true));
     if operation == Operation::Watch {
         return talk;
@@ -190,13 +194,14 @@ fn asks_as(row: &RetryRule, asked: &str) -> bool {
         Reaction::Rewatch => asked == "?watch=1&resourceVersion=5",
         Reaction::RelistUnpaged => asked == "?resourceVersion=5&resourceVersionMatch=NotOlderThan",
         Reaction::ListInstead | Reaction::RelistByList => by_list,
+        Reaction::Resume => asked == "?limit=1",
         Reaction::Relist => (by_list || asked.contains("sendInitialEvents=true")) && most_recent == row.most_recent,
     }
 }
 
 #[test]
 fn the_reflector_does_what_every_row_of_the_table_says() {
-    for operation in [Operation::List, Operation::Page, Operation::WatchList, Operation::Watch] {
+    for operation in [Operation::List, Operation::Page, Operation::WatchList, Operation::Watch, Operation::Resume] {
         for class in FailureClass::ALL {
             let row = RetryRule::of(operation, class);
             assert!(row.operations.contains(&operation) && row.classes.contains(&class), "{row}");

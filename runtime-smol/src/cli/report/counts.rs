@@ -70,7 +70,7 @@ impl Counts {
         let counts = match failed.reaction {
             Reaction::Relist | Reaction::RelistByList | Reaction::RelistUnpaged => &mut self.relists,
             Reaction::Rewatch => &mut self.rewatches,
-            Reaction::ListInstead => return,
+            Reaction::ListInstead | Reaction::Resume => return,
         };
         counts.note(reason);
     }

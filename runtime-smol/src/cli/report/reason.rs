@@ -58,6 +58,7 @@ fn place(operation: Operation) -> &'static str {
         Operation::Page => "on a page",
         Operation::WatchList => "in the watch-list",
         Operation::Watch => "in the watch",
+        Operation::Resume => "in the list of one object",
     }
 }
 

@@ -165,6 +165,7 @@ impl Outage {
             elapsed: now.saturating_since(self.since),
             next_try: Some(self.next.saturating_since(now)).filter(|wait| !wait.is_zero()),
             synced: false,
+            restored: None,
         }
     }
 }

@@ -1,0 +1,130 @@
+//! The start from a state that was saved.
+
+use super::InformerIn;
+use crate::cache::Cache;
+use crate::decode::Decode;
+#[cfg(feature = "json")]
+use crate::decode::{DecodeOptions, FromJson, Json};
+#[cfg(feature = "json")]
+use crate::object::ObjectHandle;
+use crate::object::Version;
+#[cfg(feature = "alloc")]
+use crate::reflector::{Input, Phase};
+use crate::request::Resource;
+#[cfg(feature = "alloc")]
+use crate::storage::Heap;
+use crate::storage::Mem;
+use crate::time::Instant;
+use core::time::Duration;
+
+impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
+    /// The version whose state the cache has exactly, so that both can be saved; `None` while it has none.
+    ///
+    /// That is so while the informer watches, if every received change was taken, and none may be missing: an event or an
+    /// item without a readable key may have been any change. [`restore`](Self::restore) takes the two back.
+    #[must_use]
+    pub fn saveable_version(&self) -> Option<&Version> {
+        let is_all_taken = self.fifo.has_synced() && self.fifo.is_empty() && self.undecodable.is_none();
+        self.reflector.version().filter(|_| is_all_taken && self.reflector.is_exact())
+    }
+
+    /// How old the restored state is, while the cache has it and the server has not shown that it is current: until a list,
+    /// or until the watch has reached the version that the server had when it was asked.
+    #[must_use]
+    pub fn restored_age(&self, now: Instant) -> Option<Duration> {
+        let (age, at) = self.restored.filter(|_| self.reflector.is_resuming())?;
+        Some(age.saturating_add(now.saturating_since(at)))
+    }
+
+    /// The resource.
+    #[must_use]
+    pub fn resource(&self) -> &Resource {
+        self.reflector.resource()
+    }
+
+    /// How many bytes a list may have ([`InformerConfig::max_list_bytes`](super::InformerConfig::max_list_bytes)).
+    #[must_use]
+    pub fn max_list_bytes(&self) -> usize {
+        self.max_list_bytes
+    }
+
+    /// Whether the informer waits for [`confirm`](Self::confirm), and for nothing else.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.reflector.is_held()
+    }
+}
+
+#[cfg(feature = "json")]
+impl<T: FromJson, C: Cache<ObjectHandle<T>>, M: Mem> InformerIn<Json<T>, C, M> {
+    /// The options that objects are decoded with.
+    #[must_use]
+    pub fn decode_options(&self) -> DecodeOptions {
+        self.decoder.options()
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C, Heap> {
+    /// Takes back a saved state, before the [start](Self::start): the objects that the cache had at `version`, which was
+    /// `age` ago.
+    ///
+    /// [`poll_event`](Self::poll_event) returns them as initial additions, and then `Synced`: the cache can be used before
+    /// the server is reached, and [`has_synced`](Self::has_synced) is true. The status is
+    /// [`Restored`](super::InformerStatus::Restored) then, or says in `Failing` how old the state is.
+    ///
+    /// The first request is a list with `limit=1`. If the server's version is at least `version`, a watch goes on from
+    /// `version`, and the server sends what has changed since. Otherwise a list follows, as after a 410; it tells what it
+    /// always tells. If `held`, no watch follows before [`confirm`](Self::confirm).
+    ///
+    /// Returns false, and takes nothing, if the informer was started or has a state, or if `version` is not a decimal number
+    /// above zero. The caller makes sure that the state is of this resource and this server.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use listwatch_core::decode::{Decoder, ListMeta, Raw};
+    /// use listwatch_core::informer::InformerStatus;
+    /// use listwatch_core::reflector::Action;
+    /// use listwatch_core::{Event, Informer, InformerConfig, Instant, Resource};
+    ///
+    /// let mut informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
+    /// let saved = br#"{"metadata":{"name":"web-1","uid":"u-1","resourceVersion":"5"}}"#;
+    /// let saved = Decoder::default().item::<Raw>(saved, &ListMeta::default())?.into();
+    /// let hour = Duration::from_secs(3600);
+    /// assert!(informer.restore(Instant::ZERO, [saved], "7", hour, false));
+    /// informer.start(Instant::ZERO);
+    ///
+    /// let Some(Event::Added { initial: true, .. }) = informer.poll_event() else { unreachable!() };
+    /// assert_eq!(informer.poll_event(), Some(Event::Synced));
+    /// assert_eq!(informer.status(Instant::ZERO), InformerStatus::Restored { age: hour });
+    /// let Some(Action::Open(_, request)) = informer.poll_action() else { unreachable!() };
+    /// assert_eq!(request.to_string(), "/api/v1/pods?limit=1");
+    /// # Ok::<(), listwatch_core::decode::DecodeError>(())
+    /// ```
+    #[must_use]
+    pub fn restore(
+        &mut self,
+        now: Instant,
+        objects: impl IntoIterator<Item = D::Object>,
+        version: &str,
+        age: Duration,
+        held: bool,
+    ) -> bool {
+        let is_fresh = self.reflector.phase() == Phase::Idle && self.fifo.arrived() == 0;
+        if !is_fresh || !self.reflector.resume(version, held) {
+            return false;
+        }
+        self.now = self.now.max(now);
+        self.restored = Some((age, self.now));
+        objects.into_iter().for_each(|object| self.fifo.stage(object));
+        self.fifo.commit_stage(&());
+        self.note_received();
+        true
+    }
+
+    /// Says whether the server is that of a state which was [restored](Self::restore) as `held`. If so, the watch goes on
+    /// from it, else a list follows. Later calls have no effect.
+    pub fn confirm(&mut self, now: Instant, same: bool) {
+        self.steer(now, Input::Confirmed { same });
+    }
+}

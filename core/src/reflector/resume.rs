@@ -1,0 +1,150 @@
+//! Going on from a state that was saved: a list of one object shows first how far the server is.
+
+use super::{Failure, Reflector, State, Step, Then};
+use crate::object::compare_versions;
+use crate::object::Version;
+use core::cmp::Ordering;
+
+/// A saved state, from which the reflector goes on. It is gone once the cache is as recent as the server was.
+#[derive(Debug, Default)]
+pub(super) struct Resume {
+    /// The caller has yet to say whether this server is that of the saved state.
+    is_held: bool,
+    /// The version that the server has shown.
+    shown: Option<Version>,
+    /// How many answers in a row were unusable.
+    pub(super) malformed: u32,
+}
+
+impl Reflector {
+    /// Lets the next start go on from a saved state of `version`, without a list of all objects.
+    ///
+    /// The first request is a list with `limit=1`. If its version is at least `version`, a watch from `version` follows,
+    /// else a list: the server was restored from a backup, or it is another one. A server answers a watch from a version
+    /// of its future with silence.
+    ///
+    /// If `held`, no watch follows before [`Input::Confirmed`](super::Input::Confirmed). Returns false, and does nothing, if the reflector was
+    /// started or has a version, or if `version` is not a decimal number above zero: there is no order then.
+    #[must_use]
+    pub fn resume(&mut self, version: &str, held: bool) -> bool {
+        let is_usable = compare_versions(version, "0") == Ok(Ordering::Greater);
+        let is_fresh = self.state == State::Idle && self.version.is_none();
+        if is_usable && is_fresh {
+            self.version = Version::copied(version);
+            self.resume = Some(Resume { is_held: held, ..Resume::default() });
+        }
+        is_usable && is_fresh
+    }
+
+    /// Whether only [`Input::Confirmed`](super::Input::Confirmed) is missing for the watch from a saved version.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.state == State::Held
+    }
+
+    /// Whether the state is a saved one, and perhaps older than the server's when the reflector started.
+    pub(crate) fn is_resuming(&self) -> bool {
+        self.resume.is_some()
+    }
+
+    /// Whether a watch from the version would bring every change that was not received. It would not if a list is due, or
+    /// if not even the key of an item or an event was readable.
+    pub(crate) fn is_exact(&self) -> bool {
+        let is_doubtful = self.relist.doubtful || self.open.as_ref().is_some_and(|open| open.doubtful);
+        !is_doubtful && matches!(self.state, State::Watching | State::Waiting { then: Then::Watch, .. })
+    }
+
+    /// Whether two states of one uid and one version are the same. They may not be if the server's history is another
+    /// one than that of the known objects.
+    pub(crate) fn trusts_versions(&self) -> bool {
+        !self.relist.foreign
+    }
+
+    /// Asks for the server's version, by a list of one object.
+    pub(super) fn ask_version(&mut self) {
+        self.began = self.now;
+        self.state = State::Resuming;
+        self.open();
+    }
+
+    /// The list of one object is complete.
+    pub(super) fn on_shown(&mut self, version: &str) -> Step {
+        let Some(last) = self.version.clone() else { return Step::Nothing };
+        match compare_versions(version, &last) {
+            Ok(Ordering::Less) => {
+                self.relist.older += 1;
+                self.relist.foreign = true;
+                self.on_closed(Failure::BackInTime { version: Version::copied(version).unwrap_or_default(), last })
+            }
+            Ok(_) => {
+                self.open = None;
+                self.on_as_recent(version);
+                Step::Nothing
+            }
+            Err(_) => self.on_closed(Failure::NotAList),
+        }
+    }
+
+    /// The server is as recent as the saved state, or more recent.
+    fn on_as_recent(&mut self, version: &str) {
+        self.last_activity = self.now;
+        if let Some(outage) = &mut self.outage {
+            outage.interrupted = true;
+        }
+        self.state = State::Held;
+        if let Some(resume) = &mut self.resume {
+            resume.shown = Version::copied(version);
+            if !resume.is_held {
+                self.watch_saved();
+            }
+        }
+    }
+
+    /// Handles [`Input::Confirmed`](super::Input::Confirmed).
+    pub(super) fn on_confirmed(&mut self, same: bool) -> Step {
+        let Some(resume) = self.resume.as_mut().filter(|resume| resume.is_held) else { return Step::Nothing };
+        resume.is_held = false;
+        if !same {
+            self.forget_saved();
+        } else if self.state == State::Held {
+            self.watch_saved();
+        }
+        Step::Nothing
+    }
+
+    fn watch_saved(&mut self) {
+        self.watch();
+        self.note_resumed();
+    }
+
+    /// The saved state is another server's: it is listed from nothing.
+    fn forget_saved(&mut self) {
+        self.version = None;
+        self.relist.foreign = true;
+        match &mut self.state {
+            State::Waiting { then, .. } => *then = Then::Relist,
+            State::Resuming | State::Held => {
+                self.abandon();
+                self.synchronize();
+            }
+            State::Idle | State::Stopped | State::WatchListing | State::Listing { .. } | State::Watching => {}
+        }
+    }
+
+    /// Forgets that the state was a saved one, once it is as recent as the server has shown to be.
+    pub(super) fn note_resumed(&mut self) {
+        let shown = self.resume.as_ref().and_then(|resume| resume.shown.as_deref());
+        let is_reached = |shown| compare_versions(self.version.as_deref()?, shown).ok().map(Ordering::is_ge);
+        if shown.and_then(is_reached) == Some(true) {
+            self.resume = None;
+        }
+    }
+
+    /// Begins: where a state was saved, with that.
+    pub(super) fn begin(&mut self) {
+        match (&self.resume, &self.version) {
+            (Some(_), Some(_)) => self.ask_version(),
+            _ => self.synchronize(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The first line of a saved state: all of the List before its items.
+
+use super::error::SavedError;
+use super::origin::Origin;
+use crate::time::WallTime;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use serde_json::{Value, json};
+
+/// The version of the format.
+const FORMAT: &str = "1";
+/// What the names of the annotations begin with.
+const PREFIX: &str = "listwatch.saved/";
+/// The end of the first line.
+const ITEMS: &str = ",\"items\":[\n";
+
+/// What the first line says.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) origin: Origin,
+    pub(super) version: String,
+    pub(super) saved: WallTime,
+    pub(super) count: usize,
+}
+
+impl Head {
+    /// Appends the first line.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let Self { origin, version, saved, count } = self;
+        let kind = origin.resource.kind().unwrap_or_default();
+        let api_version = if kind.is_empty() { "v1" } else { api_version(origin.resource.path()) };
+        let annotation = |name: &str, value: &str| (format!("{PREFIX}{name}"), Value::from(value));
+        let annotations: serde_json::Map<_, _> = [
+            annotation("format", FORMAT),
+            annotation("server", &origin.server),
+            annotation("authority", &origin.authority),
+            annotation("resource", &origin.collection),
+            annotation("objects", &origin.form),
+            annotation("count", &count.to_string()),
+            annotation("date", &saved.to_string()),
+        ]
+        .into_iter()
+        .chain(origin.cluster.iter().map(|uid| annotation("cluster", uid)))
+        .collect();
+        let head = json!({
+            "apiVersion": api_version,
+            "kind": format!("{kind}List"),
+            "metadata": { "annotations": annotations, "resourceVersion": version },
+        })
+        .to_string();
+        out.extend_from_slice(head.trim_end_matches('}').as_bytes());
+        out.extend_from_slice(b"}");
+        out.extend_from_slice(ITEMS.as_bytes());
+    }
+
+    /// Reads the first line, whose state is compared with `here`.
+    pub(super) fn read(line: &[u8], here: &Origin) -> Result<Self, SavedError> {
+        let unknown = |found: &str| SavedError::Unknown(found.into());
+        let head = line.strip_suffix(ITEMS.as_bytes()).ok_or_else(|| unknown("its first line is no head of a list"))?;
+        let head: Value =
+            serde_json::from_slice(&[head, b"}"].concat()).map_err(|error| SavedError::Unknown(error.to_string()))?;
+        let annotations = &head["metadata"]["annotations"];
+        let annotation = |name: &str| annotations[format!("{PREFIX}{name}").as_str()].as_str();
+        match annotation("format") {
+            Some(FORMAT) => {}
+            Some(other) => return Err(SavedError::Unknown(format!("format {other}"))),
+            None => return Err(unknown("it has no annotations of one")),
+        }
+        let text =
+            |name: &str| annotation(name).map(String::from).ok_or_else(|| SavedError::Unknown(format!("no {name}")));
+        let origin = Origin {
+            resource: here.resource.clone(),
+            server: text("server")?,
+            authority: text("authority")?,
+            cluster: annotation("cluster").map(String::from),
+            collection: text("resource")?,
+            form: text("objects")?,
+        };
+        here.accept(&origin)?;
+        Ok(Self {
+            origin,
+            version: head["metadata"]["resourceVersion"].as_str().ok_or_else(|| unknown("no version"))?.into(),
+            saved: text("date")?.parse().map_err(|_| unknown("its date is none"))?,
+            count: text("count")?.parse().map_err(|_| unknown("its count is none"))?,
+        })
+    }
+}
+
+/// `v1`, or `apps/v1`, of a path.
+fn api_version(path: &str) -> &str {
+    let Some((_, group)) = path.split_once("/apis/") else { return "v1" };
+    group.match_indices('/').nth(1).map_or(group, |(end, _)| &group[..end])
+}

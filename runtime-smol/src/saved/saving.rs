@@ -1,0 +1,237 @@
+//! An informer's cache on its way to a file, and back.
+
+use super::build::build;
+use super::file::SavedFile;
+use super::problem::SaveProblem;
+use super::save_to::SaveTo;
+use crate::caught::caught_call;
+use crate::clock::{Clock, Outside, Sleep};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use listwatch_core::cache::Cache;
+use listwatch_core::decode::{Decode, Form, FromJson, Json, ToJson};
+use listwatch_core::informer::InformerIn;
+use listwatch_core::object::ObjectHandle;
+use listwatch_core::reflector::Phase;
+use listwatch_core::saved::{Origin, Saved, SavedError, Saver, Writing};
+use smol::Task;
+
+/// Saves the cache of an informer, and restores it.
+pub(crate) trait Saving<D: Decode, C>: Send {
+    /// Restores the cache, before the start.
+    fn begin(&mut self, informer: &mut InformerIn<D, C>, clock: &Clock);
+
+    /// Goes on, as far as nothing is waited for. The task of `cx` is woken for the rest.
+    fn poll(&mut self, informer: &mut InformerIn<D, C>, clock: &Clock, cx: &mut Context<'_>);
+
+    /// Saves what is not saved, and waits for it.
+    fn end(&mut self, informer: &InformerIn<D, C>, clock: &Clock);
+}
+
+/// The saving of an informer of `T`.
+pub(crate) fn saving<T, C>(save: SaveTo) -> Box<dyn Saving<Json<T>, C>>
+where
+    T: FromJson + ToJson + Send + Sync + 'static,
+    C: Cache<ObjectHandle<T>>,
+{
+    let saver = Saver::new(save.every);
+    let file = SavedFile::new(&save.path);
+    Box::new(ToFile {
+        save,
+        saver,
+        origin: None,
+        identity: Identity::Unknown,
+        file: Some(file),
+        writing: None,
+        sleep: None,
+    })
+}
+
+/// The saving to a file.
+struct ToFile {
+    save: SaveTo,
+    saver: Saver,
+    /// `None` if nothing may be saved.
+    origin: Option<Origin>,
+    identity: Identity,
+    /// Unless it is being written.
+    file: Option<SavedFile>,
+    writing: Option<Written>,
+    sleep: Option<Sleep>,
+}
+
+/// The write of a state, on another thread. Simulated time waits for it.
+struct Written {
+    task: Task<(SavedFile, Result<(), SavedError>)>,
+    _outside: Outside,
+}
+
+/// What is known of the cluster's identity.
+enum Identity {
+    Unknown,
+    /// That of the restored state.
+    Saved(String),
+    Asked {
+        saved: Option<String>,
+        answer: Pin<Box<dyn Future<Output = Option<String>> + Send>>,
+    },
+    /// The answer has come, whatever it is.
+    Known,
+}
+
+impl ToFile {
+    fn not_restored(&self, error: SavedError) {
+        (self.save.on_problem)(&SaveProblem::NotRestored { path: self.save.path.clone(), error });
+    }
+
+    fn not_saved(&self, error: SavedError) {
+        (self.save.on_problem)(&SaveProblem::NotSaved { path: self.save.path.clone(), error });
+    }
+
+    /// What the cache of the informer is of.
+    fn origin_of<T: FromJson + ToJson, C>(&self, informer: &InformerIn<Json<T>, C>) -> Result<Origin, SavedError> {
+        let build = match T::form() {
+            Form::Fields(_) => {
+                build().ok_or_else(|| SavedError::Flash("the program's own file cannot be read".into()))?
+            }
+            _ => "",
+        };
+        let (resource, options) = (informer.resource(), informer.decode_options());
+        let origin = if self.save.include_secrets {
+            Origin::including_secrets::<T>(resource, options, build)
+        } else {
+            Origin::new::<T>(resource, options, build)?
+        };
+        Ok(origin.server(&self.save.server).authority(&self.save.authority))
+    }
+
+    /// Asks for the identity of the cluster once the server can be reached, and compares it.
+    fn identify<D: Decode, C: Cache<D::Object>>(
+        &mut self,
+        informer: &mut InformerIn<D, C>,
+        clock: &Clock,
+        cx: &mut Context<'_>,
+    ) {
+        let is_reached = informer.is_held() || informer.phase() == Phase::Watching;
+        match &mut self.identity {
+            Identity::Known | Identity::Asked { .. } => {}
+            Identity::Unknown | Identity::Saved(_) if !is_reached => {}
+            asked => {
+                let saved = match core::mem::replace(asked, Identity::Known) {
+                    Identity::Saved(uid) => Some(uid),
+                    _ => None,
+                };
+                let client = self.save.client.clone();
+                let answer = Box::pin(async move { client?.cluster_uid().await });
+                *asked = Identity::Asked { saved, answer };
+            }
+        }
+        let Identity::Asked { saved, answer } = &mut self.identity else { return };
+        let Poll::Ready(uid) = answer.as_mut().poll(cx) else { return };
+        let other = saved.take().zip(uid.clone()).filter(|(saved, here)| saved != here);
+        self.identity = Identity::Known;
+        self.origin = self.origin.take().map(|origin| uid.iter().fold(origin, |origin, uid| origin.cluster(uid)));
+        informer.confirm(clock.now(), other.is_none());
+        // The informer may go on.
+        cx.waker().wake_by_ref();
+        if let Some((saved, here)) = other {
+            self.not_restored(SavedError::Other { what: "cluster", saved, here });
+        }
+    }
+
+    /// Notes the end of the write, if it has ended.
+    fn finish(&mut self, cx: &mut Context<'_>) {
+        let Some(Written { task, .. }) = &mut self.writing else { return };
+        if let Poll::Ready((file, result)) = Pin::new(task).poll(cx) {
+            self.writing = None;
+            self.note(file, result);
+        }
+    }
+
+    fn note(&mut self, file: SavedFile, result: Result<(), SavedError>) {
+        self.file = Some(file);
+        self.saver.handle_saved(result.is_ok());
+        if let Err(error) = result {
+            self.not_saved(error);
+        }
+    }
+
+    /// The state of the cache, which has exactly this version.
+    fn state<T: ToJson + FromJson, C: Cache<ObjectHandle<T>>>(
+        &self,
+        informer: &InformerIn<Json<T>, C>,
+        clock: &Clock,
+    ) -> Option<Writing<T>> {
+        let (origin, version) = (self.origin.as_ref()?, informer.saveable_version()?);
+        let objects = informer.cache().read(|cache| cache.iter().cloned().collect());
+        Some(Writing::new(origin, version, clock.wall(), objects))
+    }
+}
+
+impl<T, C> Saving<Json<T>, C> for ToFile
+where
+    T: FromJson + ToJson + Send + Sync + 'static,
+    C: Cache<ObjectHandle<T>>,
+{
+    fn begin(&mut self, informer: &mut InformerIn<Json<T>, C>, clock: &Clock) {
+        let origin = match self.origin_of(informer) {
+            Ok(origin) => origin,
+            Err(error) => return self.not_saved(error),
+        };
+        let Some(file) = &mut self.file else { return };
+        let read = Saved::<T>::read(file, &origin, informer.decode_options(), informer.max_list_bytes());
+        self.origin = Some(origin);
+        match read {
+            Err(error) => self.not_restored(error),
+            Ok(None) => {}
+            Ok(Some(Saved { objects, version, date, cluster })) => {
+                let age = clock.wall().saturating_since(date);
+                let cluster = cluster.filter(|_| self.save.client.is_some());
+                if informer.restore(clock.now(), objects, &version, age, cluster.is_some()) {
+                    self.saver.handle_restored(&version);
+                    self.identity = cluster.map_or(Identity::Unknown, Identity::Saved);
+                } else {
+                    self.not_restored(SavedError::Unknown(format!("its version {version:?} is no number")));
+                }
+            }
+        }
+    }
+
+    fn poll(&mut self, informer: &mut InformerIn<Json<T>, C>, clock: &Clock, cx: &mut Context<'_>) {
+        if self.origin.is_none() {
+            return;
+        }
+        self.identify(informer, clock, cx);
+        self.finish(cx);
+        loop {
+            if self.saver.poll_save(clock.now(), informer.saveable_version())
+                && let (Some(writing), Some(mut file)) = (self.state(informer, clock), self.file.take())
+            {
+                let outside = clock.outside();
+                let task = smol::unblock(move || {
+                    let written = caught_call(|| writing.write_to(&mut file));
+                    let written = written.unwrap_or_else(|panic| Err(SavedError::Object(format!("panicked: {panic}"))));
+                    (file, written)
+                });
+                self.writing = Some(Written { task, _outside: outside });
+                self.finish(cx);
+            }
+            if clock.poll_at(&mut self.sleep, self.saver.poll_timeout(), cx).is_pending() {
+                return;
+            }
+        }
+    }
+
+    fn end(&mut self, informer: &InformerIn<Json<T>, C>, clock: &Clock) {
+        if let Some(Written { task, .. }) = self.writing.take() {
+            let (file, result) = smol::block_on(task);
+            self.note(file, result);
+        }
+        let is_unsaved = informer.saveable_version().is_some_and(|version| self.saver.is_unsaved(version));
+        if let (true, Some(writing), Some(file)) = (is_unsaved, self.state(informer, clock), &mut self.file)
+            && let Err(error) = writing.write_to(file)
+        {
+            self.not_saved(error);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The file itself.
+
+use crate::scratch::Scratch;
+use crate::shelf::{Agent, Shelf};
+use listwatch_runtime_smol::decode::Raw;
+use listwatch_runtime_smol::file::Playback;
+use listwatch_runtime_smol::saved::{Flash, SavedFile};
+use listwatch_runtime_smol::{Clock, Driver, Events, Executor, Informer, InformerConfig, run};
+
+#[test]
+fn a_saved_cache_is_a_list_that_a_playback_reads() {
+    let agent = Agent::new(&Shelf::with(30));
+    agent.run_for(10);
+    let saved = Playback::from_file(&agent.file).unwrap();
+    let informer = Informer::<Raw>::new(agent.resource.clone(), InformerConfig::default());
+    let clock = Clock::simulated();
+    let events = Events::start(Driver::new(informer, saved), clock.clone());
+    let mut events = events.until(|driver| driver.transport().is_complete());
+    run(&clock, &Executor::new(), async { while events.next().await.is_some() {} });
+    let pods: Vec<_> = events.driver().informer().cache().iter().map(|pod| pod.as_str().to_owned()).collect();
+    assert_eq!(pods, agent.truth());
+    assert_eq!(events.driver().informer().received_version(), Some("30"));
+}
+
+#[cfg(unix)]
+#[test]
+fn only_its_owner_reads_a_saved_cache_also_if_a_file_was_there_before() {
+    use std::os::unix::fs::PermissionsExt;
+    let agent = Agent::new(&Shelf::with(1));
+    std::fs::write(&agent.file, "").unwrap();
+    std::fs::set_permissions(&agent.file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let ran = agent.run_for(10);
+    assert_eq!(ran.problems.len(), 1, "an empty file is no saved state: {:?}", ran.problems);
+    assert_eq!(std::fs::metadata(&agent.file).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_place_of_the_next_state_is_not_followed() {
+    let (target, file) = (Scratch::new("mine"), Scratch::path(".json"));
+    let next = Scratch::path("");
+    let next = next.as_ref().with_file_name(format!("{}.new", file.as_ref().file_name().unwrap().to_str().unwrap()));
+    std::os::unix::fs::symlink(&target, &next).unwrap();
+    let mut saved = SavedFile::new(file.as_ref());
+    saved.create().unwrap();
+    saved.write(b"state").unwrap();
+    saved.commit().unwrap();
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "mine");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "state");
+    assert!(!next.exists());
+}
+
+#[test]
+fn a_state_that_was_not_committed_leaves_the_last_one() {
+    let file = Scratch::new("last");
+    let mut saved = SavedFile::new(file.as_ref());
+    saved.create().unwrap();
+    saved.write(b"next").unwrap();
+    drop(saved);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "last");
+    let mut saved = SavedFile::new(file.as_ref());
+    saved.create().unwrap();
+    saved.write(b"new").unwrap();
+    saved.commit().unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+    assert!(saved.commit().is_err(), "nothing was begun");
+}
+
+#[test]
+fn a_folder_is_no_saved_state() {
+    let mut saved = SavedFile::new(env!("CARGO_TARGET_TMPDIR"));
+    let error = saved.open().unwrap_err().to_string();
+    assert!(error.ends_with("this is no file; delete it, or name another path"), "{error}");
+}

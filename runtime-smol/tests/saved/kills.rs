@@ -1,0 +1,91 @@
+//! A program that is killed while it saves.
+//!
+//! ```sh
+//! KILLS=1000 cargo test -p listwatch-runtime-smol --test saved killed -- --nocapture
+//! ```
+
+use crate::scratch::Scratch;
+use listwatch_runtime_smol::Resource;
+use listwatch_runtime_smol::decode::{DecodeOptions, Decoder, ListMeta, Raw};
+use listwatch_runtime_smol::object::ObjectHandle;
+use listwatch_runtime_smol::saved::{Origin, Saved, SavedFile, Writing};
+use listwatch_runtime_smol::time::WallTime;
+use std::env;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// How many kills there are unless `KILLS` says otherwise.
+const KILLS: u64 = 100;
+/// The file that the child saves to.
+const FILE: &str = "LISTWATCH_TEST_SAVED_FILE";
+/// How many objects a state has: several pieces of the file.
+const OBJECTS: usize = 200;
+
+fn origin() -> Origin {
+    Origin::new::<Raw>(&Resource::new("/api/v1/pods"), DecodeOptions::default(), "").unwrap()
+}
+
+fn read(path: &Path) -> Option<Saved<Raw>> {
+    Saved::read(&mut SavedFile::new(path), &origin(), DecodeOptions::default(), 1 << 30).unwrap()
+}
+
+/// All objects of a state have its version.
+fn state(version: u64) -> Vec<ObjectHandle<Raw>> {
+    let mut decoder = Decoder::default();
+    let object = |number| {
+        let padding = "x".repeat(1000);
+        let text = format!(
+            r#"{{"metadata":{{"name":"p-{number}","uid":"u","resourceVersion":"{version}"}},"padding":"{padding}"}}"#
+        );
+        decoder.item::<Raw>(text.as_bytes(), &ListMeta::default()).unwrap().into()
+    };
+    (0..OBJECTS).map(object).collect()
+}
+
+/// The child: saves one state after the other, and says which one is whole, until it is killed.
+#[test]
+fn saves_until_it_is_killed() {
+    let Ok(path) = env::var(FILE) else { return };
+    let first = read(Path::new(&path)).map_or(0, |saved| saved.version.parse().unwrap());
+    let (mut file, mut out) = (SavedFile::new(path), std::io::stdout());
+    for version in first + 1.. {
+        let writing = Writing::new(&origin(), &version.to_string(), WallTime::UNIX_EPOCH, state(version));
+        writing.write_to(&mut file).unwrap();
+        writeln!(out, "saved {version}").unwrap();
+        out.flush().unwrap();
+    }
+}
+
+#[test]
+fn a_program_that_is_killed_at_any_moment_leaves_the_last_whole_state() {
+    let kills = env::var("KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
+    let (file, random) = (Scratch::path(".json"), RandomState::new());
+    let mut last = 0;
+    for kill in 0..kills {
+        let mut child = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "kills::saves_until_it_is_killed", "--nocapture"])
+            .env(FILE, file.as_ref())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let said = |line: String| line.strip_prefix("saved ").and_then(|version| version.parse::<u64>().ok());
+        let first = lines.by_ref().find_map(said).unwrap();
+        sleep(Duration::from_micros(random.hash_one(kill) % 8_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A line that the kill cut in half says nothing.
+        let whole = lines.filter_map(said).last().unwrap_or(first);
+        let saved = read(file.as_ref()).expect("a state was saved");
+        let version: u64 = saved.version.parse().unwrap();
+        assert!([whole, whole + 1].contains(&version) && whole > last, "{version} after {whole} and {last}");
+        assert_eq!(saved.objects, state(version), "a state that is not whole");
+        last = version;
+    }
+    println!("{kills} kills, {last} states");
+    let _may_be_there = std::fs::remove_file(file.as_ref().with_extension("json.new"));
+}

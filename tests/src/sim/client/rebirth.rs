@@ -1,0 +1,139 @@
+//! A client that is killed, and begins again from what it saved.
+
+use super::{Client, Observer, Pod};
+use listwatch_core::decode::DecodeOptions;
+use listwatch_core::object::ObjectHandle;
+use listwatch_core::reflector::Action;
+use listwatch_core::request::RequestId;
+use listwatch_core::saved::{Flash, Origin, Saved, Saver, Writing};
+use listwatch_core::time::WallTime;
+use listwatch_core::{Informer, InformerConfig, Instant, Resource};
+use std::convert::Infallible;
+use std::time::Duration;
+
+/// What a client saves, and how it begins.
+#[derive(Debug)]
+pub(super) struct Memory {
+    resource: Resource,
+    config: InformerConfig,
+    saver: Saver,
+    saved: Option<State>,
+}
+
+/// A cache that was saved, and what its observer knew then.
+#[derive(Debug)]
+struct State {
+    at: Instant,
+    version: String,
+    objects: Vec<ObjectHandle<Pod>>,
+    observer: Observer,
+}
+
+/// The least time between two saves.
+const EVERY: Duration = Duration::from_secs(20);
+
+impl Memory {
+    pub(super) fn new(resource: Resource, config: InformerConfig) -> Self {
+        Self { resource, config, saver: Saver::new(EVERY), saved: None }
+    }
+}
+
+impl Client {
+    /// Saves the cache, if that is due.
+    pub(super) fn save(&mut self, now: Instant) {
+        let version = self.informer.saveable_version();
+        if !self.memory.saver.poll_save(now, version) {
+            return;
+        }
+        let Some(version) = version.map(|version| version.to_string()) else { return };
+        let objects = self.informer.cache().iter().cloned().collect();
+        self.memory.saved = Some(State { at: now, version, objects, observer: self.observer.clone() });
+        self.memory.saver.handle_saved(true);
+    }
+
+    /// The process is killed, and begins again with what it saved last, if anything.
+    ///
+    /// # Panics
+    /// Where what was saved does not come back.
+    pub fn die_and_return(&mut self, now: Instant) {
+        self.informer.stop(now);
+        while let Some(Action::Abort(id)) = self.informer.poll_action() {
+            if self.connection.take_if(|open| open.id() == id).is_some() {
+                self.wire.abort(id);
+            }
+        }
+        assert!(self.connection.is_none(), "a request is open that was not given up");
+        self.informer = Informer::new(self.memory.resource.clone(), self.memory.config);
+        (self.not_before, self.last_id) = (now, RequestId::default());
+        (self.unread, self.twice) = (false, false);
+        match self.memory.saved.take() {
+            None => self.observer = self.observer.reborn(),
+            Some(state) => self.restore(now, state),
+        }
+        self.informer.start(now);
+    }
+
+    fn restore(&mut self, now: Instant, state: State) {
+        let origin = Origin::new::<Pod>(&self.memory.resource, DecodeOptions::default(), "").unwrap_or_else(failed);
+        let mut flash = Ram::default();
+        let writing = Writing::new(&origin, &state.version, WallTime::UNIX_EPOCH, state.objects.clone());
+        writing.write_to(&mut flash).unwrap_or_else(failed);
+        let saved = Saved::<Pod>::read(&mut flash, &origin, DecodeOptions::default(), 1 << 30).unwrap_or_else(failed);
+        let saved = saved.unwrap_or_else(|| panic!("it was saved"));
+        assert_eq!(saved.objects, state.objects, "other objects come back");
+        let age = now.saturating_since(state.at);
+        let held = self.dice.chance(20);
+        assert!(self.informer.restore(now, saved.objects, &saved.version, age, held), "{} is refused", saved.version);
+        assert_eq!(self.informer.restored_age(now), Some(age));
+        if held {
+            self.informer.confirm(now, true);
+        }
+        let blind = self.observer.blind;
+        self.observer = state.observer.restored();
+        self.observer.blind |= blind;
+        self.memory.saver.handle_restored(&saved.version);
+    }
+}
+
+fn failed<T>(error: impl std::fmt::Display) -> T {
+    panic!("{error}")
+}
+
+/// A flash in memory.
+#[derive(Debug, Default)]
+struct Ram {
+    last: Vec<u8>,
+    next: Vec<u8>,
+    at: usize,
+}
+
+impl Flash for Ram {
+    type Error = Infallible;
+
+    fn open(&mut self) -> Result<bool, Infallible> {
+        self.at = 0;
+        Ok(!self.last.is_empty())
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Infallible> {
+        let len = buffer.len().min(self.last.len() - self.at);
+        buffer[..len].copy_from_slice(&self.last[self.at..self.at + len]);
+        self.at += len;
+        Ok(len)
+    }
+
+    fn create(&mut self) -> Result<(), Infallible> {
+        self.next.clear();
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
+        self.next.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), Infallible> {
+        self.last = std::mem::take(&mut self.next);
+        Ok(())
+    }
+}

@@ -243,7 +243,7 @@ impl fmt::Display for Reaction {
             RelistUnpaged => "list unpaged",
             ListInstead => "list instead, for a day",
             Rewatch => "rewatch",
-            Reaction::Resume => "resume",
+            Self::Resume => "resume",
         })
     }
 }

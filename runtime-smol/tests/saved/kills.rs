@@ -4,7 +4,6 @@
 //! KILLS=1000 cargo test -p listwatch-runtime-smol --test saved killed -- --nocapture
 //! ```
 
-use crate::scratch::Scratch;
 use listwatch_runtime_smol::Resource;
 use listwatch_runtime_smol::decode::{DecodeOptions, Decoder, ListMeta, Raw};
 use listwatch_runtime_smol::object::ObjectHandle;
@@ -13,17 +12,36 @@ use listwatch_runtime_smol::time::WallTime;
 use std::env;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many kills there are unless `KILLS` says otherwise.
 const KILLS: u64 = 100;
 /// The file that the child saves to.
 const FILE: &str = "LISTWATCH_TEST_SAVED_FILE";
-/// How many objects a state has: several pieces of the file.
-const OBJECTS: usize = 200;
+/// How many objects a state has: two pieces of the file.
+const OBJECTS: usize = 80;
+
+/// A folder that is removed with its files. What a killed process has written is in the system's memory, so the folder
+/// needs no disk.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let parent = Some(PathBuf::from("/dev/shm")).filter(|shared| shared.is_dir()).unwrap_or_else(env::temp_dir);
+        let folder = parent.join(format!("listwatch-kills-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ignored = std::fs::remove_dir_all(&self.0);
+    }
+}
 
 fn origin() -> Origin {
     Origin::new::<Raw>(&Resource::new("/api/v1/pods"), DecodeOptions::default(), "").unwrap()
@@ -63,29 +81,35 @@ fn saves_until_it_is_killed() {
 #[test]
 fn a_program_that_is_killed_at_any_moment_leaves_the_last_whole_state() {
     let kills = env::var("KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
-    let (file, random) = (Scratch::path(".json"), RandomState::new());
-    let mut last = 0;
+    let (folder, random) = (Folder::new(), RandomState::new());
+    let file = folder.0.join("pods.json");
+    let (mut last, mut between) = (0, Duration::from_millis(10));
     for kill in 0..kills {
         let mut child = Command::new(env::current_exe().unwrap())
             .args(["--exact", "kills::saves_until_it_is_killed", "--nocapture"])
-            .env(FILE, file.as_ref())
+            .env(FILE, &file)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let said = |line: String| line.strip_prefix("saved ").and_then(|version| version.parse::<u64>().ok());
-        let first = lines.by_ref().find_map(said).unwrap();
-        sleep(Duration::from_micros(random.hash_one(kill) % 8_000));
+        let mut whole = lines.by_ref().find_map(said).unwrap();
+        let began = Instant::now();
+        if kill % 10 == 0 {
+            whole = lines.by_ref().find_map(said).unwrap();
+            between = began.elapsed();
+        }
+        // Within the next state, or the one after it.
+        sleep(between.mul_f64((random.hash_one(kill) % 2000) as f64 / 1000.0));
         child.kill().unwrap();
         child.wait().unwrap();
         // A line that the kill cut in half says nothing.
-        let whole = lines.filter_map(said).last().unwrap_or(first);
-        let saved = read(file.as_ref()).expect("a state was saved");
+        whole = lines.filter_map(said).last().unwrap_or(whole);
+        let saved = read(&file).expect("a state was saved");
         let version: u64 = saved.version.parse().unwrap();
         assert!([whole, whole + 1].contains(&version) && whole > last, "{version} after {whole} and {last}");
         assert_eq!(saved.objects, state(version), "a state that is not whole");
         last = version;
     }
-    println!("{kills} kills, {last} states");
-    let _may_be_there = std::fs::remove_file(file.as_ref().with_extension("json.new"));
+    println!("{kills} kills, {last} states, the last one in {between:?}");
 }

@@ -35,7 +35,8 @@ impl SavedFile {
     /// Writes the new name to the disk.
     #[cfg(unix)]
     fn sync_folder(&self) -> io::Result<()> {
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder =
+            self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
         File::open(folder)?.sync_all()
     }
 

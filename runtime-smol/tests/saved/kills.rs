@@ -4,18 +4,17 @@
 //! KILLS=1000 cargo test -p listwatch-runtime-smol --test saved killed -- --nocapture
 //! ```
 
-use listwatch_runtime_smol::Resource;
+use core::time::Duration;
 use listwatch_runtime_smol::decode::{DecodeOptions, Decoder, ListMeta, Raw};
 use listwatch_runtime_smol::object::ObjectHandle;
 use listwatch_runtime_smol::saved::{Origin, Saved, SavedFile, Writing};
 use listwatch_runtime_smol::time::WallTime;
+use listwatch_runtime_smol::{Clock, Resource};
 use std::env;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 /// How many kills there are unless `KILLS` says otherwise.
 const KILLS: u64 = 100;
@@ -81,7 +80,7 @@ fn saves_until_it_is_killed() {
 #[test]
 fn a_program_that_is_killed_at_any_moment_leaves_the_last_whole_state() {
     let kills = env::var("KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
-    let (folder, random) = (Folder::new(), RandomState::new());
+    let (folder, random, clock) = (Folder::new(), RandomState::new(), Clock::real());
     let file = folder.0.join("pods.json");
     let (mut last, mut between) = (0, Duration::from_millis(10));
     for kill in 0..kills {
@@ -94,13 +93,13 @@ fn a_program_that_is_killed_at_any_moment_leaves_the_last_whole_state() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let said = |line: String| line.strip_prefix("saved ").and_then(|version| version.parse::<u64>().ok());
         let mut whole = lines.by_ref().find_map(said).unwrap();
-        let began = Instant::now();
+        let began = clock.now();
         if kill % 10 == 0 {
             whole = lines.by_ref().find_map(said).unwrap();
-            between = began.elapsed();
+            between = clock.now().saturating_since(began);
         }
         // Within the next state, or the one after it.
-        sleep(between.mul_f64((random.hash_one(kill) % 2000) as f64 / 1000.0));
+        smol::block_on(clock.sleep(between.mul_f64((random.hash_one(kill) % 2000) as f64 / 1000.0)));
         child.kill().unwrap();
         child.wait().unwrap();
         // A line that the kill cut in half says nothing.

@@ -46,12 +46,13 @@ fn without_a_server_the_program_knows_what_it_knew_and_later_learns_what_has_cha
     let _ = agent.shelf.asked();
     let back = agent.run(async |clock| {
         clock.sleep(Duration::from_secs(60)).await;
-        let mut state = agent.shelf.state();
-        (state.is_away, state.sent) = (false, 0);
-        state.put("p-00001");
-        state.put("p-9");
-        state.delete("p-00000");
-        drop(state);
+        {
+            let mut state = agent.shelf.state();
+            (state.is_away, state.sent) = (false, 0);
+            state.put("p-00001");
+            state.put("p-9");
+            state.delete("p-00000");
+        }
         clock.sleep(Duration::from_secs(60)).await;
     });
     let news: Vec<_> = back.told[4..].iter().filter(|told| !told.starts_with("failed")).collect();

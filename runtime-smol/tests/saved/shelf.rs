@@ -127,7 +127,8 @@ impl ListerWatcher for Line {
         }
         if let Verb::Watch { .. } = open.verb {
             let seen = state.events.partition_point(|(version, _)| *version <= open.version);
-            for (version, line) in state.events[seen..].to_vec() {
+            let news = state.events[seen..].to_vec();
+            for (version, line) in news {
                 state.sent += usize::from(!line.contains("BOOKMARK"));
                 open.version = version;
                 open.body.extend_from_slice(line.as_bytes());

@@ -31,7 +31,7 @@ struct Told {
 #[derive(Clone, Debug)]
 pub struct Observer {
     told: Vec<Option<Told>>,
-    /// What the first events have to amount to, where a state is restored.
+    /// What is yet to be told of a state that is restored.
     restored: Option<Vec<Option<Told>>>,
     /// What was told of objects that are gone.
     gone: Vec<Option<Told>>,
@@ -105,6 +105,7 @@ impl Observer {
         let (told, era) = (vec![None; self.told.len()], self.era);
         Self {
             restored: Some(self.told),
+            applied: 0,
             told,
             synced: false,
             listing_era: era,
@@ -130,6 +131,7 @@ impl Observer {
             Event::Added { object, initial } => {
                 assert!(!(*initial && self.synced), "an object of the first list after all of them");
                 let before = self.tell(object);
+                self.check_restored(object);
                 assert_eq!(before, None, "added, but it is there already: {object:?}");
             }
             Event::Updated { old, new } => {
@@ -147,11 +149,17 @@ impl Observer {
             }
             Event::Synced => {
                 assert!(!std::mem::replace(&mut self.synced, true), "synced twice");
-                let restored = self.restored.take();
-                assert!(restored.is_none_or(|restored| restored == self.told), "another state was restored");
+                let left = self.restored.take().into_iter().flatten().flatten().next();
+                assert_eq!(left, None, "restored, but not told");
             }
             _ => {}
         }
+    }
+
+    /// Of each object, the restored state is told first.
+    fn check_restored(&mut self, object: &ObjectHandle<Pod>) {
+        let restored = self.restored.as_mut().and_then(|restored| restored[key_number(object)].take());
+        assert!(restored.is_none_or(|restored| restored == told(object)), "another state is restored: {object:?}");
     }
 
     fn tell(&mut self, object: &ObjectHandle<Pod>) -> Option<Told> {

@@ -21,7 +21,7 @@ pub(super) struct Memory {
 }
 
 /// A cache that was saved, and what its observer knew then.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct State {
     at: Instant,
     version: String,
@@ -66,7 +66,7 @@ impl Client {
         self.informer = Informer::new(self.memory.resource.clone(), self.memory.config);
         (self.not_before, self.last_id) = (now, RequestId::default());
         (self.unread, self.twice) = (false, false);
-        match self.memory.saved.take() {
+        match self.memory.saved.clone() {
             None => self.observer = self.observer.reborn(),
             Some(state) => self.restore(now, state),
         }

@@ -315,7 +315,7 @@ where
 }
 
 /// Saves the cache, if it is one that is saved.
-impl<D: Decode, L, C> Drop for EventsIn<D, L, C> {
+impl<D: Decode, L, C: Cache<D::Object>> Drop for EventsIn<D, L, C> {
     fn drop(&mut self) {
         let Self { driver, clock, saving: Some(saving), .. } = self else { return };
         // A type's own code may panic, and a drop must not.

@@ -1,8 +1,8 @@
 //! Going on from a state that was saved: a list of one object shows first how far the server is.
 
 use super::{Failure, Reflector, State, Step, Then};
-use crate::object::compare_versions;
 use crate::object::Version;
+use crate::object::compare_versions;
 use core::cmp::Ordering;
 
 /// A saved state, from which the reflector goes on. It is gone once the cache is as recent as the server was.

@@ -160,7 +160,12 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     // The saved state is of another history, or it may be.
     RetryRule::new(&[Resume], &[Expired, VersionTooLarge, BackInTime, Unsupported], Relist, Exponential)
         .asking_for_the_most_recent(),
-    RetryRule::new(&[Resume], &[NotFound, StreamError, TooLarge, DoesNotFit, Unreadable, VeryShort, Silent], Relist, Exponential),
+    RetryRule::new(
+        &[Resume],
+        &[NotFound, StreamError, TooLarge, DoesNotFit, Unreadable, VeryShort, Silent],
+        Relist,
+        Exponential,
+    ),
     // The saved state is as good as it was, however long the outage is.
     RetryRule::new(&[Resume], &[Unreachable, Stalled, Unfinished], Reaction::Resume, Probe),
     RetryRule::new(

@@ -1,5 +1,5 @@
+use crate::object::Version;
 use crate::time::Instant;
-use alloc::sync::Arc;
 use core::time::Duration;
 
 /// Decides when a cache is saved: after a change, at most every so often, one at a time.
@@ -29,9 +29,9 @@ use core::time::Duration;
 pub struct Saver {
     every: Duration,
     /// The version of the last whole state.
-    saved: Option<Arc<str>>,
+    saved: Option<Version>,
     /// The version of the state that is being written.
-    saving: Option<Arc<str>>,
+    saving: Option<Version>,
     /// Before this, nothing is written.
     next: Instant,
     due: Option<Instant>,
@@ -53,7 +53,7 @@ impl Saver {
     /// ([`Informer::saveable_version`](crate::Informer::saveable_version)). If so, [`handle_saved`](Self::handle_saved)
     /// follows. `None` if the cache has no such version at the moment.
     #[must_use]
-    pub fn poll_save(&mut self, now: Instant, version: Option<&Arc<str>>) -> bool {
+    pub fn poll_save(&mut self, now: Instant, version: Option<&Version>) -> bool {
         self.due = None;
         let Some(version) = version.filter(|version| self.saving.is_none() && self.is_unsaved(version)) else {
             return false;
@@ -63,7 +63,7 @@ impl Saver {
             return false;
         }
         self.next = now + self.every;
-        self.saving = Some(Arc::clone(version));
+        self.saving = Some(version.clone());
         true
     }
 

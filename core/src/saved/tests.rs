@@ -1,6 +1,6 @@
 use super::*;
 use crate::decode::{DecodeOptions, Decoder, ListMeta, MetadataOnly, Raw};
-use crate::object::ObjectHandle;
+use crate::object::{ObjectHandle, Version};
 use crate::request::Resource;
 use crate::time::{Instant, WallTime};
 use core::convert::Infallible;
@@ -8,7 +8,6 @@ use core::time::Duration;
 use serde_json::Value;
 use std::format;
 use std::string::ToString;
-use std::sync::Arc;
 use std::vec::Vec;
 
 /// A flash in memory.
@@ -240,7 +239,7 @@ fn other_files_with_a_right_checksum_are_no_saved_state() {
 
 #[test]
 fn a_save_that_failed_is_tried_again_after_the_usual_time() {
-    let (second, version): (_, Option<Arc<str>>) = (Duration::from_secs(1), Some("7".into()));
+    let (second, version): (_, Option<Version>) = (Duration::from_secs(1), Some("7".into()));
     let mut saver = Saver::new(30 * second);
     let now = Instant::ZERO + second;
     assert!(saver.poll_save(now, version.as_ref()));
@@ -257,7 +256,7 @@ fn a_save_that_failed_is_tried_again_after_the_usual_time() {
 fn what_was_restored_is_not_saved_again_and_a_cache_without_a_version_never() {
     let mut saver = Saver::new(Duration::ZERO);
     saver.handle_restored("7");
-    let version = |version: &str| Some(Arc::<str>::from(version));
+    let version = |version: &str| Some(Version::from(version));
     assert!(!saver.poll_save(Instant::ZERO, version("7").as_ref()));
     assert!(!saver.poll_save(Instant::ZERO, None));
     assert!(saver.poll_save(Instant::ZERO, version("8").as_ref()));

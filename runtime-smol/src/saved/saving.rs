@@ -14,18 +14,19 @@ use listwatch_core::informer::InformerIn;
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::reflector::Phase;
 use listwatch_core::saved::{Origin, Saved, SavedError, Saver, Writing};
+use listwatch_core::storage::Heap;
 use smol::Task;
 
 /// Saves the cache of an informer, and restores it.
-pub(crate) trait Saving<D: Decode, C>: Send {
+pub(crate) trait Saving<D: Decode, C: Cache<D::Object>>: Send {
     /// Restores the cache, before the start.
-    fn begin(&mut self, informer: &mut InformerIn<D, C>, clock: &Clock);
+    fn begin(&mut self, informer: &mut InformerIn<D, C, Heap>, clock: &Clock);
 
     /// Goes on, as far as nothing is waited for. The task of `cx` is woken for the rest.
-    fn poll(&mut self, informer: &mut InformerIn<D, C>, clock: &Clock, cx: &mut Context<'_>);
+    fn poll(&mut self, informer: &mut InformerIn<D, C, Heap>, clock: &Clock, cx: &mut Context<'_>);
 
     /// Saves what is not saved, and waits for it.
-    fn end(&mut self, informer: &InformerIn<D, C>, clock: &Clock);
+    fn end(&mut self, informer: &InformerIn<D, C, Heap>, clock: &Clock);
 }
 
 /// The saving of an informer of `T`.
@@ -89,7 +90,10 @@ impl ToFile {
     }
 
     /// What the cache of the informer is of.
-    fn origin_of<T: FromJson + ToJson, C>(&self, informer: &InformerIn<Json<T>, C>) -> Result<Origin, SavedError> {
+    fn origin_of<T: FromJson + ToJson, C: Cache<ObjectHandle<T>>>(
+        &self,
+        informer: &InformerIn<Json<T>, C, Heap>,
+    ) -> Result<Origin, SavedError> {
         let build = match T::form() {
             Form::Fields(_) => {
                 build().ok_or_else(|| SavedError::Flash("the program's own file cannot be read".into()))?
@@ -108,7 +112,7 @@ impl ToFile {
     /// Asks for the identity of the cluster once the server can be reached, and compares it.
     fn identify<D: Decode, C: Cache<D::Object>>(
         &mut self,
-        informer: &mut InformerIn<D, C>,
+        informer: &mut InformerIn<D, C, Heap>,
         clock: &Clock,
         cx: &mut Context<'_>,
     ) {
@@ -159,7 +163,7 @@ impl ToFile {
     /// The state of the cache, which has exactly this version.
     fn state<T: ToJson + FromJson, C: Cache<ObjectHandle<T>>>(
         &self,
-        informer: &InformerIn<Json<T>, C>,
+        informer: &InformerIn<Json<T>, C, Heap>,
         clock: &Clock,
     ) -> Option<Writing<T>> {
         let (origin, version) = (self.origin.as_ref()?, informer.saveable_version()?);
@@ -173,7 +177,7 @@ where
     T: FromJson + ToJson + Send + Sync + 'static,
     C: Cache<ObjectHandle<T>>,
 {
-    fn begin(&mut self, informer: &mut InformerIn<Json<T>, C>, clock: &Clock) {
+    fn begin(&mut self, informer: &mut InformerIn<Json<T>, C, Heap>, clock: &Clock) {
         let origin = match self.origin_of(informer) {
             Ok(origin) => origin,
             Err(error) => return self.not_saved(error),
@@ -197,7 +201,7 @@ where
         }
     }
 
-    fn poll(&mut self, informer: &mut InformerIn<Json<T>, C>, clock: &Clock, cx: &mut Context<'_>) {
+    fn poll(&mut self, informer: &mut InformerIn<Json<T>, C, Heap>, clock: &Clock, cx: &mut Context<'_>) {
         if self.origin.is_none() {
             return;
         }
@@ -222,7 +226,7 @@ where
         }
     }
 
-    fn end(&mut self, informer: &InformerIn<Json<T>, C>, clock: &Clock) {
+    fn end(&mut self, informer: &InformerIn<Json<T>, C, Heap>, clock: &Clock) {
         if let Some(Written { task, .. }) = self.writing.take() {
             let (file, result) = smol::block_on(task);
             self.note(file, result);

@@ -235,6 +235,7 @@ impl<T: Send + Sync + 'static> Feed for Mapped<T> {
 }
 
 /// What a source's task does next.
+#[expect(clippy::large_enum_variant, reason = "nearly all are events")]
 enum Turn<T> {
     Changed(Event<T>),
     Marked(Box<str>),

@@ -84,6 +84,7 @@ impl Wake for Flag {
 }
 
 /// What the task does next.
+#[expect(clippy::large_enum_variant, reason = "nearly all are events")]
 enum Turn<T> {
     Take(Event<T>),
     Recover(String),

@@ -53,6 +53,7 @@ pub(super) struct Session<'a, T: DeserializeOwned> {
     pub(super) first: usize,
 }
 
+#[expect(clippy::large_enum_variant, reason = "nearly all are events")]
 enum Wakeup<T> {
     /// An event of the resource with this index.
     Event(usize, Event<Row<T>>),

@@ -16,7 +16,7 @@ mod image {
     use listwatch_bare_metal::transport;
     use static_cell::{ConstStaticCell, StaticCell};
 
-    static DECODER: ConstStaticCell<Decoder> = ConstStaticCell::new(Decoder::new());
+    static DECODER: StaticCell<Decoder> = StaticCell::new();
     static CACHE: ConstStaticCell<Cache> = ConstStaticCell::new(Cache::new());
     static DRIVER: StaticCell<Driver> = StaticCell::new();
     static DISPLAY: StaticCell<Display> = StaticCell::new();
@@ -25,7 +25,7 @@ mod image {
     #[entry]
     fn main() -> ! {
         run(|| {
-            let driver = DRIVER.init_with(|| fixed::driver(tape(), DECODER.take(), CACHE.take()));
+            let driver = DRIVER.init_with(|| fixed::driver(tape(), DECODER.init_with(Decoder::new), CACHE.take()));
             follow(driver)
         })
     }

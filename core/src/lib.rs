@@ -83,7 +83,8 @@
 //! | `critical-section` | a lock on critical sections, for bare metal |
 //! | `spin` | a spin lock |
 //!
-//! Each feature only adds: none changes the effect of another. There is one exception: with `k8s-openapi`, a type that
+//! Each feature only adds: none changes the effect of another. With `alloc`, an informer in fixed memory also requests
+//! lists in pages, and its failures are shared; with `json`, a status has all of its text. There is one exception: with `k8s-openapi`, a type that
 //! is a `k8s_openapi::Resource` leaves out `kind!` ([`Kind`](object::Kind)). Another minor version of k8s-openapi is a
 //! breaking version of this crate.
 //!

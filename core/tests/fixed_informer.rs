@@ -6,7 +6,7 @@ use listwatch_core::decode::ProjectedJson;
 use listwatch_core::informer::{EventOf, InformerIn};
 use listwatch_core::projection::{Projected, Text};
 use listwatch_core::reflector::{Action, FailureClass};
-use listwatch_core::storage::{Fixed, Mem};
+use listwatch_core::storage::{Fixed, Indexed, Mem};
 use listwatch_core::transport::{Incoming, ResponseHead};
 use listwatch_core::{InformerConfig, Instant, Resource, projection};
 use std::cell::Cell;
@@ -219,6 +219,50 @@ fn a_list_in_parts_that_breaks_off_deletes_nothing() {
     assert_eq!(talk.cached().len(), 5);
     talk.answers("/api/v1/pods", &whole, true);
     assert_eq!(talk.cached(), ["p1@11 n4", "p2@12 n5", "p3@13 n6", "p4@14 n0"]);
+}
+
+#[test]
+fn an_object_whose_new_state_does_not_fit_was_deleted_by_a_list_in_parts() {
+    type Narrow = FixedIndexer<Pod, 8, Indexed<1, 8, 8, 1>>;
+    let mut talk = Talk::<Narrow, Fixed<2>>::new(Narrow::new(), false);
+    assert!(talk.informer.try_add_index(|pod, emit| emit(pod.value.node.strip_prefix('n').unwrap_or("long"))).is_ok());
+    let pods: Vec<String> = (1..=3).map(|n| pod(&format!("p{n}"), n)).collect();
+    talk.answers("/api/v1/pods", &list(9, &pods), true);
+    talk.answers("watch=1", &gone(), true);
+    let mut changed: Vec<String> = (1..=3).map(|n| pod(&format!("p{n}"), 10 + n)).collect();
+    changed[0] = changed[0].replace("\"n4\"", "\"x4\"");
+    talk.answers("/api/v1/pods", &list(20, &changed), true);
+    assert_eq!(talk.cached(), ["p1@1 n1", "p2@12 n5", "p3@13 n6"]);
+    assert_eq!(talk.failed.last(), Some(&FailureClass::DoesNotFit));
+}
+
+#[test]
+fn an_undecodable_item_that_meets_a_full_stage_kept_every_deleted_object() {
+    let mut talk = small::<8, 2>();
+    let pods: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), n)).collect();
+    talk.answers("/api/v1/pods", &list(9, &pods), true);
+    talk.answers("watch=1", &gone(), true);
+    let mut again: Vec<String> = [1, 2, 3, 5].map(|n| pod(&format!("p{n}"), 10 + n)).into();
+    again[2] = again[2].replace("\"n6\"", "\"too long for the field\"");
+    talk.answers("/api/v1/pods", &list(20, &again), true);
+    assert_eq!(talk.cached(), ["p1@11 n4", "p2@12 n5", "p3@3 n3", "p5@15 n1"]);
+}
+
+#[test]
+fn what_did_not_fit_a_list_that_broke_off_was_told_of_the_next_one() {
+    let mut talk = small::<3, 1>();
+    let pods: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), n)).collect();
+    let whole = list(9, &pods);
+    talk.answers("/api/v1/pods", &whole[..whole.len() - 10], false);
+    talk.answers("/api/v1/pods", &list(10, &pods[..3]), true);
+    assert_eq!((talk.cached().len(), &talk.failed[..]), (3, &[FailureClass::Unreachable][..]));
+}
+
+#[test]
+fn a_queue_without_a_place_went_on_for_ever() {
+    let mut talk = small::<3, 0>();
+    talk.answers("/api/v1/pods", &list(9, &[pod("p1", 1)]), true);
+    assert_eq!(talk.cached(), [""; 0]);
 }
 
 /// Numbers that follow from a seed.

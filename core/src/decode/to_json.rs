@@ -91,27 +91,35 @@ impl<T: Serialize> ToJson for T {
 
     fn to_json(&self, meta: &Meta, out: &mut Vec<u8>) -> Result<(), ToJsonError> {
         let value = serde_json::to_value(self).map_err(|error| ToJsonError(error.to_string()))?;
-        let Value::Object(mut fields) = value else {
+        let Value::Object(mut whole) = value else {
             return Err(ToJsonError("the type is not written as a JSON object".into()));
         };
-        let own = fields.entry("metadata").or_insert(Value::Null);
+        let own = whole.entry("metadata").or_insert(Value::Null);
         if own.is_null() {
             *own = Value::Object(Map::new());
         }
-        if let Value::Object(own) = own {
-            complete(own, meta);
-        }
-        write(&fields, out)
+        complete(own, &Value::Object(fields(meta).map(|(name, value)| (name.into(), value)).collect()));
+        write(&whole, out)
     }
 }
 
-/// Adds the metadata that a type does not have itself.
-fn complete(own: &mut Map<String, Value>, meta: &Meta) {
-    for (name, value) in fields(meta) {
-        match own.get_mut(name) {
-            Some(Value::Null) | None => _ = own.insert(name.into(), value),
-            Some(_) => {}
+/// Adds what a type does not have itself, wherever it has a part: a few labels, the names of owners.
+fn complete(own: &mut Value, known: &Value) {
+    match (own, known) {
+        (Value::Object(own), Value::Object(known)) => {
+            for (name, value) in known {
+                match own.get_mut(name) {
+                    // As an absent one is read.
+                    Some(Value::Null) | None if matches!(value, Value::Null | Value::Bool(false)) => {}
+                    Some(Value::Null) | None => _ = own.insert(name.clone(), value.clone()),
+                    Some(own) => complete(own, value),
+                }
+            }
         }
+        (Value::Array(own), Value::Array(known)) if own.len() == known.len() => {
+            own.iter_mut().zip(known).for_each(|(own, known)| complete(own, known));
+        }
+        _ => {}
     }
 }
 
@@ -224,6 +232,29 @@ mod tests {
         comes_back::<Value>();
         comes_back::<Pod>();
         comes_back::<Named>();
+    }
+
+    /// A type with one of the labels, and with the names of owners.
+    #[derive(Debug, PartialEq, serde::Serialize, Deserialize)]
+    struct Partial {
+        metadata: Parts,
+    }
+
+    #[derive(Debug, PartialEq, serde::Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Parts {
+        labels: Labels,
+        owner_references: Vec<Name>,
+    }
+
+    #[derive(Debug, PartialEq, serde::Serialize, Deserialize)]
+    struct Labels {
+        app: String,
+    }
+
+    #[test]
+    fn labels_and_owners_that_a_type_has_in_part_were_lost() {
+        comes_back::<Partial>();
     }
 
     #[test]

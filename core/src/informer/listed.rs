@@ -38,7 +38,9 @@ impl<M: Mem> Listed<M> {
     }
 
     pub(super) fn clear(&mut self) {
-        self.0 = <M::Array<u8> as Empty>::EMPTY;
+        if !self.0.release() {
+            self.0.clear();
+        }
     }
 }
 

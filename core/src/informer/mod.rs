@@ -500,7 +500,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         let delta = self.fifo.front()?;
         let change = Change::new(delta, initial).at(self.now).applying(applied);
         let known = self.cache.try_apply(change).map_err(|_full| Unfit);
-        if known.is_ok() && self.pending.as_ref().is_some_and(Pending::is_parted) {
+        // The list has the object, although its new state may not fit.
+        if self.pending.as_ref().is_some_and(Pending::is_parted) {
             let place = self.cache.read(|cache| Some(cache.find(delta.object().key())?.0));
             place.map(|place| self.listed.insert(place));
         }

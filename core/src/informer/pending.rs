@@ -39,12 +39,12 @@ impl<V> Pending<V> {
 impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// Keeps an object that did not fit.
     pub(super) fn hold(&mut self, event_type: Option<EventType>, object: D::Object) {
+        if self.fifo.is_full() && self.fifo.is_empty() && self.fifo.has_no_stage() {
+            // The queue has a capacity of none.
+            self.unfit += 1;
+            return;
+        }
         self.pending = Some(Pending::Object { event_type, object, is_parted: false });
-    }
-
-    /// Keeps the end of a list that could not be committed.
-    pub(super) fn hold_commit(&mut self) {
-        self.pending = Some(Pending::Commit { is_parted: false });
     }
 
     /// Goes on with what is pending. The queue is empty.
@@ -67,6 +67,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
 
     /// Commits the staged list. If that does not fit, it is committed in parts.
     pub(super) fn commit(&mut self) {
+        // The caller's code may panic: then the commit is tried again.
+        self.pending = Some(Pending::Commit { is_parted: false });
         let Self { cache, fifo, listed, .. } = self;
         let committed = cache.read(|objects| {
             let unlisted = Unlisted { objects, cache, listed };
@@ -76,11 +78,11 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             }
             committed
         });
-        if !committed {
-            return self.hold_commit();
+        if committed {
+            self.pending = None;
+            self.forget_stage();
+            self.tell_unfit();
         }
-        self.forget_stage();
-        self.tell_unfit();
     }
 
     /// Notes that objects did not fit, once all of a list were tried.

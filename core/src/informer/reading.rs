@@ -38,7 +38,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// that every list ends.
     pub(super) fn on_data(&mut self, len: usize) {
         self.decoder.take(len);
-        if self.reflector.phase() == Phase::Listing {
+        if matches!(self.reflector.phase(), Phase::Listing | Phase::Resuming) {
             self.progress.count_bytes(len);
         }
     }
@@ -224,6 +224,12 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         Ok(())
     }
 
+    /// Notes that the list has an object of the cache, for whose key the stage has no room.
+    fn note_present(&mut self, key: &KeyOf<D>) {
+        let Self { cache, listed, .. } = self;
+        cache.read(|objects| objects.find(key).into_iter().for_each(|(place, _)| _ = listed.insert(place)));
+    }
+
     /// Notes that a change may be missing.
     fn note_doubt(&mut self) {
         self.fifo.stage_unreadable();
@@ -265,7 +271,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             (Step::Stage, Some(key)) if self.listed_place(key).is_some() => {}
             (Step::Stage, Some(key)) => {
                 if self.fifo.try_stage_present(key).is_err() {
-                    self.note_doubt();
+                    self.note_present(key);
                 }
             }
             (Step::Stage, None) => self.fifo.stage_unreadable(),
@@ -356,7 +362,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// Forgets a list that broke off, and what is pending of it.
     fn discard(&mut self) {
         self.fifo.discard_stage();
-        self.pending = None;
+        (self.pending, self.unfit) = (None, 0);
         self.forget_stage();
     }
 

@@ -43,7 +43,11 @@ pub enum Failure {
         limit: usize,
     },
     /// Fixed memory has no room for all objects of the resource, or for their index values. The cache keeps those that
-    /// fit, and no deletion is inferred.
+    /// fit, and an object whose new state does not fit keeps its old one. The state is read again, which tells this
+    /// again unless there is room. The informer counts as synced meanwhile.
+    ///
+    /// A list that is applied in parts deletes what it does not have at its end. So this is also told of a cache that
+    /// had no room before that.
     DoesNotFit {
         /// How many objects the cache would have to hold, at least.
         wanted: usize,

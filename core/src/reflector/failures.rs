@@ -133,7 +133,7 @@ impl Reflector {
                 row.classes.iter().map(|class| u32::from(self.watch_list.failures[*class as usize])).sum()
             }
             Operation::Watch => self.refused,
-            Operation::Resume => self.resume.as_ref().map_or(0, |resume| resume.malformed),
+            Operation::Resume => self.resume.as_ref().map_or(0, |resume| resume.refused),
         }
     }
 
@@ -145,7 +145,7 @@ impl Reflector {
             }
             Operation::Watch if row.limit.is_some() => self.refused = self.refused.saturating_add(1),
             Operation::Resume if row.limit.is_some() => {
-                self.resume.iter_mut().for_each(|resume| resume.malformed = resume.malformed.saturating_add(1));
+                self.resume.iter_mut().for_each(|resume| resume.refused = resume.refused.saturating_add(1));
             }
             Operation::Watch | Operation::List | Operation::Page | Operation::Resume => {}
         }

@@ -342,13 +342,12 @@ impl Reflector {
                 *then = Then::Relist;
                 Step::Nothing
             }
+            State::Resuming | State::Held | State::Idle => {
+                self.forget_saved();
+                Step::Nothing
+            }
             // A state that is read anyway.
-            State::Listing { .. }
-            | State::WatchListing
-            | State::Resuming
-            | State::Held
-            | State::Idle
-            | State::Stopped => Step::Nothing,
+            State::Listing { .. } | State::WatchListing | State::Stopped => Step::Nothing,
         }
     }
 
@@ -395,7 +394,7 @@ impl Reflector {
     /// Forgets a state that did not become complete.
     fn discard(&self) -> Step {
         match self.state {
-            State::Listing { .. } | State::WatchListing => Step::Discard,
+            State::Listing { .. } | State::WatchListing | State::Resuming => Step::Discard,
             _ => Step::Nothing,
         }
     }

@@ -12,8 +12,8 @@ pub(super) struct Resume {
     is_held: bool,
     /// The version that the server has shown.
     shown: Option<Version>,
-    /// How many answers in a row were unusable.
-    pub(super) malformed: u32,
+    /// How many answers in a row were unusable, or refused the list.
+    pub(super) refused: u32,
 }
 
 impl Reflector {
@@ -79,7 +79,8 @@ impl Reflector {
             Ok(_) => {
                 self.open = None;
                 self.on_as_recent(version);
-                Step::Nothing
+                // The one object is not staged.
+                Step::Discard
             }
             Err(_) => self.on_closed(Failure::NotAList),
         }
@@ -118,8 +119,8 @@ impl Reflector {
     }
 
     /// The saved state is another server's: it is listed from nothing.
-    fn forget_saved(&mut self) {
-        self.version = None;
+    pub(super) fn forget_saved(&mut self) {
+        (self.version, self.resume) = (None, None);
         self.relist.foreign = true;
         match &mut self.state {
             State::Waiting { then, .. } => *then = Then::Relist,

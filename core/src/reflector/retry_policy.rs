@@ -170,10 +170,12 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     RetryRule::new(&[Resume], &[Unreachable, Stalled, Unfinished], Reaction::Resume, Probe),
     RetryRule::new(
         &[Resume],
-        &[Unauthorized, Forbidden, Untrusted, TooManyRequests, ServerError, Refused],
+        &[Unauthorized, Untrusted, TooManyRequests, ServerError, Refused],
         Reaction::Resume,
         Exponential,
     ),
+    // Perhaps the account may watch, but not list: a watch-list is a watch.
+    RetryRule::new(&[Resume], &[Forbidden], Reaction::Resume, Exponential).at_most(REFUSED_WATCHES, Relist),
     // Perhaps the answer broke off, or this server's versions have no order.
     RetryRule::new(&[Resume], &[Malformed], Reaction::Resume, Exponential).at_most(1, Relist),
 ];

@@ -5,7 +5,7 @@ use core::ops::Deref;
 
 /// The continue token of a list: the place at which its next page begins. Clones share its text.
 ///
-/// Without the feature `alloc` there is none: a list that comes in pages is requested again without pages.
+/// Without the feature `alloc` there is none: no list is requested in pages, and one that comes in pages is refused.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Token(Text);
 

@@ -132,15 +132,22 @@ impl ToFile {
         }
         let Identity::Asked { saved, answer } = &mut self.identity else { return };
         let Poll::Ready(uid) = answer.as_mut().poll(cx) else { return };
-        let other = saved.take().zip(uid.clone()).filter(|(saved, here)| saved != here);
+        // A state of a cluster that cannot be identified may be another cluster's.
+        let other = saved.take().filter(|saved| uid.as_ref() != Some(saved));
+        let here = uid.clone().unwrap_or_else(|| "unknown".to_owned());
         self.identity = Identity::Known;
         self.origin = self.origin.take().map(|origin| uid.iter().fold(origin, |origin, uid| origin.cluster(uid)));
         informer.confirm(clock.now(), other.is_none());
         // The informer may go on.
         cx.waker().wake_by_ref();
-        if let Some((saved, here)) = other {
+        if let Some(saved) = other {
             self.not_restored(SavedError::Other { what: "cluster", saved, here });
         }
+    }
+
+    /// Whether it is known of which cluster the state is, or cannot be known.
+    fn is_identified(&self) -> bool {
+        self.save.client.is_none() || matches!(self.identity, Identity::Known)
     }
 
     /// Notes the end of the write, if it has ended.
@@ -183,7 +190,9 @@ where
             Err(error) => return self.not_saved(error),
         };
         let Some(file) = &mut self.file else { return };
-        let read = Saved::<T>::read(file, &origin, informer.decode_options(), informer.max_list_bytes());
+        let (options, most) = (informer.decode_options(), informer.max_list_bytes());
+        let read = caught_call(|| Saved::<T>::read(file, &origin, options, most));
+        let read = read.unwrap_or_else(|panic| Err(SavedError::Object(format!("panicked: {panic}"))));
         self.origin = Some(origin);
         match read {
             Err(error) => self.not_restored(error),
@@ -207,6 +216,9 @@ where
         }
         self.identify(informer, clock, cx);
         self.finish(cx);
+        if !self.is_identified() {
+            return;
+        }
         loop {
             if self.saver.poll_save(clock.now(), informer.saveable_version())
                 && let (Some(writing), Some(mut file)) = (self.state(informer, clock), self.file.take())

@@ -2,7 +2,7 @@ use super::error::ProtocolError;
 use super::get::Get;
 use super::head::Head;
 use super::response::{Part, Response};
-use core::fmt::Display;
+use core::fmt::{self, Display};
 use core::ops::Range;
 
 /// One exchange after another over a connection of the firmware, which it passes to each call.
@@ -18,7 +18,6 @@ use core::ops::Range;
 ///
 /// If an exchange fails, or its answer is given up before the end, the firmware closes the connection. Else
 /// [`is_reusable`](Self::is_reusable) says whether the connection can carry the next request.
-#[derive(Debug)]
 pub struct Exchange<const N: usize> {
     buffer: [u8; N],
     /// What of the buffer was read, and not handed out.
@@ -72,6 +71,10 @@ impl<const N: usize> Exchange<N> {
     /// The next bytes of the request; empty behind its end.
     pub(super) fn unsent<T: Display>(&mut self, request: &Get<'_, T>) -> Result<&[u8], ProtocolError> {
         let len = request.try_write(self.sent, &mut self.buffer)?;
+        if len == 0 {
+            // The request may have had a token.
+            self.buffer.fill(0);
+        }
         Ok(&self.buffer[..len])
     }
 
@@ -155,6 +158,15 @@ impl<const N: usize> Exchange<N> {
             }
         }
         Ok(kept)
+    }
+}
+
+/// Without the bytes of the buffer, which may be those of a token.
+impl<const N: usize> fmt::Debug for Exchange<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { unread, response, sent, buffer: _ } = self;
+        let mut shown = f.debug_struct("Exchange");
+        shown.field("unread", unread).field("response", response).field("sent", sent).finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,7 @@
 use listwatch_core::saved::Flash;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -98,6 +99,10 @@ impl Flash for SavedFile {
     fn commit(&mut self) -> io::Result<()> {
         self.written.take().ok_or_else(no_state)?.sync_all()?;
         fs::rename(&self.next, &self.path)?;
-        self.sync_folder()
+        match self.sync_folder() {
+            // The state is there. The next save would not be synced either.
+            Err(error) if matches!(error.kind(), PermissionDenied | Unsupported | InvalidInput) => Ok(()),
+            synced => synced,
+        }
     }
 }

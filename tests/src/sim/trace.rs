@@ -11,6 +11,9 @@ use std::fmt::Write;
 pub struct Trace {
     hash: u64,
     capture: Option<String>,
+    /// How many requests the earlier lives of the client made: each begins with the first id again.
+    before: u64,
+    last: u64,
 }
 
 impl Trace {
@@ -18,7 +21,7 @@ impl Trace {
     #[must_use]
     pub fn new(captured: bool) -> Self {
         let start = "{\"capture\":1,\"started\":\"2026-01-01T00:00:00Z\"}\n".to_owned();
-        Self { hash: 0xcbf2_9ce4_8422_2325, capture: captured.then_some(start) }
+        Self { hash: 0xcbf2_9ce4_8422_2325, capture: captured.then_some(start), before: 0, last: 0 }
     }
 
     /// The hash of what happened so far.
@@ -31,6 +34,11 @@ impl Trace {
     #[must_use]
     pub fn capture(&self) -> Option<&str> {
         self.capture.as_deref()
+    }
+
+    /// The client was killed, and begins again.
+    pub fn begin_anew(&mut self) {
+        self.before += core::mem::take(&mut self.last);
     }
 
     /// Something that does not go over the wire.
@@ -110,7 +118,8 @@ impl Trace {
 
     fn record(&mut self, now: Instant, id: RequestId, what: impl FnOnce(&mut String) -> std::fmt::Result) {
         let Some(out) = &mut self.capture else { return };
-        let (t, id) = (now.as_nanos() / 1_000_000, id.0);
+        self.last = self.last.max(id.0);
+        let (t, id) = (now.as_nanos() / 1_000_000, self.before + id.0);
         let written =
             write!(out, r#"{{"t":{t},"id":{id},"#).and_then(|()| what(out)).and_then(|()| out.write_str("}\n"));
         written.unwrap_or_default();

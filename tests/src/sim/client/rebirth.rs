@@ -63,6 +63,7 @@ impl Client {
             }
         }
         assert!(self.connection.is_none(), "a request is open that was not given up");
+        self.trace.begin_anew();
         self.informer = Informer::new(self.memory.resource.clone(), self.memory.config);
         (self.not_before, self.last_id) = (now, RequestId::default());
         (self.unread, self.twice) = (false, false);

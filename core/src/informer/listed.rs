@@ -1,7 +1,8 @@
 //! Which objects of the cache the list that is read has, unchanged.
 
-use crate::storage::Mem;
+use crate::cache::IndexerIn;
 use crate::storage::sealed::{Array, Empty, Records};
+use crate::storage::{Keyed, Mem};
 
 /// A set of places of a cache in memory `M`, a bit for each.
 pub(super) struct Listed<M: Mem>(M::Array<u8>);
@@ -15,6 +16,13 @@ impl<M: Mem> Listed<M> {
         let Some(word) = self.0.get_mut(word) else { return false };
         let was = core::mem::replace(word, *word | bit);
         was & bit == 0
+    }
+
+    /// Puts in the place of the object under `key`, if there is one.
+    pub(super) fn insert_found<V: Keyed>(&mut self, objects: &IndexerIn<V, M>, key: &V::Key) {
+        if let Some((place, _)) = objects.find(key) {
+            self.insert(place);
+        }
     }
 
     /// Says whether the place was in the set.

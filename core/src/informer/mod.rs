@@ -501,9 +501,9 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         let change = Change::new(delta, initial).at(self.now).applying(applied);
         let known = self.cache.try_apply(change).map_err(|_full| Unfit);
         // The list has the object, although its new state may not fit.
-        if self.pending.as_ref().is_some_and(Pending::is_parted) {
-            let place = self.cache.read(|cache| Some(cache.find(delta.object().key())?.0));
-            place.map(|place| self.listed.insert(place));
+        if self.pending.as_ref().is_some_and(|pending| pending.is_parted) {
+            let Self { cache, listed, .. } = self;
+            cache.read(|objects| listed.insert_found(objects, delta.object().key()));
         }
         Some(known)
     }

@@ -12,28 +12,18 @@ use crate::storage::Mem;
 
 /// What is done next, once every queued delta was taken.
 #[derive(Debug)]
-pub(super) enum Pending<V> {
-    /// An item, or an event, which has to be queued or staged.
-    Object {
-        event_type: Option<EventType>,
-        object: V,
-        /// The queue has a part of the list that is read.
-        is_parted: bool,
-    },
-    /// The list has ended, and is not committed.
-    Commit {
-        /// The queue has a part of the list.
-        is_parted: bool,
-    },
+pub(super) struct Pending<V> {
+    next: Next<V>,
+    /// The queue has a part of a list, which has not ended or is not committed.
+    pub(super) is_parted: bool,
 }
 
-impl<V> Pending<V> {
-    /// Whether the queue has a part of a list, which has not ended or is not committed.
-    pub(super) fn is_parted(&self) -> bool {
-        match self {
-            Self::Object { is_parted, .. } | Self::Commit { is_parted } => *is_parted,
-        }
-    }
+#[derive(Debug)]
+enum Next<V> {
+    /// An item, or an event of this type, has to be queued or staged.
+    Object(Option<EventType>, V),
+    /// The list has ended, and is not committed.
+    Commit,
 }
 
 impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
@@ -44,31 +34,26 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             self.unfit += 1;
             return;
         }
-        self.pending = Some(Pending::Object { event_type, object, is_parted: false });
+        self.pending = Some(Pending { next: Next::Object(event_type, object), is_parted: false });
     }
 
     /// Goes on with what is pending. The queue is empty.
     pub(super) fn go_on(&mut self, pending: Pending<D::Object>) {
-        let is_staged = !self.fifo.has_no_stage();
-        match pending {
-            Pending::Object { event_type, object, .. } if is_staged => {
-                self.pending = Some(Pending::Object { event_type, object, is_parted: true });
-                self.queue_part();
-            }
-            Pending::Object { event_type: None, object, .. } => self.on_item(object),
-            Pending::Object { event_type: Some(event_type), object, .. } => self.on_event(event_type, object),
-            Pending::Commit { .. } if is_staged => {
-                self.pending = Some(Pending::Commit { is_parted: true });
-                self.queue_part();
-            }
-            Pending::Commit { .. } => self.commit(),
+        if !self.fifo.has_no_stage() {
+            self.pending = Some(Pending { is_parted: true, ..pending });
+            return self.queue_part();
+        }
+        match pending.next {
+            Next::Object(None, object) => self.on_item(object),
+            Next::Object(Some(event_type), object) => self.on_event(event_type, object),
+            Next::Commit => self.commit(),
         }
     }
 
     /// Commits the staged list. If that does not fit, it is committed in parts.
     pub(super) fn commit(&mut self) {
         // The caller's code may panic: then the commit is tried again.
-        self.pending = Some(Pending::Commit { is_parted: false });
+        self.pending = Some(Pending { next: Next::Commit, is_parted: false });
         let Self { cache, fifo, listed, .. } = self;
         let committed = cache.read(|objects| {
             let unlisted = Unlisted { objects, cache, listed };
@@ -87,8 +72,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
 
     /// Notes that objects did not fit, once all of a list were tried.
     pub(super) fn tell_unfit(&mut self) {
-        let is_done = self.fifo.is_empty() && self.pending.is_none() && self.reflector.phase() != Phase::Listing;
-        if self.unfit > 0 && is_done {
+        let is_done = || self.fifo.is_empty() && self.pending.is_none() && self.reflector.phase() != Phase::Listing;
+        if self.unfit > 0 && is_done() {
             let wanted = self.cache.read(|cache| cache.len()) + core::mem::take(&mut self.unfit);
             self.forget_response();
             self.steer(self.now, Input::DoesNotFit { wanted });
@@ -98,10 +83,6 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// Queues the staged part of a list. Objects that could not be decoded are not deleted at its end.
     fn queue_part(&mut self) {
         let Self { cache, fifo, listed, .. } = self;
-        cache.read(|objects| {
-            fifo.commit_part(|key| {
-                objects.find(key).into_iter().for_each(|(place, _)| _ = listed.insert(place));
-            });
-        });
+        cache.read(|objects| fifo.commit_part(|key| listed.insert_found(objects, key)));
     }
 }

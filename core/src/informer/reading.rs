@@ -227,7 +227,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// Notes that the list has an object of the cache, for whose key the stage has no room.
     fn note_present(&mut self, key: &KeyOf<D>) {
         let Self { cache, listed, .. } = self;
-        cache.read(|objects| objects.find(key).into_iter().for_each(|(place, _)| _ = listed.insert(place)));
+        cache.read(|objects| listed.insert_found(objects, key));
     }
 
     /// Notes that a change may be missing.

@@ -3,12 +3,13 @@
 //! A change of an object wakes its app, as an owner is woken. The reconcile of an app counts in the cache.
 
 use crate::line::{APP, Shown};
-use crate::told::Told;
+use crate::told::old;
 use core::time::Duration;
 use listwatch_core::Instant;
+use listwatch_core::informer::EventOf;
 use listwatch_core::projection::Text;
 use listwatch_core::queue::{ExponentialBackoff, Outcome, WorkQueueIn};
-use listwatch_core::storage::Mem;
+use listwatch_core::storage::{Keyed, Mem};
 
 /// The rows of the display.
 pub const ROWS: usize = 16;
@@ -52,8 +53,8 @@ impl<M: Mem> Panel<M> {
     ///
     /// # Errors
     /// If the queue is full, or the name of an app is too long.
-    pub fn add<V: Shown>(&mut self, told: &Told<V>) -> Result<(), &'static str> {
-        for object in told.old().into_iter().chain([told.object()]) {
+    pub fn add<V: Shown + Keyed>(&mut self, event: &EventOf<V>) -> Result<(), &'static str> {
+        for object in old(event).into_iter().chain(event.object()) {
             let mut app = App::new();
             app.push(object.app()).map_err(|_| "the name of an app is too long")?;
             self.queue.try_add(app).map_err(|_| "the queue is full")?;

@@ -3,7 +3,6 @@
 use crate::large::{LARGE, Repeated};
 use crate::line::Shown;
 use crate::tape::{Answer, Query, Source, Tape};
-use crate::told::Told;
 use core::task::{Context, Poll, Waker};
 use listwatch_core::cache::Cache;
 use listwatch_core::decode::Decode;
@@ -119,7 +118,7 @@ pub const PODS: Resource = Resource::constant("/api/v1/pods", "", "");
 /// The first one of `told` or `piece`. If an object cannot be decoded.
 pub fn follow<D: Decode<Object: Shown>, C: Cache<D::Object>, M: Mem>(
     driver: &mut DriverIn<D, Player, C, M>,
-    mut told: impl FnMut(&Told<D::Object>) -> Result<(), &'static str>,
+    mut told: impl FnMut(&EventOf<D::Object>) -> Result<(), &'static str>,
     mut piece: impl FnMut(&C) -> Result<(), &'static str>,
 ) -> Result<(), &'static str> {
     let mut now = Instant::ZERO;
@@ -127,13 +126,13 @@ pub fn follow<D: Decode<Object: Shown>, C: Cache<D::Object>, M: Mem>(
     loop {
         let pumped = driver.pump(now, &mut Context::from_waker(Waker::noop()));
         while let Some(event) = driver.informer_mut().poll_event() {
-            match Told::try_from(event) {
-                Ok(event) => told(&event)?,
-                Err(EventOf::Undecodable(_)) => return Err("an object could not be decoded"),
-                Err(EventOf::Failed(report)) if report.failure.class() == FailureClass::DoesNotFit => {
+            match event {
+                EventOf::Undecodable(_) => return Err("an object could not be decoded"),
+                EventOf::Failed(report) if report.failure.class() == FailureClass::DoesNotFit => {
                     return Err("the cache is full");
                 }
-                Err(_) => {}
+                event if event.object().is_some() => told(&event)?,
+                _ => {}
             }
         }
         piece(driver.informer().cache())?;

@@ -12,7 +12,7 @@ mod image {
     use listwatch_bare_metal::machine::{entry, run, tape};
     use listwatch_bare_metal::output::Output;
     use listwatch_bare_metal::panel::{Count, count};
-    use listwatch_bare_metal::told::{print_cache, print_index};
+    use listwatch_bare_metal::told::{print_cache, print_change, print_index};
     use listwatch_bare_metal::transport;
     use static_cell::{ConstStaticCell, StaticCell};
 
@@ -24,10 +24,12 @@ mod image {
     // What is not inlined has frames of its own. In one, the stack would be twice as deep.
     #[entry]
     fn main() -> ! {
-        run(|| {
-            let driver = DRIVER.init_with(|| fixed::driver(tape(), DECODER.init_with(Decoder::new), CACHE.take()));
-            follow(driver)
-        })
+        run(|| follow(driver()))
+    }
+
+    #[inline(never)]
+    fn driver() -> &'static mut Driver {
+        DRIVER.init_with(|| fixed::driver(tape(), DECODER.init_with(Decoder::new), CACHE.take()))
     }
 
     #[inline(never)]
@@ -37,7 +39,7 @@ mod image {
         transport::follow(
             driver,
             |told| {
-                told.print();
+                print_change(told);
                 display.borrow_mut().add(told)
             },
             |cache| display.borrow_mut().work(|app| shown(cache, indexes, app)),

@@ -10,7 +10,7 @@ mod image {
     use listwatch_bare_metal::output::Output;
     use listwatch_bare_metal::panel::{Panel, count};
     use listwatch_bare_metal::pod::Pod;
-    use listwatch_bare_metal::told::{print_cache, print_index};
+    use listwatch_bare_metal::told::{print_cache, print_change, print_index};
     use listwatch_bare_metal::transport::{Player, driver, follow};
     use listwatch_core::Indexer;
     use listwatch_core::decode::{DecodeOptions, Json};
@@ -36,7 +36,7 @@ mod image {
         follow(
             &mut driver,
             |told| {
-                told.print();
+                print_change(told);
                 display.borrow_mut().add(told)
             },
             |cache| display.borrow_mut().work(|name| count(cache.by_index(app, name))),

@@ -7,10 +7,11 @@ use base64::prelude::BASE64_STANDARD;
 use flate2::read::MultiGzDecoder;
 use listwatch_bare_metal::line::{KEY, Line, Object, Shown, some};
 use listwatch_bare_metal::tape::{HEAD, Tape};
-use listwatch_bare_metal::told::{Told, print_cache, print_index};
+use listwatch_bare_metal::told::{print_cache, print_change, print_index};
 use listwatch_bare_metal::transport::{Player, driver, follow};
 use listwatch_core::Indexer;
 use listwatch_core::decode::ProjectedJson;
+use listwatch_core::informer::EventOf;
 use listwatch_core::storage::Heap;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -41,8 +42,8 @@ fn print(tape: Tape) -> Result<(), &'static str> {
     let app = cache.add_index(|object, emit| emit(object.app()));
     let node = cache.add_index(|object, emit| some(object.node()).into_iter().for_each(emit));
     let mut driver = driver::<_, _, Heap>(Player::with_large(tape), ProjectedJson::<Line, KEY>::new(), cache);
-    let print = |told: &Told<Object>| {
-        told.print();
+    let print = |told: &EventOf<Object>| {
+        print_change(told);
         Ok(())
     };
     follow(&mut driver, print, |_| Ok(()))?;

@@ -34,6 +34,7 @@
 //! | [`saved`] | a cache that outlives its program | [`Writing`](saved::Writing), [`Saved`](saved::Saved), [`Flash`](saved::Flash) |
 //! | [`api`] | single requests: get, create, patch, delete, discovery | [`Api`], [`ApiTransport`] |
 //! | [`change`] | changes by a type that knows a part of an object, as merge patches | [`change()`](change::change) |
+//! | [`election`] | one leader of many candidates, by a lease | [`LeaderElector`](election::LeaderElector) |
 //! | [`sync`] | locks and wakers around a machine, for tasks and threads | [`SharedWorkQueue`] |
 //! | [`storage`] | memory that grows, memory of a fixed size | [`Mem`], [`Keyed`] |
 //! | [`time`], [`text`] | instants, dates; text from outside, made printable | [`Instant`], [`WallTime`], [`Printable`] |
@@ -137,6 +138,8 @@ pub mod request;
 pub mod api;
 #[cfg(feature = "json")]
 pub mod change;
+#[cfg(feature = "json")]
+pub mod election;
 pub mod transport;
 
 pub mod cache;

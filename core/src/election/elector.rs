@@ -1,0 +1,576 @@
+use super::config::{ElectionConfig, ElectionConfigError};
+use super::event::{ElectionEvent, FencingToken, StopReason};
+use super::known::Known;
+use super::lease::{self, MAX_TRANSITIONS, Record};
+use super::sent::Sent;
+use crate::api::{Api, ApiCall, ApiError, ApiRequest, ApiResponse};
+use crate::random::Random;
+use crate::request::{RequestId, Resource};
+use crate::time::{Instant, WallTime, earliest};
+use crate::transport::{TransportError, TransportErrorKind};
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use core::time::Duration;
+use serde_json::Value;
+
+/// A candidate for a lease: acquires it, renews it while work goes on, stops work in time, and releases it.
+///
+/// # How it is driven
+///
+/// After each `handle_…`, the caller drains [`poll_action`](Self::poll_action) and [`poll_event`](Self::poll_event). It
+/// sends each request at once, because a term counts from that poll. It calls
+/// [`handle_timeout`](Self::handle_timeout) at [`poll_timeout`](Self::poll_timeout).
+///
+/// # What holds
+///
+/// - [`token`](Self::token) is `Some` only until [`renew_deadline`](ElectionConfig::renew_deadline) after the last
+///   successful renewal was *sent*. A program that asks before each write writes in no other term.
+/// - Expiry is a matter of the caller's clock: a record that did not change for its duration has expired. The times in a
+///   lease are other clocks', and count nowhere.
+/// - While work stops because [`stop`](Self::stop) was called, the lease is renewed. It is released after
+///   [`handle_stopped`](Self::handle_stopped).
+/// - A record with this identity that this life did not write belongs to another holder. client-go takes it over at
+///   once; then two candidates of one identity both lead.
+/// - A leader whose record was changed or cleared by another client has lost its term. One whose lease was deleted
+///   creates it again.
+///
+/// A leader that lost its term is a candidate again after `handle_stopped`; client-go's `Run` ends instead.
+///
+/// ```
+/// use listwatch_core::Instant;
+/// use listwatch_core::api::ApiResponse;
+/// use listwatch_core::election::{ElectionAction, ElectionConfig, ElectionEvent, LeaderElector};
+/// use listwatch_core::time::WallTime;
+///
+/// let mut elector = LeaderElector::new("web", "controller", ElectionConfig::new("a-1"))?;
+/// let (now, wall) = (Instant::ZERO, "2026-11-23T12:00:00Z".parse::<WallTime>()?);
+/// elector.start(now);
+/// let Some(ElectionAction::Open { id, request }) = elector.poll_action(now, wall) else { panic!() };
+/// assert_eq!(request.path, "/apis/coordination.k8s.io/v1/namespaces/web/leases/controller");
+///
+/// // There is no lease, so the candidate creates one. The server returns it with a version.
+/// elector.handle_answer(now, id, Ok(ApiResponse::new(404, *b"{}")));
+/// let Some(ElectionAction::Open { id, request }) = elector.poll_action(now, wall) else { panic!() };
+/// let mut lease: serde_json::Value = serde_json::from_slice(&request.body)?;
+/// assert_eq!(lease["spec"]["renewTime"], "2026-11-23T12:00:00.000000Z");
+/// lease["metadata"]["resourceVersion"] = "7".into();
+/// elector.handle_answer(now, id, Ok(ApiResponse::new(201, lease.to_string())));
+/// let events: Vec<_> = core::iter::from_fn(|| elector.poll_event()).collect();
+/// assert!(matches!(&events[1], ElectionEvent::Started(token) if token.to_string() == "0-7"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct LeaderElector {
+    config: ElectionConfig,
+    api: Api<Value>,
+    namespace: String,
+    name: String,
+    random: Random,
+    now: Instant,
+    state: State,
+    /// `stop` was called.
+    is_asked: bool,
+    known: Option<Known>,
+    /// The lease has to be read before it is written.
+    is_doubtful: bool,
+    /// A watch brings each change of the lease.
+    is_watched: bool,
+    sent: Sent,
+    wanted: Option<Intent>,
+    call: Option<Call>,
+    aborted: Option<RequestId>,
+    last: RequestId,
+    /// Before this, no request is sent: a renewal is not due yet, or one failed.
+    retry_at: Option<Instant>,
+    /// When a lease that another candidate holds is looked at again.
+    look_at: Option<Instant>,
+    /// Conflicts since the last write that succeeded.
+    conflicts: u32,
+    events: VecDeque<ElectionEvent>,
+}
+
+/// What the caller has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ElectionAction {
+    /// Send this request now; [`handle_answer`](LeaderElector::handle_answer) takes its answer.
+    Open {
+        /// The number of the request.
+        id: RequestId,
+        /// The request.
+        request: ApiRequest,
+    },
+    /// Give up this request. The server may still process it.
+    Abort(RequestId),
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Idle,
+    Following,
+    Leading(Term),
+    /// Work stops. The term is `None` if it is over.
+    Stopping(Option<Term>),
+    /// Work has stopped. The lease is released until this time at the latest.
+    Releasing(Instant),
+    Ended,
+}
+
+#[derive(Clone, Debug)]
+struct Term {
+    until: Instant,
+    token: FencingToken,
+    acquired: Option<WallTime>,
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Intent {
+    Read,
+    /// Acquires or renews.
+    Write,
+    Release,
+}
+
+/// The request that is open.
+#[derive(Debug)]
+struct Call {
+    id: RequestId,
+    intent: Intent,
+    call: ApiCall<Value>,
+    at: Instant,
+}
+
+/// After so many conflicts in a row, the next attempt waits.
+const CONFLICTS: u32 = 2;
+
+impl LeaderElector {
+    /// A candidate for the lease of this name. It does nothing before [`start`](Self::start).
+    ///
+    /// # Errors
+    /// If the configuration does not pass its [check](ElectionConfig::check).
+    pub fn new(namespace: &str, name: &str, config: ElectionConfig) -> Result<Self, ElectionConfigError> {
+        config.check()?;
+        let leases = Resource::new("/apis/coordination.k8s.io/v1/leases").in_namespace(namespace);
+        Ok(Self {
+            api: Api::new(&leases),
+            namespace: namespace.into(),
+            name: name.into(),
+            random: Random::new(config.seed),
+            config,
+            now: Instant::ZERO,
+            state: State::Idle,
+            is_asked: false,
+            known: None,
+            is_doubtful: true,
+            is_watched: false,
+            sent: Sent::default(),
+            wanted: None,
+            call: None,
+            aborted: None,
+            last: RequestId::default(),
+            retry_at: None,
+            look_at: None,
+            conflicts: 0,
+            events: VecDeque::new(),
+        })
+    }
+
+    /// Becomes a candidate.
+    pub fn start(&mut self, now: Instant) {
+        self.advance(now);
+        if matches!(self.state, State::Idle) {
+            self.follow();
+        }
+    }
+
+    /// Ends the candidacy. A leader is told to stop its work first.
+    pub fn stop(&mut self, now: Instant) {
+        self.advance(now);
+        self.is_asked = true;
+        match &self.state {
+            State::Leading(term) => {
+                self.state = State::Stopping(Some(term.clone()));
+                self.tell(ElectionEvent::Stopping(StopReason::Asked));
+            }
+            State::Idle | State::Following => self.finish(),
+            State::Stopping(_) | State::Releasing(_) | State::Ended => {}
+        }
+    }
+
+    /// Takes note that no work goes on. The lease is released, or the candidate applies again if it lost its term.
+    pub fn handle_stopped(&mut self, now: Instant) {
+        self.advance(now);
+        if matches!(self.state, State::Stopping(_)) {
+            if self.is_asked { self.finish() } else { self.follow() }
+        }
+    }
+
+    /// The answer to a request; one to a request that was given up is ignored.
+    pub fn handle_answer(&mut self, now: Instant, id: RequestId, answer: Result<ApiResponse, TransportError>) {
+        self.handle_timeout(now);
+        let Some(call) = self.call.take_if(|call| call.id == id) else { return };
+        let read = answer.map_err(ApiError::from).and_then(|answer| call.call.read(&answer)).and_then(known_at(now));
+        match read {
+            Ok(lease) => self.on_lease(call.intent, lease),
+            Err(error) => self.on_error(&call, error),
+        }
+        self.decide();
+    }
+
+    /// The lease as a watch brings it; `None` if it was deleted. An older state than the known one is ignored.
+    pub fn handle_watched(&mut self, now: Instant, lease: Option<Value>) {
+        self.handle_timeout(now);
+        match lease.map(|lease| known_at(now)(lease)) {
+            Some(Ok(lease)) => self.note(lease),
+            Some(Err(error)) => self.tell(ElectionEvent::Failed(error)),
+            None => self.forget(),
+        }
+        self.decide();
+    }
+
+    /// Says whether a watch brings each change. While it does, a candidate sends no request before the lease is free.
+    pub fn set_watched(&mut self, now: Instant, is_watched: bool) {
+        self.advance(now);
+        self.is_watched = is_watched;
+        self.is_doubtful |= !is_watched && matches!(self.state, State::Following);
+        self.decide();
+    }
+
+    /// Lets time pass.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
+        self.on_call_deadline();
+        self.on_term_deadline();
+        if matches!(self.state, State::Releasing(until) if self.now >= until) {
+            self.end(false);
+        }
+        let is_due = |at: Instant| self.now >= at;
+        let retried = self.retry_at.take_if(|at| is_due(*at));
+        let looked = self.look_at.take_if(|at| is_due(*at));
+        if retried.or(looked).is_some() {
+            self.is_doubtful |= matches!(self.state, State::Following) && !self.is_watched;
+            self.decide();
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has to be called at the latest.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let call = self.call.as_ref().map(|call| call.at + self.config.request_timeout);
+        let state = match &self.state {
+            State::Leading(term) | State::Stopping(Some(term)) => Some(term.until),
+            State::Releasing(until) => Some(*until),
+            _ => None,
+        };
+        [state, self.retry_at, self.look_at].into_iter().fold(call, earliest)
+    }
+
+    /// What to do next. A request has the time `wall` in it, and a term counts from `now`: the caller sends it at once.
+    #[must_use]
+    pub fn poll_action(&mut self, now: Instant, wall: WallTime) -> Option<ElectionAction> {
+        self.handle_timeout(now);
+        if let Some(id) = self.aborted.take() {
+            return Some(ElectionAction::Abort(id));
+        }
+        let intent = self.wanted.take()?;
+        let call = self.request(intent, wall);
+        match call.request().cloned() {
+            Ok(request) => {
+                self.last = RequestId(self.last.0 + 1);
+                self.call = Some(Call { id: self.last, intent, call, at: self.now });
+                Some(ElectionAction::Open { id: self.last, request })
+            }
+            Err(error) => {
+                self.on_failure(error, self.now);
+                None
+            }
+        }
+    }
+
+    /// The next event.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<ElectionEvent> {
+        self.events.pop_front()
+    }
+
+    /// The token of the term, if a write may be sent now.
+    #[must_use]
+    pub fn token(&self, now: Instant) -> Option<&FencingToken> {
+        self.term().filter(|term| now.max(self.now) < term.until).map(|term| &term.token)
+    }
+
+    /// The holder that was seen last. The text comes from the server.
+    #[must_use]
+    pub fn leader(&self) -> Option<&str> {
+        self.known.as_ref()?.record.holder.as_deref()
+    }
+
+    /// Whether this candidate has neither ended nor to be started.
+    #[must_use]
+    pub fn is_candidate(&self) -> bool {
+        !matches!(self.state, State::Idle | State::Ended)
+    }
+
+    /// Whether the caller is on time: false if a term is over by more than `tolerance`, and nobody was told.
+    #[must_use]
+    pub fn is_on_time(&self, now: Instant, tolerance: Duration) -> bool {
+        self.term().is_none_or(|term| now < term.until + tolerance)
+    }
+}
+
+/// Inputs.
+impl LeaderElector {
+    fn advance(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
+    fn on_call_deadline(&mut self) {
+        let Some(call) = self.call.take_if(|call| self.now >= call.at + self.config.request_timeout) else { return };
+        self.aborted = Some(call.id);
+        let late = TransportError::new(TransportErrorKind::Timeout, "no answer within request_timeout");
+        self.on_error(&call, ApiError::Transport(late));
+    }
+
+    fn on_term_deadline(&mut self) {
+        if self.term().is_some_and(|term| self.now >= term.until) {
+            self.lose(StopReason::Expired);
+        }
+    }
+
+    fn on_lease(&mut self, intent: Intent, lease: Known) {
+        self.is_doubtful = false;
+        // A lease that can be read may still refuse each write.
+        if intent != Intent::Read {
+            self.conflicts = 0;
+        }
+        if intent == Intent::Release && lease.record.holder.is_none() {
+            self.note(lease);
+            return self.end(true);
+        }
+        self.note(lease);
+    }
+
+    fn on_error(&mut self, call: &Call, error: ApiError) {
+        let is_gone = error.is_not_found() && (call.intent == Intent::Read || self.known.is_some());
+        let is_other = error.is_conflict() || error.is_already_exists();
+        if is_gone {
+            self.is_doubtful = false;
+            self.forget();
+        } else if is_other && self.conflicts < CONFLICTS {
+            self.conflicts += 1;
+            self.is_doubtful = true;
+        } else {
+            self.on_failure(error, call.at);
+        }
+    }
+
+    /// A request failed that was sent at `at`. The next one follows after the retry period, or after the time for which the
+    /// server asks.
+    fn on_failure(&mut self, error: ApiError, at: Instant) {
+        // An answer that is no lease may stand for a write that was made.
+        self.is_doubtful |= !matches!(error, ApiError::Transport(_));
+        let asked = error.retry_after().unwrap_or_default().min(self.config.lease_duration);
+        let period = match self.state {
+            State::Following => self.jittered(),
+            _ => self.config.retry_period,
+        };
+        self.retry_at = Some((at + period).max(self.now + asked));
+        self.conflicts = 0;
+        self.tell(ElectionEvent::Failed(error));
+    }
+}
+
+/// States.
+impl LeaderElector {
+    fn follow(&mut self) {
+        self.state = State::Following;
+        self.is_doubtful = true;
+        self.decide();
+    }
+
+    /// Work has stopped, or never began, and is not wanted again.
+    fn finish(&mut self) {
+        // A write that is open, or whose answer was lost, may make this candidate the holder.
+        let may_hold = self.call.is_some() || self.is_doubtful || self.holds();
+        if self.config.release && may_hold && !self.sent.is_empty() {
+            self.state = State::Releasing(self.now + self.config.renew_deadline);
+            (self.retry_at, self.look_at) = (None, None);
+            self.decide();
+        } else {
+            self.end(false);
+        }
+    }
+
+    fn end(&mut self, released: bool) {
+        self.rest(State::Ended);
+        self.tell(ElectionEvent::Ended { released });
+    }
+
+    fn lose(&mut self, reason: StopReason) {
+        self.rest(State::Stopping(None));
+        self.tell(ElectionEvent::Stopping(reason));
+    }
+
+    /// Enters a state without requests.
+    fn rest(&mut self, state: State) {
+        self.state = state;
+        (self.wanted, self.retry_at, self.look_at) = (None, None, None);
+        if let Some(call) = self.call.take() {
+            self.aborted = Some(call.id);
+        }
+    }
+
+    /// There is no lease.
+    fn forget(&mut self) {
+        if self.leader().is_some() {
+            self.tell(ElectionEvent::Leader(None));
+        }
+        self.known = None;
+    }
+
+    /// A lease was read, written or watched.
+    fn note(&mut self, lease: Known) {
+        if self.known.as_ref().is_some_and(|known| lease.is_before(known)) {
+            return;
+        }
+        let lease = lease.after(self.known.as_ref());
+        if self.leader() != lease.record.holder.as_deref() {
+            self.tell(ElectionEvent::Leader(lease.record.holder.clone()));
+        }
+        let written = self.written(&lease.record);
+        let known = self.known.insert(lease);
+        match (&mut self.state, written) {
+            (State::Following, Some(at)) => {
+                let token = FencingToken { transitions: known.record.transitions, version: known.version.clone() };
+                let acquired = known.record.acquired;
+                self.begin(at, token, acquired);
+            }
+            (State::Leading(term) | State::Stopping(Some(term)), Some(at)) => {
+                term.until = term.until.max(at + self.config.renew_deadline);
+                self.retry_at = Some(at + self.config.retry_period);
+            }
+            (State::Leading(_) | State::Stopping(Some(_)), None) => {
+                let by = known.record.holder.clone();
+                self.lose(StopReason::Taken { by });
+            }
+            _ => {}
+        }
+    }
+
+    /// A write that was sent at `at` made the lease this candidate's. If its answer took too long, the term is over already.
+    fn begin(&mut self, at: Instant, token: FencingToken, acquired: Option<WallTime>) {
+        let until = at + self.config.renew_deadline;
+        if self.now < until {
+            (self.retry_at, self.look_at) = (Some(at + self.config.retry_period), None);
+            self.tell(ElectionEvent::Started(token.clone()));
+            self.state = State::Leading(Term { until, token, acquired });
+        }
+    }
+
+    /// Chooses the next request, or when to choose again.
+    fn decide(&mut self) {
+        if self.call.is_some() || self.retry_at.is_some() {
+            return;
+        }
+        let known = self.known.as_ref();
+        self.wanted = match &self.state {
+            State::Idle | State::Ended | State::Stopping(None) => None,
+            _ if self.is_doubtful => Some(Intent::Read),
+            State::Leading(_) | State::Stopping(Some(_)) => Some(Intent::Write),
+            State::Following if known.is_none_or(|known| self.is_free(known)) => Some(Intent::Write),
+            State::Following => None,
+            State::Releasing(_) if self.holds() => Some(Intent::Release),
+            State::Releasing(_) => return self.end(false),
+        };
+        let waits = self.wanted.is_none() && matches!(self.state, State::Following);
+        self.look_at = if waits { self.next_look() } else { None };
+    }
+
+    /// When to look at a lease that another candidate holds: at its expiry, and before it, unless a watch tells of changes.
+    fn next_look(&mut self) -> Option<Instant> {
+        let expiry = self.known.as_ref().map(|known| known.expiry(self.config.lease_duration));
+        if self.is_watched { expiry } else { earliest(expiry, Some(self.now + self.jittered())) }
+    }
+
+    fn jittered(&mut self) -> Duration {
+        let period = self.config.retry_period;
+        period + self.random.below(period + period / 5)
+    }
+
+    fn tell(&mut self, event: ElectionEvent) {
+        // Of leaders and of failures, the last one counts: a caller that takes no events keeps few of them.
+        let same = core::mem::discriminant(&event);
+        if matches!(event, ElectionEvent::Leader(_) | ElectionEvent::Failed(_)) {
+            self.events.retain(|other| core::mem::discriminant(other) != same);
+        }
+        self.events.push_back(event);
+    }
+}
+
+/// Questions.
+impl LeaderElector {
+    fn term(&self) -> Option<&Term> {
+        match &self.state {
+            State::Leading(term) | State::Stopping(Some(term)) => Some(term),
+            _ => None,
+        }
+    }
+
+    /// When the write that made this record was sent, if this life did.
+    fn written(&self, record: &Record) -> Option<Instant> {
+        let own = record.holder.as_deref() == Some(&self.config.identity);
+        own.then(|| self.sent.at(record.renewed)).flatten()
+    }
+
+    fn holds(&self) -> bool {
+        self.known.as_ref().is_some_and(|known| self.written(&known.record).is_some())
+    }
+
+    /// Whether a candidate may take this lease.
+    fn is_free(&self, known: &Known) -> bool {
+        known.record.holder.is_none()
+            || self.written(&known.record).is_some()
+            || known.expiry(self.config.lease_duration) <= self.now
+    }
+
+    fn request(&mut self, intent: Intent, wall: WallTime) -> ApiCall<Value> {
+        if intent == Intent::Read {
+            return self.api.get(&self.name);
+        }
+        let record = if intent == Intent::Release { self.released(wall) } else { self.renewed(wall) };
+        let known = self.known.as_ref().map(|known| known.lease.clone());
+        let is_new = known.is_none();
+        let mut lease = known.unwrap_or_else(|| lease::created(&self.namespace, &self.name));
+        lease::label(&mut lease, &self.config);
+        record.write(&mut lease);
+        if is_new { self.api.create(&lease) } else { self.api.replace(&self.name, &lease) }
+    }
+
+    /// The record that acquires or renews the lease.
+    fn renewed(&mut self, wall: WallTime) -> Record {
+        let renewed = self.sent.note(self.now, wall);
+        let known = self.known.as_ref().map(|known| known.record.transitions);
+        let (acquired, transitions) = match self.term() {
+            Some(term) => (term.acquired, term.token.transitions),
+            None => (Some(renewed), known.map_or(0, |count| count.saturating_add(1).min(MAX_TRANSITIONS as u32))),
+        };
+        let (holder, duration) = (Some(self.config.identity.clone()), Some(self.config.lease_duration));
+        Record { holder, duration, acquired, renewed: Some(renewed), transitions }
+    }
+
+    /// The record that releases the lease: it expires after a second, for candidates that look at nothing else.
+    fn released(&self, wall: WallTime) -> Record {
+        let transitions = self.known.as_ref().map_or(0, |known| known.record.transitions);
+        let (acquired, renewed, duration) = (Some(wall), Some(wall), Some(Duration::from_secs(1)));
+        Record { holder: None, duration, acquired, renewed, transitions }
+    }
+}
+
+/// Takes an answer for a lease that is seen now.
+fn known_at(now: Instant) -> impl Fn(Value) -> Result<Known, ApiError> {
+    move |lease| {
+        let unreadable = || ApiError::Unreadable("the lease has no metadata.resourceVersion".into());
+        Known::new(lease, now).ok_or_else(unreadable)
+    }
+}

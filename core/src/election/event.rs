@@ -1,0 +1,70 @@
+use crate::api::ApiError;
+use crate::object::Version;
+use alloc::string::String;
+use core::fmt;
+
+/// What a [`LeaderElector`](super::LeaderElector) tells its program.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ElectionEvent {
+    /// Another candidate holds the lease, or none does. It may be this one. The text comes from the server.
+    Leader(Option<String>),
+    /// This candidate leads: work starts.
+    Started(FencingToken),
+    /// Work has to stop. [`handle_stopped`](super::LeaderElector::handle_stopped) says when it has.
+    ///
+    /// If the program asked for it, the lease is renewed meanwhile. If that fails too, a second event has the reason.
+    Stopping(StopReason),
+    /// The election is over for this candidate.
+    Ended {
+        /// Whether another candidate may lead at once. Otherwise it waits until the lease expires.
+        released: bool,
+    },
+    /// A request failed. Another one follows.
+    Failed(ApiError),
+}
+
+/// Why work has to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// The program called [`stop`](super::LeaderElector::stop).
+    Asked,
+    /// No renewal succeeded before the deadline.
+    Expired,
+    /// The lease has another record than this candidate wrote.
+    Taken {
+        /// The holder; `None` if the lease has none.
+        by: Option<String>,
+    },
+}
+
+/// The term that a leader began: later terms have greater tokens. A write carries it, where its receiver can compare.
+///
+/// It is displayed as `TRANSITIONS-VERSION`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FencingToken {
+    pub(super) transitions: u32,
+    pub(super) version: Version,
+}
+
+impl FencingToken {
+    /// How many times the lease had gone to another holder (`spec.leaseTransitions`). It starts again if the lease is
+    /// deleted.
+    #[must_use]
+    pub fn transitions(&self) -> u32 {
+        self.transitions
+    }
+
+    /// The resource version of the write that began the term.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+}
+
+impl fmt::Display for FencingToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.transitions, self.version)
+    }
+}

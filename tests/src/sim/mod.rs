@@ -10,6 +10,8 @@
 //!
 //! A whole controller, which also writes, runs on the real drivers against an [`ApiServer`] of its own. A [`Store`] holds any
 //! JSON objects, a [`Feed`] serves its informer, and an [`ApiLine`] serves its client.
+//!
+//! An [`Election`] has candidates for one lease, with clocks of their own.
 
 mod answer;
 mod api_line;
@@ -18,6 +20,7 @@ mod ask;
 mod calm;
 mod client;
 mod dice;
+mod election;
 mod fault;
 mod feed;
 mod ledger;
@@ -52,6 +55,7 @@ pub use ask::Ask;
 pub use calm::{calm_world, prompt_client};
 pub use client::Client;
 pub use dice::Dice;
+pub use election::{Election, ElectionTally};
 pub use fault::Fault;
 pub use feed::{Feed, FeedTroubles};
 pub use ledger::{Ledger, Repeated, WriteId};

@@ -6,6 +6,7 @@ mod api_server;
 mod capture;
 #[cfg(not(loom))]
 mod controllers;
+mod election;
 mod health;
 mod herd;
 #[cfg(not(loom))]

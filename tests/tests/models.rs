@@ -229,6 +229,18 @@ fn the_seeds_of_the_limiters_are_the_models() {
 }
 
 #[test]
+fn random_runs_of_an_election_keep_its_rules() {
+    for seed in 0..20_000 {
+        ops::election::run(&bytes(seed, 300));
+    }
+}
+
+#[test]
+fn the_seeds_of_the_election_keep_its_rules() {
+    replay_seeds("election", ops::election::run);
+}
+
+#[test]
 fn the_seeds_of_the_controller_are_the_models() {
     replay_seeds("controller", controller::run);
 }

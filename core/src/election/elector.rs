@@ -212,7 +212,7 @@ impl LeaderElector {
         let Some(call) = self.call.take_if(|call| call.id == id) else { return };
         let read = answer.map_err(ApiError::from).and_then(|answer| call.call.read(&answer)).and_then(known_at(now));
         match read {
-            Ok(lease) => self.on_lease(call.intent, lease),
+            Ok(lease) => self.on_lease(&call, lease),
             Err(error) => self.on_error(&call, error),
         }
         self.decide();
@@ -222,7 +222,7 @@ impl LeaderElector {
     pub fn handle_watched(&mut self, now: Instant, lease: Option<Value>) {
         self.handle_timeout(now);
         match lease.map(|lease| known_at(now)(lease)) {
-            Some(Ok(lease)) => self.note(lease),
+            Some(Ok(lease)) => self.note(lease, None),
             Some(Err(error)) => self.tell(ElectionEvent::Failed(error)),
             None => self.forget(),
         }
@@ -338,17 +338,17 @@ impl LeaderElector {
         }
     }
 
-    fn on_lease(&mut self, intent: Intent, lease: Known) {
+    fn on_lease(&mut self, call: &Call, lease: Known) {
         self.is_doubtful = false;
         // A lease that can be read may still refuse each write.
-        if intent != Intent::Read {
+        if call.intent != Intent::Read {
             self.conflicts = 0;
         }
-        if intent == Intent::Release && lease.record.holder.is_none() {
-            self.note(lease);
-            return self.end(true);
+        let is_released = call.intent == Intent::Release && lease.record.holder.is_none();
+        self.note(lease, Some(call.at));
+        if is_released {
+            self.end(true);
         }
-        self.note(lease);
     }
 
     fn on_error(&mut self, call: &Call, error: ApiError) {
@@ -429,9 +429,9 @@ impl LeaderElector {
         self.known = None;
     }
 
-    /// A lease was read, written or watched.
-    fn note(&mut self, lease: Known) {
-        if self.known.as_ref().is_some_and(|known| lease.is_before(known)) {
+    /// A lease was read or written, by a request that was sent at `asked`, or watched.
+    fn note(&mut self, lease: Known, asked: Option<Instant>) {
+        if self.known.as_ref().is_some_and(|known| lease.is_before(known, asked)) {
             return;
         }
         let lease = lease.after(self.known.as_ref());

@@ -499,6 +499,19 @@ fn an_old_state_from_a_watch_ends_no_term() {
 }
 
 #[test]
+fn a_server_that_was_restored_from_a_backup_is_believed() {
+    let mut world = World::held_by("other", 15);
+    world.version = 1_000;
+    world.foreign("other", 15, "2026-01-01T00:00:00.000000Z");
+    world.start();
+    world.pass(SECOND);
+    world.version = 7;
+    world.foreign("", 15, "2025-01-01T00:00:00.000000Z");
+    world.pass(5 * SECOND);
+    assert!(world.leads());
+}
+
+#[test]
 fn a_server_that_always_conflicts_is_asked_at_the_retry_period() {
     let mut world = World::held_by("", 15);
     world.elector.start(world.now);

@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod controller;
 pub mod decoder;
 pub mod delta_fifo;
+pub mod election;
 pub mod event_log;
 #[cfg(all(feature = "exchange", not(loom)))]
 pub mod exchange;

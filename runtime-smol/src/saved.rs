@@ -32,6 +32,7 @@
 //! | What happens at the start? | the objects are told as initial additions, and the cache counts as synced; [`Informer::restore`](crate::Informer::restore) |
 //! | What is asked of the server? | a list of one object; then the watch goes on |
 //! | When is a file not used? | if it was cut or changed, or is of another server, authority, cluster, resource or type: [`SaveProblem`] says so, and a list follows |
+//! | What if two informers name one file? | the second one says so, begins with a list, and saves once the first one has ended |
 //! | Who may read it? | its owner (mode 0600); Secrets are saved on request alone |
 //!
 //! A server that was restored from a backup counts up again from an older version. If it has passed the saved version by
@@ -40,6 +41,7 @@
 
 mod build;
 mod file;
+mod lock;
 mod problem;
 mod save_to;
 mod saving;

@@ -1,3 +1,4 @@
+use super::lock::{Locked, lock};
 use listwatch_core::saved::Flash;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -7,12 +8,15 @@ use std::path::{Path, PathBuf};
 
 /// A file as a [`Flash`]. The next state is written to a file beside it, which replaces it when its bytes are on the disk.
 ///
-/// Only its owner may read it. One process at a time may use it. The file beside it has `.new` behind its name; one that
-/// a killed process left is written anew.
+/// Only its owner may read it. The file beside it has `.new` behind its name. One that a killed process left is removed.
+///
+/// One `SavedFile` at a time writes: it holds a lock on a third file, with `.lock` behind its name. That file is empty and
+/// stays. The system releases the lock of a process that ends, however it ends.
 #[derive(Debug)]
 pub struct SavedFile {
     path: PathBuf,
     next: PathBuf,
+    lock: Option<Locked>,
     read: Option<File>,
     written: Option<File>,
 }
@@ -22,15 +26,33 @@ impl SavedFile {
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        let mut next = OsString::from(&path);
-        next.push(".new");
-        Self { path, next: next.into(), read: None, written: None }
+        Self { next: beside(&path, ".new"), path, lock: None, read: None, written: None }
+    }
+
+    /// Takes the lock, until this is dropped. [`create`](Flash::create) does so too. A file system without locks has none
+    /// to take, so nothing tells two writers from each other there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ResourceBusy`] if another `SavedFile` has it, in this process or another one. Then try again later.
+    pub fn lock(&mut self) -> io::Result<()> {
+        if self.lock.is_none() {
+            self.lock = Some(lock(&beside(&self.path, ".lock"))?);
+            self.discard();
+        }
+        Ok(())
     }
 
     /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Removes the next state, which was not committed.
+    pub(super) fn discard(&mut self) {
+        self.written = None;
+        // What cannot be removed cannot be replaced either: the next save tells.
+        let _ = fs::remove_file(&self.next);
     }
 
     /// Writes the new name to the disk.
@@ -46,6 +68,12 @@ impl SavedFile {
     fn sync_folder(&self) -> io::Result<()> {
         Ok(())
     }
+}
+
+fn beside(path: &Path, extension: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(extension);
+    name.into()
 }
 
 fn no_state() -> io::Error {
@@ -79,6 +107,7 @@ impl Flash for SavedFile {
     }
 
     fn create(&mut self) -> io::Result<()> {
+        self.lock()?;
         (self.read, self.written) = (None, None);
         match fs::remove_file(&self.next) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

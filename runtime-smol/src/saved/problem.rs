@@ -17,6 +17,14 @@ pub enum SaveProblem {
         /// The cause.
         error: SavedError,
     },
+    /// Another informer saves to the file, in this process or another one. The cache begins with a list. It is saved once
+    /// the other one has ended, which is tried at each save.
+    InUse {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        error: SavedError,
+    },
     /// The last whole state stays, and the next save is due after the usual time.
     NotSaved {
         /// The file.
@@ -30,6 +38,9 @@ impl fmt::Display for SaveProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, error, result) = match self {
             Self::NotRestored { path, error } => (path, error, "the cache begins with a list"),
+            Self::InUse { path, error } => {
+                (path, error, "the cache begins with a list, and is not saved until the other one has ended")
+            }
             Self::NotSaved { path, error } => (path, error, "the cache is not saved"),
         };
         write!(f, "{}: {error}; {result}", Printable::new(path.display()))

@@ -16,6 +16,7 @@ use listwatch_core::reflector::Phase;
 use listwatch_core::saved::{Origin, Saved, SavedError, Saver, Writing};
 use listwatch_core::storage::Heap;
 use smol::Task;
+use std::io;
 
 /// Saves the cache of an informer, and restores it.
 pub(crate) trait Saving<D: Decode, C: Cache<D::Object>>: Send {
@@ -85,6 +86,11 @@ impl ToFile {
         (self.save.on_problem)(&SaveProblem::NotRestored { path: self.save.path.clone(), error });
     }
 
+    fn in_use(&self, error: &io::Error) {
+        let error = SavedError::Flash(error.to_string());
+        (self.save.on_problem)(&SaveProblem::InUse { path: self.save.path.clone(), error });
+    }
+
     fn not_saved(&self, error: SavedError) {
         (self.save.on_problem)(&SaveProblem::NotSaved { path: self.save.path.clone(), error });
     }
@@ -150,6 +156,30 @@ impl ToFile {
         self.save.client.is_none() || matches!(self.identity, Identity::Known)
     }
 
+    /// Whether the file is there to be written, and nobody else writes it.
+    fn has_lock(&mut self) -> bool {
+        self.file.as_mut().is_some_and(|file| file.lock().is_ok())
+    }
+
+    /// Begins to write the state. If another one has the file, which was told at the start, it is tried again later.
+    fn write<T, C>(&mut self, informer: &InformerIn<Json<T>, C, Heap>, clock: &Clock)
+    where
+        T: FromJson + ToJson + Send + Sync + 'static,
+        C: Cache<ObjectHandle<T>>,
+    {
+        if !self.has_lock() {
+            return self.saver.handle_saved(false);
+        }
+        let (Some(writing), Some(mut file)) = (self.state(informer, clock), self.file.take()) else { return };
+        let outside = clock.outside();
+        let task = smol::unblock(move || {
+            let written = caught_call(|| writing.write_to(&mut file));
+            let written = written.unwrap_or_else(|panic| Err(SavedError::Object(format!("panicked: {panic}"))));
+            (file, written)
+        });
+        self.writing = Some(Written { task, _outside: outside });
+    }
+
     /// Notes the end of the write, if it has ended.
     fn finish(&mut self, cx: &mut Context<'_>) {
         let Some(Written { task, .. }) = &mut self.writing else { return };
@@ -190,6 +220,10 @@ where
             Err(error) => return self.not_saved(error),
         };
         let Some(file) = &mut self.file else { return };
+        if let Err(error) = file.lock() {
+            self.origin = Some(origin);
+            return self.in_use(&error);
+        }
         let (options, most) = (informer.decode_options(), informer.max_list_bytes());
         let read = caught_call(|| Saved::<T>::read(file, &origin, options, most));
         let read = read.unwrap_or_else(|panic| Err(SavedError::Object(format!("panicked: {panic}"))));
@@ -220,16 +254,8 @@ where
             return;
         }
         loop {
-            if self.saver.poll_save(clock.now(), informer.saveable_version())
-                && let (Some(writing), Some(mut file)) = (self.state(informer, clock), self.file.take())
-            {
-                let outside = clock.outside();
-                let task = smol::unblock(move || {
-                    let written = caught_call(|| writing.write_to(&mut file));
-                    let written = written.unwrap_or_else(|panic| Err(SavedError::Object(format!("panicked: {panic}"))));
-                    (file, written)
-                });
-                self.writing = Some(Written { task, _outside: outside });
+            if self.saver.poll_save(clock.now(), informer.saveable_version()) {
+                self.write(informer, clock);
                 self.finish(cx);
             }
             if clock.poll_at(&mut self.sleep, self.saver.poll_timeout(), cx).is_pending() {
@@ -244,7 +270,8 @@ where
             self.note(file, result);
         }
         let is_unsaved = informer.saveable_version().is_some_and(|version| self.saver.is_unsaved(version));
-        if let (true, Some(writing), Some(file)) = (is_unsaved, self.state(informer, clock), &mut self.file)
+        if let (true, Some(writing), Some(file)) =
+            (is_unsaved && self.has_lock(), self.state(informer, clock), &mut self.file)
             && let Err(error) = writing.write_to(file)
         {
             self.not_saved(error);

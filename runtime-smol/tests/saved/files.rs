@@ -2,6 +2,7 @@
 
 use crate::scratch::Scratch;
 use crate::shelf::{Agent, Shelf};
+use core::time::Duration;
 use listwatch_runtime_smol::decode::Raw;
 use listwatch_runtime_smol::file::Playback;
 use listwatch_runtime_smol::saved::{Flash, SavedFile};
@@ -71,4 +72,25 @@ fn a_folder_is_no_saved_state() {
     let mut saved = SavedFile::new(env!("CARGO_TARGET_TMPDIR"));
     let error = saved.open().unwrap_err().to_string();
     assert!(error.ends_with("this is no file; delete it, or name another path"), "{error}");
+}
+
+#[test]
+fn two_informers_saved_to_one_file_and_each_replaced_the_state_of_the_other() {
+    let agent = Agent::new(&Shelf::with(3));
+    let path = agent.file.as_ref().to_path_buf();
+    let mut first = SavedFile::new(&path);
+    first.lock().unwrap();
+    let error = SavedFile::new(&path).create().unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ResourceBusy);
+    let ran = agent.run(async |clock| {
+        clock.sleep(Duration::from_secs(150)).await;
+        assert!(!path.exists(), "it is the other one's");
+        drop(first);
+        clock.sleep(Duration::from_secs(60)).await;
+        assert!(path.exists(), "the other one has ended");
+    });
+    let told = "another informer or process saves to it; give each one a path of its own; the cache begins with a list, \
+                and is not saved until the other one has ended";
+    assert_eq!(ran.problems, [format!("{}: {told}", path.display())]);
+    assert_eq!(agent.run_for(10).problems, [""; 0]);
 }

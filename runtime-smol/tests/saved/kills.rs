@@ -104,6 +104,8 @@ fn a_program_that_is_killed_at_any_moment_leaves_the_last_whole_state() {
         child.wait().unwrap();
         // A line that the kill cut in half says nothing.
         whole = lines.filter_map(said).last().unwrap_or(whole);
+        SavedFile::new(&file).lock().unwrap();
+        assert!(!file.with_extension("json.new").exists(), "the lock removes what the kill left");
         let saved = read(&file).expect("a state was saved");
         let version: u64 = saved.version.parse().unwrap();
         assert!([whole, whole + 1].contains(&version) && whole > last, "{version} after {whole} and {last}");

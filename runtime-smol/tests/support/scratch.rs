@@ -33,6 +33,7 @@ impl AsRef<Path> for Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _never_written = std::fs::remove_file(&self.0);
+        let _never_locked = std::fs::remove_file(format!("{}.lock", self.0.display()));
     }
 }
 

@@ -1,0 +1,57 @@
+//! A lock that ends with its process.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+/// A lock that is held until the drop.
+#[derive(Debug)]
+pub(super) struct Locked {
+    /// `None` where there are no locks.
+    _file: Option<File>,
+}
+
+/// Locks the file at `path`, which is made if it is not there.
+pub(super) fn lock(path: &Path) -> io::Result<Locked> {
+    match locked(path) {
+        Ok(file) => Ok(Locked { _file: Some(file) }),
+        Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(error),
+        // Whoever cannot make the lock cannot save either, and is told so by the save.
+        Err(_) => Ok(Locked { _file: None }),
+    }
+}
+
+fn busy() -> io::Error {
+    io::Error::new(ErrorKind::ResourceBusy, "another informer or process saves to it; give each one a path of its own")
+}
+
+/// The kernel forgets a lock with the last descriptor of the file, so a killed process leaves none.
+#[cfg(unix)]
+fn locked(path: &Path) -> io::Result<File> {
+    use rustix::fs::{FlockOperation, flock};
+    let mut options = OpenOptions::new();
+    // With both rights, the open of a pipe does not wait.
+    options.read(true).write(true).create(true).truncate(false);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(busy()),
+        locked => Ok(locked.map(|()| file)?),
+    }
+}
+
+/// A file that nobody else may open.
+#[cfg(windows)]
+fn locked(path: &Path) -> io::Result<File> {
+    const SHARING_VIOLATION: i32 = 32;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, 0);
+    options.open(path).map_err(|error| if error.raw_os_error() == Some(SHARING_VIOLATION) { busy() } else { error })
+}
+
+/// There are no locks here.
+#[cfg(not(any(unix, windows)))]
+fn locked(_: &Path) -> io::Result<File> {
+    Err(ErrorKind::Unsupported.into())
+}

@@ -31,6 +31,7 @@
 //! | What does it cost? | a handle for each object, and a thread of smol's pool for the time of writing; the drop of the events waits for the disk |
 //! | What happens at the start? | the objects are told as initial additions, and the cache counts as synced; [`Informer::restore`](crate::Informer::restore) |
 //! | What is asked of the server? | a list of one object; then the watch goes on |
+//! | What if an object could not be decoded? | it is missing in the file, which says so; after the restart a list reports it again |
 //! | When is a file not used? | if it was cut or changed, or is of another server, authority, cluster, resource or type: [`SaveProblem`] says so, and a list follows |
 //! | What if two informers name one file? | the second one says so, begins with a list, and saves once the first one has ended |
 //! | Who may read it? | its owner (mode 0600); Secrets are saved on request alone |

@@ -128,6 +128,10 @@ pub struct InformerIn<D: Decode, C: Cache<D::Object>, M: Mem> {
     /// Back-pressure applied since the last `now`. The next input restarts the deadlines for silence.
     blocked: bool,
     undecodable: Option<DecodeErrorOf<KeyOf<D>>>,
+    /// The cache lacks the last state of an object, which could not be decoded.
+    has_gap: bool,
+    /// The same of the staged list.
+    has_staged_gap: bool,
     /// The next event, held while the decoder reads on: a panic of the decoder does not lose it.
     taken: Option<EventOf<D::Object>>,
     /// For how many of the next deltas the cache's memory was read.
@@ -267,6 +271,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             unread: false,
             blocked: false,
             undecodable: None,
+            has_gap: false,
+            has_staged_gap: false,
             taken: None,
             ahead: 0,
             restored: None,

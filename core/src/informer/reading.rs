@@ -284,6 +284,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             (Step::Nothing | Step::Commit | Step::Discard, _) => return,
         }
         let staged = step == Step::Stage && !deleted && undecodable.key.is_some();
+        self.has_staged_gap |= step == Step::Stage && !deleted;
+        self.has_gap |= step == Step::Apply && !deleted;
         self.undecodable = Some(undecodable);
         if staged {
             self.count_staged();
@@ -353,7 +355,10 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     fn follow(&mut self, step: Step) {
         self.blocked |= !self.wants_input();
         match step {
-            Step::Commit => self.commit(),
+            Step::Commit => {
+                self.has_gap = core::mem::take(&mut self.has_staged_gap);
+                self.commit();
+            }
             Step::Discard => self.discard(),
             Step::Nothing | Step::Stage | Step::Apply => {}
         }
@@ -362,7 +367,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// Forgets a list that broke off, and what is pending of it.
     fn discard(&mut self) {
         self.fifo.discard_stage();
-        (self.pending, self.unfit) = (None, 0);
+        (self.pending, self.unfit, self.has_staged_gap) = (None, 0, false);
         self.forget_stage();
     }
 

@@ -29,6 +29,14 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         self.reflector.version().filter(|_| is_all_taken && self.reflector.is_exact())
     }
 
+    /// Whether the cache lacks an object, or has an earlier state of one, because its last state could not be decoded. It is
+    /// false again after a list without such an object. A saved state has to say so
+    /// ([`relist_restored`](Self::relist_restored)).
+    #[must_use]
+    pub fn has_undecodable(&self) -> bool {
+        self.has_gap
+    }
+
     /// How old the restored state is, while the cache has it and the server has not shown that it is current: until a list,
     /// or until the watch has reached the version that the server had when it was asked.
     #[must_use]
@@ -121,6 +129,13 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C, Heap> {
         self.fifo.commit_stage(&());
         self.note_received();
         true
+    }
+
+    /// Lets a list follow a state that was [restored](Self::restore), in place of the watch: some objects could not be
+    /// decoded when the state was saved ([`has_undecodable`](Self::has_undecodable)). The list reports them again, or
+    /// brings them. Without a restored state, it has no effect.
+    pub fn relist_restored(&mut self) {
+        self.reflector.list_resumed();
     }
 
     /// Says whether the server is that of a state which was [restored](Self::restore) as `held`. If so, the watch goes on

@@ -10,6 +10,8 @@ use core::cmp::Ordering;
 pub(super) struct Resume {
     /// The caller has yet to say whether this server is that of the saved state.
     is_held: bool,
+    /// The state lacks objects, so a list follows in place of the watch.
+    lists: bool,
     /// The version that the server has shown.
     shown: Option<Version>,
     /// How many answers in a row were unusable, or refused the list.
@@ -34,6 +36,11 @@ impl Reflector {
             self.resume = Some(Resume { is_held: held, ..Resume::default() });
         }
         is_usable && is_fresh
+    }
+
+    /// Lets a list follow in place of the watch.
+    pub(crate) fn list_resumed(&mut self) {
+        self.resume.iter_mut().for_each(|resume| resume.lists = true);
     }
 
     /// Whether only [`Input::Confirmed`](super::Input::Confirmed) is missing for the watch from a saved version.
@@ -114,6 +121,9 @@ impl Reflector {
     }
 
     fn watch_saved(&mut self) {
+        if self.resume.as_ref().is_some_and(|resume| resume.lists) {
+            return self.synchronize();
+        }
         self.watch();
         self.note_resumed();
     }

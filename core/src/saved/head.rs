@@ -22,12 +22,14 @@ pub(super) struct Head {
     pub(super) version: String,
     pub(super) saved: WallTime,
     pub(super) count: usize,
+    /// Objects are missing that could not be decoded.
+    pub(super) is_partial: bool,
 }
 
 impl Head {
     /// Appends the first line.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let Self { origin, version, saved, count } = self;
+        let Self { origin, version, saved, count, is_partial } = self;
         let kind = origin.resource.kind().unwrap_or_default();
         let api_version = if kind.is_empty() { "v1" } else { api_version(origin.resource.path()) };
         let annotation = |name: &str, value: &str| (format!("{PREFIX}{name}"), Value::from(value));
@@ -41,6 +43,7 @@ impl Head {
             annotation("date", &saved.to_string()),
         ]
         .into_iter()
+        .chain(is_partial.then(|| annotation("partial", "true")))
         .chain(origin.cluster.iter().map(|uid| annotation("cluster", uid)))
         .collect();
         let head = json!({
@@ -80,6 +83,7 @@ impl Head {
         here.accept(&origin)?;
         Ok(Self {
             origin,
+            is_partial: annotation("partial").is_some(),
             version: head["metadata"]["resourceVersion"].as_str().ok_or_else(|| unknown("no version"))?.into(),
             saved: text("date")?.parse().map_err(|_| unknown("its date is none"))?,
             count: text("count")?.parse().map_err(|_| unknown("its count is none"))?,

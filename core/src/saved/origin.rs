@@ -99,5 +99,7 @@ fn form(form: Form, options: DecodeOptions, build: &str) -> String {
     };
     let annotations = if options.annotations { ", annotations" } else { "" };
     let managed_fields = if options.managed_fields { ", managed fields" } else { "" };
-    format!("{form}{annotations}{managed_fields}")
+    // A lenient decoder takes objects that a strict one refuses.
+    let strict = if options.strict { ", strict" } else { "" };
+    format!("{form}{annotations}{managed_fields}{strict}")
 }

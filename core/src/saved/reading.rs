@@ -24,6 +24,9 @@ pub struct Saved<T> {
     pub date: WallTime,
     /// The identity of the cluster, if it was known; see [`Origin::cluster`].
     pub cluster: Option<String>,
+    /// Whether objects are missing because they could not be decoded. Then list again
+    /// ([`Informer::relist_restored`](crate::informer::InformerIn::relist_restored)).
+    pub is_partial: bool,
 }
 
 /// How many bytes are read at once.
@@ -101,14 +104,14 @@ fn read<T: FromJson>(flash: &mut impl Flash, origin: &Origin, options: DecodeOpt
             objects.push(object(part)?);
         }
     }
-    let Some(Head { origin, version, saved, count }) = head else {
+    let Some(Head { origin, version, saved, count, is_partial }) = head else {
         return Err(SavedError::Unknown("its first line is too long".into()));
     };
     match json.finish() {
         Ending::List { resource_version, .. } if resource_version == version && objects.len() == count => {}
         _ => return Err(SavedError::Unknown("its list is not the one that its head names".into())),
     }
-    Ok(Saved { objects, version, date: saved, cluster: origin.cluster })
+    Ok(Saved { objects, version, date: saved, cluster: origin.cluster, is_partial })
 }
 
 /// The first line, once all of it has come.

@@ -111,6 +111,16 @@ fn what_was_saved_comes_back_whatever_pieces_it_is_written_and_read_in() {
 }
 
 #[test]
+fn a_state_that_lacks_an_undecodable_object_was_taken_for_a_whole_one() {
+    for is_partial in [false, true] {
+        let mut flash = Ram::of(b"");
+        let writing = Writing::new(&origin(), "99", WallTime::UNIX_EPOCH, Vec::from([pod(0, 0)])).partial(is_partial);
+        writing.write_to(&mut flash).unwrap();
+        assert_eq!(read(&mut flash, &origin()).unwrap().unwrap().is_partial, is_partial);
+    }
+}
+
+#[test]
 fn a_piece_has_64_kib_or_one_object_more() {
     let objects: Vec<_> = (0..700).map(|number| pod(number, 300)).collect();
     let (mut writing, mut out, mut pieces) = (Writing::new(&origin(), "99", WallTime::MIN, objects), Vec::new(), 0);
@@ -188,6 +198,9 @@ fn a_state_of_something_else_is_named() {
     assert!(metadata.ends_with("this is /api/v1/pods (metadata)"), "{metadata}");
     let annotations = told(of(&pods(), DecodeOptions { annotations: true, ..OPTIONS() }));
     assert!(annotations.ends_with("whole objects, and this is whole objects, annotations"), "{annotations}");
+    // What a lenient decoder took was restored for a strict one, and what a strict one lacked for a lenient one.
+    let strict = told(of(&pods(), DecodeOptions { strict: true, ..OPTIONS() }));
+    assert!(strict.ends_with("whole objects, and this is whole objects, strict"), "{strict}");
 }
 
 #[test]

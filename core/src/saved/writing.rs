@@ -33,9 +33,23 @@ impl<T: ToJson> Writing<T> {
     /// The state of `version`, as it was at `date`.
     #[must_use]
     pub fn new(origin: &Origin, version: &str, date: WallTime, objects: Vec<ObjectHandle<T>>) -> Self {
-        let head = Head { origin: origin.clone(), version: version.into(), saved: date, count: objects.len() };
+        let head = Head {
+            origin: origin.clone(),
+            version: version.into(),
+            saved: date,
+            count: objects.len(),
+            is_partial: false,
+        };
         let objects = objects.into_iter();
         Self { head: Some(head), objects, checksum: Checksum::new(), follows: false, ended: false }
+    }
+
+    /// Notes whether objects are missing because they could not be decoded
+    /// ([`Informer::has_undecodable`](crate::informer::InformerIn::has_undecodable)).
+    #[must_use]
+    pub fn partial(mut self, is_partial: bool) -> Self {
+        self.head.iter_mut().for_each(|head| head.is_partial = is_partial);
+        self
     }
 
     /// Appends the next piece to `out`: about 64 KiB, or one object that is larger. False if nothing is left.

@@ -205,7 +205,7 @@ impl ToFile {
     ) -> Option<Writing<T>> {
         let (origin, version) = (self.origin.as_ref()?, informer.saveable_version()?);
         let objects = informer.cache().read(|cache| cache.iter().cloned().collect());
-        Some(Writing::new(origin, version, clock.wall(), objects))
+        Some(Writing::new(origin, version, clock.wall(), objects).partial(informer.has_undecodable()))
     }
 }
 
@@ -231,11 +231,14 @@ where
         match read {
             Err(error) => self.not_restored(error),
             Ok(None) => {}
-            Ok(Some(Saved { objects, version, date, cluster })) => {
+            Ok(Some(Saved { objects, version, date, cluster, is_partial })) => {
                 let age = clock.wall().saturating_since(date);
                 let cluster = cluster.filter(|_| self.save.client.is_some());
                 if informer.restore(clock.now(), objects, &version, age, cluster.is_some()) {
                     self.saver.handle_restored(&version);
+                    if is_partial {
+                        informer.relist_restored();
+                    }
                     self.identity = cluster.map_or(Identity::Unknown, Identity::Saved);
                 } else {
                     self.not_restored(SavedError::Unknown(format!("its version {version:?} is no number")));

@@ -1,6 +1,6 @@
 //! What a program knows, and asks, when it starts again.
 
-use crate::shelf::{Agent, Shelf};
+use crate::shelf::{Agent, Ran, Shelf};
 use core::time::Duration;
 use listwatch_runtime_smol::Resource;
 use listwatch_runtime_smol::decode::{DecodeOptions, Raw};
@@ -178,4 +178,15 @@ fn a_folder_that_is_not_there_is_told_once_in_a_while_and_the_informer_goes_on()
         "{:?}",
         ran.problems
     );
+}
+
+#[test]
+fn an_object_that_was_undecodable_when_the_state_was_saved_was_not_told_by_the_next_run() {
+    let agent = Agent::new(&Shelf::with(1));
+    agent.shelf.state().put_undecodable("odd");
+    let told = |ran: Ran| ran.told.into_iter().filter(|told| told.starts_with("Undecodable")).count();
+    for run in 0..3 {
+        assert_eq!(told(agent.run_for(10)), 1, "run {run}");
+        assert_eq!(version_of(&agent), "2");
+    }
 }

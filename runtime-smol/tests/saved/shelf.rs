@@ -42,6 +42,13 @@ impl State {
         self.events.push((version, format!("{{\"type\":\"{kind}\",\"object\":{pod}}}\n")));
     }
 
+    /// A pod whose key alone can be read.
+    pub(crate) fn put_undecodable(&mut self, name: &str) {
+        self.version += 1;
+        let metadata = format!(r#"{{"name":"{name}","namespace":"web","resourceVersion":"{}","uid":7}}"#, self.version);
+        self.pods.insert(name.into(), format!(r#"{{"metadata":{metadata}}}"#));
+    }
+
     pub(crate) fn delete(&mut self, name: &str) {
         self.version += 1;
         self.pods.remove(name).unwrap();

@@ -211,3 +211,43 @@ fn a_version_is_not_saved_while_a_change_may_be_missing() {
     let _ = talk.told();
     assert_eq!(saveable(&talk).as_deref(), Some("8"));
 }
+
+/// A pod whose `n` is no number.
+fn odd_pod(name: &str, version: u32) -> String {
+    pod(name, "9", version, "\"odd\"")
+}
+
+#[test]
+fn an_object_that_was_undecodable_when_the_state_was_saved_was_never_told_again() {
+    let mut talk = restored_partial();
+    talk.answers(&list(9, &[]));
+    assert_eq!(talk.asked(), "/pods?resourceVersion=7&resourceVersionMatch=NotOlderThan");
+    talk.head(200);
+    talk.sends(&list(9, &[pod("a", "1", 3, "0"), pod("b", "2", 7, "0"), odd_pod("c", 5)]));
+    talk.ends();
+    assert_eq!(talk.told(), [r#"undecodable Some("c")"#, "updated a@3 a@3", "updated b@7 b@7"]);
+    assert_eq!(talk.informer.saveable_version().map(|version| &**version), Some("9"));
+    assert!(talk.informer.has_undecodable(), "the next start has to list too");
+
+    let mut talk = restored_partial();
+    talk.answers(&list(9, &[]));
+    talk.answers(&list(9, &[pod("a", "1", 3, "0"), pod("b", "2", 7, "0"), pod("c", "9", 5, "1")]));
+    assert_eq!(talk.told(), ["updated a@3 a@3", "updated b@7 b@7", "added c@5"]);
+    assert!(!talk.informer.has_undecodable());
+    assert!(talk.asked().ends_with("resourceVersion=9"));
+    talk.head(200);
+    talk.sends(&event("MODIFIED", &odd_pod("c", 10)));
+    assert_eq!(talk.told(), [r#"undecodable Some("c")"#]);
+    assert!(talk.informer.has_undecodable(), "the cache has its earlier state");
+}
+
+fn restored_partial() -> Talk {
+    let mut talk = talk(|_| {});
+    talk.informer = Informer::new(Resource::new("/pods"), talk_config());
+    let objects = [object("a", "1", 3, "0"), object("b", "2", 7, "0")];
+    assert!(talk.informer.restore(Instant::ZERO, objects, "7", HOUR, false));
+    talk.informer.relist_restored();
+    talk.informer.start(Instant::ZERO);
+    assert_eq!(talk.told(), ["initial a@3", "initial b@7", "synced"]);
+    talk
+}

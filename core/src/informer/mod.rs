@@ -9,6 +9,7 @@ mod pending;
 mod progress;
 mod reading;
 mod restored;
+mod saved_age;
 mod status;
 #[cfg(feature = "json")]
 mod subscriber;
@@ -27,6 +28,7 @@ pub use driver::{DriverIn, Pumped};
 #[cfg(feature = "json")]
 pub use event::Event;
 pub use event::EventOf;
+pub use saved_age::SavedAge;
 pub use status::InformerStatus;
 #[cfg(feature = "json")]
 pub use subscriber::{Subscriber, SubscriberSynced};
@@ -57,7 +59,6 @@ use crate::time::Instant;
 use crate::transport::{Incoming, TransportError};
 use core::fmt;
 use core::task::{Context, Poll};
-use core::time::Duration;
 use listed::Listed;
 use pending::Pending;
 use progress::Progress;
@@ -137,7 +138,7 @@ pub struct InformerIn<D: Decode, C: Cache<D::Object>, M: Mem> {
     /// For how many of the next deltas the cache's memory was read.
     ahead: usize,
     /// How old the restored state was, and when.
-    restored: Option<(Duration, Instant)>,
+    restored: Option<(SavedAge, Instant)>,
     told_synced: bool,
     /// The cache was told of a failure, and not yet of a recovery.
     is_failing: bool,

@@ -1,6 +1,6 @@
 //! The start from a state that was saved.
 
-use super::InformerIn;
+use super::{InformerIn, SavedAge};
 use crate::cache::Cache;
 use crate::decode::Decode;
 #[cfg(feature = "json")]
@@ -15,7 +15,6 @@ use crate::request::Resource;
 use crate::storage::Heap;
 use crate::storage::Mem;
 use crate::time::Instant;
-use core::time::Duration;
 
 impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// The version whose state the cache has exactly, so that both can be saved; `None` while it has none.
@@ -40,9 +39,9 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// How old the restored state is, while the cache has it and the server has not shown that it is current: until a list,
     /// or until the watch has reached the version that the server had when it was asked.
     #[must_use]
-    pub fn restored_age(&self, now: Instant) -> Option<Duration> {
+    pub fn restored_age(&self, now: Instant) -> Option<SavedAge> {
         let (age, at) = self.restored.filter(|_| self.reflector.is_resuming())?;
-        Some(age.saturating_add(now.saturating_since(at)))
+        Some(age.later(now.saturating_since(at)))
     }
 
     /// The resource.
@@ -76,7 +75,7 @@ impl<T: FromJson, C: Cache<ObjectHandle<T>>, M: Mem> InformerIn<Json<T>, C, M> {
 #[cfg(feature = "alloc")]
 impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C, Heap> {
     /// Takes back a saved state, before the [start](Self::start): the objects that the cache had at `version`, which was
-    /// `age` ago.
+    /// `age` ago ([`SavedAge::between`]).
     ///
     /// [`poll_event`](Self::poll_event) returns them as initial additions, and then `Synced`: the cache can be used before
     /// the server is reached, and [`has_synced`](Self::has_synced) is true. The status is
@@ -92,14 +91,14 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C, Heap> {
     /// ```
     /// use core::time::Duration;
     /// use listwatch_core::decode::{Decoder, ListMeta, Raw};
-    /// use listwatch_core::informer::InformerStatus;
+    /// use listwatch_core::informer::{InformerStatus, SavedAge};
     /// use listwatch_core::reflector::Action;
     /// use listwatch_core::{Event, Informer, InformerConfig, Instant, Resource};
     ///
     /// let mut informer = Informer::<Raw>::new(Resource::new("/api/v1/pods"), InformerConfig::default());
     /// let saved = br#"{"metadata":{"name":"web-1","uid":"u-1","resourceVersion":"5"}}"#;
     /// let saved = Decoder::default().item::<Raw>(saved, &ListMeta::default())?.into();
-    /// let hour = Duration::from_secs(3600);
+    /// let hour = SavedAge::Known(Duration::from_secs(3600));
     /// assert!(informer.restore(Instant::ZERO, [saved], "7", hour, false));
     /// informer.start(Instant::ZERO);
     ///
@@ -116,7 +115,7 @@ impl<D: Decode, C: Cache<D::Object>> InformerIn<D, C, Heap> {
         now: Instant,
         objects: impl IntoIterator<Item = D::Object>,
         version: &str,
-        age: Duration,
+        age: SavedAge,
         held: bool,
     ) -> bool {
         let is_fresh = self.reflector.phase() == Phase::Idle && self.fifo.arrived() == 0;

@@ -1,5 +1,6 @@
 //! The status of an informer, for people.
 
+use super::saved_age::SavedAge;
 use crate::object::Version;
 use crate::reflector::FailureClass;
 use crate::text::Printable;
@@ -55,7 +56,7 @@ pub enum InformerStatus {
     /// watch has not caught up with it.
     Restored {
         /// The time since the state was saved.
-        age: Duration,
+        age: SavedAge,
     },
     /// Requests fail.
     Failing {
@@ -72,7 +73,7 @@ pub enum InformerStatus {
         /// Whether the cache has an earlier state.
         synced: bool,
         /// The time since the state was saved, if the cache has a [restored](crate::Informer::restore) one.
-        restored: Option<Duration>,
+        restored: Option<SavedAge>,
     },
     /// The informer was stopped.
     Stopped,
@@ -94,10 +95,11 @@ impl InformerStatus {
     pub fn later(mut self, by: Duration) -> Self {
         match &mut self {
             Self::Listing { elapsed, .. } | Self::Streaming { elapsed, .. } => *elapsed = elapsed.saturating_add(by),
-            Self::Synced { age, .. } | Self::Restored { age } => *age = age.saturating_add(by),
+            Self::Synced { age, .. } => *age = age.saturating_add(by),
+            Self::Restored { age } => *age = age.later(by),
             Self::Failing { elapsed, next_try, restored, .. } => {
                 *elapsed = elapsed.saturating_add(by);
-                *restored = restored.map(|age| age.saturating_add(by));
+                *restored = restored.map(|age| age.later(by));
                 *next_try = next_try.map(|next| next.saturating_sub(by));
             }
             Self::Idle | Self::Delivering { .. } | Self::Stopped => {}
@@ -134,7 +136,7 @@ impl fmt::Display for InformerStatus {
                 write!(f, ", last update {} ago", Span(*age))?;
                 f.write_str(if *overdue { " (a bookmark is overdue)" } else { "" })
             }
-            Self::Restored { age } => write!(f, "restored from a state that was saved {} ago", Span(*age)),
+            Self::Restored { age } => write!(f, "restored from a state that was saved {age}"),
             Self::Failing { class, status, attempts, elapsed, next_try, synced, restored } => {
                 match elapsed.as_secs() {
                     0 => write!(f, "failing: {class}")?,
@@ -152,7 +154,7 @@ impl fmt::Display for InformerStatus {
                     None => f.write_str("trying again now")?,
                 }
                 match restored {
-                    Some(age) => write!(f, "; the cache was saved {} ago", Span(*age)),
+                    Some(age) => write!(f, "; the cache was saved {age}"),
                     None if *synced => f.write_str("; the cache may be old"),
                     None => f.write_str("; nothing listed yet"),
                 }
@@ -164,6 +166,7 @@ impl fmt::Display for InformerStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::WallTime;
     use std::string::ToString;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -222,13 +225,22 @@ mod tests {
             elapsed: SECOND,
             next_try: None,
             synced: true,
-            restored: Some(7200 * SECOND),
+            restored: Some(SavedAge::Known(7200 * SECOND)),
         };
         let line = "failing for 60 min: unreachable, 2 attempts, trying again now; the cache was saved 3 h ago";
         assert_eq!(failing.later(3600 * SECOND).to_string(), line);
-        let restored = InformerStatus::Restored { age: 60 * SECOND };
+        let restored = InformerStatus::Restored { age: SavedAge::Known(60 * SECOND) };
         assert!(restored.is_synced());
         assert_eq!(restored.later(60 * SECOND).to_string(), "restored from a state that was saved 2 min ago");
+    }
+
+    #[test]
+    fn a_state_of_a_later_date_than_the_clock_showed_was_0_s_old() {
+        let (then, now) = (WallTime::UNIX_EPOCH + SECOND, WallTime::UNIX_EPOCH);
+        assert_eq!(SavedAge::between(now, now), SavedAge::Known(Duration::ZERO));
+        let restored = InformerStatus::Restored { age: SavedAge::between(then, now) }.later(3600 * SECOND);
+        let line = "restored from a state that was saved at an unknown time: the clock is behind its date";
+        assert_eq!(restored.to_string(), line);
     }
 
     #[test]

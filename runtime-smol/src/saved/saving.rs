@@ -10,7 +10,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use listwatch_core::cache::Cache;
 use listwatch_core::decode::{Decode, Form, FromJson, Json, ToJson};
-use listwatch_core::informer::InformerIn;
+use listwatch_core::informer::{InformerIn, SavedAge};
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::reflector::Phase;
 use listwatch_core::saved::{Origin, Saved, SavedError, Saver, Writing};
@@ -232,7 +232,7 @@ where
             Err(error) => self.not_restored(error),
             Ok(None) => {}
             Ok(Some(Saved { objects, version, date, cluster, is_partial })) => {
-                let age = clock.wall().saturating_since(date);
+                let age = SavedAge::between(date, clock.wall());
                 let cluster = cluster.filter(|_| self.save.client.is_some());
                 if informer.restore(clock.now(), objects, &version, age, cluster.is_some()) {
                     self.saver.handle_restored(&version);

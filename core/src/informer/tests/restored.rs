@@ -3,7 +3,7 @@
 use super::*;
 use crate::decode::{Decoder, ListMeta};
 
-const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: SavedAge = SavedAge::Known(Duration::from_secs(3600));
 const GONE: &str = r#"{"kind":"Status","code":410}"#;
 
 fn object(name: &str, uid: &str, version: u32, n: &str) -> ObjectHandle<Pod> {

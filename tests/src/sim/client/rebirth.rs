@@ -2,6 +2,7 @@
 
 use super::{Client, Observer, Pod};
 use listwatch_core::decode::DecodeOptions;
+use listwatch_core::informer::SavedAge;
 use listwatch_core::object::ObjectHandle;
 use listwatch_core::reflector::Action;
 use listwatch_core::request::RequestId;
@@ -82,7 +83,7 @@ impl Client {
         let saved = Saved::<Pod>::read(&mut flash, &origin, DecodeOptions::default(), 1 << 30).unwrap_or_else(failed);
         let saved = saved.unwrap_or_else(|| panic!("it was saved"));
         assert_eq!(saved.objects, state.objects, "other objects come back");
-        let age = now.saturating_since(state.at);
+        let age = SavedAge::Known(now.saturating_since(state.at));
         let held = self.dice.chance(20);
         assert!(self.informer.restore(now, saved.objects, &saved.version, age, held), "{} is refused", saved.version);
         assert_eq!(self.informer.restored_age(now), Some(age));

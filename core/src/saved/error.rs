@@ -24,6 +24,8 @@ pub enum SavedError {
         /// That of the informer.
         here: String,
     },
+    /// Neither a server nor a cluster names what it is of, so it may be another cluster's.
+    Unnamed,
     /// An object of it cannot be written or read.
     Object(String),
     /// It is larger than the limit, in bytes.
@@ -46,6 +48,7 @@ impl fmt::Display for SavedError {
                 let [saved, here] = [saved, here].map(|text| Printable::new(text).at_most(SHOWN));
                 write!(f, "it is of another {what}: {saved}, and this is {here}")
             }
+            Self::Unnamed => f.write_str("nothing names its cluster: name the server (`SaveTo::of`, `Origin::server`)"),
             Self::Object(error) => write!(f, "an object of it: {}", Printable::new(error)),
             Self::TooLarge(limit) => write!(f, "it is larger than {limit} bytes (`max_list_bytes`)"),
             Self::Confidential(resource) => write!(

@@ -48,7 +48,7 @@ impl Origin {
         }
     }
 
-    /// Names the server by its URL.
+    /// Names the server by its URL. A state is restored only if a server is named, or the [cluster](Self::cluster).
     #[must_use]
     pub fn server(mut self, url: &str) -> Self {
         self.server = url.into();
@@ -81,6 +81,7 @@ impl Origin {
         ];
         let cluster = clusters.map(|(saved, here)| ("cluster", saved, here));
         match parts.into_iter().chain(cluster).find(|(_, saved, here)| saved != here) {
+            None if self.server.is_empty() && cluster.is_none() => Err(SavedError::Unnamed),
             None => Ok(()),
             Some((what, saved, here)) => {
                 let [saved, here] =

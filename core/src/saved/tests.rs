@@ -205,7 +205,7 @@ fn a_state_of_something_else_is_named() {
 
 #[test]
 fn another_build_of_a_program_does_not_read_the_fields_of_its_types() {
-    let build = |build| Origin::new::<Value>(&pods(), OPTIONS(), build).unwrap();
+    let build = |build| Origin::new::<Value>(&pods(), OPTIONS(), build).unwrap().server("https://10.0.0.1");
     let value = Decoder::default().item::<Value>(pod(0, 0).as_str().as_bytes(), &ListMeta::default()).unwrap();
     let mut flash = Ram::of(b"");
     Writing::new(&build("1"), "7", WallTime::MIN, std::vec![value.into()]).write_to(&mut flash).unwrap();
@@ -222,6 +222,20 @@ fn another_build_of_a_program_does_not_read_the_fields_of_its_types() {
 fn a_cluster_that_could_not_be_read_is_not_compared() {
     let unnamed = Origin { cluster: None, ..origin() };
     assert!(read(&mut saved(&[pod(0, 0)]), &unnamed).unwrap().is_some());
+}
+
+#[test]
+fn a_state_of_no_named_server_was_taken_for_that_of_any_other() {
+    let unnamed = || Origin::new::<Raw>(&pods(), OPTIONS(), "").unwrap();
+    let restored = |origin: &Origin| {
+        let mut flash = Ram::of(b"");
+        Writing::new(origin, "7", WallTime::UNIX_EPOCH, Vec::from([pod(0, 0)])).write_to(&mut flash).unwrap();
+        read(&mut flash, origin).map(|saved| saved.is_some())
+    };
+    assert_eq!(restored(&unnamed()), Err(SavedError::Unnamed));
+    assert_eq!(restored(&unnamed().authority("ab:cd")), Err(SavedError::Unnamed), "one may sign for many");
+    assert_eq!(restored(&unnamed().cluster("u-7")), Ok(true));
+    assert_eq!(restored(&unnamed().server("https://10.0.0.1")), Ok(true));
 }
 
 #[test]

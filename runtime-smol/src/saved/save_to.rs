@@ -40,7 +40,9 @@ pub struct SaveTo {
 const EVERY: Duration = Duration::from_secs(60);
 
 impl SaveTo {
-    /// A file of one informer, whose folder has to be there.
+    /// A file of one informer, whose folder has to be there. [`of`](Self::of) or [`of_server`](Self::of_server) names the
+    /// server. Without a name, nothing is restored or saved, and a problem is told: the file may be another cluster's. An
+    /// informer of a [`World`](crate::World) that has a server takes the name from there.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {

@@ -100,6 +100,9 @@ impl ToFile {
         &self,
         informer: &InformerIn<Json<T>, C, Heap>,
     ) -> Result<Origin, SavedError> {
+        if self.save.server.is_empty() {
+            return Err(SavedError::Unnamed);
+        }
         let build = match T::form() {
             Form::Fields(_) => {
                 build().ok_or_else(|| SavedError::Flash("the program's own file cannot be read".into()))?

@@ -43,7 +43,7 @@ impl Drop for Folder {
 }
 
 fn origin() -> Origin {
-    Origin::new::<Raw>(&Resource::new("/api/v1/pods"), DecodeOptions::default(), "").unwrap()
+    Origin::new::<Raw>(&Resource::new("/api/v1/pods"), DecodeOptions::default(), "").unwrap().server("https://10.0.0.1")
 }
 
 fn read(path: &Path) -> Option<Saved<Raw>> {

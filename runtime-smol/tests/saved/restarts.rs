@@ -190,3 +190,13 @@ fn an_object_that_was_undecodable_when_the_state_was_saved_was_not_told_by_the_n
         assert_eq!(version_of(&agent), "2");
     }
 }
+
+#[test]
+fn a_cache_of_no_named_server_was_restored_for_any_other_cluster() {
+    let agent = Agent { server: "", ..Agent::new(&Shelf::with(1)) };
+    let ran = agent.run_for(10);
+    assert_eq!(ran.problems.len(), 1, "{:?}", ran.problems);
+    assert!(ran.problems[0].ends_with("name the server (`SaveTo::of`, `Origin::server`); the cache is not saved"));
+    assert!(!agent.file.as_ref().exists());
+    assert_eq!(ran.pods, agent.truth(), "the informer goes on without");
+}

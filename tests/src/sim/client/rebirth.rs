@@ -77,6 +77,7 @@ impl Client {
 
     fn restore(&mut self, now: Instant, state: State) {
         let origin = Origin::new::<Pod>(&self.memory.resource, DecodeOptions::default(), "").unwrap_or_else(failed);
+        let origin = origin.server("https://simulated");
         let mut flash = Ram::default();
         let writing = Writing::new(&origin, &state.version, WallTime::UNIX_EPOCH, state.objects.clone());
         writing.write_to(&mut flash).unwrap_or_else(failed);

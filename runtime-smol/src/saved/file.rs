@@ -48,6 +48,11 @@ impl SavedFile {
         &self.path
     }
 
+    /// Whether a state is there, or the beginning of one.
+    pub(super) fn is_there(&self) -> bool {
+        [&self.path, &self.next].into_iter().any(|path| path.symlink_metadata().is_ok())
+    }
+
     /// Removes the next state, which was not committed.
     pub(super) fn discard(&mut self) {
         self.written = None;
@@ -122,16 +127,26 @@ impl Flash for SavedFile {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.written.as_mut().ok_or_else(no_state)?.write_all(bytes)
+        let written = self.written.as_mut().ok_or_else(no_state)?.write_all(bytes);
+        written.inspect_err(|_| self.discard())
     }
 
     fn commit(&mut self) -> io::Result<()> {
-        self.written.take().ok_or_else(no_state)?.sync_all()?;
-        fs::rename(&self.next, &self.path)?;
+        let synced = self.written.take().ok_or_else(no_state)?.sync_all();
+        synced.and_then(|()| fs::rename(&self.next, &self.path)).inspect_err(|_| self.discard())?;
         match self.sync_folder() {
             // The state is there. The next save would not be synced either.
             Err(error) if matches!(error.kind(), PermissionDenied | Unsupported | InvalidInput) => Ok(()),
             synced => synced,
+        }
+    }
+}
+
+/// A state that was not committed takes no room.
+impl Drop for SavedFile {
+    fn drop(&mut self) {
+        if self.written.is_some() {
+            self.discard();
         }
     }
 }

@@ -17,6 +17,14 @@ pub enum SaveProblem {
         /// The cause.
         error: SavedError,
     },
+    /// The resource may have secrets, which are saved only on [request](super::SaveTo::include_secrets), but a file is there.
+    /// It may have those of an earlier run.
+    SecretsLeft {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        error: SavedError,
+    },
     /// Another informer saves to the file, in this process or another one. The cache begins with a list. It is saved once
     /// the other one has ended, which is tried at each save.
     InUse {
@@ -41,6 +49,11 @@ impl fmt::Display for SaveProblem {
             Self::InUse { path, error } => {
                 (path, error, "the cache begins with a list, and is not saved until the other one has ended")
             }
+            Self::SecretsLeft { path, error } => (
+                path,
+                error,
+                "the cache is not saved, but this file is there, perhaps with those of an earlier run: delete it",
+            ),
             Self::NotSaved { path, error } => (path, error, "the cache is not saved"),
         };
         write!(f, "{}: {error}; {result}", Printable::new(path.display()))

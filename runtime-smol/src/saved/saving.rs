@@ -91,6 +91,16 @@ impl ToFile {
         (self.save.on_problem)(&SaveProblem::InUse { path: self.save.path.clone(), error });
     }
 
+    /// Saves nothing. Secrets that an earlier run saved are not left in silence.
+    fn refuse(&mut self, error: SavedError) {
+        let is_there = |file: &mut SavedFile| file.is_there() && (file.lock().is_err() || file.is_there());
+        let SavedError::Confidential(_) = error else { return self.not_saved(error) };
+        if !self.file.as_mut().is_some_and(is_there) {
+            return self.not_saved(error);
+        }
+        (self.save.on_problem)(&SaveProblem::SecretsLeft { path: self.save.path.clone(), error });
+    }
+
     fn not_saved(&self, error: SavedError) {
         (self.save.on_problem)(&SaveProblem::NotSaved { path: self.save.path.clone(), error });
     }
@@ -192,7 +202,10 @@ impl ToFile {
         }
     }
 
-    fn note(&mut self, file: SavedFile, result: Result<(), SavedError>) {
+    fn note(&mut self, mut file: SavedFile, result: Result<(), SavedError>) {
+        if result.is_err() {
+            file.discard();
+        }
         self.file = Some(file);
         self.saver.handle_saved(result.is_ok());
         if let Err(error) = result {
@@ -220,7 +233,7 @@ where
     fn begin(&mut self, informer: &mut InformerIn<Json<T>, C, Heap>, clock: &Clock) {
         let origin = match self.origin_of(informer) {
             Ok(origin) => origin,
-            Err(error) => return self.not_saved(error),
+            Err(error) => return self.refuse(error),
         };
         let Some(file) = &mut self.file else { return };
         if let Err(error) = file.lock() {

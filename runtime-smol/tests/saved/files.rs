@@ -94,3 +94,26 @@ fn two_informers_saved_to_one_file_and_each_replaced_the_state_of_the_other() {
     assert_eq!(ran.problems, [format!("{}: {told}", path.display())]);
     assert_eq!(agent.run_for(10).problems, [""; 0]);
 }
+
+#[test]
+fn a_save_that_failed_left_its_beginning() {
+    let file = Scratch::new("last");
+    let next = format!("{}.new", file.as_ref().display());
+    let mut saved = SavedFile::new(file.as_ref());
+    saved.create().unwrap();
+    saved.write(b"next").unwrap();
+    assert!(std::path::Path::new(&next).exists());
+    drop(saved);
+    assert!(!std::path::Path::new(&next).exists(), "it was given up");
+
+    // A folder cannot be replaced by a file.
+    let folder = Scratch::path("");
+    std::fs::create_dir(&folder).unwrap();
+    let next = format!("{}.new", folder.as_ref().display());
+    let mut saved = SavedFile::new(folder.as_ref());
+    saved.create().unwrap();
+    assert!(saved.commit().is_err());
+    assert!(!std::path::Path::new(&next).exists(), "its commit failed");
+    drop(saved);
+    std::fs::remove_dir(&folder).unwrap();
+}

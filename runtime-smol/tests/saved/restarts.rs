@@ -192,6 +192,19 @@ fn an_object_that_was_undecodable_when_the_state_was_saved_was_not_told_by_the_n
 }
 
 #[test]
+fn secrets_of_an_earlier_run_were_left_in_silence() {
+    let agent = Agent { resource: Resource::new("/api/v1/secrets"), ..Agent::new(&Shelf::with(1)) };
+    let path = agent.file.as_ref().display().to_string();
+    std::fs::write(&path, "secret").unwrap();
+    std::fs::write(path.clone() + ".new", "secr").unwrap();
+    let ran = agent.run_for(10);
+    assert_eq!(ran.problems.len(), 1, "{:?}", ran.problems);
+    assert!(ran.problems[0].starts_with(&path) && ran.problems[0].ends_with("of an earlier run: delete it"));
+    assert!(!std::path::Path::new(&(path + ".new")).exists(), "the beginning of a save is of no use to anybody");
+    assert!(agent.file.as_ref().exists(), "whoever named the file deletes it");
+}
+
+#[test]
 fn a_cache_of_no_named_server_was_restored_for_any_other_cluster() {
     let agent = Agent { server: "", ..Agent::new(&Shelf::with(1)) };
     let ran = agent.run_for(10);

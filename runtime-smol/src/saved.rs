@@ -26,7 +26,7 @@
 //! |---|---|
 //! | What is saved? | the objects and their version, as a List that `listwatch replay` and other tools read |
 //! | Of which types? | those that are written as they are read; [`ToJson`](crate::decode::ToJson) lists them |
-//! | When? | after the first list; then after a change or a bookmark, once a minute at most ([`SaveTo::every`]); and when the events are dropped |
+//! | When? | after a list that was needed; else after a change or a bookmark, once a minute at most ([`SaveTo::every`]), so not at each start of a crash loop; and when the events are dropped |
 //! | What if the power fails? | the file is replaced in one step, after its bytes are on the disk: the last whole state is there |
 //! | What does it cost? | a handle for each object, and a thread of smol's pool for the time of writing; the drop of the events waits for the disk |
 //! | What happens at the start? | the objects are told as initial additions, and the cache counts as synced; [`Informer::restore`](crate::Informer::restore) |

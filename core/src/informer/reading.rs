@@ -357,6 +357,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         match step {
             Step::Commit => {
                 self.has_gap = core::mem::take(&mut self.has_staged_gap);
+                self.restored = None;
                 self.commit();
             }
             Step::Discard => self.discard(),

@@ -44,6 +44,12 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         Some(age.later(now.saturating_since(at)))
     }
 
+    /// Whether the state goes back to a restored one: no list has replaced that.
+    #[must_use]
+    pub fn is_restored(&self) -> bool {
+        self.restored.is_some()
+    }
+
     /// The resource.
     #[must_use]
     pub fn resource(&self) -> &Resource {

@@ -44,9 +44,16 @@ impl Saver {
         Self { every, saved: None, saving: None, next: Instant::ZERO, due: None }
     }
 
-    /// Notes that the state of `version` was restored, so it is saved already.
-    pub fn handle_restored(&mut self, version: &str) {
+    /// Notes that the state of `version` was restored at `now`, so it is saved already. The next one is due after the usual
+    /// time: a program that crashes again and again would else write at each start.
+    pub fn handle_restored(&mut self, now: Instant, version: &str) {
         self.saved = Some(version.into());
+        self.next = now + self.every;
+    }
+
+    /// Notes that the server does not go on from the restored state, so the next one is saved at once.
+    pub fn handle_outdated(&mut self) {
+        self.next = Instant::ZERO;
     }
 
     /// Whether to write the state of this version now, which the cache has exactly

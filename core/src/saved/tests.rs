@@ -282,9 +282,21 @@ fn a_save_that_failed_is_tried_again_after_the_usual_time() {
 #[test]
 fn what_was_restored_is_not_saved_again_and_a_cache_without_a_version_never() {
     let mut saver = Saver::new(Duration::ZERO);
-    saver.handle_restored("7");
+    saver.handle_restored(Instant::ZERO, "7");
     let version = |version: &str| Some(Version::from(version));
     assert!(!saver.poll_save(Instant::ZERO, version("7").as_ref()));
     assert!(!saver.poll_save(Instant::ZERO, None));
     assert!(saver.poll_save(Instant::ZERO, version("8").as_ref()));
+}
+
+#[test]
+fn a_crash_loop_wrote_at_each_start() {
+    let second = Duration::from_secs(1);
+    let (mut saver, version) = (Saver::new(60 * second), Some(Version::from("8")));
+    let now = Instant::ZERO + 5 * second;
+    saver.handle_restored(now, "7");
+    assert!(!saver.poll_save(now + second, version.as_ref()));
+    assert_eq!(saver.poll_timeout(), Some(now + 60 * second));
+    saver.handle_outdated();
+    assert!(saver.poll_save(now + second, version.as_ref()), "nothing goes on from what is saved");
 }

@@ -42,6 +42,7 @@ where
         save,
         saver,
         origin: None,
+        goes_on: false,
         identity: Identity::Unknown,
         file: Some(file),
         writing: None,
@@ -55,6 +56,8 @@ struct ToFile {
     saver: Saver,
     /// `None` if nothing may be saved.
     origin: Option<Origin>,
+    /// A watch is to go on from the restored state.
+    goes_on: bool,
     identity: Identity,
     /// Unless it is being written.
     file: Option<SavedFile>,
@@ -82,13 +85,18 @@ enum Identity {
 }
 
 impl ToFile {
+    /// The callback is the program's. Its panic has been printed, and the cache is saved nevertheless.
+    fn tell(&self, problem: &SaveProblem) {
+        let _ = caught_call(|| (self.save.on_problem)(problem));
+    }
+
     fn not_restored(&self, error: SavedError) {
-        (self.save.on_problem)(&SaveProblem::NotRestored { path: self.save.path.clone(), error });
+        self.tell(&SaveProblem::NotRestored { path: self.save.path.clone(), error });
     }
 
     fn in_use(&self, error: &io::Error) {
         let error = SavedError::Flash(error.to_string());
-        (self.save.on_problem)(&SaveProblem::InUse { path: self.save.path.clone(), error });
+        self.tell(&SaveProblem::InUse { path: self.save.path.clone(), error });
     }
 
     /// Saves nothing. Secrets that an earlier run saved are not left in silence.
@@ -98,11 +106,11 @@ impl ToFile {
         if !self.file.as_mut().is_some_and(is_there) {
             return self.not_saved(error);
         }
-        (self.save.on_problem)(&SaveProblem::SecretsLeft { path: self.save.path.clone(), error });
+        self.tell(&SaveProblem::SecretsLeft { path: self.save.path.clone(), error });
     }
 
     fn not_saved(&self, error: SavedError) {
-        (self.save.on_problem)(&SaveProblem::NotSaved { path: self.save.path.clone(), error });
+        self.tell(&SaveProblem::NotSaved { path: self.save.path.clone(), error });
     }
 
     /// What the cache of the informer is of.
@@ -251,7 +259,8 @@ where
                 let age = SavedAge::between(date, clock.wall());
                 let cluster = cluster.filter(|_| self.save.client.is_some());
                 if informer.restore(clock.now(), objects, &version, age, cluster.is_some()) {
-                    self.saver.handle_restored(&version);
+                    self.saver.handle_restored(clock.now(), &version);
+                    self.goes_on = !is_partial;
                     if is_partial {
                         informer.relist_restored();
                     }
@@ -269,6 +278,9 @@ where
         }
         self.identify(informer, clock, cx);
         self.finish(cx);
+        if !informer.is_restored() && core::mem::take(&mut self.goes_on) {
+            self.saver.handle_outdated();
+        }
         if !self.is_identified() {
             return;
         }

@@ -213,3 +213,25 @@ fn a_cache_of_no_named_server_was_restored_for_any_other_cluster() {
     assert!(!agent.file.as_ref().exists());
     assert_eq!(ran.pods, agent.truth(), "the informer goes on without");
 }
+
+#[test]
+fn a_program_that_crashed_again_and_again_wrote_at_each_start() {
+    let agent = Agent::new(&Shelf::with(3));
+    agent.run_for(10);
+    agent.run(async |clock| {
+        agent.shelf.state().put("p-9");
+        clock.sleep(Duration::from_secs(50)).await;
+        assert_eq!(version_of(&agent), "3", "a crash here has written nothing");
+        clock.sleep(Duration::from_secs(15)).await;
+        assert_eq!(version_of(&agent), "4");
+    });
+    agent.run(async |clock| {
+        {
+            let mut state = agent.shelf.state();
+            state.put("p-9");
+            state.oldest = state.version;
+        }
+        clock.sleep(Duration::from_secs(10)).await;
+        assert_eq!(version_of(&agent), "5", "after a 410, nothing would go on from the file");
+    });
+}

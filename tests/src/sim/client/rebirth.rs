@@ -94,7 +94,7 @@ impl Client {
         let blind = self.observer.blind;
         self.observer = state.observer.restored();
         self.observer.blind |= blind;
-        self.memory.saver.handle_restored(&saved.version);
+        self.memory.saver.handle_restored(now, &saved.version);
     }
 }
 

@@ -55,11 +55,20 @@ struct State<T: FromJson> {
 
 enum Phase<T: FromJson> {
     /// The informer was not started. Its deadlines begin with the first poll.
-    Prepared(Box<SharedDriver<T, StreamTransport>>, Option<Saves<T>>),
+    Prepared(Prepared<T>, Option<Saves<T>>),
     Started(Box<SharedEvents<T, StreamTransport>>),
     /// The task has the events, without the lock.
     Polled,
     Stopped,
+}
+
+/// The driver of an informer that was not started.
+type Prepared<T> = Box<SharedDriver<T, StreamTransport>>;
+
+/// What a poll takes.
+enum Taken<T: FromJson> {
+    Prepared(Prepared<T>, Option<Saves<T>>),
+    Started(Box<SharedEvents<T, StreamTransport>>),
 }
 
 #[cfg(feature = "file")]
@@ -186,7 +195,14 @@ impl<T: FromJson> Stream<T> {
     }
 
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Turn<T>> {
-        let Some(mut events) = self.take(cx) else { return Poll::Ready(Turn::Leave) };
+        let mut events = match self.take(cx) {
+            Some(Taken::Started(events)) => events,
+            Some(Taken::Prepared(driver, saving)) => match self.start(driver, saving) {
+                Some(events) => events,
+                None => return Poll::Ready(Turn::Leave),
+            },
+            None => return Poll::Ready(Turn::Leave),
+        };
         let polled = caught_call(|| Pin::new(&mut *events).poll_next(cx));
         if !matches!(&polled, Ok(Poll::Ready(Some(event))) if event.key().is_some()) {
             self.note(&events);
@@ -205,18 +221,33 @@ impl<T: FromJson> Stream<T> {
         }
     }
 
-    /// Takes the events out of the lock, for a poll. The first call starts the informer. `None` after the stop.
-    fn take(&self, cx: &Context<'_>) -> Option<Box<SharedEvents<T, StreamTransport>>> {
+    /// Takes what is polled out of the lock: what is done with it is the program's code. `None` after the stop.
+    fn take(&self, cx: &Context<'_>) -> Option<Taken<T>> {
         let waker = cx.waker().clone();
-        let mut state = self.lock();
-        let _last = state.waker.replace(waker);
-        match mem::replace(&mut state.phase, Phase::Polled) {
-            Phase::Prepared(driver, saving) => {
-                Some(Box::new(Events::start_with(*driver, self.clock().clone(), saving)))
-            }
-            Phase::Started(events) => Some(events),
-            left @ (Phase::Polled | Phase::Stopped) => {
-                state.phase = left;
+        let (taken, _last) = {
+            let mut state = self.lock();
+            let last = state.waker.replace(waker);
+            let taken = match mem::replace(&mut state.phase, Phase::Polled) {
+                Phase::Prepared(driver, saving) => Some(Taken::Prepared(driver, saving)),
+                Phase::Started(events) => Some(Taken::Started(events)),
+                left @ (Phase::Polled | Phase::Stopped) => {
+                    state.phase = left;
+                    None
+                }
+            };
+            (taken, last)
+        };
+        taken
+    }
+
+    /// Starts the informer. If that panics, the stream is stopped.
+    fn start(&self, driver: Prepared<T>, saving: Option<Saves<T>>) -> Option<Box<SharedEvents<T, StreamTransport>>> {
+        match caught_call(|| Box::new(Events::start_with(*driver, self.clock().clone(), saving))) {
+            Ok(events) => Some(events),
+            Err(panic) => {
+                self.report(&StreamError::Panicked(&panic));
+                self.lock().phase = Phase::Stopped;
+                self.board.note_stopped();
                 None
             }
         }

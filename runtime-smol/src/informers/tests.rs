@@ -6,6 +6,7 @@ use core::any::TypeId;
 use core::time::Duration;
 use listwatch_core::decode::Raw;
 use listwatch_tests::sim::{ApiServer, Feed, Trace};
+use std::sync::Mutex;
 
 fn no_client(clock: &Clock) -> Client {
     Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(404, *b"{}"))), clock.clone())
@@ -63,4 +64,28 @@ fn the_end_of_an_informer_does_not_forget_its_successor() {
     assert!(Arc::ptr_eq(&ask(), &successor));
     registry.forget(&key, *successor);
     assert!(!Arc::ptr_eq(&ask(), &successor));
+}
+
+#[test]
+fn a_callback_of_a_saved_cache_that_ended_its_informer_waited_for_itself_and_its_panic_ended_all_of_them() {
+    let clock = Clock::simulated();
+    let server = ApiServer::new("/api/v1/pods", Trace::new(false));
+    let world = World::from_parts(clock.clone(), no_client(&clock), move |_| Box::new(Feed::new(&server)));
+    let (informers, executor) = (Informers::new(world), Executor::new());
+    let _running = executor.spawn(informers.run());
+    run(&clock, &executor, async {
+        let pods = || Resource::new("/api/v1/pods");
+        // Without the name of a server, a problem is told, and no file is touched.
+        let handle: Arc<Mutex<Option<InformerHandle<Raw>>>> = Arc::default();
+        let last = Arc::clone(&handle);
+        let save = SaveTo::new("ends").on_problem(move |_| drop(last.lock().unwrap().take()));
+        *handle.lock().unwrap() = Some(informers.informer_saved_to(pods(), save));
+        clock.sleep(Duration::from_secs(1)).await;
+        assert!(handle.lock().unwrap().is_none() && informers.0.tasks.is_empty());
+
+        let save = SaveTo::new("panics").on_problem(|problem| panic!("{problem}"));
+        let [panics, other] = [informers.informer_saved_to::<Raw>(pods(), save), informers.informer_of::<Raw>(pods())];
+        clock.sleep(Duration::from_secs(60)).await;
+        assert!(panics.has_synced() && other.has_synced());
+    });
 }

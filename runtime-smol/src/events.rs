@@ -307,7 +307,7 @@ where
     /// Restores the cache from a file, and [starts](Self::start) the driver's informer. From then on the cache is saved to
     /// the file, until the events are dropped; [`saved`](crate::saved) has the details.
     ///
-    /// The file is read before this returns: 20,000 pods take about half a second.
+    /// The file is read before this returns.
     #[must_use]
     pub fn start_saved(driver: DriverIn<Json<T>, L, C, Heap>, clock: Clock, save: SaveTo) -> Self {
         Self::start_with(driver, clock, Some(saving(save)))

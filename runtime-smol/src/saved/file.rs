@@ -81,6 +81,14 @@ fn beside(path: &Path, extension: &str) -> PathBuf {
     name.into()
 }
 
+/// Whether a folder was synced, if it can be. The state is there, and the next save would not be synced either.
+fn where_possible(synced: io::Result<()>) -> io::Result<()> {
+    match synced {
+        Err(error) if matches!(error.kind(), PermissionDenied | Unsupported | InvalidInput) => Ok(()),
+        synced => synced,
+    }
+}
+
 fn no_state() -> io::Error {
     io::Error::other("no new state was begun")
 }
@@ -134,11 +142,7 @@ impl Flash for SavedFile {
     fn commit(&mut self) -> io::Result<()> {
         let synced = self.written.take().ok_or_else(no_state)?.sync_all();
         synced.and_then(|()| fs::rename(&self.next, &self.path)).inspect_err(|_| self.discard())?;
-        match self.sync_folder() {
-            // The state is there. The next save would not be synced either.
-            Err(error) if matches!(error.kind(), PermissionDenied | Unsupported | InvalidInput) => Ok(()),
-            synced => synced,
-        }
+        where_possible(self.sync_folder())
     }
 }
 
@@ -148,5 +152,18 @@ impl Drop for SavedFile {
         if self.written.is_some() {
             self.discard();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_synced_repeated_the_save() {
+        for kind in [PermissionDenied, Unsupported, InvalidInput] {
+            assert!(where_possible(Err(kind.into())).is_ok(), "{kind}");
+        }
+        assert!(where_possible(Err(ErrorKind::StorageFull.into())).is_err());
     }
 }

@@ -1,10 +1,11 @@
 //! What a program knows, and asks, when it starts again.
 
-use crate::shelf::{Agent, Ran, Shelf};
+use crate::shelf::{Agent, Problems, Ran, Shelf};
 use core::time::Duration;
-use listwatch_runtime_smol::Resource;
 use listwatch_runtime_smol::decode::{DecodeOptions, Raw};
 use listwatch_runtime_smol::saved::{Origin, Saved, SavedFile};
+use listwatch_runtime_smol::{Clock, Executor, Resource, run};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The version of the state that is in the file.
 fn version_of(agent: &Agent) -> String {
@@ -234,4 +235,53 @@ fn a_program_that_crashed_again_and_again_wrote_at_each_start() {
         clock.sleep(Duration::from_secs(10)).await;
         assert_eq!(version_of(&agent), "5", "after a 410, nothing would go on from the file");
     });
+}
+
+#[test]
+fn a_cluster_that_could_not_be_identified_counted_as_the_saved_one() {
+    let agent = Agent { cluster: Some("u-7"), ..Agent::new(&Shelf::with(3)) };
+    assert_eq!(agent.run_for(10).problems, [""; 0]);
+    assert_eq!(agent.run_for(10).problems, [""; 0]);
+    assert_eq!(agent.shelf.asked().1, 3 + 1, "it is the same cluster");
+
+    let agent = Agent { cluster: Some(""), ..agent };
+    let ran = agent.run_for(10);
+    let told = "it is of another cluster: u-7, and this is unknown; the cache begins with a list";
+    assert_eq!(ran.problems, [format!("{}: {told}", agent.file.as_ref().display())]);
+    assert_eq!(agent.shelf.asked().1, 1 + 3);
+}
+
+/// A type whose code panics when it says so.
+#[derive(serde::Deserialize, serde::Serialize)]
+struct Picky {
+    #[serde(deserialize_with = "picky")]
+    spec: serde_json::Value,
+}
+
+static PANICS: AtomicBool = AtomicBool::new(false);
+
+fn picky<'de, D: serde::Deserializer<'de>>(json: D) -> Result<serde_json::Value, D::Error> {
+    assert!(!PANICS.load(Ordering::Relaxed), "picky");
+    serde::Deserialize::deserialize(json)
+}
+
+#[test]
+fn a_panic_while_a_saved_file_was_read_ended_the_program() {
+    let agent = Agent::new(&Shelf::with(2));
+    let follow = |panics| {
+        let (clock, problems) = (Clock::simulated(), Problems::default());
+        PANICS.store(panics, Ordering::Relaxed);
+        let mut events = agent.events::<Picky>(&clock, &problems);
+        PANICS.store(false, Ordering::Relaxed);
+        let follow = async { while events.next().await.is_some() {} };
+        run(&clock, &Executor::new(), smol::future::or(clock.sleep(Duration::from_secs(10)), follow));
+        let pods = events.driver().informer().cache().iter().filter(|pod| pod.spec["n"].is_number()).count();
+        assert_eq!((pods, agent.shelf.asked().1), (2, 2));
+        drop(events);
+        let problems = problems.lock().unwrap().clone();
+        problems
+    };
+    assert_eq!(follow(false), [""; 0]);
+    let told = "an object of it: panicked: picky; the cache begins with a list";
+    assert_eq!(follow(true), [format!("{}: {told}", agent.file.as_ref().display())]);
 }

@@ -3,13 +3,14 @@
 use crate::scratch::Scratch;
 use core::task::Poll;
 use core::time::Duration;
-use listwatch_runtime_smol::decode::Raw;
+use listwatch_runtime_smol::api::{ApiFn, ApiResponse};
+use listwatch_runtime_smol::decode::{FromJson, Raw, ToJson};
 use listwatch_runtime_smol::request::{Request, RequestId, Verb};
 use listwatch_runtime_smol::saved::SaveTo;
 use listwatch_runtime_smol::transport::{
     Incoming, ListerWatcher, ReadContext, ResponseHead, TransportError, TransportErrorKind,
 };
-use listwatch_runtime_smol::{Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
+use listwatch_runtime_smol::{Client, Clock, Driver, Event, Events, Executor, Informer, InformerConfig, Resource, run};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -191,27 +192,47 @@ pub(crate) struct Agent {
     pub(crate) server: &'static str,
     pub(crate) authority: &'static str,
     pub(crate) resource: Resource,
+    /// The uid of its `kube-system`: empty if the server does not tell it, none if nobody asks.
+    pub(crate) cluster: Option<&'static str>,
 }
+
+/// What an agent was told of its file.
+pub(crate) type Problems = Arc<Mutex<Vec<String>>>;
 
 impl Agent {
     pub(crate) fn new(shelf: &Shelf) -> Self {
         let (file, resource) = (Scratch::path(".json"), Resource::new("/api/v1/pods"));
-        Self { file, shelf: shelf.clone(), server: "https://10.0.0.1", authority: "ab", resource }
+        Self { file, shelf: shelf.clone(), server: "https://10.0.0.1", authority: "ab", resource, cluster: None }
     }
 
-    /// Runs the program until `scenario` is over, and ends it in order.
-    pub(crate) fn run(&self, scenario: impl AsyncFnOnce(&Clock)) -> Ran {
-        let (clock, problems) = (Clock::simulated(), Arc::new(Mutex::new(Vec::new())));
-        let noted = Arc::clone(&problems);
+    fn client(&self, clock: &Clock) -> Option<Client> {
+        let (uid, clock) = (self.cluster?, clock.clone());
+        let namespace = format!(r#"{{"metadata":{{"uid":"{uid}"}}}}"#);
+        let status = if uid.is_empty() { 403 } else { 200 };
+        Some(Client::new(ApiFn::new(move |_| Ok(ApiResponse::new(status, namespace.as_bytes()))), clock))
+    }
+
+    /// The events of its informer of `T`.
+    pub(crate) fn events<T>(&self, clock: &Clock, problems: &Problems) -> Events<T, impl ListerWatcher + use<T>>
+    where
+        T: FromJson + ToJson + Send + Sync + 'static,
+    {
+        let noted = Arc::clone(problems);
         let save = SaveTo::new(self.file.as_ref())
-            .of_server(self.server, self.authority, None)
+            .of_server(self.server, self.authority, self.client(clock))
             .on_problem(move |problem| noted.lock().unwrap().push(problem.to_string()));
         let mut config = InformerConfig::default();
         config.reflector.watch_list = false;
         config.reflector.page_size = None;
-        let informer = Informer::<Raw>::new(self.resource.clone(), config);
+        let informer = Informer::<T>::new(self.resource.clone(), config);
         let driver = Driver::new(informer, Line { shelf: self.shelf.clone(), open: None });
-        let mut events = Events::start_saved(driver, clock.clone(), save);
+        Events::start_saved(driver, clock.clone(), save)
+    }
+
+    /// Runs the program until `scenario` is over, and ends it in order.
+    pub(crate) fn run(&self, scenario: impl AsyncFnOnce(&Clock)) -> Ran {
+        let (clock, problems) = (Clock::simulated(), Problems::default());
+        let mut events = self.events::<Raw>(&clock, &problems);
         let mut told = Vec::new();
         let follow = async {
             while let Some(event) = events.next().await {

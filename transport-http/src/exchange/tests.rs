@@ -378,3 +378,14 @@ fn a_target_that_cannot_be_formatted_is_not_sent_in_half() {
     let sent = Endpoint::new("a").get(Half, "x").try_write(0, &mut [0; 512]);
     assert_eq!(sent, Err(ProtocolError::Unsendable(RequestPart::Target)));
 }
+
+#[test]
+fn the_debug_output_of_an_exchange_showed_a_token() {
+    let mut exchange = Exchange::<512>::new();
+    let endpoint = Endpoint::new("a").with_token("t0ken");
+    let request = endpoint.get("/pods", "x");
+    assert!(core::str::from_utf8(exchange.unsent(&request).unwrap()).unwrap().contains("t0ken"));
+    let bytes = format!("{:?}", b"t0ken").replace(['[', ']'], "");
+    let shown = format!("{exchange:?}");
+    assert!(!shown.contains("t0ken") && !shown.contains(&bytes), "{shown}");
+}

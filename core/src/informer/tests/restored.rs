@@ -251,3 +251,22 @@ fn restored_partial() -> Talk {
     assert_eq!(talk.told(), ["initial a@3", "initial b@7", "synced"]);
     talk
 }
+
+#[test]
+fn a_list_of_one_object_that_did_not_end_was_read_for_ever() {
+    let mut talk = talk(|_| {});
+    let mut config = talk_config();
+    config.max_list_bytes = 10_000;
+    talk.informer = Informer::new(Resource::new("/pods"), config);
+    assert!(talk.informer.restore(Instant::ZERO, [], "7", HOUR, false));
+    talk.informer.start(Instant::ZERO);
+    assert_eq!((talk.told(), talk.asked().as_str()), (std::vec!["synced".into()], "/pods?limit=1"));
+    talk.head(200);
+    talk.sends(r#"{"metadata":{"resourceVersion":"9"},"items":["#);
+    let item = pod("a", "1", 3, "0") + ",";
+    let told = (0..400).find_map(|_| {
+        talk.sends(&item);
+        talk.told().pop()
+    });
+    assert_eq!(told.as_deref(), Some("failed Resume Relist"));
+}

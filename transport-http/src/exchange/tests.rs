@@ -379,6 +379,7 @@ fn a_target_that_cannot_be_formatted_is_not_sent_in_half() {
     assert_eq!(sent, Err(ProtocolError::Unsendable(RequestPart::Target)));
 }
 
+#[cfg(any(feature = "embedded-io", feature = "embedded-io-async"))]
 #[test]
 fn the_debug_output_of_an_exchange_showed_a_token() {
     let mut exchange = Exchange::<512>::new();

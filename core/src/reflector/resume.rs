@@ -39,6 +39,7 @@ impl Reflector {
     }
 
     /// Lets a list follow in place of the watch.
+    #[cfg(feature = "alloc")]
     pub(crate) fn list_resumed(&mut self) {
         self.resume.iter_mut().for_each(|resume| resume.lists = true);
     }

@@ -278,8 +278,7 @@ fn a_panic_while_a_saved_file_was_read_ended_the_program() {
         let pods = events.driver().informer().cache().iter().filter(|pod| pod.spec["n"].is_number()).count();
         assert_eq!((pods, agent.shelf.asked().1), (2, 2));
         drop(events);
-        let problems = problems.lock().unwrap().clone();
-        problems
+        problems.lock().unwrap().clone()
     };
     assert_eq!(follow(false), [""; 0]);
     let told = "an object of it: panicked: picky; the cache begins with a list";

@@ -6,11 +6,13 @@ use listwatch_core::decode::ProjectedJson;
 use listwatch_core::informer::{EventOf, InformerIn};
 use listwatch_core::projection::{Projected, Text};
 use listwatch_core::reflector::{Action, FailureClass};
+use listwatch_core::request::RequestId;
 use listwatch_core::storage::{Fixed, Indexed, Mem};
 use listwatch_core::transport::{Incoming, ResponseHead};
 use listwatch_core::{InformerConfig, Instant, Resource, projection};
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 projection! {
     struct Line { node: Text<8> = "spec.nodeName" }
@@ -32,18 +34,34 @@ impl<C: Cache<Pod>, M: Mem> Talk<C, M> {
     fn new(cache: C, watch_list: bool) -> Self {
         let mut config = InformerConfig::default();
         config.reflector.watch_list = watch_list;
+        config.reflector.watch_timeout = None;
         let mut informer = InformerIn::with_decoder(PODS, config, ProjectedJson::new(), cache);
         informer.start(Instant::ZERO);
         Self { informer, now: Instant::ZERO, told: Vec::new(), failed: Vec::new() }
     }
 
-    /// Answers the next request, once it is made, and takes every event.
+    /// Answers the next request, once it is made, and takes every event. The answer ends, or breaks off.
     fn answers(&mut self, asked: &str, body: &str, is_whole: bool) {
+        let id = self.brings(asked, body);
+        if is_whole {
+            self.informer.handle(self.now, Incoming::End { id });
+        } else {
+            let error = listwatch_core::transport::TransportErrorKind::Reset;
+            let error = listwatch_core::transport::TransportError::new(error, "");
+            self.informer.handle(self.now, Incoming::Failed { id, error });
+        }
+        self.take();
+    }
+
+    /// The same, but the answer does not end.
+    fn brings(&mut self, asked: &str, body: &str) -> RequestId {
         let id = loop {
             match self.informer.poll_action() {
                 Some(Action::Open(id, request)) => {
                     let request = request.to_string();
                     assert!(request.contains(asked), "{request} instead of {asked}");
+                    let is_watch = asked.contains("watch=1") || asked.contains("sendInitialEvents");
+                    assert_eq!(request.contains("watch=1"), is_watch, "{request} instead of {asked}");
                     assert!(!request.contains("limit=") || cfg!(feature = "alloc"), "{request}");
                     break id;
                 }
@@ -66,14 +84,7 @@ impl<C: Cache<Pod>, M: Mem> Talk<C, M> {
             self.take();
             body = rest;
         }
-        if is_whole {
-            self.informer.handle(self.now, Incoming::End { id });
-        } else {
-            let error = listwatch_core::transport::TransportErrorKind::Reset;
-            let error = listwatch_core::transport::TransportError::new(error, "");
-            self.informer.handle(self.now, Incoming::Failed { id, error });
-        }
-        self.take();
+        id
     }
 
     fn take(&mut self) {
@@ -179,19 +190,67 @@ fn what_the_cache_has_no_room_for_is_told_with_the_capacity_that_it_wanted() {
     assert!(talk.informer.status(talk.now).to_string().contains("does not fit"));
 
     // The state is read again. Room that a list in parts makes at its end serves the next one.
+    talk.brings("watch=1", "");
     talk.answers("/api/v1/pods", &list(30, &pods[2..]), true);
-    assert_eq!((talk.cached(), talk.failed.len()), (vec!["p3@3 n3".to_owned()], 2));
+    assert_eq!((talk.cached(), talk.informer.wanted()), (vec!["p3@3 n3".to_owned()], Some(3)));
+    talk.brings("watch=1", "");
     talk.answers("/api/v1/pods", &list(30, &pods[2..]), true);
     assert_eq!(talk.cached(), ["p3@3 n3", "p4@4 n4", "p5@5 n5"]);
-    assert_eq!(talk.failed, [FailureClass::DoesNotFit; 2]);
+    assert_eq!((talk.informer.wanted(), &talk.failed[..]), (None, &[FailureClass::DoesNotFit][..]));
 
     // An object that a watch adds beyond that is not lost silently either.
     let _ = talk.told();
-    talk.answers("watch=1", &event("ADDED", &pod("p6", 31)), true);
+    talk.brings("watch=1", &event("ADDED", &pod("p6", 31)));
     assert_eq!(talk.told(), ["the cache has no room for 4 objects and their index values"]);
     talk.answers("/api/v1/pods", &list(40, &[pod("p6", 31)]), true);
+    talk.brings("watch=1", "");
     talk.answers("/api/v1/pods", &list(40, &[pod("p6", 31)]), true);
     assert_eq!(talk.cached(), ["p6@31 n3"]);
+}
+
+#[test]
+fn one_object_that_could_never_fit_made_the_informer_relist_in_a_loop() {
+    let mut talk = small::<3, 2>();
+    let pods: Vec<String> = (1..=4).map(|n| pod(&format!("p{n}"), n)).collect();
+    talk.answers("/api/v1/pods", &list(9, &pods), true);
+    let listed = talk.now;
+    for version in 10..30 {
+        // Each watch ends by itself, and another follows: no list does.
+        let changes = event("MODIFIED", &pod("p4", 2 * version)) + &event("MODIFIED", &pod("p1", 2 * version + 1));
+        talk.answers("watch=1", &changes, true);
+        talk.now = talk.now + Duration::from_secs(20);
+    }
+    assert_eq!(talk.cached(), ["p1@59 n3", "p2@2 n2", "p3@3 n3"]);
+    assert_eq!((talk.informer.wanted(), &talk.failed[..]), (Some(4), &[FailureClass::DoesNotFit][..]));
+    assert_eq!(talk.informer.saveable_version(), None, "a watch from there would not bring the fourth object");
+
+    // Slowly it is tried again: an index value may have made room.
+    talk.brings("watch=1", "");
+    talk.answers("/api/v1/pods", &list(70, &pods), true);
+    assert!(talk.now.saturating_since(listed) >= Duration::from_secs(600), "{:?}", talk.now);
+    assert_eq!((talk.informer.wanted(), talk.failed.len()), (Some(4), 1));
+}
+
+#[test]
+fn room_that_a_deletion_makes_is_used_within_seconds_and_then_less_and_less_often() {
+    let mut talk = small::<3, 2>();
+    let mut pods: Vec<String> = (1..=8).map(|n| pod(&format!("p{n}"), n)).collect();
+    talk.answers("/api/v1/pods", &list(9, &pods), true);
+    let mut waited = Vec::new();
+    for n in 1..=5 {
+        assert_eq!(talk.informer.wanted(), Some(pods.len()));
+        let gone = pods.remove(0);
+        talk.brings("watch=1", &event("DELETED", &gone));
+        let before = talk.now;
+        talk.answers("/api/v1/pods", &list(10 + n, &pods), true);
+        waited.push(talk.now.saturating_since(before).as_millis());
+    }
+    assert_eq!(talk.cached(), ["p6@6 n6", "p7@7 n0", "p8@8 n1"]);
+    let status = talk.informer.status(talk.now).to_string();
+    assert!(talk.informer.wanted().is_none() && status.starts_with("synced"), "{status}");
+    let within = [(800, 1600), (1600, 3200), (3200, 6400), (3200, 6400), (3200, 6400)];
+    assert!(waited.iter().zip(within).all(|(waited, (least, most))| (least..=most).contains(waited)), "{waited:?}");
+    assert_eq!(talk.failed, [FailureClass::DoesNotFit]);
 }
 
 #[test]

@@ -60,7 +60,7 @@ use crate::transport::{Incoming, TransportError};
 use core::fmt;
 use core::task::{Context, Poll};
 use listed::Listed;
-use pending::Pending;
+use pending::{Applied, Pending, Unfit};
 use progress::Progress;
 
 /// Keeps a cache of one resource up to date and reports every change of it (client-go `SharedIndexInformer`). Use it as
@@ -115,8 +115,8 @@ pub struct InformerIn<D: Decode, C: Cache<D::Object>, M: Mem> {
     listed: Listed<C::Mem>,
     /// What is done once every queued delta was taken: fixed memory had no room for it.
     pending: Option<Pending<D::Object>>,
-    /// How many objects the cache had no room for.
-    unfit: usize,
+    /// What the cache had no room for.
+    unfit: Unfit,
     cache: C,
     queue_limit: usize,
     max_list_bytes: usize,
@@ -262,7 +262,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             fifo: DeltaFifoIn::with_seed(config.order, config.reflector.seed.unwrap_or_default()),
             listed: Listed::default(),
             pending: None,
-            unfit: 0,
+            unfit: Unfit::default(),
             cache,
             queue_limit: config.queue_limit.max(1),
             max_list_bytes: config.max_list_bytes,
@@ -476,8 +476,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
             && let Some(known) = self.apply()
         {
             let popped = self.fifo.pop();
-            self.unfit += usize::from(known.is_err());
-            let told = popped.zip(known.ok());
+            popped.iter().for_each(|popped| self.note_fit(&popped.delta, &known));
+            let told = popped.zip(known.told());
             let transition = told.and_then(|(popped, known)| transition(popped.delta, popped.initial, known));
             self.taken = transition.map(EventOf::from);
             self.note_taken();
@@ -494,9 +494,9 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         self.fifo.newest(key).cloned().or_else(|| self.cache.read(|cache| cache.get(key).cloned()))
     }
 
-    /// Applies the next delta to the cache; the delta stays queued, so a panic does not lose it. Returns the object
-    /// that the cache had, if any; the outer `None` means that no delta is queued.
-    fn apply(&mut self) -> Option<Result<Option<D::Object>, Unfit>> {
+    /// Applies the next delta to the cache; the delta stays queued, so a panic does not lose it. `None` means that no
+    /// delta is queued.
+    fn apply(&mut self) -> Option<Applied<D::Object>> {
         if self.fifo.front().is_none() {
             let Self { cache, fifo, .. } = self;
             cache.read(|objects| fifo.unfold(|place| objects.at_place(place).cloned()));
@@ -506,13 +506,18 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         let applied = self.progress.next(self.fifo.oldest_after_pop());
         let delta = self.fifo.front()?;
         let change = Change::new(delta, initial).at(self.now).applying(applied);
-        let known = self.cache.try_apply(change).map_err(|_full| Unfit);
+        let is_parted = self.pending.as_ref().is_some_and(|pending| pending.is_parted);
+        let applied = if is_parted && self.is_overtaken(delta.object()) {
+            Applied::Overtaken
+        } else {
+            self.cache.try_apply(change).map_or(Applied::Full, Applied::Told)
+        };
         // The list has the object, although its new state may not fit.
-        if self.pending.as_ref().is_some_and(|pending| pending.is_parted) {
+        if is_parted {
             let Self { cache, listed, .. } = self;
             cache.read(|objects| listed.insert_found(objects, delta.object().key()));
         }
-        Some(known)
+        Some(applied)
     }
 
     /// Reads the memory that the cache will need for the next deltas, of all of them at once. A read of a transport
@@ -557,9 +562,6 @@ impl<D: Decode<Object: Keyed<Key: fmt::Debug>>, C: Cache<D::Object>, M: Mem> fmt
             .finish_non_exhaustive()
     }
 }
-
-/// An object that the cache has no room for.
-struct Unfit;
 
 /// An empty cache.
 #[cfg(feature = "json")]

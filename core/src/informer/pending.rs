@@ -6,9 +6,60 @@
 use super::InformerIn;
 use super::reading::Unlisted;
 use crate::cache::Cache;
-use crate::decode::{Decode, EventType};
+use crate::decode::{Decode, EventType, Versioned};
+use crate::fifo::Delta;
+use crate::object::compare_versions;
 use crate::reflector::{Input, Phase};
-use crate::storage::Mem;
+use crate::storage::{Keyed, Mem};
+use core::cmp::Ordering;
+
+/// What became of a delta.
+#[derive(Debug)]
+pub(super) enum Applied<V> {
+    /// It was applied: the object that the cache had, if any.
+    Told(Option<V>),
+    /// The cache has no room for it.
+    Full,
+    /// The cache has a newer state.
+    Overtaken,
+}
+
+impl<V> Applied<V> {
+    /// The object that the cache had, of a delta that was applied.
+    pub(super) fn told(self) -> Option<Option<V>> {
+        match self {
+            Self::Told(known) => Some(known),
+            Self::Full | Self::Overtaken => None,
+        }
+    }
+}
+
+/// What the cache had no room for, and what made room, since the reflector was told last.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Unfit {
+    /// A whole list was queued.
+    pub(super) has_list: bool,
+    /// There was no room for the state of an object.
+    is_any: bool,
+    /// How many objects of a list the cache lacks.
+    listed: usize,
+    /// The cache lacks an object that a watch brought.
+    watched: bool,
+    /// An object has left the cache.
+    has_room: bool,
+}
+
+impl Unfit {
+    /// There was no room for the object of a delta, of which the cache has another state or none.
+    fn note<V>(&mut self, delta: &Delta<V>, is_held: bool) {
+        self.is_any = true;
+        match delta {
+            _ if is_held => {}
+            Delta::Replaced(_) => self.listed += 1,
+            _ => self.watched = true,
+        }
+    }
+}
 
 /// What is done next, once every queued delta was taken.
 #[derive(Debug)]
@@ -27,11 +78,21 @@ enum Next<V> {
 }
 
 impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
+    /// How many objects the cache would have to hold, at least, while it lacks some; `None` while it has them all.
+    ///
+    /// A cache of a fixed capacity keeps what fits. [`Failure::DoesNotFit`](crate::reflector::Failure::DoesNotFit) was
+    /// reported then, and [`BackoffKind::Room`](crate::reflector::BackoffKind::Room) says when the state is read again.
+    #[must_use]
+    pub fn wanted(&self) -> Option<usize> {
+        self.reflector.wanted()
+    }
+
     /// Keeps an object that did not fit.
     pub(super) fn hold(&mut self, event_type: Option<EventType>, object: D::Object) {
         if self.fifo.is_full() && self.fifo.is_empty() && self.fifo.has_no_stage() {
             // The queue has a capacity of none.
-            self.unfit += 1;
+            let delta = event_type.map_or_else(|| Delta::Replaced(&object), |_| Delta::Added(&object));
+            self.unfit.note(&delta, false);
             return;
         }
         self.pending = Some(Pending { next: Next::Object(event_type, object), is_parted: false });
@@ -66,18 +127,57 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         if committed {
             self.pending = None;
             self.forget_stage();
+            self.unfit.has_list = true;
             self.tell_unfit();
         }
     }
 
-    /// Notes that objects did not fit, once all of a list were tried.
+    /// Notes what became of a delta: the cache had no room for it, or an object has left the cache.
+    pub(super) fn note_fit(&mut self, delta: &Delta<D::Object>, applied: &Applied<D::Object>) {
+        match applied {
+            Applied::Overtaken => {}
+            Applied::Full => {
+                let is_held = self.cache.read(|cache| cache.contains(delta.object().key()));
+                self.unfit.note(delta, is_held);
+            }
+            Applied::Told(known) => {
+                if self.pending.is_some() && self.reflector.phase() == Phase::Listing {
+                    self.reflector.note_ahead(delta.object().resource_version());
+                }
+                let is_lacking = self.unfit.is_any || self.reflector.wanted().is_some();
+                self.unfit.has_room |= is_lacking && delta.is_deletion() && known.is_some();
+            }
+        }
+    }
+
+    /// Tells the reflector what did not fit, and what made room, once all that was received was tried.
     pub(super) fn tell_unfit(&mut self) {
         let is_done = || self.fifo.is_empty() && self.pending.is_none() && self.reflector.phase() != Phase::Listing;
-        if self.unfit > 0 && is_done() {
-            let wanted = self.cache.read(|cache| cache.len()) + core::mem::take(&mut self.unfit);
-            self.forget_response();
-            self.steer(self.now, Input::DoesNotFit { wanted });
+        if self.unfit == Unfit::default() || !is_done() {
+            return;
         }
+        let Unfit { has_list, is_any, listed, watched, has_room } = core::mem::take(&mut self.unfit);
+        if is_any {
+            // A watch brings an object that is lacking again and again, so only a list counts them.
+            let lacked = self.reflector.wanted().filter(|_| !has_list).unwrap_or_default();
+            let held = self.cache.read(|cache| cache.len());
+            self.steer(self.now, Input::DoesNotFit { wanted: lacked.max(held + listed.max(watched.into())) });
+        } else if has_list {
+            self.steer(self.now, Input::Fits);
+        }
+        if has_room {
+            self.steer(self.now, Input::Room);
+        }
+    }
+
+    /// Whether the cache has a newer state of an object in a part of a list. Only the end of a list shows its version: it may
+    /// come from a replica that lags behind.
+    pub(super) fn is_overtaken(&self, object: &D::Object) -> bool {
+        let is_older = |known: &D::Object| {
+            compare_versions(object.resource_version(), known.resource_version()) == Ok(Ordering::Less)
+        };
+        let may_be_old = self.reflector.phase() == Phase::Listing && self.reflector.trusts_versions();
+        may_be_old && self.cache.read(|objects| objects.get(object.key()).is_some_and(is_older))
     }
 
     /// Queues the staged part of a list. Objects that could not be decoded are not deleted at its end.

@@ -163,7 +163,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     }
 
     fn failing(&self, outage: Outage, now: Instant) -> InformerStatus {
-        let next = self.reflector.poll_timeout().filter(|_| self.reflector.phase() == Phase::BackingOff);
+        let backed_off = self.reflector.poll_timeout().filter(|_| self.reflector.phase() == Phase::BackingOff);
+        let next = outage.again.or(backed_off);
         InformerStatus::Failing {
             class: outage.class,
             status: outage.status,

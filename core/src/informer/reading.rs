@@ -1,6 +1,7 @@
 //! Input: each part of a response goes to the reflector, and to the queue where the reflector says so.
 
 use super::listed::Listed;
+use super::pending::Unfit;
 use super::{InformerIn, KeyOf};
 use crate::cache::{Cache, IndexerIn, Note};
 use crate::decode::{Decode, DecodeErrorOf, Ending, EventType, Part, Versioned};
@@ -65,7 +66,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
                 self.unread = false;
             }
             self.note_received();
-            if !self.unread {
+            // A part of a list may have been keys alone, which leave the queue empty.
+            if !self.has_work() {
                 return;
             }
         }
@@ -368,7 +370,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// Forgets a list that broke off, and what is pending of it.
     fn discard(&mut self) {
         self.fifo.discard_stage();
-        (self.pending, self.unfit, self.has_staged_gap) = (None, 0, false);
+        (self.pending, self.unfit, self.has_staged_gap) = (None, Unfit::default(), false);
         self.forget_stage();
     }
 

@@ -1,6 +1,7 @@
 //! The start from a state that was saved.
 
 use super::{InformerIn, SavedAge};
+use super::pending::Unfit;
 use crate::cache::Cache;
 use crate::decode::Decode;
 #[cfg(feature = "json")]
@@ -24,7 +25,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     #[must_use]
     pub fn saveable_version(&self) -> Option<&Version> {
         let is_all_taken = self.fifo.has_synced() && self.fifo.is_empty() && self.undecodable.is_none();
-        let is_all_taken = is_all_taken && self.pending.is_none() && self.unfit == 0;
+        let is_all_taken = is_all_taken && self.pending.is_none() && self.unfit == Unfit::default();
         self.reflector.version().filter(|_| is_all_taken && self.reflector.is_exact())
     }
 

@@ -155,6 +155,7 @@ impl fmt::Display for InformerStatus {
                 }
                 match restored {
                     Some(age) => write!(f, "; the cache was saved {age}"),
+                    None if *class == FailureClass::DoesNotFit => f.write_str("; the cache lacks objects"),
                     None if *synced => f.write_str("; the cache may be old"),
                     None => f.write_str("; nothing listed yet"),
                 }

@@ -199,6 +199,12 @@ impl RetryDelays {
         self.doubled_at_most(delay)
     }
 
+    /// The delay before the state is requested for the room that an object has left, after so many that did not fit.
+    pub(super) fn for_room(&mut self, states: u32) -> Duration {
+        let delay = self.backoff.after(states);
+        self.doubled_at_most(delay)
+    }
+
     /// The delay before the next request to a server that did not respond.
     fn probe(&mut self, now: Instant) -> Duration {
         let (probes, since) = self.unanswered.unwrap_or((0, now));

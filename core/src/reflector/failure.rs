@@ -43,11 +43,12 @@ pub enum Failure {
         limit: usize,
     },
     /// Fixed memory has no room for all objects of the resource, or for their index values. The cache keeps those that
-    /// fit, and an object whose new state does not fit keeps its old one. The state is read again, which tells this
-    /// again unless there is room. The informer counts as synced meanwhile.
+    /// fit, and an object whose new state does not fit keeps its old one. The watch goes on, and the informer counts as
+    /// synced. This is told once, and again if a later list needs more;
+    /// [`InformerIn::wanted`](crate::informer::InformerIn::wanted) shows it until a list fits.
     ///
-    /// A list that is applied in parts deletes what it does not have at its end. So this is also told of a cache that
-    /// had no room before that.
+    /// The state is read again as [`BackoffKind::Room`](crate::reflector::BackoffKind::Room) says. A list that is applied in
+    /// parts deletes what it does not have at its end. So this is also told of a cache that had no room before that.
     DoesNotFit {
         /// How many objects the cache would have to hold, at least.
         wanted: usize,

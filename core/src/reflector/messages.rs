@@ -21,11 +21,16 @@ pub enum Input<'a> {
     Timeout,
     /// Back-pressure ended: the deadlines for silence start now.
     Listening,
-    /// The cache has no room for an object that was queued. The watch is given up, and the state is read again.
+    /// The cache has no room for an object that was queued. The watch goes on, and the state is read again later: soon
+    /// after [`Room`](Self::Room), and slowly without it.
     DoesNotFit {
         /// How many objects the cache would have to hold, at least.
         wanted: usize,
     },
+    /// The cache took all objects of a state that was read: it lacks none any more.
+    Fits,
+    /// An object has left the cache, so there may be room for another one.
+    Room,
     /// The caller knows whether the server is that of the saved state ([`Reflector::resume`](crate::Reflector::resume)).
     Confirmed {
         /// Whether it is. If not, a list follows.

@@ -4,6 +4,7 @@ mod backoff;
 mod config;
 mod failure;
 mod failures;
+mod lacking;
 mod messages;
 mod open;
 mod outage;
@@ -23,6 +24,7 @@ use crate::object::Version;
 use crate::request::{Query, RequestId, Resource, Token};
 use crate::time::{Instant, earliest};
 use core::time::Duration;
+use lacking::Lacking;
 use open::Open;
 pub(crate) use outage::Outage;
 use pages::Pages;
@@ -73,6 +75,8 @@ pub struct Reflector {
     abandoned: Option<RequestId>,
     last_id: u64,
     version: Option<Version>,
+    /// The newest version of an object that was applied of a list before its end.
+    ahead: Option<Version>,
     relist: Relist,
     /// The saved state that the version is of.
     resume: Option<Resume>,
@@ -84,6 +88,8 @@ pub struct Reflector {
     /// Since the state was read, a watch broke or ended before its time, or a request was not answered.
     interrupted: bool,
     outage: Option<Outage>,
+    /// The cache has no room for some objects.
+    lacking: Option<Lacking>,
     report: Option<FailureReport>,
     /// When the last list or watch-list began.
     began: Instant,
@@ -174,6 +180,7 @@ impl Reflector {
             abandoned: None,
             last_id: 0,
             version: None,
+            ahead: None,
             relist: Relist::default(),
             resume: None,
             watch_list: WatchList::default(),
@@ -182,6 +189,7 @@ impl Reflector {
             delays: RetryDelays::new(config.backoff, config.seed.unwrap_or_default()),
             interrupted: false,
             outage: None,
+            lacking: None,
             report: None,
             began: Instant::ZERO,
             last_activity: Instant::ZERO,
@@ -202,6 +210,8 @@ impl Reflector {
             Input::Timeout => self.on_timeout(),
             Input::Listening => self.on_listening(),
             Input::DoesNotFit { wanted } => self.on_does_not_fit(wanted),
+            Input::Fits => self.on_fits(),
+            Input::Room => self.on_room(),
             Input::Confirmed { same } => self.on_confirmed(same),
             Input::Response(id, answer) if self.is_open(id) => self.on_answer(answer),
             Input::Response(..) => Step::Nothing,
@@ -226,7 +236,7 @@ impl Reflector {
             State::Waiting { until, .. } => Some(until),
             _ => None,
         };
-        earliest(waiting, self.stalled_at())
+        earliest(earliest(waiting, self.due_for_room()), self.stalled_at())
     }
 
     /// Takes the report of the last failure.
@@ -335,22 +345,6 @@ impl Reflector {
         Step::Nothing
     }
 
-    fn on_does_not_fit(&mut self, wanted: usize) -> Step {
-        match &mut self.state {
-            State::Watching => self.on_broken(Failure::DoesNotFit { wanted }),
-            State::Waiting { then, .. } => {
-                *then = Then::Relist;
-                Step::Nothing
-            }
-            State::Resuming | State::Held | State::Idle => {
-                self.forget_saved();
-                Step::Nothing
-            }
-            // A state that is read anyway.
-            State::Listing { .. } | State::WatchListing | State::Stopped => Step::Nothing,
-        }
-    }
-
     fn on_timeout(&mut self) -> Step {
         if self.stalled_at().is_some_and(|stalled| stalled <= self.now) {
             return self.on_stalled();
@@ -358,9 +352,14 @@ impl Reflector {
         match self.state {
             State::Waiting { until, then } if until <= self.now => match then {
                 Then::Relist => self.synchronize(),
+                Then::Watch if self.is_due_for_room() => self.synchronize(),
                 Then::Watch => self.watch(),
                 Then::Resume => self.ask_version(),
             },
+            State::Watching if self.is_due_for_room() => {
+                self.abandon();
+                self.synchronize();
+            }
             _ => {}
         }
         Step::Nothing

@@ -15,6 +15,8 @@ pub(crate) struct Outage {
     pub(crate) status: Option<u16>,
     /// A whole state arrived since, so the outage may be over.
     pub(super) interrupted: bool,
+    /// When the next attempt follows, if that is not the end of a back-off.
+    pub(crate) again: Option<Instant>,
 }
 
 impl Outage {
@@ -26,14 +28,15 @@ impl Outage {
             class: failure.class(),
             status: failure.status().map(|status| status.code),
             interrupted: false,
+            again: None,
         }
     }
 }
 
 impl Reflector {
-    /// The outage, unless the last request is being answered, or a whole state arrived.
+    /// The outage, unless the last request is being answered, or a whole state arrived. Else that the cache lacks objects.
     pub(crate) fn outage(&self) -> Option<Outage> {
         let answered = self.open.as_ref().is_some_and(|open| open.answered);
-        self.outage.filter(|outage| !answered && !outage.interrupted)
+        self.outage.filter(|outage| !answered && !outage.interrupted).or_else(|| self.lack())
     }
 }

@@ -40,6 +40,7 @@ impl Reflector {
     pub(super) fn watch(&mut self) {
         self.state = State::Watching;
         self.open();
+        self.report_lack();
     }
 
     /// Makes the request of the state the open one.

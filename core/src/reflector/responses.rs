@@ -188,7 +188,7 @@ impl Reflector {
     /// Rejects a list of a version that is older than the last one, so that a lagging replica cannot revert the cache.
     /// If the most recent state is older twice in a row, it is accepted.
     fn back_in_time(&mut self, version: &str) -> Option<Failure> {
-        let last = self.version.clone()?;
+        let last = self.newest_known()?.clone();
         if compare_versions(version, &last) != Ok(Ordering::Less) {
             return None;
         }
@@ -198,15 +198,30 @@ impl Reflector {
         (self.relist.older < BELIEVED).then_some(Failure::BackInTime { version, last })
     }
 
+    /// Notes the version of an object that was applied before the list that has it was complete: a list that is older is
+    /// not accepted any more.
+    pub(crate) fn note_ahead(&mut self, version: &str) {
+        let is_newer = |known: &Version| compare_versions(version, known) == Ok(Ordering::Greater);
+        if self.newest_known().is_none_or(is_newer) {
+            self.ahead = Version::copied(version);
+        }
+    }
+
+    /// The version that the cache has, or a newer one that a part of it has.
+    fn newest_known(&self) -> Option<&Version> {
+        self.ahead.as_ref().or(self.version.as_ref())
+    }
+
     /// A list, or the initial events, are complete.
     fn complete(&mut self, version: &str) {
-        self.version = None;
+        (self.version, self.ahead) = (None, None);
         self.accept(version);
         self.last_activity = self.now;
         if let Some(outage) = &mut self.outage {
             outage.interrupted = true;
         }
         self.interrupted = false;
+        self.note_read();
         self.relist = Relist { most_recent: false, older: 0, foreign: false, ..self.relist };
         self.resume = None;
     }

@@ -55,10 +55,11 @@ impl Reflector {
         self.resume.is_some()
     }
 
-    /// Whether a watch from the version would bring every change that was not received. It would not if a list is due, or
-    /// if not even the key of an item or an event was readable.
+    /// Whether a watch from the version would bring every change that was not received. It would not if a list is due, if the
+    /// cache lacks objects, or if not even the key of an item or an event was readable.
     pub(crate) fn is_exact(&self) -> bool {
-        let is_doubtful = self.relist.doubtful || self.open.as_ref().is_some_and(|open| open.doubtful);
+        let is_doubtful =
+            self.relist.doubtful || self.lacking.is_some() || self.open.as_ref().is_some_and(|open| open.doubtful);
         !is_doubtful && matches!(self.state, State::Watching | State::Waiting { then: Then::Watch, .. })
     }
 

@@ -36,6 +36,9 @@ pub enum BackoffKind {
     /// ([`ReflectorConfig::reconnect_jitter`](crate::reflector::ReflectorConfig::reconnect_jitter)). Where another
     /// response broke, as [`Exponential`](Self::Exponential).
     Probe,
+    /// The watch goes on meanwhile. The delay is ten to fifteen minutes, as an index value may have made room. Once an object
+    /// has left the cache, it is as [`Exponential`](Self::Exponential), growing with each state in a row that does not fit.
+    Room,
 }
 
 impl Failure {
@@ -86,7 +89,7 @@ impl RetryRule {
 /// After so many watches in a row that the server refused, it is listed again.
 pub(super) const REFUSED_WATCHES: u32 = 3;
 
-use BackoffKind::{Exponential, Immediate, Probe};
+use BackoffKind::{Exponential, Immediate, Probe, Room};
 use FailureClass::{
     BackInTime, DoesNotFit, Expired, Forbidden, Malformed, NotFound, Refused, ServerError, Silent, Stalled,
     StreamError, TooLarge, TooManyRequests, Unauthorized, Unfinished, Unreachable, Unreadable, Unsupported, Untrusted,
@@ -107,7 +110,6 @@ const REFUSALS: &[FailureClass] = &[
     StreamError,
     Malformed,
     TooLarge,
-    DoesNotFit,
     Unreadable,
     VeryShort,
     Silent,
@@ -142,10 +144,12 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     // The version is not good any more, or something that it stands for was missed.
     RetryRule::new(
         &[Watch],
-        &[Expired, VersionTooLarge, BackInTime, NotFound, Unsupported, StreamError, DoesNotFit, Unreadable, Silent],
+        &[Expired, VersionTooLarge, BackInTime, NotFound, Unsupported, StreamError, Unreadable, Silent],
         Relist,
         Exponential,
     ),
+    // The cache takes what fits, and another state fits no better unless something has left the cache.
+    RetryRule::new(&OPERATIONS, &[DoesNotFit], Relist, Room),
     // Anything else leaves the version as good as it was. An outage, however long, leads to no relist.
     RetryRule::new(&[Watch], &[Unreachable, Stalled], Rewatch, Probe),
     RetryRule::new(
@@ -160,12 +164,7 @@ pub const RETRY_POLICY: &[RetryRule] = &[
     // The saved state is of another history, or it may be.
     RetryRule::new(&[Resume], &[Expired, VersionTooLarge, BackInTime, Unsupported], Relist, Exponential)
         .asking_for_the_most_recent(),
-    RetryRule::new(
-        &[Resume],
-        &[NotFound, StreamError, TooLarge, DoesNotFit, Unreadable, VeryShort, Silent],
-        Relist,
-        Exponential,
-    ),
+    RetryRule::new(&[Resume], &[NotFound, StreamError, TooLarge, Unreadable, VeryShort, Silent], Relist, Exponential),
     // The saved state is as good as it was, however long the outage is.
     RetryRule::new(&[Resume], &[Unreachable, Stalled, Unfinished], Reaction::Resume, Probe),
     RetryRule::new(
@@ -261,6 +260,7 @@ impl fmt::Display for BackoffKind {
             Immediate => "none",
             Exponential => "exponential",
             Probe => "probe",
+            Room => "slow; once an object has left the cache exponential",
         })
     }
 }

@@ -99,8 +99,13 @@ impl Talk {
 
     /// Waits for the back-off; says how long it was.
     fn waits(&mut self) -> Duration {
-        assert_eq!(self.asks(), None, "nothing is asked while backing off");
         assert_eq!(self.reflector.phase(), Phase::BackingOff);
+        self.waits_in_any_phase()
+    }
+
+    /// The same where a watch may go on.
+    fn waits_in_any_phase(&mut self) -> Duration {
+        assert_eq!(self.asks(), None, "nothing is asked while waiting");
         let before = self.now;
         self.now = self.reflector.poll_timeout().unwrap();
         assert_eq!(self.says(|_| Input::Timeout), Step::Nothing);

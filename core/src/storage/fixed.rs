@@ -43,7 +43,7 @@ use core::ops;
 /// | reconciler: `try_add_source` | `N` sources | an error |
 /// | informer: queue | `N` deltas | it takes no more input, until its events are taken |
 /// | informer: a list | `N` staged items | the list is applied in parts; its deletions come at its end alone |
-/// | informer: cache | a capacity for an object | the object is counted, and reported as [`Failure::DoesNotFit`](crate::reflector::Failure::DoesNotFit) once the list has been read; a later list brings it again |
+/// | informer: cache | a capacity for an object | the object is counted, and reported as [`Failure::DoesNotFit`](crate::reflector::Failure::DoesNotFit) once the list has been read; the watch goes on, and a [later list](crate::reflector::BackoffKind::Room) brings it again |
 /// | informer: versions | `N` bookmarks or changes that are not applied | the applied version lags until the next one |
 /// | projection | the bytes of a field | as the field's type says: the object counts as undecodable, or the text is cut and says so ([`projection`](mod@crate::projection)) |
 ///

@@ -1,0 +1,97 @@
+//! A cache that has no room for some objects: the watch goes on, and the state is read again later.
+
+use super::{Failure, FailureClass, FailureReport, Operation, Outage, Reflector, RetryRule, State, Step};
+use crate::time::Instant;
+use core::time::Duration;
+
+/// After how long the state is read again although no object has left the cache: an index value may have.
+const SLOWLY: (Duration, Duration) = (Duration::from_secs(600), Duration::from_secs(900));
+
+/// What the cache lacks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lacking {
+    /// How many objects the cache would have to hold, at least.
+    wanted: usize,
+    /// The most that was reported.
+    reported: usize,
+    since: Instant,
+    /// How many states in a row did not fit.
+    states: u32,
+    /// When the state is read again.
+    until: Instant,
+    /// An object has left the cache since the state was read.
+    has_room: bool,
+}
+
+impl Reflector {
+    /// How many objects the cache would have to hold, while it lacks some.
+    pub(crate) fn wanted(&self) -> Option<usize> {
+        self.lacking.map(|lacking| lacking.wanted)
+    }
+
+    /// When the state is read again for want of room.
+    pub(super) fn due_for_room(&self) -> Option<Instant> {
+        self.lacking.filter(|_| self.state == State::Watching).map(|lacking| lacking.until)
+    }
+
+    pub(super) fn is_due_for_room(&self) -> bool {
+        self.lacking.is_some_and(|lacking| lacking.until <= self.now)
+    }
+
+    /// The outage as which the status shows that objects are lacking.
+    pub(super) fn lack(&self) -> Option<Outage> {
+        let Lacking { since, states, until, .. } = self.lacking?;
+        let class = FailureClass::DoesNotFit;
+        Some(Outage { since, attempts: states, class, status: None, interrupted: false, again: Some(until) })
+    }
+
+    pub(super) fn on_does_not_fit(&mut self, wanted: usize) -> Step {
+        let until = self.slowly();
+        let before =
+            self.lacking.unwrap_or(Lacking { wanted, reported: 0, since: self.now, states: 0, until, has_room: false });
+        self.lacking = Some(Lacking { wanted, states: before.states.saturating_add(1), ..before });
+        self.report_lack();
+        Step::Nothing
+    }
+
+    pub(super) fn on_fits(&mut self) -> Step {
+        self.lacking = None;
+        Step::Nothing
+    }
+
+    pub(super) fn on_room(&mut self) -> Step {
+        if let Some(mut lacking) = self.lacking.filter(|lacking| !lacking.has_room) {
+            let soon = self.now + self.delays.for_room(lacking.states.saturating_sub(1));
+            (lacking.has_room, lacking.until) = (true, lacking.until.min(soon));
+            self.lacking = Some(lacking);
+        }
+        Step::Nothing
+    }
+
+    /// A whole state was read, and the cache has yet to take it.
+    pub(super) fn note_read(&mut self) {
+        if let Some(mut lacking) = self.lacking {
+            (lacking.has_room, lacking.until) = (false, self.slowly());
+            self.lacking = Some(lacking);
+        }
+    }
+
+    /// Reports what is lacking, once there is a watch, and if that is more than was reported.
+    pub(super) fn report_lack(&mut self) {
+        let Some(lacking) = self.lacking.as_mut().filter(|lacking| lacking.reported < lacking.wanted) else { return };
+        let Some(open) = self.open.as_ref().filter(|_| self.state == State::Watching) else { return };
+        lacking.reported = lacking.wanted;
+        self.report = Some(FailureReport {
+            operation: Operation::Watch,
+            request: open.request.clone(),
+            failure: Failure::DoesNotFit { wanted: lacking.wanted },
+            reaction: RetryRule::of(Operation::Watch, FailureClass::DoesNotFit).reaction,
+            attempts: lacking.states,
+            retry_in: lacking.until.saturating_since(self.now),
+        });
+    }
+
+    fn slowly(&mut self) -> Instant {
+        self.now + self.delays.between(SLOWLY.0, SLOWLY.1)
+    }
+}

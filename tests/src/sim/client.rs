@@ -7,26 +7,29 @@ use super::ask::Ask;
 use super::dice::Dice;
 use super::fault::Fault;
 use super::network::{Connection, Pieces};
-use super::observer::{Observer, Pod};
+use super::observer::Observer;
 use super::script::Script;
 use super::selector::Selector;
 use super::server::Server;
 use super::tally::Tally;
+use super::tier::{InformerOf, ObjectOf, OnHeap, Seen, Tier};
 use super::trace::Trace;
 use super::wire::{Direct, Wire};
+use listwatch_core::informer::EventOf;
 use listwatch_core::reflector::{Action, Failure, Phase};
 use listwatch_core::request::{Query, Request, RequestId, Verb};
 use listwatch_core::time::earliest;
 use listwatch_core::transport::{Incoming, ResponseHead, TransportErrorKind};
-use listwatch_core::{Event, Informer, InformerConfig, Instant, Resource};
+use listwatch_core::{InformerConfig, Instant, Resource};
 use rebirth::Memory;
+pub(super) use rebirth::restore;
 use std::time::Duration;
 
 /// A client of the simulated server.
 #[derive(Debug)]
-pub struct Client {
+pub struct Client<T: Tier = OnHeap> {
     /// What is tested.
-    pub informer: Informer<Pod>,
+    pub informer: InformerOf<T>,
     /// What it is checked by.
     pub observer: Observer,
     /// What it met.
@@ -57,7 +60,7 @@ pub struct Client {
     /// The next end comes twice.
     twice: bool,
     frame_limit: usize,
-    memory: Memory,
+    memory: Memory<ObjectOf<T>>,
 }
 
 impl Client {
@@ -67,11 +70,23 @@ impl Client {
     /// Where the selectors make no sense.
     #[must_use]
     pub fn new(resource: Resource, config: InformerConfig, keys: u8, dice: Dice, trace: Trace) -> Self {
+        Self::in_tier(resource, config, keys, dice, trace)
+    }
+}
+
+impl<T: Tier> Client<T> {
+    /// The same, with the informer of any tier.
+    ///
+    /// # Panics
+    /// Where the selectors make no sense.
+    #[must_use]
+    pub fn in_tier(resource: Resource, config: InformerConfig, keys: u8, dice: Dice, trace: Trace) -> Self {
         let selector = Selector::of(&resource).unwrap_or_else(|| panic!("{resource:?} cannot be selected"));
         let observer = Observer::new(keys, selector, resource.is_metadata_only(), config.queue_limit);
+        let observer = observer.with_room(T::ROOM);
         let memory = Memory::new(resource.clone(), config);
         Self {
-            informer: Informer::new(resource, config),
+            informer: T::informer(resource, config),
             observer,
             tally: Tally::default(),
             trace,
@@ -130,7 +145,7 @@ impl Client {
             if self.informer.poll_timeout().is_some_and(|due| due <= now) {
                 continue;
             }
-            self.observer.check(&self.informer, &server.log);
+            self.observer.check::<T>(&self.informer, &server.log);
             self.save(now);
             if !self.receive(now, server) {
                 return;
@@ -154,7 +169,7 @@ impl Client {
     }
 
     /// What can be seen of the informer without changing it.
-    fn seen(&self) -> impl PartialEq + std::fmt::Debug + use<> {
+    fn seen(&self) -> impl PartialEq + std::fmt::Debug + use<T> {
         let informer = &self.informer;
         let version = informer.received_version().map(str::to_owned);
         (informer.phase(), version, informer.poll_timeout(), informer.queued(), informer.wants_input())
@@ -310,11 +325,13 @@ impl Client {
     /// Hands on one input. What is being listed is told to nobody before it is complete.
     fn feed(&mut self, now: Instant, incoming: Incoming) {
         self.tally.inputs += 1;
-        let listing = |informer: &Informer<Pod>| informer.phase() == Phase::Listing;
+        let listing = |informer: &InformerOf<T>| informer.phase() == Phase::Listing;
         let (was_listing, queued) = (listing(&self.informer), self.informer.queued());
         let broken = matches!(incoming, Incoming::Failed { .. });
         self.informer.handle(now, incoming);
-        if was_listing && (listing(&self.informer) || broken && self.informer.phase() == Phase::BackingOff) {
+        let in_parts = T::ROOM.is_some();
+        if !in_parts && was_listing && (listing(&self.informer) || broken && self.informer.phase() == Phase::BackingOff)
+        {
             assert_eq!(self.informer.queued(), queued, "a list that is not complete is told");
         }
     }
@@ -338,15 +355,15 @@ impl Client {
         assert!(self.informer.poll_event().is_none(), "there was nothing to tell, and now there is");
     }
 
-    fn note(&mut self, now: Instant, event: &Event<Pod>, server: &Server) {
+    fn note(&mut self, now: Instant, event: &EventOf<ObjectOf<T>>, server: &Server) {
         self.tally.told += 1;
         self.trace.note(&[now.as_nanos(), 6, event_number(event)]);
-        if let Event::Failed(report) = event {
+        if let EventOf::Failed(report) = event {
             self.tally.failure(report);
             let unread = self.unread && report.failure == Failure::Stalled;
             assert!(!unread, "a server is called silent whose answer was not read");
         }
-        if let Event::Undecodable(undecodable) = event {
+        if let EventOf::Undecodable(undecodable) = event {
             let readable = undecodable.key.is_some();
             self.observer.needs_restart |= !readable && self.informer.phase() != Phase::Watching;
             self.tally.fault(if readable { Fault::Undecodable } else { Fault::Unreadable });
@@ -421,17 +438,17 @@ fn names_a_version(request: &Request) -> bool {
 }
 
 /// What an event says, as a number.
-fn event_number(event: &Event<Pod>) -> u64 {
+fn event_number<V: Seen>(event: &EventOf<V>) -> u64 {
     let kind = match event {
-        Event::Added { initial, .. } => 1 + u64::from(*initial),
-        Event::Updated { .. } => 3,
-        Event::Recreated { .. } => 4,
-        Event::Deleted { final_state_known, .. } => 5 + u64::from(*final_state_known),
-        Event::Synced => 7,
-        Event::Undecodable(_) => 8,
-        Event::Failed(report) => 9 + u64::from(report.attempts) * 16,
+        EventOf::Added { initial, .. } => 1 + u64::from(*initial),
+        EventOf::Updated { .. } => 3,
+        EventOf::Recreated { .. } => 4,
+        EventOf::Deleted { final_state_known, .. } => 5 + u64::from(*final_state_known),
+        EventOf::Synced => 7,
+        EventOf::Undecodable(_) => 8,
+        EventOf::Failed(report) => 9 + u64::from(report.attempts) * 16,
         _ => 0,
     };
-    let version = event.object().and_then(|object| object.meta().resource_version().parse::<u64>().ok());
+    let version = event.object().map(Seen::revision);
     kind + version.unwrap_or_default() * 1_000_003
 }

@@ -42,6 +42,7 @@ mod server;
 mod setup;
 mod store;
 mod tally;
+mod tier;
 mod trace;
 mod watch;
 mod weather;
@@ -75,6 +76,9 @@ pub use selector::Selector;
 pub use server::{Server, ServerConfig, WatchLists};
 pub use store::{Change, Store};
 pub use tally::Tally;
+pub use tier::{
+    AlwaysFull, InFixed, InParts, InformerOf, Kept, ObjectOf, OnHeap, OneByOne, Restored, Roomy, Seen, Tier,
+};
 pub use trace::Trace;
 pub use weather::TO_ANY;
 pub use wire::{Direct, Wire};

@@ -1,11 +1,12 @@
 //! The observer of an informer: the rules that hold at every step.
 
 use super::log::Log;
-use super::object::{Health, KeyNumber, Stored, key_of, value};
+use super::object::{Health, KeyNumber, Stored, value};
 use super::selector::Selector;
-use listwatch_core::object::ObjectHandle;
-use listwatch_core::reflector::Phase;
-use listwatch_core::{Event, Informer};
+use super::tier::{InformerOf, Seen, Tier, number};
+use listwatch_core::cache::Cache;
+use listwatch_core::informer::EventOf;
+use listwatch_core::reflector::{Failure, Phase};
 use serde::{Deserialize, Serialize};
 
 /// What objects are decoded into; of metadata alone, nothing is left.
@@ -17,6 +18,13 @@ pub struct Pod {
 #[derive(Debug, PartialEq, Deserialize, Serialize)]
 struct Spec {
     value: u64,
+}
+
+impl Pod {
+    /// What follows from its last change.
+    pub(super) fn value(&self) -> Option<u64> {
+        self.spec.as_ref().map(|spec| spec.value)
+    }
 }
 
 /// What was told of an object last.
@@ -51,6 +59,14 @@ pub struct Observer {
     pub needs_restart: bool,
     checked: Option<(u64, u64)>,
     changes: u64,
+    /// How many objects the cache has room for, if it cannot grow.
+    room: Option<usize>,
+    /// A list that may pass in parts has begun, and is not complete: the cache is between two states.
+    is_between: bool,
+    /// The cache lacks objects for want of room.
+    lacks: bool,
+    /// That was told.
+    lacks_told: bool,
 }
 
 impl Observer {
@@ -74,7 +90,17 @@ impl Observer {
             needs_restart: false,
             checked: None,
             changes: 0,
+            room: None,
+            is_between: false,
+            lacks: false,
+            lacks_told: false,
         }
+    }
+
+    /// Of an informer whose cache has room for so many objects.
+    #[must_use]
+    pub fn with_room(self, room: Option<usize>) -> Self {
+        Self { room, ..self }
     }
 
     /// Of the next informer, which knows nothing.
@@ -95,6 +121,9 @@ impl Observer {
             blind,
             needs_restart: false,
             checked: None,
+            is_between: false,
+            lacks: false,
+            lacks_told: false,
             ..*self
         }
     }
@@ -125,50 +154,67 @@ impl Observer {
     ///
     /// # Panics
     /// Where it is not so.
-    pub fn note(&mut self, event: &Event<Pod>, log: &Log) {
+    pub fn note<V: Seen>(&mut self, event: &EventOf<V>, log: &Log) {
         self.changes += 1;
         match event {
-            Event::Added { object, initial } => {
+            EventOf::Added { object, initial } => {
                 assert!(!(*initial && self.synced), "an object of the first list after all of them");
                 let before = self.tell(object);
                 self.check_restored(object);
                 assert_eq!(before, None, "added, but it is there already: {object:?}");
             }
-            Event::Updated { old, new } => {
-                assert_eq!(old.meta().uid(), new.meta().uid(), "updated, but it is another one");
+            EventOf::Updated { old, new } => {
+                assert_eq!(old.uid(), new.uid(), "updated, but it is another one");
                 self.replace(old, new, log);
             }
-            Event::Recreated { old, new } => {
-                assert_ne!(old.meta().uid(), new.meta().uid(), "recreated, but it is the same");
+            EventOf::Recreated { old, new } => {
+                assert_ne!(old.uid(), new.uid(), "recreated, but it is the same");
                 self.replace(old, new, log);
             }
-            Event::Deleted { object, .. } => {
+            EventOf::Deleted { object, .. } => {
                 let key = key_number(object);
                 self.gone[key] = self.told[key].take();
-                assert!(self.gone[key].is_some(), "deleted, but it was not there: {object:?}");
+                let last = self.gone[key].unwrap_or_else(|| panic!("deleted, but it was not there: {object:?}"));
+                self.check_gone(object.place(), last, log);
             }
-            Event::Synced => {
+            EventOf::Synced => {
                 assert!(!std::mem::replace(&mut self.synced, true), "synced twice");
                 let left = self.restored.take().into_iter().flatten().flatten().next();
                 assert_eq!(left, None, "restored, but not told");
+            }
+            EventOf::Failed(report) => {
+                if let Failure::DoesNotFit { wanted } = report.failure {
+                    // A stream may count an object twice that changes meanwhile.
+                    assert!(self.room.is_some() && wanted > self.held(), "{wanted} are wanted");
+                    self.lacks_told = true;
+                }
             }
             _ => {}
         }
     }
 
+    /// What is told to be deleted was so, or was not among those that are selected any more, after it was told.
+    fn check_gone(&self, key: KeyNumber, last: Told, log: &Log) {
+        let is_seen = |state: &Stored| self.selector.matches(key, state);
+        // A server without end repeats what is not selected, and a list in parts tells it.
+        let is_wrong = !log.state(key, last.revision).is_some_and(|state| is_seen(&state));
+        let was_gone = log.era() > 0 || is_wrong || log.was_gone(key, last.revision, log.revision(), is_seen);
+        assert!(was_gone, "pod {key} is told to be deleted, and never was: {last:?}");
+    }
+
     /// Of each object, the restored state is told first.
-    fn check_restored(&mut self, object: &ObjectHandle<Pod>) {
+    fn check_restored(&mut self, object: &impl Seen) {
         let restored = self.restored.as_mut().and_then(|restored| restored[key_number(object)].take());
         assert!(restored.is_none_or(|restored| restored == told(object)), "another state is restored: {object:?}");
     }
 
-    fn tell(&mut self, object: &ObjectHandle<Pod>) -> Option<Told> {
+    fn tell(&mut self, object: &impl Seen) -> Option<Told> {
         let told = told(object);
         assert_eq!(told.value.is_none(), self.metadata_only, "{object:?}");
         self.told[key_number(object)].replace(told)
     }
 
-    fn replace(&mut self, old: &ObjectHandle<Pod>, new: &ObjectHandle<Pod>, log: &Log) {
+    fn replace<V: Seen>(&mut self, old: &V, new: &V, log: &Log) {
         let (before, old, new) = (self.tell(new), told(old), told(new));
         assert_eq!(before, Some(old), "what is said to be old was not told");
         assert!(log.era() > 0 || old.revision <= new.revision, "went back from {old:?} to {new:?}");
@@ -178,18 +224,29 @@ impl Observer {
     ///
     /// # Panics
     /// Where it does not.
-    pub fn check(&mut self, informer: &Informer<Pod>, log: &Log) {
+    pub fn check<T: Tier>(&mut self, informer: &InformerOf<T>, log: &Log) {
         assert!(informer.queued() <= self.most_queued, "{} deltas are queued", informer.queued());
         if informer.phase() == Phase::Watching {
             self.era = self.listing_era;
         }
-        self.check_versions(informer, log);
-        self.check_cache(informer);
-        self.check_truth(informer, log);
+        self.note_room::<T>(informer);
+        self.check_versions::<T>(informer, log);
+        self.check_cache::<T>(informer);
+        self.check_truth::<T>(informer, log);
+    }
+
+    /// A list of which a cache of a fixed capacity has a part, and what it has no room for.
+    fn note_room<T: Tier>(&mut self, informer: &InformerOf<T>) {
+        let is_read = informer.phase() == Phase::Watching && informer.queued() == 0 && informer.wants_input();
+        let is_listing = informer.phase() == Phase::Listing;
+        self.is_between = self.room.is_some() && (is_listing || self.is_between && !is_read);
+        self.lacks = informer.wanted().is_some();
+        self.lacks_told &= self.lacks;
+        assert!(!self.lacks || self.room.is_some_and(|room| room < self.told.len()), "a cache with room lacks objects");
     }
 
     /// Versions do not go back, except where the store itself did.
-    fn check_versions(&mut self, informer: &Informer<Pod>, log: &Log) {
+    fn check_versions<T: Tier>(&mut self, informer: &InformerOf<T>, log: &Log) {
         let received = informer.received_version().map_or(0, number);
         let applied = informer.applied_version().map_or(0, number);
         if log.era() == 0 {
@@ -201,18 +258,25 @@ impl Observer {
     }
 
     /// The cache is what the events amount to.
-    fn check_cache(&self, informer: &Informer<Pod>) {
-        let cache = informer.cache();
-        for object in cache.iter() {
-            let expected = self.told[key_number(object)];
-            assert_eq!(Some(told(object)), expected, "the cache has what was not told");
-        }
-        assert_eq!(cache.len(), self.told.iter().flatten().count(), "the cache lacks what was told");
+    fn check_cache<T: Tier>(&self, informer: &InformerOf<T>) {
+        informer.cache().read(|cache| {
+            for object in cache.iter() {
+                let expected = self.told[key_number(object)];
+                assert_eq!(Some(told(object)), expected, "the cache has what was not told");
+            }
+            assert_eq!(cache.len(), self.held(), "the cache lacks what was told");
+        });
+    }
+
+    /// How many objects the cache holds, by what was told.
+    fn held(&self) -> usize {
+        self.told.iter().flatten().count()
     }
 
     /// When nothing is queued, the cache is the state of the store at the version that was applied.
-    fn check_truth(&mut self, informer: &Informer<Pod>, log: &Log) {
-        if self.blind || self.era != log.era() || informer.queued() > 0 || self.received == 0 {
+    fn check_truth<T: Tier>(&mut self, informer: &InformerOf<T>, log: &Log) {
+        let is_open = self.is_between || informer.queued() > 0 || self.received == 0;
+        if self.blind || self.era != log.era() || is_open {
             return;
         }
         assert_eq!(self.received, self.applied, "nothing is queued, but not everything is applied");
@@ -236,6 +300,7 @@ impl Observer {
             (Some(truth), Some(told)) => {
                 assert_eq!(told, self.expected(&truth), "pod {key} is not what it was at {at}");
             }
+            (Some(_), None) if self.lacks => {}
             (Some(truth), None) => panic!("pod {key} is missing at {at}: {truth:?}"),
             (None, Some(told)) => panic!("the deletion of pod {key} was missed at {at}: {told:?}"),
         }
@@ -267,28 +332,23 @@ impl Observer {
     /// Whether the informer has everything that the store has.
     #[must_use]
     pub fn has_caught_up(&self, log: &Log) -> bool {
+        let truth = |key| self.selector.of_those(key, log.state(key, log.revision()));
+        let there = (0..log.keys()).filter(|key| truth(*key).is_some()).count();
+        let is_full = self.room.is_some_and(|room| room < there) && self.room == Some(self.held());
         self.synced
+            && self.lacks == is_full
+            && self.lacks_told == is_full
             && (0..log.keys()).all(|key| {
-                let truth = self.selector.of_those(key, log.state(key, log.revision()));
-                truth.map(|truth| self.expected(&truth)) == self.told[usize::from(key)]
+                let told = self.told[usize::from(key)];
+                truth(key).map(|truth| self.expected(&truth)) == told || is_full && told.is_none()
             })
     }
 }
 
-fn key_number(object: &ObjectHandle<Pod>) -> usize {
-    let name = object.meta().name();
-    key_of(name).unwrap_or_else(|| panic!("an object that no server has: {name}")).into()
+fn key_number(object: &impl Seen) -> usize {
+    object.place().into()
 }
 
-fn told(object: &ObjectHandle<Pod>) -> Told {
-    let value = object.spec.as_ref().map(|spec| spec.value);
-    Told { uid: uid(object), revision: number(object.meta().resource_version()), value }
-}
-
-fn uid(object: &ObjectHandle<Pod>) -> u64 {
-    object.meta().uid().map_or_else(|| panic!("without a uid: {object:?}"), |uid| number(&uid.to_string()))
-}
-
-fn number(text: &str) -> u64 {
-    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+fn told(object: &impl Seen) -> Told {
+    Told { uid: object.uid(), revision: object.revision(), value: object.value() }
 }

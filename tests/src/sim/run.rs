@@ -7,18 +7,20 @@ use super::object::{Health, KeyNumber};
 use super::server::Server;
 use super::setup::Setup;
 use super::tally::Tally;
+use super::tier::{OnHeap, Tier};
 use super::trace::Trace;
 use super::weather::Weather;
 use super::wire::{Direct, Wire};
 use super::world::World;
 use listwatch_core::Instant;
 use listwatch_core::informer::InformerStatus;
+use listwatch_core::reflector::FailureClass;
 use std::time::Duration;
 
 /// A run on its way.
 #[derive(Debug)]
-pub struct Run {
-    world: World,
+pub struct Run<T: Tier = OnHeap> {
+    world: World<T>,
     setup: Setup,
     weather: Weather,
     dice: Dice,
@@ -54,11 +56,19 @@ impl Run {
     /// The same, with something between the client and its connection.
     #[must_use]
     pub fn over(wire: Box<dyn Wire>, seed: u64, captured: bool) -> Self {
+        Self::in_tier(wire, seed, captured)
+    }
+}
+
+impl<T: Tier> Run<T> {
+    /// The same, with the informer of any tier.
+    #[must_use]
+    pub fn in_tier(wire: Box<dyn Wire>, seed: u64, captured: bool) -> Self {
         let mut dice = Dice::new(seed);
         let setup = Setup::draw(&mut dice);
         let server = Server::new(setup.server);
         let (resource, keys) = (setup.resource.clone(), setup.server.keys);
-        let mut client = Client::new(resource, setup.informer, keys, Dice::new(dice.throw()), Trace::new(captured));
+        let mut client = Client::in_tier(resource, setup.informer, keys, Dice::new(dice.throw()), Trace::new(captured));
         client.wire = wire;
         let weather = Weather::new(setup.restored);
         let world = World::new(server, vec![client]);
@@ -90,7 +100,7 @@ impl Run {
         self.world.clients[0].trace.capture()
     }
 
-    fn client(&mut self) -> &mut Client {
+    fn client(&mut self) -> &mut Client<T> {
         &mut self.world.clients[0]
     }
 
@@ -98,7 +108,7 @@ impl Run {
         let client = &self.world.clients[0];
         let seconds = self.world.now.as_nanos() / 1_000_000_000;
         let mut tally = client.tally.clone();
-        (tally.runs, tally.seconds) = (1, seconds);
+        (tally.runs, tally.seconds, tally.is_bounded) = (1, seconds, T::ROOM.is_some());
         Outcome { tally, hash: client.trace.hash() }
     }
 
@@ -189,6 +199,7 @@ impl Run {
     fn is_well(&self) -> bool {
         let client = &self.world.clients[0];
         let status = client.informer.status(self.world.now);
-        client.is_at_rest() && self.is_caught_up() && matches!(status, InformerStatus::Synced { .. })
+        let is_full = matches!(status, InformerStatus::Failing { class: FailureClass::DoesNotFit, .. });
+        client.is_at_rest() && self.is_caught_up() && (is_full || matches!(status, InformerStatus::Synced { .. }))
     }
 }

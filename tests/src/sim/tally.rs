@@ -24,6 +24,8 @@ pub struct Tally {
     pub told: u64,
     /// Virtual seconds.
     pub seconds: u64,
+    /// The caches had a fixed capacity.
+    pub is_bounded: bool,
 }
 
 impl Default for Tally {
@@ -37,6 +39,7 @@ impl Default for Tally {
             inputs: 0,
             told: 0,
             seconds: 0,
+            is_bounded: false,
         }
     }
 }
@@ -77,10 +80,12 @@ impl Tally {
         self.inputs += other.inputs;
         self.told += other.told;
         self.seconds += other.seconds;
+        self.is_bounded |= other.is_bounded;
     }
 
     /// How many failures of a class there were, whatever was being done.
-    fn of_class(&self, class: FailureClass) -> u64 {
+    #[must_use]
+    pub fn of_class(&self, class: FailureClass) -> u64 {
         self.failures.iter().filter(|((_, of), _)| *of == class as u8).map(|(_, count)| count).sum()
     }
 
@@ -101,8 +106,8 @@ impl Tally {
 
     fn lines(&self) -> impl Iterator<Item = (String, u64)> {
         let faults = Fault::ALL.iter().map(|fault| (format!("{fault:?}"), self.faults[*fault as usize]));
-        // The caches here grow.
-        let classes = FailureClass::ALL.iter().filter(|class| **class != FailureClass::DoesNotFit);
+        // A cache that grows has room for everything.
+        let classes = FailureClass::ALL.iter().filter(|class| self.is_bounded || **class != FailureClass::DoesNotFit);
         let classes = classes.map(|class| (format!("failure: {class}"), self.of_class(*class)));
         let operations =
             OPERATIONS.iter().map(|operation| (format!("failed: {operation}"), self.of_operation(*operation)));

@@ -5,6 +5,7 @@ use super::dice::Dice;
 use super::fault::Fault;
 use super::network::{Connection, Pieces};
 use super::script::Which;
+use super::tier::Tier;
 use super::world::World;
 use listwatch_core::Instant;
 use std::time::Duration;
@@ -74,7 +75,7 @@ impl Weather {
     }
 
     /// Something goes wrong, now or with one of the next requests.
-    pub(super) fn strike(&mut self, world: &mut World, dice: &mut Dice) {
+    pub(super) fn strike<T: Tier>(&mut self, world: &mut World<T>, dice: &mut Dice) {
         let now = world.now;
         match dice.below(100) {
             0..30 => arm(&mut world.clients[0], dice.pick(&TO_ANY), Which::Any),
@@ -98,7 +99,7 @@ impl Weather {
     }
 
     /// Nothing goes wrong any more.
-    pub(super) fn clear(world: &mut World) {
+    pub(super) fn clear<T: Tier>(world: &mut World<T>) {
         world.server.replicas.iter_mut().for_each(|replica| replica.freeze(false));
         let client = &mut world.clients[0];
         client.script.clear();
@@ -109,7 +110,7 @@ impl Weather {
     }
 
     /// Far enough that what is written later does not reach the versions that are lost.
-    fn restore(&mut self, world: &mut World) {
+    fn restore<T: Tier>(&mut self, world: &mut World<T>) {
         let log = &mut world.server.log;
         match self.backup.take() {
             None if std::mem::take(&mut self.may_restore) => {
@@ -126,37 +127,37 @@ impl Weather {
     }
 }
 
-fn arm(client: &mut Client, fault: Fault, which: Which) {
+fn arm<T: Tier>(client: &mut Client<T>, fault: Fault, which: Which) {
     client.script.arm(fault, which);
 }
 
-fn pause(client: &mut Client, now: Instant, dice: &mut Dice) {
+fn pause<T: Tier>(client: &mut Client<T>, now: Instant, dice: &mut Dice) {
     client.pause(now + dice.between(Duration::from_secs(1), Duration::from_secs(90)));
 }
 
-fn freeze(world: &mut World, dice: &mut Dice) {
+fn freeze<T: Tier>(world: &mut World<T>, dice: &mut Dice) {
     let frozen = dice.chance(60);
     let replica = dice.below(world.server.replicas.len() as u64) as usize;
     world.server.replicas[replica].freeze(frozen);
 }
 
-fn restart(client: &mut Client, now: Instant) {
+fn restart<T: Tier>(client: &mut Client<T>, now: Instant) {
     client.tally.fault(Fault::Restart);
     client.restart(now);
 }
 
-fn die(client: &mut Client, now: Instant) {
+fn die<T: Tier>(client: &mut Client<T>, now: Instant) {
     client.tally.fault(Fault::Killed);
     client.die_and_return(now);
 }
 
-fn go_back(client: &mut Client, now: Instant) {
+fn go_back<T: Tier>(client: &mut Client<T>, now: Instant) {
     client.tally.fault(Fault::ClockBack);
     client.go_back(now);
 }
 
 /// Something happens to the connection that is open.
-fn disturb(client: &mut Client, now: Instant, dice: &mut Dice) {
+fn disturb<T: Tier>(client: &mut Client<T>, now: Instant, dice: &mut Dice) {
     let Some(connection) = client.connection_mut().filter(|connection| connection.is_alive()) else { return };
     let watched = connection.is_watched();
     let fault = match dice.below(10) {

@@ -2,27 +2,28 @@
 
 use super::client::Client;
 use super::server::Server;
+use super::tier::{OnHeap, Tier};
 use listwatch_core::Instant;
 use listwatch_core::time::earliest;
 
 /// Clients of one server, under one clock.
 #[derive(Debug)]
-pub struct World {
+pub struct World<T: Tier = OnHeap> {
     /// The time.
     pub now: Instant,
     /// The server.
     pub server: Server,
     /// Its clients.
-    pub clients: Vec<Client>,
+    pub clients: Vec<Client<T>>,
 }
 
 /// More turns than these at one moment are too many.
 const PATIENCE: u32 = 10_000;
 
-impl World {
+impl<T: Tier> World<T> {
     /// A world at the beginning of time.
     #[must_use]
-    pub fn new(server: Server, clients: Vec<Client>) -> Self {
+    pub fn new(server: Server, clients: Vec<Client<T>>) -> Self {
         Self { now: Instant::ZERO, server, clients }
     }
 

@@ -7,6 +7,7 @@ mod capture;
 #[cfg(not(loom))]
 mod controllers;
 mod election;
+mod fixed;
 mod health;
 mod herd;
 #[cfg(not(loom))]

@@ -1,6 +1,9 @@
 //! A client that is killed, and begins again from what it saved.
 
-use super::{Client, Observer, Pod};
+use super::{Client, Observer};
+use crate::sim::observer::Pod;
+use crate::sim::tier::{InformerOf, ObjectOf, OnHeap, Restored, Tier};
+use listwatch_core::cache::Cache;
 use listwatch_core::decode::DecodeOptions;
 use listwatch_core::informer::SavedAge;
 use listwatch_core::object::ObjectHandle;
@@ -8,38 +11,38 @@ use listwatch_core::reflector::Action;
 use listwatch_core::request::RequestId;
 use listwatch_core::saved::{Flash, Origin, Saved, Saver, Writing};
 use listwatch_core::time::WallTime;
-use listwatch_core::{Informer, InformerConfig, Instant, Resource};
+use listwatch_core::{InformerConfig, Instant, Resource};
 use std::convert::Infallible;
 use std::time::Duration;
 
 /// What a client saves, and how it begins.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct Memory<V> {
     resource: Resource,
     config: InformerConfig,
     saver: Saver,
-    saved: Option<State>,
+    saved: Option<State<V>>,
 }
 
 /// A cache that was saved, and what its observer knew then.
 #[derive(Clone, Debug)]
-struct State {
+struct State<V> {
     at: Instant,
     version: String,
-    objects: Vec<ObjectHandle<Pod>>,
+    objects: Vec<V>,
     observer: Observer,
 }
 
 /// The least time between two saves.
 const EVERY: Duration = Duration::from_secs(20);
 
-impl Memory {
+impl<V> Memory<V> {
     pub(super) fn new(resource: Resource, config: InformerConfig) -> Self {
         Self { resource, config, saver: Saver::new(EVERY), saved: None }
     }
 }
 
-impl Client {
+impl<T: Tier> Client<T> {
     /// Saves the cache, if that is due.
     pub(super) fn save(&mut self, now: Instant) {
         let version = self.informer.saveable_version();
@@ -47,7 +50,7 @@ impl Client {
             return;
         }
         let Some(version) = version.map(|version| version.to_string()) else { return };
-        let objects = self.informer.cache().iter().cloned().collect();
+        let objects = self.informer.cache().read(|cache| cache.iter().cloned().collect());
         self.memory.saved = Some(State { at: now, version, objects, observer: self.observer.clone() });
         self.memory.saver.handle_saved(true);
     }
@@ -65,36 +68,49 @@ impl Client {
         }
         assert!(self.connection.is_none(), "a request is open that was not given up");
         self.trace.begin_anew();
-        self.informer = Informer::new(self.memory.resource.clone(), self.memory.config);
+        self.informer = T::informer(self.memory.resource.clone(), self.memory.config);
         (self.not_before, self.last_id) = (now, RequestId::default());
         (self.unread, self.twice) = (false, false);
         match self.memory.saved.clone() {
-            None => self.observer = self.observer.reborn(),
-            Some(state) => self.restore(now, state),
+            Some(state) if self.restore(now, &state) => {}
+            _ => self.observer = self.observer.reborn(),
         }
         self.informer.start(now);
     }
 
-    fn restore(&mut self, now: Instant, state: State) {
-        let origin = Origin::new::<Pod>(&self.memory.resource, DecodeOptions::default(), "").unwrap_or_else(failed);
-        let origin = origin.server("https://simulated");
-        let mut flash = Ram::default();
-        let writing = Writing::new(&origin, &state.version, WallTime::UNIX_EPOCH, state.objects.clone());
-        writing.write_to(&mut flash).unwrap_or_else(failed);
-        let saved = Saved::<Pod>::read(&mut flash, &origin, DecodeOptions::default(), 1 << 30).unwrap_or_else(failed);
-        let saved = saved.unwrap_or_else(|| panic!("it was saved"));
-        assert_eq!(saved.objects, state.objects, "other objects come back");
-        let age = SavedAge::Known(now.saturating_since(state.at));
-        let held = self.dice.chance(20);
-        assert!(self.informer.restore(now, saved.objects, &saved.version, age, held), "{} is refused", saved.version);
-        assert_eq!(self.informer.restored_age(now), Some(age));
-        if held {
-            self.informer.confirm(now, true);
+    /// Gives the new informer what was saved, if its tier can take it.
+    fn restore(&mut self, now: Instant, state: &State<ObjectOf<T>>) -> bool {
+        let age = now.saturating_since(state.at);
+        let held = T::ROOM.is_none() && self.dice.chance(20);
+        let State { version, objects, .. } = state;
+        let restored = Restored { now, age, held, resource: &self.memory.resource, objects, version };
+        if !T::restore(&mut self.informer, restored) {
+            return false;
         }
+        assert_eq!(self.informer.restored_age(now), Some(SavedAge::Known(age)));
         let blind = self.observer.blind;
-        self.observer = state.observer.restored();
+        self.observer = state.observer.clone().restored();
         self.observer.blind |= blind;
-        self.memory.saver.handle_restored(now, &saved.version);
+        self.memory.saver.handle_restored(now, version);
+        true
+    }
+}
+
+/// Writes a state as it is saved, reads it back, and gives it to a new informer.
+pub(in crate::sim) fn restore(informer: &mut InformerOf<OnHeap>, state: &Restored<'_, ObjectHandle<Pod>>) {
+    let origin = Origin::new::<Pod>(state.resource, DecodeOptions::default(), "").unwrap_or_else(failed);
+    let origin = origin.server("https://simulated");
+    let mut flash = Ram::default();
+    let writing = Writing::new(&origin, state.version, WallTime::UNIX_EPOCH, state.objects.to_vec());
+    writing.write_to(&mut flash).unwrap_or_else(failed);
+    let saved = Saved::<Pod>::read(&mut flash, &origin, DecodeOptions::default(), 1 << 30).unwrap_or_else(failed);
+    let saved = saved.unwrap_or_else(|| panic!("it was saved"));
+    assert_eq!(saved.objects, state.objects, "other objects come back");
+    let age = SavedAge::Known(state.age);
+    let is_taken = informer.restore(state.now, saved.objects, &saved.version, age, state.held);
+    assert!(is_taken, "{} is refused", saved.version);
+    if state.held {
+        informer.confirm(state.now, true);
     }
 }
 

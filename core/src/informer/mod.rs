@@ -4,6 +4,8 @@ mod driver;
 mod event;
 #[cfg(feature = "json")]
 mod filter;
+#[cfg(feature = "fixed")]
+mod fixed;
 mod listed;
 mod pending;
 mod progress;
@@ -29,6 +31,8 @@ pub use driver::{DriverIn, Pumped};
 pub use event::Event;
 pub use event::EventOf;
 pub use saved_age::SavedAge;
+#[cfg(feature = "fixed")]
+pub use fixed::FixedInformer;
 pub use status::InformerStatus;
 #[cfg(feature = "json")]
 pub use subscriber::{Subscriber, SubscriberSynced};

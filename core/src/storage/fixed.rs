@@ -64,6 +64,8 @@ pub struct Fixed<const N: usize, I = Indexed<N, N>>(PhantomData<fn() -> I>);
 /// | `VALUES` | distinct index values, of all indexes |
 /// | `TEXT` | the bytes of an index value; 64 are enough for a namespace or a label value |
 ///
+/// `listwatch replay FILE --suggest-capacities` prints all of them for a recording.
+///
 /// A posting takes 12 bytes, and a value about 46 and its text. Most programs have few distinct values for many objects,
 /// such as the nodes of pods.
 ///

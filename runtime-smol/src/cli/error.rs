@@ -45,6 +45,10 @@ pub(crate) enum CommandError {
     NoReconciles(PathBuf),
     /// The arguments do not fit together.
     Arguments(&'static str),
+    /// A field cannot be kept in fixed memory: its path, and why.
+    Field(String, &'static str),
+    /// Fixed memory cannot hold the recording: what is too much.
+    TooMuch(String),
     /// No directory for the writes of the programs can be made.
     NoRoom(io::Error),
     /// The writes of a program cannot be compared: its name, and why.
@@ -72,7 +76,11 @@ impl CommandError {
         match self {
             Self::Resource(error) => error.is_wrong_usage(),
             Self::Capture(error) => error.kind() == CaptureErrorKind::Secrets,
-            Self::Address(_) | Self::OutOfRange { .. } | Self::NotRecorded { .. } | Self::Arguments(_) => true,
+            Self::Address(_)
+            | Self::OutOfRange { .. }
+            | Self::NotRecorded { .. }
+            | Self::Arguments(_)
+            | Self::Field(..) => true,
             _ => false,
         }
     }
@@ -177,6 +185,11 @@ impl fmt::Display for CommandError {
                 file.display()
             ),
             Self::Arguments(why) => f.write_str(why),
+            Self::Field(path, why) => {
+                let path = Printable::new(path).at_most(LONG);
+                write!(f, "the field `{path}` {why}; give --field a path such as `spec.nodeName`")
+            }
+            Self::TooMuch(what) => write!(f, "no fixed memory holds this recording: {what}"),
             Self::NoRoom(error) => write!(f, "cannot make a directory for the writes of the programs: {error}"),
             Self::Program(name, why) => {
                 write!(f, "{}: {}", Printable::new(name).at_most(LONG), Printable::new(why))

@@ -20,6 +20,8 @@ const OPTIONS: [(&str, &[&str]); 3] = [
             "--order <ORDER>",
             "--index <INDEX>",
             "--workers <N>",
+            "--suggest-capacities",
+            "--field <PATH>",
             "--print <PRINT>",
             "--format <FORMAT>",
         ],

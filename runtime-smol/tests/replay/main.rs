@@ -3,6 +3,7 @@
 
 mod against;
 mod arguments;
+mod capacities;
 mod captures;
 #[path = "../support/command.rs"]
 mod command;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// A capture of one list of each of these resources, of which each has one object.
-fn capture(paths: &[&str]) -> Scratch {
+pub(crate) fn capture(paths: &[&str]) -> Scratch {
     let mut lines = Vec::new();
     for (id, path) in paths.iter().enumerate() {
         let object =
@@ -30,7 +30,7 @@ fn capture(paths: &[&str]) -> Scratch {
     Scratch::new(lines.join("\n"))
 }
 
-const THREE: [&str; 3] =
+pub(crate) const THREE: [&str; 3] =
     ["/api/v1/pods", "/api/v1/nodes", "/apis/apps/v1/namespaces/web/deployments?labelSelector=a%3Db"];
 
 #[test]

@@ -1,5 +1,6 @@
 //! `listwatch replay`.
 
+use super::field_path::FieldPath;
 use super::follow::duration;
 use super::values::{Format, Kind, Output, Print};
 use clap::Args;
@@ -20,6 +21,7 @@ Examples:
   kubectl get pods -A --watch --output-watch-events -o json > pods.json
   listwatch replay pods.json --print store
   listwatch replay tonight.jsonl.gz -o yaml
+  listwatch replay tonight.jsonl.gz --suggest-capacities --field spec.nodeName --index label:app
   listwatch replay tonight.jsonl.gz --against ./controller
   listwatch replay tonight.jsonl.gz --against ./controller-1.0 --against './controller --replay={}'
 
@@ -30,6 +32,10 @@ The summary counts the requests of the recording:
 It counts events by kind; an object `vanished` if it was deleted unseen (client-go's
 DeletedFinalStateUnknown). It also has the reason of each new list and each new watch.
 With --print or -o, the summary goes to standard error, if that is a terminal.
+
+With --suggest-capacities, the output is a module of Rust for listwatch-core with the feature `fixed`. Each
+constant says what the recording needed, and has a quarter more, rounded up to a multiple of 8. The
+fields are those of --field and of the indexes; without --index the cache is indexed by namespace.
 
 With --against, the tape is one of a controller that recorded itself (World::recorded_to). The program
 gets the tape's path in place of each {} of its arguments, or as its last one, plays the tape as its
@@ -70,7 +76,8 @@ pub(crate) struct ReplayOptions {
     #[arg(long, value_parser = order(), default_value = "arrival", help_heading = "Informer")]
     pub(crate) order: Order,
 
-    /// Index the cache by `namespace`, `owner` or `label:NAME`; may be repeated
+    /// Index the cache by `namespace`, `owner` or `label:NAME`; with --suggest-capacities by `field:PATH`
+    /// too; may be repeated
     #[arg(long = "index", value_name = "INDEX", value_parser = index, help_heading = "Informer")]
     pub(crate) indexes: Vec<IndexBy>,
 
@@ -99,6 +106,20 @@ pub(crate) struct ReplayOptions {
         help_heading = "Comparison"
     )]
     pub(crate) within: Duration,
+
+    /// Print the types and the capacities of an informer in fixed memory that holds the recording, with
+    /// headroom, as Rust code to paste
+    #[arg(
+        long,
+        conflicts_with_all = ["against", "speed", "kind", "order", "workers", "output", "show_secrets", "print", "format"],
+        help_heading = "Capacities"
+    )]
+    pub(crate) suggest_capacities: bool,
+
+    /// A field that is kept of each object, such as `spec.nodeName` or
+    /// `status.conditions[type=Ready].status`; may be repeated
+    #[arg(long = "field", value_name = "PATH", requires = "suggest_capacities", help_heading = "Capacities")]
+    pub(crate) fields: Vec<FieldPath>,
 
     /// Print every change with its object (table, wide, json, yaml) or its name; with --against, the
     /// comparison as json [default: the summary]
@@ -129,6 +150,7 @@ pub(crate) enum IndexBy {
     Namespace,
     Label(String),
     Owner,
+    Field(FieldPath),
 }
 
 /// A program with its arguments, of which the first is its path.
@@ -139,6 +161,11 @@ impl ReplayOptions {
     /// The events and the cache that are printed; `None` for the summary alone.
     pub(crate) fn print(&self) -> Option<Print> {
         self.print.or_else(|| self.output.map(|_| Print::Events))
+    }
+
+    /// The size of `--chunk`.
+    pub(crate) fn chunk_bytes(&self) -> Option<usize> {
+        self.chunk.map(NonZeroUsize::get)
     }
 
     pub(crate) fn chunks(&self) -> Chunks {
@@ -172,10 +199,11 @@ fn order() -> impl TypedValueParser<Value = Order> {
 
 fn index(text: &str) -> Result<IndexBy, &'static str> {
     match text.split_once(':') {
+        Some(("field", path)) => path.parse().map(IndexBy::Field),
         None if text == "namespace" => Ok(IndexBy::Namespace),
         None if text == "owner" => Ok(IndexBy::Owner),
         Some(("label", name)) if !name.is_empty() => Ok(IndexBy::Label(name.into())),
-        _ => Err("give `namespace`, `owner` or `label:NAME`"),
+        _ => Err("give `namespace`, `owner`, `label:NAME` or `field:PATH`"),
     }
 }
 
@@ -190,6 +218,7 @@ impl fmt::Display for IndexBy {
             Self::Namespace => f.write_str("namespace"),
             Self::Owner => f.write_str("owner"),
             Self::Label(name) => write!(f, "label:{name}"),
+            Self::Field(path) => write!(f, "field:{}", path.as_str()),
         }
     }
 }

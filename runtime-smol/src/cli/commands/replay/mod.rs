@@ -1,6 +1,7 @@
 //! `listwatch replay`: a recording through informer, work queue and workers.
 
 mod against;
+mod capacities;
 mod played;
 mod program;
 mod report;
@@ -16,7 +17,7 @@ use crate::report::undecodable;
 use listwatch_runtime_smol::SharedWorkQueue;
 use listwatch_runtime_smol::cache::{IndexId, Indexer, Store, StoreWriter};
 use listwatch_runtime_smol::decode::{MetadataOnly, Raw};
-use listwatch_runtime_smol::file::{Pace, Playback, PlaybackConfig};
+use listwatch_runtime_smol::file::{CaptureError, Chunks, Pace, Playback, PlaybackConfig};
 use listwatch_runtime_smol::informer::InformerStatus;
 use listwatch_runtime_smol::object::{ObjectHandle, Uid};
 use listwatch_runtime_smol::{
@@ -37,6 +38,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) fn replay(options: &ReplayOptions) -> Result<(), CommandError> {
     match options.kind {
         _ if !options.against.is_empty() => against::against(options),
+        _ if options.suggest_capacities => capacities::suggest(options),
+        _ if options.indexes.iter().any(|by| matches!(by, IndexBy::Field(_))) => Err(CommandError::Arguments(
+            "an index by `field:PATH` needs --suggest-capacities; without it, give `namespace`, `owner` or `label:NAME`",
+        )),
         // Metadata are printed as they were recorded.
         Kind::Meta if options.output.is_some() => Replay::<Raw>::new(options)?.play(),
         Kind::Raw => Replay::<Raw>::new(options)?.play(),
@@ -65,7 +70,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
             Speed::Times(speed) => (Clock::scaled(speed), Pace::Recorded),
             Speed::Max => (Clock::simulated(), Pace::Immediate),
         };
-        let playback = open(options, pace)?;
+        let playback = open(options, pace, options.chunks())?;
         let played = Played::of(options, &playback)?;
         let mut indexer = Indexer::default();
         let indexes = options.indexes.iter().map(|by| (by.to_string(), add_index(&mut indexer, by.clone()))).collect();
@@ -160,12 +165,7 @@ impl<'a, T: DeserializeOwned + Shown + Send + Sync + 'static> Replay<'a, T> {
 
     /// Why the recording was not played to its end, or had no state.
     fn error(&self) -> Option<CommandError> {
-        let nothing_listed = || {
-            let cut = self.playback().cut().map(|cut| cut.message().to_owned());
-            let reasons: Vec<_> = self.counts.reason().into_iter().chain(cut).collect();
-            let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-            CommandError::NothingListed(self.options.file.clone(), reason)
-        };
+        let nothing_listed = || nothing_listed(self.options, &self.counts, self.playback().cut());
         let broken = self.playback().error().cloned().map(CommandError::Capture);
         broken.or_else(|| (!self.counts.synced).then(nothing_listed))
     }
@@ -236,8 +236,16 @@ fn stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(64 * 1024, std::io::stdout().lock())
 }
 
-fn open(options: &ReplayOptions, pace: Pace) -> Result<Playback, CommandError> {
-    let config = PlaybackConfig::new().pace(pace).chunks(options.chunks()).skip_bad_lines(options.skip_bad_lines);
+/// No list of the recording was whole: why.
+fn nothing_listed(options: &ReplayOptions, counts: &Counts, cut: Option<&CaptureError>) -> CommandError {
+    let cut = cut.map(|cut| cut.message().to_owned());
+    let reasons: Vec<_> = counts.reason().into_iter().chain(cut).collect();
+    let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+    CommandError::NothingListed(options.file.clone(), reason)
+}
+
+fn open(options: &ReplayOptions, pace: Pace, chunks: Chunks) -> Result<Playback, CommandError> {
+    let config = PlaybackConfig::new().pace(pace).chunks(chunks).skip_bad_lines(options.skip_bad_lines);
     Playback::with_config(&options.file, config).map_err(CommandError::Capture)
 }
 
@@ -261,5 +269,7 @@ fn add_index<T: 'static>(indexer: &mut Indexer<ObjectHandle<T>>, by: IndexBy) ->
             owner.uid.iter().for_each(|uid| emit(uid.encode(&mut [0; Uid::CANONICAL_LEN])));
         }),
         IndexBy::Label(name) => object.meta().label(name).into_iter().for_each(emit),
+        // Without --suggest-capacities it is refused.
+        IndexBy::Field(_) => {}
     })
 }

@@ -83,6 +83,7 @@
 //! | `k8s-openapi` | the types of k8s-openapi 0.29 are [kinds](object::Kind); the program chooses the version of these |
 //! | `critical-section` | a lock on critical sections, for bare metal |
 //! | `spin` | a spin lock |
+//! | `defmt` | `defmt::Format` for what firmware prints: failures and their classes, statuses, events, projected objects, keys, versions, times, capacities. Text of a server is logged as it came: it stays inside of defmt's frames, and a host that shows it to a terminal has to escape it |
 //!
 //! Each feature only adds: none changes the effect of another. With `alloc`, an informer in fixed memory also requests
 //! lists in pages, and its failures are shared; with `json`, a status has all of its text. There is one exception: with `k8s-openapi`, a type that

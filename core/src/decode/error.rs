@@ -13,6 +13,7 @@ pub type DecodeError<K = Key> = DecodeErrorOf<K>;
 
 /// An item or event that could not be decoded, with the metadata that could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct DecodeErrorOf<K> {
     /// The object's key; `None` where it could not be read.
     pub key: Option<K>,
@@ -27,6 +28,7 @@ pub struct DecodeErrorOf<K> {
 /// The reason that an item or event could not be decoded. [`Display`](fmt::Display) writes it as one printable line
 /// ([`Printable`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Reason {
     /// A decoder's own words.

@@ -181,6 +181,13 @@ impl Status {
     }
 }
 
+#[cfg(feature = "defmt")]
+impl defmt::Format for Status {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{=u16} {=str}: {=str}", self.code, self.reason.as_str(), self.message.as_str());
+    }
+}
+
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_status(f, self.code, &self.reason, &self.message)

@@ -1,5 +1,6 @@
 /// The `type` of a watch event about an object (client-go `watch.EventType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum EventType {
     /// `ADDED`: the object is new, or part of the initial state.
     Added,

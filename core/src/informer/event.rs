@@ -75,6 +75,23 @@ impl<V: Keyed> EventOf<V> {
     }
 }
 
+#[cfg(feature = "defmt")]
+impl<V: Keyed<Key: defmt::Format> + defmt::Format> defmt::Format for EventOf<V> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        match self {
+            Self::Added { object, initial: true } => defmt::write!(f, "listed {}", object),
+            Self::Added { object, initial: false } => defmt::write!(f, "added {}", object),
+            Self::Updated { new, .. } => defmt::write!(f, "updated {}", new),
+            Self::Recreated { new, .. } => defmt::write!(f, "recreated {}", new),
+            Self::Deleted { object, final_state_known: true } => defmt::write!(f, "deleted {}", object),
+            Self::Deleted { object, final_state_known: false } => defmt::write!(f, "lost {}", object),
+            Self::Synced => defmt::write!(f, "synced"),
+            Self::Undecodable(error) => defmt::write!(f, "undecodable: {}", error),
+            Self::Failed(report) => defmt::write!(f, "failed: {}", report),
+        }
+    }
+}
+
 impl<V: Versioned> From<Transition<V>> for EventOf<V> {
     fn from(transition: Transition<V>) -> Self {
         match transition {

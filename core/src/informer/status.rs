@@ -13,6 +13,7 @@ use core::time::Duration;
 /// [`Display`](fmt::Display) writes it in one line:
 /// `failing for 3 min: forbidden (status 403), 4 attempts, next in 42 s; nothing listed yet`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum InformerStatus {
     /// The informer was not started.

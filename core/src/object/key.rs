@@ -92,6 +92,13 @@ impl core::borrow::Borrow<str> for Key {
     }
 }
 
+#[cfg(feature = "defmt")]
+impl defmt::Format for Key {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{=str}", self.as_str());
+    }
+}
+
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)

@@ -84,6 +84,13 @@ impl Default for Version {
     }
 }
 
+#[cfg(feature = "defmt")]
+impl defmt::Format for Version {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{=str}", self.as_str());
+    }
+}
+
 impl Deref for Version {
     type Target = str;
 

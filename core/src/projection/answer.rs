@@ -74,6 +74,7 @@ pub enum Ending<'a> {
 
 /// An item or an event that could not be decoded, with the metadata that could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Refused<const KEY: usize = 128> {
     /// The object's key; `None` where it could not be read.
     pub key: Option<Text<KEY>>,
@@ -98,6 +99,7 @@ impl<const KEY: usize> core::error::Error for Refused<KEY> {}
 
 /// `metav1.Status`: the reason that an API server gives for a failure. A field of the wrong type counts as absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Status {
     /// The HTTP status code, also of an error event in a watch.

@@ -59,6 +59,7 @@ pub trait Slot {
 
 /// The reason that a field does not take a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Misfit {
     /// It is of another type.
@@ -212,6 +213,21 @@ macro_rules! text {
 }
 
 text!(Text, Beginning);
+
+#[cfg(feature = "defmt")]
+impl<const N: usize> defmt::Format for Text<N> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{=str}", self.as_str());
+    }
+}
+
+#[cfg(feature = "defmt")]
+impl<const N: usize> defmt::Format for Beginning<N> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        let end = if self.cut { "…" } else { "" };
+        defmt::write!(f, "{=str}{=str}", self.as_str(), end);
+    }
+}
 
 impl Slot for bool {
     fn expects(&self) -> &'static str {

@@ -137,6 +137,14 @@ impl<P, const KEY: usize> Projected<P, KEY> {
     }
 }
 
+/// The key, the version and the fields.
+#[cfg(feature = "defmt")]
+impl<P: defmt::Format, const KEY: usize> defmt::Format for Projected<P, KEY> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{=str}@{=str} {}", self.key(), self.resource_version(), self.value);
+    }
+}
+
 impl<P, const KEY: usize> Keyed for Projected<P, KEY> {
     type Key = Text<KEY>;
 

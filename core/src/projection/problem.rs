@@ -3,6 +3,7 @@ use core::fmt;
 
 /// The reason that an object, or another part of an answer, could not be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Problem {
     /// The path of the field; `None` if it is about the whole.
     pub field: Option<&'static str>,
@@ -14,6 +15,7 @@ pub struct Problem {
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Cause {
     /// A value has another type.

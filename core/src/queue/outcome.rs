@@ -6,6 +6,7 @@ use core::time::Duration;
 ///
 /// With the feature `json`, `Outcome::from(&api_error)` is the outcome of a request that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Outcome {
     /// The work succeeded. Earlier failures of the key are forgotten: client-go's `Forget`.
@@ -40,6 +41,7 @@ pub enum Outcome {
 ///
 /// The queue has acted already, so a caller that logs nothing can ignore the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Finished {
     /// Not until it is added again.

@@ -16,6 +16,7 @@ pub type SharedStatus = Status;
 
 /// The cause of a failed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Failure {
     /// The server refused the request.
@@ -77,6 +78,7 @@ pub enum Failure {
 
 /// An operation that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Operation {
     /// Reading the first page of a list, or all of it.
     List,
@@ -92,6 +94,7 @@ pub enum Operation {
 
 /// The reaction to a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Reaction {
     /// Read the whole state again.
     Relist,
@@ -109,6 +112,7 @@ pub enum Reaction {
 
 /// The class of a failure, on which the reaction depends; see [`RETRY_POLICY`](crate::reflector::RETRY_POLICY).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum FailureClass {
     /// 410, by code or by reason: the version, or the token, has expired.

@@ -146,8 +146,26 @@ impl fmt::Display for FailureReport {
     }
 }
 
+#[cfg(feature = "defmt")]
+impl defmt::Format for FailureReport {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        let Self { operation, request, failure, reaction, attempts, retry_in } = self;
+        defmt::write!(
+            f,
+            "{} of {=str}: {}; {} in {=u64} ms, attempts: {=u32}",
+            operation,
+            request.resource.path(),
+            failure,
+            reaction,
+            u64::try_from(retry_in.as_millis()).unwrap_or(u64::MAX),
+            attempts
+        );
+    }
+}
+
 /// The phase of a [`Reflector`](crate::Reflector).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Phase {
     /// Not started.
     Idle,

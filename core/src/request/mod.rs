@@ -26,6 +26,7 @@ use core::time::Duration;
 /// The number of a request. The machine that makes the request chooses it and never uses it twice. Input for an old
 /// request is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct RequestId(pub u64);
 
 /// One request of the list-watch protocol; a transport adds the server and the credentials.
@@ -76,6 +77,7 @@ pub enum Verb {
 
 /// The three kinds of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Query {
     /// A list, or a page of one.
     List,

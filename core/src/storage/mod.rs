@@ -130,6 +130,7 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
 
 /// The error of a container whose fixed capacity is used up. It gives the item back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Full<T>(pub T);
 
 impl<T> core::fmt::Display for Full<T> {

@@ -40,6 +40,13 @@ impl SharedText {
     }
 }
 
+#[cfg(feature = "defmt")]
+impl defmt::Format for SharedText {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{=str}", self.as_str());
+    }
+}
+
 impl Default for SharedText {
     fn default() -> Self {
         Self::constant("")

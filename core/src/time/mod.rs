@@ -69,6 +69,13 @@ impl fmt::Debug for Instant {
     }
 }
 
+#[cfg(feature = "defmt")]
+impl defmt::Format for Instant {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        defmt::write!(f, "{=u64:us}", self.0 / 1000);
+    }
+}
+
 /// Nanoseconds, of which more than 584 years count as that.
 pub(crate) const fn nanos(duration: Duration) -> u64 {
     let nanos = duration.as_nanos();

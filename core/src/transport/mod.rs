@@ -99,6 +99,7 @@ pub enum Incoming {
 
 /// The cause of a failure in the transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct TransportError {
     /// The kind of failure, by which the reflector reacts.
     pub kind: TransportErrorKind,
@@ -108,6 +109,7 @@ pub struct TransportError {
 
 /// The kinds of transport failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum TransportErrorKind {
     /// No process listens at the address.

@@ -5,6 +5,7 @@ use core::fmt;
 
 /// A capacity of an indexer in fixed memory, for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Capacity {
     /// For objects.

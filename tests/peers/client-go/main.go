@@ -7,7 +7,7 @@
 //
 // `peers serve TEMPLATE PODS CHANGES [tls] [expires]` is a server of pods, `peers informer MEDIA-TYPE SERVER VERSION`
 // follows it, `peers growth` tells what an update takes by the number of objects, and `peers workers` what a key takes
-// from one producer to eight workers.
+// from one producer to eight workers. `peers edge TEMPLATE PODS NODE KUBECONFIG` serves the pods of one node over TLS.
 package main
 
 import (
@@ -56,9 +56,12 @@ func run(args []string) error {
 		return inform(args[1], args[2], args[3])
 	case is("serve", 3):
 		return serve(args[1], args[2], args[3], args[4:])
+	case is("edge", 4):
+		return edge(args[1], args[2], args[3], args[4])
 	default:
 		return errors.New("usage: peers wq|fifo|readers|workers|growth OBJECTS...|follow KUBECONFIG NAMESPACE|" +
-			"notify SERVER RESOURCE|informer MEDIA-TYPE SERVER VERSION|serve TEMPLATE PODS CHANGES [tls] [expires]")
+			"notify SERVER RESOURCE|informer MEDIA-TYPE SERVER VERSION|serve TEMPLATE PODS CHANGES [tls] [expires]|" +
+			"edge TEMPLATE PODS NODE KUBECONFIG")
 	}
 	return nil
 }

@@ -1,5 +1,6 @@
 //! The random numbers of jitter: seeded by configuration, so that a run can be repeated.
 
+use crate::time::{from_nanos, nanos};
 use core::time::Duration;
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): eight bytes of state, good enough to spread clients in time. Not for
@@ -22,9 +23,8 @@ impl Random {
 
     /// A duration from zero up to, and without, `end`.
     pub(crate) fn below(&mut self, end: Duration) -> Duration {
-        let nanos = u64::try_from(end.as_nanos()).unwrap_or(u64::MAX);
-        let scaled = (u128::from(self.next()) * u128::from(nanos)) >> 64;
-        Duration::from_nanos(scaled as u64)
+        let scaled = (u128::from(self.next()) * u128::from(nanos(end))) >> 64;
+        from_nanos(scaled as u64)
     }
 }
 

@@ -50,7 +50,10 @@ impl<P: Projection, const KEY: usize, const ROOM: usize> Decode for ProjectedJso
     }
 
     fn space(&mut self) -> &mut [u8] {
-        self.room.copy_within(self.unread.clone(), 0);
+        // Seldom is anything left. `copy_within` would be the only code of a firmware that needs `memmove`.
+        for (to, from) in self.unread.clone().enumerate().filter(|(to, from)| to < from) {
+            self.room[to] = self.room[from];
+        }
         self.unread = 0..self.unread.len();
         &mut self.room[self.unread.end..]
     }

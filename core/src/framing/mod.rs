@@ -5,7 +5,11 @@ mod block;
 mod buffer;
 mod event_type;
 mod framer;
+#[cfg(any(target_feature = "neon", target_feature = "simd128", target_feature = "sse2"))]
+mod lanes;
 mod scan;
+#[cfg(any(test, not(any(target_feature = "neon", target_feature = "simd128", target_feature = "sse2"))))]
+mod words;
 
 #[cfg(feature = "json")]
 pub(crate) use block::Block;

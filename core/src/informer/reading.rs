@@ -261,6 +261,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
 
     /// An object that cannot be decoded keeps its last good state, unless it was deleted. In a list it counts as
     /// present. If its key is unknown too, the list infers no deletion.
+    #[cold]
     fn on_undecodable(&mut self, undecodable: DecodeErrorOf<KeyOf<D>>) {
         let version = undecodable.version.as_deref().unwrap_or_default();
         let step = match &undecodable.key {
@@ -312,6 +313,8 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         self.answer(self.now, self.id, Response::Broken(failure));
     }
 
+    /// A frame of its own: on a device, that of reading is on the stack beneath the queue's.
+    #[inline(never)]
     fn on_all_read(&mut self) {
         if self.closing.is_none() {
             return;

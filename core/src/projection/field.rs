@@ -169,13 +169,17 @@ impl<const N: usize> Slot for Beginning<N> {
 
     fn push_text(&mut self, piece: &str) -> Result<(), Misfit> {
         if !self.cut {
-            let most = piece.len().min(N - self.text.len());
-            let len = (0..=most).rev().find(|len| piece.is_char_boundary(*len)).unwrap_or(0);
-            self.cut = len < piece.len();
-            return self.text.push(&piece[..len]);
+            let kept = beginning(piece, N - self.text.len());
+            self.cut = kept.len() < piece.len();
+            return self.text.push(kept);
         }
         Ok(())
     }
+}
+
+/// At most so many bytes, cut between two characters.
+fn beginning(text: &str, most: usize) -> &str {
+    (0..=most.min(text.len())).rev().find_map(|len| text.get(..len)).unwrap_or_default()
 }
 
 impl<const N: usize> Field for Beginning<N> {

@@ -1,6 +1,6 @@
 //! The fields that a walk looks for: those of the caller's, and those that the protocol has.
 
-use super::path::{Path, Step};
+use super::path::{Path, Paths, Step};
 
 /// A set of fields: a bit for each.
 pub(super) type Mask = u32;
@@ -65,7 +65,7 @@ const PROTOCOL: [Path; PROJECTED as usize] = [
     Path::new("remainingItemCount"),
 ];
 
-static PATHS: [Path; PROJECTED as usize] = PROTOCOL;
+static PATHS: Paths<{ PROJECTED as usize }, 24> = Paths::new(&PROTOCOL);
 
 /// The paths of a projection, checked.
 ///
@@ -110,23 +110,30 @@ impl Fields {
         ((1 << self.projected.len()) - 1) << PROJECTED
     }
 
-    pub(super) fn path(self, field: u32) -> &'static Path {
-        let projected = || &self.projected[(field - PROJECTED) as usize];
-        PATHS.get(field as usize).unwrap_or_else(projected)
+    /// The text of a field's path.
+    pub(super) fn path(self, field: u32) -> &'static str {
+        match field.checked_sub(PROJECTED) {
+            Some(projected) => self.projected[projected as usize].as_str(),
+            None => PATHS.as_str(field as usize),
+        }
     }
 
     /// The step of a field's path out of the value that is this deep.
     pub(super) fn step(self, field: u32, depth: usize) -> Option<Step> {
-        match (self.shape, depth) {
-            (Shape::Event, 0) if field != TYPE => Some(Step::Member("object")),
-            (Shape::Event, _) if field != TYPE => self.path(field).step(depth - 1),
-            _ => self.path(field).step(depth),
+        let depth = match (self.shape, depth) {
+            (Shape::Event, 0) if field != TYPE => return Some(Step::Member(b"object")),
+            (Shape::Event, _) if field != TYPE => depth - 1,
+            _ => depth,
+        };
+        match field.checked_sub(PROJECTED) {
+            Some(projected) => self.projected[projected as usize].step(depth),
+            None => PATHS.step(field as usize, depth),
         }
     }
 
     /// Those of `fields` whose step out of the value that is this deep is so.
-    pub(super) fn filter(self, fields: Mask, depth: usize, is: impl Fn(Step) -> bool) -> Mask {
-        retain(fields, |field| self.step(field, depth).is_some_and(&is))
+    pub(super) fn filter(self, fields: Mask, depth: usize, is: &dyn Fn(Step) -> bool) -> Mask {
+        retain(fields, |field| self.step(field, depth).is_some_and(is))
     }
 
     /// Those of `fields` whose value is this deep.

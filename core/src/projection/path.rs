@@ -22,19 +22,33 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
     text: &'static str,
-    steps: [Step; Self::MAX_STEPS],
-    len: usize,
+    steps: [Packed; Self::MAX_STEPS],
+    len: u16,
 }
+
+/// A step, by the places of its texts in the path. A device has a table of paths in flash, where a slice takes eight
+/// bytes and not four.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packed {
+    /// Empty for an element.
+    name: Place,
+    /// Empty for a member.
+    value: Place,
+}
+
+/// Where a text begins in another one, and its length. Or the two halves of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place(u16, u16);
 
 /// From a value to one inside of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// To a member of an object.
-    Member(&'static str),
+    Member(&'static [u8]),
     /// To an element of an array.
     Element(u32),
     /// To the first element whose member `name` is `value`.
-    Where { name: &'static str, value: &'static str },
+    Where { name: &'static [u8], value: &'static [u8] },
 }
 
 impl Path {
@@ -44,18 +58,20 @@ impl Path {
     /// Compiles a path. It belongs into a constant, where a wrong path is an error of the compiler.
     ///
     /// # Panics
-    /// If the text is no path. If it has more than [`MAX_STEPS`](Self::MAX_STEPS) steps. If it leads to `kind` or
-    /// `apiVersion`, which the items of a list lack.
+    /// If the text is no path. If it has more than [`MAX_STEPS`](Self::MAX_STEPS) steps, or more than 65,535 bytes. If it
+    /// leads to `kind` or `apiVersion`, which the items of a list lack.
     #[must_use]
     pub const fn new(text: &'static str) -> Self {
-        let mut path = Self { text, steps: [Step::Member(""); Self::MAX_STEPS], len: 0 };
+        assert!(text.len() <= u16::MAX as usize, "the path is too long");
+        let mut path = Self { text, steps: [Packed::NOTHING; Self::MAX_STEPS], len: 0 };
         let mut rest = text;
         loop {
             let (step, behind) = if begins_with(rest, b'[') && path.len > 0 { bracket(rest) } else { name(rest) };
-            assert!(path.len < Self::MAX_STEPS, "the path has too many steps");
-            path.steps[path.len] = step;
+            assert!((path.len as usize) < Self::MAX_STEPS, "the path has too many steps");
+            path.steps[path.len as usize] = step.packed(text.as_bytes(), text.len() - rest.len());
             path.len += 1;
             if behind.is_empty() {
+                assert!(!matches!(step, Step::Where { .. }), "the path ends with a condition");
                 break;
             }
             let is_where = matches!(step, Step::Where { .. });
@@ -67,8 +83,7 @@ impl Path {
             );
             assert!(!begins_with(behind, b'.') || !begins_with(rest, b'['), "a name must follow on a dot");
         }
-        assert!(!matches!(path.steps[path.len - 1], Step::Where { .. }), "the path ends with a condition");
-        let is_type = path.len == 1 && (equal(text, "kind") || equal(text, "apiVersion"));
+        let is_type = path.len == 1 && (equal(text.as_bytes(), b"kind") || equal(text.as_bytes(), b"apiVersion"));
         assert!(!is_type, "the items of a list have no kind and no apiVersion");
         path
     }
@@ -79,20 +94,85 @@ impl Path {
         self.text
     }
 
-    pub(super) fn step(&self, at: usize) -> Option<Step> {
-        self.steps[..self.len].get(at).copied()
+    pub(super) const fn step(&self, at: usize) -> Option<Step> {
+        if at >= self.len as usize {
+            return None;
+        }
+        Some(self.steps[at].of(self.text.as_bytes()))
     }
 
     /// Whether one of them leads through the value of the other one.
     pub(super) const fn collides_with(&self, other: &Self) -> bool {
         let mut at = 0;
-        while at < self.len && at < other.len {
-            if !self.steps[at].equals(&other.steps[at]) {
+        while let (Some(step), Some(than)) = (self.step(at), other.step(at)) {
+            if !step.equals(&than) {
                 return false;
             }
             at += 1;
         }
         self.len != other.len
+    }
+}
+
+/// Paths without the room that each has for more steps.
+pub(super) struct Paths<const PATHS: usize, const STEPS: usize> {
+    texts: [&'static str; PATHS],
+    /// Where the steps of each path end.
+    ends: [u8; PATHS],
+    steps: [Packed; STEPS],
+}
+
+impl<const PATHS: usize, const STEPS: usize> Paths<PATHS, STEPS> {
+    /// These paths, which have so many steps together.
+    pub(super) const fn new(paths: &[Path; PATHS]) -> Self {
+        let mut all = Self { texts: [""; PATHS], ends: [0; PATHS], steps: [Packed::NOTHING; STEPS] };
+        let (mut path, mut end) = (0, 0);
+        while path < PATHS {
+            let Path { text, steps, len } = paths[path];
+            let mut at = 0;
+            while at < len as usize {
+                all.steps[end] = steps[at];
+                (at, end) = (at + 1, end + 1);
+            }
+            (all.texts[path], all.ends[path]) = (text, end as u8);
+            path += 1;
+        }
+        assert!(end == STEPS && end <= u8::MAX as usize, "the number of steps is another one");
+        all
+    }
+
+    pub(super) fn as_str(&self, path: usize) -> &'static str {
+        self.texts[path]
+    }
+
+    pub(super) fn step(&self, path: usize, at: usize) -> Option<Step> {
+        let start = path.checked_sub(1).map_or(0, |before| self.ends[before].into());
+        let step = self.steps[..self.ends[path].into()].get(start + at)?;
+        Some(step.of(self.texts[path].as_bytes()))
+    }
+}
+
+impl Packed {
+    const NOTHING: Self = Self { name: Place(0, 0), value: Place(0, 0) };
+
+    /// The step, of a path with that text.
+    const fn of(self, text: &'static [u8]) -> Step {
+        let Self { name, value } = self;
+        match (name.1, value.1) {
+            (0, _) => Step::Element(value.0 as u32 | (value.1 as u32) << 16),
+            (_, 0) => Step::Member(name.of(text)),
+            _ => Step::Where { name: name.of(text), value: value.of(text) },
+        }
+    }
+}
+
+impl Place {
+    const fn new(at: usize, text: &[u8]) -> Self {
+        Self(at as u16, text.len() as u16)
+    }
+
+    const fn of(self, text: &'static [u8]) -> &'static [u8] {
+        text.split_at(self.0 as usize).1.split_at(self.1 as usize).0
     }
 }
 
@@ -106,13 +186,29 @@ impl Step {
         self.condition().is_some()
     }
 
-    pub(super) fn member(self) -> Option<&'static str> {
+    pub(super) fn member(self) -> Option<&'static [u8]> {
         if let Self::Member(name) = self { Some(name) } else { None }
     }
 
     /// The name and the value of a condition.
-    pub(super) fn condition(self) -> Option<(&'static str, &'static str)> {
+    pub(super) fn condition(self) -> Option<(&'static [u8], &'static [u8])> {
         if let Self::Where { name, value } = self { Some((name, value)) } else { None }
+    }
+
+    /// A step that is written at this place of a path.
+    const fn packed(self, path: &[u8], at: usize) -> Packed {
+        match self {
+            Self::Member(name) => {
+                let at = if path[at] == b'[' { at + 2 } else { at };
+                Packed { name: Place::new(at, name), ..Packed::NOTHING }
+            }
+            Self::Element(number) => Packed { value: Place(number as u16, (number >> 16) as u16), ..Packed::NOTHING },
+            Self::Where { name, value } => {
+                let behind = at + 1 + name.len() + 1;
+                let quoted = (path[behind] == b'\'') as usize;
+                Packed { name: Place::new(at + 1, name), value: Place::new(behind + quoted, value) }
+            }
+        }
     }
 
     const fn equals(&self, other: &Self) -> bool {
@@ -133,7 +229,7 @@ const fn name(text: &'static str) -> (Step, &'static str) {
     assert!(len > 0, "a name of the path is empty");
     let (name, behind) = text.split_at(len);
     assert!(length_until(name, b"]='") == len, "a name with such a character stands in brackets and quotes");
-    (Step::Member(name), behind)
+    (Step::Member(name.as_bytes()), behind)
 }
 
 /// The pair of brackets that `text` begins with.
@@ -141,13 +237,13 @@ const fn bracket(text: &'static str) -> (Step, &'static str) {
     let inside = text.split_at(1).1;
     let (step, behind) = if begins_with(inside, b'\'') {
         let (name, behind) = quoted(inside);
-        (Step::Member(name), behind)
+        (Step::Member(name.as_bytes()), behind)
     } else {
         let (word, behind) = inside.split_at(length_until(inside, b"=]"));
         assert!(!word.is_empty(), "a bracket of the path is empty");
         if begins_with(behind, b'=') {
             let (value, behind) = value(behind.split_at(1).1);
-            (Step::Where { name: word, value }, behind)
+            (Step::Where { name: word.as_bytes(), value: value.as_bytes() }, behind)
         } else {
             (Step::Element(number(word)), behind)
         }
@@ -200,8 +296,8 @@ const fn begins_with(text: &str, byte: u8) -> bool {
     !text.is_empty() && text.as_bytes()[0] == byte
 }
 
-const fn equal(one: &str, other: &str) -> bool {
-    let (one, other, mut at) = (one.as_bytes(), other.as_bytes(), 0);
+const fn equal(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
     while at < one.len() && at < other.len() && one[at] == other[at] {
         at += 1;
     }
@@ -222,13 +318,13 @@ mod tests {
     #[test]
     fn a_path_is_divided_into_its_steps() {
         use Step::{Element, Member, Where};
-        assert_eq!(steps("spec.nodeName"), [Member("spec"), Member("nodeName")]);
-        assert_eq!(steps("a[0][12].b"), [Member("a"), Element(0), Element(12), Member("b")]);
-        let ready = Where { name: "type", value: "Ready" };
-        assert_eq!(steps("conditions[type=Ready].status"), [Member("conditions"), ready, Member("status")]);
-        let quoted = Where { name: "a", value: "x]y" };
-        assert_eq!(steps("m['a.b/c[']['d'][a='x]y'].e")[..4], [Member("m"), Member("a.b/c["), Member("d"), quoted]);
-        assert_eq!(steps("größe"), [Member("größe")]);
+        assert_eq!(steps("spec.nodeName"), [Member(b"spec"), Member(b"nodeName")]);
+        assert_eq!(steps("a[0][12].b"), [Member(b"a"), Element(0), Element(12), Member(b"b")]);
+        let ready = Where { name: b"type", value: b"Ready" };
+        assert_eq!(steps("conditions[type=Ready].status"), [Member(b"conditions"), ready, Member(b"status")]);
+        let quoted = Where { name: b"a", value: b"x]y" };
+        assert_eq!(steps("m['a.b/c[']['d'][a='x]y'].e")[..4], [Member(b"m"), Member(b"a.b/c["), Member(b"d"), quoted]);
+        assert_eq!(steps("größe"), [Member("größe".as_bytes())]);
     }
 
     #[test]

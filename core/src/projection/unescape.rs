@@ -45,6 +45,9 @@ const NO_ESCAPE: &str = "invalid escape";
 const LONE: &str = "lone surrogate in an escape";
 const CONTROL: &str = "control character in a string";
 
+/// Where the text goes. It is called through its address: the code for one kind of text takes 1 KB.
+type Out<'a> = &'a mut dyn FnMut(&str);
+
 impl Unescape {
     pub(super) const NEW: Self = Self { escape: Escape::None, high: 0, cut: [0; 4], cut_len: 0 };
 
@@ -55,20 +58,20 @@ impl Unescape {
 
     /// Passes the text of `bytes` to `out`, up to the end of the string; returns how many bytes were read with it, or
     /// `None` where the string goes on.
-    pub(super) fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(&str)) -> Result<Option<usize>, BadString> {
+    pub(super) fn feed(&mut self, bytes: &[u8], out: Out<'_>) -> Result<Option<usize>, BadString> {
         let mut at = 0;
         while let Some(byte) = bytes.get(at).copied() {
             let escaping = self.escape == Escape::Backslash;
             let bad = |bad: BadString| BadString { at: at + bad.at, escaping, ..bad };
             at += match self.escape {
-                Escape::Backslash => self.on_escaped(byte, &mut out),
-                Escape::Unicode { digits, code } => self.on_digit(byte, digits, code, &mut out),
+                Escape::Backslash => self.on_escaped(byte, out),
+                Escape::Unicode { digits, code } => self.on_digit(byte, digits, code, out),
                 Escape::None if byte == b'"' => {
                     self.no_remains().map_err(bad)?;
                     return Ok(Some(at + 1));
                 }
                 Escape::None if byte == b'\\' => self.on_backslash(),
-                Escape::None => self.on_plain(&bytes[at..], &mut out),
+                Escape::None => self.on_plain(&bytes[at..], out),
             }
             .map_err(bad)?;
         }
@@ -96,7 +99,7 @@ impl Unescape {
         Ok(1)
     }
 
-    fn on_escaped(&mut self, byte: u8, out: &mut impl FnMut(&str)) -> Result<usize, BadString> {
+    fn on_escaped(&mut self, byte: u8, out: Out<'_>) -> Result<usize, BadString> {
         let text = match byte {
             b'u' => {
                 self.escape = Escape::Unicode { digits: 0, code: 0 };
@@ -120,7 +123,7 @@ impl Unescape {
         Ok(1)
     }
 
-    fn on_digit(&mut self, byte: u8, digits: u8, code: u16, out: &mut impl FnMut(&str)) -> Result<usize, BadString> {
+    fn on_digit(&mut self, byte: u8, digits: u8, code: u16, out: Out<'_>) -> Result<usize, BadString> {
         let digit = char::from(byte).to_digit(16).ok_or_else(|| BadString::new(0, NO_ESCAPE))?;
         let code = code << 4 | digit as u16;
         if digits < 3 {
@@ -141,7 +144,7 @@ impl Unescape {
     }
 
     /// Reads up to the next quotation mark or backslash.
-    fn on_plain(&mut self, bytes: &[u8], out: &mut impl FnMut(&str)) -> Result<usize, BadString> {
+    fn on_plain(&mut self, bytes: &[u8], out: Out<'_>) -> Result<usize, BadString> {
         if self.high > 0 {
             return Err(BadString::new(0, LONE));
         }
@@ -168,7 +171,7 @@ impl Unescape {
     }
 
     /// Completes the character that was cut; returns what is behind it, or `None` where it is no character.
-    fn complete<'b>(&mut self, mut run: &'b [u8], out: &mut impl FnMut(&str)) -> Option<&'b [u8]> {
+    fn complete<'b>(&mut self, mut run: &'b [u8], out: Out<'_>) -> Option<&'b [u8]> {
         while self.cut_len > 0
             && let [byte, rest @ ..] = run
         {
@@ -198,7 +201,7 @@ mod tests {
     fn read(bytes: &[u8], length: usize) -> Result<Option<(String, usize)>, BadString> {
         let (mut unescape, mut text, mut before) = (Unescape::NEW, String::new(), 0);
         for piece in bytes.chunks(length) {
-            let end = unescape.feed(piece, |piece| text.push_str(piece));
+            let end = unescape.feed(piece, &mut |piece| text.push_str(piece));
             match end.map_err(|bad| BadString { at: before + bad.at, ..bad })? {
                 Some(len) => return Ok(Some((text, before + len))),
                 None => before += piece.len(),

@@ -94,7 +94,7 @@ impl Walk {
     pub(super) fn refused(&self, fields: Mask) -> Option<Problem> {
         let field = bits(self.refused & fields).next()?;
         let told = self.misfit.filter(|(told, _)| self.refused & fields & 1 << told != 0);
-        let another = Problem { field: Some(self.fields.path(field).as_str()), cause: Cause::Refused, at: self.offset };
+        let another = Problem { field: Some(self.fields.path(field)), cause: Cause::Refused, at: self.offset };
         Some(told.map_or(another, |(_, problem)| problem))
     }
 
@@ -195,21 +195,21 @@ impl Walk {
 
     fn begin_name(&mut self) {
         let (depth, inside) = (self.depth - 1, self.top().fields);
-        let conditions = if depth == 0 { 0 } else { self.fields.filter(inside, depth - 1, Step::is_condition) };
+        let conditions = if depth == 0 { 0 } else { self.fields.filter(inside, depth - 1, &Step::is_condition) };
         self.wanted = Wanted { inside, fields: 0, conditions };
         (self.state, self.unescape, self.length) = (State::Name, Unescape::NEW, 0);
     }
 
     fn on_name(&mut self, rest: &[u8]) -> usize {
         let (mut unescape, depth) = (self.unescape, self.depth - 1);
-        let read = unescape.feed(rest, |piece| {
+        let read = unescape.feed(rest, &mut |piece| {
             let (fields, at) = (self.fields, self.length..self.length + piece.len());
-            let goes_on = |name: &str| name.as_bytes().get(at.clone()) == Some(piece.as_bytes());
+            let goes_on = |name: &[u8]| name.get(at.clone()) == Some(piece.as_bytes());
             let Wanted { inside, conditions, .. } = self.wanted;
-            self.wanted.inside = fields.filter(inside, depth, |step| step.member().is_some_and(goes_on));
+            self.wanted.inside = fields.filter(inside, depth, &|step| step.member().is_some_and(goes_on));
             if conditions != 0 {
                 let names = |step: Step| step.condition().is_some_and(|(name, _)| goes_on(name));
-                self.wanted.conditions = fields.filter(conditions, depth - 1, names);
+                self.wanted.conditions = fields.filter(conditions, depth - 1, &names);
             }
             self.length = at.end;
         });
@@ -226,10 +226,10 @@ impl Walk {
 
     fn end_name(&mut self, depth: usize) {
         let (fields, Wanted { inside, conditions, .. }) = (self.fields, self.wanted);
-        let ends = |name: &str| name.len() == self.length;
-        let named = fields.filter(inside, depth, |step| step.member().is_some_and(ends));
+        let ends = |name: &[u8]| name.len() == self.length;
+        let named = fields.filter(inside, depth, &|step| step.member().is_some_and(ends));
         let names = |step: Step| step.condition().is_some_and(|(name, _)| ends(name));
-        let conditions = if conditions == 0 { 0 } else { fields.filter(conditions, depth - 1, names) };
+        let conditions = if conditions == 0 { 0 } else { fields.filter(conditions, depth - 1, &names) };
         self.want(named, conditions);
         if depth == 0 {
             self.seen |= named;
@@ -239,7 +239,7 @@ impl Walk {
 
     fn begin_element(&mut self) {
         let (depth, Frame { fields, found, index, .. }) = (self.depth - 1, *self.top());
-        let here = self.fields.filter(fields & !found, depth, |step| match step {
+        let here = self.fields.filter(fields & !found, depth, &|step| match step {
             Step::Member(_) => false,
             Step::Element(element) => element == index,
             Step::Where { .. } => true,
@@ -277,7 +277,7 @@ impl Walk {
     }
 
     fn open(&mut self, is_array: bool, slots: &mut dyn Slots) -> bool {
-        let entering = self.fields.filter(self.wanted.inside, self.depth, |step| step.is_in_array() == is_array);
+        let entering = self.fields.filter(self.wanted.inside, self.depth, &|step| step.is_in_array() == is_array);
         self.refuse_others(entering, if is_array { "an array" } else { "an object" }, slots);
         if entering == 0 {
             self.state = State::PassingOver;
@@ -307,7 +307,7 @@ impl Walk {
 
     fn on_text(&mut self, rest: &[u8], slots: &mut dyn Slots) -> usize {
         let mut unescape = self.unescape;
-        let read = unescape.feed(rest, |piece| {
+        let read = unescape.feed(rest, &mut |piece| {
             for field in bits(self.wanted.fields & !self.refused) {
                 let taken = slots.slot(field).push_text(piece);
                 self.taken(field, taken, "a string", slots);
@@ -365,9 +365,9 @@ impl Walk {
         let (fields, depth, at) = (self.fields, self.depth, self.length..self.length + piece.len());
         self.length = at.end;
         if self.wanted.conditions != 0 {
-            let goes_on = |value: &str| value.as_bytes().get(at.clone()) == Some(piece);
+            let goes_on = |value: &[u8]| value.get(at.clone()) == Some(piece);
             let values = |step: Step| step.condition().is_some_and(|(_, value)| goes_on(value));
-            self.wanted.conditions = fields.filter(self.wanted.conditions, depth - 2, values);
+            self.wanted.conditions = fields.filter(self.wanted.conditions, depth - 2, &values);
         }
     }
 
@@ -375,7 +375,7 @@ impl Walk {
     fn decide(&mut self) {
         if self.wanted.conditions != 0 {
             let ends = |step: Step| step.condition().is_some_and(|(_, value)| value.len() == self.length);
-            let fulfilled = self.fields.filter(self.wanted.conditions, self.depth - 2, ends);
+            let fulfilled = self.fields.filter(self.wanted.conditions, self.depth - 2, &ends);
             self.top().fulfilled |= fulfilled;
         }
     }
@@ -395,7 +395,7 @@ impl Walk {
         let Frame { fields, fulfilled, .. } = *self.top();
         if self.depth > 1 {
             let around = self.depth - 2;
-            let conditional = self.fields.filter(fields, around, Step::is_condition);
+            let conditional = self.fields.filter(fields, around, &Step::is_condition);
             self.frames[around].found |= conditional & fulfilled;
             self.forget(conditional & !fulfilled, slots);
         }
@@ -419,7 +419,7 @@ impl Walk {
         let Wanted { inside, fields, .. } = self.wanted;
         let inside = match self.depth {
             0 => inside,
-            depth => inside & !self.fields.filter(inside, depth - 1, Step::is_condition),
+            depth => inside & !self.fields.filter(inside, depth - 1, &Step::is_condition),
         };
         for field in bits((inside | fields) & !taking) {
             self.taken(field, Err(Misfit::WrongType), found, slots);
@@ -445,8 +445,7 @@ impl Walk {
             }
         };
         if self.misfit.is_none_or(|(earlier, _)| self.refused & 1 << earlier == 0) {
-            self.misfit =
-                Some((field, Problem { field: Some(self.fields.path(field).as_str()), cause, at: self.value_at }));
+            self.misfit = Some((field, Problem { field: Some(self.fields.path(field)), cause, at: self.value_at }));
         }
         self.refused |= 1 << field;
     }

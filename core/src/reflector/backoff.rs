@@ -1,6 +1,6 @@
 use super::{BackoffKind, Failure, Operation, Reaction, RetryRule};
 use crate::random::Random;
-use crate::time::Instant;
+use crate::time::{Instant, eighths};
 use crate::transport::ResponseHead;
 use core::time::Duration;
 
@@ -211,9 +211,9 @@ impl RetryDelays {
         self.unanswered = Some((probes.saturating_add(1), since));
         let probe = self.backoff.probe;
         let (least, spread) = match probes {
-            0 => (probe / 4, probe),
-            1..LONG_OUTAGE => (probe, probe / 8),
-            _ => (probe.saturating_mul(3) / 2, probe.saturating_mul(3) / 8),
+            0 => (eighths(probe, 2), probe),
+            1..LONG_OUTAGE => (probe, eighths(probe, 1)),
+            _ => (eighths(probe, 12), eighths(probe, 3)),
         };
         least.saturating_add(self.random.below(spread))
     }
@@ -224,7 +224,7 @@ impl RetryDelays {
         if asked.is_zero() || wait.spread.is_zero() {
             return asked;
         }
-        asked.saturating_add(self.random.below(wait.spread.max(asked / 4)))
+        asked.saturating_add(self.random.below(wait.spread.max(eighths(asked, 2))))
     }
 
     /// Notes that the server responded at `now`, with any status. If the outage before was as long as the present
@@ -272,7 +272,8 @@ impl Backoff {
     fn after(&self, delays: u32) -> Duration {
         let more = |delays: u32| delays - EXPONENTS.len() as u32 + 3;
         let exponent = EXPONENTS.get(delays as usize).copied().unwrap_or_else(|| more(delays));
-        self.initial.saturating_mul(1_u32.checked_shl(exponent).unwrap_or(u32::MAX)).min(self.max)
+        let doubled = |delay: Duration, _| delay.saturating_add(delay);
+        (0..exponent.min(u32::BITS)).fold(self.initial, doubled).min(self.max)
     }
 }
 

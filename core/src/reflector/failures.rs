@@ -9,8 +9,8 @@ use super::{
 };
 use core::time::Duration;
 
-/// The least time between the starts of two watches that end properly but within moments.
-const APART: Duration = Duration::from_secs(30);
+/// The least time between the starts of two watches that end properly but within moments: 30 s, spread by a fifth.
+const APART: (Duration, Duration) = (Duration::from_secs(24), Duration::from_secs(36));
 
 /// If a server refuses watches, one watch follows after this many watch-lists and refusals in a row.
 const TRIED: u32 = 8;
@@ -80,7 +80,7 @@ impl Reflector {
             false if open.has_watched(self.now) && self.delays.forgives() => {
                 self.now + self.delays.after_interruption(spread)
             }
-            false => open.since() + self.delays.grown().min(self.delays.between(APART * 4 / 5, APART * 6 / 5)),
+            false => open.since() + self.delays.grown().min(self.delays.between(APART.0, APART.1)),
         };
         if until > self.now {
             self.state = State::Waiting { until, then: Then::Watch };

@@ -22,7 +22,7 @@ pub use retry_policy::{BackoffKind, RETRY_POLICY, RetryRule};
 
 use crate::object::Version;
 use crate::request::{Query, RequestId, Resource, Token};
-use crate::time::{Instant, earliest};
+use crate::time::{Instant, earliest, eighths};
 use core::time::Duration;
 use lacking::Lacking;
 use open::Open;
@@ -387,7 +387,7 @@ impl Reflector {
     /// How long a watch may bring nothing from a server that is known to send bookmarks.
     fn longest_silence(&self) -> Option<Duration> {
         let gap = self.bookmarks?;
-        Some((gap * 5 / 2).min(self.config.bookmark_overdue?))
+        Some(eighths(gap, 20).min(self.config.bookmark_overdue?))
     }
 
     /// Forgets a state that did not become complete.

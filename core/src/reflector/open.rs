@@ -1,6 +1,6 @@
 use super::ReflectorConfig;
 use crate::request::{Request, RequestId};
-use crate::time::{Instant, earliest};
+use crate::time::{Instant, earliest, eighths};
 use crate::transport::ResponseHead;
 use core::time::Duration;
 
@@ -133,7 +133,7 @@ impl Open {
     /// When a response other than a watch will be too slow.
     fn too_slow_at(&self, config: &ReflectorConfig) -> Option<Instant> {
         let (_, since) = self.progress;
-        let time = config.answer_timeout?.saturating_mul(PROGRESS_TIMEOUTS);
+        let time = eighths(config.answer_timeout?, 8 * PROGRESS_TIMEOUTS);
         Some(since + time).filter(|_| config.min_list_progress > 0 && self.watching.is_none())
     }
 }

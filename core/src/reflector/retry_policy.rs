@@ -72,7 +72,7 @@ impl RetryRule {
     /// The rule for a failure.
     #[must_use]
     pub fn of(operation: Operation, class: FailureClass) -> &'static Self {
-        &RETRY_POLICY[ROWS[operation as usize][class as usize]]
+        &RETRY_POLICY[usize::from(ROWS[operation as usize][class as usize])]
     }
 
     /// Reaction and delay where the rule already applied `times` times in a row.
@@ -182,8 +182,8 @@ pub const RETRY_POLICY: &[RetryRule] = &[
 const OPERATIONS: [Operation; 5] = [List, Page, WatchList, Watch, Resume];
 
 /// The index of each operation's and failure's rule. The compiler checks that there is exactly one.
-const ROWS: [[usize; FailureClass::ALL.len()]; OPERATIONS.len()] = {
-    let mut rows = [[usize::MAX; FailureClass::ALL.len()]; OPERATIONS.len()];
+const ROWS: [[u8; FailureClass::ALL.len()]; OPERATIONS.len()] = {
+    let mut rows = [[u8::MAX; FailureClass::ALL.len()]; OPERATIONS.len()];
     let mut row = 0;
     while row < RETRY_POLICY.len() {
         let mut operation = 0;
@@ -192,8 +192,8 @@ const ROWS: [[usize; FailureClass::ALL.len()]; OPERATIONS.len()] = {
             while class < RETRY_POLICY[row].classes.len() {
                 let place = &mut rows[RETRY_POLICY[row].operations[operation] as usize]
                     [RETRY_POLICY[row].classes[class] as usize];
-                assert!(*place == usize::MAX, "two rows for one failure");
-                *place = row;
+                assert!(*place == u8::MAX, "two rows for one failure");
+                *place = row as u8;
                 class += 1;
             }
             operation += 1;
@@ -204,7 +204,7 @@ const ROWS: [[usize; FailureClass::ALL.len()]; OPERATIONS.len()] = {
     while operation < OPERATIONS.len() {
         let mut class = 0;
         while class < FailureClass::ALL.len() {
-            assert!(rows[operation][class] != usize::MAX, "a failure without a row");
+            assert!(rows[operation][class] != u8::MAX, "a failure without a row");
             class += 1;
         }
         operation += 1;

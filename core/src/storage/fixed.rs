@@ -1,6 +1,7 @@
 //! Memory of a fixed capacity: heapless arrays, and a chain of slots for each hash bucket.
 
 use super::chains::{Chains, ShortSlot};
+use super::half_sip::HalfSip;
 use super::sealed::{Array, Emit, Empty, Gathered, InRun, Measured, Ranges, Records, Runs, Sealed, Text};
 use super::{Full, Maybe, Mem, Slot};
 use core::marker::PhantomData;
@@ -105,6 +106,7 @@ impl<const N: usize, const INDEXES: usize, const POSTINGS: usize, const VALUES: 
     type IndexFn<V> = fn(&V, &mut dyn FnMut(&str));
     type PassingIndex = Chains<N>;
     type ValueIndex = Chains<VALUES>;
+    type Hashing = HalfSip;
     type Maybe<T> = Maybe<T>;
     type Measured<T> = Nothing;
     type Rare<T> = InPlace<T>;

@@ -1,13 +1,15 @@
 //! Memory that grows: arrays of segments, hashbrown's table of slots, and a table for keys that come and go.
 
 use super::never::{NeverFull, never_full};
-use super::sealed::{Array, Emit, Empty, Gathered, Index, Measured, Optional, Records, Sealed, Text};
+use super::sealed::{Array, Emit, Empty, Gathered, Hashing, Index, Measured, Optional, Records, Sealed, Text};
 use super::segments::Segments;
 use super::shards::{Shard, Shards};
 use super::{Mem, Slot};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::hash::{BuildHasher, Hash};
+use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
@@ -32,6 +34,7 @@ impl Mem for Heap {
     type IndexFn<V> = Box<dyn Fn(&V, &mut dyn FnMut(&str)) + Send + Sync>;
     type PassingIndex = super::probing::Probing;
     type ValueIndex = Shards<HashIndex>;
+    type Hashing = FoldHash;
     type Maybe<T> = Option<T>;
     type Measured<T> = Option<T>;
     type Rare<T> = Box<T>;
@@ -51,6 +54,18 @@ impl Mem for Heap {
 
     fn try_room(_: usize, _: impl FnOnce() -> usize) -> Result<(), NeverFull<()>> {
         Ok(())
+    }
+}
+
+/// The hashes of the heap.
+#[derive(Debug)]
+pub enum FoldHash {}
+
+impl Hashing for FoldHash {
+    #[inline]
+    fn hash<Q: Hash + ?Sized>(seed: u64, key: &Q) -> u32 {
+        let hash = FixedState::with_seed(seed).hash_one(key);
+        (hash ^ (hash >> 32)) as u32
     }
 }
 

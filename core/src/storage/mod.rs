@@ -16,6 +16,8 @@ mod draining;
 mod empty;
 #[cfg(feature = "fixed")]
 mod fixed;
+#[cfg(feature = "fixed")]
+mod half_sip;
 #[cfg(feature = "alloc")]
 mod heap;
 mod known;
@@ -89,6 +91,9 @@ pub trait Mem: sealed::Sealed + Sized + 'static {
     /// Of an indexer: for its index values.
     #[doc(hidden)]
     type ValueIndex: sealed::Index;
+    /// How keys are hashed.
+    #[doc(hidden)]
+    type Hashing: sealed::Hashing;
     #[doc(hidden)]
     type Text: sealed::Text;
     /// A slot as records keep it: of 16 bits, where no container has more records than that.
@@ -143,6 +148,7 @@ impl<T: core::fmt::Debug> core::error::Error for Full<T> {}
 
 pub(crate) mod sealed {
     use super::slab::Slot;
+    use core::hash::Hash;
     use core::ops::{Index as At, IndexMut, Range};
 
     #[allow(missing_debug_implementations, reason = "never constructed")]
@@ -187,6 +193,11 @@ pub(crate) mod sealed {
         fn clear(&mut self);
         /// Clears an array that holds much memory and gives it back; says whether it did.
         fn release(&mut self) -> bool;
+    }
+
+    /// Hashes that depend on a seed: who does not know it cannot choose keys that have the same.
+    pub trait Hashing {
+        fn hash<Q: Hash + ?Sized>(seed: u64, key: &Q) -> u32;
     }
 
     /// From a hash to the slots that have it.

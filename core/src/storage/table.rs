@@ -1,13 +1,12 @@
 //! Records found by their key.
 
-use super::sealed::Index;
+use super::sealed::{Hashing, Index};
 use super::slab::{Entry, Places};
 use super::{Mem, Slab, Slot};
 use core::borrow::Borrow;
-use core::hash::{BuildHasher, Hash};
+use core::hash::Hash;
 use core::hint::black_box;
 use core::ops;
-use foldhash::fast::FixedState;
 
 /// A value that contains the key under which it is stored, so that the key is stored once.
 pub trait Keyed {
@@ -250,8 +249,7 @@ impl<R: Keyed, M: Mem, I: Index, A: Places<R, M>> Table<R, M, I, A> {
     /// The hash by which the index finds a key. Callers keep it with the record, so that they hash each key once.
     #[inline]
     pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u32 {
-        let hash = FixedState::with_seed(self.seed).hash_one(key);
-        (hash ^ (hash >> 32)) as u32
+        M::Hashing::hash(self.seed, key)
     }
 }
 

@@ -79,7 +79,7 @@ impl<M: Mem> Timers<M> {
     {
         let place = place.index();
         let last = self.len() - 1;
-        self.waiting.as_mut_slice().swap(place, last);
+        self.exchange(place, last);
         if let Some(gone) = self.waiting.pop() {
             *records[gone.slot].place() = None;
         }
@@ -151,8 +151,15 @@ impl<M: Mem> Timers<M> {
     where
         S: IndexMut<Slot, Output: Timed>,
     {
-        self.waiting.as_mut_slice().swap(from, to);
+        self.exchange(from, to);
         self.note(records, from);
+    }
+
+    /// Two places that may be one need `memmove`, as in slices' `swap`: in a firmware, nothing else does.
+    fn exchange(&mut self, one: usize, other: usize) {
+        if let Ok([one, other]) = self.waiting.as_mut_slice().get_disjoint_mut([one, other]) {
+            core::mem::swap(one, other);
+        }
     }
 
     fn note<S>(&self, records: &mut S, place: usize)

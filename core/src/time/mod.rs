@@ -50,7 +50,7 @@ impl Instant {
     /// The time since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
@@ -80,6 +80,22 @@ impl defmt::Format for Instant {
 pub(crate) const fn nanos(duration: Duration) -> u64 {
     let nanos = duration.as_nanos();
     if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
+}
+
+/// As [`Duration::from_nanos`], by a multiplication: firmware has no division of 64 bits, and needs one nowhere else.
+pub(crate) const fn from_nanos(nanos: u64) -> Duration {
+    const SECOND: u64 = 1_000_000_000;
+    /// 2^84 divided by the odd part of a second, rounded up. That is exact for numbers below 2^62.
+    const RECIPROCAL: u128 = (1 << 84) / (SECOND >> 9) as u128 + 1;
+    let seconds = (((nanos >> 9) as u128 * RECIPROCAL) >> 84) as u64;
+    Duration::new(seconds, (nanos - seconds * SECOND) as u32)
+}
+
+/// So many eighths of a duration, rounded down to a nanosecond; the longest duration if it is longer.
+pub(crate) const fn eighths(duration: Duration, number: u32) -> Duration {
+    let Some(seconds) = duration.as_secs().checked_mul(number as u64) else { return Duration::MAX };
+    let nanos = (seconds % 8) * 1_000_000_000 + duration.subsec_nanos() as u64 * number as u64;
+    Duration::from_secs(seconds / 8).saturating_add(from_nanos(nanos / 8))
 }
 
 /// The earlier of two deadlines, where `None` is never.
@@ -123,6 +139,27 @@ mod tests {
         let end = Instant::from_nanos(u64::MAX);
         assert_eq!(end + Duration::from_secs(1), end);
         assert_eq!(Instant::ZERO + Duration::MAX, end);
+    }
+
+    #[test]
+    fn nanoseconds_are_a_duration_as_in_the_standard_library() {
+        for seconds in [0, 1, 2, 999, 1 << 20, 18_446_744_072, 18_446_744_073] {
+            for nanos in [0, 1, 511, 512, 513, 709_551_615, 999_999_999] {
+                let nanos = (seconds * 1_000_000_000_u64).saturating_add(nanos);
+                assert_eq!(from_nanos(nanos), Duration::from_nanos(nanos));
+            }
+        }
+        assert_eq!(from_nanos(u64::MAX), Duration::from_nanos(u64::MAX));
+    }
+
+    #[test]
+    fn eighths_are_rounded_down_and_saturate() {
+        for duration in [0, 1, 7, 999_999_999, 1_000_000_001, 3_999_999_999, u64::MAX].map(Duration::from_nanos) {
+            for number in [1, 2, 3, 8, 12, 20, 40] {
+                assert_eq!(eighths(duration, number), duration * number / 8, "{number} of {duration:?}");
+            }
+        }
+        assert_eq!(eighths(Duration::MAX, 20), Duration::MAX);
     }
 
     #[test]

@@ -20,6 +20,18 @@ const TAPE: usize = 0x2100_0000;
 #[cfg(target_arch = "riscv32")]
 const TAPE: usize = 0x8100_0000;
 
+#[cfg(target_arch = "arm")]
+unsafe extern "C" {
+    /// The handler of every interrupt that has none.
+    fn DefaultHandler();
+}
+
+/// The handlers of the chip's interrupts, of which it has 32. Without a table, 240 would have places in flash.
+#[cfg(target_arch = "arm")]
+#[unsafe(link_section = ".vector_table.interrupts")]
+#[unsafe(no_mangle)]
+static __INTERRUPTS: [unsafe extern "C" fn(); 32] = [DefaultHandler; 32];
+
 /// What the stack is painted with.
 const PAINT: u32 = 0xcccc_cccc;
 

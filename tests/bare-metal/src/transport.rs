@@ -124,14 +124,14 @@ pub fn follow<D: Decode<Object: Shown>, C: Cache<D::Object>, M: Mem>(
     let mut now = Instant::ZERO;
     driver.informer_mut().start(now);
     loop {
-        let pumped = driver.pump(now, &mut Context::from_waker(Waker::noop()));
-        while let Some(event) = driver.informer_mut().poll_event() {
-            match event {
+        let pumped = pump(driver, now);
+        while let Some(event) = next(driver) {
+            match &event {
                 EventOf::Undecodable(_) => return Err("an object could not be decoded"),
                 EventOf::Failed(report) if report.failure.class() == FailureClass::DoesNotFit => {
                     return Err("the cache is full");
                 }
-                event if event.object().is_some() => told(&event)?,
+                _ if event.object().is_some() => told(&event)?,
                 _ => {}
             }
         }
@@ -144,6 +144,17 @@ pub fn follow<D: Decode<Object: Shown>, C: Cache<D::Object>, M: Mem>(
             }
         }
     }
+}
+
+// Reading is deep, and events are large: each has a frame of its own, which is left before the other one is entered.
+#[inline(never)]
+fn pump<D: Decode, C: Cache<D::Object>, M: Mem>(driver: &mut DriverIn<D, Player, C, M>, now: Instant) -> Pumped {
+    driver.pump(now, &mut Context::from_waker(Waker::noop()))
+}
+
+#[inline(never)]
+fn next<D: Decode, C: Cache<D::Object>, M: Mem>(driver: &mut DriverIn<D, Player, C, M>) -> Option<EventOf<D::Object>> {
+    driver.informer_mut().poll_event()
 }
 
 /// An informer that follows what is played.

@@ -1,6 +1,6 @@
 use super::RateLimiter;
 use crate::storage::Initially;
-use crate::time::{Instant, nanos};
+use crate::time::{Instant, from_nanos, nanos};
 use core::time::Duration;
 
 /// `base` for the first failure, and for each further one twice as long as before, up to `max`.
@@ -37,7 +37,7 @@ impl ExponentialBackoff {
 impl RateLimiter for ExponentialBackoff {
     fn delay(&mut self, _: Instant, failures: u32) -> Duration {
         let factor = 1_u64.checked_shl(failures).unwrap_or(u64::MAX);
-        Duration::from_nanos(self.base_nanos.get().saturating_mul(factor).min(self.max_nanos.get()))
+        from_nanos(self.base_nanos.get().saturating_mul(factor).min(self.max_nanos.get()))
     }
 }
 

@@ -42,15 +42,20 @@ mod image {
                 print_change(told);
                 display.borrow_mut().add(told)
             },
-            |cache| display.borrow_mut().work(|app| shown(cache, indexes, app)),
+            |cache| work(&mut display.borrow_mut(), cache, indexes),
         )?;
         let (cache, display) = (driver.informer().cache(), display.into_inner());
         while display.is_waiting() {
-            display.work(|app| shown(cache, indexes, app))?;
+            work(display, cache, indexes)?;
         }
         print(cache, indexes);
         sizes(display);
         display.check(cache.len(), |app| shown(cache, indexes, app))
+    }
+
+    #[inline(never)]
+    fn work(display: &mut Display, cache: &Cache, indexes: Indexes) -> Result<(), &'static str> {
+        display.work(|app| shown(cache, indexes, app))
     }
 
     fn shown(cache: &Cache, indexes: Indexes, app: &str) -> Count {

@@ -30,9 +30,9 @@ pub use driver::{DriverIn, Pumped};
 #[cfg(feature = "json")]
 pub use event::Event;
 pub use event::EventOf;
-pub use saved_age::SavedAge;
 #[cfg(feature = "fixed")]
 pub use fixed::FixedInformer;
+pub use saved_age::SavedAge;
 pub use status::InformerStatus;
 #[cfg(feature = "json")]
 pub use subscriber::{Subscriber, SubscriberSynced};

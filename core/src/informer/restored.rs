@@ -1,7 +1,7 @@
 //! The start from a state that was saved.
 
-use super::{InformerIn, SavedAge};
 use super::pending::Unfit;
+use super::{InformerIn, SavedAge};
 use crate::cache::Cache;
 use crate::decode::Decode;
 #[cfg(feature = "json")]

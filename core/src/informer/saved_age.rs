@@ -15,6 +15,7 @@ use core::time::Duration;
 /// # Ok::<(), listwatch_core::time::ParseWallTimeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SavedAge {
     /// As long as this.
     Known(Duration),

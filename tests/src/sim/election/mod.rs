@@ -142,7 +142,7 @@ impl Election {
     }
 
     /// At each moment one candidate may write, and none after its lease.
-    fn check(&mut self) {
+    fn check(&self) {
         let may: Vec<u64> = self.candidates.iter().filter(|it| it.may_write(self.now)).map(|it| it.life).collect();
         assert!(may.len() < 2 || self.is_vandalised, "{may:?} may write at {}", self.now);
         for life in may {

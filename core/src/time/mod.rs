@@ -92,6 +92,7 @@ pub(crate) const fn from_nanos(nanos: u64) -> Duration {
 }
 
 /// So many eighths of a duration, rounded down to a nanosecond; the longest duration if it is longer.
+#[cfg(any(test, feature = "json", feature = "fixed"))]
 pub(crate) const fn eighths(duration: Duration, number: u32) -> Duration {
     let Some(seconds) = duration.as_secs().checked_mul(number as u64) else { return Duration::MAX };
     let nanos = (seconds % 8) * 1_000_000_000 + duration.subsec_nanos() as u64 * number as u64;

@@ -281,6 +281,20 @@ fn a_list_in_parts_that_breaks_off_deletes_nothing() {
 }
 
 #[test]
+fn after_a_restore_from_a_backup_a_list_in_parts_left_old_objects_for_good() {
+    let mut talk = small::<8, 2>();
+    let pods: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), 150 + n)).collect();
+    talk.answers("/api/v1/pods", &list(200, &pods), true);
+    talk.answers("watch=1", &gone(), true);
+    // The store went back to version 100, and has come further than before since.
+    let restored: Vec<String> = (1..=5).map(|n| pod(&format!("p{n}"), 90 + n)).collect();
+    talk.answers("/api/v1/pods", &list(300, &restored), true);
+    talk.answers("/api/v1/pods", &list(300, &restored), true);
+    assert_eq!(talk.cached(), (1..=5).map(|n| format!("p{n}@{} n{}", 90 + n, (90 + n) % 7)).collect::<Vec<_>>());
+    talk.brings("watch=1", "");
+}
+
+#[test]
 fn an_object_whose_new_state_does_not_fit_was_deleted_by_a_list_in_parts() {
     type Narrow = FixedIndexer<Pod, 8, Indexed<1, 8, 8, 1>>;
     let mut talk = Talk::<Narrow, Fixed<2>>::new(Narrow::new(), false);

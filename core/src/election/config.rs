@@ -38,7 +38,9 @@ pub enum ElectionConfigError {
     NoIdentity,
     /// `lease_duration` is not a whole number of seconds between 1 and 2,147,483,647.
     LeaseDuration(Duration),
-    /// `retry_period` or `request_timeout` is zero.
+    /// The name or the namespace of the lease cannot be in a path.
+    NoName,
+    /// `request_timeout` is zero, or `retry_period` is shorter than a hundredth of `renew_deadline`.
     NoPeriod,
     /// After a request that hangs, no time is left for another one.
     RenewDeadline {
@@ -86,7 +88,7 @@ impl ElectionConfig {
         if self.lease_duration.subsec_nanos() != 0 || !SECONDS.contains(&self.lease_duration.as_secs()) {
             return Err(ElectionConfigError::LeaseDuration(self.lease_duration));
         }
-        if self.retry_period.is_zero() || self.request_timeout.is_zero() {
+        if self.retry_period < (self.renew_deadline / ATTEMPTS).max(MILLISECOND) || self.request_timeout.is_zero() {
             return Err(ElectionConfigError::NoPeriod);
         }
         if self.renew_deadline < least_renewal {
@@ -102,6 +104,11 @@ impl ElectionConfig {
 /// `leaseDurationSeconds` is a positive `int32`.
 const SECONDS: core::ops::RangeInclusive<u64> = 1..=i32::MAX as u64;
 
+/// As many writes may be on their way within a renew deadline, and each is remembered.
+const ATTEMPTS: u32 = 100;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
 /// The part of the renew deadline by which a lease has to be longer. A clock that is 5 % slow beside one that is 5 % fast
 /// makes 1.05 / 0.95, which is 1.106.
 const DRIFT: u32 = 9;
@@ -113,7 +120,10 @@ impl fmt::Display for ElectionConfigError {
             Self::LeaseDuration(is) => {
                 write!(f, "lease_duration is {is:?}: set whole seconds, at least one")
             }
-            Self::NoPeriod => f.write_str("retry_period or request_timeout is zero: set at least a millisecond"),
+            Self::NoName => f.write_str("the lease needs a namespace and a name: neither may be empty, `.` or `..`"),
+            Self::NoPeriod => f.write_str(
+                "request_timeout is zero, or retry_period too short: set at least a hundredth of renew_deadline",
+            ),
             Self::RenewDeadline { is, least } => write!(
                 f,
                 "renew_deadline is {is:?}, shorter than retry_period and request_timeout together: set at least {least:?}"

@@ -24,15 +24,17 @@ use serde_json::Value;
 /// # What holds
 ///
 /// - [`token`](Self::token) is `Some` only until [`renew_deadline`](ElectionConfig::renew_deadline) after the last
-///   successful renewal was *sent*. A program that asks before each write writes in no other term.
+///   successful renewal was *sent*. A program that asks before each write sends none after that. A write that is on its
+///   way has the rest of the lease to arrive, five seconds by default. After that, only its receiver can refuse it, by
+///   the token.
 /// - Expiry is a matter of the caller's clock: a record that did not change for its duration has expired. The times in a
-///   lease are other clocks', and count nowhere.
+///   lease are other clocks', and count nowhere. The clock must go on while the machine sleeps (`CLOCK_BOOTTIME`).
 /// - While work stops because [`stop`](Self::stop) was called, the lease is renewed. It is released after
 ///   [`handle_stopped`](Self::handle_stopped).
 /// - A record with this identity that this life did not write belongs to another holder. client-go takes it over at
 ///   once; then two candidates of one identity both lead.
 /// - A leader whose record was changed or cleared by another client has lost its term. One whose lease was deleted
-///   creates it again.
+///   creates it again. Until it finds out, its token stays, and another candidate may lead already, as with client-go.
 ///
 /// A leader that lost its term is a candidate again after `handle_stopped`; client-go's `Run` ends instead.
 ///
@@ -86,6 +88,8 @@ pub struct LeaderElector {
     look_at: Option<Instant>,
     /// Conflicts since the last write that succeeded.
     conflicts: u32,
+    /// Since when work goes on that has no term.
+    lost_at: Option<Instant>,
     events: VecDeque<ElectionEvent>,
 }
 
@@ -148,9 +152,12 @@ impl LeaderElector {
     /// A candidate for the lease of this name. It does nothing before [`start`](Self::start).
     ///
     /// # Errors
-    /// If the configuration does not pass its [check](ElectionConfig::check).
+    /// If the configuration does not pass its [check](ElectionConfig::check), or if a name is empty, `.` or `..`.
     pub fn new(namespace: &str, name: &str, config: ElectionConfig) -> Result<Self, ElectionConfigError> {
         config.check()?;
+        if [namespace, name].iter().any(|text| matches!(*text, "" | "." | "..")) {
+            return Err(ElectionConfigError::NoName);
+        }
         let leases = Resource::new("/apis/coordination.k8s.io/v1/leases").in_namespace(namespace);
         Ok(Self {
             api: Api::new(&leases),
@@ -172,11 +179,12 @@ impl LeaderElector {
             retry_at: None,
             look_at: None,
             conflicts: 0,
+            lost_at: None,
             events: VecDeque::new(),
         })
     }
 
-    /// Becomes a candidate.
+    /// Becomes a candidate, once.
     pub fn start(&mut self, now: Instant) {
         self.advance(now);
         if matches!(self.state, State::Idle) {
@@ -198,34 +206,46 @@ impl LeaderElector {
         }
     }
 
-    /// Takes note that no work goes on. The lease is released, or the candidate applies again if it lost its term.
+    /// Takes note that no work goes on. If the term was lost, the candidate applies again. Otherwise it releases the lease
+    /// and ends, also if the work ended unasked.
     pub fn handle_stopped(&mut self, now: Instant) {
         self.advance(now);
-        if matches!(self.state, State::Stopping(_)) {
-            if self.is_asked { self.finish() } else { self.follow() }
+        let is_lost = self.lost_at.take().is_some();
+        match self.state {
+            State::Stopping(_) if is_lost && !self.is_asked => self.follow(),
+            State::Stopping(_) | State::Leading(_) => self.finish(),
+            _ => {}
         }
     }
 
     /// The answer to a request; one to a request that was given up is ignored.
     pub fn handle_answer(&mut self, now: Instant, id: RequestId, answer: Result<ApiResponse, TransportError>) {
-        self.handle_timeout(now);
-        let Some(call) = self.call.take_if(|call| call.id == id) else { return };
-        let read = answer.map_err(ApiError::from).and_then(|answer| call.call.read(&answer)).and_then(known_at(now));
-        match read {
-            Ok(lease) => self.on_lease(&call, lease),
-            Err(error) => self.on_error(&call, error),
+        self.advance(now);
+        // The answer counts before the deadlines: it may have waited for its caller, and a term counts from its request.
+        if let Some(call) = self.call.take_if(|call| call.id == id) {
+            let read = answer.map_err(ApiError::from).and_then(|answer| call.call.read(&answer));
+            match read.and_then(|lease| seen(lease, self.now)) {
+                Ok(lease) => self.on_lease(&call, lease),
+                Err(error) => self.on_error(&call, error),
+            }
         }
+        self.handle_timeout(now);
         self.decide();
     }
 
     /// The lease as a watch brings it; `None` if it was deleted. An older state than the known one is ignored.
     pub fn handle_watched(&mut self, now: Instant, lease: Option<Value>) {
-        self.handle_timeout(now);
-        match lease.map(|lease| known_at(now)(lease)) {
+        self.advance(now);
+        if !self.is_candidate() {
+            return;
+        }
+        match lease.map(|lease| seen(lease, self.now)) {
             Some(Ok(lease)) => self.note(lease, None),
             Some(Err(error)) => self.tell(ElectionEvent::Failed(error)),
-            None => self.forget(),
+            // It may be there again.
+            None => self.is_doubtful = true,
         }
+        self.handle_timeout(now);
         self.decide();
     }
 
@@ -312,10 +332,12 @@ impl LeaderElector {
         !matches!(self.state, State::Idle | State::Ended)
     }
 
-    /// Whether the caller is on time: false if a term is over by more than `tolerance`, and nobody was told.
+    /// Whether all goes on in time. False if a term is over by more than `tolerance`, and nobody was told, or work still goes
+    /// on.
     #[must_use]
     pub fn is_on_time(&self, now: Instant, tolerance: Duration) -> bool {
-        self.term().is_none_or(|term| now < term.until + tolerance)
+        let over = self.term().map(|term| term.until).or(self.lost_at);
+        over.is_none_or(|over| now < over + tolerance)
     }
 }
 
@@ -345,9 +367,17 @@ impl LeaderElector {
             self.conflicts = 0;
         }
         let is_released = call.intent == Intent::Release && lease.record.holder.is_none();
+        let is_kept = match call.intent {
+            Intent::Read => true,
+            Intent::Write => self.written(&lease.record) == Some(call.at),
+            Intent::Release => is_released,
+        };
         self.note(lease, Some(call.at));
         if is_released {
             self.end(true);
+        } else if !is_kept && !self.rests() {
+            let changed = ApiError::Unreadable("the server did not keep the record that it was sent".into());
+            self.on_failure(changed, call.at);
         }
     }
 
@@ -368,13 +398,14 @@ impl LeaderElector {
     /// A request failed that was sent at `at`. The next one follows after the retry period, or after the time for which the
     /// server asks.
     fn on_failure(&mut self, error: ApiError, at: Instant) {
-        // An answer that is no lease may stand for a write that was made.
-        self.is_doubtful |= !matches!(error, ApiError::Transport(_));
-        let asked = error.retry_after().unwrap_or_default().min(self.config.lease_duration);
-        let period = match self.state {
-            State::Following => self.jittered(),
-            _ => self.config.retry_period,
+        // A write may have been made nevertheless. A leader finds that out by its next renewal.
+        self.is_doubtful |= self.term().is_none() || !matches!(error, ApiError::Transport(_));
+        let (period, longest) = match self.state {
+            State::Following => (self.jittered(), self.config.lease_duration),
+            // Time for another attempt is left.
+            _ => (self.config.retry_period, self.config.request_timeout),
         };
+        let asked = error.retry_after().unwrap_or_default().min(longest);
         self.retry_at = Some((at + period).max(self.now + asked));
         self.conflicts = 0;
         self.tell(ElectionEvent::Failed(error));
@@ -408,6 +439,7 @@ impl LeaderElector {
     }
 
     fn lose(&mut self, reason: StopReason) {
+        self.lost_at = Some(self.now);
         self.rest(State::Stopping(None));
         self.tell(ElectionEvent::Stopping(reason));
     }
@@ -470,18 +502,16 @@ impl LeaderElector {
 
     /// Chooses the next request, or when to choose again.
     fn decide(&mut self) {
-        if self.call.is_some() || self.retry_at.is_some() {
+        if self.call.is_some() || self.retry_at.is_some() || self.rests() {
             return;
         }
-        let known = self.known.as_ref();
+        let is_free = self.known.as_ref().is_none_or(|known| self.is_free(known));
         self.wanted = match &self.state {
-            State::Idle | State::Ended | State::Stopping(None) => None,
             _ if self.is_doubtful => Some(Intent::Read),
-            State::Leading(_) | State::Stopping(Some(_)) => Some(Intent::Write),
-            State::Following if known.is_none_or(|known| self.is_free(known)) => Some(Intent::Write),
-            State::Following => None,
             State::Releasing(_) if self.holds() => Some(Intent::Release),
-            State::Releasing(_) => return self.end(false),
+            State::Releasing(_) => return self.end(self.leader().is_none()),
+            State::Following if !is_free => None,
+            _ => Some(Intent::Write),
         };
         let waits = self.wanted.is_none() && matches!(self.state, State::Following);
         self.look_at = if waits { self.next_look() } else { None };
@@ -517,6 +547,11 @@ impl LeaderElector {
         }
     }
 
+    /// Whether no request may be sent.
+    fn rests(&self) -> bool {
+        matches!(self.state, State::Idle | State::Stopping(None) | State::Ended)
+    }
+
     /// When the write that made this record was sent, if this life did.
     fn written(&self, record: &Record) -> Option<Instant> {
         let own = record.holder.as_deref() == Some(&self.config.identity);
@@ -542,15 +577,18 @@ impl LeaderElector {
         let known = self.known.as_ref().map(|known| known.lease.clone());
         let is_new = known.is_none();
         let mut lease = known.unwrap_or_else(|| lease::created(&self.namespace, &self.name));
-        lease::label(&mut lease, &self.config);
+        lease::label(&mut lease, &self.config.labels);
         record.write(&mut lease);
         if is_new { self.api.create(&lease) } else { self.api.replace(&self.name, &lease) }
     }
 
     /// The record that acquires or renews the lease.
     fn renewed(&mut self, wall: WallTime) -> Record {
+        let known = self.known.as_ref().map(|known| &known.record);
+        let (renewed, known) = (known.and_then(|known| known.renewed), known.map(|known| known.transitions));
+        let oldest = self.now.as_nanos().saturating_sub(crate::time::nanos(self.config.renew_deadline));
+        self.sent.forget(Instant::from_nanos(oldest), renewed);
         let renewed = self.sent.note(self.now, wall);
-        let known = self.known.as_ref().map(|known| known.record.transitions);
         let (acquired, transitions) = match self.term() {
             Some(term) => (term.acquired, term.token.transitions),
             None => (Some(renewed), known.map_or(0, |count| count.saturating_add(1).min(MAX_TRANSITIONS as u32))),
@@ -567,10 +605,7 @@ impl LeaderElector {
     }
 }
 
-/// Takes an answer for a lease that is seen now.
-fn known_at(now: Instant) -> impl Fn(Value) -> Result<Known, ApiError> {
-    move |lease| {
-        let unreadable = || ApiError::Unreadable("the lease has no metadata.resourceVersion".into());
-        Known::new(lease, now).ok_or_else(unreadable)
-    }
+/// A lease that is seen now.
+fn seen(lease: Value, now: Instant) -> Result<Known, ApiError> {
+    Known::new(lease, now).ok_or_else(|| ApiError::Unreadable("the lease has no metadata.resourceVersion".into()))
 }

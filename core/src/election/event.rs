@@ -7,7 +7,7 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ElectionEvent {
-    /// Another candidate holds the lease, or none does. It may be this one. The text comes from the server.
+    /// The holder changed; `None` if there is none. It may be this candidate. The text comes from the server.
     Leader(Option<String>),
     /// This candidate leads: work starts.
     Started(FencingToken),
@@ -17,10 +17,10 @@ pub enum ElectionEvent {
     Stopping(StopReason),
     /// The election is over for this candidate.
     Ended {
-        /// Whether another candidate may lead at once. Otherwise it waits until the lease expires.
+        /// Whether the lease was left free. If not, another candidate holds it, or it has to expire.
         released: bool,
     },
-    /// A request failed. Another one follows.
+    /// A request failed, and another one follows. Or a watch brought a lease without a version.
     Failed(ApiError),
 }
 
@@ -39,9 +39,10 @@ pub enum StopReason {
     },
 }
 
-/// The term that a leader began: later terms have greater tokens. A write carries it, where its receiver can compare.
+/// The term that a leader began. A write carries it, where its receiver can compare.
 ///
-/// It is displayed as `TRANSITIONS-VERSION`.
+/// Of two terms, the later one has the greater [`version`](Self::version), as
+/// [`compare_versions`](crate::object::compare_versions) compares them. It is displayed as `TRANSITIONS-VERSION`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FencingToken {
     pub(super) transitions: u32,
@@ -56,7 +57,7 @@ impl FencingToken {
         self.transitions
     }
 
-    /// The resource version of the write that began the term.
+    /// The resource version of the lease when the term began.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version

@@ -27,7 +27,7 @@ impl Known {
 
     /// Takes over what was known before: an unchanged record is as old as it was.
     pub(super) fn after(self, before: Option<&Self>) -> Self {
-        let same = before.filter(|before| before.record == self.record);
+        let same = before.filter(|before| before.lease["spec"] == self.lease["spec"]);
         Self { since: same.map_or(self.since, |before| before.since), ..self }
     }
 

@@ -1,6 +1,5 @@
 //! A `Lease` as JSON: what an election reads of it, and what it writes into it. All else is kept.
 
-use super::ElectionConfig;
 use crate::object::Version;
 use crate::time::{MicroTime, WallTime};
 use alloc::string::{String, ToString};
@@ -59,12 +58,12 @@ pub(super) fn created(namespace: &str, name: &str) -> Value {
 }
 
 /// Gives a lease the configured labels; it keeps the others.
-pub(super) fn label(lease: &mut Value, config: &ElectionConfig) {
-    if config.labels.is_empty() {
+pub(super) fn label(lease: &mut Value, ours: &[(String, String)]) {
+    if ours.is_empty() {
         return;
     }
     let labels = object(field(field(lease, "metadata"), "labels"));
-    for (name, value) in &config.labels {
+    for (name, value) in ours {
         labels.insert(name.clone(), json!(value));
     }
 }

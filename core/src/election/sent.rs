@@ -8,32 +8,35 @@ use core::time::Duration;
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     writes: VecDeque<(WallTime, Instant)>,
+    last: Option<WallTime>,
 }
 
-/// Within a renew deadline, fewer are sent. An older one that is found counts as another holder's.
-const KEPT: usize = 16;
+/// A wall clock that shows a later time is wrong, and leaves no later ones.
+const LATEST: WallTime = WallTime::from_unix_seconds(WallTime::MAX.as_unix_seconds() - 86_400);
 
 impl Sent {
     /// Notes a write. No two have one `renewTime`, whatever the wall clock says.
     pub(super) fn note(&mut self, at: Instant, wall: WallTime) -> WallTime {
-        let mut time = wall;
-        while self.at(Some(time)).is_some() {
-            time = time + Duration::from_micros(1);
-        }
-        if self.writes.len() == KEPT {
-            self.writes.pop_front();
-        }
+        let wall = wall.min(LATEST);
+        let next = self.last.map(|last| last + Duration::from_micros(1));
+        let time = next.map_or(wall, |next| wall.max(next));
+        self.last = Some(time);
         self.writes.push_back((time, at));
         time
     }
 
-    /// Whether there was a write.
-    pub(super) fn is_empty(&self) -> bool {
-        self.writes.is_empty()
+    /// Forgets the writes that were sent before `oldest`, but for the one with this `renewTime`.
+    pub(super) fn forget(&mut self, oldest: Instant, but: Option<WallTime>) {
+        self.writes.retain(|(time, at)| *at >= oldest || Some(*time) == but);
     }
 
     /// When the write with this `renewTime` was sent.
     pub(super) fn at(&self, renewed: Option<WallTime>) -> Option<Instant> {
         self.writes.iter().find(|(time, _)| Some(*time) == renewed).map(|(_, at)| *at)
+    }
+
+    /// Whether there never was a write.
+    pub(super) fn is_empty(&self) -> bool {
+        self.last.is_none()
     }
 }

@@ -139,6 +139,24 @@ impl World {
         let (id, _) = self.asked().unwrap();
         self.answer(id, Err(TransportError::new(TransportErrorKind::Reset, "gone")));
     }
+
+    /// Answers requests until `seconds` have passed. A request without an answer gets none.
+    fn follow(&mut self, seconds: u64, mut answer: impl FnMut(&mut Self, &crate::api::ApiRequest) -> ApiResponse) {
+        let end = self.now + Duration::from_secs(seconds);
+        for _ in 0..1_000 {
+            if let Some((id, request)) = self.asked() {
+                let answer = answer(self, &request);
+                self.answer(id, Ok(answer));
+            } else if let Some(next) = self.elector.poll_timeout().filter(|next| *next <= end) {
+                self.now = self.now.max(next);
+                self.elector.handle_timeout(self.now);
+                self.listen();
+            } else {
+                return;
+            }
+        }
+        panic!("a thousand requests in {seconds} s");
+    }
 }
 
 fn at(seconds: u64) -> Instant {
@@ -157,7 +175,7 @@ fn l1_an_invalid_configuration_is_refused_and_says_what_to_set() {
     says(check(|config| config.identity.clear()), "the identity is empty");
     says(check(|config| config.lease_duration = Duration::from_millis(15_500)), "set whole seconds");
     says(check(|config| config.lease_duration = Duration::from_secs(1 << 31)), "set whole seconds");
-    says(check(|config| config.retry_period = Duration::ZERO), "set at least a millisecond");
+    says(check(|config| config.retry_period = Duration::ZERO), "a hundredth of renew_deadline");
     says(check(|config| config.request_timeout = 9 * SECOND), "set at least 11s");
     assert_eq!(check(|config| config.lease_duration = 12 * SECOND), Ok(()));
 }
@@ -575,6 +593,186 @@ fn a_server_that_asks_for_time_gets_it_but_no_more_than_a_lease() {
     let busy = ApiResponse::new(429, *b"{}").with_retry_after(Some(3_600 * SECOND));
     world.answer(id, Ok(busy));
     assert_eq!(world.elector.poll_timeout(), Some(world.now + 15 * SECOND));
+}
+
+#[test]
+fn a_wall_clock_that_stood_still_began_a_term_without_a_write() {
+    let mut world = World::new();
+    world.start();
+    world.pass(20 * SECOND);
+    let refuse = |world: &mut World, request: &crate::api::ApiRequest| match request.method {
+        Method::Get => world.serve(request),
+        _ => ApiResponse::new(503, *b"{}"),
+    };
+    world.follow(11, refuse);
+    assert_eq!(*world.last(), ElectionEvent::Stopping(StopReason::Expired));
+    world.elector.handle_stopped(world.now);
+    let before = world.events.len();
+    world.follow(600, refuse);
+    assert!(world.methods.len() > 100, "it wrote more often than it remembers");
+    assert!(!world.events[before..].iter().any(|event| matches!(event, ElectionEvent::Started(_))));
+}
+
+#[test]
+fn a_wall_clock_at_its_last_moment_hung() {
+    let mut world = World::new();
+    world.elector.start(world.now);
+    for _ in 0..50 {
+        let Some(ElectionAction::Open { id, request }) = world.elector.poll_action(world.now, WallTime::MAX) else {
+            world.now = world.elector.poll_timeout().unwrap();
+            continue;
+        };
+        let answer = world.serve(&request);
+        world.answer(id, Ok(answer));
+    }
+    assert!(world.leads());
+}
+
+#[test]
+fn a_server_that_keeps_no_record_was_asked_without_a_pause() {
+    let unkept: [fn(&mut World, &crate::api::ApiRequest) -> ApiResponse; 2] = [
+        |world, request| match request.method {
+            Method::Get => world.serve(request),
+            _ => ApiResponse::new(200, world.lease.as_ref().unwrap().to_string()),
+        },
+        |world, request| {
+            let mut body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+            if request.method == Method::Get {
+                return world.serve(request);
+            }
+            body["spec"]["renewTime"] = json!("2030-01-01T00:00:00.000000Z");
+            ApiResponse::new(200, world.store(body).to_string())
+        },
+    ];
+    for answer in unkept {
+        // A candidate, a leader, and one that releases.
+        let mut world = World::held_by("", 15);
+        world.elector.start(world.now);
+        world.follow(300, answer);
+        assert!(world.events.iter().any(|event| matches!(event, ElectionEvent::Failed(_))));
+        let mut world = World::new();
+        world.start();
+        world.follow(300, answer);
+        assert!(!world.leads());
+        let mut world = World::new();
+        world.start();
+        world.elector.stop(world.now);
+        world.elector.handle_stopped(world.now);
+        world.follow(300, answer);
+        assert!(matches!(world.last(), ElectionEvent::Ended { .. }));
+    }
+}
+
+#[test]
+fn a_lease_whose_acquiring_answer_was_lost_was_not_released() {
+    for stops_before in [true, false] {
+        let mut world = World::held_by("", 15);
+        world.elector.start(world.now);
+        let (id, read) = world.asked().unwrap();
+        let answer = world.serve(&read);
+        world.answer(id, Ok(answer));
+        let (id, write) = world.asked().unwrap();
+        world.serve(&write);
+        if stops_before {
+            world.elector.stop(world.now);
+        }
+        world.answer(id, Err(TransportError::new(TransportErrorKind::Reset, "gone")));
+        if !stops_before {
+            world.elector.stop(world.now);
+        }
+        world.settle();
+        world.pass(5 * SECOND);
+        assert_eq!(world.spec()["holderIdentity"], "");
+        assert_eq!(*world.last(), ElectionEvent::Ended { released: true });
+    }
+}
+
+#[test]
+fn a_release_whose_answer_was_lost_was_told_as_none() {
+    let mut world = World::new();
+    world.start();
+    world.elector.handle_stopped(world.now);
+    let (id, release) = world.asked().unwrap();
+    world.serve(&release);
+    world.answer(id, Err(TransportError::new(TransportErrorKind::Reset, "gone")));
+    world.pass(5 * SECOND);
+    assert_eq!(*world.last(), ElectionEvent::Ended { released: true });
+}
+
+#[test]
+fn a_watch_told_events_after_the_end() {
+    let mut world = World::held_by("other", 15);
+    world.start();
+    world.elector.stop(world.now);
+    world.settle();
+    for lease in [None, world.lease.clone(), Some(json!({}))] {
+        world.elector.handle_watched(world.now, lease);
+        assert_eq!((world.elector.poll_event(), world.asked()), (None, None));
+    }
+}
+
+#[test]
+fn a_server_that_asked_for_more_time_than_a_term_has_ended_the_term() {
+    let mut world = World::new();
+    world.start();
+    let mut is_busy = true;
+    world.follow(60, |world, request| {
+        if core::mem::take(&mut is_busy) {
+            return ApiResponse::new(429, *b"{}").with_retry_after(Some(15 * SECOND));
+        }
+        world.serve(request)
+    });
+    assert!(!world.events.iter().any(|event| matches!(event, ElectionEvent::Stopping(_))));
+}
+
+#[test]
+fn an_answer_that_was_handed_over_late_was_thrown_away() {
+    let mut world = World::new();
+    world.start();
+    world.now = at(108);
+    world.elector.handle_timeout(world.now);
+    let (id, renewal) = world.asked().unwrap();
+    let answer = world.serve(&renewal);
+    world.now = at(111);
+    world.answer(id, Ok(answer));
+    assert!(world.leads());
+    assert_eq!(world.elector.token(at(118)), None, "the term counts from the sending");
+}
+
+#[test]
+fn many_renewals_without_an_answer_made_a_leader_take_its_own_record_for_anothers() {
+    let mut world = World::with(|config| config.retry_period = Duration::from_millis(200));
+    world.start();
+    world.pass(Duration::from_millis(200));
+    let mut writes = 0;
+    world.follow(6, |world, request| {
+        writes += usize::from(request.method == Method::Put);
+        // The first one lands, and its answer is lost with those of the others.
+        if writes <= 1 || request.method == Method::Get {
+            let answer = world.serve(request);
+            return if request.method == Method::Get { answer } else { ApiResponse::new(504, *b"{}") };
+        }
+        if writes < 24 { ApiResponse::new(503, *b"{}") } else { world.serve(request) }
+    });
+    assert!(!world.events.iter().any(|event| matches!(event, ElectionEvent::Stopping(_))));
+}
+
+#[test]
+fn work_that_ends_unasked_releases_the_lease() {
+    let mut world = World::new();
+    world.start();
+    world.elector.handle_stopped(world.now);
+    world.settle();
+    assert_eq!(world.spec()["holderIdentity"], "");
+    assert_eq!(*world.last(), ElectionEvent::Ended { released: true });
+}
+
+#[test]
+fn a_lease_needs_a_name_and_a_namespace() {
+    for (namespace, name) in [("", "it"), ("web", ""), ("web", "."), ("..", "it")] {
+        let made = LeaderElector::new(namespace, name, ElectionConfig::new("us"));
+        assert_eq!(made.map(|_| ()), Err(ElectionConfigError::NoName));
+    }
 }
 
 #[test]

@@ -47,6 +47,8 @@ pub(super) struct Unfit {
     watched: bool,
     /// An object has left the cache.
     has_room: bool,
+    /// A part of a list was older than the cache.
+    is_overtaken: bool,
 }
 
 impl Unfit {
@@ -135,7 +137,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
     /// Notes what became of a delta: the cache had no room for it, or an object has left the cache.
     pub(super) fn note_fit(&mut self, delta: &Delta<D::Object>, applied: &Applied<D::Object>) {
         match applied {
-            Applied::Overtaken => {}
+            Applied::Overtaken => self.unfit.is_overtaken = true,
             Applied::Full => {
                 let is_held = self.cache.read(|cache| cache.contains(delta.object().key()));
                 self.unfit.note(delta, is_held);
@@ -156,7 +158,7 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         if self.unfit == Unfit::default() || !is_done() {
             return;
         }
-        let Unfit { has_list, is_any, listed, watched, has_room } = core::mem::take(&mut self.unfit);
+        let Unfit { has_list, is_any, listed, watched, has_room, is_overtaken } = core::mem::take(&mut self.unfit);
         if is_any {
             // A watch brings an object that is lacking again and again, so only a list counts them.
             let lacked = self.reflector.wanted().filter(|_| !has_list).unwrap_or_default();
@@ -167,6 +169,10 @@ impl<D: Decode, C: Cache<D::Object>, M: Mem> InformerIn<D, C, M> {
         }
         if has_room {
             self.steer(self.now, Input::Room);
+        }
+        // Within one history, a list that is accepted is as recent as each object of the cache.
+        if has_list && is_overtaken {
+            self.steer(self.now, Input::Overtaken);
         }
     }
 

@@ -199,10 +199,11 @@ impl RetryDelays {
         self.doubled_at_most(delay)
     }
 
-    /// The delay before the state is requested for the room that an object has left, after so many that did not fit.
+    /// The delay before the state is requested for the room that an object has left, after so many that did not fit. It
+    /// grows as well if each of them fits, and soon does no more.
     pub(super) fn for_room(&mut self, states: u32) -> Duration {
         let delay = self.backoff.after(states);
-        self.doubled_at_most(delay)
+        self.doubled_at_most(delay).max(self.between_relists())
     }
 
     /// The delay before the next request to a server that did not respond.

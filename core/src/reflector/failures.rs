@@ -112,7 +112,7 @@ impl Reflector {
     /// first. Nothing else does, neither time nor an event. Returns whether it is so.
     ///
     /// The reported outage ends earlier: a client that received an event was not cut off all the time.
-    fn note_health(&mut self, open: &Open, answered: bool) -> bool {
+    pub(super) fn note_health(&mut self, open: &Open, answered: bool) -> bool {
         if answered {
             self.delays.note_answer(self.now);
         }

@@ -40,16 +40,17 @@ impl Reflector {
 
     /// The outage as which the status shows that objects are lacking.
     pub(super) fn lack(&self) -> Option<Outage> {
-        let Lacking { since, states, until, .. } = self.lacking?;
-        let class = FailureClass::DoesNotFit;
-        Some(Outage { since, attempts: states, class, status: None, interrupted: false, again: Some(until) })
+        let Lacking { since, states, .. } =
+            self.lacking.filter(|_| !matches!(self.state, State::Idle | State::Stopped))?;
+        let (class, again) = (FailureClass::DoesNotFit, self.due_for_room());
+        Some(Outage { since, attempts: states, class, status: None, interrupted: false, again })
     }
 
     pub(super) fn on_does_not_fit(&mut self, wanted: usize) -> Step {
         let until = self.slowly();
         let before =
-            self.lacking.unwrap_or(Lacking { wanted, reported: 0, since: self.now, states: 0, until, has_room: false });
-        self.lacking = Some(Lacking { wanted, states: before.states.saturating_add(1), ..before });
+            self.lacking.unwrap_or(Lacking { wanted, reported: 0, since: self.now, states: 1, until, has_room: false });
+        self.lacking = Some(Lacking { wanted, ..before });
         self.report_lack();
         Step::Nothing
     }
@@ -71,6 +72,7 @@ impl Reflector {
     /// A whole state was read, and the cache has yet to take it.
     pub(super) fn note_read(&mut self) {
         if let Some(mut lacking) = self.lacking {
+            lacking.states = lacking.states.saturating_add(1);
             (lacking.has_room, lacking.until) = (false, self.slowly());
             self.lacking = Some(lacking);
         }

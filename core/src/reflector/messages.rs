@@ -31,6 +31,9 @@ pub enum Input<'a> {
     Fits,
     /// An object has left the cache, so there may be room for another one.
     Room,
+    /// A list is complete, and parts of it were older than the cache: the server's history is another one than before. The
+    /// state is read again, and versions are not compared.
+    Overtaken,
     /// The caller knows whether the server is that of the saved state ([`Reflector::resume`](crate::Reflector::resume)).
     Confirmed {
         /// Whether it is. If not, a list follows.

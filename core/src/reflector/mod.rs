@@ -212,6 +212,7 @@ impl Reflector {
             Input::DoesNotFit { wanted } => self.on_does_not_fit(wanted),
             Input::Fits => self.on_fits(),
             Input::Room => self.on_room(),
+            Input::Overtaken => self.on_overtaken(),
             Input::Confirmed { same } => self.on_confirmed(same),
             Input::Response(id, answer) if self.is_open(id) => self.on_answer(answer),
             Input::Response(..) => Step::Nothing,
@@ -357,7 +358,9 @@ impl Reflector {
                 Then::Resume => self.ask_version(),
             },
             State::Watching if self.is_due_for_room() => {
-                self.abandon();
+                if let Some(open) = self.abandon() {
+                    self.note_health(&open, open.answered);
+                }
                 self.synchronize();
             }
             _ => {}

@@ -130,6 +130,20 @@ impl Reflector {
         self.note_resumed();
     }
 
+    /// The server's history is another one than that of the known objects.
+    pub(super) fn on_overtaken(&mut self) -> Step {
+        self.relist.foreign = true;
+        match &mut self.state {
+            State::Waiting { then, .. } => *then = Then::Relist,
+            State::Watching => {
+                self.abandon();
+                self.synchronize();
+            }
+            _ => {}
+        }
+        Step::Nothing
+    }
+
     /// The saved state is another server's: it is listed from nothing.
     pub(super) fn forget_saved(&mut self) {
         (self.version, self.resume) = (None, None);

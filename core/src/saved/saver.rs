@@ -86,6 +86,8 @@ impl Saver {
         let saving = self.saving.take();
         if is_saved {
             self.saved = saving;
+        } else {
+            self.due = Some(self.next);
         }
     }
 

@@ -91,7 +91,7 @@ pub(crate) const fn from_nanos(nanos: u64) -> Duration {
     Duration::new(seconds, (nanos - seconds * SECOND) as u32)
 }
 
-/// So many eighths of a duration, rounded down to a nanosecond; the longest duration if it is longer.
+/// So many eighths of a duration, rounded down to a nanosecond; the longest duration if the product overflows.
 #[cfg(any(test, feature = "json", feature = "fixed"))]
 pub(crate) const fn eighths(duration: Duration, number: u32) -> Duration {
     let Some(seconds) = duration.as_secs().checked_mul(number as u64) else { return Duration::MAX };

@@ -29,15 +29,18 @@ impl SavedFile {
         Self { next: beside(&path, ".new"), path, lock: None, read: None, written: None }
     }
 
-    /// Takes the lock, until this is dropped. [`create`](Flash::create) does so too. A file system without locks has none
-    /// to take, so nothing tells two writers from each other there.
+    /// Takes the lock, until this is dropped. [`create`](Flash::create) does so too. Where no lock can be made, as on a file
+    /// system without locks, nothing tells two writers from each other.
     ///
     /// # Errors
     /// [`ErrorKind::ResourceBusy`] if another `SavedFile` has it, in this process or another one. Then try again later.
     pub fn lock(&mut self) -> io::Result<()> {
         if self.lock.is_none() {
-            self.lock = Some(lock(&beside(&self.path, ".lock"))?);
-            self.discard();
+            self.lock = lock(&beside(&self.path, ".lock"))?;
+            // Without a lock, another one may be writing it.
+            if self.lock.is_some() {
+                self.discard();
+            }
         }
         Ok(())
     }

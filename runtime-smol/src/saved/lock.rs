@@ -7,17 +7,16 @@ use std::path::Path;
 /// A lock that is held until the drop.
 #[derive(Debug)]
 pub(super) struct Locked {
-    /// `None` where there are no locks.
-    _file: Option<File>,
+    _file: File,
 }
 
-/// Locks the file at `path`, which is made if it is not there.
-pub(super) fn lock(path: &Path) -> io::Result<Locked> {
+/// Locks the file at `path`, which is made if it is not there. `None` if there are no locks, or none can be made now.
+pub(super) fn lock(path: &Path) -> io::Result<Option<Locked>> {
     match locked(path) {
-        Ok(file) => Ok(Locked { _file: Some(file) }),
+        Ok(file) => Ok(Some(Locked { _file: file })),
         Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(error),
-        // Whoever cannot make the lock cannot save either, and is told so by the save.
-        Err(_) => Ok(Locked { _file: None }),
+        // The folder may come later. If the save fails too, it says why.
+        Err(_) => Ok(None),
     }
 }
 

@@ -101,10 +101,13 @@ impl ToFile {
 
     /// Saves nothing. Secrets that an earlier run saved are not left in silence.
     fn refuse(&mut self, error: SavedError) {
-        let is_there = |file: &mut SavedFile| file.is_there() && (file.lock().is_err() || file.is_there());
         let SavedError::Confidential(_) = error else { return self.not_saved(error) };
-        if !self.file.as_mut().is_some_and(is_there) {
-            return self.not_saved(error);
+        // Its drop releases the lock, for a cache that may be saved there.
+        let Some(mut file) = self.file.take().filter(SavedFile::is_there) else { return self.not_saved(error) };
+        match file.lock() {
+            Err(busy) => return self.in_use(&busy),
+            Ok(()) if !file.is_there() => return self.not_saved(error),
+            Ok(()) => {}
         }
         self.tell(&SaveProblem::SecretsLeft { path: self.save.path.clone(), error });
     }

@@ -55,12 +55,11 @@ struct Elected {
     now: Instant,
     lease: Option<Value>,
     version: u64,
-    open: Option<(RequestId, ApiRequest)>,
-    /// When the last write was sent that the server made, or may have made.
+    /// The request, and when it was sent.
+    open: Option<(RequestId, ApiRequest, Instant)>,
+    /// When the last write was sent that the server made.
     renewed: Option<Instant>,
     works: bool,
-    /// Work has to stop.
-    stops: bool,
     is_over: bool,
 }
 
@@ -72,8 +71,7 @@ impl Elected {
         let mut elector = LeaderElector::new("web", "it", config).expect("the configuration is valid");
         elector.start(Instant::ZERO);
         let (now, lease, version, open) = (Instant::ZERO, None, 0, None);
-        let mut it =
-            Self { elector, now, lease, version, open, renewed: None, works: false, stops: false, is_over: false };
+        let mut it = Self { elector, now, lease, version, open, renewed: None, works: false, is_over: false };
         it.drain();
         it
     }
@@ -93,10 +91,12 @@ impl Elected {
                 self.elector.handle_answer(now, id, Err(lost));
             }
             Op::Answer(status, kind) => {
-                let Some((id, request)) = self.open.take() else { return };
+                let Some((id, request, at)) = self.open.take() else { return };
+                if kind == 0 {
+                    // The machine cannot know better.
+                    self.renewed = self.renewed.max(Some(at));
+                }
                 let body = if kind == 0 { request.body } else { invented(kind, u64::MAX).to_string().into_bytes() };
-                // The machine cannot know better.
-                self.renewed = self.renewed.max(Some(now));
                 self.elector.handle_answer(now, id, Ok(ApiResponse::new(status, body)));
             }
             Op::Stray(id, kind) => {
@@ -121,8 +121,7 @@ impl Elected {
             Op::Vanish => self.elector.handle_watched(now, None),
             Op::Stop => self.elector.stop(now),
             Op::Stopped => {
-                self.works &= !self.stops;
-                self.stops = false;
+                self.works = false;
                 self.elector.handle_stopped(now);
             }
         }
@@ -135,7 +134,7 @@ impl Elected {
 
     /// The open request, and the answer to it.
     fn served(&mut self) -> Option<(RequestId, ApiResponse)> {
-        let (id, request) = self.open.take()?;
+        let (id, request, at) = self.open.take()?;
         let refuse = |status: u16, reason: &str| {
             ApiResponse::new(status, json!({ "kind": "Status", "reason": reason, "code": status }).to_string())
         };
@@ -146,6 +145,7 @@ impl Elected {
             (Method::Post, Some(_)) => refuse(409, "AlreadyExists"),
             (Method::Put, Some(lease)) if version(&body()) != version(lease) => refuse(409, "Conflict"),
             _ => {
+                self.renewed = self.renewed.max(Some(at));
                 let stored = self.store(body());
                 ApiResponse::new(200, stored.to_string())
             }
@@ -169,14 +169,11 @@ impl Elected {
             match action {
                 ElectionAction::Open { id, request } => {
                     assert!(self.open.is_none(), "a second request is open");
-                    if request.method != Method::Get {
-                        assert!(!self.is_over, "a write after the end");
-                        self.renewed = Some(self.now);
-                    }
-                    self.open = Some((id, request));
+                    assert!(!self.is_over, "a request after the end");
+                    self.open = Some((id, request, self.now));
                 }
                 ElectionAction::Abort(id) => {
-                    self.open.take_if(|(open, _)| *open == id);
+                    self.open.take_if(|(open, _, _)| *open == id);
                 }
                 _ => {}
             }
@@ -200,10 +197,7 @@ impl Elected {
                 assert!(!self.works, "work that goes on is started");
                 self.works = true;
             }
-            ElectionEvent::Stopping(_) => {
-                assert!(self.works, "there is no work to stop");
-                self.stops = true;
-            }
+            ElectionEvent::Stopping(_) => assert!(self.works, "there is no work to stop"),
             ElectionEvent::Ended { .. } => {
                 assert!(!self.works, "the election ended before the work");
                 self.is_over = true;
@@ -235,7 +229,7 @@ fn version(lease: &Value) -> &Value {
 fn invented(kind: u8, version: u64) -> Value {
     let holder = [json!("other"), json!(""), json!("us"), json!(null), json!(7)][usize::from(kind % 5)].clone();
     let duration = [json!(15), json!(0), json!(-1), json!(u64::MAX), json!(null)][usize::from(kind / 5 % 5)].clone();
-    let time = ["1970-01-01T00:00:00.000000Z", "soon"][usize::from(kind / 25 % 2)];
+    let time = ["2020-01-01T00:00:00.000000Z", "soon"][usize::from(kind / 25 % 2)];
     let spec = json!({
         "holderIdentity": holder, "leaseDurationSeconds": duration, "renewTime": time, "leaseTransitions": kind,
     });

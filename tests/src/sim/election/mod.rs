@@ -108,13 +108,11 @@ impl Election {
         // At the server, no record changes for a lease at most. Clocks are 5 % slow at most.
         let bound = (self.lease.as_secs_f64() + 2.2 * 2.0 + 5.0) / 0.95 + 1.0;
         self.run(self.now + (bound * SECOND as f64) as u64);
-        let leaders = |it: &Self| it.candidates.iter().filter(|it| it.may_write(self.now)).map(|it| it.life).collect();
-        let first: Vec<u64> = leaders(&self);
+        let first = self.leaders();
         assert_eq!(first.len(), 1, "leaders {:.1} s after the last fault", bound);
         let now = self.now + 60 * SECOND;
         self.run(now);
-        let last: Vec<_> = self.candidates.iter().filter(|it| it.may_write(now)).map(|it| it.life).collect();
-        assert_eq!(first, last, "the leader changed in calm");
+        assert_eq!(first, self.leaders(), "the leader changed in calm");
         self.tally.runs += 1;
         self.tally
     }
@@ -141,9 +139,14 @@ impl Election {
         self.now = end;
     }
 
+    /// The lives that may write now.
+    fn leaders(&self) -> Vec<u64> {
+        self.candidates.iter().filter(|it| it.may_write(self.now)).map(|it| it.life).collect()
+    }
+
     /// At each moment one candidate may write, and none after its lease.
     fn check(&self) {
-        let may: Vec<u64> = self.candidates.iter().filter(|it| it.may_write(self.now)).map(|it| it.life).collect();
+        let may = self.leaders();
         assert!(may.len() < 2 || self.is_vandalised, "{may:?} may write at {}", self.now);
         for life in may {
             let deadline = self.renewed.get(&life).map(|sent| sent + self.lease.as_nanos() as u64);
@@ -275,6 +278,10 @@ impl Election {
 
     fn land(&mut self) {
         let Some((_, flight)) = self.flights.pop_first() else { return };
+        if let Some(later) = self.stalled(&flight) {
+            // What has arrived waits for its program.
+            return self.fly(later - self.now, flight);
+        }
         match flight {
             Flight::Request { life, id, request, sent } => self.serve(life, id, &request, sent),
             Flight::Answer { life, id, answer } => {
@@ -290,6 +297,13 @@ impl Election {
             Flight::Work { token } if token < self.fence => self.tally.late += 1,
             Flight::Work { token } => self.fence = token,
         }
+    }
+
+    /// Until when the receiver of an answer stands still.
+    fn stalled(&self, flight: &Flight) -> Option<Time> {
+        let (Flight::Answer { life, .. } | Flight::Watched { life, .. }) = flight else { return None };
+        let to = self.candidates.iter().find(|it| it.life == *life)?;
+        Some(to.stalled).filter(|until| *until > self.now)
     }
 
     /// A candidate takes something in, unless it stands still or is no more.
@@ -426,7 +440,8 @@ impl Election {
         assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
     }
 
-    /// Nothing goes wrong any more. What was on its way is lost, work that was stopping has stopped, and a program that was to end begins again.
+    /// Nothing goes wrong any more. What was on its way is lost, work that was stopping has stopped, and a program that was
+    /// to end begins again.
     fn calm(&mut self) {
         self.is_calm = true;
         self.flights.retain(|_, flight| matches!(flight, Flight::Work { .. }));

@@ -1,7 +1,7 @@
 use super::config::{ElectionConfig, ElectionConfigError};
 use super::event::{ElectionEvent, FencingToken, StopReason};
 use super::known::Known;
-use super::lease::{self, MAX_TRANSITIONS, Record};
+use super::lease::{self, MAX_INT32, Record};
 use super::sent::Sent;
 use crate::api::{Api, ApiCall, ApiError, ApiRequest, ApiResponse};
 use crate::random::Random;
@@ -591,7 +591,7 @@ impl LeaderElector {
         let renewed = self.sent.note(self.now, wall);
         let (acquired, transitions) = match self.term() {
             Some(term) => (term.acquired, term.token.transitions),
-            None => (Some(renewed), known.map_or(0, |count| count.saturating_add(1).min(MAX_TRANSITIONS as u32))),
+            None => (Some(renewed), known.map_or(0, |count| count.saturating_add(1).min(MAX_INT32 as u32))),
         };
         let (holder, duration) = (Some(self.config.identity.clone()), Some(self.config.lease_duration));
         Record { holder, duration, acquired, renewed: Some(renewed), transitions }

@@ -26,10 +26,10 @@ impl Record {
         let time = |name: &str| text(name).and_then(|text| text.parse().ok());
         Self {
             holder: text("holderIdentity").map(String::from),
-            duration: number("leaseDurationSeconds").map(Duration::from_secs),
+            duration: number("leaseDurationSeconds").map(|seconds| Duration::from_secs(seconds.min(MAX_INT32))),
             acquired: time("acquireTime"),
             renewed: time("renewTime"),
-            transitions: number("leaseTransitions").map_or(0, |number| number.min(MAX_TRANSITIONS) as u32),
+            transitions: number("leaseTransitions").map_or(0, |number| number.min(MAX_INT32) as u32),
         }
     }
 
@@ -45,8 +45,8 @@ impl Record {
     }
 }
 
-/// `leaseTransitions` is an `int32`.
-pub(super) const MAX_TRANSITIONS: u64 = i32::MAX as u64;
+/// Both numbers are an `int32`.
+pub(super) const MAX_INT32: u64 = i32::MAX as u64;
 
 /// A lease that does not exist yet.
 pub(super) fn created(namespace: &str, name: &str) -> Value {

@@ -1,10 +1,9 @@
 //! Each test names the line of client-go's behaviour that it holds, or the difference.
 
 use super::*;
-use crate::Instant;
 use crate::api::{ApiResponse, Method};
 use crate::request::RequestId;
-use crate::time::WallTime;
+use crate::time::{Instant, WallTime};
 use crate::transport::{TransportError, TransportErrorKind};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

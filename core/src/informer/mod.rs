@@ -21,6 +21,7 @@ mod subscription;
 mod synced;
 #[cfg(feature = "json")]
 mod told;
+mod unfit;
 
 #[cfg(feature = "json")]
 pub use driver::Driver;
@@ -64,8 +65,9 @@ use crate::transport::{Incoming, TransportError};
 use core::fmt;
 use core::task::{Context, Poll};
 use listed::Listed;
-use pending::{Applied, Pending, Unfit};
+use pending::{Applied, Pending};
 use progress::Progress;
+use unfit::Unfit;
 
 /// Keeps a cache of one resource up to date and reports every change of it (client-go `SharedIndexInformer`). Use it as
 /// [`Informer`].

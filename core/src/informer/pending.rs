@@ -5,6 +5,7 @@
 
 use super::InformerIn;
 use super::reading::Unlisted;
+use super::unfit::Unfit;
 use crate::cache::Cache;
 use crate::decode::{Decode, EventType, Versioned};
 use crate::fifo::Delta;
@@ -30,35 +31,6 @@ impl<V> Applied<V> {
         match self {
             Self::Told(known) => Some(known),
             Self::Full | Self::Overtaken => None,
-        }
-    }
-}
-
-/// What the cache had no room for, and what made room, since the reflector was told last.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Unfit {
-    /// A whole list was queued.
-    pub(super) has_list: bool,
-    /// There was no room for the state of an object.
-    is_any: bool,
-    /// How many objects of a list the cache lacks.
-    listed: usize,
-    /// The cache lacks an object that a watch brought.
-    watched: bool,
-    /// An object has left the cache.
-    has_room: bool,
-    /// A part of a list was older than the cache.
-    is_overtaken: bool,
-}
-
-impl Unfit {
-    /// There was no room for the object of a delta, of which the cache has another state or none.
-    fn note<V>(&mut self, delta: &Delta<V>, is_held: bool) {
-        self.is_any = true;
-        match delta {
-            _ if is_held => {}
-            Delta::Replaced(_) => self.listed += 1,
-            _ => self.watched = true,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Input: each part of a response goes to the reflector, and to the queue where the reflector says so.
 
 use super::listed::Listed;
-use super::pending::Unfit;
+use super::unfit::Unfit;
 use super::{InformerIn, KeyOf};
 use crate::cache::{Cache, IndexerIn, Note};
 use crate::decode::{Decode, DecodeErrorOf, Ending, EventType, Part, Versioned};

@@ -1,6 +1,6 @@
 //! The start from a state that was saved.
 
-use super::pending::Unfit;
+use super::unfit::Unfit;
 use super::{InformerIn, SavedAge};
 use crate::cache::Cache;
 use crate::decode::Decode;

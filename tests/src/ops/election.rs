@@ -50,6 +50,9 @@ pub fn run(data: &[u8]) {
     it.end();
 }
 
+/// Time does not reach its end.
+const DAY: Duration = Duration::from_secs(86_400);
+
 struct Elected {
     elector: LeaderElector,
     now: Instant,
@@ -80,7 +83,7 @@ impl Elected {
         let now = self.now;
         match op {
             Op::Later(millis) => self.pass(now + Duration::from_millis(millis.into())),
-            Op::Wait => self.pass(self.elector.poll_timeout().unwrap_or(now)),
+            Op::Wait => self.pass(self.elector.poll_timeout().unwrap_or(now).min(now + DAY)),
             Op::Serve => {
                 let Some((id, answer)) = self.served() else { return };
                 self.elector.handle_answer(now, id, Ok(answer));

@@ -22,7 +22,6 @@ use listwatch_core::time::earliest;
 use listwatch_core::transport::{Incoming, ResponseHead, TransportErrorKind};
 use listwatch_core::{InformerConfig, Instant, Resource};
 use rebirth::Memory;
-pub(super) use rebirth::restore;
 use std::time::Duration;
 
 /// A client of the simulated server.

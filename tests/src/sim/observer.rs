@@ -7,25 +7,6 @@ use super::tier::{InformerOf, Seen, Tier, number};
 use listwatch_core::cache::Cache;
 use listwatch_core::informer::EventOf;
 use listwatch_core::reflector::{Failure, Phase};
-use serde::{Deserialize, Serialize};
-
-/// What objects are decoded into; of metadata alone, nothing is left.
-#[derive(Debug, PartialEq, Deserialize, Serialize)]
-pub struct Pod {
-    spec: Option<Spec>,
-}
-
-#[derive(Debug, PartialEq, Deserialize, Serialize)]
-struct Spec {
-    value: u64,
-}
-
-impl Pod {
-    /// What follows from its last change.
-    pub(super) fn value(&self) -> Option<u64> {
-        self.spec.as_ref().map(|spec| spec.value)
-    }
-}
 
 /// What was told of an object last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! The memories in which a client of the world can follow its server: on the heap, and of a fixed capacity.
 
 use super::object::{KeyNumber, key_of};
-use super::observer::Pod;
+use super::pod::Pod;
+use super::restored::{Restored, restore};
 use listwatch_core::cache::{Cache, FixedIndexer};
 use listwatch_core::decode::{Decode, Json, ProjectedJson};
 use listwatch_core::informer::InformerIn;
@@ -42,23 +43,6 @@ pub type InformerOf<T> = InformerIn<<T as Tier>::Decoder, <T as Tier>::Cache, <T
 /// The objects of a tier.
 pub type ObjectOf<T> = <<T as Tier>::Decoder as Decode>::Object;
 
-/// What is to be restored.
-#[derive(Debug)]
-pub struct Restored<'a, V> {
-    /// When that is.
-    pub now: listwatch_core::Instant,
-    /// How old it is.
-    pub age: std::time::Duration,
-    /// The informer has to wait until it is confirmed.
-    pub held: bool,
-    /// What it is of.
-    pub resource: &'a Resource,
-    /// The objects.
-    pub objects: &'a [V],
-    /// Their version.
-    pub version: &'a str,
-}
-
 /// An object as the observer sees it.
 pub trait Seen: Keyed<Key: Debug> + Clone + Debug + PartialEq {
     /// The name, without the namespace.
@@ -93,7 +77,7 @@ impl Tier for OnHeap {
     }
 
     fn restore(informer: &mut InformerOf<Self>, state: Restored<'_, ObjectHandle<Pod>>) -> bool {
-        super::client::restore(informer, &state);
+        restore(informer, &state);
         true
     }
 }

@@ -15,8 +15,8 @@ use std::process::Command;
 
 /// The modules of core from the bottom up, and what each may import: whole modules, or single items of one.
 const MODULES: &[(&str, &[&str])] = &[
-    ("random", &[]),
-    ("time", &["random"]),
+    ("time", &[]),
+    ("random", &["time"]),
     ("text", &[]),
     ("storage", &["time", "random"]),
     ("object", &["time", "random", "storage"]),
@@ -96,6 +96,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "storage",
             "object",
             "framing",
+            "projection",
             "request",
             "decode",
             "transport",

@@ -1,18 +1,14 @@
 //! A client that is killed, and begins again from what it saved.
 
 use super::{Client, Observer};
-use crate::sim::observer::Pod;
-use crate::sim::tier::{InformerOf, ObjectOf, OnHeap, Restored, Tier};
+use crate::sim::restored::Restored;
+use crate::sim::tier::{ObjectOf, Tier};
 use listwatch_core::cache::Cache;
-use listwatch_core::decode::DecodeOptions;
 use listwatch_core::informer::SavedAge;
-use listwatch_core::object::ObjectHandle;
 use listwatch_core::reflector::Action;
 use listwatch_core::request::RequestId;
-use listwatch_core::saved::{Flash, Origin, Saved, Saver, Writing};
-use listwatch_core::time::WallTime;
+use listwatch_core::saved::Saver;
 use listwatch_core::{InformerConfig, Instant, Resource};
-use std::convert::Infallible;
 use std::time::Duration;
 
 /// What a client saves, and how it begins.
@@ -93,66 +89,5 @@ impl<T: Tier> Client<T> {
         self.observer.blind |= blind;
         self.memory.saver.handle_restored(now, version);
         true
-    }
-}
-
-/// Writes a state as it is saved, reads it back, and gives it to a new informer.
-pub(in crate::sim) fn restore(informer: &mut InformerOf<OnHeap>, state: &Restored<'_, ObjectHandle<Pod>>) {
-    let origin = Origin::new::<Pod>(state.resource, DecodeOptions::default(), "").unwrap_or_else(failed);
-    let origin = origin.server("https://simulated");
-    let mut flash = Ram::default();
-    let writing = Writing::new(&origin, state.version, WallTime::UNIX_EPOCH, state.objects.to_vec());
-    writing.write_to(&mut flash).unwrap_or_else(failed);
-    let saved = Saved::<Pod>::read(&mut flash, &origin, DecodeOptions::default(), 1 << 30).unwrap_or_else(failed);
-    let saved = saved.unwrap_or_else(|| panic!("it was saved"));
-    assert_eq!(saved.objects, state.objects, "other objects come back");
-    let age = SavedAge::Known(state.age);
-    let is_taken = informer.restore(state.now, saved.objects, &saved.version, age, state.held);
-    assert!(is_taken, "{} is refused", saved.version);
-    if state.held {
-        informer.confirm(state.now, true);
-    }
-}
-
-fn failed<T>(error: impl std::fmt::Display) -> T {
-    panic!("{error}")
-}
-
-/// A flash in memory.
-#[derive(Debug, Default)]
-struct Ram {
-    last: Vec<u8>,
-    next: Vec<u8>,
-    at: usize,
-}
-
-impl Flash for Ram {
-    type Error = Infallible;
-
-    fn open(&mut self) -> Result<bool, Infallible> {
-        self.at = 0;
-        Ok(!self.last.is_empty())
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Infallible> {
-        let len = buffer.len().min(self.last.len() - self.at);
-        buffer[..len].copy_from_slice(&self.last[self.at..self.at + len]);
-        self.at += len;
-        Ok(len)
-    }
-
-    fn create(&mut self) -> Result<(), Infallible> {
-        self.next.clear();
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
-        self.next.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<(), Infallible> {
-        self.last = std::mem::take(&mut self.next);
-        Ok(())
     }
 }

@@ -1,11 +1,25 @@
 use super::*;
-use crate::random::Random;
 use crate::time::MicroTime;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::fmt::temporal::Pieces;
 use std::format;
 use std::string::{String, ToString};
+
+/// Weyl's sequence, mixed: the module of random numbers stands above this one.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        mixed ^ (mixed >> 32)
+    }
+}
 
 /// A time in the whole range, or one within hours of a change of the year.
 fn any(random: &mut Random) -> WallTime {

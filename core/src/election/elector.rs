@@ -1,9 +1,11 @@
+mod record;
+
+use super::call::{Call, Intent};
 use super::config::{ElectionConfig, ElectionConfigError};
 use super::event::{ElectionEvent, FencingToken, StopReason};
 use super::known::Known;
-use super::lease::{self, MAX_INT32, Record};
 use super::sent::Sent;
-use crate::api::{Api, ApiCall, ApiError, ApiRequest, ApiResponse};
+use crate::api::{Api, ApiError, ApiRequest, ApiResponse};
 use crate::random::Random;
 use crate::request::{RequestId, Resource};
 use crate::time::{Instant, WallTime, earliest};
@@ -125,24 +127,6 @@ struct Term {
     until: Instant,
     token: FencingToken,
     acquired: Option<WallTime>,
-}
-
-/// What a request is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Intent {
-    Read,
-    /// Acquires or renews.
-    Write,
-    Release,
-}
-
-/// The request that is open.
-#[derive(Debug)]
-struct Call {
-    id: RequestId,
-    intent: Intent,
-    call: ApiCall<Value>,
-    at: Instant,
 }
 
 /// After so many conflicts in a row, the next attempt waits.
@@ -550,58 +534,6 @@ impl LeaderElector {
     /// Whether no request may be sent.
     fn rests(&self) -> bool {
         matches!(self.state, State::Idle | State::Stopping(None) | State::Ended)
-    }
-
-    /// When the write that made this record was sent, if this life did.
-    fn written(&self, record: &Record) -> Option<Instant> {
-        let own = record.holder.as_deref() == Some(&self.config.identity);
-        own.then(|| self.sent.at(record.renewed)).flatten()
-    }
-
-    fn holds(&self) -> bool {
-        self.known.as_ref().is_some_and(|known| self.written(&known.record).is_some())
-    }
-
-    /// Whether a candidate may take this lease.
-    fn is_free(&self, known: &Known) -> bool {
-        known.record.holder.is_none()
-            || self.written(&known.record).is_some()
-            || known.expiry(self.config.lease_duration) <= self.now
-    }
-
-    fn request(&mut self, intent: Intent, wall: WallTime) -> ApiCall<Value> {
-        if intent == Intent::Read {
-            return self.api.get(&self.name);
-        }
-        let record = if intent == Intent::Release { self.released(wall) } else { self.renewed(wall) };
-        let known = self.known.as_ref().map(|known| known.lease.clone());
-        let is_new = known.is_none();
-        let mut lease = known.unwrap_or_else(|| lease::created(&self.namespace, &self.name));
-        lease::label(&mut lease, &self.config.labels);
-        record.write(&mut lease);
-        if is_new { self.api.create(&lease) } else { self.api.replace(&self.name, &lease) }
-    }
-
-    /// The record that acquires or renews the lease.
-    fn renewed(&mut self, wall: WallTime) -> Record {
-        let known = self.known.as_ref().map(|known| &known.record);
-        let (renewed, known) = (known.and_then(|known| known.renewed), known.map(|known| known.transitions));
-        let oldest = self.now.as_nanos().saturating_sub(crate::time::nanos(self.config.renew_deadline));
-        self.sent.forget(Instant::from_nanos(oldest), renewed);
-        let renewed = self.sent.note(self.now, wall);
-        let (acquired, transitions) = match self.term() {
-            Some(term) => (term.acquired, term.token.transitions),
-            None => (Some(renewed), known.map_or(0, |count| count.saturating_add(1).min(MAX_INT32 as u32))),
-        };
-        let (holder, duration) = (Some(self.config.identity.clone()), Some(self.config.lease_duration));
-        Record { holder, duration, acquired, renewed: Some(renewed), transitions }
-    }
-
-    /// The record that releases the lease: it expires after a second, for candidates that look at nothing else.
-    fn released(&self, wall: WallTime) -> Record {
-        let transitions = self.known.as_ref().map_or(0, |known| known.record.transitions);
-        let (acquired, renewed, duration) = (Some(wall), Some(wall), Some(Duration::from_secs(1)));
-        Record { holder: None, duration, acquired, renewed, transitions }
     }
 }
 

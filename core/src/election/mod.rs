@@ -7,6 +7,7 @@
 //! | [`ElectionEvent`] | when work starts, when it has to stop, and who leads |
 //! | [`FencingToken`] | which term a write belongs to |
 
+mod call;
 mod config;
 mod elector;
 mod event;

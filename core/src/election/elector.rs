@@ -466,9 +466,11 @@ impl LeaderElector {
                 term.until = term.until.max(at + self.config.renew_deadline);
                 self.retry_at = Some(at + self.config.retry_period);
             }
-            (State::Leading(_) | State::Stopping(Some(_)), None) => {
+            (State::Leading(term) | State::Stopping(Some(term)), None) => {
+                // A caller that is late hears of the next leader before the deadline.
+                let is_over = self.now >= term.until;
                 let by = known.record.holder.clone();
-                self.lose(StopReason::Taken { by });
+                self.lose(if is_over { StopReason::Expired } else { StopReason::Taken { by } });
             }
             _ => {}
         }

@@ -739,6 +739,18 @@ fn an_answer_that_was_handed_over_late_was_thrown_away() {
 }
 
 #[test]
+fn a_term_that_was_over_was_told_as_taken_by_the_next_leader() {
+    let mut world = World::new();
+    world.start();
+    world.now = at(120);
+    world.foreign("next", 15, "2026-01-01T00:00:00.000000Z");
+    let lease = world.lease.clone();
+    world.elector.handle_watched(world.now, lease);
+    world.listen();
+    assert_eq!(*world.last(), ElectionEvent::Stopping(StopReason::Expired));
+}
+
+#[test]
 fn many_renewals_without_an_answer_made_a_leader_take_its_own_record_for_anothers() {
     let mut world = World::with(|config| config.retry_period = Duration::from_millis(200));
     world.start();

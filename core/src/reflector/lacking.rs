@@ -31,7 +31,9 @@ impl Reflector {
 
     /// When the state is read again for want of room.
     pub(super) fn due_for_room(&self) -> Option<Instant> {
-        self.lacking.filter(|_| self.state == State::Watching).map(|lacking| lacking.until)
+        // A server that asked for time gets it, once its answer has ended.
+        let is_asked = self.open.as_ref().is_some_and(|open| open.retry_after.is_some());
+        self.lacking.filter(|_| self.state == State::Watching && !is_asked).map(|lacking| lacking.until)
     }
 
     pub(super) fn is_due_for_room(&self) -> bool {

@@ -357,7 +357,7 @@ impl Reflector {
                 Then::Watch => self.watch(),
                 Then::Resume => self.ask_version(),
             },
-            State::Watching if self.is_due_for_room() => {
+            State::Watching if self.due_for_room().is_some_and(|due| due <= self.now) => {
                 if let Some(open) = self.abandon() {
                     self.note_health(&open, open.answered);
                 }

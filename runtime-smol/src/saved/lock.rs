@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::time::Duration;
 
 /// A lock that is held until the drop.
 #[derive(Debug)]
@@ -10,9 +11,22 @@ pub(super) struct Locked {
     _file: File,
 }
 
+/// How often a lock that another one holds is tried again, and after which time each.
+const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// Locks the file at `path`, which is made if it is not there. `None` if there are no locks, or none can be made now.
 pub(super) fn lock(path: &Path) -> io::Result<Option<Locked>> {
-    match locked(path) {
+    // A process that another thread is about to start holds each lock of this one for a moment.
+    let mut attempt = locked(path);
+    for _ in 0..ATTEMPTS {
+        if !attempt.as_ref().is_err_and(|error| error.kind() == ErrorKind::ResourceBusy) {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+        attempt = locked(path);
+    }
+    match attempt {
         Ok(file) => Ok(Some(Locked { _file: file })),
         Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(error),
         // The folder may come later. If the save fails too, it says why.

@@ -1,4 +1,4 @@
-use super::lock::{Locked, lock};
+use super::lock::{Locked, lock, lock_patiently};
 use listwatch_core::saved::Flash;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -35,20 +35,18 @@ impl SavedFile {
     /// # Errors
     /// [`ErrorKind::ResourceBusy`] if another `SavedFile` has it, in this process or another one. Then try again later.
     pub fn lock(&mut self) -> io::Result<()> {
-        if self.lock.is_none() {
-            self.lock = lock(&beside(&self.path, ".lock"))?;
-            // Without a lock, another one may be writing it.
-            if self.lock.is_some() {
-                self.discard();
-            }
-        }
-        Ok(())
+        self.lock_by(lock)
     }
 
     /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// As [`lock`](SavedFile::lock), and waits for a moment if another one has it.
+    pub(super) fn lock_patiently(&mut self) -> io::Result<()> {
+        self.lock_by(lock_patiently)
     }
 
     /// Whether a state is there, or the beginning of one.
@@ -61,6 +59,17 @@ impl SavedFile {
         self.written = None;
         // What cannot be removed cannot be replaced either: the next save tells.
         let _ = fs::remove_file(&self.next);
+    }
+
+    fn lock_by(&mut self, lock: fn(&Path) -> io::Result<Option<Locked>>) -> io::Result<()> {
+        if self.lock.is_none() {
+            self.lock = lock(&beside(&self.path, ".lock"))?;
+            // Without a lock, another one may be writing it.
+            if self.lock.is_some() {
+                self.discard();
+            }
+        }
+        Ok(())
     }
 
     /// Writes the new name to the disk.

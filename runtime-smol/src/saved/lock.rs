@@ -17,21 +17,24 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Locks the file at `path`, which is made if it is not there. `None` if there are no locks, or none can be made now.
 pub(super) fn lock(path: &Path) -> io::Result<Option<Locked>> {
-    // A process that another thread is about to start holds each lock of this one for a moment.
-    let mut attempt = locked(path);
-    for _ in 0..ATTEMPTS {
-        if !attempt.as_ref().is_err_and(|error| error.kind() == ErrorKind::ResourceBusy) {
-            break;
-        }
-        std::thread::sleep(PAUSE);
-        attempt = locked(path);
-    }
-    match attempt {
+    match locked(path) {
         Ok(file) => Ok(Some(Locked { _file: file })),
         Err(error) if error.kind() == ErrorKind::ResourceBusy => Err(error),
         // The folder may come later. If the save fails too, it says why.
         Err(_) => Ok(None),
     }
+}
+
+/// As [`lock`], and tries again for a moment: a process that another thread is about to start holds each lock of this one.
+#[expect(clippy::disallowed_methods, reason = "once, before the informer begins, and only if another one has the lock")]
+pub(super) fn lock_patiently(path: &Path) -> io::Result<Option<Locked>> {
+    for _ in 0..ATTEMPTS {
+        match lock(path) {
+            Err(_) => std::thread::sleep(PAUSE),
+            locked => return locked,
+        }
+    }
+    lock(path)
 }
 
 fn busy() -> io::Error {

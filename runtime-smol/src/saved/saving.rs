@@ -247,7 +247,7 @@ where
             Err(error) => return self.refuse(error),
         };
         let Some(file) = &mut self.file else { return };
-        if let Err(error) = file.lock() {
+        if let Err(error) = file.lock_patiently() {
             self.origin = Some(origin);
             return self.in_use(&error);
         }

@@ -3,63 +3,11 @@ use crate::decode::{DecodeOptions, Decoder, ListMeta, MetadataOnly, Raw};
 use crate::object::{ObjectHandle, Version};
 use crate::request::Resource;
 use crate::time::{Instant, WallTime};
-use core::convert::Infallible;
 use core::time::Duration;
 use serde_json::Value;
 use std::format;
 use std::string::ToString;
 use std::vec::Vec;
-
-/// A flash in memory.
-#[derive(Clone, Default)]
-struct Ram {
-    last: Vec<u8>,
-    next: Vec<u8>,
-    at: usize,
-    /// How many bytes a read brings at most.
-    most: usize,
-}
-
-impl Ram {
-    fn of(bytes: &[u8]) -> Self {
-        Self { last: bytes.into(), most: usize::MAX, ..Self::default() }
-    }
-
-    fn text(&self) -> &str {
-        core::str::from_utf8(&self.last).unwrap()
-    }
-}
-
-impl Flash for Ram {
-    type Error = Infallible;
-
-    fn open(&mut self) -> Result<bool, Infallible> {
-        self.at = 0;
-        Ok(!self.last.is_empty())
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Infallible> {
-        let len = buffer.len().min(self.last.len() - self.at).min(self.most);
-        buffer[..len].copy_from_slice(&self.last[self.at..][..len]);
-        self.at += len;
-        Ok(len)
-    }
-
-    fn create(&mut self) -> Result<(), Infallible> {
-        self.next.clear();
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
-        self.next.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<(), Infallible> {
-        self.last = core::mem::take(&mut self.next);
-        Ok(())
-    }
-}
 
 const LIMIT: usize = 16 << 20;
 const OPTIONS: fn() -> DecodeOptions = DecodeOptions::default;
@@ -82,13 +30,13 @@ fn pod(number: usize, padding: usize) -> ObjectHandle<Raw> {
     Decoder::default().item::<Raw>(text.as_bytes(), &ListMeta::default()).unwrap().into()
 }
 
-fn saved(objects: &[ObjectHandle<Raw>]) -> Ram {
-    let mut flash = Ram::of(b"");
+fn saved(objects: &[ObjectHandle<Raw>]) -> InMemory {
+    let mut flash = InMemory::default();
     Writing::new(&origin(), "99", WallTime::UNIX_EPOCH, objects.to_vec()).write_to(&mut flash).unwrap();
     flash
 }
 
-fn read(flash: &mut Ram, origin: &Origin) -> Result<Option<Saved<Raw>>, SavedError> {
+fn read(flash: &mut InMemory, origin: &Origin) -> Result<Option<Saved<Raw>>, SavedError> {
     Saved::read(flash, origin, OPTIONS(), LIMIT)
 }
 
@@ -96,11 +44,10 @@ fn read(flash: &mut Ram, origin: &Origin) -> Result<Option<Saved<Raw>>, SavedErr
 fn what_was_saved_comes_back_whatever_pieces_it_is_written_and_read_in() {
     for (count, padding) in [(0, 0), (1, 0), (3, 200_000), (700, 300)] {
         let objects: Vec<_> = (0..count).map(|number| pod(number, padding)).collect();
-        let mut flash = saved(&objects);
-        let is_small = flash.last.len() < 2000;
+        let flash = saved(&objects);
+        let is_small = flash.bytes().len() < 2000;
         for most in [1, 7, usize::MAX].into_iter().filter(|most| *most > 7 || is_small) {
-            flash.most = most;
-            let saved = read(&mut flash, &origin()).unwrap().unwrap();
+            let saved = read(&mut flash.clone().in_pieces(most), &origin()).unwrap().unwrap();
             assert_eq!(
                 (saved.objects, saved.version.as_str(), saved.date),
                 (objects.clone(), "99", WallTime::UNIX_EPOCH)
@@ -113,7 +60,7 @@ fn what_was_saved_comes_back_whatever_pieces_it_is_written_and_read_in() {
 #[test]
 fn a_state_that_lacks_an_undecodable_object_was_taken_for_a_whole_one() {
     for is_partial in [false, true] {
-        let mut flash = Ram::of(b"");
+        let mut flash = InMemory::default();
         let writing = Writing::new(&origin(), "99", WallTime::UNIX_EPOCH, Vec::from([pod(0, 0)])).partial(is_partial);
         writing.write_to(&mut flash).unwrap();
         assert_eq!(read(&mut flash, &origin()).unwrap().unwrap().is_partial, is_partial);
@@ -142,9 +89,9 @@ fn what_is_saved_is_a_list_of_its_kind_for_every_other_tool() {
     }
     let deployments = Resource::of::<Deployment>();
     let origin = Origin::new::<Raw>(&deployments, OPTIONS(), "").unwrap();
-    let mut flash = Ram::of(b"");
+    let mut flash = InMemory::default();
     Writing::new(&origin, "7", WallTime::UNIX_EPOCH, std::vec![pod(0, 0)]).write_to(&mut flash).unwrap();
-    let list: Value = serde_json::from_str(flash.text()).unwrap();
+    let list: Value = serde_json::from_slice(flash.bytes()).unwrap();
     assert_eq!((list["kind"].as_str(), list["apiVersion"].as_str()), (Some("DeploymentList"), Some("apps/v1")));
     assert_eq!(list["metadata"]["resourceVersion"], "7");
     assert_eq!(list["items"][0]["metadata"]["name"], "p-0");
@@ -153,17 +100,17 @@ fn what_is_saved_is_a_list_of_its_kind_for_every_other_tool() {
 
 #[test]
 fn nothing_saved_is_no_error() {
-    assert!(read(&mut Ram::of(b""), &origin()).unwrap().is_none());
+    assert!(read(&mut InMemory::default(), &origin()).unwrap().is_none());
 }
 
 #[test]
 fn whatever_bit_flips_is_an_error() {
     let flash = saved(&[pod(0, 0), pod(1, 0)]);
-    for place in 0..flash.last.len() {
+    for place in 0..flash.bytes().len() {
         for bit in 0..8 {
-            let mut flipped = flash.clone();
-            flipped.last[place] ^= 1 << bit;
-            let error = read(&mut flipped, &origin()).expect_err("a flipped bit");
+            let mut flipped = flash.bytes().to_vec();
+            flipped[place] ^= 1 << bit;
+            let error = read(&mut flipped.into(), &origin()).expect_err("a flipped bit");
             assert!(matches!(error, SavedError::Cut | SavedError::Damaged), "byte {place}, bit {bit}: {error}");
         }
     }
@@ -171,12 +118,12 @@ fn whatever_bit_flips_is_an_error() {
 
 #[test]
 fn wherever_it_is_cut_is_an_error() {
-    let whole = saved(&[pod(0, 0), pod(1, 0)]).last;
+    let whole = saved(&[pod(0, 0), pod(1, 0)]).bytes().to_vec();
     for len in 1..whole.len() {
-        assert_eq!(read(&mut Ram::of(&whole[..len]), &origin()).unwrap_err(), SavedError::Cut, "{len} bytes");
+        assert_eq!(read(&mut whole[..len].to_vec().into(), &origin()).unwrap_err(), SavedError::Cut, "{len} bytes");
     }
     let longer = [&whole[..], b"{}"].concat();
-    assert_eq!(read(&mut Ram::of(&longer), &origin()).unwrap_err(), SavedError::Cut);
+    assert_eq!(read(&mut longer.into(), &origin()).unwrap_err(), SavedError::Cut);
 }
 
 #[test]
@@ -207,9 +154,9 @@ fn a_state_of_something_else_is_named() {
 fn another_build_of_a_program_does_not_read_the_fields_of_its_types() {
     let build = |build| Origin::new::<Value>(&pods(), OPTIONS(), build).unwrap().server("https://10.0.0.1");
     let value = Decoder::default().item::<Value>(pod(0, 0).as_str().as_bytes(), &ListMeta::default()).unwrap();
-    let mut flash = Ram::of(b"");
+    let mut flash = InMemory::default();
     Writing::new(&build("1"), "7", WallTime::MIN, std::vec![value.into()]).write_to(&mut flash).unwrap();
-    let read = |flash: &mut Ram, build| Saved::<Value>::read(flash, &build, OPTIONS(), LIMIT);
+    let read = |flash: &mut InMemory, build| Saved::<Value>::read(flash, &build, OPTIONS(), LIMIT);
     assert_eq!(read(&mut flash, build("1")).unwrap().unwrap().objects.len(), 1);
     let error = read(&mut flash, build("2")).unwrap_err();
     assert!(matches!(error, SavedError::Other { what: "type of objects", .. }), "{error}");
@@ -228,7 +175,7 @@ fn a_cluster_that_could_not_be_read_is_not_compared() {
 fn a_state_of_no_named_server_was_taken_for_that_of_any_other() {
     let unnamed = || Origin::new::<Raw>(&pods(), OPTIONS(), "").unwrap();
     let restored = |origin: &Origin| {
-        let mut flash = Ram::of(b"");
+        let mut flash = InMemory::default();
         Writing::new(origin, "7", WallTime::UNIX_EPOCH, Vec::from([pod(0, 0)])).write_to(&mut flash).unwrap();
         read(&mut flash, origin).map(|saved| saved.is_some())
     };
@@ -259,7 +206,7 @@ fn other_files_with_a_right_checksum_are_no_saved_state() {
         let mut checksum = checksum::Checksum::new();
         checksum.update(text.as_bytes());
         let file = format!("{text}{}", tail::write(checksum));
-        let error = read(&mut Ram::of(file.as_bytes()), &origin()).unwrap_err();
+        let error = read(&mut file.into_bytes().into(), &origin()).unwrap_err();
         assert!(matches!(error, SavedError::Unknown(_)), "{text}: {error}");
     }
 }

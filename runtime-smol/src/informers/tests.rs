@@ -12,12 +12,16 @@ fn no_client(clock: &Clock) -> Client {
     Client::new(ApiFn::new(|_: &ApiRequest| Ok(ApiResponse::new(404, *b"{}"))), clock.clone())
 }
 
+/// Informers on a server without pods.
+fn informers_of_pods(clock: &Clock) -> Informers {
+    let server = ApiServer::new("/api/v1/pods", Trace::new(false));
+    Informers::new(World::from_parts(clock.clone(), no_client(clock), move |_| Box::new(Feed::new(&server))))
+}
+
 #[test]
 fn a_thousand_starts_and_stops_leave_no_task_no_entry_and_no_sleeper() {
     let clock = Clock::simulated();
-    let server = ApiServer::new("/api/v1/pods", Trace::new(false));
-    let world = World::from_parts(clock.clone(), no_client(&clock), move |_| Box::new(Feed::new(&server)));
-    let (informers, executor) = (Informers::new(world), Executor::new());
+    let (informers, executor) = (informers_of_pods(&clock), Executor::new());
     let _running = executor.spawn(informers.run());
     run(&clock, &executor, async {
         for round in 0..1_000_u64 {
@@ -69,9 +73,7 @@ fn the_end_of_an_informer_does_not_forget_its_successor() {
 #[test]
 fn a_callback_of_a_saved_cache_that_ended_its_informer_waited_for_itself_and_its_panic_ended_all_of_them() {
     let clock = Clock::simulated();
-    let server = ApiServer::new("/api/v1/pods", Trace::new(false));
-    let world = World::from_parts(clock.clone(), no_client(&clock), move |_| Box::new(Feed::new(&server)));
-    let (informers, executor) = (Informers::new(world), Executor::new());
+    let (informers, executor) = (informers_of_pods(&clock), Executor::new());
     let _running = executor.spawn(informers.run());
     run(&clock, &executor, async {
         let pods = || Resource::new("/api/v1/pods");

@@ -4,10 +4,9 @@ use super::pod::Pod;
 use listwatch_core::decode::DecodeOptions;
 use listwatch_core::informer::SavedAge;
 use listwatch_core::object::ObjectHandle;
-use listwatch_core::saved::{Flash, Origin, Saved, Writing};
+use listwatch_core::saved::{InMemory, Origin, Saved, Writing};
 use listwatch_core::time::WallTime;
 use listwatch_core::{Informer, Instant, Resource};
-use std::convert::Infallible;
 use std::time::Duration;
 
 /// What is to be restored.
@@ -31,7 +30,7 @@ pub struct Restored<'a, V> {
 pub(super) fn restore(informer: &mut Informer<Pod>, state: &Restored<'_, ObjectHandle<Pod>>) {
     let origin = Origin::new::<Pod>(state.resource, DecodeOptions::default(), "").unwrap_or_else(failed);
     let origin = origin.server("https://simulated");
-    let mut flash = Ram::default();
+    let mut flash = InMemory::default();
     let writing = Writing::new(&origin, state.version, WallTime::UNIX_EPOCH, state.objects.to_vec());
     writing.write_to(&mut flash).unwrap_or_else(failed);
     let saved = Saved::<Pod>::read(&mut flash, &origin, DecodeOptions::default(), 1 << 30).unwrap_or_else(failed);
@@ -47,43 +46,4 @@ pub(super) fn restore(informer: &mut Informer<Pod>, state: &Restored<'_, ObjectH
 
 fn failed<T>(error: impl std::fmt::Display) -> T {
     panic!("{error}")
-}
-
-/// A flash in memory.
-#[derive(Debug, Default)]
-struct Ram {
-    last: Vec<u8>,
-    next: Vec<u8>,
-    at: usize,
-}
-
-impl Flash for Ram {
-    type Error = Infallible;
-
-    fn open(&mut self) -> Result<bool, Infallible> {
-        self.at = 0;
-        Ok(!self.last.is_empty())
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Infallible> {
-        let len = buffer.len().min(self.last.len() - self.at);
-        buffer[..len].copy_from_slice(&self.last[self.at..self.at + len]);
-        self.at += len;
-        Ok(len)
-    }
-
-    fn create(&mut self) -> Result<(), Infallible> {
-        self.next.clear();
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Infallible> {
-        self.next.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<(), Infallible> {
-        self.last = std::mem::take(&mut self.next);
-        Ok(())
-    }
 }
